@@ -1085,6 +1085,177 @@ COMMENT ON COLUMN hipq.healthy_workers_detail.status
 CREATE OR REPLACE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp
     AS $$ SELECT detail.queue_depth FROM hipq.workers_detail AS detail WHERE detail.worker_id = worker $$;
 
+CREATE FUNCTION hipq._finished_lately(OUT queue_id integer, OUT since timestamptz, OUT finished bigint) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__finished_lately';
+COMMENT ON FUNCTION hipq._finished_lately()
+    IS 'jobs that succeeded or failed since the begin of the last whole minute; view hipq.activity '
+    'shows it';
+
+CREATE FUNCTION hipq._sort_of_top(sort text) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__sort_of_top';
+COMMENT ON FUNCTION hipq._sort_of_top(text)
+    IS 'the argument of hipq.top(), which has to be one of its columns, or busy';
+
+-- Shared memory, the catalogue and the statistics collector's estimate: no job is looked at, so it
+-- costs the same whatever waits.
+CREATE VIEW hipq.activity_detail WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       coalesce(backlog.jobs, 0) AS backlog_estimate,
+       coalesce(running.jobs, 0) AS running_jobs,
+       coalesce(rate.finished_per_minute, 0) AS finished_per_minute,
+       coalesce(hour.failed, 0) AS failed,
+       coalesce(hour.retried, 0) AS retried,
+       hour.wait_p50,
+       hour.wait_p99,
+       lane.due_time AS oldest_due_time,
+       CASE
+           WHEN queue.is_dropped THEN 'being dropped'
+           WHEN pause.of_all > 0 THEN 'paused'
+           WHEN pause.for_crashes > 0 THEN 'held: crashed'
+           WHEN queue.throttle_limit >= 1 AND limiter.used >= 1000 * queue.throttle_limit THEN 'at its limit'
+           WHEN pause.types > 0 THEN pause.types || CASE pause.types WHEN 1 THEN ' type paused' ELSE ' types paused' END
+           WHEN backlog.jobs > coalesce(running.jobs, 0) AND lane.without_worker > 0 THEN 'no worker'
+           WHEN lane.due_time < hipq.now() - interval '1 minute' THEN 'late'
+           WHEN running.jobs > 0 THEN 'runs'
+           WHEN backlog.jobs > 0 THEN 'waits'
+           ELSE 'idle'
+       END AS state
+FROM (
+    SELECT queue.queue_id, queue.instance_id, queue.table_name, queue.throttle_limit, queue.is_dropped, seen.name
+    FROM hipq.queue
+    JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
+    OFFSET 0
+) AS queue
+LEFT JOIN LATERAL (
+    SELECT greatest(pg_stat_get_live_tuples(live.oid), 0) AS jobs
+    FROM pg_class AS whole
+    JOIN pg_inherits ON pg_inherits.inhparent = whole.oid
+    JOIN pg_class AS live ON live.oid = pg_inherits.inhrelid AND live.relkind = 'r'
+    WHERE whole.relname = queue.table_name AND whole.relnamespace = 'hipq'::regnamespace
+    OFFSET 0    -- one index scan for each queue, not all of pg_inherits for each
+) AS backlog ON true
+LEFT JOIN (
+    SELECT job.queue_id, count(*) AS jobs FROM hipq._running_jobs() AS job GROUP BY job.queue_id
+) AS running ON running.queue_id = queue.queue_id
+LEFT JOIN (
+    SELECT counted.queue_id,
+           round(counted.finished / greatest(1, extract(epoch FROM hipq.now() - counted.since) / 60), 1) AS finished_per_minute
+    FROM hipq._finished_lately() AS counted
+) AS rate ON rate.queue_id = queue.queue_id
+LEFT JOIN (
+    SELECT counted.queue_id, counted.failed, counted.retried, counted.wait_p50, counted.wait_p99
+    FROM hipq._statistics() AS counted
+    WHERE counted.job_type IS NULL AND counted.period = 'hour'
+) AS hour ON hour.queue_id = queue.queue_id
+LEFT JOIN (
+    SELECT known.queue_id,
+           min(known.due_time) FILTER (WHERE isfinite(known.due_time) AND known.due_time <= hipq.now()) AS due_time,
+           count(*) FILTER (WHERE job_type.handler_kind = 'notify' AND service.workers IS NULL) AS without_worker
+    FROM hipq._lanes() AS known
+    LEFT JOIN hipq.job_type ON job_type.queue_id = known.queue_id AND job_type.name = known.job_type
+    LEFT JOIN (SELECT served.queue_id, served.job_type, served.workers FROM hipq._worker_services() AS served WHERE served.workers > 0) AS service
+        ON service.queue_id = known.queue_id AND service.job_type = known.job_type
+    GROUP BY known.queue_id
+) AS lane ON lane.queue_id = queue.queue_id
+LEFT JOIN (
+    SELECT known.queue_id, known.used FROM hipq._limiters() AS known WHERE known.job_type IS NULL
+) AS limiter ON limiter.queue_id = queue.queue_id
+LEFT JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE held.job_type IS NULL) AS of_all,
+           count(*) FILTER (WHERE held.crashes IS NOT NULL) AS for_crashes,
+           count(DISTINCT held.job_type) AS types
+    FROM hipq.pause AS held
+    WHERE held.queue_id = queue.queue_id OR held.instance_id = queue.instance_id
+) AS pause ON true;
+COMMENT ON VIEW hipq.activity_detail
+    IS 'what goes on in each queue: one row a queue, without a look at its jobs';
+COMMENT ON COLUMN hipq.activity_detail.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.activity_detail.backlog_estimate
+    IS 'unfinished jobs, about: the rows of the live leaf as the statistics of PostgreSQL count '
+    'them, which begin again at 0 after a crash';
+COMMENT ON COLUMN hipq.activity_detail.running_jobs
+    IS 'jobs that executors run, or that external workers have';
+COMMENT ON COLUMN hipq.activity_detail.finished_per_minute
+    IS 'jobs that succeeded or failed for good, per minute, over the last one or two minutes';
+COMMENT ON COLUMN hipq.activity_detail.failed IS 'jobs that failed for good in the last hour';
+COMMENT ON COLUMN hipq.activity_detail.retried
+    IS 'attempts of the last hour that failed and were retried';
+COMMENT ON COLUMN hipq.activity_detail.wait_p50
+    IS 'seconds from when jobs were due to their start, over the last hour: half of them waited no '
+    'longer';
+COMMENT ON COLUMN hipq.activity_detail.wait_p99
+    IS 'the same: 99 percent of them waited no longer';
+COMMENT ON COLUMN hipq.activity_detail.oldest_due_time
+    IS 'no job that is due was due before; NULL = none is due, or nothing is known yet';
+COMMENT ON COLUMN hipq.activity_detail.state
+    IS 'the first that holds: being dropped, paused, held: crashed (a job type), at its limit, '
+    '1 type paused, no worker (no external worker serves a job type of it), late (a job is due '
+    'for more than a minute), runs, waits, idle';
+
+CREATE FUNCTION hipq.top(
+    sort text DEFAULT 'busy', lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT running bigint, OUT per_min numeric, OUT failed bigint,
+    OUT p50 numeric, OUT p99 numeric, OUT oldest interval, OUT state text
+) RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN line.is_all THEN head.executors ELSE line.queue END,
+           line.backlog,
+           line.running,
+           line.per_min,
+           line.failed,
+           CASE WHEN NOT line.is_all THEN line.p50 END,
+           CASE WHEN NOT line.is_all THEN line.p99 END,
+           -- Hours, however many: days would make the column wide.
+           make_interval(secs => floor(line.due_for)),
+           CASE WHEN line.is_all THEN head.alerts || line.queues || CASE line.queues WHEN 1 THEN ' queue' ELSE ' queues' END ELSE line.state END
+    FROM (
+        SELECT grouping(seen.queue) = 1 AS is_all,
+               seen.queue,
+               count(seen.queue) AS queues,
+               coalesce(sum(seen.backlog_estimate), 0)::bigint AS backlog,
+               coalesce(sum(seen.running_jobs), 0)::bigint AS running,
+               coalesce(sum(seen.finished_per_minute), 0) AS per_min,
+               coalesce(sum(seen.failed), 0)::bigint AS failed,
+               round(max(seen.wait_p50)::numeric, 3) AS p50,
+               round(max(seen.wait_p99)::numeric, 3) AS p99,
+               date_part('epoch', hipq.now() - min(seen.oldest_due_time)) AS due_for,
+               min(seen.state) AS state
+        FROM hipq.activity_detail AS seen
+        GROUP BY GROUPING SETS ((), (seen.queue))
+    ) AS line
+    CROSS JOIN (
+        SELECT 'executors ' || executors.busy || '/' || current_setting('hipq.max_executors', true)
+                   || CASE WHEN workers.known > 0 THEN ', workers ' || workers.fit || '/' || workers.known ELSE '' END AS executors,
+               CASE alerts.known WHEN 0 THEN '' WHEN 1 THEN '1 alert, ' ELSE alerts.known || ' alerts, ' END AS alerts
+        FROM (SELECT count(*) FILTER (WHERE executor.status IN ('running', 'unresponsive')) AS busy FROM hipq._executors() AS executor) AS executors
+        CROSS JOIN (
+            SELECT count(*) AS known, count(*) FILTER (WHERE worker.status = 'active' AND worker.health ->> 'status' <> 'unhealthy') AS fit
+            FROM hipq.workers_detail AS worker
+        ) AS workers
+        CROSS JOIN (SELECT count(*) AS known FROM hipq._alerts() AS alert) AS alerts
+    ) AS head
+    CROSS JOIN (SELECT hipq._sort_of_top(top.sort) AS key OFFSET 0) AS wanted
+    ORDER BY line.is_all DESC,
+             CASE wanted.key
+                 WHEN 'backlog' THEN line.backlog
+                 WHEN 'per_min' THEN line.per_min
+                 WHEN 'failed' THEN line.failed
+                 WHEN 'p50' THEN line.p50
+                 WHEN 'p99' THEN line.p99
+                 WHEN 'oldest' THEN line.due_for
+                 WHEN 'running' THEN line.running
+                 WHEN 'busy' THEN line.running
+             END DESC NULLS LAST,
+             CASE WHEN wanted.key = 'state' THEN line.state END,
+             CASE WHEN wanted.key = 'busy' THEN line.per_min END DESC,
+             CASE WHEN wanted.key = 'busy' THEN line.backlog END DESC,
+             line.queue
+    LIMIT top.lines + 1
+$$;
+COMMENT ON FUNCTION hipq.top(text, integer)
+    IS 'shows at one glance what goes on, for \watch 1 in psql: a row for all, and the queues. '
+    'sort: busy, or a column; lines: how many queues, NULL = all';
+
+GRANT SELECT ON hipq.activity_detail TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hipq._finished_lately(), hipq._sort_of_top(text), hipq.top(text, integer) TO PUBLIC;
+
 -- Views that fit into a terminal of 120 columns. Each has the rows of its sibling <view>_detail, and
 -- the columns that people look at first; a condition on them goes through to the sibling.
 
@@ -1162,6 +1333,10 @@ CREATE VIEW hipq.sizes WITH (security_barrier) AS
 SELECT queue, table_name, kind, from_time, row_estimate, bytes
 FROM hipq.sizes_detail;
 
+CREATE VIEW hipq.activity WITH (security_barrier) AS
+SELECT queue, backlog_estimate, running_jobs, failed, oldest_due_time, state
+FROM hipq.activity_detail;
+
 CREATE VIEW hipq.statistics WITH (security_barrier) AS
 SELECT queue, job_type, period, succeeded, failed, retried, failure_rate, wait_p50, wait_p99, run_p50
 FROM hipq.statistics_detail;
@@ -1202,6 +1377,6 @@ $comments$;
 GRANT SELECT ON hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.progress,
     hipq.attempts, hipq.attempt_logs, hipq.dead_letters, hipq.dead_letter_stats, hipq.pauses,
     hipq.schedules, hipq.workers, hipq.healthy_workers, hipq.executors, hipq.lanes, hipq.sizes,
-    hipq.statistics TO PUBLIC;
+    hipq.statistics, hipq.activity TO PUBLIC;
 GRANT SELECT ON hipq.alerts TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hipq._in_lines(text, integer) TO PUBLIC;

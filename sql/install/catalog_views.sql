@@ -1,6 +1,6 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the
 -- queues that the caller may read; those without job data (instances, queues, job_types, pauses,
--- running, executors, workers, lanes, sizes, throttle_keys, progress, worker_health,
+-- running, executors, workers, lanes, sizes, throttle_keys, progress, worker_health, activity,
 -- dead_letter_rates, dead_letter_stats, dead_letter_reasons) show everything to members of
 -- pg_monitor too.
 --

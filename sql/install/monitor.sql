@@ -76,3 +76,7 @@ CREATE FUNCTION hipq._is_running(queue_id integer, id bigint) RETURNS boolean LA
 COMMENT ON FUNCTION hipq._is_running(integer, bigint)
     IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it '
     'waits; false for who may not read the queue';
+
+CREATE FUNCTION hipq._sort_of_top(sort text) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__sort_of_top';
+COMMENT ON FUNCTION hipq._sort_of_top(text)
+    IS 'the argument of hipq.top(), which has to be one of its columns, or busy';

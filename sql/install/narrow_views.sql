@@ -75,6 +75,10 @@ CREATE VIEW hipq.sizes WITH (security_barrier) AS
 SELECT queue, table_name, kind, from_time, row_estimate, bytes
 FROM hipq.sizes_detail;
 
+CREATE VIEW hipq.activity WITH (security_barrier) AS
+SELECT queue, backlog_estimate, running_jobs, failed, oldest_due_time, state
+FROM hipq.activity_detail;
+
 CREATE VIEW hipq.statistics WITH (security_barrier) AS
 SELECT queue, job_type, period, succeeded, failed, retried, failure_rate, wait_p50, wait_p99, run_p50
 FROM hipq.statistics_detail;

@@ -30,7 +30,7 @@ GRANT SELECT ON
     hipq.worker_health, hipq.executors, hipq.executors_detail, hipq.lanes, hipq.lanes_detail,
     hipq.sizes, hipq.sizes_detail, hipq.throttle_keys, hipq.statistics, hipq.statistics_detail,
     hipq.retry_distribution, hipq.failure_statistics, hipq.throughput, hipq.histograms,
-    hipq.backlog
+    hipq.backlog, hipq.activity, hipq.activity_detail
     TO PUBLIC;
 
 -- Members of pg_monitor see all that has no data of jobs. Alerts tell of the whole server: an empty

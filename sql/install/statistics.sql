@@ -35,6 +35,12 @@ CREATE FUNCTION hipq._throughput(
 COMMENT ON FUNCTION hipq._throughput()
     IS 'the same by minute; view hipq.throughput shows it';
 
+CREATE FUNCTION hipq._finished_lately(OUT queue_id integer, OUT since timestamptz, OUT finished bigint) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__finished_lately';
+COMMENT ON FUNCTION hipq._finished_lately()
+    IS 'jobs that succeeded or failed since the begin of the last whole minute; view hipq.activity '
+    'shows it';
+
 CREATE FUNCTION hipq.stat_reset(queue text DEFAULT NULL) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_stat_reset';
 COMMENT ON FUNCTION hipq.stat_reset(text)
     IS 'sets statistics to nothing. queue: the queue, NULL = all queues of this database';

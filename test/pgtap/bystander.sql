@@ -117,6 +117,9 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_histograms', 'hipq._histograms()', 'nothing'),
     ('_backlog', 'hipq._backlog()', 'nothing'),
     ('doctor', 'hipq.doctor()', 'nothing'),
+    ('_finished_lately', 'hipq._finished_lately()', 'nothing'),
+    ('_sort_of_top', 'hipq._sort_of_top(''queue'')', 'queue'),
+    ('top', 'lateral (SELECT backlog, failed, state FROM hipq.top())', '0,0,"0 queues"'),
     -- that name a job
     ('why', 'lateral (SELECT condition, passed FROM hipq.why({waiting}))', 'exists,f'),
     ('erase', 'hipq.erase({final})', 'false'),
@@ -274,7 +277,7 @@ SELECT set_eq($$SELECT view FROM seen WHERE answer <> '42501'$$, $$
         job_types_detail, pauses_detail, jobs_detail, running_detail, progress_detail,
         attempts_detail, attempt_logs_detail, dead_letters_detail, dead_letter_stats_detail,
         schedules_detail, workers_detail, healthy_workers_detail, executors_detail, lanes_detail,
-        sizes_detail, statistics_detail, histograms, backlog}'::text[]) AS view
+        sizes_detail, statistics_detail, histograms, backlog, activity, activity_detail}'::text[]) AS view
 $$, 'it may look into these views, and into no table');
 SELECT set_eq($$SELECT view, answer FROM seen WHERE answer NOT IN ('42501', 'nothing')$$, $$
     VALUES ('hipq.worker_health',

@@ -24,6 +24,8 @@ FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl
 WHERE pronamespace = 'hipq'::regnamespace;
 
 SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0 AND object NOT LIKE 'function %'$$, $$VALUES
+    ('view hipq.activity', 'SELECT'),
+    ('view hipq.activity_detail', 'SELECT'),
     ('view hipq.attempts', 'SELECT'),
     ('view hipq.attempts_detail', 'SELECT'),
     ('view hipq.dead_letter_rates', 'SELECT'),

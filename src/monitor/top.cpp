@@ -1,0 +1,33 @@
+// hipq._sort_of_top: which column hipq.top() sorts by.
+#include <algorithm>
+#include <array>
+
+#include "pg/arguments.hpp"
+#include "pg/short_text.hpp"
+
+namespace hipq::monitor {
+
+namespace {
+
+constexpr std::array<std::string_view, 10> columns{
+    "busy", "queue", "backlog", "running", "per_min", "failed", "p50", "p99", "oldest", "state"};
+
+std::string sort_of(const pg::Arguments &arguments)
+{
+    const std::string sort = arguments.text(0, "sort");
+    if (std::find(columns.begin(), columns.end(), sort) == columns.end())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("there is no column \"%s\" to sort by", sort.c_str()),
+                   errhint("Sort by busy, queue, backlog, running, per_min, failed, p50, p99, "
+                           "oldest or state."));
+    return sort;
+}
+
+}  // namespace
+
+}  // namespace hipq::monitor
+
+HIPQ_FUNCTION(hipq__sort_of_top)
+{
+    return hipq::pg::return_text(hipq::monitor::sort_of(hipq::pg::Arguments(fcinfo)));
+}

@@ -1,0 +1,75 @@
+# hipq.top() and hipq.activity: what they say of each queue, how it is sorted, who sees what, and that it fits 120 columns.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('top', 'hipq.max_executors' => 3, 'hipq.heartbeat_timeout' => '10min');
+$hipq->create_queue("app.$_") foreach qw(empty held limited lone paused sound);
+$hipq->sql(q{CREATE FUNCTION quick(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT'});
+$hipq->sql(q{CREATE FUNCTION wrong(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM 1 / 0; END $$});
+$hipq->sql(q{CREATE FUNCTION held(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT pg_advisory_xact_lock(7)'});
+$hipq->sql("SELECT hipq.register_job_type('app.$_', 'quick', handler => 'quick')") foreach qw(held paused sound);
+$hipq->sql("SELECT hipq.register_job_type('app.sound', 'wrong', handler => 'wrong')");
+$hipq->sql("SELECT hipq.register_job_type('app.$_', 'held', handler => 'held')") foreach qw(limited held);
+$hipq->sql("SELECT hipq.register_job_type('app.lone', 'outside', handler_kind => 'notify')");
+$hipq->sql("SELECT hipq.alter_queue('app.limited', throttle_limit => 1)");
+
+sub state_of { my ($queue) = @_; return "SELECT state FROM hipq.activity WHERE queue = 'app.$queue'"; }
+
+# ---- what it says
+
+is($hipq->sql(state_of('empty')), 'idle', 'nothing to do');
+is($hipq->sql("SELECT backlog, running, failed, oldest IS NULL, state FROM hipq.top() LIMIT 1"), '0|0|0|t|6 queues', 'a row for all');
+
+my $holder = $hipq->session;
+$holder->query_safe('SELECT pg_advisory_lock(7)');
+$hipq->enqueue('held', q{'{}', queue => 'app.limited'}) foreach 1 .. 3;
+ok($hipq->wait_until(state_of('limited'), 'at its limit'), 'at its limit') or diag($hipq->sql('TABLE hipq.activity'));
+$hipq->enqueue('held', q{'{}', queue => 'app.held'});
+ok($hipq->wait_until(state_of('held'), 'runs'), 'runs');
+$hipq->sql("SELECT hipq.pause('app.held', 'quick')");
+is($hipq->sql(state_of('held')), '1 type paused', 'a type is paused');
+$hipq->sql("SELECT hipq.pause('app.paused')");
+$hipq->enqueue('quick', q{'{}', queue => 'app.paused', scheduled_run_time => now() - interval '50 hours'});
+is($hipq->sql(state_of('paused')), 'paused', 'paused');
+$hipq->enqueue('outside', q{'{}', queue => 'app.lone'}) foreach 1 .. 5;
+ok($hipq->wait_until(state_of('lone'), 'no worker'), 'no worker serves it') or diag($hipq->sql('TABLE hipq.activity'));
+my $worker = $hipq->sql(q{SELECT hipq.register_worker('one', '{app.lone}', '{outside}', listen => false)});
+ok($hipq->wait_until("SELECT state <> 'no worker' FROM hipq.activity WHERE queue = 'app.lone'"), 'one does');
+
+my $failed = $hipq->enqueue('wrong', q{'{}', queue => 'app.sound'});
+is($hipq->outcome($failed), 'failed', 'a job fails');
+is($hipq->outcome($hipq->enqueue('quick', q{'{}', queue => 'app.sound'})), 'succeeded', 'another does not');
+is($hipq->sql(q{SELECT failed, finished_per_minute > 0, wait_p50 >= 0, wait_p99 >= wait_p50 FROM hipq.activity_detail WHERE queue = 'app.sound'}), '1|t|t|t',
+	'what became of them');
+ok($hipq->wait_until(q{SELECT running >= 2 AND backlog >= 10 FROM hipq.top() LIMIT 1}), 'all together') or diag($hipq->sql('SELECT * FROM hipq.top()'));
+like($hipq->sql('SELECT queue FROM hipq.top() LIMIT 1'), qr{^executors 2/3, workers 1/1$}, 'executors and workers');
+
+# ---- how it is sorted, and how wide it is
+
+sub order { my ($arguments) = @_; return $hipq->sql("SELECT string_agg(substr(queue, 5), ' ') FROM (SELECT queue FROM hipq.top($arguments) OFFSET 1) AS listed"); }
+is(order(q{'queue'}), 'empty held limited lone paused sound', 'by name');
+is(order(q{'failed', 1}), 'sound', 'by failures, one line');
+unlike(order(q{lines => 2}), qr/empty|paused|sound/, 'what runs comes first');
+is(order(q{'backlog', lines => 1}), 'lone', 'by backlog');
+like(order(q{'per_min'}), qr/^sound /, 'by speed');
+is($hipq->sql(q{SELECT count(*) FROM hipq.top(lines => NULL)}), '7', 'all lines');
+is($hipq->sql(q{SELECT count(*) FROM hipq.top(lines => 0)}), '1', 'none but the one for all');
+like($hipq->error_of(q{SELECT hipq.top('colour')}), qr/22023: there is no column "colour".*HINT:  Sort by busy/s, 'no such column');
+like($hipq->error_of(q{SELECT hipq.top(lines => -2)}), qr/2201W/, 'no such number of lines');
+my (undef, $shown) = $hipq->node->psql('postgres', 'SELECT * FROM hipq.top()', extra_params => [ '-P', 'format=aligned', '-P', 'tuples_only=off' ]);
+is((grep { length > 120 } split /\n/, $shown), 0, 'it fits 120 columns') or diag($shown);
+cmp_ok(scalar(split /\n/, $shown), '>', 7, '... and is a table');
+
+# ---- who sees what
+
+$hipq->sql('CREATE ROLE reader LOGIN; CREATE ROLE watcher LOGIN; GRANT pg_monitor TO watcher');
+$hipq->sql(q{SELECT hipq.grant_queue('app.sound', 'reader', 'read')});
+is($hipq->sql('SET ROLE reader; SELECT failed, queue FROM hipq.top()') =~ s/executors \d/executors n/r, "1|executors n/3\n1|app.sound",
+	'a reader sees his queue and nothing of others');
+is($hipq->sql(q{SET ROLE watcher; SELECT count(*) FROM hipq.top()}), '7', 'a monitor sees all');
+
+$holder->quit;
+$hipq->node->stop;
+done_testing();
