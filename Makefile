@@ -1,7 +1,8 @@
 # Builds and installs hipq with PGXS, and starts the demo and the tests.
 #
 #   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to; what is installed
-#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; hipq-run (clients/run) goes along
+#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; hipq-run (clients/run) and hipq-top
+#                                    (clients/top) go along
 #   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
@@ -89,9 +90,11 @@ print-%:
 	@echo '$($*)'
 
 RUN_SOURCES := $(sort $(wildcard clients/run/src/*.cpp clients/run/src/*/*.cpp))
-CLIENT_HEADERS := $(wildcard clients/run/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
+TOP_SOURCES := $(sort $(wildcard clients/top/src/*.cpp clients/top/src/*/*.cpp))
+CLIENT_HEADERS := $(wildcard clients/run/src/*/*.hpp clients/top/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
 CLIENT_TESTS := $(wildcard clients/*/test/*.cpp test/clients/*.cpp)
-formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(RUN_SOURCES) $(CLIENT_HEADERS) $(CLIENT_TESTS)
+formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(RUN_SOURCES) $(TOP_SOURCES) $(CLIENT_HEADERS) \
+    $(CLIENT_TESTS)
 
 format:
 	clang-format -i $(formatted)
@@ -126,8 +129,18 @@ tidied_run_sources = $(if $(wildcard /usr/include/nlohmann/json.hpp),$(if $(wild
 tidy_run_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -Iclients/run/src -Iclients/cpp/include \
     -isystem $(shell $(PG_CONFIG) --includedir)
 
-tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok) $(tidied_run_sources:clients/run/src/%.cpp=build/tidy/run/%.ok)
-	@echo "clang-tidy: $(words $(SOURCES) $(tidied_run_sources)) files are clean"
+# So is hipq-top.
+tidied_top_sources = $(if $(wildcard /usr/include/nlohmann/json.hpp),$(if $(wildcard /usr/include/curses.h),$(TOP_SOURCES)))
+tidy_top_flags = $(subst clients/run,clients/top,$(tidy_run_flags))
+
+tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok) $(tidied_run_sources:clients/run/src/%.cpp=build/tidy/run/%.ok) \
+    $(tidied_top_sources:clients/top/src/%.cpp=build/tidy/top/%.ok)
+	@echo "clang-tidy: $(words $(SOURCES) $(tidied_run_sources) $(tidied_top_sources)) files are clean"
+
+build/tidy/top/%.ok: clients/top/src/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_top_flags) && touch $@
 
 build/tidy/run/%.ok: clients/run/src/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
 	@mkdir -p $(@D)
@@ -245,7 +258,26 @@ run-all run-install run-uninstall run-clean:
 run-left-out:
 	@echo 'hipq-run is not built: $(if $(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp, curl/curl.h or libpq-fe.h is missing)'
 
-.PHONY: force-look run-all run-install run-uninstall run-clean run-left-out
+# hipq-top, for the terminal, likewise. It needs JSON for C++ and ncurses (libncurses-dev).
+top_headers := $(if $(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<curses.h>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
+    $(CXX) -x c++ -E -I'$(includedir)' - 2>/dev/null | grep -x found))
+ifneq (,$(top_headers))
+all: top-all
+install: top-install
+uninstall: top-uninstall
+else
+all: top-left-out
+endif
+clean: top-clean
+top-install: top-all
+
+top-all top-install top-uninstall top-clean:
+	@$(MAKE) --no-print-directory -C clients/top $(@:top-%=%) PG_CONFIG='$(shell command -v $(PG_CONFIG))'
+
+top-left-out:
+	@echo 'hipq-top is not built: $(if $(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp, curses.h or libpq-fe.h is missing)'
+
+.PHONY: force-look run-all run-install run-uninstall run-clean run-left-out top-all top-install top-uninstall top-clean top-left-out
 force-look:
 
 -include $(OBJS:.o=.d)

@@ -376,7 +376,10 @@ SELECT queue.name AS queue,
            WHEN running.jobs > 0 THEN 'runs'
            WHEN backlog.jobs > 0 THEN 'waits'
            ELSE 'idle'
-       END AS state
+       END AS state,
+       CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
+       coalesce(round(limiter.used / 1000.0, 3), 0.000) AS throttle_used,
+       'hipq.' || quote_ident(queue.table_name) AS table_name
 FROM (
     SELECT queue.queue_id, queue.instance_id, queue.table_name, queue.throttle_limit, queue.is_dropped, seen.name
     FROM hipq.queue
@@ -448,6 +451,11 @@ COMMENT ON COLUMN hipq.activity_detail.state
     IS 'the first that holds: being dropped, paused, held: crashed (a job type), at its limit, '
     '1 type paused, no worker (no external worker serves a job type of it), late (a job is due '
     'for more than a minute), runs, waits, idle';
+COMMENT ON COLUMN hipq.activity.throttle_limit
+    IS 'limit on the sum of throttle_factor over its running jobs; NULL = no limit';
+COMMENT ON COLUMN hipq.activity.throttle_used
+    IS 'sum of throttle_factor over its running jobs';
+COMMENT ON COLUMN hipq.activity.table_name IS 'table of the queue';
 
 CREATE FUNCTION hipq.top(
     sort text DEFAULT 'busy', lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT running bigint, OUT per_min numeric, OUT failed bigint,

@@ -22,6 +22,8 @@ isnt($deb, undef, "there is $package") or BAIL_OUT('no package');
 isnt($symbols, undef, 'there is one with its symbols');
 my ($runner) = glob("$built/hipq-run_$extension-*.deb");
 isnt($runner, undef, 'there is hipq-run') or BAIL_OUT('no package of hipq-run');
+my ($top) = glob("$built/hipq-top_$extension-*.deb");
+isnt($top, undef, 'there is hipq-top') or BAIL_OUT('no package of hipq-top');
 my ($headers) = glob("$built/libhipq-client-dev_$extension-*_all.deb");
 isnt($headers, undef, 'there is libhipq-client-dev') or BAIL_OUT('no package of the client for C++');
 is(scalar(my @dsc = glob("$built/hipq_$extension-*.dsc")), 1, 'there is a source package');
@@ -48,6 +50,9 @@ ok($documents{$_}, "... and $_") foreach qw(copyright changelog.gz changelog.Deb
 my @run_files = split /\n/, chomped('sh', '-c', "dpkg-deb --fsys-tarfile '$runner' | tar -t");
 is(scalar(grep { m{^\./(?:usr/bin/hipq-run|usr/share/man/man1/hipq-run\.1\.gz|usr/share/bash-completion/completions/hipq-run|(?:usr/)?lib/systemd/system/hipq-run\@\.service)$} } @run_files),
 	4, 'hipq-run has its program, manual page, completion and unit');
+my @top_files = split /\n/, chomped('sh', '-c', "dpkg-deb --fsys-tarfile '$top' | tar -t");
+is(scalar(grep { m{^\./usr/(?:bin/hipq-top|share/man/man1/hipq-top\.1\.gz|share/bash-completion/completions/hipq-top)$} } @top_files), 3,
+	'hipq-top has its program, manual page and completion');
 
 my $unpacked = "$built/unpacked";
 succeeds('they are unpacked', 'sh', '-c', "rm -rf $unpacked && dpkg-deb -x $deb $unpacked && dpkg-deb -x $symbols $unpacked");
@@ -62,13 +67,14 @@ cmp_ok(-s "$unpacked/$library", '<', 8e6, 'the library has less than 8 MB');
 
 my $root = "packages-$version";
 make_root($suite, $root);
-copy_into($root, '/packages', $deb, $runner, $headers);
+copy_into($root, '/packages', $deb, $runner, $top, $headers);
 copy_into($root, '/hipq', 'README.md', 'debian');
 succeeds('it is installed, with the server that it needs', in_root($root, 'apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/*.deb'));
 my $said = succeeds("README's first screen works with Debian's tools", in_root($root, 'cd /hipq && debian/tests/first-use', '--alone'));
 like($said, qr/^first use works on PostgreSQL $version$/m, "... on PostgreSQL $version");
 like(succeeds('hipq-run starts', in_root($root, 'hipq-run --version')), qr/^hipq-run \Q$extension\E$/m, '... and is of this version');
-succeeds('it is purged', in_root($root, "apt-get purge -y -qq $package hipq-run libhipq-client-dev"));
+like(succeeds('hipq-top starts', in_root($root, 'hipq-top --version')), qr/^hipq-top \Q$extension\E$/m, '... and is of this version');
+succeeds('it is purged', in_root($root, "apt-get purge -y -qq $package hipq-run hipq-top libhipq-client-dev"));
 is(chomped(in_root($root, q{find / -xdev -path /hipq -prune -o -path /packages -prune -o -name 'hipq*' -print})), '', '... and leaves nothing');
 remove_root($root);
 

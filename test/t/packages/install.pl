@@ -48,6 +48,18 @@ SKIP: {
 	command_like([ "$to$programs/hipq-run", '--version' ], qr/^hipq-run \Q$version\E$/, '... which is this version');
 }
 
+# hipq-top, likewise.
+SKIP: {
+	skip 'hipq-top was not built', 4 unless -x "$root/build/top-werror/hipq-top";
+	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
+	my $to = PostgreSQL::Test::Utils::tempdir();
+	command_ok([ 'make', '-s', '-C', "$root/clients/top", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-top');
+	is_deeply(installed($to), [ sort "$programs/hipq-top", "$manual/man1/hipq-top.1", "$share/hipq/hipq-top.bash" ],
+		'... installs the program, its manual page and completion');
+	ok(!has_symbols("$to$programs/hipq-top"), '... without symbols');
+	command_like([ "$to$programs/hipq-top", '--version' ], qr/^hipq-top \Q$version\E$/, '... which is this version');
+}
+
 # Roots of other versions of PostgreSQL (tools/root) have no CMake.
 SKIP: {
 	skip 'there is no CMake here', 8 unless grep { -x "$_/cmake" } split /:/, $ENV{PATH};
@@ -59,7 +71,7 @@ sub cmake_installs
 {
 	my ($who, $symbols, $werror) = @_;
 	my ($build, $to) = map { PostgreSQL::Test::Utils::tempdir() } 1 .. 2;
-	command_ok([ 'cmake', '-S', $root, '-B', $build, "-DWERROR=$werror", '-DHIPQ_RUN=OFF' ], "CMake configures for $who");
+	command_ok([ 'cmake', '-S', $root, '-B', $build, "-DWERROR=$werror", '-DHIPQ_RUN=OFF', '-DHIPQ_TOP=OFF' ], "CMake configures for $who");
 	system('cp', "$root/hipq.so", "$build/hipq.so") == 0 or die 'cp failed';
 	local $ENV{DESTDIR} = $to;
 	command_ok([ 'cmake', '--install', $build ], '... and installs');

@@ -1,0 +1,321 @@
+// All statements that hipq-top sends.
+#include "model/statements.hpp"
+
+namespace hipq::top::statements {
+
+namespace {
+
+using client::Value;
+
+// What a list of jobs shows. A job that was claimed by a lock runs, though its row says that it
+// waits.
+constexpr const char *job_columns =
+    "id, job_type, nullif(job_key, 'NONE') AS job_key,"
+    " CASE WHEN state = 'running' OR is_locked THEN 'running'"
+    "      WHEN state = 'retry' AND scheduled_run_time > hipq.now() THEN 'waits to retry'"
+    "      WHEN state <> 'final' THEN 'waiting'"
+    "      WHEN error = 'NONE' THEN 'succeeded'"
+    "      WHEN retry_reason IN ('cancelled', 'expired') THEN retry_reason"
+    "      ELSE 'failed' END AS outcome,"
+    " attempt, priority,"
+    " extract(epoch FROM hipq.now() - scheduled_run_time) AS due_for,"
+    " extract(epoch FROM hipq.now() - created_time) AS age,"
+    " nullif(error, 'NONE') AS error";
+
+// A few rows of the queue's table, as a list of jobs.
+std::string list(const std::string &rows, const std::string &order)
+{
+    return std::string("SELECT ") + job_columns +
+           " FROM (SELECT *, state <> 'final' AND hipq._is_running(queue_id, id) AS is_locked"
+           " FROM (" +
+           rows + ") AS row) AS job ORDER BY " + order;
+}
+
+// Of many finished jobs few have failed: so many are looked at for a page.
+constexpr int examined_for_failures = 5000;
+
+}  // namespace
+
+// ---- to look at
+
+Statement settings()
+{
+    return {"SELECT current_database() AS database, current_user AS role,"
+            " current_setting('server_version') AS server,"
+            " coalesce((SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'hipq'), '')"
+            " AS hipq",
+            {}};
+}
+
+// Nothing that it asks keeps the server, or a DROP TABLE of somebody else, for long.
+Statement prepare_session()
+{
+    return {"SELECT pg_catalog.set_config(name, value, false) FROM (VALUES"
+            " ('statement_timeout', '5s'), ('lock_timeout', '1s'),"
+            " ('idle_in_transaction_session_timeout', '10s'),"
+            " ('search_path', 'pg_catalog, pg_temp'), ('IntervalStyle', 'postgres'))"
+            " AS setting (name, value)",
+            {}};
+}
+
+Statement top(const std::string &sort, int lines)
+{
+    return {"SELECT queue, backlog, running, per_min, failed, p50, p99,"
+            " extract(epoch FROM oldest) AS oldest, state"
+            " FROM hipq.top($1, $2::integer)",
+            {sort, lines < 0 ? Value() : Value(std::to_string(lines))}};
+}
+
+Statement queue_of_job(const std::string &id)
+{
+    return {"SELECT substring(explanation FROM 'in queue \"([^\"]+)\"') AS queue, explanation"
+            " FROM hipq.why($1::bigint) WHERE condition = 'exists'",
+            {id}};
+}
+
+Statement table_of_queue(const std::string &queue)
+{
+    return {"SELECT table_name FROM hipq.activity WHERE queue = $1", {queue}};
+}
+
+Statement activity_of(const QueueName &queue)
+{
+    return {"SELECT backlog_estimate, running_jobs, finished_per_minute, failed, retried, wait_p50,"
+            " wait_p99, extract(epoch FROM hipq.now() - oldest_due_time) AS oldest, state,"
+            " throttle_limit, throttle_used"
+            " FROM hipq.activity WHERE queue = $1",
+            {queue.name}};
+}
+
+Statement types_of(const QueueName &queue)
+{
+    return {
+        "SELECT type.job_type, type.handler_kind, type.workers, type.is_paused,"
+        " type.throttle_limit, type.throttle_used, type.max_retries,"
+        " hour.succeeded, hour.failed, hour.retried, hour.wait_p50, hour.wait_p99, hour.run_p50,"
+        " hour.run_p99"
+        " FROM hipq.job_types AS type"
+        " LEFT JOIN hipq.statistics AS hour ON hour.queue = type.queue"
+        " AND hour.job_type = type.job_type AND hour.period = 'hour'"
+        " WHERE type.queue = $1 ORDER BY type.job_type",
+        {queue.name}};
+}
+
+Statement pauses_of(const QueueName &queue)
+{
+    return {
+        "SELECT job_type, throttle_key, paused_by, reason, crashes,"
+        " queue IS NULL AS is_of_instance,"
+        " extract(epoch FROM hipq.now() - paused_time) AS paused_for"
+        " FROM hipq.pauses WHERE queue = $1 OR queue IS NULL AND instance = split_part($1, '.', 1)"
+        " ORDER BY job_type NULLS FIRST, throttle_key NULLS FIRST",
+        {queue.name}};
+}
+
+// $1: the last id of the page before; $2: the job type; $3: how many.
+Statement jobs_of(const QueueName &queue, const JobPage &page)
+{
+    const Value after = page.after.empty() ? Value() : Value(page.after);
+    const Value type = page.job_type.empty() ? Value() : Value(page.job_type);
+    const std::string of_type = " AND ($2::text IS NULL OR job_type = $2)";
+    const std::string older = " AND ($1::bigint IS NULL OR id < $1)";
+    const std::string end = " LIMIT $3::integer";
+    std::string text;
+    switch (page.kind) {
+    case JobKind::newest:
+        text = list("SELECT * FROM " + queue.table + " WHERE true" + older + of_type +
+                        " ORDER BY id DESC" + end,
+                    "id DESC");
+        break;
+    case JobKind::unfinished:
+        text = list("SELECT * FROM " + queue.table +
+                        " WHERE state <> 'final' AND ($1::bigint IS NULL OR id > $1)" + of_type +
+                        " ORDER BY id" + end,
+                    "id");
+        break;
+    case JobKind::running:
+        text = list("SELECT * FROM " + queue.table +
+                        " WHERE state <> 'final' AND id = ANY (ARRAY(SELECT job_id FROM"
+                        " hipq._running_jobs())) AND ($1::bigint IS NULL OR id > $1)" +
+                        of_type + " ORDER BY id" + end,
+                    "id");
+        break;
+    case JobKind::failed:
+        text = list("SELECT * FROM (SELECT * FROM " + queue.table + " WHERE state = 'final'" +
+                        older + " ORDER BY id DESC LIMIT " + std::to_string(examined_for_failures) +
+                        ") AS latest WHERE error <> 'NONE'" + of_type + " ORDER BY id DESC" + end,
+                    "id DESC");
+        break;
+    }
+    return {text, {after, type, std::to_string(page.lines)}};
+}
+
+Statement jobs_by_id(const QueueName &queue, const std::string &id)
+{
+    return {list("SELECT * FROM " + queue.table + " WHERE id = $1::bigint", "id"), {id}};
+}
+
+Statement jobs_by_key(const QueueName &queue, const std::string &key)
+{
+    return {list("SELECT * FROM " + queue.table +
+                     " WHERE job_key = $1 AND job_key <> 'NONE' AND job_type = ANY (ARRAY(SELECT"
+                     " job_type FROM hipq.job_types WHERE queue = $2)) ORDER BY id DESC LIMIT 200",
+                 "id DESC"),
+            {key, queue.name}};
+}
+
+Statement job(const QueueName &queue, const std::string &id)
+{
+    const auto shown = [&](const std::string &column) {
+        return " CASE WHEN " + column + " < '9999-01-01 00:00:00+00' THEN to_char(" + column +
+               ", 'YYYY-MM-DD HH24:MI:SS TZ') END AS " + column + ",";
+    };
+    return {"SELECT job_type, nullif(job_key, 'NONE') AS job_key, state, error, retry_reason,"
+            " attempt, retry_count, max_retries, priority, timeout,"
+            " nullif(manual_reason, 'NONE') AS manual_reason, throttle_factor,"
+            " nullif(throttle_key, 'NONE') AS throttle_key,"
+            " nullif(time_windows, 'NONE') AS time_windows, nullif(retry_of, -1) AS retry_of,"
+            " original_job_id, nullif(worker_id, -1) AS worker_id, traceparent," +
+                shown("created_time") + shown("scheduled_run_time") + shown("accepted_time") +
+                shown("update_time") + shown("deadline") + shown("expires_time") +
+                " hipq._masked(queue_id, job_type, job_data)::text AS job_data,"
+                " nullif(result, 'null')::text AS result,"
+                " state <> 'final' AND hipq._is_running(queue_id, id) AS is_locked"
+                " FROM " +
+                queue.table + " WHERE id = $1::bigint",
+            {id}};
+}
+
+Statement why(const QueueName &queue, const std::string &id)
+{
+    return {"SELECT condition, passed, explanation"
+            " FROM hipq.why($1::bigint, $2)",
+            {id, queue.name}};
+}
+
+Statement attempts(const QueueName &queue, const std::string &id)
+{
+    return {"SELECT attempt, reason, sqlstate, error, detail, hint, executor_pid, worker_id,"
+            " to_char(started_time, 'YYYY-MM-DD HH24:MI:SS') AS started_time,"
+            " extract(epoch FROM duration) AS seconds"
+            " FROM hipq.attempts WHERE queue = $1 AND job_id = $2::bigint"
+            " ORDER BY attempt DESC, started_time DESC LIMIT 50",
+            {queue.name, id}};
+}
+
+Statement log(const QueueName &queue, const std::string &id)
+{
+    return {"SELECT attempt, to_char(logged_time, 'HH24:MI:SS.MS') AS logged_time, level, message"
+            " FROM hipq.attempt_logs WHERE queue = $1 AND job_id = $2::bigint"
+            " AND level <> 'ERROR' ORDER BY attempt_logs.logged_time DESC LIMIT 100",
+            {queue.name, id}};
+}
+
+Statement dead_letter(const QueueName &queue, const std::string &id)
+{
+    return {"SELECT state, reason, redriven_as, handler_error"
+            " FROM hipq.dead_letters WHERE queue = $1 AND job_id = $2::bigint",
+            {queue.name, id}};
+}
+
+// The view joins with hipq.job, which has a table for each queue.
+Statement progress(const std::string &id)
+{
+    return {"SELECT done, total, message FROM hipq._progress() WHERE job_id = $1::bigint", {id}};
+}
+
+Statement workers()
+{
+    return {"SELECT worker_id, name, role, status, health ->> 'status' AS health, capacity,"
+            " running_jobs, queue_depth, failure_rate, is_draining,"
+            " array_to_string(queues, ', ') AS queues,"
+            " extract(epoch FROM hipq.now() - last_heartbeat) AS silent_for"
+            " FROM hipq.workers",
+            {}};
+}
+
+Statement executors()
+{
+    return {"SELECT pid, database, role, status, queue, job_id, attempt, job_type, jobs_done,"
+            " extract(epoch FROM hipq.now() - job_started_time) AS runs_for"
+            " FROM hipq.executors ORDER BY job_started_time NULLS LAST, pid",
+            {}};
+}
+
+Statement dead_letters(const QueueName &queue, const std::string &state)
+{
+    return {"SELECT job_id, state, job_type, job_key, reason, error,"
+            " extract(epoch FROM hipq.now() - died_time) AS age"
+            " FROM hipq.dead_letters WHERE queue = $1 AND ($2 = '' OR state = $2)"
+            " ORDER BY died_time DESC, job_id DESC LIMIT 500",
+            {queue.name, state}};
+}
+
+Statement alerts()
+{
+    return {"SELECT alert, severity, times, detail, hint,"
+            " extract(epoch FROM hipq.now() - last_time) AS age"
+            " FROM hipq.alerts ORDER BY severity, alert",
+            {}};
+}
+
+// ---- to do
+
+Statement pause(const std::string &queue, const std::string &job_type, const std::string &reason)
+{
+    return client::Call("pause")
+        .with("queue", "text", queue)
+        .with("job_type", "text", job_type.empty() ? Value() : Value(job_type))
+        .with("reason", "text", reason.empty() ? Value() : Value(reason))
+        .select(" AS done");
+}
+
+Statement resume(const std::string &queue, const std::string &job_type)
+{
+    return client::Call("resume")
+        .with("queue", "text", queue)
+        .with("job_type", "text", job_type.empty() ? Value() : Value(job_type))
+        .select(" AS done");
+}
+
+Statement cancel(const QueueName &queue, const std::string &id)
+{
+    return client::Call("cancel")
+        .with("id", "bigint", id)
+        .with("reason", "text", "by hipq-top")
+        .with("queue", "text", queue.name)
+        .select(" AS done");
+}
+
+Statement retry(const QueueName &queue, const std::string &id)
+{
+    return client::Call("retry")
+        .with("id", "bigint", id)
+        .with("queue", "text", queue.name)
+        .select(" AS id");
+}
+
+Statement redrive(const std::string &id)
+{
+    return client::Call("redrive").with("id", "bigint", id).select(" AS id");
+}
+
+Statement dismiss(const std::string &id)
+{
+    return client::Call("dismiss_dead_letter").with("id", "bigint", id).select(" AS done");
+}
+
+Statement redrive_all(const QueueName &queue)
+{
+    return client::Call("redrive_jobs")
+        .with("queue", "text", queue.name)
+        .with("max_jobs", "integer", "1000")
+        .select_from("redriven, key_taken");
+}
+
+Statement drain_worker(const std::string &worker_id)
+{
+    return client::Call("drain_worker").with("worker", "bigint", worker_id).select(" AS done");
+}
+
+}  // namespace hipq::top::statements

@@ -1,0 +1,77 @@
+// All statements that hipq-top sends, and nothing else: what they read, and what they do.
+//
+// None reads more of a queue than a page, or takes more than some milliseconds with 500 queues and
+// a million jobs. So jobs are read from the table of their queue, whose right is that of the queue;
+// view hipq.jobs, over all queues, takes seconds to plan with 500 of them.
+#pragma once
+
+#include "hipq/client/statement.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hipq::top {
+
+using client::Statement;
+
+// A queue, as hipq.activity names it.
+struct QueueName {
+    std::string name;   // app.mail
+    std::string table;  // hipq.app_mail, quoted as SQL wants it
+};
+
+// Which jobs of a queue.
+enum class JobKind { newest, unfinished, running, failed };
+
+// What a page of jobs shows: those after a key, in the order of the kind.
+struct JobPage {
+    JobKind kind = JobKind::newest;
+    std::string after;     // id of the last job of the page before; empty: the first page
+    std::string job_type;  // empty: all
+    int lines = 50;
+};
+
+namespace statements {
+
+// ---- to look at
+
+Statement settings();
+Statement prepare_session();
+Statement top(const std::string &sort, int lines);  // lines < 0: all
+Statement queue_of_job(const std::string &id);
+Statement table_of_queue(const std::string &queue);
+
+Statement activity_of(const QueueName &queue);
+Statement types_of(const QueueName &queue);
+Statement pauses_of(const QueueName &queue);
+
+Statement jobs_of(const QueueName &queue, const JobPage &page);
+Statement jobs_by_id(const QueueName &queue, const std::string &id);
+Statement jobs_by_key(const QueueName &queue, const std::string &key);
+
+Statement job(const QueueName &queue, const std::string &id);
+Statement why(const QueueName &queue, const std::string &id);
+Statement attempts(const QueueName &queue, const std::string &id);
+Statement log(const QueueName &queue, const std::string &id);
+Statement dead_letter(const QueueName &queue, const std::string &id);
+Statement progress(const std::string &id);
+
+Statement workers();
+Statement executors();
+Statement dead_letters(const QueueName &queue, const std::string &state);
+Statement alerts();
+
+// ---- to do
+
+Statement pause(const std::string &queue, const std::string &job_type, const std::string &reason);
+Statement resume(const std::string &queue, const std::string &job_type);
+Statement cancel(const QueueName &queue, const std::string &id);
+Statement retry(const QueueName &queue, const std::string &id);
+Statement redrive(const std::string &id);
+Statement dismiss(const std::string &id);
+Statement redrive_all(const QueueName &queue);
+Statement drain_worker(const std::string &worker_id);
+
+}  // namespace statements
+
+}  // namespace hipq::top

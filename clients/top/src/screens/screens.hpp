@@ -1,0 +1,37 @@
+// The screens there are.
+#pragma once
+
+#include "screens/screen.hpp"
+
+namespace hipq::top {
+
+struct Mode {
+    bool is_read_only = false;
+    std::string sort = "busy";
+    int lines = -1;  // queues to be shown; less than 0: all
+};
+
+// Where the table of a queue is not known yet, the screen asks for it.
+std::shared_ptr<Screen> queues_screen(const Mode &mode);
+std::shared_ptr<Screen> queue_screen(const Mode &mode, const QueueName &queue);
+std::shared_ptr<Screen> jobs_screen(const Mode &mode, const QueueName &queue,
+                                    const std::string &job_type, JobKind kind);
+std::shared_ptr<Screen> job_screen(const Mode &mode, const QueueName &queue, const std::string &id);
+std::shared_ptr<Screen> workers_screen(const Mode &mode);
+std::shared_ptr<Screen> executors_screen(const Mode &mode);
+std::shared_ptr<Screen> dead_letters_screen(const Mode &mode, const QueueName &queue);
+std::shared_ptr<Screen> alerts_screen();
+std::shared_ptr<Screen> help_screen();
+
+// Of a job whose queue is not known: it asks for that first.
+std::shared_ptr<Screen> found_job_screen(const Mode &mode, const std::string &id);
+
+Tone tone_of_state(const std::string &state);
+Tone tone_of_outcome(const std::string &outcome);
+
+// A cell of a number, of a length of time in seconds, of a text.
+Cell number_cell(const Rows &rows, std::size_t row, const char *column);
+Cell time_cell(const Rows &rows, std::size_t row, const char *column);
+Cell text_cell(const Rows &rows, std::size_t row, const char *column, Tone tone = Tone::plain);
+
+}  // namespace hipq::top

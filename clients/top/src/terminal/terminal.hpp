@@ -1,0 +1,42 @@
+// The terminal, by ncurses: draws lines and reads keys.
+#pragma once
+
+#include "screens/sheet.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace hipq::top {
+
+class TerminalError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+class Terminal {
+public:
+    // Takes the terminal over, until the destructor gives it back as it was. Throws TerminalError.
+    Terminal();
+    Terminal(const Terminal &) = delete;
+    Terminal &operator=(const Terminal &) = delete;
+    ~Terminal();
+
+    int width() const;
+    int height() const;
+
+    void clear();
+    // What does not fit is left out.
+    void draw(int y, const Line &line, bool is_chosen = false);
+    void show();
+    void redraw();  // all of it, whatever stood there
+
+    // Waits for a key, so many milliseconds at most: a character, or one of keys::; 0: there is
+    // none.
+    int key(int milliseconds);
+
+private:
+    bool has_colours_ = false;
+    bool is_unicode_ = false;
+};
+
+}  // namespace hipq::top

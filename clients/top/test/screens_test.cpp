@@ -1,0 +1,191 @@
+// Screens: what they make of rows, where keys lead, what is asked before something is changed.
+#include "screens/screens.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hipq::top {
+
+namespace {
+
+std::string text_of(const std::vector<Line> &lines)
+{
+    std::string text;
+    for (const Line &line : lines) {
+        for (const Span &span : line)
+            text += span.text;
+        text += "\n";
+    }
+    return text;
+}
+
+std::string text_of(const Screen &screen, int width = 120)
+{
+    const Page page = screen.page(width);
+    return text_of(page.head) + text_of(page.body);
+}
+
+Answer queues()
+{
+    return {
+        {{"queue", "backlog", "running", "per_min", "failed", "p50", "p99", "oldest", "state"},
+         {{"executors 1/4", "12", "1", "3.5", "2", std::nullopt, std::nullopt, "61", "2 queues"},
+          {"app.mail", "12", "1", "3.5", "2", "0.012", "1.5", "61", "runs"},
+          {"app.web", "0", "0", "0", "0", std::nullopt, std::nullopt, std::nullopt, "paused"}}},
+        "",
+        "",
+        "",
+        false};
+}
+
+Answer refused()
+{
+    return {{}, "permission denied for table app_mail", "", "42501", false};
+}
+
+TEST(QueuesScreen, ShowsAllAndEach)
+{
+    const auto screen = queues_screen({});
+    screen->take({queues()});
+    const std::string text = text_of(*screen);
+    EXPECT_NE(text.find("executors 1/4   backlog 12   running 1   per min 3.5"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("app.mail"), std::string::npos);
+    EXPECT_NE(text.find("1m01s runs"), std::string::npos) << text;
+    EXPECT_EQ(screen->lines(120), 2);
+}
+
+TEST(QueuesScreen, FitsEightyColumns)
+{
+    const auto screen = queues_screen({});
+    screen->take({queues()});
+    for (const Line &line : screen->page(80).body)
+        EXPECT_LE(text_of({line}).size(), 82U) << text_of({line});
+}
+
+TEST(QueuesScreen, PausesOrResumesWhatIsChosen)
+{
+    const auto screen = queues_screen({});
+    screen->take({queues()});
+    Move move = screen->key('p');
+    ASSERT_EQ(move.kind, Move::Kind::act);
+    EXPECT_EQ(move.action.question.substr(0, 21), "Pause queue app.mail?");
+    EXPECT_EQ(move.action.told({{"done"}, {{"t"}}}), "queue app.mail is paused");
+    EXPECT_EQ(move.action.told({{"done"}, {{"f"}}}), "queue app.mail was paused already");
+    ASSERT_TRUE(screen->go(keys::down, 10, 120));
+    move = screen->key('p');
+    EXPECT_EQ(move.action.question.substr(0, 21), "Resume queue app.web?");
+}
+
+TEST(QueuesScreen, ChangesNothingWhenReadOnly)
+{
+    const auto screen = queues_screen({true});
+    screen->take({queues()});
+    EXPECT_EQ(screen->key('p').kind, Move::Kind::say);
+    EXPECT_EQ(screen->help().find("pause"), std::string::npos);
+}
+
+TEST(QueuesScreen, KeepsWhatIsChosenInAnotherOrder)
+{
+    const auto screen = queues_screen({});
+    screen->take({queues()});
+    screen->go(keys::down, 10, 120);
+    Answer turned = queues();
+    std::swap(turned.rows.rows[1], turned.rows.rows[2]);
+    turned.rows.rows.insert(turned.rows.rows.begin() + 1, turned.rows.rows[2]);
+    turned.rows.rows[1][0] = "app.new";
+    screen->take({turned});
+    EXPECT_EQ(screen->key('p').action.question.substr(0, 21), "Resume queue app.web?");
+}
+
+TEST(QueuesScreen, FiltersAndSorts)
+{
+    const auto screen = queues_screen({});
+    screen->take({queues()});
+    screen->key('/').entered("web");
+    EXPECT_EQ(screen->lines(120), 1);
+    screen->key('/').entered("");
+    EXPECT_EQ(screen->lines(120), 2);
+    screen->key('S');  // the last column: state
+    EXPECT_EQ(screen->key('p').action.question.substr(0, 21), "Resume queue app.web?");
+}
+
+TEST(JobsScreen, AsksForTheTableFirst)
+{
+    const auto screen = jobs_screen({}, {"app.mail", ""}, "", JobKind::newest);
+    ASSERT_EQ(screen->asks().size(), 1U);
+    screen->take({{{{"table_name"}, {{"hipq.app_mail"}}}, "", "", "", false}});
+    EXPECT_TRUE(screen->asks_on());
+    EXPECT_NE(screen->asks().front().text.find("FROM hipq.app_mail "), std::string::npos);
+}
+
+TEST(JobsScreen, SaysWhatTheRoleMayNotRead)
+{
+    const auto screen = jobs_screen({}, {"app.mail", "hipq.app_mail"}, "", JobKind::newest);
+    screen->take({refused()});
+    EXPECT_NE(text_of(*screen).find("Your role may not read this: permission denied"),
+              std::string::npos);
+}
+
+TEST(JobsScreen, GoesFromPageToPageById)
+{
+    const auto screen = jobs_screen({}, {"app.mail", "hipq.app_mail"}, "", JobKind::newest);
+    Answer page{{{"id", "job_type", "job_key", "outcome"}, {}}, "", "", "", false};
+    for (int id = 100; id > 50; --id)
+        page.rows.rows.push_back({std::to_string(id), "work", std::nullopt, "waiting"});
+    screen->take({page});
+    screen->key(keys::right);
+    EXPECT_EQ(screen->asks().front().values.front(), "51");
+    screen->key(keys::left);
+    EXPECT_EQ(screen->asks().front().values.front(), std::nullopt);
+}
+
+TEST(JobsScreen, LooksForAnIdOrAKey)
+{
+    const auto screen = jobs_screen({}, {"app.mail", "hipq.app_mail"}, "", JobKind::newest);
+    screen->key('/').entered("42");
+    EXPECT_EQ(screen->asks().size(), 2U) << "a key may be a number, too";
+    screen->key('/').entered("ann");
+    ASSERT_EQ(screen->asks().size(), 1U);
+    EXPECT_EQ(screen->asks().front().values.front(), "ann");
+}
+
+TEST(JobScreen, FindsTheQueueOfAnId)
+{
+    const auto screen = found_job_screen({}, "42");
+    screen->take({{{{"queue", "explanation"}, {{std::nullopt, "There is no such job."}}},
+                   "",
+                   "",
+                   "",
+                   false}});
+    EXPECT_FALSE(screen->asks_on());
+    EXPECT_NE(text_of(*screen).find("There is no such job."), std::string::npos);
+}
+
+TEST(JobScreen, TellsWhatIsUnmetAndHidesNothingElse)
+{
+    const auto screen = job_screen({}, {"app.mail", "hipq.app_mail"}, "42");
+    const Answer row{{{"job_type", "state", "error", "job_data", "attempt"},
+                      {{"work", "initial", "NONE", R"({"token": "***", "to": "ann"})", "0"}}},
+                     "",
+                     "",
+                     "",
+                     false};
+    const Answer why{{{"condition", "passed", "explanation"},
+                      {{"state", "t", "It waits."}, {"worker", "f", "There is none."}}},
+                     "",
+                     "",
+                     "",
+                     false};
+    screen->take({row, why, {}, {}, {}, {}});
+    const std::string text = text_of(*screen);
+    EXPECT_NE(text.find("  worker            There is none."), std::string::npos) << text;
+    EXPECT_NE(text.find("is not in its way state"), std::string::npos);
+    EXPECT_NE(text.find("secret parameters are ***"), std::string::npos);
+    EXPECT_NE(text.find("    \"to\": \"ann\""), std::string::npos);
+    EXPECT_EQ(screen->key('R').kind, Move::Kind::say) << "it has no dead letter";
+    EXPECT_EQ(screen->key('c').action.question.substr(0, 14), "Cancel job 42 ");
+}
+
+}  // namespace
+
+}  // namespace hipq::top
