@@ -149,6 +149,14 @@ TEST(JobsScreen, LooksForAnIdOrAKey)
     EXPECT_EQ(screen->asks().front().values.front(), "ann");
 }
 
+TEST(Bar, IsAsLongAsWhatIsDone)
+{
+    EXPECT_EQ(bar(0, 4, 4), "░░░░");
+    EXPECT_EQ(bar(3, 4, 4), "███░");
+    EXPECT_EQ(bar(9, 4, 4), "████");
+    EXPECT_EQ(bar(0, 0, 2), "██");
+}
+
 TEST(JobScreen, FindsTheQueueOfAnId)
 {
     const auto screen = found_job_screen({}, "42");

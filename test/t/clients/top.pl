@@ -148,6 +148,21 @@ ok($top->shows(qr/dead letter $failed is redriven as job (\d+)/), '... and does 
 is($hipq->sql("SELECT state FROM hipq.dead_letters WHERE job_id = $failed"), 'redriven', '... in the database');
 ok($top->shows(qr/No dead letter waits/), '... and it waits no more');
 
+# ---- many at once
+
+$hipq->sql(q{CREATE OR REPLACE FUNCTION send(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$});
+$hipq->sql(q{INSERT INTO hipq.app_mail (job_type, job_data) SELECT 'send', '{"to": "x"}' FROM generate_series(1, 450)});
+my $letters = q{SELECT count(*) FROM hipq.dead_letters WHERE state = 'waiting'};
+ok($hipq->wait_until($letters, '450'), 'many dead letters');
+$hipq->sql(q{SELECT hipq.pause('app.mail', 'send')});    # else they would be dead letters again
+$top->press('X');
+ok($top->shows(qr/Redrive all waiting dead letters of queue app\.mail\?/), 'redrive all: it asks');
+$top->press('y');
+ok($top->shows(qr/450 are done; no dead letter is left to redrive/), '... and does it, a slice at a time');
+is($hipq->sql($letters), '0', '... in the database');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE retry_of IS NOT NULL AND job_type = 'send' AND outcome = 'waiting'}), '450', '... each once');
+$hipq->sql(q{SELECT hipq.resume('app.mail', 'send')});
+
 # ---- a restart
 
 $hipq->node->stop('fast');
@@ -155,7 +170,7 @@ ok($top->shows(qr/No connection, trying again: /), 'without a server it says so'
 $hipq->node->start;
 ok($top->shows(qr/connected again/), '... and comes back');
 unlike($top->text, qr/No connection/, '... and says so');
-ok($top->shows(qr/No dead letter waits/), '... where it was');
+like($top->text, qr/queues > app\.mail > app\.mail dead letters/, '... where it was');
 $top->press('Escape', 'Escape', 'q');
 is($top->exit_code, 0, 'q ends it');
 

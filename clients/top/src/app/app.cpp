@@ -81,6 +81,8 @@ void App::run()
         const bool is_asked_for = next_look_ == Clock::time_point{};
         if (is_asked_for || (!stands_still_ && Clock::now() >= next_look_))
             look();
+        if (course_ != nullptr)
+            go_on();
         draw();
         if (const int key = terminal_.key(wait_time()); key != 0)
             press(key);
@@ -212,6 +214,8 @@ void App::draw_foot(int height)
 
 int App::wait_time() const
 {
+    if (course_ != nullptr)
+        return 0;
     if (stands_still_)
         return longest_wait;
     const auto rest =
@@ -223,6 +227,11 @@ void App::press(int key)
 {
     if (key == keys::resized)
         return;
+    if (course_ != nullptr) {
+        tell("stopped: " + count_text(course_->done) + " are done", Tone::warning);
+        course_ = nullptr;
+        return;
+    }
     if (confirming_ != nullptr)
         return press_confirming(key);
     if (typing_ != nullptr)
@@ -256,7 +265,7 @@ void App::press_confirming(int key)
 {
     const auto action = std::exchange(confirming_, nullptr);
     if (key == 'y' || key == 'Y')
-        do_it(*action);
+        action->done ? begin(*action) : do_it(*action);
     else
         tell("nothing is done", Tone::dim);
 }
@@ -314,6 +323,35 @@ void App::do_it(const Action &action)
         tell("not done: " + answer.error + (answer.hint.empty() ? "" : " (" + answer.hint + ")"),
              Tone::bad);
     next_look_ = {};
+}
+
+// ---- what is done in slices
+
+void App::begin(const Action &action)
+{
+    const Answer total = database_.ask(action.total);
+    note(total);
+    course_ = std::make_shared<Course>(Course{action, total.rows.number(0, "letters")});
+}
+
+void App::go_on()
+{
+    const Answer answer = database_.ask(course_->action.statement);
+    note(answer);
+    next_look_ = {};
+    const double done = answer ? course_->action.done(answer.rows) : 0;
+    course_->done += done;
+    const std::string so_far = count_text(course_->done) + " are done";
+    if (done > 0)
+        return tell(bar(course_->done, course_->total, terminal_.width() / 3) + " " +
+                        count_text(course_->done) + " of " + count_text(course_->total) +
+                        "; any key stops it",
+                    Tone::good);
+    if (answer)
+        tell(so_far + "; " + course_->action.told(answer.rows), Tone::good);
+    else
+        tell(so_far + "; not done: " + answer.error, Tone::bad);
+    course_ = nullptr;
 }
 
 void App::tell(std::string message, Tone tone)

@@ -28,6 +28,13 @@ private:
         std::function<Move(const std::string &)> entered;
     };
 
+    // An action that is done in slices.
+    struct Course {
+        Action action;
+        double total = 0;
+        double done = 0;
+    };
+
     void look();
     std::vector<Answer> ask_all(const std::vector<Statement> &statements);
     void note(const Answer &answer);
@@ -45,6 +52,8 @@ private:
     void follow(Move move);
     void back();
     void do_it(const Action &action);
+    void begin(const Action &action);
+    void go_on();
     void tell(std::string message, Tone tone);
     Screen &screen() { return *screens_.back(); }
 
@@ -55,6 +64,7 @@ private:
     std::vector<std::shared_ptr<Screen>> screens_;
     std::shared_ptr<Action> confirming_;
     std::shared_ptr<Input> typing_;
+    std::shared_ptr<Course> course_;
     std::string message_;
     Tone message_tone_ = Tone::plain;
     std::string lost_;  // why there is no connection; empty: there is one

@@ -259,6 +259,14 @@ Statement alerts()
             {}};
 }
 
+// Asked for once, when all of them are to be redriven; it counts no further than this.
+Statement waiting_dead_letters(const QueueName &queue)
+{
+    return {"SELECT count(*) AS letters FROM (SELECT FROM hipq.dead_letters WHERE queue = $1"
+            " AND state = 'waiting' LIMIT 100000) AS waiting",
+            {queue.name}};
+}
+
 // ---- to do
 
 Statement pause(const std::string &queue, const std::string &job_type, const std::string &reason)
@@ -305,11 +313,12 @@ Statement dismiss(const std::string &id)
     return client::Call("dismiss_dead_letter").with("id", "bigint", id).select(" AS done");
 }
 
-Statement redrive_all(const QueueName &queue)
+// A slice, which takes a fraction of a second: it is repeated until nothing is left.
+Statement redrive_some(const QueueName &queue)
 {
     return client::Call("redrive_jobs")
         .with("queue", "text", queue.name)
-        .with("max_jobs", "integer", "1000")
+        .with("max_jobs", "integer", "200")
         .select_from("redriven, key_taken");
 }
 

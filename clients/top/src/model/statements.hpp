@@ -60,6 +60,7 @@ Statement workers();
 Statement executors();
 Statement dead_letters(const QueueName &queue, const std::string &state);
 Statement alerts();
+Statement waiting_dead_letters(const QueueName &queue);
 
 // ---- to do
 
@@ -69,7 +70,7 @@ Statement cancel(const QueueName &queue, const std::string &id);
 Statement retry(const QueueName &queue, const std::string &id);
 Statement redrive(const std::string &id);
 Statement dismiss(const std::string &id);
-Statement redrive_all(const QueueName &queue);
+Statement redrive_some(const QueueName &queue);
 Statement drain_worker(const std::string &worker_id);
 
 }  // namespace statements

@@ -64,15 +64,19 @@ Action dismiss(const std::string &id)
             [id](const Rows &) { return "dead letter " + id + " is dismissed"; }};
 }
 
+// In slices: each is a transaction of its own, so that what is done stays done.
 Action redrive_all(const QueueName &queue)
 {
-    return {"Redrive all waiting dead letters of queue " + queue.name +
-                ", 1000 at most? Each job is enqueued anew.",
-            statements::redrive_all(queue), [](const Rows &rows) {
-                const std::string taken = rows.text(0, "key_taken");
-                return rows.text(0, "redriven") + " dead letters are redriven" +
-                       (taken == "0" ? "" : "; the keys of " + taken + " are taken");
-            }};
+    Action action{"Redrive all waiting dead letters of queue " + queue.name +
+                      "? Each job is enqueued anew, some hundred at a time; any key stops it.",
+                  statements::redrive_some(queue), [](const Rows &rows) {
+                      const std::string taken = rows.text(0, "key_taken");
+                      return taken == "0" ? std::string("no dead letter is left to redrive")
+                                          : "no other is left: the keys of " + taken + " are taken";
+                  }};
+    action.done = [](const Rows &rows) { return rows.number(0, "redriven"); };
+    action.total = statements::waiting_dead_letters(queue);
+    return action;
 }
 
 Action drain(const std::string &worker_id, const std::string &name)

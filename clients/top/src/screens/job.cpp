@@ -151,12 +151,7 @@ private:
         std::string text = count_text(done);
         Line line;
         if (total > 0) {
-            const int length = std::min(30, width / 3);
-            const int full = static_cast<int>(length * std::min(1.0, done / total));
-            std::string bar;
-            for (int i = 0; i < length; ++i)
-                bar += i < full ? "█" : "░";
-            line.push_back({bar + " ", Tone::good});
+            line.push_back({bar(done, total, std::min(30, width / 3)) + " ", Tone::good});
             text += " of " + count_text(total);
         }
         line.push_back({text + " " + one_line(progress_.text(0, "message"))});

@@ -43,6 +43,16 @@ Line plain(std::string text, Tone tone)
     return {{std::move(text), tone}};
 }
 
+std::string bar(double done, double total, int columns)
+{
+    const int full =
+        total > 0 ? static_cast<int>(columns * std::clamp(done / total, 0.0, 1.0)) : columns;
+    std::string text;
+    for (int i = 0; i < columns; ++i)
+        text += i < full ? "█" : "░";
+    return text;
+}
+
 bool Screen::go(int key, int height, int width)
 {
     const int last = std::max(0, lines(width) - 1);

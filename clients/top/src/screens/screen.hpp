@@ -35,6 +35,10 @@ struct Action {
     std::string question;  // what will happen
     Statement statement;
     std::function<std::string(const Rows &)> told;  // what has happened
+    // Of many the statement does a slice, again and again: how many a slice has done, 0 when there
+    // are no more; and how many there are.
+    std::function<double(const Rows &)> done{};
+    Statement total{};
 };
 
 class Screen;
@@ -120,5 +124,7 @@ private:
 };
 
 Line plain(std::string text, Tone tone = Tone::plain);
+// A bar of so many columns for what is done of a total.
+std::string bar(double done, double total, int columns);
 
 }  // namespace hipq::top
