@@ -238,5 +238,49 @@ like($err, qr/this is no terminal: use --once/, '... what to do');
 ($code, $out, $err) = answer('--once', sprintf('postgresql://app@/postgres?host=%s&port=%s', $hipq->node->host, $hipq->node->port));
 is($code, 0, 'a URI') or diag($err);
 
+# ---- 500 queues
+
+$hipq->sql(q{
+	CREATE FUNCTION letters(n integer) RETURNS text LANGUAGE sql AS $$ SELECT translate(to_char(n, 'FM000'), '0123456789', 'abcdefghij') $$;
+	CREATE PROCEDURE make_queues(first integer, last integer) LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR n IN first .. last LOOP
+			PERFORM hipq.create_queue('many.queue_' || letters(n), owner => 'app');
+			PERFORM hipq.register_job_type('many.queue_' || letters(n), 'work', handler_kind => 'notify');
+			EXECUTE format('INSERT INTO hipq.%I (job_type) SELECT %L FROM generate_series(1, 5)', 'many_queue_' || letters(n), 'work');
+			COMMIT;
+		END LOOP;
+	END $$;
+	-- Of five times the middle one, in a session that has asked before, as hipq-top's has.
+	CREATE FUNCTION takes(statement text) RETURNS double precision LANGUAGE plpgsql AS $$
+	DECLARE
+		took double precision[];
+		begin_time timestamptz;
+	BEGIN
+		FOR n IN 0 .. 5 LOOP
+			begin_time := clock_timestamp();
+			EXECUTE statement;
+			IF n > 0 THEN took := took || extract(epoch FROM clock_timestamp() - begin_time)::double precision; END IF;
+		END LOOP;
+		RETURN (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t) FROM unnest(took) AS t);
+	END $$;
+});
+$hipq->sql('CALL make_queues(1, 500)');
+my $many = screen([ '--sort', 'queue' ], columns => 100);
+ok($many->shows(qr/^executors .*502 queues.*^app\.mail .*^app\.other .*^many\.queue_aab /ms), '502 queues');
+$many->press('End');
+ok($many->shows(qr/^many\.queue_faa /m), '... to the last of them');
+$many->press('j');
+ok($many->shows(qr/newest.*^ *\d+ work +waiting/ms), '... and its jobs');
+$many->press('Enter');
+ok($many->shows(qr/Why it waits.*^  worker /ms), '... and one of these');
+$hipq->in_time($hipq->sql(qq{SELECT takes('$_->[0]')}), 0.05, "$_->[1]: less than 50 ms") foreach
+  [ 'SELECT * FROM hipq.top(lines => NULL)', 'all queues' ],
+  [ 'SELECT * FROM hipq.activity WHERE queue = $$many.queue_faa$$', 'a queue' ],
+  [ 'SELECT * FROM hipq.workers', 'workers' ],
+  [ 'SELECT * FROM hipq.executors', 'executors' ],
+  [ 'SELECT * FROM hipq.attempts WHERE queue = $$many.queue_faa$$ AND job_id = 1', 'attempts' ],
+  [ 'SELECT * FROM hipq.dead_letters WHERE queue = $$app.mail$$ ORDER BY died_time DESC, job_id DESC LIMIT 500', 'dead letters' ];
+
 $hipq->node->stop;
 done_testing();

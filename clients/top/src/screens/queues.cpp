@@ -42,9 +42,13 @@ protected:
                                            {"per min", "per_min"},
                                            {"failed", "failed"}})
             line.push_back({std::string("   ") + name + " " + count_text(all_.number(0, column))});
+        // "2 alerts, 6 queues"
         const std::string state = all_.text(0, "state");
+        const std::size_t comma = state.find(", ");
+        if (comma != std::string::npos)
+            line.push_back({"   " + state.substr(0, comma), Tone::bad});
         line.push_back(
-            {"   " + state, state.find("alert") == std::string::npos ? Tone::dim : Tone::bad});
+            {"   " + state.substr(comma == std::string::npos ? 0 : comma + 2), Tone::dim});
         return {line};
     }
 
