@@ -135,7 +135,7 @@ ok($top->shows(qr/job $doomed is cancelled/), '... and does it');
 is(state($doomed), 'cancelled', '... in the database');
 $top->press('r', 'y');
 ok($top->shows(qr/job $doomed runs again as job \d+/), 'run again');
-is($hipq->sql("SELECT manual_reason IS NOT NULL FROM hipq.jobs WHERE retry_of = $doomed"), 't', '... in the database');
+is($hipq->sql("SELECT manual_reason IS NOT NULL FROM hipq.jobs_detail WHERE retry_of = $doomed"), 't', '... in the database');
 $top->press('c', 'y');
 ok($top->shows(qr/job \d+ is cancelled|has ended otherwise|not done: /), 'what the server answers is shown');
 $top->press('Escape', 'd');
@@ -160,7 +160,7 @@ ok($top->shows(qr/Redrive all waiting dead letters of queue app\.mail\?/), 'redr
 $top->press('y');
 ok($top->shows(qr/450 are done; no dead letter is left to redrive/), '... and does it, a slice at a time');
 is($hipq->sql($letters), '0', '... in the database');
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE retry_of IS NOT NULL AND job_type = 'send' AND outcome = 'waiting'}), '450', '... each once');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_of IS NOT NULL AND job_type = 'send' AND outcome = 'waiting'}), '450', '... each once');
 $hipq->sql(q{SELECT hipq.resume('app.mail', 'send')});
 
 # ---- a restart
@@ -276,11 +276,11 @@ $many->press('Enter');
 ok($many->shows(qr/Why it waits.*^  worker /ms), '... and one of these');
 $hipq->in_time($hipq->sql(qq{SELECT takes('$_->[0]')}), 0.05, "$_->[1]: less than 50 ms") foreach
   [ 'SELECT * FROM hipq.top(lines => NULL)', 'all queues' ],
-  [ 'SELECT * FROM hipq.activity WHERE queue = $$many.queue_faa$$', 'a queue' ],
-  [ 'SELECT * FROM hipq.workers', 'workers' ],
-  [ 'SELECT * FROM hipq.executors', 'executors' ],
-  [ 'SELECT * FROM hipq.attempts WHERE queue = $$many.queue_faa$$ AND job_id = 1', 'attempts' ],
-  [ 'SELECT * FROM hipq.dead_letters WHERE queue = $$app.mail$$ ORDER BY died_time DESC, job_id DESC LIMIT 500', 'dead letters' ];
+  [ 'SELECT * FROM hipq.activity_detail WHERE queue = $$many.queue_faa$$', 'a queue' ],
+  [ 'SELECT * FROM hipq.workers_detail', 'workers' ],
+  [ 'SELECT * FROM hipq.executors_detail', 'executors' ],
+  [ 'SELECT * FROM hipq.attempts_detail WHERE queue = $$many.queue_faa$$ AND job_id = 1', 'attempts' ],
+  [ 'SELECT * FROM hipq.dead_letters_detail WHERE queue = $$app.mail$$ ORDER BY died_time DESC, job_id DESC LIMIT 500', 'dead letters' ];
 
 $hipq->node->stop;
 done_testing();

@@ -75,7 +75,7 @@ Statement queue_of_job(const std::string &id)
 
 Statement table_of_queue(const std::string &queue)
 {
-    return {"SELECT table_name FROM hipq.activity WHERE queue = $1", {queue}};
+    return {"SELECT table_name FROM hipq.activity_detail WHERE queue = $1", {queue}};
 }
 
 Statement activity_of(const QueueName &queue)
@@ -83,7 +83,7 @@ Statement activity_of(const QueueName &queue)
     return {"SELECT backlog_estimate, running_jobs, finished_per_minute, failed, retried, wait_p50,"
             " wait_p99, extract(epoch FROM hipq.now() - oldest_due_time) AS oldest, state,"
             " throttle_limit, throttle_used"
-            " FROM hipq.activity WHERE queue = $1",
+            " FROM hipq.activity_detail WHERE queue = $1",
             {queue.name}};
 }
 
@@ -94,8 +94,8 @@ Statement types_of(const QueueName &queue)
         " type.throttle_limit, type.throttle_used, type.max_retries,"
         " hour.succeeded, hour.failed, hour.retried, hour.wait_p50, hour.wait_p99, hour.run_p50,"
         " hour.run_p99"
-        " FROM hipq.job_types AS type"
-        " LEFT JOIN hipq.statistics AS hour ON hour.queue = type.queue"
+        " FROM hipq.job_types_detail AS type"
+        " LEFT JOIN hipq.statistics_detail AS hour ON hour.queue = type.queue"
         " AND hour.job_type = type.job_type AND hour.period = 'hour'"
         " WHERE type.queue = $1 ORDER BY type.job_type",
         {queue.name}};
@@ -103,13 +103,13 @@ Statement types_of(const QueueName &queue)
 
 Statement pauses_of(const QueueName &queue)
 {
-    return {
-        "SELECT job_type, throttle_key, paused_by, reason, crashes,"
-        " queue IS NULL AS is_of_instance,"
-        " extract(epoch FROM hipq.now() - paused_time) AS paused_for"
-        " FROM hipq.pauses WHERE queue = $1 OR queue IS NULL AND instance = split_part($1, '.', 1)"
-        " ORDER BY job_type NULLS FIRST, throttle_key NULLS FIRST",
-        {queue.name}};
+    return {"SELECT job_type, throttle_key, paused_by, reason, crashes,"
+            " queue IS NULL AS is_of_instance,"
+            " extract(epoch FROM hipq.now() - paused_time) AS paused_for"
+            " FROM hipq.pauses_detail WHERE queue = $1 OR queue IS NULL AND instance = "
+            "split_part($1, '.', 1)"
+            " ORDER BY job_type NULLS FIRST, throttle_key NULLS FIRST",
+            {queue.name}};
 }
 
 // $1: the last id of the page before; $2: the job type; $3: how many.
@@ -159,7 +159,8 @@ Statement jobs_by_key(const QueueName &queue, const std::string &key)
 {
     return {list("SELECT * FROM " + queue.table +
                      " WHERE job_key = $1 AND job_key <> 'NONE' AND job_type = ANY (ARRAY(SELECT"
-                     " job_type FROM hipq.job_types WHERE queue = $2)) ORDER BY id DESC LIMIT 200",
+                     " job_type FROM hipq.job_types_detail WHERE queue = $2)) ORDER BY id DESC "
+                     "LIMIT 200",
                  "id DESC"),
             {key, queue.name}};
 }
@@ -198,7 +199,7 @@ Statement attempts(const QueueName &queue, const std::string &id)
     return {"SELECT attempt, reason, sqlstate, error, detail, hint, executor_pid, worker_id,"
             " to_char(started_time, 'YYYY-MM-DD HH24:MI:SS') AS started_time,"
             " extract(epoch FROM duration) AS seconds"
-            " FROM hipq.attempts WHERE queue = $1 AND job_id = $2::bigint"
+            " FROM hipq.attempts_detail WHERE queue = $1 AND job_id = $2::bigint"
             " ORDER BY attempt DESC, started_time DESC LIMIT 50",
             {queue.name, id}};
 }
@@ -206,7 +207,7 @@ Statement attempts(const QueueName &queue, const std::string &id)
 Statement log(const QueueName &queue, const std::string &id)
 {
     return {"SELECT attempt, to_char(logged_time, 'HH24:MI:SS.MS') AS logged_time, level, message"
-            " FROM hipq.attempt_logs WHERE queue = $1 AND job_id = $2::bigint"
+            " FROM hipq.attempt_logs_detail WHERE queue = $1 AND job_id = $2::bigint"
             " AND level <> 'ERROR' ORDER BY attempt_logs.logged_time DESC LIMIT 100",
             {queue.name, id}};
 }
@@ -214,7 +215,7 @@ Statement log(const QueueName &queue, const std::string &id)
 Statement dead_letter(const QueueName &queue, const std::string &id)
 {
     return {"SELECT state, reason, redriven_as, handler_error"
-            " FROM hipq.dead_letters WHERE queue = $1 AND job_id = $2::bigint",
+            " FROM hipq.dead_letters_detail WHERE queue = $1 AND job_id = $2::bigint",
             {queue.name, id}};
 }
 
@@ -230,7 +231,7 @@ Statement workers()
             " running_jobs, queue_depth, failure_rate, is_draining,"
             " array_to_string(queues, ', ') AS queues,"
             " extract(epoch FROM hipq.now() - last_heartbeat) AS silent_for"
-            " FROM hipq.workers",
+            " FROM hipq.workers_detail",
             {}};
 }
 
@@ -238,7 +239,7 @@ Statement executors()
 {
     return {"SELECT pid, database, role, status, queue, job_id, attempt, job_type, jobs_done,"
             " extract(epoch FROM hipq.now() - job_started_time) AS runs_for"
-            " FROM hipq.executors ORDER BY job_started_time NULLS LAST, pid",
+            " FROM hipq.executors_detail ORDER BY job_started_time NULLS LAST, pid",
             {}};
 }
 
@@ -246,7 +247,7 @@ Statement dead_letters(const QueueName &queue, const std::string &state)
 {
     return {"SELECT job_id, state, job_type, job_key, reason, error,"
             " extract(epoch FROM hipq.now() - died_time) AS age"
-            " FROM hipq.dead_letters WHERE queue = $1 AND ($2 = '' OR state = $2)"
+            " FROM hipq.dead_letters_detail WHERE queue = $1 AND ($2 = '' OR state = $2)"
             " ORDER BY died_time DESC, job_id DESC LIMIT 500",
             {queue.name, state}};
 }
@@ -255,14 +256,14 @@ Statement alerts()
 {
     return {"SELECT alert, severity, times, detail, hint,"
             " extract(epoch FROM hipq.now() - last_time) AS age"
-            " FROM hipq.alerts ORDER BY severity, alert",
+            " FROM hipq.alerts_detail ORDER BY severity, alert",
             {}};
 }
 
 // Asked for once, when all of them are to be redriven; it counts no further than this.
 Statement waiting_dead_letters(const QueueName &queue)
 {
-    return {"SELECT count(*) AS letters FROM (SELECT FROM hipq.dead_letters WHERE queue = $1"
+    return {"SELECT count(*) AS letters FROM (SELECT FROM hipq.dead_letters_detail WHERE queue = $1"
             " AND state = 'waiting' LIMIT 100000) AS waiting",
             {queue.name}};
 }
