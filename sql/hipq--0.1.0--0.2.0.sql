@@ -419,7 +419,7 @@ SELECT queue.full_name AS queue,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
        CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
        coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type IS NULL), 0.000) AS throttle_used,
-       live.running + (SELECT count(*) FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked) AS running_jobs,
+       live.running + locked.running AS running_jobs,
        live.initial,
        live.running,
        live.error,
@@ -459,7 +459,7 @@ FROM (
     WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
     OFFSET 0
 ) AS queue
-CROSS JOIN LATERAL (
+LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE job.state = 'initial') AS initial,
            count(*) FILTER (WHERE job.state = 'running') AS running,
            count(*) FILTER (WHERE job.state = 'error') AS error,
@@ -467,7 +467,10 @@ CROSS JOIN LATERAL (
            min(job.scheduled_run_time) FILTER (WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()) AS oldest_due_time
     FROM hipq.job
     WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues())) AND job.state <> 'final'
-) AS live
+) AS live ON true
+LEFT JOIN LATERAL (
+    SELECT count(*) AS running FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked
+) AS locked ON true
 LEFT JOIN LATERAL (
     SELECT coalesce(sum(kind.jobs) FILTER (WHERE NOT kind.is_due), 0)::bigint AS waiting_time,
            coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'window'), 0)::bigint AS waiting_window,

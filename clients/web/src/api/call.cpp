@@ -1,0 +1,53 @@
+// One call of the interface: what its handler gets and answers.
+#include "api/call.hpp"
+
+namespace hipq::web {
+
+namespace {
+
+// Neither libpq nor PostgreSQL can have it in a text.
+void check_text(const char *name, const std::string &text)
+{
+    if (text.find('\0') != std::string::npos)
+        throw Problem(400, std::string("\"") + name + "\" has a character that no text may have");
+}
+
+}  // namespace
+
+std::optional<std::string> Call::parameter(const char *name) const
+{
+    if (!request.has_param(name))
+        return std::nullopt;
+    const std::string text = request.get_param_value(name);
+    check_text(name, text);
+    return text;
+}
+
+std::optional<std::string> Call::text(const char *name) const
+{
+    const auto found = body.find(name);
+    if (found == body.end() || found->is_null())
+        return std::nullopt;
+    if (!found->is_string())
+        throw Problem(400, std::string("\"") + name + "\" has to be a text");
+    std::string text = *found;
+    check_text(name, text);
+    if (text.empty())
+        return std::nullopt;
+    return text;
+}
+
+std::string object(std::initializer_list<std::pair<const char *, std::string>> members)
+{
+    std::string text;
+    for (const auto &[name, value] : members)
+        text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
+    return text.empty() ? "{}" : text + "}";
+}
+
+std::string quoted(const std::string &text)
+{
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace hipq::web

@@ -1,0 +1,61 @@
+// A connection to PostgreSQL: runs one statement at a time and has the server write its rows as JSON.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace hipq::web {
+
+// An error that the server, or libpq, reports.
+class DatabaseError : public std::runtime_error {
+public:
+    DatabaseError(const std::string &message, std::string sqlstate_, std::string detail_ = "",
+                  std::string hint_ = "")
+        : std::runtime_error(message), sqlstate(std::move(sqlstate_)), detail(std::move(detail_)),
+          hint(std::move(hint_))
+    {
+    }
+
+    std::string sqlstate;  // empty: libpq's own
+    std::string detail;
+    std::string hint;
+};
+
+// The connection is gone.
+class ConnectionLost : public DatabaseError {
+public:
+    using DatabaseError::DatabaseError;
+};
+
+// Who connects: nobody named means the role that the connection string says.
+struct Credentials {
+    std::string role;
+    std::string password;
+};
+
+using Parameters = std::vector<std::optional<std::string>>;
+using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+class Connection {
+public:
+    // Connects and sets up the session. Throws DatabaseError; ConnectionLost if there is no server.
+    Connection(const std::string &conninfo, const Credentials &credentials, bool is_read_only);
+
+    // Runs a statement. Throws DatabaseError.
+    Result run(const std::string &statement, const Parameters &parameters = {});
+
+    // Runs a SELECT: a JSON array of its rows, each an object.
+    std::string rows(const std::string &statement, const Parameters &parameters = {});
+
+private:
+    [[noreturn]] void raise(const PGresult *result);
+
+    std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+};
+
+}  // namespace hipq::web

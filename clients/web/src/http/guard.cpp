@@ -1,0 +1,134 @@
+// What keeps other sites out: headers of security, and checks of where a request comes from.
+#include "http/guard.hpp"
+
+#include <algorithm>
+
+#include "http/problem.hpp"
+#include "options/values.hpp"
+
+namespace hipq::web {
+
+namespace {
+
+// HOST of HOST:PORT, [HOST]:PORT.
+std::string without_port(const std::string &host)
+{
+    if (host.rfind('[', 0) == 0)
+        return host.substr(1, host.find(']') - 1);
+    return host.substr(0, host.find(':'));
+}
+
+// The name after the scheme.
+std::string name_of(const std::string &origin)
+{
+    const std::size_t scheme = origin.find("://");
+    return scheme == std::string::npos ? "" : origin.substr(scheme + 3);
+}
+
+// Of an address of IPv6 the first four groups: one who has one has all of that network.
+std::string network_of(const std::string &address)
+{
+    std::size_t end = 0;
+    for (int groups = 0; groups < 4 && end != std::string::npos; ++groups)
+        end = address.find(':', end == 0 ? 0 : end + 1);
+    return address.find(':') == std::string::npos ? address : address.substr(0, end);
+}
+
+std::string last_of_list(const std::string &list)
+{
+    const std::size_t comma = list.rfind(',');
+    const std::size_t start = list.find_first_not_of(' ', comma == std::string::npos ? 0 : comma + 1);
+    return start == std::string::npos ? "" : list.substr(start);
+}
+
+}  // namespace
+
+// A cookie with prefix __Host- can be set by this very host alone, over TLS.
+Guard::Guard(const Options &options)
+    : origin_(options.origin), host_(options.host), is_tls_(origin_.rfind("https://", 0) == 0),
+      cookie_name_(is_tls_ ? "__Host-hipq" : "hipq")
+{
+}
+
+bool Guard::is_own_name(const std::string &host) const
+{
+    if (is_behind_proxy())
+        return host == name_of(origin_);
+    return is_loopback(without_port(host)) || without_port(host) == host_;
+}
+
+void Guard::check_host(const httplib::Request &request) const
+{
+    // A health check comes from the machine itself and names whatever it likes.
+    if (request.path == "/healthz" || request.path == "/metrics")
+        return;
+    const std::string host = request.get_header_value("Host");
+    const bool is_own = is_own_name(host) ||
+                        (is_behind_proxy() && is_own_name(request.get_header_value("X-Forwarded-Host")));
+    if (!is_own)
+        throw Problem(421, "this is not \"" + host + "\"",
+                      is_behind_proxy()
+                          ? "The proxy has to pass on the header Host, as " + name_of(origin_) + "."
+                          : "If a proxy serves hipq-web under that name, start it with --behind-proxy.");
+}
+
+void Guard::check_origin(const httplib::Request &request) const
+{
+    const std::string site = request.get_header_value("Sec-Fetch-Site");
+    if (!site.empty() && site != "same-origin")
+        throw Problem(403, "the request comes from another site");
+    const std::string origin = request.get_header_value("Origin");
+    const bool is_same = is_behind_proxy() ? origin == origin_
+                                           : name_of(origin) == request.get_header_value("Host");
+    if (!origin.empty() ? !is_same : site.empty())
+        throw Problem(403, "the request does not come from the page of hipq-web",
+                      "Send the header Origin with the address of the page.");
+}
+
+void Guard::add_headers(httplib::Response &response) const
+{
+    response.set_header("Content-Security-Policy",
+                        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                        "font-src 'self'; connect-src 'self'; manifest-src 'self'; "
+                        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    response.set_header("X-Content-Type-Options", "nosniff");
+    response.set_header("X-Frame-Options", "DENY");
+    response.set_header("Referrer-Policy", "no-referrer");
+    response.set_header("Cross-Origin-Opener-Policy", "same-origin");
+    response.set_header("Cross-Origin-Resource-Policy", "same-origin");
+    response.set_header("Permissions-Policy", "camera=(), geolocation=(), microphone=()");
+    if (is_tls_)
+        response.set_header("Strict-Transport-Security", "max-age=31536000");
+    if (!response.has_header("Cache-Control"))
+        response.set_header("Cache-Control", "no-store");
+}
+
+std::string Guard::sender(const httplib::Request &request) const
+{
+    // The proxy appends whom it heard; what stands before that anybody can write.
+    const std::string forwarded =
+        is_behind_proxy() ? last_of_list(request.get_header_value("X-Forwarded-For")) : "";
+    return network_of(forwarded.empty() ? request.remote_addr : forwarded);
+}
+
+std::string Guard::cookie(const std::string &value) const
+{
+    return cookie_name_ + "=" + value + "; Path=/; HttpOnly; SameSite=Strict" +
+           (is_tls_ ? "; Secure" : "") + (value.empty() ? "; Max-Age=0" : "");
+}
+
+std::string Guard::cookie_of(const httplib::Request &request) const
+{
+    const std::string cookies = request.get_header_value("Cookie");
+    const std::string wanted = cookie_name_ + "=";
+    for (std::size_t at = 0; at < cookies.size();) {
+        const std::size_t end = std::min(cookies.find(';', at), cookies.size());
+        at = cookies.find_first_not_of(' ', at);
+        if (cookies.compare(at, wanted.size(), wanted) == 0)
+            return cookies.substr(at + wanted.size(), end - at - wanted.size());
+        at = end + 1;
+    }
+    return "";
+}
+
+}  // namespace hipq::web

@@ -1,0 +1,41 @@
+// What keeps other sites out: headers of security, and checks of where a request comes from.
+#pragma once
+
+#include <string>
+
+#include "http/httplib.hpp"
+#include "options/options.hpp"
+
+namespace hipq::web {
+
+class Guard {
+public:
+    explicit Guard(const Options &options);
+
+    // Throws Problem if the request is for another name than ours: a page of another site whose
+    // name resolves to this machine could read everything else.
+    void check_host(const httplib::Request &request) const;
+    // Throws Problem if a page of another site, or no page, sent it.
+    void check_origin(const httplib::Request &request) const;
+
+    void add_headers(httplib::Response &response) const;
+
+    // Who sent it, for the rate limit: an address, of IPv6 the network.
+    std::string sender(const httplib::Request &request) const;
+
+    // The header of the cookie; an empty value takes it away.
+    std::string cookie(const std::string &value) const;
+    // The value of the cookie; empty: there is none.
+    std::string cookie_of(const httplib::Request &request) const;
+
+private:
+    bool is_behind_proxy() const { return !origin_.empty(); }
+    bool is_own_name(const std::string &host) const;
+
+    std::string origin_;  // where the proxy serves it
+    std::string host_;
+    bool is_tls_;
+    std::string cookie_name_;
+};
+
+}  // namespace hipq::web

@@ -1,0 +1,153 @@
+// Signing in and out, live figures and health: what the server answers itself.
+#include <cstdio>
+
+#include "database/statements.hpp"
+#include "http/web.hpp"
+
+namespace hipq::web {
+
+namespace {
+
+std::string members_of(const std::string &rows)
+{
+    return rows.substr(2, rows.size() - 4);  // [{...}]
+}
+
+Identity identity_of(Link &link)
+{
+    const std::string rows = link.rows(statements::identity);
+    return {nlohmann::json::parse(rows).at(0).at("role").get<std::string>(), members_of(rows)};
+}
+
+// Its words tell apart what is wrong with a password or a role and what is wrong with the server.
+Problem sign_in_problem(const DatabaseError &error)
+{
+    const std::string what = error.what();
+    if (what.find("authentication failed") != std::string::npos ||
+        what.find("no PostgreSQL user name") != std::string::npos)
+        return {401, "the role or the password is wrong"};
+    return {error.sqlstate == "28000" ? 403 : 503, what, error.hint};
+}
+
+}  // namespace
+
+std::string Web::describe(const Session &session) const
+{
+    return "{\"signed_in\":true," + session.identity.json + ",\"csrf\":\"" + session.csrf +
+           "\",\"read_only\":" + (options_.is_service ? "true" : "false") +
+           ",\"service\":" + (options_.is_service ? "true" : "false") + "}";
+}
+
+std::string Web::describe_nobody() const
+{
+    return std::string("{\"signed_in\":false,\"service\":") +
+           (options_.is_service ? "true" : "false") + "}";
+}
+
+std::string Web::tell_session(Call &call)
+{
+    if (call.session)
+        return describe(*call.session);
+    if (!options_.is_service)
+        return describe_nobody();
+    return open_session(call, identity_of(*service_), service_);
+}
+
+std::string Web::open_session(Call &call, Identity identity, std::shared_ptr<Link> link)
+{
+    const std::shared_ptr<Session> session = sessions_.start(std::move(identity), std::move(link));
+    if (!session)
+        throw Problem(503, "as many are signed in as may be",
+                      "Try again later, or have hipq-web started with a higher --max-sessions.");
+    call.response.set_header("Set-Cookie", guard_.cookie(signer_.sign(session->id)));
+    return describe(*session);
+}
+
+// Counts the try before the server is asked, so that many at once do not get around it.
+void Web::limit_tries(const std::string &role, const std::string &sender)
+{
+    const auto wait = std::max(tries_of_sender_.take(sender), tries_of_role_.take(role));
+    if (wait.count() == 0)
+        return;
+    Problem problem(429, "too many tries to sign in",
+                    "Wait " + std::to_string(wait.count()) + " s.");
+    problem.retry_after = static_cast<int>(wait.count());
+    throw problem;
+}
+
+std::string Web::sign_in(Call &call)
+{
+    guard_.check_origin(call.request);
+    if (options_.is_service)
+        throw Problem(403, "nobody signs in here: hipq-web shows what one role sees");
+    call.body = nlohmann::json::parse(call.request.body, nullptr, false);
+    if (!call.body.is_object())
+        throw Problem(400, "the body has to be a JSON object");
+    const auto role = call.text("role");
+    const auto password = call.text("password");
+    if (!role || !password)
+        throw Problem(400, "role and password are needed");
+    const std::string sender = guard_.sender(call.request);
+    limit_tries(*role, sender);
+    if (sessions_.is_full())
+        throw Problem(503, "as many are signed in as may be", "Try again later.");
+    try {
+        auto link = std::make_shared<Link>(
+            std::make_unique<Connection>(options_.conninfo, Credentials{*role, *password}, false));
+        Identity identity = identity_of(*link);
+        tries_of_role_.give_back(*role);
+        tries_of_sender_.give_back(sender);
+        // The session of before ends: its id must not live on beside the new one.
+        if (call.session)
+            sessions_.end(call.session);
+        return open_session(call, std::move(identity), std::move(link));
+    } catch (const DatabaseError &error) {
+        std::fprintf(stderr, "hipq-web: %s could not sign in from %s: %s\n", quoted(*role).c_str(),
+                     sender.c_str(), error.what());
+        throw sign_in_problem(error);
+    }
+}
+
+std::string Web::sign_out(Call &call)
+{
+    require_session(call);
+    require_token(call);
+    sessions_.end(call.session);
+    hub_.nudge();
+    call.response.set_header("Set-Cookie", guard_.cookie(""));
+    return describe_nobody();
+}
+
+void Web::stream(Call &call)
+{
+    const std::shared_ptr<Session> session = call.session;
+    const std::shared_ptr<Poller> poller = hub_.join(session);
+    if (!poller)
+        throw Problem(503, "as many look at live figures as may do", "Try again later.");
+    call.response.set_header("X-Accel-Buffering", "no");
+    call.response.set_chunked_content_provider(
+        "text/event-stream",
+        [poller, session, seen = std::uint64_t{0}](std::size_t, httplib::DataSink &sink) mutable {
+            const News news = poller->wait(*session, seen);
+            std::string text = ": still here\n\n";
+            if (news.kind == News::Kind::overview)
+                text = "event: overview\ndata: " + news.text + "\n\n";
+            else if (news.kind == News::Kind::end)
+                text = "event: bye\ndata: " + object({{"reason", quoted(news.text)}}) + "\n\n";
+            if (!sink.write(text.data(), text.size()))
+                return false;
+            if (news.kind == News::Kind::end)
+                sink.done();
+            return true;
+        },
+        [this, session](bool) { hub_.leave(session); });
+}
+
+std::string Web::health()
+{
+    if (options_.is_service)
+        service_->rows("SELECT 1 AS one");
+    return "\"ok\"";
+}
+
+}  // namespace hipq::web

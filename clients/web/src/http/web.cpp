@@ -1,0 +1,172 @@
+// The server of hipq-web: which call goes where, and what becomes of errors.
+#include "http/web.hpp"
+
+#include <cstdio>
+
+#include "database/statements.hpp"
+#include "http/threads.hpp"
+
+namespace hipq::web {
+
+namespace {
+
+constexpr std::size_t most_connections = 500;
+constexpr std::size_t longest_body = 1'000'000;
+
+void fail(httplib::Response &response, int status, const std::string &json)
+{
+    response.status = status;
+    response.set_content(json, "application/json");
+}
+
+}  // namespace
+
+Web::Web(Options options)
+    : options_(std::move(options)), guard_(options_), files_(options_.page), sessions_(options_),
+      hub_(sessions_)
+{
+    service_ = std::make_shared<Link>([this] {
+        return std::make_unique<Connection>(options_.conninfo, Credentials{}, true);
+    });
+    set_up_server();
+    set_up_routes();
+}
+
+int Web::bind()
+{
+    const bool is_bound = options_.port == 0
+                              ? (options_.port = server_.bind_to_any_port(options_.host)) > 0
+                              : server_.bind_to_port(options_.host, options_.port);
+    if (!is_bound)
+        throw std::runtime_error("port " + std::to_string(options_.port) + " of " + options_.host +
+                                 " is not to be had: " + std::strerror(errno));
+    return options_.port;
+}
+
+void Web::stop()
+{
+    hub_.stop();
+    server_.stop();
+}
+
+void Web::sweep()
+{
+    sessions_.sweep();
+    hub_.nudge();
+}
+
+void Web::set_up_server()
+{
+    server_.new_task_queue = [] { return new Threads(most_connections); };
+    server_.set_tcp_nodelay(true);
+    server_.set_payload_max_length(longest_body);
+    server_.set_read_timeout(10);
+    server_.set_write_timeout(10);
+    server_.set_keep_alive_max_count(1000);
+    server_.set_post_routing_handler([this](const httplib::Request &, httplib::Response &response) {
+        guard_.add_headers(response);
+    });
+    server_.set_error_handler([](const httplib::Request &request, httplib::Response &response) {
+        if (response.body.empty())
+            fail(response, response.status,
+                 error_json(Problem(response.status, "there is no " + request.method + " " +
+                                                         request.path)));
+    });
+}
+
+void Web::set_up_routes()
+{
+    const auto with_session = [this](std::string (Web::*work)(Call &)) {
+        return [this, work](const httplib::Request &request, httplib::Response &response) {
+            answer(request, response, [this, work](Call &call) { return (this->*work)(call); });
+        };
+    };
+    server_.Get("/api/session", with_session(&Web::tell_session));
+    server_.Post("/api/sign-in", with_session(&Web::sign_in));
+    server_.Post("/api/sign-out", with_session(&Web::sign_out));
+    server_.Get("/api/events", [this](const httplib::Request &request, httplib::Response &response) {
+        answer(request, response, [this](Call &call) {
+            require_session(call);
+            stream(call);
+            return std::string();
+        });
+    });
+    server_.Get("/healthz", [this](const httplib::Request &request, httplib::Response &response) {
+        answer(request, response, [this](Call &) { return health(); });
+    });
+    for (const Route &route : list_routes())
+        add(route);
+    server_.Get("/(?!api/).*", [this](const httplib::Request &request, httplib::Response &response) {
+        answer(request, response, [this](Call &call) {
+            files_.serve(call.request, call.response);
+            return std::string();
+        });
+    });
+}
+
+void Web::add(const Route &route)
+{
+    const bool is_post = std::string(route.method) == "POST";
+    const auto handler = [this, is_post, work = route.handler](const httplib::Request &request,
+                                                               httplib::Response &response) {
+        answer(request, response, [&](Call &call) {
+            require_session(call);
+            if (is_post)
+                require_token(call);
+            return work(call);
+        });
+    };
+    if (is_post)
+        server_.Post(route.pattern, handler);
+    else
+        server_.Get(route.pattern, handler);
+}
+
+// Does the work of a request. Its answer is JSON; empty: the work has answered itself.
+void Web::answer(const httplib::Request &request, httplib::Response &response, const Answer &work)
+{
+    try {
+        guard_.check_host(request);
+        Call call{request, response, session_of(request), nullptr};
+        const std::string json = work(call);
+        if (!json.empty())
+            response.set_content(json, "application/json");
+    } catch (const Problem &problem) {
+        if (problem.retry_after > 0)
+            response.set_header("Retry-After", std::to_string(problem.retry_after));
+        fail(response, problem.status, error_json(problem));
+    } catch (const DatabaseError &error) {
+        fail(response, status_of(error), error_json(error));
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "hipq-web: %s %s: %s\n", request.method.c_str(),
+                     request.path.c_str(), error.what());
+        fail(response, 500, error_json(Problem(500, "hipq-web failed; its log says how")));
+    }
+}
+
+std::shared_ptr<Session> Web::session_of(const httplib::Request &request)
+{
+    const std::string id = signer_.verify(guard_.cookie_of(request));
+    return id.empty() ? nullptr : sessions_.find(id);
+}
+
+void Web::require_session(Call &call)
+{
+    if (!call.session)
+        throw Problem(401, "you are not signed in",
+                      "Sign in; the session may have ended, or its connection was lost.");
+}
+
+// Reads the body, too. A page of another site can neither know the token nor set the header.
+void Web::require_token(Call &call)
+{
+    if (!same_secret(call.request.get_header_value("X-CSRF-Token"), call.session->csrf))
+        throw Problem(403, "the request has not the token of the session",
+                      "Send the header X-CSRF-Token with \"csrf\" of /api/session.");
+    guard_.check_origin(call.request);
+    call.body = nlohmann::json::parse(call.request.body, nullptr, false);
+    if (!call.body.is_object())
+        throw Problem(400, "the body has to be a JSON object");
+}
+
+}  // namespace hipq::web

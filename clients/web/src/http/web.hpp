@@ -1,0 +1,60 @@
+// The server of hipq-web: sessions, calls of the interface, live figures, files.
+#pragma once
+
+#include "api/api.hpp"
+#include "http/files.hpp"
+#include "http/guard.hpp"
+#include "live/hub.hpp"
+#include "sessions/rate_limit.hpp"
+#include "sessions/secret.hpp"
+#include "sessions/session.hpp"
+
+namespace hipq::web {
+
+class Web {
+public:
+    explicit Web(Options options);
+
+    // Binds to the address. Returns the port. Throws std::runtime_error.
+    int bind();
+    // Serves until stop().
+    void serve() { server_.listen_after_bind(); }
+    // Ends what is open. Another thread calls it.
+    void stop();
+    // Ends the sessions whose time is over.
+    void sweep();
+
+private:
+    using Answer = std::function<std::string(Call &)>;
+
+    void set_up_routes();
+    void set_up_server();
+    void add(const Route &route);
+    void answer(const httplib::Request &request, httplib::Response &response, const Answer &work);
+    std::shared_ptr<Session> session_of(const httplib::Request &request);
+    void require_session(Call &call);
+    void require_token(Call &call);
+
+    std::string tell_session(Call &call);
+    std::string sign_in(Call &call);
+    std::string sign_out(Call &call);
+    std::string open_session(Call &call, Identity identity, std::shared_ptr<Link> link);
+    void limit_tries(const std::string &role, const std::string &sender);
+    std::string describe(const Session &session) const;
+    std::string describe_nobody() const;
+    void stream(Call &call);
+    std::string health();
+
+    Options options_;
+    Guard guard_;
+    Files files_;
+    Signer signer_;
+    Sessions sessions_;
+    Hub hub_;
+    RateLimit tries_of_role_{10, 10};
+    RateLimit tries_of_sender_{20, 20};
+    std::shared_ptr<Link> service_;
+    httplib::Server server_;
+};
+
+}  // namespace hipq::web

@@ -1,0 +1,78 @@
+// Live figures: one statement a second for each role that somebody looks at, none when nobody does.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "sessions/session.hpp"
+
+namespace hipq::web {
+
+// What a viewer is sent.
+struct News {
+    enum class Kind { overview, nothing, end };
+    Kind kind;
+    std::string text;  // the data of the event; at the end: why
+};
+
+// Reads the overview of one role as long as it has viewers.
+class Poller {
+public:
+    explicit Poller(Sessions &sessions) : sessions_(sessions), thread_([this] { run(); }) {}
+    ~Poller();
+    void stop();
+    Poller(const Poller &) = delete;
+    Poller &operator=(const Poller &) = delete;
+
+    void add(const std::shared_ptr<Session> &session);
+    // Whether nobody is left.
+    bool remove(const std::shared_ptr<Session> &session);
+    // Has the viewers look at once whether their sessions have ended.
+    void nudge() { change_.notify_all(); }
+
+    // Waits for what comes after the event seen last, and says in seen what that is now.
+    News wait(const Session &session, std::uint64_t &seen);
+
+private:
+    void run();
+    void poll(Link &link);
+    std::shared_ptr<Session> somebody();
+
+    Sessions &sessions_;
+    std::mutex mutex_;
+    std::condition_variable change_;
+    std::vector<std::shared_ptr<Session>> viewers_;
+    std::map<std::string, std::string> queues_;  // as they were sent last
+    std::uint64_t number_ = 0;                   // of the event; 0: there was none yet
+    std::string whole_;
+    std::string changes_;  // since the event before
+    bool is_stopped_ = false;
+    std::thread thread_;  // last: what it uses is there before it
+};
+
+class Hub {
+public:
+    explicit Hub(Sessions &sessions) : sessions_(sessions) {}
+
+    // The figures for a session. Null: there are as many viewers as there may be.
+    std::shared_ptr<Poller> join(const std::shared_ptr<Session> &session);
+    void leave(const std::shared_ptr<Session> &session);
+
+    // Has all viewers look whether their sessions have ended.
+    void nudge();
+    void stop();
+    bool is_stopped() const { return is_stopped_; }
+
+private:
+    static constexpr std::size_t most_viewers = 200;
+    Sessions &sessions_;
+    std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<Poller>> pollers_;  // by role
+    std::size_t viewers_ = 0;
+    std::atomic<bool> is_stopped_{false};
+};
+
+}  // namespace hipq::web

@@ -1,0 +1,22 @@
+// Reads the values of options, each into its type, and says what is wrong with them.
+#pragma once
+
+#include <string>
+
+#include "options/options.hpp"
+
+namespace hipq::web {
+
+// A whole number from least to most.
+int read_number(const std::string &text, int least, int most);
+
+// HOST:PORT, [HOST]:PORT or PORT alone, which is on the loopback.
+void set_address(Options &options, const std::string &text);
+
+// http://HOST[:PORT] or https://HOST[:PORT], with nothing after it.
+void set_origin(Options &options, const std::string &text);
+
+// Whether only this machine reaches it.
+bool is_loopback(const std::string &host);
+
+}  // namespace hipq::web

@@ -1,0 +1,70 @@
+// Sessions of browsers: who is signed in, by which connection, and for how long.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "database/link.hpp"
+#include "options/options.hpp"
+
+namespace hipq::web {
+
+using Clock = std::chrono::steady_clock;
+
+// What the page is told of who is signed in, as the server said when the connection was made.
+struct Identity {
+    std::string role;
+    std::string json;  // members of an object, without braces
+};
+
+struct Session {
+    std::string id;
+    std::string csrf;
+    Identity identity;
+    std::shared_ptr<Link> link;
+    Clock::time_point started;
+    std::atomic<Clock::time_point> used;
+    std::atomic<bool> is_ended{false};
+};
+
+class Sessions {
+public:
+    explicit Sessions(const Options &options)
+        : idle_(options.idle), lifetime_(options.lifetime), is_service_(options.is_service),
+          most_(static_cast<std::size_t>(options.is_service ? 10'000 : options.max_sessions))
+    {
+    }
+
+    // Makes one. Null: there are as many as there may be.
+    std::shared_ptr<Session> start(Identity identity, std::shared_ptr<Link> link);
+
+    // The session of that id, which counts as used now. Null: there is none, or its time is over.
+    std::shared_ptr<Session> find(const std::string &id);
+
+    void end(const std::shared_ptr<Session> &session);
+
+    // Why it is over; nothing: it is not. The service's sessions end by their lifetime alone.
+    std::optional<std::string> ending(const Session &session, Clock::time_point now) const;
+
+    // Whether there is no room for another one.
+    bool is_full();
+
+    // Ends those whose time is over, and so closes their connections.
+    void sweep();
+
+private:
+    void forget_ended(Clock::time_point now);
+
+    std::chrono::seconds idle_;
+    std::chrono::seconds lifetime_;
+    bool is_service_;
+    std::size_t most_;
+    std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<Session>> sessions_;
+};
+
+}  // namespace hipq::web
