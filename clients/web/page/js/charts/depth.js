@@ -1,0 +1,16 @@
+// The chart of unfinished jobs, of one queue or of all, over the last five minutes.
+
+import { h } from "../dom.js";
+import { short } from "../format.js";
+import { live } from "../live.js";
+import { panel } from "../parts/facts.js";
+import { LineChart } from "./line.js";
+
+export function makeDepth(queue = null) {
+  const chart = new LineChart({ label: "Depth, unfinished jobs", format: short, height: 220, series: [{ name: "backlog", tone: "calm", isArea: true }, { name: "running", tone: "active" }] });
+  const draw = () => {
+    const series = live.history.series(queue);
+    chart.draw({ times: live.history.times, values: [series.backlog, series.running] });
+  };
+  return { element: panel("Depth", {}, h("p", { class: "panel-words" }, "Unfinished jobs, estimated."), chart.element), draw };
+}

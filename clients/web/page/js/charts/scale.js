@@ -1,0 +1,24 @@
+// From values to places, and where the lines of the grid are.
+
+/** Round values from 0 up to the first one not below the largest: 1, 2 or 5 times a power of ten apart. */
+export function ticks(largest, most = 4) {
+  if (!(largest > 0)) return [0, 1];
+  const rough = largest / most;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
+  const list = [0];
+  while (list.at(-1) < largest * 0.999) list.push(Number((list.length * step).toPrecision(12)));
+  return list;
+}
+
+/** Round times within a range, so many seconds apart that at most so many fit. */
+export function timeTicks(from, to, most) {
+  const steps = [5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600].map((size) => size * 1000);
+  const step = steps.find((size) => (to - from) / size <= most) ?? steps.at(-1);
+  const list = [];
+  for (let time = Math.ceil(from / step) * step; time <= to; time += step) list.push(time);
+  return list;
+}
+
+/** A line through points, as the path of an SVG. */
+export const line = (points) => points.map(([x, y], index) => `${index === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");

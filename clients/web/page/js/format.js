@@ -1,0 +1,96 @@
+// Numbers, times and durations as people read them.
+
+import { h } from "./dom.js";
+
+const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const none = "–";
+
+export const isNone = (value) => value === null || value === undefined || value === "";
+
+export const number = (value) => (isNone(value) ? none : grouped.format(value));
+
+/** 1234567 as 1.2M; small numbers whole. */
+export const short = (value) => (isNone(value) ? none : Math.abs(value) < 10000 ? grouped.format(value) : compact.format(value));
+
+/** A rate: small ones with a decimal, as 0.3 is not 0. */
+export function rate(value) {
+  if (isNone(value)) return none;
+  if (value === 0 || value >= 10) return short(Math.round(value));
+  return value.toFixed(value < 1 ? 2 : 1);
+}
+
+const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+
+/** Seconds as the two largest units: 1 h 5 min, 12 s, 340 ms. */
+export function seconds(value) {
+  if (isNone(value)) return none;
+  const length = Math.abs(Number(value));
+  if (length < 0.0095) return `${(length * 1000).toFixed(length === 0 ? 0 : 1)} ms`;
+  if (length < 0.9995) return `${Math.round(length * 1000)} ms`;
+  if (length < 9.95) return `${length.toFixed(1)} s`;
+  const whole = Math.round(length);
+  const largest = units.findIndex(([, size]) => whole >= size);
+  const [name, size] = units[largest];
+  const rest = units[largest + 1];
+  const second = rest ? Math.floor((whole % size) / rest[1]) : 0;
+  return `${Math.floor(whole / size)} ${name}${second > 0 ? ` ${second} ${rest[0]}` : ""}`;
+}
+
+/** One unit only, for ages. */
+const roughly = (length) => {
+  const [name, size] = units.find(([, size]) => length >= size) ?? ["s", 1];
+  return `${Math.floor(length / size)} ${name}`;
+};
+
+export function bytes(value) {
+  if (isNone(value)) return none;
+  const names = ["B", "kB", "MB", "GB", "TB"];
+  const power = value < 1 ? 0 : Math.min(names.length - 1, Math.floor(Math.log2(value) / 10));
+  const scaled = value / 1024 ** power;
+  return `${scaled < 10 && power > 0 ? scaled.toFixed(1) : Math.round(scaled)} ${names[power]}`;
+}
+
+export const percent = (value) => (isNone(value) ? none : `${Number(Number(value).toFixed(1))} %`);
+
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const clockWithSeconds = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const whole = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" });
+
+export const clockTime = (milliseconds, withSeconds = false) => (withSeconds ? clockWithSeconds : clock).format(milliseconds);
+
+/** A time in the viewer's zone: 2026-11-26 02:40:13. */
+export const moment = (iso) => (isNone(iso) ? none : whole.format(new Date(iso)));
+
+// The clock of the server, as far as it goes ahead of the viewer's: ages are told by it.
+let ahead = 0;
+export const setServerTime = (iso) => void (ahead = Date.parse(iso) - Date.now());
+export const serverTime = () => Date.now() + ahead;
+
+/** How long ago, or in how long. */
+export function age(iso) {
+  if (isNone(iso)) return none;
+  const length = (serverTime() - Date.parse(iso)) / 1000;
+  if (Math.abs(length) < 1) return "now";
+  return length > 0 ? `${roughly(length)} ago` : `in ${roughly(-length)}`;
+}
+
+/** A time element that says its age, and the time itself when pointed at. keepAges() keeps it right. */
+export const ago = (iso) => (isNone(iso) ? none : h("time", { datetime: iso, title: moment(iso), "data-age": true }, age(iso)));
+
+export const timeOf = (iso) => (isNone(iso) ? none : h("time", { datetime: iso, title: age(iso) }, moment(iso)));
+
+export function keepAges() {
+  for (const element of document.querySelectorAll("time[data-age]")) {
+    const text = age(element.dateTime);
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+
+/** The first words of a text that may be long. */
+export const firstLine = (text, longest = 200) => {
+  const line = String(text).split("\n")[0];
+  return line.length > longest ? `${line.slice(0, longest)}…` : line;
+};

@@ -1,0 +1,82 @@
+// Starts the page: signing in if need be, then the shell with the page that the address names.
+
+import { onSignedOut } from "./api.js";
+import { keepAges } from "./format.js";
+import { startKeyboard } from "./keyboard.js";
+import { connect, disconnect } from "./live.js";
+import { pages } from "./pages.js";
+import { show as alerts } from "./pages/alerts.js";
+import { show as deadLetters } from "./pages/dead_letters.js";
+import { show as executors } from "./pages/executors.js";
+import { show as jobTypes } from "./pages/job_types.js";
+import { show as jobs } from "./pages/jobs.js";
+import { show as overview } from "./pages/overview.js";
+import { show as pauses } from "./pages/pauses.js";
+import { show as queues } from "./pages/queues.js";
+import { show as schedules } from "./pages/schedules.js";
+import { show as settings } from "./pages/settings.js";
+import { signInForm } from "./pages/sign_in.js";
+import { show as unknown } from "./pages/unknown.js";
+import { show as workers } from "./pages/workers.js";
+import { errorBox } from "./parts/notice.js";
+import { startRouter } from "./router.js";
+import { loadSession, session, signOut } from "./session.js";
+import { Shell } from "./shell.js";
+
+const shows = { overview, queues, job_types: jobTypes, jobs, dead_letters: deadLetters, pauses, schedules, executors, workers, alerts, settings };
+const routes = {
+  ...Object.fromEntries(pages.map(({ name, title }) => [name, { title, show: shows[name] }])),
+  unknown: { title: "No such page", show: unknown },
+};
+
+const app = document.getElementById("app");
+let stop = null;
+
+function close() {
+  disconnect();
+  stop?.();
+  stop = null;
+}
+
+function showSignIn(reason = null) {
+  close();
+  document.title = "Sign in – hipq";
+  app.replaceChildren(signInForm(reason, showPages));
+}
+
+function showPages() {
+  close();
+  const shell = new Shell(async () => {
+    await signOut();
+    showSignIn();
+  });
+  app.replaceChildren(shell.element);
+  const stops = [startKeyboard(), startRouter(routes, shell.main, (name, route) => shell.mark(name, route.title)), () => shell.leave()];
+  stop = () => stops.forEach((one) => one());
+  connect(findOut);
+}
+
+// The stream broke: is the session over, or only the connection?
+async function findOut() {
+  try {
+    await loadSession();
+  } catch {
+    setTimeout(findOut, 3000);
+    return;
+  }
+  if (!session.signed_in) showSignIn("The session is over. Sign in again.");
+  else connect(findOut);
+}
+
+onSignedOut(() => {
+  if (stop) showSignIn("The session is over. Sign in again.");
+});
+setInterval(keepAges, 1000);
+
+try {
+  await loadSession();
+  if (session.signed_in) showPages();
+  else showSignIn();
+} catch (error) {
+  app.replaceChildren(errorBox(error));
+}

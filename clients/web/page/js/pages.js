@@ -1,0 +1,15 @@
+// The pages there are: the name in the address, what it is called, and the letter that opens it after g.
+
+export const pages = [
+  { name: "overview", title: "Overview", key: "o", group: "Watch" },
+  { name: "queues", title: "Queues", key: "q", group: "Watch" },
+  { name: "job_types", title: "Job types", key: "t", group: "Watch" },
+  { name: "jobs", title: "Jobs", key: "j", group: "Watch" },
+  { name: "dead_letters", title: "Dead letters", key: "d", group: "Act" },
+  { name: "pauses", title: "Pauses", key: "p", group: "Act" },
+  { name: "schedules", title: "Schedules", key: "s", group: "Act" },
+  { name: "executors", title: "Executors", key: "e", group: "Run" },
+  { name: "workers", title: "Workers", key: "w", group: "Run" },
+  { name: "alerts", title: "Alerts", key: "a", group: "Run" },
+  { name: "settings", title: "Settings", key: "c", group: "Run" },
+];

@@ -1,0 +1,39 @@
+// What is searched for among the jobs, and what was found so far. It is kept here, in memory, and never in the address: keys and
+// data of jobs are nobody's business but the viewer's.
+
+const nothing = { queue: "", job_type: "", outcome: "", job_key: "", error: "", from: "", to: "", contains: "", trace: "" };
+
+export const search = { wanted: { ...nothing }, jobs: [], next: null, isPartial: false, isDone: false };
+
+/** Forgets what was found. */
+export function startAnew(wanted) {
+  Object.assign(search, { wanted: { ...nothing, ...wanted }, jobs: [], next: null, isPartial: false, isDone: false });
+}
+
+/** The page of jobs that is opened next searches for these. */
+export const searchFor = startAnew;
+
+const isoOf = (local) => new Date(local).toISOString();
+
+/** The search as the server takes it. Throws if the JSON is none. */
+export function requestOf(wanted, after, limit) {
+  const { from, to, contains, ...words } = wanted;
+  const request = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== ""));
+  if (from) request.from = isoOf(from);
+  if (to) request.to = isoOf(to);
+  if (contains) request.contains = parsed(contains);
+  return { ...request, limit, after };
+}
+
+function parsed(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = null;
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    throw new Error('The job data must contain a JSON object, such as {"to": "ann@example.com"}');
+  }
+  return value;
+}

@@ -1,0 +1,10 @@
+// Addresses of pages, and links to queues and jobs. An address carries names and ids only.
+
+import { h } from "../dom.js";
+
+/** The address of a page: link("queues", "app.mail") is #/queues/app.mail. */
+export const link = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
+
+export const queueLink = (name) => (name ? h("a", { href: link("queues", name) }, name) : "–");
+
+export const jobLink = (id, text = id) => (id ? h("a", { href: link("jobs", id), class: "id" }, text) : "–");

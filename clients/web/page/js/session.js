@@ -1,0 +1,23 @@
+// Who is signed in, and what he may do at all. What he may do to a queue or a job is the server's to say.
+
+import { get, post, setCsrfToken } from "./api.js";
+
+export let session = { signed_in: false };
+
+function keep(answer) {
+  session = answer;
+  setCsrfToken(answer.csrf);
+  return session;
+}
+
+export const loadSession = async () => keep(await get("session"));
+
+export const signIn = async (role, password) => keep(await post("sign-in", { role, password }));
+
+export async function signOut() {
+  await post("sign-out", {});
+  keep({ signed_in: false });
+}
+
+/** Whether there are buttons to change anything. */
+export const mayAct = () => !session.read_only;
