@@ -19,7 +19,7 @@ BEGIN
     RAISE NOTICE 'order % is looked at', job.job_data->>'order';
     PERFORM pg_sleep((job.job_data->>'seconds')::float8);
     IF job.job_data ? 'fault' OR job.job_data ? 'flaky' AND job.attempt = 1 THEN
-        RAISE EXCEPTION '%', coalesce(job.job_data->>'fault', job.job_data->>'flaky') USING ERRCODE = '40001';
+        RAISE EXCEPTION '%', coalesce(job.job_data->>'fault', job.job_data->>'flaky') USING ERRCODE = '08006';
     END IF;
     RETURN jsonb_build_object('order', job.job_data->'order', 'attempts', job.attempt);
 END $$;
@@ -39,7 +39,7 @@ SELECT hipq.register_job_type('shop.mail', 'welcome', handler => 'shop_work', ma
 SELECT hipq.register_job_type('shop.mail', 'receipt', handler => 'shop_work', max_retries => 2, retry_base => '2 s');
 SELECT hipq.register_job_type('shop.invoices', 'invoice', handler => 'shop_work', max_retries => 1, retry_base => '1 s');
 SELECT hipq.register_job_type('shop.thumbnails', 'thumbnail', handler => 'shop_work');
-SELECT hipq.register_job_type('shop.imports', 'import', handler => 'shop_import');
+SELECT hipq.register_job_type('shop.imports', 'import', handler => 'shop_import', default_timeout => '20 min');
 SELECT hipq.register_job_type('shop.parcels', 'label', handler_kind => 'notify');
 
 -- The operator does everything; the developer looks at mail alone; the monitor sees queues and no job.

@@ -1,17 +1,29 @@
-// The handlers of the interface, by what they are about. docs/hipq-web.md has the list of calls.
+// The calls of the interface, by what they are about. docs/hipq-web.md lists them.
 #pragma once
+
+#include <vector>
 
 #include "api/call.hpp"
 
 namespace hipq::web {
 
 struct Route {
-    const char *method;
+    enum class Kind {
+        look,   // GET
+        ask,    // POST: a search, whose conditions must not stand in an address
+        action  // POST: changes something; not for a role that only looks
+    };
+    Kind kind;
     const char *pattern;  // a regular expression for the whole path
     Handler handler;
 };
 
 // Figures, queues, job types, workers and what else is looked at as a list.
 std::vector<Route> list_routes();
+// Jobs: searches, and the page of one.
+std::vector<Route> job_routes();
+// What is done to jobs, and pauses.
+std::vector<Route> action_routes();
+std::vector<Route> dead_letter_routes();
 
 }  // namespace hipq::web

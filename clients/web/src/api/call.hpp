@@ -18,6 +18,7 @@ struct Call {
     const httplib::Request &request;
     httplib::Response &response;
     std::shared_ptr<Session> session;
+    bool is_read_only;
     nlohmann::json body;  // of a POST: an object
 
     Link &link() const { return *session->link; }

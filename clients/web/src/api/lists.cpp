@@ -6,9 +6,40 @@ namespace hipq::web {
 
 namespace {
 
+// {"name": the rows of a statement without parameters}
+Route list(const char *path, const char *name, const char *statement)
+{
+    return {Route::Kind::look, path, [name, statement](const Call &call) {
+                return object({{name, call.link().rows(statement)}});
+            }};
+}
+
+// The same, of a statement whose parameter is a queue: of all of them.
+Route list_of_all(const char *path, const char *name, const char *statement)
+{
+    return {Route::Kind::look, path, [name, statement](const Call &call) {
+                return object({{name, call.link().rows(statement, {std::nullopt})}});
+            }};
+}
+
 std::string throughput(const Call &call)
 {
     return object({{"minutes", call.link().rows(statements::throughput, {call.parameter("queue")})}});
+}
+
+std::string queue_page(const Call &call)
+{
+    const Parameters name = {call.part(1)};
+    const std::string rows = call.link().rows(statements::queues, name);
+    if (rows == "[]")
+        throw Problem(404, "there is no queue \"" + call.part(1) + "\" that your role may see");
+    const auto of_queue = [&](const char *statement) { return call.link().rows(statement, name); };
+    return object({{"queue", rows.substr(1, rows.size() - 2)},
+                   {"job_types", of_queue(statements::job_types)},
+                   {"pauses", of_queue(statements::pauses)},
+                   {"statistics", of_queue(statements::queue_statistics)},
+                   {"failures", of_queue(statements::queue_failures)},
+                   {"sizes", of_queue(statements::queue_sizes)}});
 }
 
 }  // namespace
@@ -16,7 +47,16 @@ std::string throughput(const Call &call)
 std::vector<Route> list_routes()
 {
     return {
-        {"GET", "/api/throughput", throughput},
+        {Route::Kind::look, "/api/throughput", throughput},
+        list_of_all("/api/queues", "queues", statements::queues),
+        {Route::Kind::look, "/api/queues/(.+)", queue_page},
+        list_of_all("/api/job-types", "job_types", statements::job_types),
+        list("/api/workers", "workers", statements::workers),
+        list("/api/executors", "executors", statements::executors),
+        list("/api/schedules", "schedules", statements::schedules),
+        list_of_all("/api/pauses", "pauses", statements::pauses),
+        list("/api/alerts", "alerts", statements::alerts),
+        list("/api/settings", "settings", statements::settings),
     };
 }
 

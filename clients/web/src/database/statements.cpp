@@ -1,4 +1,4 @@
-// The statements of who is signed in, and of the overview.
+// The statements of who is signed in, of the overview, and of all that is shown as a list.
 #include "database/statements.hpp"
 
 namespace hipq::web::statements {
@@ -108,6 +108,125 @@ FROM hipq.throughput
 WHERE $1::text IS NULL OR throughput.queue = $1
 GROUP BY throughput.minute
 ORDER BY throughput.minute
+)";
+
+const char *const alert_counts = R"(
+SELECT json_build_object('alarm', count(*) FILTER (WHERE alerts.severity = 'alarm'),
+                         'information', count(*) FILTER (WHERE alerts.severity = 'information'))
+FROM hipq.alerts
+)";
+
+const char *const queues = R"(
+SELECT queues.queue, queues.instance, queues.owner, queues.table_name, queues.throttle_limit,
+       queues.throttle_used, queues.retention, queues.history, queues.durability, queues.weight,
+       queues.is_strict, queues.queue_ttl, queues.dead_letter_enabled, queues.dead_letter_retention,
+       queues.dead_letter_max, queues.dead_letter_handler, queues.max_timeout,
+       queues.highest_priority, queues.allow_free_jobs, queues.retry_enabled, queues.is_paused,
+       queues.is_dropped, queues.created_time,
+       has_table_privilege(to_regclass(queues.table_name), 'SELECT') AS may_read
+FROM hipq.queues
+WHERE $1::text IS NULL OR queues.queue = $1
+ORDER BY queues.queue
+)";
+
+const char *const job_types = R"(
+SELECT job_types.queue, job_types.job_type, job_types.handler, job_types.handler_kind,
+       job_types.retry_handler, job_types.default_timeout, job_types.default_priority,
+       job_types.default_throttle_factor, job_types.default_time_windows, job_types.time_zone,
+       job_types.max_retries, job_types.retry_base, job_types.retry_multiplier, job_types.retry_max,
+       job_types.retry_jitter, job_types.retry_on, job_types.do_not_retry_on,
+       job_types.on_missing_handler, job_types.queue_ttl, job_types.claim, job_types.batch_size,
+       job_types.throttle_limit, job_types.throttle_used, job_types.throttle_limit_per_key,
+       job_types.requires, job_types.worker_wait_ttl, job_types.retry_enabled, job_types.parameters,
+       job_types.validate, job_types.workers, job_types.is_paused, job_types.is_registered,
+       job_types.crashes, job_types.created_time, job_types.attempt_log
+FROM hipq.job_types
+WHERE $1::text IS NULL OR job_types.queue = $1
+ORDER BY job_types.queue, job_types.job_type
+)";
+
+const char *const workers = R"(
+SELECT workers.worker_id, workers.name, workers.role, workers.queues, workers.job_types,
+       workers.status, workers.health, workers.last_heartbeat, workers.capabilities,
+       workers.capacity, workers.prefetch, workers.running_jobs, workers.queue_depth,
+       workers.failure_rate, workers.is_draining, workers.pid, workers.registered_time
+FROM hipq.workers
+)";
+
+const char *const executors = R"(
+SELECT executors.pid, executors.database, executors.role, executors.status, executors.started_time,
+       executors.queue, executors.job_id::text AS job_id, executors.attempt, executors.job_type,
+       executors.job_started_time, executors.jobs_done
+FROM hipq.executors
+ORDER BY executors.started_time, executors.pid
+)";
+
+const char *const schedules = R"(
+SELECT schedules.name, schedules.cron, schedules.queue, schedules.job_type, schedules.job_key,
+       schedules.job_data, schedules.role, schedules.is_active, schedules.next_run_time,
+       schedules.last_run_time, schedules.last_action, schedules.last_job_id::text AS last_job_id,
+       schedules.created_time
+FROM hipq.schedules
+ORDER BY schedules.queue, schedules.name
+)";
+
+const char *const pauses = R"(
+SELECT pauses.instance, pauses.queue, pauses.job_type, pauses.throttle_key, pauses.paused_by,
+       pauses.paused_time, pauses.reason, pauses.crashes
+FROM hipq.pauses
+WHERE $1::text IS NULL OR pauses.queue = $1
+   OR pauses.queue IS NULL AND split_part($1, '.', 1) = pauses.instance
+ORDER BY pauses.paused_time DESC
+)";
+
+const char *const alerts = R"(
+SELECT alerts.alert, alerts.severity, alerts.times, alerts.first_time, alerts.last_time,
+       alerts.detail, alerts.hint
+FROM hipq.alerts
+ORDER BY alerts.severity, alerts.last_time DESC
+)";
+
+const char *const settings = R"(
+SELECT pg_settings.name, pg_settings.setting, pg_settings.unit, pg_settings.short_desc AS description,
+       pg_settings.extra_desc AS details, pg_settings.context, pg_settings.source,
+       pg_settings.boot_val AS default, pg_settings.pending_restart
+FROM pg_settings
+WHERE pg_settings.name LIKE 'hipq.%'
+ORDER BY pg_settings.name
+)";
+
+const char *const queue_statistics = R"(
+SELECT statistics.job_type, statistics.period, statistics.since, statistics.succeeded,
+       statistics.failed, statistics.cancelled, statistics.expired, statistics.retried,
+       statistics.put_back, statistics.dead_letters, statistics.finished_per_minute,
+       statistics.retry_rate, statistics.retry_success_rate, statistics.failure_rate,
+       statistics.retries_per_job, statistics.wait_p50, statistics.wait_p90, statistics.wait_p99,
+       statistics.run_p50, statistics.run_p90, statistics.run_p99
+FROM hipq.statistics
+WHERE statistics.queue = $1
+ORDER BY statistics.period, statistics.job_type NULLS FIRST
+)";
+
+const char *const queue_failures = R"(
+SELECT failure_statistics.job_type, failure_statistics.period, failure_statistics.reason,
+       failure_statistics.failures, failure_statistics.retries, failure_statistics.recoveries,
+       failure_statistics.retry_success_rate
+FROM hipq.failure_statistics
+WHERE failure_statistics.queue = $1
+ORDER BY failure_statistics.period, failure_statistics.failures DESC
+)";
+
+// View hipq.sizes measures all queues; this one alone is a few files.
+const char *const queue_sizes = R"(
+SELECT leaf.relname AS table_name,
+       CASE tree.level WHEN 1 THEN 'live' ELSE 'final' END AS kind,
+       pg_stat_get_live_tuples(leaf.oid) AS row_estimate,
+       pg_total_relation_size(leaf.oid) AS bytes
+FROM hipq.queues
+CROSS JOIN LATERAL pg_partition_tree(to_regclass(queues.table_name)) AS tree
+JOIN pg_class AS leaf ON leaf.oid = tree.relid
+WHERE queues.queue = $1 AND tree.isleaf
+ORDER BY kind DESC, leaf.relname
 )";
 
 }  // namespace hipq::web::statements

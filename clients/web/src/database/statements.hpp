@@ -1,7 +1,11 @@
-// All statements of hipq-web: the one place that names views and columns of hipq.
+// All statements of hipq-web: the one place that names views, columns and functions of hipq.
 //
-// None reads more than a page of jobs: figures come from shared memory and the catalogue.
+// None reads more jobs than it shows, or counts them: figures come from shared memory and the
+// catalogue. Jobs are read from their queue's own table, because the planner looks at each table of
+// each queue for view hipq.jobs, which with 500 queues takes longer than reading a page.
 #pragma once
+
+#include <string>
 
 namespace hipq::web::statements {
 
@@ -9,7 +13,65 @@ namespace hipq::web::statements {
 extern const char *const identity;
 // The first row has no name and the figures of all; then one for each queue: its name, its JSON.
 extern const char *const overview;
+// How many alerts there are: one row, a JSON object.
+extern const char *const alert_counts;
 // $1: a queue, or NULL for all.
 extern const char *const throughput;
+
+// Lists.
+extern const char *const queues;     // $1: a queue, or NULL for all
+extern const char *const job_types;  // $1: a queue, or NULL for all
+extern const char *const workers;
+extern const char *const executors;
+extern const char *const schedules;
+extern const char *const pauses;  // $1: a queue, or NULL for all
+extern const char *const alerts;
+extern const char *const settings;
+
+// Of one queue, $1.
+extern const char *const queue_statistics;
+extern const char *const queue_failures;
+extern const char *const queue_sizes;
+
+// The queues whose jobs are looked for: name, the name as a literal, table, whether its jobs may be
+// read. $1: a queue, or NULL for all.
+extern const char *const searched_queues;
+// The jobs that executors run, as bigint[].
+extern const char *const running_jobs;
+// {queue} and {table}, for which see searched_queues, are filled in by filled().
+extern const char *const job_line;   // the columns and the table of a search; conditions follow
+extern const char *const job_bounds; // least and greatest id
+extern const char *const job_is_in;  // the queue, if job $1 is in it
+extern const char *const job_page;   // job $1; $2: the running ones
+
+// Of one job: $1; of it in a queue: $2.
+extern const char *const job_attempts;
+extern const char *const job_log;
+extern const char *const job_why;
+extern const char *const job_chain;
+extern const char *const job_progress;
+extern const char *const job_dead_letter;
+
+// Actions on one job: $1; each returns one value.
+extern const char *const cancel;      // $2: why
+extern const char *const retry;       // $2: why
+extern const char *const reschedule;  // $2: the time
+extern const char *const redrive;
+extern const char *const dismiss;
+
+// $1: queue, $2: job type, $3: reason, $4: how many at most.
+extern const char *const redrive_many;
+extern const char *const dismiss_many;
+
+extern const char *const dead_letter_groups;
+// $1: queue, $2: job type, $3: reason, $4: state, $5 and $6: time and id after which to go on,
+// $7: how many.
+extern const char *const dead_letters;
+
+// $1: queue, $2: job type, $3: instance; pause: $4: why.
+extern const char *const pause;
+extern const char *const resume;
+
+std::string filled(std::string statement, const std::string &queue, const std::string &table);
 
 }  // namespace hipq::web::statements

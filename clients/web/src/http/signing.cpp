@@ -8,15 +8,17 @@ namespace hipq::web {
 
 namespace {
 
+// Of the one row of a list: [{...}].
 std::string members_of(const std::string &rows)
 {
-    return rows.substr(2, rows.size() - 4);  // [{...}]
+    return rows.substr(2, rows.size() - 4);
 }
 
 Identity identity_of(Link &link)
 {
     const std::string rows = link.rows(statements::identity);
-    return {nlohmann::json::parse(rows).at(0).at("role").get<std::string>(), members_of(rows)};
+    const nlohmann::json row = nlohmann::json::parse(rows).at(0);
+    return {row.at("role"), row.at("may_monitor"), members_of(rows)};
 }
 
 // Its words tell apart what is wrong with a password or a role and what is wrong with the server.

@@ -94,8 +94,9 @@ void Web::set_up_routes()
     server_.Get("/healthz", [this](const httplib::Request &request, httplib::Response &response) {
         answer(request, response, [this](Call &) { return health(); });
     });
-    for (const Route &route : list_routes())
-        add(route);
+    for (const auto &routes : {list_routes(), job_routes(), action_routes(), dead_letter_routes()})
+        for (const Route &route : routes)
+            add(route);
     server_.Get("/(?!api/).*", [this](const httplib::Request &request, httplib::Response &response) {
         answer(request, response, [this](Call &call) {
             files_.serve(call.request, call.response);
@@ -106,20 +107,21 @@ void Web::set_up_routes()
 
 void Web::add(const Route &route)
 {
-    const bool is_post = std::string(route.method) == "POST";
-    const auto handler = [this, is_post, work = route.handler](const httplib::Request &request,
-                                                               httplib::Response &response) {
+    const auto handler = [this, route](const httplib::Request &request,
+                                       httplib::Response &response) {
         answer(request, response, [&](Call &call) {
             require_session(call);
-            if (is_post)
+            if (route.kind != Route::Kind::look)
                 require_token(call);
-            return work(call);
+            if (route.kind == Route::Kind::action && call.is_read_only)
+                throw Problem(403, "here one can only look");
+            return route.handler(call);
         });
     };
-    if (is_post)
-        server_.Post(route.pattern, handler);
-    else
+    if (route.kind == Route::Kind::look)
         server_.Get(route.pattern, handler);
+    else
+        server_.Post(route.pattern, handler);
 }
 
 // Does the work of a request. Its answer is JSON; empty: the work has answered itself.
@@ -127,7 +129,7 @@ void Web::answer(const httplib::Request &request, httplib::Response &response, c
 {
     try {
         guard_.check_host(request);
-        Call call{request, response, session_of(request), nullptr};
+        Call call{request, response, session_of(request), options_.is_service, nullptr};
         const std::string json = work(call);
         if (!json.empty())
             response.set_content(json, "application/json");

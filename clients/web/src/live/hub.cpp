@@ -1,8 +1,6 @@
 // Live figures: one statement a second for each role that somebody looks at, none when nobody does.
 #include "live/hub.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cstdio>
 
@@ -13,6 +11,8 @@ namespace hipq::web {
 namespace {
 
 constexpr std::chrono::seconds between_polls{1};
+// Alerts look at much more than the figures do.
+constexpr std::chrono::seconds between_alerts{15};
 // Something is sent after so long at the latest: that shows whether the viewer is still there.
 constexpr std::chrono::seconds longest_silence{10};
 
@@ -73,7 +73,7 @@ void Poller::run()
         const auto next = Clock::now() + between_polls;
         if (const std::shared_ptr<Session> session = somebody()) {
             lock.unlock();
-            poll(*session->link);
+            poll(*session);
             lock.lock();
             change_.wait_until(lock, next, [&] { return is_stopped_; });
         } else {
@@ -82,10 +82,23 @@ void Poller::run()
     }
 }
 
-void Poller::poll(Link &link)
+// What alerts there are, for those who may see them.
+std::string Poller::alerts(const Session &session)
+{
+    if (!session.identity.may_monitor)
+        return "";
+    if (alerts_.empty() || Clock::now() - alerts_read_ >= between_alerts) {
+        const Result result = session.link->run(statements::alert_counts);
+        alerts_ = std::string(",\"alerts\":") + PQgetvalue(result.get(), 0, 0);
+        alerts_read_ = Clock::now();
+    }
+    return alerts_;
+}
+
+void Poller::poll(const Session &session)
 {
     try {
-        const Result result = link.run(statements::overview);
+        const Result result = session.link->run(statements::overview);
         std::map<std::string, std::string> queues;
         std::string whole;
         std::string changes;
@@ -100,7 +113,7 @@ void Poller::poll(Link &link)
                 append(changes, text);
             queues.emplace(name, text);
         }
-        const std::string figures = PQgetvalue(result.get(), 0, 1);
+        const std::string figures = PQgetvalue(result.get(), 0, 1) + alerts(session);
         const std::lock_guard lock(mutex_);
         // A queue that went away is missing in the whole alone.
         const bool lost_some = std::any_of(queues_.begin(), queues_.end(), [&](const auto &queue) {

@@ -38,7 +38,8 @@ public:
 
 private:
     void run();
-    void poll(Link &link);
+    void poll(const Session &session);
+    std::string alerts(const Session &session);
     std::shared_ptr<Session> somebody();
 
     Sessions &sessions_;
@@ -49,6 +50,8 @@ private:
     std::uint64_t number_ = 0;                   // of the event; 0: there was none yet
     std::string whole_;
     std::string changes_;  // since the event before
+    std::string alerts_;   // a member of the event, with its comma; empty: not read yet
+    Clock::time_point alerts_read_;
     bool is_stopped_ = false;
     std::thread thread_;  // last: what it uses is there before it
 };

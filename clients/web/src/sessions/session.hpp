@@ -18,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 // What the page is told of who is signed in, as the server said when the connection was made.
 struct Identity {
     std::string role;
+    bool may_monitor;
     std::string json;  // members of an object, without braces
 };
 

@@ -1,0 +1,82 @@
+// Jobs: searches, and all that is known of one.
+#include "api/api.hpp"
+#include "api/search.hpp"
+#include "database/statements.hpp"
+
+namespace hipq::web {
+
+namespace {
+
+std::string search(const Call &call)
+{
+    return Search(call).run();
+}
+
+// The queue that has a job. Only queues that the role may read are asked.
+Searched queue_of(Link &link, const std::string &id)
+{
+    std::vector<Searched> queues = searched_queues(link, std::nullopt);
+    std::erase_if(queues, [](const Searched &queue) { return !queue.may_read; });
+    for (const std::string &statement : Groups(queues).statements(statements::job_is_in)) {
+        const Result result = link.run(statement, {id});
+        if (PQntuples(result.get()) > 0)
+            for (const Searched &queue : queues)
+                if (queue.name == PQgetvalue(result.get(), 0, 0))
+                    return queue;
+    }
+    throw Problem(404, "there is no job " + id + " that your role may read",
+                  "It may have been removed: retention says how long a queue keeps its jobs.");
+}
+
+// What may be done to a job in its state, by a role that may control its queue.
+std::string allowed(const nlohmann::json &job, bool is_read_only)
+{
+    const bool may = !is_read_only && job.at("may_control") == true;
+    const bool is_final = job.at("state") == "final";
+    const bool is_waiting = job.at("outcome") == "waiting";
+    return nlohmann::json{{"cancel", may && !is_final},
+                          {"retry", may && is_final},
+                          {"reschedule", may && is_waiting}}
+        .dump();
+}
+
+std::string first_or_null(const std::string &rows)
+{
+    const nlohmann::json list = nlohmann::json::parse(rows);
+    return list.empty() ? "null" : list.at(0).dump();
+}
+
+std::string job_page(const Call &call)
+{
+    Link &link = call.link();
+    const std::string id = call.part(1);
+    const auto named = call.parameter("queue");
+    const Searched queue = named ? searched_queues(link, named).front() : queue_of(link, id);
+    const std::string rows = link.rows(
+        statements::filled(statements::job_page, queue.literal, queue.table), {id, running_jobs(link)});
+    if (rows == "[]")
+        throw Problem(404, "there is no job " + id + " in queue " + queue.name,
+                      "It may have been removed: retention says how long a queue keeps its jobs.");
+    const nlohmann::json job = nlohmann::json::parse(rows).at(0);
+    const Parameters place = {id, queue.name};
+    return object({{"job", rows.substr(1, rows.size() - 2)},
+                   {"attempts", link.rows(statements::job_attempts, place)},
+                   {"why", link.rows(statements::job_why, place)},
+                   {"log", link.rows(statements::job_log, place)},
+                   {"chain", link.rows(statements::job_chain, place)},
+                   {"progress", first_or_null(link.rows(statements::job_progress, {id}))},
+                   {"dead_letter", first_or_null(link.rows(statements::job_dead_letter, place))},
+                   {"may", allowed(job, call.is_read_only)}});
+}
+
+}  // namespace
+
+std::vector<Route> job_routes()
+{
+    return {
+        {Route::Kind::ask, "/api/jobs/search", search},
+        {Route::Kind::look, "/api/jobs/([0-9]{1,18})", job_page},
+    };
+}
+
+}  // namespace hipq::web

@@ -1,0 +1,16 @@
+// Does something to each of the jobs that a call names, and says which could not have it.
+#pragma once
+
+#include "api/call.hpp"
+
+namespace hipq::web {
+
+// The ids of a call. Throws Problem if there are none, or too many.
+std::vector<std::string> ids_of(const Call &call);
+
+// {"done": n, "refused": [{"id", "message", "hint"?, "sqlstate"}]}: runs the statement for each id,
+// which is its first parameter; what else it needs follows.
+std::string do_to_each(const Call &call, const char *statement,
+                       const Parameters &others, const char *when_false = nullptr);
+
+}  // namespace hipq::web
