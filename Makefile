@@ -1,9 +1,10 @@
 # Builds and installs hipq with PGXS, and starts the demo and the tests.
 #
 #   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to; what is installed
-#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; hipq-run (clients/run) and hipq-top
-#                                    (clients/top) go along
+#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; hipq-run (clients/run), hipq-top
+#                                    (clients/top) and hipq-web (clients/web) go along
 #   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
+#   make web                         a server with jobs, and hipq-web to look at it (tools/web-demo)
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
 #   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
@@ -48,7 +49,7 @@ OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
 EXTRA_CLEAN = $(wildcard build/obj*) build/tidy
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo check soak fuzz asan check-assert bench dist reference format lint format-check room-check document-check tidy \
+tool_goals = demo web check soak fuzz asan check-assert bench dist reference format lint format-check room-check document-check tidy \
     tidy-sample print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
@@ -57,6 +58,9 @@ ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
 
 demo:
 	@tools/demo
+
+web:
+	@tools/web-demo
 
 check:
 	@PG=$(PG) test/run
@@ -91,9 +95,10 @@ print-%:
 
 RUN_SOURCES := $(sort $(wildcard clients/run/src/*.cpp clients/run/src/*/*.cpp))
 TOP_SOURCES := $(sort $(wildcard clients/top/src/*.cpp clients/top/src/*/*.cpp))
-CLIENT_HEADERS := $(wildcard clients/run/src/*/*.hpp clients/top/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
+WEB_SOURCES := $(sort $(wildcard clients/web/src/*.cpp clients/web/src/*/*.cpp))
+CLIENT_HEADERS := $(wildcard clients/run/src/*/*.hpp clients/top/src/*/*.hpp clients/web/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
 CLIENT_TESTS := $(wildcard clients/*/test/*.cpp test/clients/*.cpp)
-formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(RUN_SOURCES) $(TOP_SOURCES) $(CLIENT_HEADERS) \
+formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(RUN_SOURCES) $(TOP_SOURCES) $(WEB_SOURCES) $(CLIENT_HEADERS) \
     $(CLIENT_TESTS)
 
 format:
@@ -133,9 +138,14 @@ tidy_run_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION
 tidied_top_sources = $(if $(wildcard /usr/include/nlohmann/json.hpp),$(if $(wildcard /usr/include/curses.h),$(TOP_SOURCES)))
 tidy_top_flags = $(subst clients/run,clients/top,$(tidy_run_flags))
 
+# And hipq-web.
+tidied_web_sources = $(if $(wildcard /usr/include/httplib.h),$(if $(wildcard /usr/include/nlohmann/json.hpp),$(WEB_SOURCES)))
+tidy_web_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_PAGE='""' -Iclients/web/src \
+    -isystem $(shell $(PG_CONFIG) --includedir) $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
+
 tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok) $(tidied_run_sources:clients/run/src/%.cpp=build/tidy/run/%.ok) \
-    $(tidied_top_sources:clients/top/src/%.cpp=build/tidy/top/%.ok)
-	@echo "clang-tidy: $(words $(SOURCES) $(tidied_run_sources) $(tidied_top_sources)) files are clean"
+    $(tidied_top_sources:clients/top/src/%.cpp=build/tidy/top/%.ok) $(tidied_web_sources:clients/web/src/%.cpp=build/tidy/web/%.ok)
+	@echo "clang-tidy: $(words $(SOURCES) $(tidied_run_sources) $(tidied_top_sources) $(tidied_web_sources)) files are clean"
 
 build/tidy/top/%.ok: clients/top/src/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
 	@mkdir -p $(@D)
@@ -146,6 +156,11 @@ build/tidy/run/%.ok: clients/run/src/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefil
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
 	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_run_flags) && touch $@
+
+build/tidy/web/%.ok: clients/web/src/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_web_flags) && touch $@
 
 build/tidy/prelude.pch: src/pg/postgres.hpp
 	@mkdir -p $(@D)
@@ -277,7 +292,27 @@ top-all top-install top-uninstall top-clean:
 top-left-out:
 	@echo 'hipq-top is not built: $(if $(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp, curses.h or libpq-fe.h is missing)'
 
-.PHONY: force-look run-all run-install run-uninstall run-clean run-left-out top-all top-install top-uninstall top-clean top-left-out
+# hipq-web needs cpp-httplib (libcpp-httplib-dev) and OpenSSL (libssl-dev) for it; WITHOUT_WEB=1, or WITHOUT_RUN=1, leaves it out.
+web_headers := $(if $(WITHOUT_WEB)$(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<httplib.h>) && __has_include(<openssl/hmac.h>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
+    $(CXX) -x c++ -E -I'$(includedir)' - 2>/dev/null | grep -x found))
+ifneq (,$(web_headers))
+all: web-all
+install: web-install
+uninstall: web-uninstall
+else
+all: web-left-out
+endif
+clean: web-clean
+web-install: web-all
+
+web-all web-install web-uninstall web-clean:
+	@$(MAKE) --no-print-directory -C clients/web $(@:web-%=%) PG_CONFIG='$(shell command -v $(PG_CONFIG))'
+
+web-left-out:
+	@echo 'hipq-web is not built: $(if $(WITHOUT_WEB)$(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp, httplib.h, openssl/hmac.h or libpq-fe.h is missing)'
+
+.PHONY: force-look run-all run-install run-uninstall run-clean run-left-out top-all top-install top-uninstall top-clean top-left-out \
+    web-all web-install web-uninstall web-clean web-left-out
 force-look:
 
 -include $(OBJS:.o=.d)

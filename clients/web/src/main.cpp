@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "http/web.hpp"
+#include "serve/web.hpp"
 
 namespace {
 

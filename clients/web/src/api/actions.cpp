@@ -34,9 +34,9 @@ std::string answer_of(const Result &result)
 
 std::string pause(const Call &call)
 {
-    return answer_of(call.link().run(statements::pause,
-                                     {call.text("queue"), call.text("job_type"),
-                                      call.text("instance"), call.text("reason")}));
+    return answer_of(
+        call.link().run(statements::pause, {call.text("queue"), call.text("job_type"),
+                                            call.text("instance"), call.text("reason")}));
 }
 
 std::string resume(const Call &call)

@@ -60,9 +60,9 @@ std::string handle(const Call &call, const char *one, const char *many)
     const auto queue = call.text("queue");
     if (!queue)
         throw Problem(400, "\"ids\" or \"queue\" is needed");
-    const std::string rows = call.link().rows(
-        many, {queue, call.text("job_type"), call.text("reason"),
-               std::to_string(number(call, "limit", 10'000, 1'000))});
+    const std::string rows =
+        call.link().rows(many, {queue, call.text("job_type"), call.text("reason"),
+                                std::to_string(number(call, "limit", 10'000, 1'000))});
     return rows.substr(1, rows.size() - 2);
 }
 

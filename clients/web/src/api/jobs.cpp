@@ -17,7 +17,7 @@ Searched queue_of(Link &link, const std::string &id)
 {
     std::vector<Searched> queues = searched_queues(link, std::nullopt);
     std::erase_if(queues, [](const Searched &queue) { return !queue.may_read; });
-    for (const std::string &statement : Groups(queues).statements(statements::job_is_in)) {
+    for (const std::string &statement : joined(queues, statements::job_is_in)) {
         const Result result = link.run(statement, {id});
         if (PQntuples(result.get()) > 0)
             for (const Searched &queue : queues)
@@ -34,9 +34,8 @@ std::string allowed(const nlohmann::json &job, bool is_read_only)
     const bool may = !is_read_only && job.at("may_control") == true;
     const bool is_final = job.at("state") == "final";
     const bool is_waiting = job.at("outcome") == "waiting";
-    return nlohmann::json{{"cancel", may && !is_final},
-                          {"retry", may && is_final},
-                          {"reschedule", may && is_waiting}}
+    return nlohmann::json{
+        {"cancel", may && !is_final}, {"retry", may && is_final}, {"reschedule", may && is_waiting}}
         .dump();
 }
 
@@ -52,8 +51,9 @@ std::string job_page(const Call &call)
     const std::string id = call.part(1);
     const auto named = call.parameter("queue");
     const Searched queue = named ? searched_queues(link, named).front() : queue_of(link, id);
-    const std::string rows = link.rows(
-        statements::filled(statements::job_page, queue.literal, queue.table), {id, running_jobs(link)});
+    const std::string rows =
+        link.rows(statements::filled(statements::job_page, queue.literal, queue.table),
+                  {id, running_jobs(link)});
     if (rows == "[]")
         throw Problem(404, "there is no job " + id + " in queue " + queue.name,
                       "It may have been removed: retention says how long a queue keeps its jobs.");

@@ -24,7 +24,8 @@ Route list_of_all(const char *path, const char *name, const char *statement)
 
 std::string throughput(const Call &call)
 {
-    return object({{"minutes", call.link().rows(statements::throughput, {call.parameter("queue")})}});
+    return object(
+        {{"minutes", call.link().rows(statements::throughput, {call.parameter("queue")})}});
 }
 
 std::string queue_page(const Call &call)

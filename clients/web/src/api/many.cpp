@@ -29,7 +29,8 @@ std::vector<std::string> ids_of(const Call &call)
 {
     std::vector<std::string> ids;
     const auto found = call.body.find("ids");
-    nlohmann::json given = found == call.body.end() || !found->is_array() ? nlohmann::json::array() : *found;
+    nlohmann::json given =
+        found == call.body.end() || !found->is_array() ? nlohmann::json::array() : *found;
     if (const auto one = call.body.find("id"); one != call.body.end())
         given.push_back(*one);
     for (const nlohmann::json &id : given) {

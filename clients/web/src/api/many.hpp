@@ -10,7 +10,7 @@ std::vector<std::string> ids_of(const Call &call);
 
 // {"done": n, "refused": [{"id", "message", "hint"?, "sqlstate"}]}: runs the statement for each id,
 // which is its first parameter; what else it needs follows.
-std::string do_to_each(const Call &call, const char *statement,
-                       const Parameters &others, const char *when_false = nullptr);
+std::string do_to_each(const Call &call, const char *statement, const Parameters &others,
+                       const char *when_false = nullptr);
 
 }  // namespace hipq::web

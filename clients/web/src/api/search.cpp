@@ -11,11 +11,11 @@ namespace hipq::web {
 
 namespace {
 
-using Time = std::chrono::steady_clock;
-
 constexpr std::chrono::seconds longest_search{1};
 constexpr std::chrono::duration<double> aim{0.03};
 constexpr std::size_t most_rows = 100;
+constexpr std::size_t queues_at_once = 10;
+constexpr std::size_t few_queues = 40;
 
 std::int64_t read_id(const char *name, const std::string &text)
 {
@@ -47,12 +47,12 @@ std::string running_jobs(Link &link)
     return PQgetvalue(link.run(statements::running_jobs).get(), 0, 0);
 }
 
-std::vector<std::string> Groups::statements(const std::string &branch) const
+std::vector<std::string> joined(const std::vector<Searched> &queues, const std::string &branch)
 {
     std::vector<std::string> all;
-    for (std::size_t at = 0; at < queues_.size(); ++at) {
+    for (std::size_t at = 0; at < queues.size(); ++at) {
         const std::string part =
-            "(" + statements::filled(branch, queues_[at].literal, queues_[at].table) + ")";
+            "(" + statements::filled(branch, queues[at].literal, queues[at].table) + ")";
         if (at % queues_at_once == 0)
             all.push_back(part);
         else
@@ -68,7 +68,7 @@ Search::Search(const Call &call) : link_(call.link())
     // One that is named is asked, so that the server says why its jobs cannot be read.
     if (!queue)
         hidden_ = std::erase_if(queues, [](const Searched &one) { return !one.may_read; });
-    groups_ = Groups(std::move(queues));
+    make_bands(std::move(queues));
     parameters_.push_back(running_jobs(link_));
     read_conditions(call);
     if (const auto limit = call.body.find("limit"); limit != call.body.end()) {
@@ -77,7 +77,27 @@ Search::Search(const Call &call) : link_(call.link())
         limit_ = limit->get<std::size_t>();
     }
     if (const auto after = call.text("after"))
-        below_ = read_id("after", *after);
+        read_place(*after);
+}
+
+void Search::make_bands(std::vector<Searched> queues)
+{
+    const std::size_t width = queues.size() <= few_queues ? few_queues : queues_at_once;
+    for (std::size_t at = 0; at < queues.size(); ++at) {
+        if (at % width == 0)
+            bands_.emplace_back();
+        bands_.back().push_back(std::move(queues[at]));
+    }
+}
+
+// BAND:ID, as answer() says it.
+void Search::read_place(const std::string &after)
+{
+    const std::size_t colon = after.find(':');
+    if (colon == std::string::npos)
+        throw Problem(400, "\"after\" has to be \"next\" of the page before");
+    band_ = static_cast<std::size_t>(read_id("after", after.substr(0, colon)));
+    below_ = read_id("after", after.substr(colon + 1));
 }
 
 // $N in a condition is its value.
@@ -118,7 +138,8 @@ void Search::read_conditions(const Call &call)
 void Search::read_outcome(const std::string &outcome)
 {
     static const std::map<std::string, const char *> conditions = {
-        {"waiting", "job.state IN ('initial', 'retry', 'error') AND NOT job.id = ANY ($1::bigint[])"},
+        {"waiting",
+         "job.state IN ('initial', 'retry', 'error') AND NOT job.id = ANY ($1::bigint[])"},
         {"running", "(job.state = 'running' OR job.state IN ('initial', 'retry') "
                     "AND job.id = ANY ($1::bigint[]))"},
         {"succeeded", "job.state = 'final' AND job.error = 'NONE'"},
@@ -135,20 +156,20 @@ void Search::read_outcome(const std::string &outcome)
     is_filtered_ = true;
 }
 
-// The ids there are at all. Whether there are any.
-bool Search::find_bounds()
+// The ids there are at all in the band.
+void Search::find_bounds()
 {
     Id greatest = -1;
     least_ = INT64_MAX;
-    for (const std::string &statement : groups_.statements(statements::job_bounds)) {
-        const Result result = link_.run("SELECT min(least), max(greatest) FROM (" + statement + ") AS bounds");
+    for (const std::string &statement : joined(bands_[band_], statements::job_bounds)) {
+        const Result result =
+            link_.run("SELECT min(least), max(greatest) FROM (" + statement + ") AS bounds");
         if (PQgetisnull(result.get(), 0, 0) != 0)
             continue;
         least_ = std::min(least_, read_id("id", PQgetvalue(result.get(), 0, 0)));
         greatest = std::max(greatest, read_id("id", PQgetvalue(result.get(), 0, 1)));
     }
-    below_ = std::min(below_, greatest < 0 ? 0 : greatest + 1);
-    return greatest >= 0 && below_ > least_;
+    below_ = std::min(below_, greatest + 1);
 }
 
 // Adds the jobs from an id on, up to those that were looked at before.
@@ -157,68 +178,92 @@ void Search::look_from(Id from)
     Parameters parameters = parameters_;
     parameters.emplace_back(std::to_string(from));
     parameters.emplace_back(std::to_string(below_));
-    const std::string n = std::to_string(parameters_.size() + 1);
-    const std::string m = std::to_string(parameters_.size() + 2);
     // One more than is wanted shows whether there are more.
-    const std::string branch = std::string(statements::job_line) + " WHERE job.id >= $" + n +
-                               "::bigint AND job.id < $" + m + "::bigint" + conditions_ +
+    const std::string branch = std::string(statements::job_line) + " WHERE job.id >= $" +
+                               std::to_string(parameters.size() - 1) + "::bigint AND job.id < $" +
+                               std::to_string(parameters.size()) + "::bigint" + conditions_ +
                                " ORDER BY job.id DESC LIMIT " + std::to_string(limit_ + 1);
-    for (const std::string &statement : groups_.statements(branch)) {
+    for (const std::string &statement : joined(bands_[band_], branch)) {
         const Result result = link_.run(
             "SELECT listed.id, to_json(listed) FROM (" + statement + ") AS listed", parameters);
         for (int row = 0; row < PQntuples(result.get()); ++row)
             found_.push_back({read_id("id", PQgetvalue(result.get(), row, 0)),
                               PQgetvalue(result.get(), row, 1)});
     }
+    below_ = from;
 }
 
 void Search::fit_window(std::chrono::duration<double> took)
 {
-    const std::size_t statements = std::max<std::size_t>(groups_.statements("").size(), 1);
-    const double ratio = aim / (took / static_cast<double>(statements));
-    const double factor = std::clamp(ratio, 0.25, 8.0);
+    const auto statements = static_cast<double>(joined(bands_[band_], "").size());
+    const double factor = std::clamp(aim / (took / statements), 0.25, 8.0);
     window_ = std::max<Id>(static_cast<Id>(static_cast<double>(window_) * factor), 1000);
+}
+
+// One window at least, so that whoever goes on gets on.
+void Search::look_through_windows(Time::time_point until)
+{
+    find_bounds();
+    while (below_ > least_ && found_.size() <= limit_) {
+        const Time::time_point start = Time::now();
+        look_from(below_ - least_ > window_ ? below_ - window_ : least_);
+        fit_window(Time::now() - start);
+        if (Time::now() >= until)
+            return;
+    }
+}
+
+// What was found of the band so far is whole, so the newest of it are the newest there are. What is
+// over is found again by whoever goes on.
+void Search::sort_band(std::size_t start)
+{
+    std::sort(found_.begin() + static_cast<std::ptrdiff_t>(start), found_.end(),
+              [](const Found &one, const Found &other) { return one.id > other.id; });
+    is_cut_ = found_.size() > limit_;
+    if (!is_cut_)
+        return;
+    below_ = limit_ > start ? found_[limit_ - 1].id : INT64_MAX;
+    found_.resize(limit_);
+}
+
+void Search::look_through_band(Time::time_point until)
+{
+    const std::size_t start = found_.size();
+    // Without conditions the newest jobs of each queue are the first that an index has.
+    least_ = 0;
+    if (is_filtered_)
+        look_through_windows(until);
+    else
+        look_from(0);
+    sort_band(start);
 }
 
 std::string Search::run()
 {
     const Time::time_point until = Time::now() + longest_search;
-    // Without conditions the newest jobs of each queue are the first that an index has.
-    if (!is_filtered_) {
-        look_from(0);
-        return answer(found_.size() <= limit_);
+    while (band_ < bands_.size()) {
+        look_through_band(until);
+        if (is_cut_ || below_ > least_)
+            break;
+        ++band_;
+        below_ = INT64_MAX;
+        if (Time::now() >= until)
+            break;
     }
-    if (!find_bounds())
-        return answer(true);
-    while (below_ > least_ && found_.size() <= limit_ && Time::now() < until) {
-        const Id from = below_ - least_ > window_ ? below_ - window_ : least_;
-        const Time::time_point start = Time::now();
-        look_from(from);
-        below_ = from;
-        fit_window(Time::now() - start);
-    }
-    return answer(below_ <= least_);
+    return answer();
 }
 
-// What was found in a window is whole, so the newest of it are; what is over is found again.
-std::string Search::answer(bool is_through)
+std::string Search::answer()
 {
-    std::sort(found_.begin(), found_.end(),
-              [](const Found &one, const Found &other) { return one.id > other.id; });
-    const bool is_full = found_.size() > limit_;
-    if (is_full)
-        found_.resize(limit_);
     std::string jobs;
     for (const Found &job : found_)
         jobs += (jobs.empty() ? "" : ",") + job.json;
-    std::string next = "null";
-    if (is_full)
-        next = "\"" + std::to_string(found_.back().id) + "\"";
-    else if (!is_through)
-        next = "\"" + std::to_string(below_) + "\"";
+    const bool is_through = band_ >= bands_.size();
+    const std::string place = std::to_string(band_) + ":" + std::to_string(below_);
     return object({{"jobs", "[" + jobs + "]"},
-                   {"next", next},
-                   {"partial", !is_full && !is_through ? "true" : "false"},
+                   {"next", is_through ? "null" : quoted(place)},
+                   {"partial", is_through || is_cut_ ? "false" : "true"},
+                   {"by_queue", bands_.size() > 1 ? "true" : "false"},
                    {"hidden", std::to_string(hidden_)}});
 }
 

@@ -22,31 +22,26 @@ std::vector<Searched> searched_queues(Link &link, const std::optional<std::strin
 // The ids of the jobs that executors run: an array of SQL.
 std::string running_jobs(Link &link);
 
-// Joins what a statement says for each of a few queues: the planner takes some 0.3 ms for each.
-class Groups {
-public:
-    explicit Groups(std::vector<Searched> queues) : queues_(std::move(queues)) {}
+// Joins what a statement says for each of some queues. The planner takes up to 5 ms for each of
+// them when the session has not seen its tables yet: few come at once.
+std::vector<std::string> joined(const std::vector<Searched> &queues, const std::string &branch);
 
-    // The statement of each group. branch: with places, see statements::filled().
-    std::vector<std::string> statements(const std::string &branch) const;
-
-private:
-    static constexpr std::size_t queues_at_once = 20;
-    std::vector<Searched> queues_;
-};
-
-// Looks through ids from above, window by window, until it has enough, is through, or time is up.
+// Looks through one band of queues after the other, and in each through ids from above, window by
+// window, until it has enough, is through, or time is up. If queues are few one band is all of
+// them, and what comes first is the newest of all.
+//
 // How wide a window is depends on how long the last one took: a statement is to take some 30 ms.
 class Search {
 public:
     // Reads the conditions of a call. Throws Problem if one of them makes no sense.
     explicit Search(const Call &call);
 
-    // {"jobs": [...], "next": ..., "partial": ..., "hidden": ...}
+    // {"jobs": [...], "next": ..., "partial": ..., "by_queue": ..., "hidden": ...}
     std::string run();
 
 private:
     using Id = std::int64_t;
+    using Time = std::chrono::steady_clock;
     struct Found {
         Id id;
         std::string json;
@@ -54,22 +49,33 @@ private:
 
     void read_conditions(const Call &call);
     void read_outcome(const std::string &outcome);
+    void read_place(const std::string &after);
     void add(const std::string &condition, const std::string &value);
-    bool find_bounds();
+    void make_bands(std::vector<Searched> queues);
+
+    void look_through_band(Time::time_point until);
+    void look_through_windows(Time::time_point until);
+    void find_bounds();
     void look_from(Id from);
     void fit_window(std::chrono::duration<double> took);
-    std::string answer(bool is_through);
+    void sort_band(std::size_t start);
+    std::string answer();
 
     Link &link_;
-    Groups groups_{{}};
+    std::vector<std::vector<Searched>> bands_;
     std::size_t hidden_ = 0;  // queues that the role sees, and whose jobs it may not read
     std::size_t limit_ = 50;
     std::string conditions_;
     Parameters parameters_;
     bool is_filtered_ = false;
-    Id below_ = INT64_MAX;  // ids looked at next are less
-    Id least_ = 0;          // there are none less than this one
+
+    // Where the search is: a band, in which ids looked at next are less than one, and not less than
+    // the least there is.
+    std::size_t band_ = 0;
+    Id below_ = INT64_MAX;
+    Id least_ = 0;
     Id window_ = 20'000;
+    bool is_cut_ = false;  // there are more than were asked for
     std::vector<Found> found_;
 };
 

@@ -1,4 +1,5 @@
-// A connection to PostgreSQL: runs one statement at a time and has the server write its rows as JSON.
+// A connection to PostgreSQL: runs one statement at a time and has the server write its rows as
+// JSON.
 #include "database/connection.hpp"
 
 namespace hipq::web {
@@ -72,8 +73,7 @@ Connection::Connection(const std::string &conninfo, const Credentials &credentia
         throw ConnectionLost(without_newline(PQerrorMessage(connection_.get())), "");
     if (!credentials.role.empty())
         check_password_was_asked(connection_.get());
-    const std::string read_only =
-        is_read_only ? "; SET default_transaction_read_only = on" : "";
+    const std::string read_only = is_read_only ? "; SET default_transaction_read_only = on" : "";
     const Result result(PQexec(connection_.get(), (set_up + read_only).c_str()), PQclear);
     if (PQresultStatus(result.get()) != PGRES_COMMAND_OK)
         raise(result.get());
@@ -105,9 +105,8 @@ Result Connection::run(const std::string &statement, const Parameters &parameter
 
 std::string Connection::rows(const std::string &statement, const Parameters &parameters)
 {
-    const Result result =
-        run("SELECT coalesce(json_agg(listed), '[]') FROM (" + statement + ") AS listed",
-            parameters);
+    const Result result = run(
+        "SELECT coalesce(json_agg(listed), '[]') FROM (" + statement + ") AS listed", parameters);
     return PQgetvalue(result.get(), 0, 0);
 }
 

@@ -1,4 +1,5 @@
-// A connection to PostgreSQL: runs one statement at a time and has the server write its rows as JSON.
+// A connection to PostgreSQL: runs one statement at a time and has the server write its rows as
+// JSON.
 #pragma once
 
 #include <libpq-fe.h>

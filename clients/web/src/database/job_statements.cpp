@@ -43,7 +43,8 @@ SELECT {queue} AS queue,
        nullif(job.error, 'NONE') AS error
 FROM {table} AS job)";
 
-const char *const job_bounds = "SELECT min(job.id) AS least, max(job.id) AS greatest FROM {table} AS job";
+const char *const job_bounds =
+    "SELECT min(job.id) AS least, max(job.id) AS greatest FROM {table} AS job";
 
 const char *const job_is_in =
     "SELECT {queue} AS queue FROM {table} AS job WHERE job.id = $1::bigint";
@@ -187,7 +188,8 @@ const char *const pause = R"(
 SELECT hipq.pause(queue => $1, job_type => $2, instance => $3, reason => coalesce($4, 'NONE')) AS done
 )";
 
-const char *const resume = "SELECT hipq.resume(queue => $1, job_type => $2, instance => $3) AS done";
+const char *const resume =
+    "SELECT hipq.resume(queue => $1, job_type => $2, instance => $3) AS done";
 
 std::string filled(std::string statement, const std::string &queue, const std::string &table)
 {

@@ -33,16 +33,16 @@ extern const char *const queue_statistics;
 extern const char *const queue_failures;
 extern const char *const queue_sizes;
 
-// The queues whose jobs are looked for: name, the name as a literal, table, whether its jobs may be
-// read. $1: a queue, or NULL for all.
+// The queues whose jobs are looked for, always in the same order: name, the name as a literal,
+// table, whether its jobs may be read. $1: a queue, or NULL for all.
 extern const char *const searched_queues;
 // The jobs that executors run, as bigint[].
 extern const char *const running_jobs;
 // {queue} and {table}, for which see searched_queues, are filled in by filled().
-extern const char *const job_line;   // the columns and the table of a search; conditions follow
-extern const char *const job_bounds; // least and greatest id
-extern const char *const job_is_in;  // the queue, if job $1 is in it
-extern const char *const job_page;   // job $1; $2: the running ones
+extern const char *const job_line;    // the columns and the table of a search; conditions follow
+extern const char *const job_bounds;  // least and greatest id
+extern const char *const job_is_in;   // the queue, if job $1 is in it
+extern const char *const job_page;    // job $1; $2: the running ones
 
 // Of one job: $1; of it in a queue: $2.
 extern const char *const job_attempts;

@@ -37,11 +37,17 @@ std::optional<std::string> content_of(const std::string &path)
 const char *type_of(const std::string &path)
 {
     static const std::map<std::string, const char *> types = {
-        {"html", "text/html; charset=utf-8"}, {"css", "text/css; charset=utf-8"},
-        {"js", "text/javascript; charset=utf-8"}, {"mjs", "text/javascript; charset=utf-8"},
-        {"json", "application/json"}, {"webmanifest", "application/manifest+json"},
-        {"svg", "image/svg+xml"}, {"png", "image/png"}, {"ico", "image/x-icon"},
-        {"woff2", "font/woff2"}, {"txt", "text/plain; charset=utf-8"}};
+        {"html", "text/html; charset=utf-8"},
+        {"css", "text/css; charset=utf-8"},
+        {"js", "text/javascript; charset=utf-8"},
+        {"mjs", "text/javascript; charset=utf-8"},
+        {"json", "application/json"},
+        {"webmanifest", "application/manifest+json"},
+        {"svg", "image/svg+xml"},
+        {"png", "image/png"},
+        {"ico", "image/x-icon"},
+        {"woff2", "font/woff2"},
+        {"txt", "text/plain; charset=utf-8"}};
     const auto found = types.find(path.substr(path.rfind('.') + 1));
     return found == types.end() ? "application/octet-stream" : found->second;
 }

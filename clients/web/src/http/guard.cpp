@@ -37,7 +37,8 @@ std::string network_of(const std::string &address)
 std::string last_of_list(const std::string &list)
 {
     const std::size_t comma = list.rfind(',');
-    const std::size_t start = list.find_first_not_of(' ', comma == std::string::npos ? 0 : comma + 1);
+    const std::size_t start =
+        list.find_first_not_of(' ', comma == std::string::npos ? 0 : comma + 1);
     return start == std::string::npos ? "" : list.substr(start);
 }
 
@@ -63,13 +64,15 @@ void Guard::check_host(const httplib::Request &request) const
     if (request.path == "/healthz" || request.path == "/metrics")
         return;
     const std::string host = request.get_header_value("Host");
-    const bool is_own = is_own_name(host) ||
-                        (is_behind_proxy() && is_own_name(request.get_header_value("X-Forwarded-Host")));
+    const bool is_own =
+        is_own_name(host) ||
+        (is_behind_proxy() && is_own_name(request.get_header_value("X-Forwarded-Host")));
     if (!is_own)
-        throw Problem(421, "this is not \"" + host + "\"",
-                      is_behind_proxy()
-                          ? "The proxy has to pass on the header Host, as " + name_of(origin_) + "."
-                          : "If a proxy serves hipq-web under that name, start it with --behind-proxy.");
+        throw Problem(
+            421, "this is not \"" + host + "\"",
+            is_behind_proxy()
+                ? "The proxy has to pass on the header Host, as " + name_of(origin_) + "."
+                : "If a proxy serves hipq-web under that name, start it with --behind-proxy.");
 }
 
 void Guard::check_origin(const httplib::Request &request) const
@@ -78,8 +81,8 @@ void Guard::check_origin(const httplib::Request &request) const
     if (!site.empty() && site != "same-origin")
         throw Problem(403, "the request comes from another site");
     const std::string origin = request.get_header_value("Origin");
-    const bool is_same = is_behind_proxy() ? origin == origin_
-                                           : name_of(origin) == request.get_header_value("Host");
+    const bool is_same =
+        is_behind_proxy() ? origin == origin_ : name_of(origin) == request.get_header_value("Host");
     if (!origin.empty() ? !is_same : site.empty())
         throw Problem(403, "the request does not come from the page of hipq-web",
                       "Send the header Origin with the address of the page.");

@@ -16,7 +16,10 @@ class Threads : public httplib::TaskQueue {
 public:
     explicit Threads(std::size_t most) : most_(most) {}
 
-    void enqueue(std::function<void()> task) override
+    // Newer versions of cpp-httplib want to know whether the task was taken.
+    using Taken = decltype(std::declval<httplib::TaskQueue &>().enqueue({}));
+
+    Taken enqueue(std::function<void()> task) override
     {
         const std::lock_guard lock(mutex_);
         tasks_.push_back(std::move(task));
@@ -24,6 +27,7 @@ public:
             arrival_.notify_one();
         else
             threads_.emplace_back([this] { run(); });
+        return static_cast<Taken>(true);
     }
 
     void shutdown() override

@@ -11,7 +11,8 @@ namespace {
 const Option *find_option(const std::string &as)
 {
     for (const Option &option : option_table())
-        if (as == "--" + option.name || (option.letter != 0 && as == std::string("-") + option.letter))
+        if (as == "--" + option.name ||
+            (option.letter != 0 && as == std::string("-") + option.letter))
             return &option;
     return nullptr;
 }

@@ -18,8 +18,9 @@ struct Options {
     std::string conninfo;
     std::string host = "127.0.0.1";
     int port = 8484;
-    std::string page;    // folder of the page's files
-    std::string origin;  // where a proxy serves it, such as https://jobs.example.com; empty: there is none
+    std::string page;  // folder of the page's files
+    std::string
+        origin;  // where a proxy serves it, such as https://jobs.example.com; empty: there is none
     bool is_service = false;
     std::chrono::seconds idle{30 * 60};
     std::chrono::seconds lifetime{12 * 60 * 60};

@@ -26,7 +26,8 @@ void set_address(Options &options, const std::string &text)
         throw UsageError("needs HOST:PORT, [IPv6 address]:PORT, or a port alone, such as 8484");
     options.host = host;
     // 0 has the system choose one, which the log then names.
-    options.port = read_number(colon == std::string::npos ? text : text.substr(colon + 1), 0, 65535);
+    options.port =
+        read_number(colon == std::string::npos ? text : text.substr(colon + 1), 0, 65535);
 }
 
 void set_origin(Options &options, const std::string &text)

@@ -16,9 +16,11 @@ double RateLimit::tries_at(const Bucket &bucket, Clock::time_point now) const
 // what has nothing left.
 void RateLimit::forget_full_ones(Clock::time_point now)
 {
-    std::erase_if(buckets_, [&](const auto &entry) { return tries_at(entry.second, now) >= burst_; });
+    std::erase_if(buckets_,
+                  [&](const auto &entry) { return tries_at(entry.second, now) >= burst_; });
     if (buckets_.size() >= most_keys)
-        std::erase_if(buckets_, [&](const auto &entry) { return tries_at(entry.second, now) >= 1; });
+        std::erase_if(buckets_,
+                      [&](const auto &entry) { return tries_at(entry.second, now) >= 1; });
 }
 
 std::chrono::seconds RateLimit::take(const std::string &key, Clock::time_point now)
@@ -32,8 +34,7 @@ std::chrono::seconds RateLimit::take(const std::string &key, Clock::time_point n
     Bucket &bucket = buckets_.try_emplace(key, Bucket{burst_, now}).first->second;
     bucket = {tries_at(bucket, now), now};
     if (bucket.tries < 1)
-        return std::chrono::seconds(
-            static_cast<long>(std::ceil((1 - bucket.tries) / per_second_)));
+        return std::chrono::seconds(static_cast<long>(std::ceil((1 - bucket.tries) / per_second_)));
     bucket.tries -= 1;
     return std::chrono::seconds(0);
 }

@@ -1,5 +1,5 @@
 // The server of hipq-web: which call goes where, and what becomes of errors.
-#include "http/web.hpp"
+#include "serve/web.hpp"
 
 #include <cstdio>
 
@@ -25,9 +25,8 @@ Web::Web(Options options)
     : options_(std::move(options)), guard_(options_), files_(options_.page), sessions_(options_),
       hub_(sessions_)
 {
-    service_ = std::make_shared<Link>([this] {
-        return std::make_unique<Connection>(options_.conninfo, Credentials{}, true);
-    });
+    service_ = std::make_shared<Link>(
+        [this] { return std::make_unique<Connection>(options_.conninfo, Credentials{}, true); });
     set_up_server();
     set_up_routes();
 }
@@ -69,8 +68,8 @@ void Web::set_up_server()
     server_.set_error_handler([](const httplib::Request &request, httplib::Response &response) {
         if (response.body.empty())
             fail(response, response.status,
-                 error_json(Problem(response.status, "there is no " + request.method + " " +
-                                                         request.path)));
+                 error_json(Problem(response.status,
+                                    "there is no " + request.method + " " + request.path)));
     });
 }
 
@@ -84,25 +83,27 @@ void Web::set_up_routes()
     server_.Get("/api/session", with_session(&Web::tell_session));
     server_.Post("/api/sign-in", with_session(&Web::sign_in));
     server_.Post("/api/sign-out", with_session(&Web::sign_out));
-    server_.Get("/api/events", [this](const httplib::Request &request, httplib::Response &response) {
-        answer(request, response, [this](Call &call) {
-            require_session(call);
-            stream(call);
-            return std::string();
-        });
-    });
+    server_.Get("/api/events",
+                [this](const httplib::Request &request, httplib::Response &response) {
+                    answer(request, response, [this](Call &call) {
+                        require_session(call);
+                        stream(call);
+                        return std::string();
+                    });
+                });
     server_.Get("/healthz", [this](const httplib::Request &request, httplib::Response &response) {
         answer(request, response, [this](Call &) { return health(); });
     });
     for (const auto &routes : {list_routes(), job_routes(), action_routes(), dead_letter_routes()})
         for (const Route &route : routes)
             add(route);
-    server_.Get("/(?!api/).*", [this](const httplib::Request &request, httplib::Response &response) {
-        answer(request, response, [this](Call &call) {
-            files_.serve(call.request, call.response);
-            return std::string();
-        });
-    });
+    server_.Get("/(?!api/).*",
+                [this](const httplib::Request &request, httplib::Response &response) {
+                    answer(request, response, [this](Call &call) {
+                        files_.serve(call.request, call.response);
+                        return std::string();
+                    });
+                });
 }
 
 void Web::add(const Route &route)
@@ -140,8 +141,8 @@ void Web::answer(const httplib::Request &request, httplib::Response &response, c
     } catch (const DatabaseError &error) {
         fail(response, status_of(error), error_json(error));
     } catch (const std::exception &error) {
-        std::fprintf(stderr, "hipq-web: %s %s: %s\n", request.method.c_str(),
-                     request.path.c_str(), error.what());
+        std::fprintf(stderr, "hipq-web: %s %s: %s\n", request.method.c_str(), request.path.c_str(),
+                     error.what());
         fail(response, 500, error_json(Problem(500, "hipq-web failed; its log says how")));
     }
 }

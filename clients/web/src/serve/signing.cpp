@@ -1,8 +1,9 @@
 // Signing in and out, live figures and health: what the server answers itself.
 #include <cstdio>
+#include <string_view>
 
 #include "database/statements.hpp"
-#include "http/web.hpp"
+#include "serve/web.hpp"
 
 namespace hipq::web {
 
@@ -21,14 +22,21 @@ Identity identity_of(Link &link)
     return {row.at("role"), row.at("may_monitor"), members_of(rows)};
 }
 
-// Its words tell apart what is wrong with a password or a role and what is wrong with the server.
+bool says(const DatabaseError &error, const char *words)
+{
+    return std::string_view(error.what()).find(words) != std::string_view::npos;
+}
+
+// What a stranger is told: whether a role exists, and where the server is, is in the log alone.
 Problem sign_in_problem(const DatabaseError &error)
 {
-    const std::string what = error.what();
-    if (what.find("authentication failed") != std::string::npos ||
-        what.find("no PostgreSQL user name") != std::string::npos)
+    if (says(error, "authentication failed") || says(error, "does not exist") ||
+        says(error, "no PostgreSQL user name") || says(error, "not permitted to log in"))
         return {401, "the role or the password is wrong"};
-    return {error.sqlstate == "28000" ? 403 : 503, what, error.hint};
+    if (error.sqlstate == "28000")
+        return {403, error.what(), error.hint};
+    return {503, "the database cannot be reached, or takes no connection",
+            "The log of hipq-web says what it answered."};
 }
 
 }  // namespace
