@@ -73,9 +73,9 @@ bool Files::has_page() const
 
 void Files::serve(const httplib::Request &request, httplib::Response &response) const
 {
-    const bool is_file = is_file_name(request.path);
-    const std::string name = is_file ? request.path : "/index.html";
-    const std::optional<std::string> content = content_of(folder_ + name);
+    const std::string name = request.path == "/" ? "/index.html" : request.path;
+    const std::optional<std::string> content =
+        is_file_name(name) ? content_of(folder_ + name) : std::nullopt;
     if (!content)
         throw Problem(404, "there is no " + name);
     const std::string tag = tag_of(*content);

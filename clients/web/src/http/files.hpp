@@ -14,8 +14,8 @@ public:
     // Whether the page is there.
     bool has_page() const;
 
-    // Answers with the file of a path, or with the page itself where the path names none of them:
-    // it finds out by its address what to show.
+    // Answers with the file of a path. The page finds out by what follows # in its address what to
+    // show: that is not sent to servers.
     void serve(const httplib::Request &request, httplib::Response &response) const;
 
 private:

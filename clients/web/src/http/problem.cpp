@@ -47,7 +47,7 @@ int status_of(const DatabaseError &error)
         return 404;
     if (state == "57014")
         return 504;
-    if (class_ == "08" || class_ == "57" || class_ == "53" || state.empty())
+    if (class_ == "08" || class_ == "57" || class_ == "53" || class_ == "3F" || state.empty())
         return 503;
     if (class_ == "22" || class_ == "23" || class_ == "55" || class_ == "HQ")
         return 409;

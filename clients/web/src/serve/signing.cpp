@@ -101,19 +101,23 @@ std::string Web::sign_in(Call &call)
     limit_tries(*role, sender);
     if (sessions_.is_full())
         throw Problem(503, "as many are signed in as may be", "Try again later.");
+    const auto link = std::make_shared<Link>(connect_as({*role, *password}, sender));
+    Identity identity = identity_of(*link);
+    tries_of_role_.give_back(*role);
+    tries_of_sender_.give_back(sender);
+    // The session of before ends: its id must not live on beside the new one.
+    if (call.session)
+        sessions_.end(call.session);
+    return open_session(call, std::move(identity), link);
+}
+
+std::unique_ptr<Connection> Web::connect_as(const Credentials &who, const std::string &sender)
+{
     try {
-        auto link = std::make_shared<Link>(
-            std::make_unique<Connection>(options_.conninfo, Credentials{*role, *password}, false));
-        Identity identity = identity_of(*link);
-        tries_of_role_.give_back(*role);
-        tries_of_sender_.give_back(sender);
-        // The session of before ends: its id must not live on beside the new one.
-        if (call.session)
-            sessions_.end(call.session);
-        return open_session(call, std::move(identity), std::move(link));
+        return std::make_unique<Connection>(options_.conninfo, who, false);
     } catch (const DatabaseError &error) {
-        std::fprintf(stderr, "hipq-web: %s could not sign in from %s: %s\n", quoted(*role).c_str(),
-                     sender.c_str(), error.what());
+        std::fprintf(stderr, "hipq-web: %s could not sign in from %s: %s\n",
+                     quoted(who.role).c_str(), sender.c_str(), error.what());
         throw sign_in_problem(error);
     }
 }

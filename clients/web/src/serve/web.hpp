@@ -39,6 +39,7 @@ private:
     std::string sign_in(Call &call);
     std::string sign_out(Call &call);
     std::string open_session(Call &call, Identity identity, std::shared_ptr<Link> link);
+    std::unique_ptr<Connection> connect_as(const Credentials &who, const std::string &sender);
     void limit_tries(const std::string &role, const std::string &sender);
     std::string describe(const Session &session) const;
     std::string describe_nobody() const;

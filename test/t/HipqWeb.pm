@@ -1,0 +1,101 @@
+# hipq-web (clients/web) beside a test: started on a port of its own, and asked as a browser would ask it.
+package HipqWeb;
+
+use strict;
+use warnings;
+use HTTP::Tiny;
+use JSON::PP ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use parent 'HipqProgram';
+
+my $json = JSON::PP->new->utf8->canonical;
+
+# The program, installed beside the server's; nothing where it was not built.
+sub program { return (grep { -x } map { "$_/hipq-web" } split /:/, $ENV{PATH})[0]; }
+
+# new($hipq, arguments => [...], env => {...}): runs it with the page of the checkout, and waits until it serves.
+sub new
+{
+	my ($class, $hipq, %options) = @_;
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my @command = (program(), '--listen', $port, '--page', "$ENV{HIPQ_ROOT}/clients/web/page", @{ $options{arguments} // [] });
+	my $self = $class->start($hipq, \@command, $options{env});
+	@{$self}{qw(port url)} = ($port, "http://127.0.0.1:$port");
+	$self->wait_for(sub { $self->said =~ /serving on/ }) or diag($self->said);
+	return $self;
+}
+
+# The roles sign in with their passwords; all others are trusted, as the test itself is.
+sub ask_for_passwords
+{
+	my ($hipq, @roles) = @_;
+	my $file = $hipq->node->data_dir . '/pg_hba.conf';
+	my $rules = slurp_file($file);
+	unlink $file or die $!;
+	$hipq->node->append_conf('pg_hba.conf', 'local all ' . join(',', @roles) . " scram-sha-256\n$rules");
+	$hipq->node->reload;
+	return;
+}
+
+# Runs it to its end: exit code, stdout, stderr.
+sub answer
+{
+	my (@arguments) = @_;
+	my ($out, $err) = ('', '');
+	my $run = IPC::Run::start([ 'timeout', '-k', '5', '60', program(), @arguments ], '<', \'', '>', \$out, '2>', \$err);
+	$run->finish;
+	return ($run->result(0), $out, $err);
+}
+
+# A browser of its own: with a cookie, and the token of its session.
+sub browser
+{
+	my ($self, %headers) = @_;
+	return bless { url => $self->{url}, http => HTTP::Tiny->new(keep_alive => 0, timeout => 60), headers => { Origin => $self->{url}, %headers } }, 'HipqWeb::Browser';
+}
+
+sub HipqWeb::Browser::ask
+{
+	my ($self, $method, $path, $body, %headers) = @_;
+	my %options = (headers => { %{ $self->{headers} }, %headers });
+	$options{headers}{Cookie} //= $self->{cookie} if defined $self->{cookie};
+	$options{headers}{'X-CSRF-Token'} //= $self->{csrf} if defined $self->{csrf};
+	if (defined $body)
+	{
+		$options{headers}{'Content-Type'} = 'application/json';
+		$options{content} = ref $body ? $json->encode($body) : $body;
+	}
+	# HTTP::Tiny sets Host itself, and takes no other one.
+	my $response = $self->{http}->request($method, "$self->{url}$path", \%options);
+	my ($cookie) = ($response->{headers}{'set-cookie'} // '') =~ /^([^;]+)/;
+	$self->{cookie} = $cookie if defined $cookie;
+	$response->{json} = eval { $json->decode($response->{content}) };
+	$self->{csrf} = $response->{json}{csrf} if ref $response->{json} eq 'HASH' && defined $response->{json}{csrf};
+	return $response;
+}
+
+sub HipqWeb::Browser::get { my ($self, $path, %headers) = @_; return $self->ask('GET', $path, undef, %headers); }
+sub HipqWeb::Browser::post { my ($self, $path, $body, %headers) = @_; return $self->ask('POST', $path, $body // {}, %headers); }
+sub HipqWeb::Browser::sign_in { my ($self, $role, $password) = @_; return $self->post('/api/sign-in', { role => $role, password => $password // $role }); }
+
+# The events that come within the time that a condition on them needs: asked of by a session of its own, as it goes on and on.
+sub HipqWeb::Browser::events
+{
+	my ($self, $enough) = @_;
+	my ($text, @events) = ('');
+	my $heard = sub {
+		$text .= $_[0];
+		while ($text =~ s/\A(.*?)\n\n//s)
+		{
+			my ($name, $data) = $1 =~ /^event: (\w+)\ndata: (.*)\z/s or next;
+			push @events, { name => $name, data => $json->decode($data) };
+		}
+		die "enough\n" if $enough->(@events);
+	};
+	$self->{http}->request('GET', "$self->{url}/api/events", { headers => { %{ $self->{headers} }, Cookie => $self->{cookie} }, data_callback => $heard });
+	return @events;
+}
+
+1;

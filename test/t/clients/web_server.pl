@@ -1,0 +1,286 @@
+# hipq-web: signing in, sessions, what each role sees and may do, searches, live figures, and what keeps other sites out.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqWeb;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+plan skip_all => 'hipq-web was not built: libcpp-httplib-dev, libssl-dev or nlohmann-json3-dev is missing' unless defined HipqWeb::program();
+my $hipq = HipqCluster->new('web_server', 'hipq.worker_grace' => '500ms');
+$hipq->sql(<<'END');
+CREATE ROLE eyes LOGIN PASSWORD 'eyes';
+CREATE ROLE hands LOGIN PASSWORD 'hands';
+CREATE ROLE monitor LOGIN PASSWORD 'monitor' IN ROLE pg_monitor;
+CREATE ROLE nobody LOGIN PASSWORD 'nobody';
+CREATE ROLE asleep NOLOGIN PASSWORD 'asleep';
+CREATE FUNCTION work(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE NOTICE 'job % says hello', job.id;
+    IF job.job_data ? 'fault' THEN RAISE EXCEPTION '%', job.job_data->>'fault' USING ERRCODE = '22023'; END IF;
+    RETURN job.job_data->'n';
+END $$;
+END
+$hipq->create_queue($_) foreach 'app.mail', 'app.other';
+$hipq->sql(<<'END');
+SELECT hipq.register_job_type('app.mail', 'welcome', handler => 'work', attempt_log => true, max_retries => 0,
+    parameters => '{"token": {"type": "string", "required": false, "secret": true}, "n": {"type": "integer"}, "fault": {"type": "string", "required": false}}');
+SELECT hipq.register_job_type('app.other', 'thing', handler => 'work');
+SELECT hipq.grant_queue('app.mail', 'eyes', 'read');
+SELECT hipq.grant_queue('app.mail', 'hands', p) FROM unnest('{read,control}'::text[]) AS p;
+INSERT INTO hipq.app_mail (job_type, job_key, job_data) SELECT 'welcome', 'key-' || n, jsonb_build_object('n', n, 'token', 'secret') FROM generate_series(1, 20) AS n;
+INSERT INTO hipq.app_mail (job_type, job_key, job_data) SELECT 'welcome', 'bad-' || n, jsonb_build_object('n', n, 'fault', 'No Mailbox') FROM generate_series(1, 3) AS n;
+INSERT INTO hipq.app_mail (job_type, job_key, job_data, scheduled_run_time) SELECT 'welcome', 'late-' || n, jsonb_build_object('n', n), now() + interval '1 day' FROM generate_series(1, 60) AS n;
+INSERT INTO hipq.app_other (job_type, job_data) VALUES ('thing', '{"n": 1}');
+END
+HipqWeb::ask_for_passwords($hipq, qw(eyes hands monitor nobody asleep));
+ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 24 FROM hipq.jobs WHERE state = 'final'}), 'the jobs have run');
+my $web = HipqWeb->new($hipq);
+
+sub status_is { my ($response, $status, $name) = @_; return is($response->{status}, $status, $name) || diag($response->{content}); }
+sub problem { my ($response) = @_; return $response->{json}{error}{message} // $response->{content}; }
+sub ids { return join ' ', map { $_->{id} } @{ $_[0]->{json}{jobs} }; }
+sub expected_ids { my ($where) = @_; return $hipq->sql("SELECT string_agg(id::text, ' ' ORDER BY id DESC) FROM hipq.jobs WHERE $where"); }
+
+# ---- the page, and its headers
+
+my $stranger = $web->browser;
+my $page = $stranger->get('/');
+status_is($page, 200, 'the page is served');
+like($page->{headers}{'content-security-policy'}, qr/^default-src 'none'; script-src 'self'; style-src 'self';/, '... with a strict policy');
+is($page->{headers}{'x-content-type-options'}, 'nosniff', '... as what it is');
+unlike($page->{headers}{'content-security-policy'}, qr/unsafe/, '... nothing inline');
+status_is($stranger->get('/', 'If-None-Match' => $page->{headers}{etag}), 304, 'who has it is not sent it again');
+status_is($stranger->get('/nothing.js'), 404, 'a file that is not there is not');
+status_is($stranger->get("/$_"), 404, "no way out of the folder: $_") foreach '../README.md', '%2e%2e/README.md', '..%2fREADME.md', 'js/../../README.md', 'js';
+
+# ---- signing in
+
+is($stranger->get('/api/session')->{json}{signed_in}, JSON::PP::false, 'at first nobody is signed in');
+status_is($stranger->get("/api/$_"), 401, "... and $_ is not shown") foreach qw(queues jobs/1 events settings alerts);
+status_is($stranger->post('/api/jobs/search'), 401, '... and no job looked for');
+status_is($stranger->sign_in('eyes', 'wrong'), 401, 'a wrong password');
+my $wrong = problem($stranger->sign_in('eyes', 'wrong'));
+is(problem($stranger->sign_in($_, 'x')), $wrong, "a role that cannot sign in is not told apart: $_") foreach qw(unheard_of asleep);
+status_is($stranger->sign_in('postgres', 'x'), 403, 'a role of which the server asks no password gets in by none');
+status_is($stranger->sign_in('eyes', ''), 400, 'no password');
+status_is($stranger->sign_in("eyes\0x", 'eyes'), 400, 'no role has such a name');
+{
+	local $ENV{PGPASSWORD} = 'eyes';
+	my $with = HipqWeb->new($hipq, env => { PGPASSWORD => 'eyes' });
+	status_is($with->browser->sign_in('eyes', 'wrong'), 401, 'the password of hipq-web itself does not stand in');
+	is($with->stop, 0, 'it ends by SIGTERM');
+}
+my $eyes = $web->browser;
+my $session = $eyes->sign_in('eyes');
+status_is($session, 200, 'a role signs in with its password');
+like($session->{headers}{'set-cookie'}, qr/^hipq=[0-9a-f]{64}\.[0-9a-f]{64}; Path=\/; HttpOnly; SameSite=Strict$/, '... and has a signed cookie');
+is($session->{headers}{'cache-control'}, 'no-store', '... nothing of which is kept');
+is_deeply({ %{ $session->{json} }{qw(role database may_monitor read_only service)} },
+	{ role => 'eyes', database => 'postgres', may_monitor => JSON::PP::false, read_only => JSON::PP::false, service => JSON::PP::false }, '... the page is told who it is');
+is($eyes->get('/api/session')->{json}{role}, 'eyes', 'the session lasts');
+like($hipq->sql(q{SELECT string_agg(application_name, ' ') FROM pg_stat_activity WHERE usename = 'eyes'}), qr/^hipq-web$/, '... with a connection of its own, which has a name');
+my $forged = $web->browser;
+$forged->{cookie} = $eyes->{cookie} =~ s/.$/$& eq '0' ? '1' : '0'/er;
+status_is($forged->get('/api/queues'), 401, 'a cookie that was not signed so is none');
+
+# ---- other sites
+
+status_is($eyes->post('/api/jobs/search', {}, 'X-CSRF-Token' => 'x' x 64), 403, 'a POST needs the token of the session');
+status_is($eyes->post('/api/jobs/search', {}, Origin => 'http://evil.example'), 403, '... and to come from the page');
+status_is($eyes->post('/api/jobs/search', {}, 'Sec-Fetch-Site' => 'cross-site'), 403, '... as the browser says, too');
+status_is($web->browser(Origin => 'http://evil.example')->sign_in('eyes'), 403, 'another site signs nobody in');
+status_is($eyes->post('/api/jobs/search', '[1]'), 400, 'a body that is no object');
+{
+	# A name of another site that resolves to this machine.
+	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $web->{port}) or die $!;
+	print $socket "GET /api/session HTTP/1.1\r\nHost: evil.example:$web->{port}\r\nConnection: close\r\n\r\n";
+	like(join('', <$socket>), qr/^HTTP\/1.1 421 /, 'another name than ours is not answered');
+}
+
+# ---- what each role sees
+
+my %browser = (eyes => $eyes);
+foreach my $role (qw(hands monitor)) { status_is(($browser{$role} = $web->browser)->sign_in($role), 200, "$role signs in"); }
+is($web->browser->sign_in('nobody')->{json}{error}{sqlstate}, '42501', 'who has no right on any queue is told so');
+my %queues = (eyes => 'app.mail', hands => 'app.mail', monitor => 'app.mail app.other');
+foreach my $role (sort keys %queues)
+{
+	my $answer = $browser{$role}->get('/api/queues');
+	is(join(' ', map { $_->{queue} } @{ $answer->{json}{queues} }), $queues{$role}, "$role sees its queues");
+}
+status_is($eyes->get('/api/queues/app.other'), 404, 'a queue that one may not see is not there');
+my $mail = $eyes->get('/api/queues/app.mail')->{json};
+is_deeply([ map { $_->{job_type} } @{ $mail->{job_types} } ], ['welcome'], 'a queue is shown with its job types');
+is($mail->{queue}{owner}, 'app', '... and settings');
+is((grep { !defined $_->{job_type} && $_->{period} eq 'total' } @{ $mail->{statistics} })[0]{succeeded}, 20, '... and statistics');
+like(join(' ', map { $_->{kind} } @{ $mail->{sizes} }), qr/^live( final)+$/, '... and sizes');
+is($eyes->get('/api/alerts')->{json}{error}{sqlstate}, '42501', 'alerts are for pg_monitor');
+status_is($browser{monitor}->get("/api/$_"), 200, "the monitor sees $_") foreach qw(alerts job-types workers executors schedules pauses settings throughput dead-letters/groups);
+is_deeply([ @{ $browser{monitor}->post('/api/jobs/search')->{json} }{qw(jobs hidden)} ], [ [], 2 ], '... and of no queue the jobs, which is said');
+is(problem($browser{monitor}->post('/api/jobs/search', { queue => 'app.mail' })), 'permission denied for table app_mail', '... in the words of the server');
+
+# ---- searches
+
+my $search = sub { return $eyes->post('/api/jobs/search', $_[0]); };
+is(ids($search->({ limit => 10 })), $hipq->sql(q{SELECT string_agg(id::text, ' ') FROM (SELECT id FROM hipq.app_mail ORDER BY id DESC LIMIT 10) AS newest}), 'without conditions: the newest ones');
+my ($pages, $seen, $after) = (0, '');
+do { my $part = $search->({ limit => 25, after => $after }); $seen .= ids($part) . ' '; $after = $part->{json}{next}; $pages++ } while defined $after && $pages < 20;
+is($seen =~ s/ $//r, expected_ids(q{queue = 'app.mail'}), "page by page: all of them, each once ($pages pages)");
+foreach my $case (
+	[ { outcome => 'failed' }, q{outcome = 'failed'} ],
+	[ { outcome => 'succeeded' }, q{outcome = 'succeeded' AND queue = 'app.mail'} ],
+	[ { outcome => 'waiting', limit => 100 }, q{outcome = 'waiting'} ],
+	[ { outcome => 'running' }, 'false' ],
+	[ { job_key => 'key-7' }, q{job_key = 'key-7'} ],
+	[ { job_type => 'welcome', job_key => 'late-1' }, q{job_key = 'late-1'} ],
+	[ { job_type => 'thing' }, 'false' ],
+	[ { error => 'no mail' }, q{error ILIKE '%no mail%'} ],
+	[ { contains => { n => 2 } }, q{job_data @> '{"n": 2}' AND queue = 'app.mail'} ],
+	[ { queue => 'app.mail', outcome => 'failed', contains => { n => 2 } }, q{job_key = 'bad-2'} ],
+	[ { from => '2001-01-01T00:00:00Z', to => '2001-01-02T00:00:00Z' }, 'false' ])
+{
+	my ($conditions, $where) = @$case;
+	my $found = $search->({ limit => 100, %$conditions });
+	is(ids($found), expected_ids($where) , 'found: ' . JSON::PP->new->canonical->encode($conditions)) or diag($found->{content});
+	is_deeply([ @{ $found->{json} }{qw(next partial)} ], [ undef, JSON::PP::false ], '... and that is all');
+}
+status_is($search->($_), 400, 'makes no sense: ' . JSON::PP->new->encode($_)) foreach { outcome => 'odd' }, { limit => 0 }, { id => 'x' }, { job_key => 7 }, { contains => 'x' }, { after => 'x' };
+is($search->({ from => 'soon' })->{json}{error}{sqlstate}, '22007', 'the server says what is no time');
+status_is($search->({ queue => 'app.other' }), 404, 'a queue that one may not see is not searched');
+
+# ---- a job
+
+my ($bad, $late, $other) = split /\|/, $hipq->sql(q{SELECT max(id) FILTER (WHERE job_key = 'bad-2'), max(id) FILTER (WHERE job_key = 'late-1'), max(id) FILTER (WHERE queue = 'app.other') FROM hipq.jobs});
+foreach my $path ("/api/jobs/$bad", "/api/jobs/$bad?queue=app.mail")
+{
+	my $job = $eyes->get($path)->{json};
+	is_deeply({ %{ $job->{job} }{qw(id queue outcome error)} }, { id => $bad, queue => 'app.mail', outcome => 'failed', error => 'No Mailbox' }, "a job: $path");
+	is_deeply([ map { $_->{sqlstate} } @{ $job->{attempts} } ], ['22023'], '... its attempts');
+	is_deeply([ map { $_->{message} } @{ $job->{log} } ], [ "job $bad says hello", 'No Mailbox' ], '... what it said');
+	is_deeply([ map { $_->{job_id} } @{ $job->{chain} } ], [$bad], '... its chain');
+	is($job->{dead_letter}{state}, 'waiting', '... its dead letter');
+	is_deeply($job->{may}, { cancel => JSON::PP::false, retry => JSON::PP::false, reschedule => JSON::PP::false }, '... who only reads may do nothing');
+}
+is($eyes->get('/api/jobs/' . $hipq->sql(q{SELECT max(id) FROM hipq.jobs WHERE job_key = 'key-1'}))->{json}{job}{job_data}{token}, '***', 'a secret is masked');
+is((grep { !$_->{passed} } @{ $eyes->get("/api/jobs/$late")->{json}{why} })[0]{condition}, 'scheduled time', 'why a job waits');
+status_is($eyes->get("/api/jobs/$other"), 404, 'a job of a queue that one may not read is not there');
+status_is($eyes->get('/api/jobs/999999999999'), 404, 'nor one that nobody has');
+
+# ---- actions
+
+my $denied = $eyes->post('/api/jobs/cancel', { ids => [$late] })->{json};
+is_deeply([ $denied->{done}, $denied->{refused}[0]{sqlstate} ], [ 0, '42501' ], 'who may only read cancels nothing');
+is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $late"), 'waiting', '... really');
+my $hands = $browser{hands};
+is_deeply($hands->get("/api/jobs/$late")->{json}{may}, { cancel => JSON::PP::true, retry => JSON::PP::false, reschedule => JSON::PP::true }, 'who may control is told what');
+is($hands->post('/api/jobs/reschedule', { id => $late, time => '2030-01-02T03:04:05Z' })->{json}{done}, 1, 'a job is moved');
+is($hipq->sql("SELECT scheduled_run_time AT TIME ZONE 'UTC' FROM hipq.jobs WHERE id = $late"), '2030-01-02 03:04:05', '... to the time');
+my $cancelled = $hands->post('/api/jobs/cancel', { ids => [ $late, $bad, '999999999999' ], reason => 'by hand' })->{json};
+is_deeply([ $cancelled->{done}, map { $_->{id} } @{ $cancelled->{refused} } ], [ 1, $bad, '999999999999' ], 'of many jobs those are cancelled that can be');
+is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $late"), 'cancelled: by hand', '... with the reason');
+is($hands->post('/api/jobs/retry', { ids => [$bad], reason => 'once more' })->{json}{done}, 1, 'a job is retried');
+my $again = $hipq->sql("SELECT id FROM hipq.jobs WHERE retry_of = $bad");
+$hipq->outcome($again);
+is_deeply([ map { $_->{job_id} } @{ $hands->get("/api/jobs/$again")->{json}{chain} } ], [ $bad, $again ], '... and the chain shows both');
+status_is($hands->post('/api/jobs/cancel', { ids => $_ }), 400, 'no ids: ' . JSON::PP->new->encode($_)) foreach [], ['1; DROP TABLE'], [ ('1') x 501 ];
+is($hands->post('/api/pauses', { queue => 'app.mail', job_type => 'welcome', reason => 'tea' })->{json}{done}, JSON::PP::true, 'a job type is paused');
+is_deeply([ map { "$_->{queue} $_->{job_type} $_->{paused_by} $_->{reason}" } @{ $hands->get('/api/pauses')->{json}{pauses} } ], ['app.mail welcome hands tea'], '... which is shown');
+is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome' })->{json}{done}, JSON::PP::true, '... and resumed');
+status_is($eyes->post('/api/pauses', { queue => 'app.mail' }), 403, '... not by who may not');
+
+# ---- dead letters
+
+my $letters = $hands->post('/api/dead-letters/search', { queue => 'app.mail', limit => 2 })->{json};
+is(scalar @{ $letters->{dead_letters} }, 2, 'dead letters, page by page');
+my $rest = $hands->post('/api/dead-letters/search', { queue => 'app.mail', limit => 2, after => $letters->{next} })->{json};
+is(join(' ', sort { $a <=> $b } map { $_->{job_id} } @{ $letters->{dead_letters} }, @{ $rest->{dead_letters} }),
+	$hipq->sql(q{SELECT string_agg(job_id::text, ' ' ORDER BY job_id) FROM hipq.dead_letters}), '... are all of them');
+is_deeply([ map { "$_->{job_type} $_->{reason} $_->{dead_letters}" } @{ $hands->get('/api/dead-letters/groups')->{json}{groups} } ], ['welcome invalid_parameters 4'], '... counted by reason');
+is($hands->post('/api/dead-letters/dismiss', { ids => [$again] })->{json}{done}, 1, 'one is dismissed');
+is($hands->post('/api/dead-letters/redrive', { queue => 'app.mail', job_type => 'welcome', reason => 'invalid_parameters', limit => 10 })->{json}{done}, 2, 'those that wait are redriven');
+is($eyes->post('/api/dead-letters/redrive', { queue => 'app.mail' })->{json}{error}{sqlstate}, '42501', '... not by who may not');
+
+# ---- live figures
+
+my @events = $eyes->events(sub { @_ >= 2 });
+is($events[0]{data}{whole}, JSON::PP::true, 'the first event has all queues');
+is_deeply([ map { $_->{queue} } @{ $events[0]{data}{queues} } ], ['app.mail'], '... that the role sees');
+cmp_ok($events[0]{data}{queues}[0]{total}{succeeded}, '>=', 20, '... with its counters');
+is($events[1]{data}{whole}, JSON::PP::false, 'the next one has what changed');
+ok(!exists $events[0]{data}{alerts}, 'who may not monitor is told of no alerts');
+my ($first) = $browser{monitor}->events(sub { @_ >= 1 });
+ok(exists $first->{data}{alerts}{alarm}, '... who may is');
+is(join(' ', sort map { $_->{queue} } @{ $first->{data}{queues} }), 'app.mail app.other', '... and sees all queues');
+
+# ---- ends of sessions
+
+my $leaving = $web->browser;
+$leaving->sign_in('eyes');
+status_is($leaving->post('/api/sign-out'), 200, 'one signs out');
+status_is($leaving->get('/api/queues'), 401, '... and is a stranger');
+ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE usename = 'eyes'}), '... whose connection is closed');
+$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hands'});
+status_is($hands->get('/api/queues'), 503, 'a connection that is lost is told of');
+status_is($hands->get('/api/queues'), 401, '... and ends the session');
+
+# ---- the limit on tries
+
+my $thief = $web->browser;
+my $tries = 0;
+my $limited;
+until (($limited = $thief->sign_in('hands', 'wrong'))->{status} == 429 || ++$tries >= 15) { }
+status_is($limited, 429, "after $tries wrong passwords there is a limit");
+cmp_ok($limited->{headers}{'retry-after'}, '>=', 1, '... which says when it is over');
+status_is($thief->sign_in('hands'), 429, '... the right one helps nobody meanwhile');
+is($web->stop, 0, 'it ends by SIGTERM');
+
+# ---- the service
+
+my $service = HipqWeb->new($hipq, arguments => ['--service'], env => { PGUSER => 'hands', PGPASSWORD => 'hands' });
+my $viewer = $service->browser;
+is_deeply({ %{ $viewer->get('/api/session')->{json} }{qw(role read_only service)} }, { role => 'hands', read_only => JSON::PP::true, service => JSON::PP::true }, 'the service shows what its role sees');
+is(ids($viewer->post('/api/jobs/search', { outcome => 'failed', limit => 100 })), expected_ids(q{outcome = 'failed'}), '... also searches');
+is_deeply($viewer->get("/api/jobs/$bad")->{json}{may}, { cancel => JSON::PP::false, retry => JSON::PP::false, reschedule => JSON::PP::false }, '... nothing may be done');
+status_is($viewer->post($_, { ids => [$bad], queue => 'app.mail' }), 403, "... not $_") foreach qw(/api/jobs/cancel /api/jobs/retry /api/pauses /api/dead-letters/redrive);
+status_is($viewer->sign_in('eyes'), 403, '... nobody signs in');
+status_is($viewer->get('/healthz'), 200, 'its health');
+$hipq->node->restart;
+status_is($viewer->get('/api/queues'), 200, 'after a restart of the server it goes on');
+$hipq->node->stop;
+status_is($viewer->get('/healthz'), 503, 'its health while there is no server');
+$hipq->node->start;
+status_is($viewer->get('/healthz'), 200, '... and when there is one again');
+is($service->stop, 0, 'it ends by SIGTERM');
+
+# ---- behind a proxy
+
+my $proxied = HipqWeb->new($hipq, arguments => [ '--behind-proxy', 'https://jobs.example.com' ]);
+my $far = $proxied->browser(Origin => 'https://jobs.example.com', 'X-Forwarded-Host' => 'jobs.example.com', 'X-Forwarded-For' => '1.2.3.4');
+like($far->sign_in('eyes')->{headers}{'set-cookie'}, qr/^__Host-hipq=.*; Secure$/, 'behind TLS the cookie is for TLS alone');
+like($far->get('/api/session')->{headers}{'strict-transport-security'}, qr/max-age/, '... as all that comes after');
+status_is($proxied->browser->get('/api/session'), 421, 'what does not come by the proxy\'s name is not answered');
+is($proxied->stop('INT'), 0, 'it ends by SIGINT');
+
+# ---- options
+
+foreach my $case (
+	[ qr/others could read passwords/, '--listen', '0.0.0.0:8484' ], [ qr/needs HOST:PORT/, '--listen', '::1:8484' ], [ qr/there is no option --nope/, '--nope' ],
+	[ qr/needs a value/, '--listen' ], [ qr/without a path/, '--behind-proxy', 'https://a/b' ], [ qr/--dbname: missing "="/, '--dbname', 'host=a b' ],
+	[ qr/takes no value/, '--service=1' ], [ qr/there is no page in/, '--page', '/nonexistent' ], [ qr/whole number from 1/, '--idle', '0' ])
+{
+	my ($expected, @arguments) = @$case;
+	my ($code, undef, $err) = HipqWeb::answer(@arguments);
+	is($code, 64, "refused: @arguments");
+	like($err, $expected, '... and told why');
+}
+my ($code, $out) = HipqWeb::answer('--help');
+is($code, 0, '--help');
+foreach my $option ($out =~ /^ +(?:-\w, )?--([\w-]+)/mg)
+{
+	like(slurp_file("$ENV{HIPQ_ROOT}/clients/web/hipq-web.1"), qr/\\-\\-\Q@{[ $option =~ s{-}{\\-}gr ]}\E\b/, "the manual page has --$option");
+}
+like((HipqWeb::answer('--version'))[1], qr/^hipq-web \d+\.\d+\.\d+$/, '--version');
+done_testing();
