@@ -293,7 +293,7 @@ top-left-out:
 	@echo 'hipq-top is not built: $(if $(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp, curses.h or libpq-fe.h is missing)'
 
 # hipq-web needs cpp-httplib (libcpp-httplib-dev) and OpenSSL (libssl-dev) for it; WITHOUT_WEB=1, or WITHOUT_RUN=1, leaves it out.
-web_headers := $(if $(WITHOUT_WEB)$(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<httplib.h>) && __has_include(<openssl/hmac.h>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
+web_headers := $(if $(WITHOUT_WEB)$(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell pkg-config --exists cpp-httplib 2>/dev/null && printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<httplib.h>) && __has_include(<openssl/hmac.h>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
     $(CXX) -x c++ -E -I'$(includedir)' - 2>/dev/null | grep -x found))
 ifneq (,$(web_headers))
 all: web-all
@@ -309,7 +309,7 @@ web-all web-install web-uninstall web-clean:
 	@$(MAKE) --no-print-directory -C clients/web $(@:web-%=%) PG_CONFIG='$(shell command -v $(PG_CONFIG))'
 
 web-left-out:
-	@echo 'hipq-web is not built: $(if $(WITHOUT_WEB)$(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp, httplib.h, openssl/hmac.h or libpq-fe.h is missing)'
+	@echo 'hipq-web is not built: $(if $(WITHOUT_WEB)$(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,pkg-config, nlohmann/json.hpp, httplib.h, openssl/hmac.h or libpq-fe.h is missing)'
 
 .PHONY: force-look run-all run-install run-uninstall run-clean run-left-out top-all top-install top-uninstall top-clean top-left-out \
     web-all web-install web-uninstall web-clean web-left-out

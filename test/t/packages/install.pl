@@ -60,6 +60,21 @@ SKIP: {
 	command_like([ "$to$programs/hipq-top", '--version' ], qr/^hipq-top \Q$version\E$/, '... which is this version');
 }
 
+# hipq-web, likewise.
+SKIP: {
+	skip 'hipq-web was not built', 6 unless -x "$root/build/web-werror/hipq-web";
+	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
+	my $to = PostgreSQL::Test::Utils::tempdir();
+	command_ok([ 'make', '-s', '-C', "$root/clients/web", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-web');
+	my @installed = @{ installed($to) };
+	is_deeply([ grep { !m{^\Q$share\E/hipq/web/} } @installed ], [ sort "$programs/hipq-web", "$manual/man1/hipq-web.1", "$share/hipq/hipq-web.service" ],
+		'... installs the program, its manual page and unit');
+	ok((grep { $_ eq "$share/hipq/web/index.html" } @installed) && (grep { m{/hipq/web/js/main\.js$} } @installed), '... and the page');
+	ok(!has_symbols("$to$programs/hipq-web"), '... without symbols');
+	like(slurp_file("$to$share/hipq/hipq-web.service"), qr{^ExecStart=\Q$programs\E/hipq-web }m, '... and the unit knows where it is');
+	command_like([ "$to$programs/hipq-web", '--version' ], qr/^hipq-web \Q$version\E$/, '... which is this version');
+}
+
 # Roots of other versions of PostgreSQL (tools/root) have no CMake.
 SKIP: {
 	skip 'there is no CMake here', 8 unless grep { -x "$_/cmake" } split /:/, $ENV{PATH};
@@ -71,7 +86,7 @@ sub cmake_installs
 {
 	my ($who, $symbols, $werror) = @_;
 	my ($build, $to) = map { PostgreSQL::Test::Utils::tempdir() } 1 .. 2;
-	command_ok([ 'cmake', '-S', $root, '-B', $build, "-DWERROR=$werror", '-DHIPQ_RUN=OFF', '-DHIPQ_TOP=OFF' ], "CMake configures for $who");
+	command_ok([ 'cmake', '-S', $root, '-B', $build, "-DWERROR=$werror", '-DHIPQ_RUN=OFF', '-DHIPQ_TOP=OFF', '-DHIPQ_WEB=OFF' ], "CMake configures for $who");
 	system('cp', "$root/hipq.so", "$build/hipq.so") == 0 or die 'cp failed';
 	local $ENV{DESTDIR} = $to;
 	command_ok([ 'cmake', '--install', $build ], '... and installs');

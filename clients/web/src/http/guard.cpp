@@ -126,7 +126,7 @@ std::string Guard::cookie_of(const httplib::Request &request) const
     const std::string wanted = cookie_name_ + "=";
     for (std::size_t at = 0; at < cookies.size();) {
         const std::size_t end = std::min(cookies.find(';', at), cookies.size());
-        at = cookies.find_first_not_of(' ', at);
+        at = std::min(cookies.find_first_not_of(' ', at), cookies.size());
         if (cookies.compare(at, wanted.size(), wanted) == 0)
             return cookies.substr(at + wanted.size(), end - at - wanted.size());
         at = end + 1;

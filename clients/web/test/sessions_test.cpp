@@ -1,0 +1,95 @@
+// Sessions: how they end, how many there are, and the signatures of their cookies.
+#include "sessions/secret.hpp"
+#include "sessions/session.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hipq::web {
+
+namespace {
+
+Options limits(int most, bool is_service = false)
+{
+    Options options;
+    options.idle = std::chrono::minutes(30);
+    options.lifetime = std::chrono::hours(12);
+    options.max_sessions = most;
+    options.is_service = is_service;
+    return options;
+}
+
+std::shared_ptr<Session> start(Sessions &sessions)
+{
+    return sessions.start({"ann", false, ""},
+                          std::make_shared<Link>(std::unique_ptr<Connection>()));
+}
+
+TEST(Sessions, end_when_not_used)
+{
+    Sessions sessions(limits(5));
+    const auto session = start(sessions);
+    EXPECT_FALSE(sessions.ending(*session, session->started + std::chrono::minutes(29)));
+    EXPECT_TRUE(sessions.ending(*session, session->started + std::chrono::minutes(30)));
+}
+
+TEST(Sessions, end_after_their_lifetime_however_they_are_used)
+{
+    Sessions sessions(limits(5));
+    const auto session = start(sessions);
+    session->used = session->started + std::chrono::hours(12);
+    EXPECT_TRUE(sessions.ending(*session, session->started + std::chrono::hours(12)));
+}
+
+TEST(Sessions, of_the_service_need_not_be_used)
+{
+    Sessions sessions(limits(5, true));
+    const auto session = start(sessions);
+    EXPECT_FALSE(sessions.ending(*session, session->started + std::chrono::hours(11)));
+    EXPECT_TRUE(sessions.ending(*session, session->started + std::chrono::hours(12)));
+}
+
+TEST(Sessions, are_found_by_their_ids_until_they_end)
+{
+    Sessions sessions(limits(5));
+    const auto session = start(sessions);
+    EXPECT_EQ(sessions.find(session->id), session);
+    EXPECT_EQ(sessions.find("another"), nullptr);
+    sessions.end(session);
+    EXPECT_EQ(sessions.find(session->id), nullptr);
+}
+
+TEST(Sessions, are_so_many_at_most)
+{
+    Sessions sessions(limits(1));
+    const auto session = start(sessions);
+    EXPECT_TRUE(sessions.is_full());
+    EXPECT_EQ(start(sessions), nullptr);
+    sessions.end(session);
+    EXPECT_NE(start(sessions), nullptr);
+}
+
+TEST(Signer, knows_what_it_has_signed)
+{
+    const Signer signer;
+    const std::string cookie = signer.sign("id");
+    EXPECT_EQ(signer.verify(cookie), "id");
+    EXPECT_EQ(signer.verify("di" + cookie.substr(2)), "");
+    EXPECT_EQ(signer.verify(cookie.substr(0, cookie.size() - 1)), "");
+    EXPECT_EQ(signer.verify(cookie + "0"), "");
+    EXPECT_EQ(signer.verify("id"), "");
+    EXPECT_EQ(signer.verify(""), "");
+    EXPECT_EQ(Signer().verify(cookie), "");
+}
+
+TEST(Secret, is_never_the_same)
+{
+    EXPECT_EQ(random_token().size(), 64U);
+    EXPECT_NE(random_token(), random_token());
+    EXPECT_TRUE(same_secret("abc", "abc"));
+    EXPECT_FALSE(same_secret("abc", "abd"));
+    EXPECT_FALSE(same_secret("abc", "ab"));
+}
+
+}  // namespace
+
+}  // namespace hipq::web
