@@ -15,11 +15,11 @@ my $json = JSON::PP->new->utf8->canonical;
 # The program, installed beside the server's; nothing where it was not built.
 sub program { return (grep { -x } map { "$_/hipq-web" } split /:/, $ENV{PATH})[0]; }
 
-# new($hipq, arguments => [...], env => {...}): runs it with the page of the checkout, and waits until it serves.
+# new($hipq, arguments => [...], env => {...}, port => ...): runs it with the page of the checkout, and waits until it serves.
 sub new
 {
 	my ($class, $hipq, %options) = @_;
-	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my $port = $options{port} // PostgreSQL::Test::Cluster::get_free_port();
 	my @command = (program(), '--listen', $port, '--page', "$ENV{HIPQ_ROOT}/clients/web/page", @{ $options{arguments} // [] });
 	my $self = $class->start($hipq, \@command, $options{env});
 	@{$self}{qw(port url)} = ($port, "http://127.0.0.1:$port");
@@ -49,17 +49,18 @@ sub answer
 	return ($run->result(0), $out, $err);
 }
 
-# A browser of its own: with a cookie, and the token of its session.
+# A browser of its own: with a cookie, and the token of its session. Of a URL with another name the port counts alone.
 sub browser
 {
 	my ($self, %headers) = @_;
-	return bless { url => $self->{url}, http => HTTP::Tiny->new(keep_alive => 0, timeout => 60), headers => { Origin => $self->{url}, %headers } }, 'HipqWeb::Browser';
+	my $url = delete $headers{url} // $self->{url};
+	return bless { url => $url, http => HTTP::Tiny->new(keep_alive => 0, timeout => 60), headers => { Origin => $url, %headers } }, 'HipqWeb::Browser';
 }
 
 sub HipqWeb::Browser::ask
 {
 	my ($self, $method, $path, $body, %headers) = @_;
-	my %options = (headers => { %{ $self->{headers} }, %headers });
+	my %options = (peer => '127.0.0.1', headers => { %{ $self->{headers} }, %headers });
 	$options{headers}{Cookie} //= $self->{cookie} if defined $self->{cookie};
 	$options{headers}{'X-CSRF-Token'} //= $self->{csrf} if defined $self->{csrf};
 	if (defined $body)
@@ -67,7 +68,6 @@ sub HipqWeb::Browser::ask
 		$options{headers}{'Content-Type'} = 'application/json';
 		$options{content} = ref $body ? $json->encode($body) : $body;
 	}
-	# HTTP::Tiny sets Host itself, and takes no other one.
 	my $response = $self->{http}->request($method, "$self->{url}$path", \%options);
 	my ($cookie) = ($response->{headers}{'set-cookie'} // '') =~ /^([^;]+)/;
 	$self->{cookie} = $cookie if defined $cookie;

@@ -68,6 +68,20 @@ TEST(Sessions, are_so_many_at_most)
     EXPECT_NE(start(sessions), nullptr);
 }
 
+TEST(Sessions, of_the_service_make_room)
+{
+    Sessions sessions(limits(5, true));
+    const auto first = start(sessions);
+    const auto later = first->used.load() + std::chrono::minutes(1);
+    first->used = later;
+    const auto second = start(sessions);
+    for (int i = 2; i < 10'000; ++i)
+        start(sessions)->used = later;
+    EXPECT_NE(start(sessions), nullptr);
+    EXPECT_TRUE(second->is_ended);
+    EXPECT_FALSE(first->is_ended);
+}
+
 TEST(Signer, knows_what_it_has_signed)
 {
     const Signer signer;

@@ -2,6 +2,8 @@
 // JSON.
 #include "database/connection.hpp"
 
+#include <cstring>
+
 namespace hipq::web {
 
 namespace {
@@ -63,6 +65,13 @@ void check_password_was_asked(PGconn *connection)
             "Have pg_hba.conf say scram-sha-256 for the connections of hipq-web.");
 }
 
+// libpq needs it no more: what is lost stays lost.
+void forget_password(PGconn *connection)
+{
+    if (char *password = PQpass(connection); password != nullptr)
+        explicit_bzero(password, std::strlen(password));
+}
+
 }  // namespace
 
 Connection::Connection(const std::string &conninfo, const Credentials &credentials,
@@ -71,8 +80,10 @@ Connection::Connection(const std::string &conninfo, const Credentials &credentia
 {
     if (PQstatus(connection_.get()) != CONNECTION_OK)
         throw ConnectionLost(without_newline(PQerrorMessage(connection_.get())), "");
-    if (!credentials.role.empty())
+    if (!credentials.role.empty()) {
         check_password_was_asked(connection_.get());
+        forget_password(connection_.get());
+    }
     const std::string read_only = is_read_only ? "; SET default_transaction_read_only = on" : "";
     const Result result(PQexec(connection_.get(), (set_up + read_only).c_str()), PQclear);
     if (PQresultStatus(result.get()) != PGRES_COMMAND_OK)

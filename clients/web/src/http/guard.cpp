@@ -44,10 +44,11 @@ std::string last_of_list(const std::string &list)
 
 }  // namespace
 
-// A cookie with prefix __Host- can be set by this very host alone, over TLS.
+// A cookie with prefix __Host- can be set by this very host alone, over TLS. Without TLS it is one
+// of several on this machine, whose ports have their cookies in common.
 Guard::Guard(const Options &options)
     : origin_(options.origin), host_(options.host), is_tls_(origin_.rfind("https://", 0) == 0),
-      cookie_name_(is_tls_ ? "__Host-hipq" : "hipq")
+      cookie_name_(is_tls_ ? "__Host-hipq" : "hipq-" + std::to_string(options.port))
 {
 }
 
@@ -63,11 +64,9 @@ void Guard::check_host(const httplib::Request &request) const
     // A health check comes from the machine itself and names whatever it likes.
     if (request.path == "/healthz" || request.path == "/metrics")
         return;
+    // No other header says it: a page can set those.
     const std::string host = request.get_header_value("Host");
-    const bool is_own =
-        is_own_name(host) ||
-        (is_behind_proxy() && is_own_name(request.get_header_value("X-Forwarded-Host")));
-    if (!is_own)
+    if (!is_own_name(host))
         throw Problem(
             421, "this is not \"" + host + "\"",
             is_behind_proxy()

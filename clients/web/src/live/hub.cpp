@@ -124,7 +124,9 @@ void Poller::poll(const Session &session)
         queues_ = std::move(queues);
         ++number_;
     } catch (const DatabaseError &error) {
-        std::fprintf(stderr, "hipq-web: the overview could not be read: %s\n", error.what());
+        if (trouble_ != error.what())
+            std::fprintf(stderr, "hipq-web: the overview could not be read: %s\n", error.what());
+        trouble_ = error.what();
     }
     change_.notify_all();
 }

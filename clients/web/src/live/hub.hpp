@@ -52,6 +52,7 @@ private:
     std::string changes_;  // since the event before
     std::string alerts_;   // a member of the event, with its comma; empty: not read yet
     Clock::time_point alerts_read_;
+    std::string trouble_;  // why there are no figures, as it was logged last
     bool is_stopped_ = false;
     std::thread thread_;  // last: what it uses is there before it
 };

@@ -1,6 +1,8 @@
 // Sessions of browsers: who is signed in, by which connection, and for how long.
 #include "sessions/session.hpp"
 
+#include <algorithm>
+
 #include "sessions/secret.hpp"
 
 namespace hipq::web {
@@ -30,6 +32,16 @@ void Sessions::forget_ended(Clock::time_point now)
         }
 }
 
+void Sessions::forget_least_used()
+{
+    const auto least = std::min_element(
+        sessions_.begin(), sessions_.end(), [](const auto &one, const auto &other) {
+            return one.second->used.load() < other.second->used.load();
+        });
+    least->second->is_ended = true;
+    sessions_.erase(least);
+}
+
 bool Sessions::is_full()
 {
     const std::lock_guard lock(mutex_);
@@ -55,6 +67,8 @@ std::shared_ptr<Session> Sessions::start(Identity identity, std::shared_ptr<Link
     session->used = now;
     const std::lock_guard lock(mutex_);
     forget_ended(now);
+    if (is_service_ && sessions_.size() >= most_)
+        forget_least_used();
     if (sessions_.size() >= most_)
         return nullptr;
     sessions_.emplace(session->id, session);

@@ -40,7 +40,8 @@ public:
     {
     }
 
-    // Makes one. Null: there are as many as there may be.
+    // Makes one. Null: there are as many as there may be. Those of the service cost nothing, and
+    // anybody makes them: then the one goes that was not used for longest.
     std::shared_ptr<Session> start(Identity identity, std::shared_ptr<Link> link);
 
     // The session of that id, which counts as used now. Null: there is none, or its time is over.
@@ -59,6 +60,7 @@ public:
 
 private:
     void forget_ended(Clock::time_point now);
+    void forget_least_used();
 
     std::chrono::seconds idle_;
     std::chrono::seconds lifetime_;
