@@ -1,0 +1,115 @@
+# hipq-web with many queues and jobs: a search goes through all of them in short statements, and viewers share theirs.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqWeb;
+use List::Util qw(max);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'hipq-web was not built: libcpp-httplib-dev, libssl-dev or nlohmann-json3-dev is missing' unless defined HipqWeb::program();
+my ($queues, $jobs) = (45, 2000);
+my $hipq = HipqCluster->new('web_many', log_min_duration_statement => 0, autovacuum => 'off');
+my $node = $hipq->node;
+$hipq->sql(<<"END");
+CREATE ROLE many LOGIN PASSWORD 'many';
+CREATE FUNCTION queue_name(n integer) RETURNS text LANGUAGE sql AS \$\$ SELECT 'app.q_' || translate(n::text, '0123456789', 'abcdefghij') \$\$;
+CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
+SELECT hipq.create_queue(queue_name(n), owner => 'many') FROM generate_series(1, $queues) AS n;
+SELECT hipq.register_job_type(queue_name(n), 'work', handler => 'work') FROM generate_series(1, $queues) AS n;
+DO \$\$ BEGIN FOR n IN 1..$queues LOOP
+    EXECUTE format('INSERT INTO hipq.%I (job_type, job_key, job_data, scheduled_run_time)
+        SELECT ''work'', ''key-'' || i, CASE WHEN i = 1000 THEN ''{"rare": true}'' ELSE ''{}'' END::jsonb, now() + interval ''1 day'' FROM generate_series(1, $jobs) AS i',
+        replace(queue_name(n), '.', '_'));
+END LOOP; END \$\$;
+VACUUM ANALYZE;
+END
+HipqWeb::ask_for_passwords($hipq, 'many');
+my $web = HipqWeb->new($hipq);
+my $browser = $web->browser;
+is($browser->sign_in('many')->{status}, 200, 'signed in');
+
+# All pages of a search: the ids, and how many pages they were.
+sub all_of
+{
+	my (%conditions) = @_;
+	my ($after, $calls, @ids);
+	do
+	{
+		my $part = $browser->post('/api/jobs/search', { %conditions, after => $after })->{json};
+		push @ids, map { $_->{id} } @{ $part->{jobs} };
+		$after = $part->{next};
+		$calls++;
+	} while defined $after && $calls < 500;
+	return (\@ids, $calls);
+}
+
+my @rare = split /\n/, $hipq->sql(q{SELECT id FROM hipq.jobs WHERE job_data @> '{"rare": true}' ORDER BY id});
+is(scalar @rare, $queues, 'a job in each queue');
+foreach my $limit (7, 45, 100)
+{
+	my ($ids, $calls) = all_of(contains => { rare => \1 }, limit => $limit);
+	is_deeply([ sort { $a <=> $b } @$ids ], \@rare, "a search of all queues, $limit at a time, finds each of them once, in $calls calls");
+}
+my $first = $browser->post('/api/jobs/search', { contains => { rare => \1 }, limit => 3 })->{json};
+ok($first->{by_queue}, '... and says that it goes by queue');
+my ($few) = all_of(queue => 'app.q_b', contains => { rare => \1 });
+is_deeply($few, [ $hipq->sql(q{SELECT id FROM hipq.app_q_b WHERE job_data @> '{"rare": true}'}) ], 'so does one of a queue');
+my ($every, $calls) = all_of(queue => 'app.q_b', limit => 100);
+is_deeply($every, [ reverse split /\n/, $hipq->sql('SELECT id FROM hipq.app_q_b ORDER BY id') ], "all jobs of a queue are gone through, newest first, in $calls pages");
+
+# ---- what it asks of the server
+
+# The time of each statement of hipq-web since a place in the log, parse, bind and execute together, in ms.
+sub statements_since
+{
+	my ($offset) = @_;
+	my ($sum, @all) = (0);
+	foreach my $line (split /\n/, slurp_file($node->logfile, $offset))
+	{
+		my ($took, $step) = $line =~ /\] hipq-web LOG:  duration: ([\d.]+) ms  (parse|bind|execute) / or next;
+		$sum = $took + ($step eq 'parse' ? 0 : $sum);
+		push @all, $sum if $step eq 'execute';
+	}
+	return @all;
+}
+
+my @calls = map { [ 'GET', "/api/$_" ] } 'queues', 'queues/app.q_b', "jobs/$rare[0]", 'throughput', 'workers', 'executors', 'schedules', 'pauses', 'dead-letters/groups';
+push @calls, map { [ 'POST', '/api/jobs/search', $_ ] } {}, { queue => 'app.q_b' }, { queue => 'app.q_b', outcome => 'failed' }, { job_key => 'key-7' };
+$browser->ask(@$_) foreach @calls, @calls;
+my $slowness = $hipq->slowness;
+foreach my $call (@calls)
+{
+	my $offset = -s $node->logfile;
+	is($browser->ask(@$call)->{status}, 200, "$call->[1]" . (defined $call->[2] ? ' ' . join ' ', %{ $call->[2] } : ''));
+	my @took = statements_since($offset);
+	cmp_ok(scalar @took, '>', 0, '... asks the server');
+	cmp_ok(max(@took), '<=', 50 * $slowness, sprintf '... in statements of at most 50 ms (%d, the slowest %.1f ms; slowness %.1f)', scalar @took, max(@took), $slowness);
+}
+
+# ---- viewers
+
+my @viewers = map { $web->browser } 1 .. 4;
+is($_->sign_in('many')->{status}, 200, 'a viewer') foreach @viewers;
+my $offset = -s $node->logfile;
+my @pids;
+foreach my $viewer (@viewers)
+{
+	my $pid = fork // die $!;
+	if ($pid == 0) { $viewer->events(sub { @_ >= 4 }); require POSIX; POSIX::_exit(0); }
+	push @pids, $pid;
+}
+waitpid $_, 0 foreach @pids;
+my $polls = () = slurp_file($node->logfile, $offset) =~ /execute .*: \s*\n?WITH catalogue AS MATERIALIZED/g;
+cmp_ok($polls, '>=', 4, 'four viewers of a role are sent figures each second');
+cmp_ok($polls, '<=', 8, "... by one statement for all of them ($polls for four events each)");
+# That a viewer has gone shows when something is sent to him.
+my $is_quiet = sub {
+	my $offset = -s $node->logfile;
+	$hipq->sql('SELECT pg_sleep(2.5)');
+	return slurp_file($node->logfile, $offset) !~ /WITH catalogue AS MATERIALIZED/;
+};
+ok($web->wait_for($is_quiet), '... and none when nobody looks');
+is($web->stop, 0, 'it ends by SIGTERM');
+done_testing();
