@@ -7,10 +7,16 @@ import { live } from "../live.js";
 import { choice, panel } from "../parts/facts.js";
 import { LineChart } from "./line.js";
 
-// Five minutes come from the stream, the hour from the statistics of each minute.
 const minute = 60_000;
 const shown = 5 * minute;
 
+// Each point as the mean of itself and the four before: what matters does not jump from second to second.
+const calm = (values) => values.map((_, index) => {
+  const few = values.slice(Math.max(0, index - 4), index + 1);
+  return few.reduce((sum, value) => sum + value, 0) / few.length;
+});
+
+// Five minutes come from the stream, the hour from the statistics of each minute.
 export class Throughput {
   #chart = new LineChart({
     label: "Throughput, jobs a second", format: rate, height: 220,
@@ -41,7 +47,7 @@ export class Throughput {
     const { times } = live.history;
     const series = live.history.series(this.queue);
     if (this.#range === "hour" && this.#hour) this.#chart.draw(this.#hour);
-    else this.#chart.draw(this.#withPast({ times, values: [series.succeeded, series.retried, series.failed] }));
+    else this.#chart.draw(this.#withPast({ times, values: [series.succeeded, series.retried, series.failed].map(calm) }));
   }
 
   // What was before this page was opened: a point for each minute that was over by then.

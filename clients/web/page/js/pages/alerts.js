@@ -14,14 +14,17 @@ const card = ({ alert, severity, times, first_time: first, last_time: last, deta
     h("div", { class: "alert-head" }, icon("alerts"), h("h2", {}, alert), badge(severity), h("span", { class: "alert-when" }, `${plural(Number(times), "time")}, `, first ? ["since ", ago(first), ", "] : null, "last ", ago(last))),
     h("p", {}, detail), hint ? h("p", { class: "alert-hint" }, hint) : null);
 
-const nothing = () =>
-  session.may_monitor === false
-    ? noticeBox("Alerts are for members of pg_monitor.", `Role ${session.role} is none: GRANT pg_monitor TO ${session.role}.`)
-    : emptyBox("All is well", "There is no alert.");
+const notForYou = () => noticeBox("Alerts are for members of pg_monitor.", `Role ${session.role} is none. A superuser makes it one: GRANT pg_monitor TO ${session.role}.`);
+
+const nothing = () => emptyBox("All is well", "There is no alert.");
 
 export async function show(view) {
   const list = h("div", {});
   view.fill(pageHead("Alerts", { words: "Of the whole server and of this database." }), list);
+  if (!session.may_monitor) {
+    list.append(notForYou());
+    return;
+  }
   let shown = null;
   await view.every(3000, async () => {
     const { alerts } = await get("alerts");

@@ -18,12 +18,14 @@ import { searchFor } from "./jobs_search.js";
 const isOver = ({ state }) => state === "final";
 
 function headOf({ job, may, dead_letter: letter }, load) {
+  const isDead = letter?.state === "waiting";    // then it is redriven, so that its dead letter is dealt with, too
   const then = (action) => async () => (await action()) && load();
   const actions = mayAct()
     ? [
         may.reschedule ? button("Reschedule…", then(() => rescheduleJob(job.id, job.scheduled_run_time))) : null,
-        may.retry ? button("Run again…", then(() => retryJobs([job.id])), { icon: "retry" }) : null,
-        letter?.state === "waiting" ? button("Dismiss…", then(() => onLetters("dismiss", [job.id]))) : null,
+        may.retry && !isDead ? button("Run again…", then(() => retryJobs([job.id])), { icon: "retry" }) : null,
+        may.retry && isDead ? button("Redrive…", then(() => onLetters("redrive", [job.id])), { icon: "retry" }) : null,
+        may.retry && isDead ? button("Dismiss…", then(() => onLetters("dismiss", [job.id]))) : null,
         may.cancel ? button("Cancel…", then(() => cancelJobs([job.id])), { kind: "danger" }) : null,
       ] : null;
   return pageHead(`Job ${job.id}`, { beside: badge(job.outcome), words: [job.job_type, " in ", queueLink(job.queue)], actions });
@@ -85,7 +87,7 @@ const factsPanel = (job) =>
   panel("Facts", {}, facts([
     ["Queue", queueLink(job.queue)], ["Type", h("a", { href: link("jobs"), onclick: () => searchFor({ queue: job.queue, job_type: job.job_type }) }, job.job_type)],
     ["Key", job.job_key], ["State", job.state], ["Priority", job.priority], ["Attempts", number(job.attempt)], ["Retries", `${number(job.retry_count)} of ${number(job.max_retries)}`],
-    ["Last reason", job.retry_reason], ["Enqueued", timeOf(job.created_time)], ["Not before", timeOf(job.scheduled_run_time)], ["Started", timeOf(job.accepted_time)],
+    ["Last reason", job.retry_reason], ["Enqueued", timeOf(job.created_time)], ["Not before", timeOf(job.scheduled_run_time)], ["Started", timeOf(job.start_time)],
     [isOver(job) ? "Ended" : "Changed", timeOf(job.update_time)], ["Time limit", limitOf(job)], ["Expires", timeOf(job.expires_time)],
     ["Throttle key", job.throttle_key], ["Time windows", job.time_windows], ["Worker", job.worker_id],
     ["Retry of", isNone(job.retry_of) ? null : jobLink(job.retry_of)], ["Again because", job.manual_reason], ["Trace", traceOf(job.traceparent)],
@@ -94,6 +96,13 @@ const factsPanel = (job) =>
 // The trace id is the second part of a traceparent.
 const traceOf = (traceparent) => (isNone(traceparent) ? null : copyable(traceparent.split("-")[1] ?? traceparent));
 
+function progressPanel(progress) {
+  if (!progress) return null;
+  const { done, total, percent: share, message, reported_time: time } = progress;
+  const words = [isNone(share) ? number(done) : `${number(done)} of ${number(total)}, ${Number(share)} %`, message].filter((word) => !isNone(word)).join(": ");
+  return panel("Progress", {}, isNone(share) ? null : h("progress", { max: 100, value: share, "aria-label": "Progress" }), h("p", { class: "progress-count" }, words, ", ", ago(time)));
+}
+
 function letterNotice(letter) {
   if (!letter) return null;
   const words = letter.state === "redriven" ? ["It was enqueued again as job ", jobLink(letter.redriven_as), "."] : [`Its dead letter is ${letter.state}.`];
@@ -101,12 +110,12 @@ function letterNotice(letter) {
 }
 
 function draw(view, told, load) {
-  const { job, attempts, why, log, chain, dead_letter: letter } = told;
+  const { job, attempts, why, log, chain, progress, dead_letter: letter } = told;
   view.fill(
     headOf(told, load), letterNotice(letter),
     h("div", { class: "columns" },
       h("div", { class: "column" },
-        whyPanel(why, job), errorPanel(job), chain.length > 0 ? panel("Retry chain", {}, chainPicture(chain, String(job.id))) : null,
+        progressPanel(progress), whyPanel(why, job), errorPanel(job), chain.length > 0 ? panel("Retry chain", {}, chainPicture(chain, String(job.id))) : null,
         attemptsPanel(attempts, job), logPanel(log)),
       h("div", { class: "column" }, factsPanel(job), dataPanel(job), jsonPanel("Result", textOf(job.result_text, job.result)))),
   );

@@ -12,7 +12,7 @@ import { button, pageHead, panel } from "../parts/facts.js";
 import { jobLink, queueLink } from "../parts/links.js";
 import { emptyBox, errorBox, noticeBox } from "../parts/notice.js";
 import { SelectionBar, Table } from "../parts/table.js";
-import { mayAct, session } from "../session.js";
+import { mayAct, mayRead, session } from "../session.js";
 import { showJob } from "./job.js";
 import { requestOf, search, startAnew } from "./jobs_search.js";
 
@@ -81,10 +81,20 @@ const makeTable = (whenSelected) =>
     ],
   });
 
-const nothingFound = () =>
-  session.may_read === false
-    ? noticeBox("You may not read the jobs of any queue.", `Role ${session.role} sees how queues do, not their jobs.`)
-    : emptyBox("No job is like that", `You see the jobs of queues that ${session.role} may read.`);
+const nothingFound = (isReader) =>
+  isReader
+    ? emptyBox("No job is like that", `You see the jobs of queues that ${session.role} may read.`)
+    : noticeBox("You may not read the jobs of any queue.", `Role ${session.role} sees how queues do, not their jobs.`);
+
+// What is to be said of what was found.
+function remarks(isReader) {
+  const { isDone, isPartial, isByQueue, jobs } = search;
+  return [
+    isPartial ? noticeBox("The search took too long and was cut.", "What was read so far is shown. Name a queue, a type or a time, or show older jobs to go on.") : null,
+    isByQueue && jobs.length > 0 ? noticeBox("There are many queues: they are read some at a time, so these are not the newest jobs of all.", "Name a queue to see its newest.") : null,
+    isDone && !isPartial && jobs.length === 0 ? nothingFound(isReader) : null,
+  ].filter(Boolean);
+}
 
 function showList(view) {
   const said = h("div", { "aria-live": "polite" });
@@ -92,13 +102,13 @@ function showList(view) {
   const table = makeTable((selected) => bar.show(selected.length));
   const older = button("Show older", () => void load());
   let turn = 0;
+  let isReader = true;
 
   const draw = () => {
     table.update(search.jobs);
     table.element.hidden = search.jobs.length === 0;
     older.hidden = !search.next;
-    if (search.isPartial) said.replaceChildren(noticeBox("The search took too long and was cut.", "What was read so far is shown. Name a queue, a type or a time, or show older jobs to go on."));
-    else said.replaceChildren(...(search.isDone && search.jobs.length === 0 ? [nothingFound()] : []));
+    said.replaceChildren(...remarks(isReader));
   };
   // An answer that comes after the next search has begun is too late.
   const load = async () => {
@@ -108,7 +118,8 @@ function showList(view) {
     try {
       const answer = await post("jobs/search", requestOf(search.wanted, search.next, pageSize));
       if (mine !== turn) return;
-      Object.assign(search, { jobs: [...search.jobs, ...answer.jobs], next: answer.next, isPartial: answer.partial, isDone: true });
+      if (answer.jobs.length === 0) isReader = await mayRead();
+      Object.assign(search, { jobs: [...search.jobs, ...answer.jobs], next: answer.next, isPartial: answer.partial, isByQueue: answer.by_queue === true, isDone: true });
       draw();
     } catch (error) {
       if (mine === turn) said.replaceChildren(errorBox(error));

@@ -3,11 +3,11 @@
 
 const nothing = { queue: "", job_type: "", outcome: "", job_key: "", error: "", from: "", to: "", contains: "", trace: "" };
 
-export const search = { wanted: { ...nothing }, jobs: [], next: null, isPartial: false, isDone: false };
+export const search = { wanted: { ...nothing }, jobs: [], next: null, isPartial: false, isByQueue: false, isDone: false };
 
 /** Forgets what was found. */
 export function startAnew(wanted) {
-  Object.assign(search, { wanted: { ...nothing, ...wanted }, jobs: [], next: null, isPartial: false, isDone: false });
+  Object.assign(search, { wanted: { ...nothing, ...wanted }, jobs: [], next: null, isPartial: false, isByQueue: false, isDone: false });
 }
 
 /** The page of jobs that is opened next searches for these. */

@@ -5,7 +5,7 @@ import { makeDepth } from "../charts/depth.js";
 import { ranges } from "../charts/ranges.js";
 import { Throughput } from "../charts/throughput.js";
 import { h } from "../dom.js";
-import { bytes, number, percent, short, timeOf } from "../format.js";
+import { bytes, isNone, number, percent, short, timeOf } from "../format.js";
 import { live } from "../live.js";
 import { pause, resume } from "../parts/actions.js";
 import { badge } from "../parts/badge.js";
@@ -19,12 +19,13 @@ import { searchFor } from "./jobs_search.js";
 
 const yesOrNo = (value) => (value === null || value === undefined ? null : value ? "yes" : "no");
 
+// Who may not control the queue is told so by the server when he tries.
 function headOf(name, { queue, may, pauses }) {
   const own = pauses.find(({ queue: paused, job_type: type, throttle_key: key }) => paused === name && !type && !key);
   const act = (action) => async () => (await action({ queue: name })) && reload();
-  const steer = mayAct() && may.control
+  const steer = mayAct() && may?.control !== false
     ? (own ? button("Resume", act(resume), { kind: "primary" }) : button("Pause", act(pause), { icon: "pauses" })) : null;
-  const jobs = may.read ? h("a", { class: "button", href: link("jobs"), onclick: () => searchFor({ queue: name }) }, "Jobs") : null;
+  const jobs = queue.may_read ? h("a", { class: "button", href: link("jobs"), onclick: () => searchFor({ queue: name }) }, "Jobs") : null;
   return pageHead(name, { beside: queue.is_paused ? badge("paused") : null, words: `Owner ${queue.owner}, table ${queue.table_name}`, actions: [jobs, steer] });
 }
 
@@ -83,11 +84,12 @@ function typesPanel(types) {
   return panel("Job types", { kind: "flush" }, table.element);
 }
 
-function limitsPanel(limits) {
-  const set = limits.filter(({ throttle_limit: limit }) => limit !== null && limit !== undefined);
+// The queue has a limit, and so has each of its types.
+function limitsPanel(queue, types) {
+  const set = [queue, ...types].filter(({ throttle_limit: limit }) => !isNone(limit));
   if (set.length === 0) return null;
-  const meter = ({ job_type: type, throttle_key: key, throttle_limit: limit, throttle_used: used }) =>
-    h("li", {}, h("span", {}, key ? `${type}, key ${key}` : (type ?? "queue")), h("meter", { min: 0, max: limit, value: used, high: limit * 0.9, "aria-label": `${used} of ${limit}` }), h("b", {}, `${Number(used)} / ${Number(limit)}`));
+  const meter = ({ job_type: type, throttle_limit: limit, throttle_used: used }) =>
+    h("li", {}, h("span", {}, type ?? "all of the queue"), h("meter", { min: 0, max: limit, value: used, high: limit * 0.9, "aria-label": `${used} of ${limit}` }), h("b", {}, `${Number(used)} / ${Number(limit)}`));
   return panel("Limits", {}, h("p", { class: "panel-words" }, "What runs, and what may run at once."), h("ul", { class: "meters" }, set.map(meter)));
 }
 
@@ -97,7 +99,6 @@ function sizesPanel(sizes) {
     columns: [
       { title: "Table", kind: "main", value: ({ table_name: name }) => name, cell: (name) => h("code", {}, name) },
       { title: "Kind", value: ({ kind }) => (kind === "live" ? "unfinished" : kind) },
-      { title: "From", value: ({ from_time: time }) => time, cell: (time) => timeOf(time) },
       { title: "Rows, about", kind: "number", value: ({ row_estimate: rows }) => short(rows) },
       { title: "Size", kind: "number", value: ({ bytes: size }) => bytes(size) },
     ],
@@ -122,7 +123,7 @@ export async function showQueue(view, name) {
   view.fill(
     headOf(name, told), pauseNotes(told.pauses),
     h("div", { class: "grid" }, throughput.element, depth.element),
-    limitsPanel(told.limits), statisticsPanel(told.statistics), outcomesPanel(told.statistics), failuresPanel(told.failures), typesPanel(told.job_types),
+    limitsPanel(told.queue, told.job_types), statisticsPanel(told.statistics), outcomesPanel(told.statistics), failuresPanel(told.failures), typesPanel(told.job_types),
     settingsPanel(told.queue), sizesPanel(told.sizes),
   );
   view.onLive(() => {

@@ -12,13 +12,15 @@ const order = { unhealthy: 0, degraded: 1, unknown: 2, healthy: 3 };
 
 const listOf = (names) => (names ?? []).flatMap((name, index) => [index > 0 ? ", " : null, queueLink(name)]);
 
+// Beside its health, what is out of the ordinary.
+const healthCell = ([health, isDraining, status]) => [badge(health), isDraining ? [" ", badge("draining")] : null, status === "active" ? null : [" ", badge(status)]].flat();
+
 const makeTable = () =>
   new Table({
     label: "Workers", key: ({ worker_id: id }) => id, sort: { column: 1, isDescending: false }, empty: "There is no external worker", emptyWords: "hipq-run or a client of hipq registers one. Jobs with SQL handlers need none.",
     columns: [
       { title: "Worker", kind: "main", order: ({ name }) => name, value: ({ name, worker_id: id }) => `${name} (${id})` },
-      { title: "Health", order: ({ health }) => order[health.status] ?? 4, value: ({ health, is_draining: isDraining }) => [health.status, isDraining], cell: ([status, isDraining]) => [badge(status), isDraining ? badge("draining") : null] },
-      { title: "Status", order: ({ status }) => status, value: ({ status }) => status, cell: (status) => badge(status) },
+      { title: "Health", order: ({ health }) => order[health.status] ?? 4, value: ({ health, is_draining: isDraining, status }) => [health.status, isDraining, status], cell: healthCell },
       { title: "Heard of", order: ({ last_heartbeat: time }) => time, value: ({ last_heartbeat: time }) => time, cell: ago },
       { title: "Running", kind: "number", order: ({ running_jobs: count }) => Number(count), value: ({ running_jobs: count, capacity }) => `${number(count)} / ${number(capacity)}` },
       { title: "Not accepted", kind: "number", order: ({ queue_depth: count }) => Number(count), value: ({ queue_depth: count }) => number(count) },

@@ -7,9 +7,9 @@ import { toast, toastError } from "./toast.js";
 
 const batch = 1000;    // dead letters of one call
 
-function tellDone({ done, refused = [] }, what) {
-  if (done > 0) toast(`${plural(done, "job")} ${what}`);
-  if (refused.length > 0) toast(`${plural(refused.length, "job")} not ${what}: ${refused[0].message}${refused.length > 1 ? ", and more" : ""}`, "failed");
+function tellDone({ done, refused = [] }, what, noun = "job") {
+  if (done > 0) toast(`${plural(done, noun)} ${what}`);
+  if (refused.length > 0) toast(`${plural(refused.length, noun)} not ${what}: ${refused[0].message}${refused.length > 1 ? ", and more" : ""}`, "failed");
 }
 
 async function onJobs(ids, path, what, question) {
@@ -63,7 +63,7 @@ const verbs = {
 export async function onLetters(verb, ids) {
   const { path, done, action, words } = verbs[verb];
   const answer = await ask({ title: `${action} ${plural(ids.length, "dead letter")}?`, words, action, isDangerous: verb === "dismiss", act: () => post(path, { ids }) });
-  if (answer) toast(`${plural(answer.done, "dead letter")} ${done}`);
+  if (answer) tellDone(answer, done, "dead letter");
   return answer;
 }
 
