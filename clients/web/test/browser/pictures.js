@@ -1,0 +1,53 @@
+// Takes the pictures of the manual from the running demo: node pictures.js FOLDER. HIPQ_WEB_URL is where the demo is served.
+
+import { openBrowser, Visitor } from "./support.js";
+
+const [folder] = process.argv.slice(2);
+const seconds = Number(process.env.HIPQ_PICTURES_AFTER ?? 150);    // so long do the charts fill
+const size = { width: 1280, height: 800 };
+
+const browser = await openBrowser();
+
+async function enter(options) {
+  const visitor = await Visitor.come(browser, options);
+  await visitor.signIn("operator", "operator");
+  await visitor.heading("Overview");
+  return visitor;
+}
+
+async function save(visitor, name) {
+  await visitor.page.mouse.move(0, 0);
+  await visitor.page.evaluate(() => document.activeElement?.blur());
+  await visitor.page.screenshot({ path: `${folder}/web-${name}.png` });
+  console.log(`web-${name}.png`);
+}
+
+// A job that was tried more than once: searched for as anybody would.
+async function openFailedJob(visitor) {
+  await visitor.open("jobs", "Jobs");
+  await visitor.page.getByRole("search").getByLabel("Queue", { exact: true }).fill("shop.mail");
+  await visitor.page.getByRole("search").getByLabel("Outcome").selectOption("failed");
+  await visitor.button("Search").click();
+  await visitor.page.locator("main tbody .error-text").first().waitFor();
+  await save(visitor, "jobs");
+  const link = visitor.page.locator("main tbody td.is-main a").nth(3);
+  const id = await link.textContent();
+  await link.click();
+  await visitor.heading(`Job ${id}`);
+  await visitor.sees("Attempts");
+}
+
+const [light, dark, narrow] = await Promise.all([enter({ ...size }), enter({ ...size, scheme: "dark" }), enter({ width: 360, height: 720 })]);
+await light.page.waitForTimeout(seconds * 1000);
+await save(light, "overview");
+await save(dark, "overview-dark");
+await save(narrow, "narrow");
+await openFailedJob(light);
+await save(light, "job");
+await dark.open("dead_letters", "Dead letters", "One by one");
+await dark.page.locator("main tbody .error-text").first().waitFor();
+await save(dark, "dead-letters");
+await dark.open("queues/shop.thumbnails", "shop.thumbnails", "Limits");
+await save(dark, "queue");
+for (const visitor of [light, dark, narrow]) await visitor.leave();
+await browser.close();

@@ -1,0 +1,48 @@
+-- What the tests of the page look at: queues with jobs of each outcome, and roles with different rights.
+\set ON_ERROR_STOP on
+SET client_min_messages = warning;
+
+CREATE ROLE web_operator LOGIN PASSWORD 'operator' IN ROLE pg_monitor;
+CREATE ROLE web_developer LOGIN PASSWORD 'developer';
+CREATE ROLE web_monitor LOGIN PASSWORD 'monitor' IN ROLE pg_monitor;
+CREATE ROLE web_worker LOGIN;
+
+SELECT hipq.create_queue(name, owner => 'app', history => 'all') FROM unnest('{web.mail,web.letters,web.parcels}'::text[]) AS name;
+SELECT hipq.grant_queue(name, 'web_operator', privilege)
+FROM unnest('{web.mail,web.letters,web.parcels}'::text[]) AS name CROSS JOIN unnest('{enqueue,read,control}'::text[]) AS privilege;
+SELECT hipq.grant_queue('web.mail', 'web_developer', 'read');
+SELECT hipq.grant_queue('web.parcels', 'web_worker', 'work');
+
+-- Fails as its data say, as long as there is the fault.
+CREATE TABLE fault (name text PRIMARY KEY);
+GRANT SELECT ON fault TO app;
+CREATE FUNCTION web_work(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE NOTICE 'mail to % is written', job.job_data->>'to';
+    IF EXISTS (SELECT FROM public.fault WHERE fault.name = job.job_data->>'fault') THEN
+        RAISE EXCEPTION 'the mail server is gone' USING ERRCODE = '08006', HINT = 'Wait for it.';
+    END IF;
+    RETURN jsonb_build_object('sent', true);
+END $$;
+
+SELECT hipq.register_job_type('web.mail', 'welcome', handler => 'web_work', max_retries => 1, retry_base => '100 ms', attempt_log => true,
+    parameters => '{"to": {"type": "string"}, "fault": {"type": "string", "required": false}, "big": {"required": false},
+        "token": {"type": "string", "required": false, "secret": true}}');
+SELECT hipq.register_job_type('web.mail', 'receipt', handler => 'web_work', default_priority => 50);
+SELECT hipq.register_job_type('web.letters', 'letter', handler => 'web_work', max_retries => 0);
+SELECT hipq.register_job_type('web.parcels', 'label', handler_kind => 'notify');
+
+INSERT INTO fault VALUES ('mail'), ('letters');
+INSERT INTO hipq.web_mail (job_type, job_key, job_data)
+SELECT 'welcome', 'customer-' || n, jsonb_build_object('to', 'customer' || n || '@example.com') FROM generate_series(1, 70) AS n;
+INSERT INTO hipq.web_mail (job_type, job_key, job_data)
+VALUES ('welcome', 'ann', '{"to": "ann@example.com", "token": "s3cret", "big": 12345678901234567890}'),
+       ('welcome', 'bob', '{"to": "bob@example.com", "fault": "mail"}');
+INSERT INTO hipq.web_mail (job_type, job_key, job_data, scheduled_run_time)
+VALUES ('receipt', 'tomorrow', '{"to": "eve@example.com"}', now() + interval '1 day');
+INSERT INTO hipq.web_letters (job_type, job_data)
+SELECT 'letter', jsonb_build_object('to', 'person' || n, 'fault', 'letters') FROM generate_series(1, 5) AS n;
+INSERT INTO hipq.web_parcels (job_type, job_key, job_data) VALUES ('label', 'parcel-1', '{}');
+SET ROLE web_worker;
+SELECT hipq.register_worker('labels-1', '{web.parcels}', '{label}', capacity => 4);
+RESET ROLE;

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { openBrowser, serviceUrl, sql, Visitor } from "./support.js";
+
+let browser;
+before(async () => void (browser = await openBrowser()));
+after(() => browser.close());
+
+test("a wrong password is refused, the right one opens the overview", async () => {
+  const visitor = await Visitor.come(browser);
+  await visitor.signIn("web_developer", "wrong");
+  await visitor.page.getByRole("alert").getByText("the role or the password is wrong").waitFor();
+  await visitor.signIn("web_developer", "developer");
+  await visitor.heading("Overview");
+  assert.equal(await visitor.page.locator(".who").textContent(), "Signed in as web_developer");
+  await visitor.leave();
+});
+
+test("no address holds the password, and no script can read the cookie", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  assert.doesNotMatch(visitor.address(), /operator|password/);
+  assert.equal(await visitor.page.evaluate(() => document.cookie), "");
+  const [cookie] = await visitor.context.cookies();
+  assert.deepEqual([cookie.httpOnly, cookie.sameSite], [true, "Strict"]);
+  await visitor.leave();
+});
+
+test("the session outlives a reload, and ends with signing out", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  await visitor.page.reload();
+  await visitor.heading("Overview");
+  await visitor.button("Sign out").click();
+  await visitor.page.getByLabel("Password").waitFor();
+  await visitor.page.reload();
+  await visitor.page.getByLabel("Password").waitFor();
+  await visitor.leave();
+});
+
+test("a page whose session has ended elsewhere goes to sign-in", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  await visitor.context.clearCookies();
+  await visitor.page.evaluate(() => void (location.hash = "#/workers"));
+  await visitor.page.getByText("The session is over. Sign in again.").waitFor();
+  await visitor.leave();
+});
+
+test("the colours follow the system until somebody chooses, and the browser remembers that", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator", { scheme: "dark" });
+  const ground = () => visitor.page.evaluate(() => getComputedStyle(document.documentElement).colorScheme);
+  assert.equal(await ground(), "dark");
+  await visitor.button("Light").click();
+  assert.equal(await ground(), "light");
+  await visitor.page.reload();
+  await visitor.heading("Overview");
+  assert.equal(await ground(), "light");
+  await visitor.button("As the system").click();
+  assert.equal(await ground(), "dark");
+  await visitor.leave();
+});
+
+test("the service role needs no password and changes nothing", { skip: !serviceUrl }, async () => {
+  const visitor = await Visitor.come(browser, { to: serviceUrl });
+  await visitor.heading("Overview");
+  await visitor.page.getByText("read only").waitFor();
+  const id = sql("SELECT id FROM hipq.jobs WHERE job_key = 'tomorrow'");
+  await visitor.open(`jobs/${id}`, `Job ${id}`, "What it waits for");
+  assert.equal(await visitor.button("Cancel…").count(), 0);
+  await visitor.open("pauses", "Pauses");
+  assert.equal(await visitor.button("Pause…").count(), 0);
+  await visitor.leave();
+});

@@ -1,0 +1,115 @@
+// A visitor of the page in a real browser, and the database behind it.
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export const url = process.env.HIPQ_WEB_URL;
+export const serviceUrl = process.env.HIPQ_WEB_SERVICE_URL;
+
+/** Runs SQL as superuser and returns what psql prints: rows, with | between columns. */
+export const sql = (text) => execFileSync("psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text], { encoding: "utf8" }).trim();
+
+/** Enqueues a job and returns its id. */
+export const enqueue = (queue, type, data = {}, rest = "") =>
+  sql(`SELECT hipq.enqueue('${type}', '${JSON.stringify(data)}', queue => '${queue}'${rest})`);
+
+export const outcomeOf = (id) => sql(`SELECT outcome FROM hipq.wait_for(${id}, '30 s')`);
+
+// Root and most containers cannot confine the browser. It opens pages of ours alone.
+export const openBrowser = () => chromium.launch({ executablePath: process.env.HIPQ_BROWSER ?? "/usr/bin/chromium", args: ["--disable-dev-shm-usage", "--no-sandbox"] });
+
+/** Somebody with a browser of his own: his own cookies, colour scheme and width. What goes wrong on his pages is in errors. */
+export class Visitor {
+  errors = [];
+
+  static async come(browser, { scheme = "light", width = 1280, height = 900, to = url } = {}) {
+    const visitor = new Visitor();
+    visitor.context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce" });
+    visitor.page = await visitor.context.newPage();
+    visitor.page.setDefaultTimeout(20_000);
+    visitor.page.on("pageerror", (error) => visitor.errors.push(error.stack));
+    visitor.page.on("console", (message) => message.type() === "error" && visitor.errors.push(message.text()));
+    await visitor.page.goto(to);
+    return visitor;
+  }
+
+  static async enter(browser, role, options) {
+    const visitor = await Visitor.come(browser, options);
+    await visitor.signIn(role, role.replace("web_", ""));
+    await visitor.heading("Overview");
+    return visitor;
+  }
+
+  async signIn(role, password) {
+    await this.page.getByLabel("Role").fill(role);
+    await this.page.getByLabel("Password").fill(password);
+    await this.page.getByRole("button", { name: "Sign in" }).click();
+  }
+
+  heading(name) {
+    return this.page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+  }
+
+  /** Opens a page by its address, and waits for its headline and for something on it. */
+  async open(route, name, content = null) {
+    await this.page.evaluate((hash) => void (location.hash = hash), `#/${route}`);
+    await this.heading(name);
+    if (content) await this.sees(content);
+  }
+
+  /** Waits until a text is shown in the page. */
+  sees(text) {
+    return this.page.locator("main").getByText(text).filter({ visible: true }).first().waitFor();
+  }
+
+  row(text) {
+    return this.page.locator("main tbody tr", { hasText: text });
+  }
+
+  /** Selects the row of a job. */
+  select(id) {
+    return this.page.getByRole("checkbox", { name: `Select ${id}`, exact: true }).check();
+  }
+
+  button(name) {
+    return this.page.getByRole("button", { name, exact: true });
+  }
+
+  /** Answers the dialog that is open. */
+  async confirm(name) {
+    await this.page.locator("dialog[open]").getByRole("button", { name, exact: true }).click();
+  }
+
+  toast(text) {
+    return this.page.locator("#toasts").getByText(text).waitFor();
+  }
+
+  /** What axe finds against the rules of accessibility. */
+  async violations() {
+    const session = await this.context.newCDPSession(this.page);
+    await session.send("Runtime.evaluate", { expression: axe });    // the page's policy lets no script in
+    await session.detach();
+    const { violations } = await this.page.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary}`).join("\n")}`);
+  }
+
+  /** By how many pixels the page is wider than the window. */
+  overflow() {
+    return this.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  }
+
+  /** What the address and the history of the browser tell. */
+  address() {
+    return this.page.url();
+  }
+
+  /** Signs out, so that the server keeps no session, and goes. */
+  async leave() {
+    if (await this.button("Sign out").count() > 0) await this.page.evaluate(() => import("/js/session.js").then(({ signOut }) => signOut()));
+    await this.context.close();
+  }
+}
