@@ -114,6 +114,7 @@ foreach my $role (sort keys %queues)
 status_is($eyes->get('/api/queues/app.other'), 404, 'a queue that one may not see is not there');
 my $mail = $eyes->get('/api/queues/app.mail')->{json};
 is_deeply([ map { $_->{job_type} } @{ $mail->{job_types} } ], ['welcome'], 'a queue is shown with its job types');
+is_deeply($mail->{may}, { read => JSON::PP::true, control => JSON::PP::false }, '... and what one may do');
 is($mail->{queue}{owner}, 'app', '... and settings');
 is((grep { !defined $_->{job_type} && $_->{period} eq 'total' } @{ $mail->{statistics} })[0]{succeeded}, 20, '... and statistics');
 like(join(' ', map { $_->{kind} } @{ $mail->{sizes} }), qr/^live( final)+$/, '... and sizes');
@@ -158,6 +159,7 @@ foreach my $path ("/api/jobs/$bad", "/api/jobs/$bad?queue=app.mail")
 {
 	my $job = $eyes->get($path)->{json};
 	is_deeply({ %{ $job->{job} }{qw(id queue outcome error)} }, { id => $bad, queue => 'app.mail', outcome => 'failed', error => 'No Mailbox' }, "a job: $path");
+	like($job->{job}{job_data_text}, qr/^    "fault": "No Mailbox"$/m, '... its data, to be read by people');
 	is_deeply([ map { $_->{sqlstate} } @{ $job->{attempts} } ], ['22023'], '... its attempts');
 	is_deeply([ map { $_->{message} } @{ $job->{log} } ], [ "job $bad says hello", 'No Mailbox' ], '... what it said');
 	is_deeply([ map { $_->{job_id} } @{ $job->{chain} } ], [$bad], '... its chain');
@@ -181,14 +183,18 @@ is($hipq->sql("SELECT scheduled_run_time AT TIME ZONE 'UTC' FROM hipq.jobs WHERE
 my $cancelled = $hands->post('/api/jobs/cancel', { ids => [ $late, $bad, '999999999999' ], reason => 'by hand' })->{json};
 is_deeply([ $cancelled->{done}, map { $_->{id} } @{ $cancelled->{refused} } ], [ 1, $bad, '999999999999' ], 'of many jobs those are cancelled that can be');
 is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $late"), 'cancelled: by hand', '... with the reason');
-is($hands->post('/api/jobs/retry', { ids => [$bad], reason => 'once more' })->{json}{done}, 1, 'a job is retried');
+my $retried = $hands->post('/api/jobs/retry', { ids => [$bad], reason => 'once more' })->{json};
 my $again = $hipq->sql("SELECT id FROM hipq.jobs WHERE retry_of = $bad");
+is_deeply([ @{$retried}{qw(done new)} ], [ 1, { $bad => $again } ], 'a job is retried, and the new one named');
 $hipq->outcome($again);
 is_deeply([ map { $_->{job_id} } @{ $hands->get("/api/jobs/$again")->{json}{chain} } ], [ $bad, $again ], '... and the chain shows both');
 status_is($hands->post('/api/jobs/cancel', { ids => $_ }), 400, 'no ids: ' . JSON::PP->new->encode($_)) foreach [], ['1; DROP TABLE'], [ ('1') x 501 ];
 is($hands->post('/api/pauses', { queue => 'app.mail', job_type => 'welcome', reason => 'tea' })->{json}{done}, JSON::PP::true, 'a job type is paused');
 is_deeply([ map { "$_->{queue} $_->{job_type} $_->{paused_by} $_->{reason}" } @{ $hands->get('/api/pauses')->{json}{pauses} } ], ['app.mail welcome hands tea'], '... which is shown');
 is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome' })->{json}{done}, JSON::PP::true, '... and resumed');
+$hands->post('/api/pauses', { queue => 'app.mail', job_type => 'welcome', throttle_key => 'ann' });
+is($hipq->sql('SELECT throttle_key FROM hipq.pauses'), 'ann', 'a throttle key alone is paused');
+is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome', throttle_key => 'ann' })->{json}{done}, JSON::PP::true, '... and resumed');
 status_is($eyes->post('/api/pauses', { queue => 'app.mail' }), 403, '... not by who may not');
 
 # ---- dead letters

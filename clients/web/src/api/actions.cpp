@@ -32,17 +32,23 @@ std::string answer_of(const Result &result)
     return object({{"done", *PQgetvalue(result.get(), 0, 0) == 't' ? "true" : "false"}});
 }
 
+// What is paused, as both functions have it.
+Parameters paused(const Call &call)
+{
+    return {call.text("queue"), call.text("job_type"), call.text("throttle_key"),
+            call.text("instance")};
+}
+
 std::string pause(const Call &call)
 {
-    return answer_of(
-        call.link().run(statements::pause, {call.text("queue"), call.text("job_type"),
-                                            call.text("instance"), call.text("reason")}));
+    Parameters parameters = paused(call);
+    parameters.push_back(call.text("reason"));
+    return answer_of(call.link().run(statements::pause, parameters));
 }
 
 std::string resume(const Call &call)
 {
-    return answer_of(call.link().run(
-        statements::resume, {call.text("queue"), call.text("job_type"), call.text("instance")}));
+    return answer_of(call.link().run(statements::resume, paused(call)));
 }
 
 }  // namespace

@@ -35,7 +35,9 @@ std::string queue_page(const Call &call)
     if (rows == "[]")
         throw Problem(404, "there is no queue \"" + call.part(1) + "\" that your role may see");
     const auto of_queue = [&](const char *statement) { return call.link().rows(statement, name); };
+    const Result rights = call.link().run(statements::queue_rights, name);
     return object({{"queue", rows.substr(1, rows.size() - 2)},
+                   {"may", PQntuples(rights.get()) > 0 ? PQgetvalue(rights.get(), 0, 0) : "null"},
                    {"job_types", of_queue(statements::job_types)},
                    {"pauses", of_queue(statements::pauses)},
                    {"statistics", of_queue(statements::queue_statistics)},

@@ -7,11 +7,8 @@ namespace {
 
 constexpr std::size_t most_ids = 500;
 
-bool is_id(const nlohmann::json &id)
+bool is_id(const std::string &text)
 {
-    if (!id.is_string())
-        return false;
-    const std::string &text = id.get_ref<const std::string &>();
     return !text.empty() && text.size() <= 18 &&
            text.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -34,7 +31,7 @@ std::vector<std::string> ids_of(const Call &call)
     if (const auto one = call.body.find("id"); one != call.body.end())
         given.push_back(*one);
     for (const nlohmann::json &id : given) {
-        if (!is_id(id))
+        if (!id.is_string() || !is_id(id))
             throw Problem(400, "\"ids\" has to be a list of numbers, as texts");
         ids.push_back(id);
     }
@@ -48,23 +45,29 @@ std::string do_to_each(const Call &call, const char *statement, const Parameters
                        const char *when_false)
 {
     std::size_t done = 0;
+    nlohmann::json made = nlohmann::json::object();
     nlohmann::json refused = nlohmann::json::array();
     for (const std::string &id : ids_of(call)) {
         Parameters parameters = {id};
         parameters.insert(parameters.end(), others.begin(), others.end());
         try {
             const Result result = call.link().run(statement, parameters);
-            if (when_false != nullptr && *PQgetvalue(result.get(), 0, 0) == 'f')
+            const std::string value = PQgetvalue(result.get(), 0, 0);
+            if (when_false != nullptr && value == "f") {
                 refused.push_back({{"id", id}, {"message", when_false}});
-            else
-                ++done;
+                continue;
+            }
+            ++done;
+            if (is_id(value))
+                made[id] = value;
         } catch (const ConnectionLost &) {
             throw;
         } catch (const DatabaseError &error) {
             refused.push_back(refusal(id, error));
         }
     }
-    return object({{"done", std::to_string(done)}, {"refused", refused.dump()}});
+    return object(
+        {{"done", std::to_string(done)}, {"new", made.dump()}, {"refused", refused.dump()}});
 }
 
 }  // namespace hipq::web

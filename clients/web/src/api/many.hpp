@@ -8,8 +8,9 @@ namespace hipq::web {
 // The ids of a call. Throws Problem if there are none, or too many.
 std::vector<std::string> ids_of(const Call &call);
 
-// {"done": n, "refused": [{"id", "message", "hint"?, "sqlstate"}]}: runs the statement for each id,
-// which is its first parameter; what else it needs follows.
+// {"done": n, "new": {"id": "new id"}, "refused": [{"id", "message", "hint"?, "sqlstate"}]}: runs
+// the statement for each id, which is its first parameter; what else it needs follows. "new" has
+// what it returned, if that is the id of a job.
 std::string do_to_each(const Call &call, const char *statement, const Parameters &others,
                        const char *when_false = nullptr);
 

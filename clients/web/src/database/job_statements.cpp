@@ -79,7 +79,9 @@ SELECT {queue} AS queue,
        CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END AS deadline,
        CASE WHEN job.expires_time < '9999-01-01 00:00:00+00' THEN job.expires_time END AS expires_time,
        hipq._masked(job.queue_id, job.job_type, job.job_data) AS job_data,
+       jsonb_pretty(hipq._masked(job.queue_id, job.job_type, job.job_data)) AS job_data_text,
        nullif(job.result, 'null') AS result,
+       jsonb_pretty(nullif(job.result, 'null')) AS result_text,
        job.original_job_id::text AS original_job_id,
        job.retry_of::text AS retry_of,
        job.throttle_factor,
@@ -185,11 +187,13 @@ LIMIT $7::integer
 )";
 
 const char *const pause = R"(
-SELECT hipq.pause(queue => $1, job_type => $2, instance => $3, reason => coalesce($4, 'NONE')) AS done
+SELECT hipq.pause(queue => $1, job_type => $2, throttle_key => $3, instance => $4,
+                  reason => coalesce($5, 'NONE')) AS done
 )";
 
-const char *const resume =
-    "SELECT hipq.resume(queue => $1, job_type => $2, instance => $3) AS done";
+const char *const resume = R"(
+SELECT hipq.resume(queue => $1, job_type => $2, throttle_key => $3, instance => $4) AS done
+)";
 
 std::string filled(std::string statement, const std::string &queue, const std::string &table)
 {

@@ -8,7 +8,8 @@ SELECT current_user AS role,
        current_database() AS database,
        current_setting('server_version') AS server_version,
        hipq.version() AS hipq_version,
-       pg_has_role('pg_monitor', 'USAGE') AS may_monitor
+       pg_has_role('pg_monitor', 'USAGE') AS may_monitor,
+       cardinality(hipq._readable_queues()) > 0 AS may_read
 )";
 
 const char *const overview = R"(
@@ -193,6 +194,16 @@ SELECT pg_settings.name, pg_settings.setting, pg_settings.unit, pg_settings.shor
 FROM pg_settings
 WHERE pg_settings.name LIKE 'hipq.%'
 ORDER BY pg_settings.name
+)";
+
+// A right on a queue is a right on its tables: docs/rights.md.
+const char *const queue_rights = R"(
+SELECT json_build_object('read', has_table_privilege(child.inhparent, 'SELECT'),
+                         'control', has_column_privilege(leaf.oid, 'priority', 'UPDATE'))
+FROM hipq.queues
+JOIN pg_inherits AS child ON child.inhparent = to_regclass(queues.table_name)
+JOIN pg_class AS leaf ON leaf.oid = child.inhrelid AND leaf.relkind = 'r'
+WHERE queues.queue = $1
 )";
 
 const char *const queue_statistics = R"(

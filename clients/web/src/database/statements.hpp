@@ -29,6 +29,7 @@ extern const char *const alerts;
 extern const char *const settings;
 
 // Of one queue, $1.
+extern const char *const queue_rights;  // one row, a JSON object
 extern const char *const queue_statistics;
 extern const char *const queue_failures;
 extern const char *const queue_sizes;
@@ -68,7 +69,7 @@ extern const char *const dead_letter_groups;
 // $7: how many.
 extern const char *const dead_letters;
 
-// $1: queue, $2: job type, $3: instance; pause: $4: why.
+// $1: queue, $2: job type, $3: throttle key, $4: instance; pause: $5: why.
 extern const char *const pause;
 extern const char *const resume;
 
