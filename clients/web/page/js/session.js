@@ -5,7 +5,6 @@ import { get, post, setCsrfToken } from "./api.js";
 export let session = { signed_in: false };
 
 function keep(answer) {
-  readable = null;
   session = answer;
   setCsrfToken(answer.csrf);
   return session;
@@ -20,17 +19,8 @@ export async function signOut() {
   keep({ signed_in: false });
 }
 
-let readable = null;
-
-// Those who are no monitors see only queues that they may read.
-async function findReadable() {
-  if (!session.may_monitor) return true;
-  const { queues } = await get("queues");
-  return queues.length === 0 || queues.some(({ may_read: isReadable }) => isReadable);
-}
-
 /** Whether there may be jobs to see at all: a monitor sees every queue, and perhaps no job. */
-export const mayRead = () => (readable ??= findReadable());
+export const mayRead = () => session.may_read;
 
 /** Whether there are buttons to change anything. */
 export const mayAct = () => !session.read_only;

@@ -82,3 +82,13 @@ test("what is not there is said in place", async () => {
   await visitor.page.getByRole("alert").getByText('there is no queue "web.nothing" that your role may see').waitFor();
   await visitor.leave();
 });
+
+test("every module is fetched at once", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  const [loaded, named] = await visitor.page.evaluate(() => [
+    performance.getEntriesByType("resource").map(({ name }) => new URL(name).pathname.slice(1)).filter((name) => /^js\/(?!main|scheme)/.test(name)),
+    [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.getAttribute("href")),
+  ]);
+  assert.deepEqual(named, [...new Set(loaded)].sort());
+  await visitor.leave();
+});

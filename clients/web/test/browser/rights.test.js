@@ -37,3 +37,10 @@ test("what a role may not do, PostgreSQL refuses, and the page says it in its wo
   assert.equal(sql("SELECT count(*) FROM hipq.pauses"), "0");
   await visitor.leave();
 });
+
+test("a queue shows the buttons that its rights allow", async () => {
+  const visitor = await Visitor.enter(browser, "web_developer");
+  await visitor.open("queues/web.mail", "web.mail", "Retention");
+  assert.equal(await visitor.button("Pause").count(), 0);
+  await visitor.leave();
+});

@@ -73,6 +73,23 @@ test("a job type is paused from the list of pauses", async () => {
   await visitor.toast("Resumed: type receipt, queue web.mail");
 });
 
+test("a tenant is paused by its throttle key, and the others of the type go on", async () => {
+  await visitor.open("pauses", "Pauses");
+  await visitor.button("Pause…").click();
+  const dialog = visitor.page.locator("dialog[open]");
+  await dialog.getByLabel("Queue").fill("web.mail");
+  await dialog.getByLabel("Job type").fill("welcome");
+  await dialog.getByLabel("Throttle key").fill("tenant 7");
+  await visitor.confirm("Pause");
+  await visitor.row("tenant 7").getByRole("button", { name: "Resume" }).waitFor();
+  assert.equal(sql("SELECT job_type, throttle_key FROM hipq.pauses WHERE queue = 'web.mail'"), "welcome|tenant 7");
+  assert.equal(outcomeOf(enqueue("web.mail", "welcome", { to: "another@example.com" }, ", throttle_key => 'tenant 8'")), "succeeded");
+  await visitor.row("tenant 7").getByRole("button", { name: "Resume" }).click();
+  await visitor.confirm("Resume");
+  await visitor.row("tenant 7").waitFor({ state: "detached" });
+  assert.equal(sql("SELECT count(*) FROM hipq.pauses"), "0");
+});
+
 test("what the server refuses is said in the dialog, which stays", async () => {
   await visitor.open("pauses", "Pauses");
   await visitor.button("Pause…").click();

@@ -81,18 +81,18 @@ const makeTable = (whenSelected) =>
     ],
   });
 
-const nothingFound = (isReader) =>
-  isReader
+const nothingFound = () =>
+  mayRead()
     ? emptyBox("No job is like that", `You see the jobs of queues that ${session.role} may read.`)
     : noticeBox("You may not read the jobs of any queue.", `Role ${session.role} sees how queues do, not their jobs.`);
 
 // What is to be said of what was found.
-function remarks(isReader) {
+function remarks() {
   const { isDone, isPartial, isByQueue, jobs } = search;
   return [
     isPartial ? noticeBox("The search took too long and was cut.", "What was read so far is shown. Name a queue, a type or a time, or show older jobs to go on.") : null,
     isByQueue && jobs.length > 0 ? noticeBox("There are many queues: they are read some at a time, so these are not the newest jobs of all.", "Name a queue to see its newest.") : null,
-    isDone && !isPartial && jobs.length === 0 ? nothingFound(isReader) : null,
+    isDone && !isPartial && jobs.length === 0 ? nothingFound() : null,
   ].filter(Boolean);
 }
 
@@ -102,13 +102,12 @@ function showList(view) {
   const table = makeTable((selected) => bar.show(selected.length));
   const older = button("Show older", () => void load());
   let turn = 0;
-  let isReader = true;
 
   const draw = () => {
     table.update(search.jobs);
     table.element.hidden = search.jobs.length === 0;
     older.hidden = !search.next;
-    said.replaceChildren(...remarks(isReader));
+    said.replaceChildren(...remarks());
   };
   // An answer that comes after the next search has begun is too late.
   const load = async () => {
@@ -118,7 +117,6 @@ function showList(view) {
     try {
       const answer = await post("jobs/search", requestOf(search.wanted, search.next, pageSize));
       if (mine !== turn) return;
-      if (answer.jobs.length === 0) isReader = await mayRead();
       Object.assign(search, { jobs: [...search.jobs, ...answer.jobs], next: answer.next, isPartial: answer.partial, isByQueue: answer.by_queue === true, isDone: true });
       draw();
     } catch (error) {

@@ -9,7 +9,7 @@ import { ago, number, plural, rate, seconds, short } from "../format.js";
 import { live } from "../live.js";
 import { badge } from "../parts/badge.js";
 import { pageHead, panel } from "../parts/facts.js";
-import { emptyBox, noticeBox, showError } from "../parts/notice.js";
+import { emptyBox, noticeBox } from "../parts/notice.js";
 import { Table } from "../parts/table.js";
 import { link, queueLink } from "../parts/links.js";
 import { mayRead, session } from "../session.js";
@@ -152,19 +152,16 @@ class Busiest {
   }
 }
 
-async function showRights(place) {
-  if (await mayRead()) return;
-  place.append(noticeBox("You see queues, but no jobs.", `Role ${session.role} may not read any queue. Their owner grants that: SELECT hipq.grant_queue('app.mail', '${session.role}', 'read').`));
-}
+const rightsNotice = () =>
+  mayRead() ? null : noticeBox("You see queues, but no jobs.", `Role ${session.role} may not read any queue. Their owner grants that: SELECT hipq.grant_queue('app.mail', '${session.role}', 'read').`);
 
 export async function show(view) {
   const { tiles, element: tileRow } = makeTiles();
   const [throughput, depth, failures, busiest] = [new Throughput(), makeDepth(), new Failures(), new Busiest()];
   const latency = new Latency();
-  const rights = h("div", { class: "place" });
   const all = h("a", { class: "panel-link", href: link("queues") }, "All queues");
   view.fill(
-    pageHead("Overview"), rights, tileRow,
+    pageHead("Overview"), rightsNotice(), tileRow,
     h("div", { class: "grid" }, throughput.element, depth.element),
     h("div", { class: "grid is-even" },
       panel("Waiting time", {}, h("p", { class: "panel-words" }, "From due to started, over the last hour: median, 90 and 99 percent."), latency.element), failures.element),
@@ -179,6 +176,5 @@ export async function show(view) {
     failures.show(live.latest.queues);
     busiest.show(live.latest.queues);
   });
-  void showRights(rights).catch((error) => showError(view, error));
   void view.every(30_000, () => throughput.load());
 }

@@ -19,11 +19,10 @@ import { searchFor } from "./jobs_search.js";
 
 const yesOrNo = (value) => (value === null || value === undefined ? null : value ? "yes" : "no");
 
-// Who may not control the queue is told so by the server when he tries.
 function headOf(name, { queue, may, pauses }) {
   const own = pauses.find(({ queue: paused, job_type: type, throttle_key: key }) => paused === name && !type && !key);
   const act = (action) => async () => (await action({ queue: name })) && reload();
-  const steer = mayAct() && may?.control !== false
+  const steer = mayAct() && may?.control
     ? (own ? button("Resume", act(resume), { kind: "primary" }) : button("Pause", act(pause), { icon: "pauses" })) : null;
   const jobs = queue.may_read ? h("a", { class: "button", href: link("jobs"), onclick: () => searchFor({ queue: name }) }, "Jobs") : null;
   return pageHead(name, { beside: queue.is_paused ? badge("paused") : null, words: `Owner ${queue.owner}, table ${queue.table_name}`, actions: [jobs, steer] });

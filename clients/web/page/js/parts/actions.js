@@ -3,12 +3,14 @@
 import { post } from "../api.js";
 import { plural } from "../format.js";
 import { ask, proceed } from "./dialog.js";
+import { jobLink } from "./links.js";
 import { toast, toastError } from "./toast.js";
 
 const batch = 1000;    // dead letters of one call
 
-function tellDone({ done, refused = [] }, what, noun = "job") {
-  if (done > 0) toast(`${plural(done, noun)} ${what}`);
+function tellDone({ done, refused = [], new: jobs = {} }, what, noun = "job") {
+  const made = Object.values(jobs);
+  if (done > 0) toast([`${plural(done, noun)} ${what}`, made.length === 1 ? [": ", jobLink(made[0], `job ${made[0]}`)] : null]);
   if (refused.length > 0) toast(`${plural(refused.length, noun)} not ${what}: ${refused[0].message}${refused.length > 1 ? ", and more" : ""}`, "failed");
 }
 

@@ -5,8 +5,9 @@ import { icon } from "../icons.js";
 
 const shownFor = 6000;
 
+/** Shows a text, or what is made of texts and links. */
 export function toast(text, kind = "done") {
-  const element = h("div", { class: `toast is-${kind}` }, icon(kind === "done" ? "check" : "alerts"), h("span", {}, text));
+  const element = h("div", { class: `toast is-${kind}` }, icon(kind === "done" ? "check" : "alerts"), h("p", {}, text));
   document.getElementById("toasts").append(element);
   setTimeout(() => element.remove(), kind === "done" ? shownFor : 2 * shownFor);
 }
