@@ -20,7 +20,7 @@ const makeTable = () =>
       { title: "Value", value: (row) => [valueOf(row), row.source], cell: ([value, source]) => [h("code", {}, value), " ", source === "default" ? null : badge("set", "active")] },
       { title: "What it does", kind: "wide", value: ({ description }) => description },
       { title: "From", order: ({ source }) => source, value: ({ source }) => source },
-      { title: "Takes a", order: ({ context }) => context, value: ({ context }) => changes[context] ?? context },
+      { title: "To change", order: ({ context }) => context, value: ({ context }) => changes[context] ?? context },
     ],
   });
 
