@@ -3,7 +3,11 @@
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 
-const choices = [["system", "system", "As the system"], ["light", "sun", "Light"], ["dark", "moon", "Dark"]];
+const choices = [
+  ["system", "system", "As the system"],
+  ["light", "sun", "Light"],
+  ["dark", "moon", "Dark"],
+];
 
 const chosen = () => document.documentElement.dataset.scheme ?? "system";
 
@@ -20,14 +24,31 @@ function choose(name) {
 }
 
 const show = () => {
-  for (const button of document.querySelectorAll("[data-choose-scheme]")) button.setAttribute("aria-pressed", String(button.dataset.chooseScheme === chosen()));
+  for (const button of document.querySelectorAll("[data-choose-scheme]"))
+    button.setAttribute("aria-pressed", String(button.dataset.chooseScheme === chosen()));
 };
 
 /** Three buttons, of which one is pressed. */
 export const schemeSwitch = () =>
-  h("div", { class: "choice is-icons", role: "group", "aria-label": "Colours" },
+  h(
+    "div",
+    { class: "choice is-icons", role: "group", "aria-label": "Colours" },
     choices.map(([name, iconName, words]) =>
-      h("button", { type: "button", class: "choice-option", "data-choose-scheme": name, "aria-pressed": String(name === chosen()), "aria-label": words, title: words, onclick: () => choose(name) }, icon(iconName))));
+      h(
+        "button",
+        {
+          type: "button",
+          class: "choice-option",
+          "data-choose-scheme": name,
+          "aria-pressed": String(name === chosen()),
+          "aria-label": words,
+          title: words,
+          onclick: () => choose(name),
+        },
+        icon(iconName),
+      ),
+    ),
+  );
 
 /** Dark if it is light, light if it is dark. */
 export function toggleScheme() {

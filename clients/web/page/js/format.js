@@ -20,7 +20,12 @@ export function rate(value) {
   return value.toFixed(value < 1 ? 2 : 1);
 }
 
-const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+const units = [
+  ["d", 86400],
+  ["h", 3600],
+  ["min", 60],
+  ["s", 1],
+];
 
 /** Seconds as the two largest units: 1 h 5 min, 12 s, 340 ms. */
 export function seconds(value) {

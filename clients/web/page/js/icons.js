@@ -17,7 +17,10 @@ const paths = {
   search: ["M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9z", "M10.3 10.3l3.2 3.2"],
   menu: ["M2.5 4.5h11", "M2.5 8h11", "M2.5 11.5h11"],
   close: ["M4 4l8 8", "M12 4l-8 8"],
-  sun: ["M8 5.2a2.8 2.8 0 1 0 0 5.6 2.8 2.8 0 0 0 0-5.6z", "M8 1.5v1.3M8 13.2v1.3M1.5 8h1.3M13.2 8h1.3M3.4 3.4l.9.9M11.7 11.7l.9.9M12.6 3.4l-.9.9M4.3 11.7l-.9.9"],
+  sun: [
+    "M8 5.2a2.8 2.8 0 1 0 0 5.6 2.8 2.8 0 0 0 0-5.6z",
+    "M8 1.5v1.3M8 13.2v1.3M1.5 8h1.3M13.2 8h1.3M3.4 3.4l.9.9M11.7 11.7l.9.9M12.6 3.4l-.9.9M4.3 11.7l-.9.9",
+  ],
   moon: ["M13 9.6A5.6 5.6 0 0 1 6.4 3a5.6 5.6 0 1 0 6.6 6.6z"],
   system: ["M2.5 3.5h11v7.5h-11z", "M6 13.5h4"],
   keyboard: ["M1.5 4.5h13v7h-13z", "M4 7h.1M6.6 7h.1M9.3 7h.1M12 7h.1M5 9.5h6"],
@@ -31,4 +34,8 @@ const paths = {
 };
 
 export const icon = (name) =>
-  s("svg", { class: "icon", viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, paths[name].map((d) => s("path", { d })));
+  s(
+    "svg",
+    { class: "icon", viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" },
+    paths[name].map((d) => s("path", { d })),
+  );

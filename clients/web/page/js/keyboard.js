@@ -13,7 +13,9 @@ const isSeen = (element) => element.offsetParent !== null;
 
 // The first link of each row takes the focus: so Enter opens it without any more ado.
 function move(step) {
-  const links = [...document.querySelectorAll("main tbody tr")].map((row) => row.querySelector("td:not(.is-check) a")).filter((link) => link && isSeen(link));
+  const links = [...document.querySelectorAll("main tbody tr")]
+    .map((row) => row.querySelector("td:not(.is-check) a"))
+    .filter((link) => link && isSeen(link));
   if (links.length === 0) return;
   const here = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
   const next = here === -1 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, here + step));
@@ -34,10 +36,33 @@ function search() {
 
 function help() {
   const keys = [
-    ["/", "search on this page"], ["Ctrl K", "go to a job, queue or page"], ["j  k", "next and previous row"], ["Enter", "open the row"], ["x", "select the row"],
-    ["r", "load again"], ["c", "dark or light"], ["Esc", "leave a field or a dialog"], ["?", "these keys"],
+    ["/", "search on this page"],
+    ["Ctrl K", "go to a job, queue or page"],
+    ["j  k", "next and previous row"],
+    ["Enter", "open the row"],
+    ["x", "select the row"],
+    ["r", "load again"],
+    ["c", "dark or light"],
+    ["Esc", "leave a field or a dialog"],
+    ["?", "these keys"],
   ];
-  const list = (entries) => h("dl", { class: "keys" }, entries.map(([key, words]) => h("div", {}, h("dt", {}, key.split(/\s+/).map((one) => h("kbd", {}, one))), h("dd", {}, words))));
+  const list = (entries) =>
+    h(
+      "dl",
+      { class: "keys" },
+      entries.map(([key, words]) =>
+        h(
+          "div",
+          {},
+          h(
+            "dt",
+            {},
+            key.split(/\s+/).map((one) => h("kbd", {}, one)),
+          ),
+          h("dd", {}, words),
+        ),
+      ),
+    );
   read("Keys", h("div", { class: "keys-columns" }, list(keys), list(pages.map(({ key, title }) => [`g ${key}`, title]))));
 }
 

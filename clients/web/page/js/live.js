@@ -2,7 +2,7 @@
 
 import { setServerTime } from "./format.js";
 
-const kept = 300;    // points, one a second
+const kept = 300; // points, one a second
 const counters = ["succeeded", "failed", "retried"];
 const gauges = ["backlog", "running"];
 export const metrics = [...counters, ...gauges];
@@ -84,9 +84,9 @@ export class History {
 export const live = { latest: null, history: new History(), state: "connecting" };
 
 const listeners = new Set();
-const patience = 30_000;    // a hidden tab keeps the stream for so long
+const patience = 30_000; // a hidden tab keeps the stream for so long
 let source = null;
-let whenAwake = null;        // opens the stream again
+let whenAwake = null; // opens the stream again
 let sleep = null;
 
 /** Calls back at once, if something has come, and whenever something comes or the connection changes. Returns how to stop it. */

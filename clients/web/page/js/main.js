@@ -23,7 +23,19 @@ import { startRouter } from "./router.js";
 import { loadSession, session, signOut } from "./session.js";
 import { Shell } from "./shell.js";
 
-const shows = { overview, queues, job_types: jobTypes, jobs, dead_letters: deadLetters, pauses, schedules, executors, workers, alerts, settings };
+const shows = {
+  overview,
+  queues,
+  job_types: jobTypes,
+  jobs,
+  dead_letters: deadLetters,
+  pauses,
+  schedules,
+  executors,
+  workers,
+  alerts,
+  settings,
+};
 const routes = {
   ...Object.fromEntries(pages.map(({ name, title }) => [name, { title, show: shows[name] }])),
   unknown: { title: "No such page", show: unknown },
@@ -51,7 +63,11 @@ function showPages() {
     showSignIn();
   });
   app.replaceChildren(shell.element);
-  const stops = [startKeyboard(), startRouter(routes, shell.main, (name, route) => shell.mark(name, route.title)), () => shell.leave()];
+  const stops = [
+    startKeyboard(),
+    startRouter(routes, shell.main, (name, route) => shell.mark(name, route.title)),
+    () => shell.leave(),
+  ];
   stop = () => stops.forEach((one) => one());
   connect(findOut);
 }

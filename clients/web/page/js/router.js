@@ -47,7 +47,6 @@ export class View {
   }
 }
 
-
 export const go = (...parts) => void (location.hash = link(...parts));
 
 const here = () => location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
@@ -65,7 +64,7 @@ async function open(routes, main, whenOpened) {
   const parts = here();
   const route = routes[parts[0] || "overview"] ?? routes.unknown;
   view?.leave();
-  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();    // it asks about the page before
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close(); // it asks about the page before
   view = new View(h("div", { class: "page" }));
   const mine = view;
   main.replaceChildren(view.element);

@@ -60,7 +60,11 @@ test("a job that failed for good is redriven from its page, which then tells whe
 test("a job without a worker says that", async () => {
   const id = idOf("parcel-1");
   await visitor.open(`jobs/${id}`, `Job ${id}`);
-  await visitor.page.locator("main").getByText(/worker/).first().waitFor();
+  await visitor.page
+    .locator("main")
+    .getByText(/worker/)
+    .first()
+    .waitFor();
 });
 
 test("a job that is run again is in the chain of the first one", async () => {
@@ -80,7 +84,9 @@ test("a job that is run again is in the chain of the first one", async () => {
 
 test("a job's trace can be copied, and markup in its data is text", async () => {
   const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-  const id = sql(`INSERT INTO hipq.web_mail (job_type, job_data, traceparent) VALUES ('welcome', '{"to": "<img src=x onerror=alert(1)>"}', '00-${trace}-00f067aa0ba902b7-01') RETURNING id`);
+  const id = sql(
+    `INSERT INTO hipq.web_mail (job_type, job_data, traceparent) VALUES ('welcome', '{"to": "<img src=x onerror=alert(1)>"}', '00-${trace}-00f067aa0ba902b7-01') RETURNING id`,
+  );
   await visitor.open(`jobs/${id}`, `Job ${id}`, "<img src=x onerror=alert(1)>");
   assert.equal(await visitor.page.locator("main img").count(), 0);
   await visitor.page.getByRole("button", { name: `Copy ${trace}` }).waitFor();

@@ -36,7 +36,10 @@ async function search(fields) {
 }
 
 async function finds(ids) {
-  await visitor.page.waitForFunction((wanted) => [...document.querySelectorAll("main tbody td.is-main a")].map((link) => link.textContent).join() === wanted, ids.join());
+  await visitor.page.waitForFunction(
+    (wanted) => [...document.querySelectorAll("main tbody td.is-main a")].map((link) => link.textContent).join() === wanted,
+    ids.join(),
+  );
 }
 
 const minute = (iso) => iso.replace(" ", "T").slice(0, 16);
@@ -55,7 +58,9 @@ test("jobs are found by key, type, outcome, error, data and trace", async () => 
 });
 
 test("jobs are found by the time when they were enqueued", async () => {
-  const [from, to] = sql("SELECT created_time AT TIME ZONE 'UTC', (created_time + interval '1 minute') AT TIME ZONE 'UTC' FROM hipq.jobs WHERE job_key = 'tomorrow'").split("|");
+  const [from, to] = sql(
+    "SELECT created_time AT TIME ZONE 'UTC', (created_time + interval '1 minute') AT TIME ZONE 'UTC' FROM hipq.jobs WHERE job_key = 'tomorrow'",
+  ).split("|");
   await visitor.page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone).then((zone) => assert.equal(zone, "UTC"));
   await search({ Key: "tomorrow", "Enqueued from": minute(from), "Enqueued until": minute(to) });
   await finds([idOf("tomorrow")]);
@@ -86,7 +91,9 @@ test("the newest come first, and the next page goes on where the last one ended"
   await visitor.button("Show older").click();
   await visitor.page.waitForFunction(() => document.querySelectorAll("main tbody tr").length > 50);
   const ids = await shownIds();
-  const all = sql("SELECT id FROM hipq.jobs WHERE queue = 'web.mail' AND job_type = 'welcome' ORDER BY created_time DESC, id DESC LIMIT 100").split("\n");
+  const all = sql(
+    "SELECT id FROM hipq.jobs WHERE queue = 'web.mail' AND job_type = 'welcome' ORDER BY created_time DESC, id DESC LIMIT 100",
+  ).split("\n");
   assert.deepEqual(ids, all.slice(0, ids.length));
 });
 

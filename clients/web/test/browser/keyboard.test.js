@@ -10,10 +10,23 @@ before(async () => {
 });
 after(() => browser.close());
 
-const focused = () => visitor.page.evaluate(() => document.activeElement.textContent || document.activeElement.getAttribute("aria-label"));
+const focused = () =>
+  visitor.page.evaluate(() => document.activeElement.textContent || document.activeElement.getAttribute("aria-label"));
 
 test("g and a letter opens each page", async () => {
-  const letters = { q: "Queues", t: "Job types", j: "Jobs", d: "Dead letters", p: "Pauses", s: "Schedules", e: "Executors", w: "Workers", a: "Alerts", c: "Settings", o: "Overview" };
+  const letters = {
+    q: "Queues",
+    t: "Job types",
+    j: "Jobs",
+    d: "Dead letters",
+    p: "Pauses",
+    s: "Schedules",
+    e: "Executors",
+    w: "Workers",
+    a: "Alerts",
+    c: "Settings",
+    o: "Overview",
+  };
   for (const [letter, name] of Object.entries(letters)) {
     await keys.press("g");
     await keys.press(letter);
@@ -73,7 +86,11 @@ test("a dialog keeps the focus, and gives it back", async () => {
   await visitor.page.locator("dialog[open]").waitFor();
   assert.deepEqual(await visitor.violations(), []);
   for (let n = 0; n < 9; n++) await keys.press("Tab");
-  assert.ok(await visitor.page.evaluate(() => document.activeElement === document.body || document.querySelector("dialog").contains(document.activeElement)));
+  assert.ok(
+    await visitor.page.evaluate(
+      () => document.activeElement === document.body || document.querySelector("dialog").contains(document.activeElement),
+    ),
+  );
   await keys.press("Escape");
   assert.equal(await focused(), "Pause…");
 });

@@ -10,9 +10,16 @@ test("the overview shows jobs as they are done, by itself", async () => {
   const visitor = await Visitor.enter(browser, "web_operator");
   const chart = visitor.page.getByRole("img", { name: /^Throughput/ });
   await visitor.page.locator(".live").getByText("Live").waitFor();
-  sql(`INSERT INTO hipq.web_mail (job_type, job_data) SELECT 'welcome', jsonb_build_object('to', 'live' || n) FROM generate_series(1, 20) AS n`);
-  await visitor.page.waitForFunction(() => /succeeded (?!0,|–)/.test(document.querySelector('svg[aria-label^="Throughput"]').getAttribute("aria-label")));
-  assert.match(await chart.getAttribute("aria-label"), /^Throughput, jobs a second: succeeded [\d.]+, retried [\d.]+, failed [\d.]+$/);
+  sql(
+    `INSERT INTO hipq.web_mail (job_type, job_data) SELECT 'welcome', jsonb_build_object('to', 'live' || n) FROM generate_series(1, 20) AS n`,
+  );
+  await visitor.page.waitForFunction(() =>
+    /succeeded (?!0,|–)/.test(document.querySelector('svg[aria-label^="Throughput"]').getAttribute("aria-label")),
+  );
+  assert.match(
+    await chart.getAttribute("aria-label"),
+    /^Throughput, jobs a second: succeeded [\d.]+, retried [\d.]+, failed [\d.]+$/,
+  );
   await visitor.leave();
 });
 

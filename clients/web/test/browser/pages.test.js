@@ -12,10 +12,21 @@ after(() => browser.close());
 
 // Each page with its headline, and something that is there once it has loaded.
 const pages = () => [
-  ["overview", "Overview", "web.mail"], ["queues", "Queues", "web.parcels"], ["queues/web.mail", "web.mail", "Retention"], ["job_types", "Job types", "welcome"],
-  ["jobs", "Jobs", "welcome"], [`jobs/${failed}`, `Job ${failed}`, "the mail server is gone"], [`jobs/${waiting}`, `Job ${waiting}`, "What it waits for"],
-  ["dead_letters", "Dead letters", "transient_error"], ["pauses", "Pauses", null], ["schedules", "Schedules", "There is no schedule"], ["executors", "Executors", null],
-  ["workers", "Workers", "labels-1"], ["alerts", "Alerts", null], ["settings", "Settings", "hipq.max_executors"], ["nowhere", "There is no such page", "Overview"],
+  ["overview", "Overview", "web.mail"],
+  ["queues", "Queues", "web.parcels"],
+  ["queues/web.mail", "web.mail", "Retention"],
+  ["job_types", "Job types", "welcome"],
+  ["jobs", "Jobs", "welcome"],
+  [`jobs/${failed}`, `Job ${failed}`, "the mail server is gone"],
+  [`jobs/${waiting}`, `Job ${waiting}`, "What it waits for"],
+  ["dead_letters", "Dead letters", "transient_error"],
+  ["pauses", "Pauses", null],
+  ["schedules", "Schedules", "There is no schedule"],
+  ["executors", "Executors", null],
+  ["workers", "Workers", "labels-1"],
+  ["alerts", "Alerts", null],
+  ["settings", "Settings", "hipq.max_executors"],
+  ["nowhere", "There is no such page", "Overview"],
 ];
 
 for (const scheme of ["light", "dark"]) {
@@ -86,7 +97,10 @@ test("what is not there is said in place", async () => {
 test("every module is fetched at once", async () => {
   const visitor = await Visitor.enter(browser, "web_operator");
   const [loaded, named] = await visitor.page.evaluate(() => [
-    performance.getEntriesByType("resource").map(({ name }) => new URL(name).pathname.slice(1)).filter((name) => /^js\/(?!main|scheme)/.test(name)),
+    performance
+      .getEntriesByType("resource")
+      .map(({ name }) => new URL(name).pathname.slice(1))
+      .filter((name) => /^js\/(?!main|scheme)/.test(name)),
     [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.getAttribute("href")),
   ]);
   assert.deepEqual(named, [...new Set(loaded)].sort());

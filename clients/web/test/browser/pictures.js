@@ -3,7 +3,7 @@
 import { openBrowser, Visitor } from "./support.js";
 
 const [folder] = process.argv.slice(2);
-const seconds = Number(process.env.HIPQ_PICTURES_AFTER ?? 150);    // so long do the charts fill
+const seconds = Number(process.env.HIPQ_PICTURES_AFTER ?? 150); // so long do the charts fill
 const size = { width: 1280, height: 800 };
 
 const browser = await openBrowser();
@@ -37,7 +37,11 @@ async function openFailedJob(visitor) {
   await visitor.sees("Attempts");
 }
 
-const [light, dark, narrow] = await Promise.all([enter({ ...size }), enter({ ...size, scheme: "dark" }), enter({ width: 360, height: 720 })]);
+const [light, dark, narrow] = await Promise.all([
+  enter({ ...size }),
+  enter({ ...size, scheme: "dark" }),
+  enter({ width: 360, height: 720 }),
+]);
 await light.page.waitForTimeout(seconds * 1000);
 await save(light, "overview");
 await save(dark, "overview-dark");

@@ -47,7 +47,12 @@ test("a page whose session has ended elsewhere goes to sign-in", async () => {
 test("a page whose connection to the server was ended goes to sign-in, and one can go on there", async () => {
   const visitor = await Visitor.enter(browser, "web_monitor");
   await visitor.open("queues", "Queues", "web.mail");
-  assert.equal(sql("SELECT bool_and(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'hipq-web' AND usename = 'web_monitor'"), "t");
+  assert.equal(
+    sql(
+      "SELECT bool_and(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'hipq-web' AND usename = 'web_monitor'",
+    ),
+    "t",
+  );
   await visitor.page.evaluate(() => void (location.hash = "#/pauses"));
   await visitor.page.getByText("The session is over. Sign in again.").waitFor();
   await visitor.signIn("web_monitor", "monitor");

@@ -83,7 +83,10 @@ test("a tenant is paused by its throttle key, and the others of the type go on",
   await visitor.confirm("Pause");
   await visitor.row("tenant 7").getByRole("button", { name: "Resume" }).waitFor();
   assert.equal(sql("SELECT job_type, throttle_key FROM hipq.pauses WHERE queue = 'web.mail'"), "welcome|tenant 7");
-  assert.equal(outcomeOf(enqueue("web.mail", "welcome", { to: "another@example.com" }, ", throttle_key => 'tenant 8'")), "succeeded");
+  assert.equal(
+    outcomeOf(enqueue("web.mail", "welcome", { to: "another@example.com" }, ", throttle_key => 'tenant 8'")),
+    "succeeded",
+  );
   await visitor.row("tenant 7").getByRole("button", { name: "Resume" }).click();
   await visitor.confirm("Resume");
   await visitor.row("tenant 7").waitFor({ state: "detached" });

@@ -11,7 +11,8 @@ export const url = process.env.HIPQ_WEB_URL;
 export const serviceUrl = process.env.HIPQ_WEB_SERVICE_URL;
 
 /** Runs SQL as superuser and returns what psql prints: rows, with | between columns. */
-export const sql = (text) => execFileSync("psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text], { encoding: "utf8" }).trim();
+export const sql = (text) =>
+  execFileSync("psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text], { encoding: "utf8" }).trim();
 
 /** Enqueues a job and returns its id. */
 export const enqueue = (queue, type, data = {}, rest = "") =>
@@ -20,7 +21,11 @@ export const enqueue = (queue, type, data = {}, rest = "") =>
 export const outcomeOf = (id) => sql(`SELECT outcome FROM hipq.wait_for(${id}, '30 s')`);
 
 // Root and most containers cannot confine the browser. It opens pages of ours alone.
-export const openBrowser = () => chromium.launch({ executablePath: process.env.HIPQ_BROWSER ?? "/usr/bin/chromium", args: ["--disable-dev-shm-usage", "--no-sandbox"] });
+export const openBrowser = () =>
+  chromium.launch({
+    executablePath: process.env.HIPQ_BROWSER ?? "/usr/bin/chromium",
+    args: ["--disable-dev-shm-usage", "--no-sandbox"],
+  });
 
 /** Somebody with a browser of his own: his own cookies, colour scheme and width. What goes wrong on his pages is in errors. */
 export class Visitor {
@@ -91,10 +96,16 @@ export class Visitor {
   /** What axe finds against the rules of accessibility. */
   async violations() {
     const session = await this.context.newCDPSession(this.page);
-    await session.send("Runtime.evaluate", { expression: axe });    // the page's policy lets no script in
+    await session.send("Runtime.evaluate", { expression: axe }); // the page's policy lets no script in
     await session.detach();
     const { violations } = await this.page.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary}`).join("\n")}`);
+    return violations.map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .slice(0, 3)
+          .map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary}`)
+          .join("\n")}`,
+    );
   }
 
   /** By how many pixels the page is wider than the window. */
@@ -109,7 +120,8 @@ export class Visitor {
 
   /** Signs out, so that the server keeps no session, and goes. */
   async leave() {
-    if (await this.button("Sign out").count() > 0) await this.page.evaluate(() => import("/js/session.js").then(({ signOut }) => signOut()));
+    if ((await this.button("Sign out").count()) > 0)
+      await this.page.evaluate(() => import("/js/session.js").then(({ signOut }) => signOut()));
     await this.context.close();
   }
 }

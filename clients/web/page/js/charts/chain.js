@@ -23,7 +23,8 @@ export const toneOf = (reason, isRunning = false) => {
 function jobsOf(chain) {
   const jobs = new Map();
   for (const entry of chain) {
-    if (!jobs.has(entry.job_id)) jobs.set(entry.job_id, { id: entry.job_id, retryOf: entry.retry_of, manualReason: entry.manual_reason, attempts: [] });
+    if (!jobs.has(entry.job_id))
+      jobs.set(entry.job_id, { id: entry.job_id, retryOf: entry.retry_of, manualReason: entry.manual_reason, attempts: [] });
     jobs.get(entry.job_id).attempts.push(entry);
   }
   return [...jobs.values()];
@@ -40,7 +41,8 @@ function attemptMark(attempt, x, y, width) {
   const length = lengthOf(attempt);
   const words = `attempt ${attempt.attempt}: ${isRunning ? "running" : (attempt.reason ?? "not known")}${length === null ? "" : `, ${seconds(length)}`}`;
   return s(
-    "g", { class: `chain-attempt tone-${toneOf(attempt.reason, isRunning)}` },
+    "g",
+    { class: `chain-attempt tone-${toneOf(attempt.reason, isRunning)}` },
     s("title", {}, words),
     s("rect", { x, y: y - 11, width, height: 22, rx: 6 }),
     s("text", { x: x + width / 2, y: y + 4, "text-anchor": "middle" }, String(attempt.attempt)),
@@ -48,8 +50,14 @@ function attemptMark(attempt, x, y, width) {
 }
 
 function pauseBetween(before, after, x, y) {
-  const wait = before.ended_time && after.started_time ? (Date.parse(after.started_time) - Date.parse(before.ended_time)) / 1000 : null;
-  return s("g", {}, wait === null ? null : s("title", {}, `${seconds(wait)} between them`), s("line", { class: "chain-link", x1: x, x2: x + gap, y1: y, y2: y }));
+  const wait =
+    before.ended_time && after.started_time ? (Date.parse(after.started_time) - Date.parse(before.ended_time)) / 1000 : null;
+  return s(
+    "g",
+    {},
+    wait === null ? null : s("title", {}, `${seconds(wait)} between them`),
+    s("line", { class: "chain-link", x1: x, x2: x + gap, y1: y, y2: y }),
+  );
 }
 
 function jobLine(job, index, current) {
@@ -65,14 +73,27 @@ function jobLine(job, index, current) {
     parts.push(attemptMark(attempt, x, y, width));
     x += width;
   });
-  const content = s("g", {}, index > 0 ? againMark(job, y) : null, job.id === current ? parts : s("a", { href: `#/jobs/${job.id}` }, parts));
+  const content = s(
+    "g",
+    {},
+    index > 0 ? againMark(job, y) : null,
+    job.id === current ? parts : s("a", { href: `#/jobs/${job.id}` }, parts),
+  );
   return { content, end: x };
 }
 
 function againMark(job, y) {
   const top = y - row + 16;
-  const words = job.manualReason === "redriven" ? "redriven" : `retried${job.manualReason && job.manualReason !== "manual_retry" ? `: ${job.manualReason}` : ""}`;
-  return s("g", { class: "chain-again" }, s("path", { d: `M20 ${top}V${y - 14}m-4 -5l4 5l4 -5` }), s("text", { x: 32, y: y - 22 }, words));
+  const words =
+    job.manualReason === "redriven"
+      ? "redriven"
+      : `retried${job.manualReason && job.manualReason !== "manual_retry" ? `: ${job.manualReason}` : ""}`;
+  return s(
+    "g",
+    { class: "chain-again" },
+    s("path", { d: `M20 ${top}V${y - 14}m-4 -5l4 5l4 -5` }),
+    s("text", { x: 32, y: y - 22 }, words),
+  );
 }
 
 /** chain: the rows of hipq.retry_chain(); current: the id of the job that is looked at. */
@@ -81,12 +102,25 @@ export function chainPicture(chain, current) {
   const lines = jobs.map((job, index) => jobLine(job, index, current));
   const width = Math.max(300, ...lines.map(({ end }) => end + 8));
   const height = 52 + (jobs.length - 1) * row;
-  const label = jobs.map((job) => `job ${job.id}: ${job.attempts.map(({ attempt, reason }) => `attempt ${attempt} ${reason ?? "not ended"}`).join(", ")}`).join("; then ");
+  const label = jobs
+    .map(
+      (job) =>
+        `job ${job.id}: ${job.attempts.map(({ attempt, reason }) => `attempt ${attempt} ${reason ?? "not ended"}`).join(", ")}`,
+    )
+    .join("; then ");
   const first = chain.find(({ started_time: time }) => time)?.started_time;
   return h(
-    "figure", { class: "chain" },
-    h("div", { class: "chain-scroll", tabindex: "0", role: "region", "aria-label": "Attempts in order" },
-      s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label }, lines.map(({ content }) => content))),
+    "figure",
+    { class: "chain" },
+    h(
+      "div",
+      { class: "chain-scroll", tabindex: "0", role: "region", "aria-label": "Attempts in order" },
+      s(
+        "svg",
+        { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label },
+        lines.map(({ content }) => content),
+      ),
+    ),
     first ? h("figcaption", {}, `First attempt ${age(first)}. A mark is an attempt; the wider, the longer it ran.`) : null,
   );
 }

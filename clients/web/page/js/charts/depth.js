@@ -7,7 +7,15 @@ import { panel } from "../parts/facts.js";
 import { LineChart } from "./line.js";
 
 export function makeDepth(queue = null) {
-  const chart = new LineChart({ label: "Depth, unfinished jobs", format: short, height: 220, series: [{ name: "backlog", tone: "calm", isArea: true }, { name: "running", tone: "active" }] });
+  const chart = new LineChart({
+    label: "Depth, unfinished jobs",
+    format: short,
+    height: 220,
+    series: [
+      { name: "backlog", tone: "calm", isArea: true },
+      { name: "running", tone: "active" },
+    ],
+  });
   const draw = () => {
     const series = live.history.series(queue);
     chart.draw({ times: live.history.times, values: [series.backlog, series.running] });

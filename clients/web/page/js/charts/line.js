@@ -8,7 +8,19 @@ import { line, ticks, timeTicks } from "./scale.js";
 const margin = { top: 10, right: 6, bottom: 22, left: 44 };
 
 export class LineChart {
-  #label; #series; #format; #height; #svg; #grid; #plot; #cross; #tip; #legend; #data = { times: [], values: [] }; #width = 0; #observer;
+  #label;
+  #series;
+  #format;
+  #height;
+  #svg;
+  #grid;
+  #plot;
+  #cross;
+  #tip;
+  #legend;
+  #data = { times: [], values: [] };
+  #width = 0;
+  #observer;
 
   /** series: [{ name, tone, isArea? }]; format: how a value is written. */
   constructor({ label, series, format, height = 200 }) {
@@ -21,8 +33,15 @@ export class LineChart {
     this.#cross = s("line", { class: "chart-cross", y1: margin.top, y2: height - margin.bottom, visibility: "hidden" });
     this.#svg = s("svg", { class: "chart-svg", role: "img", height, "aria-label": label }, this.#grid, this.#plot, this.#cross);
     this.#tip = h("div", { class: "chart-tip", hidden: true, "aria-hidden": "true" });
-    this.#legend = series.map(({ name, tone }) => ({ value: h("span", { class: "legend-value" }), item: h("span", { class: `legend-item tone-${tone}` }, h("i", {}), name) }));
-    const legend = h("div", { class: "legend", "aria-hidden": "true" }, this.#legend.map(({ item, value }) => h("span", {}, item, value)));
+    this.#legend = series.map(({ name, tone }) => ({
+      value: h("span", { class: "legend-value" }),
+      item: h("span", { class: `legend-item tone-${tone}` }, h("i", {}), name),
+    }));
+    const legend = h(
+      "div",
+      { class: "legend", "aria-hidden": "true" },
+      this.#legend.map(({ item, value }) => h("span", {}, item, value)),
+    );
     const frame = h("div", { class: "chart-frame" }, this.#svg, this.#tip);
     this.element = h("div", { class: "chart" }, legend, frame);
     this.#svg.addEventListener("pointermove", (event) => this.#point(event));
@@ -44,7 +63,10 @@ export class LineChart {
     this.#data = data;
     this.#showLatest();
     if (this.#width === 0) return;
-    const largest = Math.max(0, ...data.values.flatMap((values) => values.reduce((most, value) => Math.max(most, value ?? 0), 0)));
+    const largest = Math.max(
+      0,
+      ...data.values.flatMap((values) => values.reduce((most, value) => Math.max(most, value ?? 0), 0)),
+    );
     const levels = ticks(largest);
     const { times } = data;
     const to = times.at(-1) ?? Date.now();
@@ -82,12 +104,23 @@ export class LineChart {
   }
 
   #lineOf({ tone, isArea }, values) {
-    const points = values.map((value, index) => [value, index]).filter(([value]) => value !== null).map(([value, index]) => [this.x(this.#data.times[index]), this.y(value)]);
+    const points = values
+      .map((value, index) => [value, index])
+      .filter(([value]) => value !== null)
+      .map(([value, index]) => [this.x(this.#data.times[index]), this.y(value)]);
     if (points.length === 0) return [];
     const path = line(points);
     const base = this.y(0).toFixed(1);
-    const area = isArea ? [s("path", { class: `chart-area tone-${tone}`, d: `${path}L${points.at(-1)[0].toFixed(1)} ${base}L${points[0][0].toFixed(1)} ${base}Z` })] : [];
-    const end = points.length === 1 ? [s("circle", { class: `chart-dot tone-${tone}`, cx: points[0][0], cy: points[0][1], r: 2 })] : [];
+    const area = isArea
+      ? [
+          s("path", {
+            class: `chart-area tone-${tone}`,
+            d: `${path}L${points.at(-1)[0].toFixed(1)} ${base}L${points[0][0].toFixed(1)} ${base}Z`,
+          }),
+        ]
+      : [];
+    const end =
+      points.length === 1 ? [s("circle", { class: `chart-dot tone-${tone}`, cx: points[0][0], cy: points[0][1], r: 2 })] : [];
     return [...area, s("path", { class: `chart-line tone-${tone}`, d: path }), ...end];
   }
 
@@ -95,14 +128,24 @@ export class LineChart {
     const { times, values } = this.#data;
     if (times.length === 0) return;
     const at = event.clientX - this.#svg.getBoundingClientRect().left;
-    const index = times.reduce((best, time, here) => (Math.abs(this.x(time) - at) < Math.abs(this.x(times[best]) - at) ? here : best), 0);
+    const index = times.reduce(
+      (best, time, here) => (Math.abs(this.x(time) - at) < Math.abs(this.x(times[best]) - at) ? here : best),
+      0,
+    );
     const x = this.x(times[index]);
     this.#cross.setAttribute("x1", x);
     this.#cross.setAttribute("x2", x);
     this.#cross.setAttribute("visibility", "visible");
     this.#tip.replaceChildren(
       h("div", { class: "chart-tip-time" }, clockTime(times[index], true)),
-      ...this.#series.map(({ name, tone }, which) => h("div", {}, h("span", { class: `legend-item tone-${tone}` }, h("i", {}), name), h("b", {}, this.#format(values[which]?.[index] ?? null)))),
+      ...this.#series.map(({ name, tone }, which) =>
+        h(
+          "div",
+          {},
+          h("span", { class: `legend-item tone-${tone}` }, h("i", {}), name),
+          h("b", {}, this.#format(values[which]?.[index] ?? null)),
+        ),
+      ),
     );
     this.#tip.hidden = false;
     const isRight = x > this.#width / 2;

@@ -17,7 +17,8 @@ function scaleOf(rows) {
 function bar({ p50, p90, p99 }, x) {
   const left = x(p50);
   return s(
-    "svg", { class: "range-svg", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", height, "aria-hidden": "true" },
+    "svg",
+    { class: "range-svg", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", height, "aria-hidden": "true" },
     s("line", { class: "range-track", x1: 0, x2: width, y1: height / 2, y2: height / 2 }),
     s("rect", { class: "range-bar", x: left, y: 4, width: Math.max(3, x(p99) - left), height: height - 8, rx: 2 }),
     p90 === undefined ? null : s("rect", { class: "range-mark", x: x(p90) - 1, y: 2, width: 2, height: height - 4 }),
@@ -29,7 +30,25 @@ function bar({ p50, p90, p99 }, x) {
 export function ranges(rows) {
   const x = scaleOf(rows);
   const names = ["p50", "p90", "p99"];
-  const head = h("div", { class: "range-head", "aria-hidden": "true" }, names.map((name) => h("span", {}, name)));
-  const values = (row) => h("span", { class: "range-values" }, names.map((name) => h("span", {}, hiddenText(`${name} `), seconds(row[name]))));
-  return h("div", { class: "ranges" }, head, h("ul", {}, rows.map((row) => h("li", {}, h("span", { class: "range-name" }, row.name), bar(row, x), values(row)))));
+  const head = h(
+    "div",
+    { class: "range-head", "aria-hidden": "true" },
+    names.map((name) => h("span", {}, name)),
+  );
+  const values = (row) =>
+    h(
+      "span",
+      { class: "range-values" },
+      names.map((name) => h("span", {}, hiddenText(`${name} `), seconds(row[name]))),
+    );
+  return h(
+    "div",
+    { class: "ranges" },
+    head,
+    h(
+      "ul",
+      {},
+      rows.map((row) => h("li", {}, h("span", { class: "range-name" }, row.name), bar(row, x), values(row))),
+    ),
+  );
 }

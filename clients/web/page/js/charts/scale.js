@@ -21,4 +21,5 @@ export function timeTicks(from, to, most) {
 }
 
 /** A line through points, as the path of an SVG. */
-export const line = (points) => points.map(([x, y], index) => `${index === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+export const line = (points) =>
+  points.map(([x, y], index) => `${index === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");

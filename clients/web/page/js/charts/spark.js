@@ -6,12 +6,25 @@ import { line } from "./scale.js";
 export class Spark {
   #path = s("path", { class: "chart-line" });
   #area = s("path", { class: "chart-area" });
-  #width; #height;
+  #width;
+  #height;
 
   constructor({ tone, width = 120, height = 28 }) {
     this.#width = width;
     this.#height = height;
-    this.element = s("svg", { class: `spark tone-${tone}`, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", width, height, "aria-hidden": "true" }, this.#area, this.#path);
+    this.element = s(
+      "svg",
+      {
+        class: `spark tone-${tone}`,
+        viewBox: `0 0 ${width} ${height}`,
+        preserveAspectRatio: "none",
+        width,
+        height,
+        "aria-hidden": "true",
+      },
+      this.#area,
+      this.#path,
+    );
   }
 
   // A short line is stretched: half a minute fills it at least.
@@ -19,9 +32,15 @@ export class Spark {
     const shown = values.slice(-most);
     const points = Math.max(30, shown.length);
     const largest = Math.max(...shown, 0) || 1;
-    const places = shown.map((value, index) => [this.#width - (shown.length - 1 - index) * (this.#width / (points - 1)), this.#height - 1.5 - (value / largest) * (this.#height - 4)]);
+    const places = shown.map((value, index) => [
+      this.#width - (shown.length - 1 - index) * (this.#width / (points - 1)),
+      this.#height - 1.5 - (value / largest) * (this.#height - 4),
+    ]);
     const path = line(places);
     this.#path.setAttribute("d", path);
-    this.#area.setAttribute("d", places.length > 1 ? `${path}L${this.#width} ${this.#height}L${places[0][0].toFixed(1)} ${this.#height}Z` : "");
+    this.#area.setAttribute(
+      "d",
+      places.length > 1 ? `${path}L${this.#width} ${this.#height}L${places[0][0].toFixed(1)} ${this.#height}Z` : "",
+    );
   }
 }

@@ -11,24 +11,44 @@ const minute = 60_000;
 const shown = 5 * minute;
 
 // Each point as the mean of itself and the four before: what matters does not jump from second to second.
-const calm = (values) => values.map((_, index) => {
-  const few = values.slice(Math.max(0, index - 4), index + 1);
-  return few.reduce((sum, value) => sum + value, 0) / few.length;
-});
+const calm = (values) =>
+  values.map((_, index) => {
+    const few = values.slice(Math.max(0, index - 4), index + 1);
+    return few.reduce((sum, value) => sum + value, 0) / few.length;
+  });
 
 // Five minutes come from the stream, the hour from the statistics of each minute.
 export class Throughput {
   #chart = new LineChart({
-    label: "Throughput, jobs a second", format: rate, height: 220,
-    series: [{ name: "succeeded", tone: "active", isArea: true }, { name: "retried", tone: "warn" }, { name: "failed", tone: "bad" }],
+    label: "Throughput, jobs a second",
+    format: rate,
+    height: 220,
+    series: [
+      { name: "succeeded", tone: "active", isArea: true },
+      { name: "retried", tone: "warn" },
+      { name: "failed", tone: "bad" },
+    ],
   });
   #range = "minutes";
   #hour = null;
 
   constructor(queue = null) {
     this.queue = queue;
-    const beside = choice("Range", [["minutes", "5 min"], ["hour", "1 hour"]], this.#range, (range) => this.#choose(range));
-    this.element = panel("Throughput", { beside, kind: "wide" }, h("p", { class: "panel-words" }, "Jobs a second."), this.#chart.element);
+    const beside = choice(
+      "Range",
+      [
+        ["minutes", "5 min"],
+        ["hour", "1 hour"],
+      ],
+      this.#range,
+      (range) => this.#choose(range),
+    );
+    this.element = panel(
+      "Throughput",
+      { beside, kind: "wide" },
+      h("p", { class: "panel-words" }, "Jobs a second."),
+      this.#chart.element,
+    );
   }
 
   async #choose(range) {
@@ -39,8 +59,11 @@ export class Throughput {
 
   async load() {
     const { minutes } = await get(this.queue ? `throughput?queue=${encodeURIComponent(this.queue)}` : "throughput");
-    const whole = minutes.slice(0, -1);    // the present minute is not over
-    this.#hour = { times: whole.map(({ minute }) => Date.parse(minute)), values: ["succeeded", "retried", "failed"].map((name) => whole.map((minute) => minute[name] / 60)) };
+    const whole = minutes.slice(0, -1); // the present minute is not over
+    this.#hour = {
+      times: whole.map(({ minute }) => Date.parse(minute)),
+      values: ["succeeded", "retried", "failed"].map((name) => whole.map((minute) => minute[name] / 60)),
+    };
   }
 
   draw() {
@@ -53,7 +76,12 @@ export class Throughput {
   // What was before this page was opened: a point for each minute that was over by then.
   #withPast({ times, values }) {
     const begin = times[0] ?? Date.now();
-    const past = (this.#hour?.times ?? []).map((time, index) => [time + minute / 2, index]).filter(([time]) => time < begin && time > (times.at(-1) ?? begin) - shown);
-    return { times: [...past.map(([time]) => time), ...times], values: values.map((one, which) => [...past.map(([, index]) => this.#hour.values[which][index]), ...one]) };
+    const past = (this.#hour?.times ?? [])
+      .map((time, index) => [time + minute / 2, index])
+      .filter(([time]) => time < begin && time > (times.at(-1) ?? begin) - shown);
+    return {
+      times: [...past.map(([time]) => time), ...times],
+      values: values.map((one, which) => [...past.map(([, index]) => this.#hour.values[which][index]), ...one]),
+    };
   }
 }

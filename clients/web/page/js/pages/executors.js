@@ -10,17 +10,31 @@ import { Table } from "../parts/table.js";
 
 const makeTable = () =>
   new Table({
-    label: "Executors", key: ({ pid }) => pid, sort: { column: 1, isDescending: true }, empty: "No executor runs", emptyWords: "They start when jobs are due, and end when there are none.",
+    label: "Executors",
+    key: ({ pid }) => pid,
+    sort: { column: 1, isDescending: true },
+    empty: "No executor runs",
+    emptyWords: "They start when jobs are due, and end when there are none.",
     columns: [
       { title: "Process", kind: "main", order: ({ pid }) => pid, value: ({ pid }) => String(pid) },
       { title: "Status", order: ({ status }) => status, value: ({ status }) => status, cell: (status) => badge(status) },
       { title: "Job", value: ({ job_id: id }) => id, cell: (id) => jobLink(id) },
       { title: "Type", order: ({ job_type: type }) => type, value: ({ job_type: type }) => type ?? "–" },
       { title: "Queue", order: ({ queue }) => queue, value: ({ queue }) => queue, cell: queueLink },
-      { title: "Runs since", order: ({ job_started_time: time }) => time, value: ({ job_started_time: time }) => time, cell: ago },
+      {
+        title: "Runs since",
+        order: ({ job_started_time: time }) => time,
+        value: ({ job_started_time: time }) => time,
+        cell: ago,
+      },
       { title: "Role", order: ({ role }) => role, value: ({ role }) => role },
       { title: "Database", value: ({ database }) => database },
-      { title: "Jobs done", kind: "number", order: ({ jobs_done: count }) => Number(count), value: ({ jobs_done: count }) => number(count) },
+      {
+        title: "Jobs done",
+        kind: "number",
+        order: ({ jobs_done: count }) => Number(count),
+        value: ({ jobs_done: count }) => number(count),
+      },
       { title: "Started", order: ({ started_time: time }) => time, value: ({ started_time: time }) => time, cell: ago },
     ],
   });

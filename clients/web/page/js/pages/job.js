@@ -18,16 +18,45 @@ import { searchFor } from "./jobs_search.js";
 const isOver = ({ state }) => state === "final";
 
 function headOf({ job, may, dead_letter: letter }, load) {
-  const isDead = letter?.state === "waiting";    // then it is redriven, so that its dead letter is dealt with, too
+  const isDead = letter?.state === "waiting"; // then it is redriven, so that its dead letter is dealt with, too
   const then = (action) => async () => (await action()) && load();
   const actions = mayAct()
     ? [
-        may.reschedule ? button("Reschedule…", then(() => rescheduleJob(job.id, job.scheduled_run_time))) : null,
-        may.retry && !isDead ? button("Run again…", then(() => retryJobs([job.id])), { icon: "retry" }) : null,
-        may.retry && isDead ? button("Redrive…", then(() => onLetters("redrive", [job.id])), { icon: "retry" }) : null,
-        may.retry && isDead ? button("Dismiss…", then(() => onLetters("dismiss", [job.id]))) : null,
-        may.cancel ? button("Cancel…", then(() => cancelJobs([job.id])), { kind: "danger" }) : null,
-      ] : null;
+        may.reschedule
+          ? button(
+              "Reschedule…",
+              then(() => rescheduleJob(job.id, job.scheduled_run_time)),
+            )
+          : null,
+        may.retry && !isDead
+          ? button(
+              "Run again…",
+              then(() => retryJobs([job.id])),
+              { icon: "retry" },
+            )
+          : null,
+        may.retry && isDead
+          ? button(
+              "Redrive…",
+              then(() => onLetters("redrive", [job.id])),
+              { icon: "retry" },
+            )
+          : null,
+        may.retry && isDead
+          ? button(
+              "Dismiss…",
+              then(() => onLetters("dismiss", [job.id])),
+            )
+          : null,
+        may.cancel
+          ? button(
+              "Cancel…",
+              then(() => cancelJobs([job.id])),
+              { kind: "danger" },
+            )
+          : null,
+      ]
+    : null;
   return pageHead(`Job ${job.id}`, { beside: badge(job.outcome), words: [job.job_type, " in ", queueLink(job.queue)], actions });
 }
 
@@ -35,37 +64,89 @@ function whyPanel(why, job) {
   if (isOver(job) || why.length === 0) return null;
   const unmet = why.filter(({ passed }) => passed === false).length;
   const line = ({ condition, passed, explanation }) =>
-    h("li", { class: passed === false ? "is-unmet" : passed ? "is-met" : "is-open" },
-      icon(passed === false ? "cross" : passed ? "check" : "minus"), h("strong", {}, condition), h("span", {}, explanation));
+    h(
+      "li",
+      { class: passed === false ? "is-unmet" : passed ? "is-met" : "is-open" },
+      icon(passed === false ? "cross" : passed ? "check" : "minus"),
+      h("strong", {}, condition),
+      h("span", {}, explanation),
+    );
   const title = job.outcome === "running" ? "It runs" : "What it waits for";
-  const words = job.outcome === "running" ? null : h("p", { class: "panel-words" }, unmet === 0 ? "Every condition is met: it waits for its turn." : `${number(unmet)} of ${number(why.length)} conditions not met.`);
+  const words =
+    job.outcome === "running"
+      ? null
+      : h(
+          "p",
+          { class: "panel-words" },
+          unmet === 0
+            ? "Every condition is met: it waits for its turn."
+            : `${number(unmet)} of ${number(why.length)} conditions not met.`,
+        );
   return panel(title, {}, words, h("ul", { class: "why" }, why.map(line)));
 }
 
-const errorPanel = ({ error, outcome }) => (error ? panel(outcome === "failed" ? "Error" : "Last error", { kind: "error" }, h("pre", { class: "error-block" }, error)) : null);
+const errorPanel = ({ error, outcome }) =>
+  error
+    ? panel(outcome === "failed" ? "Error" : "Last error", { kind: "error" }, h("pre", { class: "error-block" }, error))
+    : null;
 
 function attemptLine(attempt) {
-  const length = attempt.started_time && attempt.ended_time ? seconds((Date.parse(attempt.ended_time) - Date.parse(attempt.started_time)) / 1000) : null;
+  const length =
+    attempt.started_time && attempt.ended_time
+      ? seconds((Date.parse(attempt.ended_time) - Date.parse(attempt.started_time)) / 1000)
+      : null;
   const by = attempt.worker_id ? `worker ${attempt.worker_id}` : attempt.executor_pid ? `executor ${attempt.executor_pid}` : null;
   const more = [attempt.detail, attempt.hint, attempt.context].filter((text) => !isNone(text));
-  return h("li", {},
-    h("div", { class: "attempt-head" }, h("strong", {}, `Attempt ${attempt.attempt}`), badge(attempt.reason ?? "running", toneOf(attempt.reason, !attempt.reason)),
+  return h(
+    "li",
+    {},
+    h(
+      "div",
+      { class: "attempt-head" },
+      h("strong", {}, `Attempt ${attempt.attempt}`),
+      badge(attempt.reason ?? "running", toneOf(attempt.reason, !attempt.reason)),
       attempt.sqlstate ? h("code", { class: "sqlstate" }, attempt.sqlstate) : null,
-      h("span", { class: "attempt-when" }, ago(attempt.started_time), length ? `, took ${length}` : null, by ? `, ${by}` : null)),
+      h("span", { class: "attempt-when" }, ago(attempt.started_time), length ? `, took ${length}` : null, by ? `, ${by}` : null),
+    ),
     attempt.error ? h("pre", { class: "error-block" }, attempt.error) : null,
-    more.length > 0 ? h("details", { class: "more" }, h("summary", {}, "Detail, hint, context"), h("pre", { class: "code", tabindex: "0" }, more.join("\n"))) : null);
+    more.length > 0
+      ? h(
+          "details",
+          { class: "more" },
+          h("summary", {}, "Detail, hint, context"),
+          h("pre", { class: "code", tabindex: "0" }, more.join("\n")),
+        )
+      : null,
+  );
 }
 
 const attemptsPanel = (attempts, job) =>
-  panel("Attempts", {}, attempts.length > 0
-    ? h("ol", { class: "attempts" }, [...attempts].reverse().map(attemptLine))
-    : emptyBox(Number(job.attempt) === 0 ? "It has not been tried yet" : "No attempt is recorded", Number(job.attempt) === 0 ? null : "The queue records those that failed. history => 'all' records each."));
+  panel(
+    "Attempts",
+    {},
+    attempts.length > 0
+      ? h("ol", { class: "attempts" }, [...attempts].reverse().map(attemptLine))
+      : emptyBox(
+          Number(job.attempt) === 0 ? "It has not been tried yet" : "No attempt is recorded",
+          Number(job.attempt) === 0 ? null : "The queue records those that failed. history => 'all' records each.",
+        ),
+  );
 
 function logPanel(log) {
   if (log.length === 0) return null;
   const line = (entry) =>
-    h("li", { class: `log-${entry.level.toLowerCase()}` }, h("time", { datetime: entry.logged_time, title: moment(entry.logged_time) }, moment(entry.logged_time).slice(11)),
-      h("span", { class: "log-level" }, entry.level), h("span", {}, entry.message, ...[entry.detail, entry.hint].filter((text) => !isNone(text)).map((text) => h("small", {}, text))));
+    h(
+      "li",
+      { class: `log-${entry.level.toLowerCase()}` },
+      h("time", { datetime: entry.logged_time, title: moment(entry.logged_time) }, moment(entry.logged_time).slice(11)),
+      h("span", { class: "log-level" }, entry.level),
+      h(
+        "span",
+        {},
+        entry.message,
+        ...[entry.detail, entry.hint].filter((text) => !isNone(text)).map((text) => h("small", {}, text)),
+      ),
+    );
   return panel("Log", {}, h("ol", { class: "log" }, log.map(line)));
 }
 
@@ -84,14 +165,35 @@ function dataPanel(job) {
 const limitOf = (job) => (isNone(job.deadline) ? `${job.timeout} s` : [`${job.timeout} s, until `, timeOf(job.deadline)]);
 
 const factsPanel = (job) =>
-  panel("Facts", {}, facts([
-    ["Queue", queueLink(job.queue)], ["Type", h("a", { href: link("jobs"), onclick: () => searchFor({ queue: job.queue, job_type: job.job_type }) }, job.job_type)],
-    ["Key", job.job_key], ["State", job.state], ["Priority", job.priority], ["Attempts", number(job.attempt)], ["Retries", `${number(job.retry_count)} of ${number(job.max_retries)}`],
-    ["Last reason", job.retry_reason], ["Enqueued", timeOf(job.created_time)], ["Not before", timeOf(job.scheduled_run_time)], ["Started", timeOf(job.start_time)],
-    [isOver(job) ? "Ended" : "Changed", timeOf(job.update_time)], ["Time limit", limitOf(job)], ["Expires", timeOf(job.expires_time)],
-    ["Throttle key", job.throttle_key], ["Time windows", job.time_windows], ["Worker", job.worker_id],
-    ["Retry of", isNone(job.retry_of) ? null : jobLink(job.retry_of)], ["Again because", job.manual_reason], ["Trace", traceOf(job.traceparent)],
-  ]));
+  panel(
+    "Facts",
+    {},
+    facts([
+      ["Queue", queueLink(job.queue)],
+      [
+        "Type",
+        h("a", { href: link("jobs"), onclick: () => searchFor({ queue: job.queue, job_type: job.job_type }) }, job.job_type),
+      ],
+      ["Key", job.job_key],
+      ["State", job.state],
+      ["Priority", job.priority],
+      ["Attempts", number(job.attempt)],
+      ["Retries", `${number(job.retry_count)} of ${number(job.max_retries)}`],
+      ["Last reason", job.retry_reason],
+      ["Enqueued", timeOf(job.created_time)],
+      ["Not before", timeOf(job.scheduled_run_time)],
+      ["Started", timeOf(job.start_time)],
+      [isOver(job) ? "Ended" : "Changed", timeOf(job.update_time)],
+      ["Time limit", limitOf(job)],
+      ["Expires", timeOf(job.expires_time)],
+      ["Throttle key", job.throttle_key],
+      ["Time windows", job.time_windows],
+      ["Worker", job.worker_id],
+      ["Retry of", isNone(job.retry_of) ? null : jobLink(job.retry_of)],
+      ["Again because", job.manual_reason],
+      ["Trace", traceOf(job.traceparent)],
+    ]),
+  );
 
 // The trace id is the second part of a traceparent.
 const traceOf = (traceparent) => (isNone(traceparent) ? null : copyable(traceparent.split("-")[1] ?? traceparent));
@@ -99,31 +201,56 @@ const traceOf = (traceparent) => (isNone(traceparent) ? null : copyable(tracepar
 function progressPanel(progress) {
   if (!progress) return null;
   const { done, total, percent: share, message, reported_time: time } = progress;
-  const words = [isNone(share) ? number(done) : `${number(done)} of ${number(total)}, ${Number(share)} %`, message].filter((word) => !isNone(word)).join(": ");
-  return panel("Progress", {}, isNone(share) ? null : h("progress", { max: 100, value: share, "aria-label": "Progress" }), h("p", { class: "progress-count" }, words, ", ", ago(time)));
+  const words = [isNone(share) ? number(done) : `${number(done)} of ${number(total)}, ${Number(share)} %`, message]
+    .filter((word) => !isNone(word))
+    .join(": ");
+  return panel(
+    "Progress",
+    {},
+    isNone(share) ? null : h("progress", { max: 100, value: share, "aria-label": "Progress" }),
+    h("p", { class: "progress-count" }, words, ", ", ago(time)),
+  );
 }
 
 function letterNotice(letter) {
   if (!letter) return null;
-  const words = letter.state === "redriven" ? ["It was enqueued again as job ", jobLink(letter.redriven_as), "."] : [`Its dead letter is ${letter.state}.`];
+  const words =
+    letter.state === "redriven"
+      ? ["It was enqueued again as job ", jobLink(letter.redriven_as), "."]
+      : [`Its dead letter is ${letter.state}.`];
   return h("div", { class: "notice" }, h("p", { class: "notice-title" }, "The job failed for good."), h("p", {}, words));
 }
 
 function draw(view, told, load) {
   const { job, attempts, why, log, chain, progress, dead_letter: letter } = told;
   view.fill(
-    headOf(told, load), letterNotice(letter),
-    h("div", { class: "columns" },
-      h("div", { class: "column" },
-        progressPanel(progress), whyPanel(why, job), errorPanel(job), chain.length > 0 ? panel("Retry chain", {}, chainPicture(chain, String(job.id))) : null,
-        attemptsPanel(attempts, job), logPanel(log)),
-      h("div", { class: "column" }, factsPanel(job), dataPanel(job), jsonPanel("Result", textOf(job.result_text, job.result)))),
+    headOf(told, load),
+    letterNotice(letter),
+    h(
+      "div",
+      { class: "columns" },
+      h(
+        "div",
+        { class: "column" },
+        progressPanel(progress),
+        whyPanel(why, job),
+        errorPanel(job),
+        chain.length > 0 ? panel("Retry chain", {}, chainPicture(chain, String(job.id))) : null,
+        attemptsPanel(attempts, job),
+        logPanel(log),
+      ),
+      h("div", { class: "column" }, factsPanel(job), dataPanel(job), jsonPanel("Result", textOf(job.result_text, job.result))),
+    ),
   );
 }
 
 export async function showJob(view, id) {
   if (!/^\d+$/.test(id)) {
-    view.fill(pageHead("No such job"), noticeBox("The id of a job is a number."), button("All jobs", () => go("jobs")));
+    view.fill(
+      pageHead("No such job"),
+      noticeBox("The id of a job is a number."),
+      button("All jobs", () => go("jobs")),
+    );
     return;
   }
   view.fill(pageHead(`Job ${id}`));

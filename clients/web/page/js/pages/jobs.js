@@ -31,9 +31,15 @@ function showNames(list, names) {
 
 // Names to choose from. A search does without them.
 async function loadNames() {
-  showNames(lists.queues, (live.latest?.queues ?? []).map(({ queue }) => queue));
+  showNames(
+    lists.queues,
+    (live.latest?.queues ?? []).map(({ queue }) => queue),
+  );
   const { job_types: types } = await get("job-types").catch(() => ({ job_types: [] }));
-  showNames(lists.types, types.map(({ job_type: type }) => type));
+  showNames(
+    lists.types,
+    types.map(({ job_type: type }) => type),
+  );
 }
 
 function searchForm(whenSubmitted) {
@@ -42,33 +48,72 @@ function searchForm(whenSubmitted) {
     event.preventDefault();
     whenSubmitted(valuesOf(form));
   };
-  const more = h("details", { class: "more", open: rare.some((name) => wanted[name] !== "") },
+  const more = h(
+    "details",
+    { class: "more", open: rare.some((name) => wanted[name] !== "") },
     h("summary", {}, "Error, data, time, trace"),
-    h("div", { class: "search-fields" },
+    h(
+      "div",
+      { class: "search-fields" },
       field({ name: "error", label: "Error contains", value: wanted.error, placeholder: "timed out" }),
-      field({ name: "contains", label: "Data contains (JSON)", value: wanted.contains, placeholder: '{"to": "ann@example.com"}', class: "is-code" }),
+      field({
+        name: "contains",
+        label: "Data contains (JSON)",
+        value: wanted.contains,
+        placeholder: '{"to": "ann@example.com"}',
+        class: "is-code",
+      }),
       field({ name: "from", label: "Enqueued from", kind: "datetime-local", value: wanted.from }),
       field({ name: "to", label: "Enqueued until", kind: "datetime-local", value: wanted.to }),
-      field({ name: "trace", label: "Trace id", value: wanted.trace, placeholder: "32 hexadecimal digits", class: "is-code" })));
+      field({ name: "trace", label: "Trace id", value: wanted.trace, placeholder: "32 hexadecimal digits", class: "is-code" }),
+    ),
+  );
   const reset = () => {
     startAnew({});
     form.querySelectorAll("input, select").forEach((input) => void (input.value = ""));
     whenSubmitted({});
   };
-  const form = h("form", { class: "search", role: "search", "aria-label": "Jobs", onsubmit: submit },
-    h("div", { class: "search-fields" },
-      field({ name: "queue", label: "Queue", value: wanted.queue, list: "known-queues", placeholder: "any", "data-search": true }),
+  const form = h(
+    "form",
+    { class: "search", role: "search", "aria-label": "Jobs", onsubmit: submit },
+    h(
+      "div",
+      { class: "search-fields" },
+      field({
+        name: "queue",
+        label: "Queue",
+        value: wanted.queue,
+        list: "known-queues",
+        placeholder: "any",
+        "data-search": true,
+      }),
       field({ name: "job_type", label: "Type", value: wanted.job_type, list: "known-types", placeholder: "any" }),
-      field({ name: "outcome", label: "Outcome", value: wanted.outcome, choices: [["", "any"], ...outcomes.map((outcome) => [outcome, outcome])] }),
+      field({
+        name: "outcome",
+        label: "Outcome",
+        value: wanted.outcome,
+        choices: [["", "any"], ...outcomes.map((outcome) => [outcome, outcome])],
+      }),
       field({ name: "job_key", label: "Key", value: wanted.job_key, placeholder: "any" }),
-      h("div", { class: "search-buttons" }, h("button", { class: "button is-primary", type: "submit" }, "Search"), button("Clear", reset))),
-    more, lists.queues, lists.types);
+      h(
+        "div",
+        { class: "search-buttons" },
+        h("button", { class: "button is-primary", type: "submit" }, "Search"),
+        button("Clear", reset),
+      ),
+    ),
+    more,
+    lists.queues,
+    lists.types,
+  );
   return form;
 }
 
 const makeTable = (whenSelected) =>
   new Table({
-    label: "Jobs", key: ({ id }) => id, onSelect: mayAct() ? whenSelected : null,
+    label: "Jobs",
+    key: ({ id }) => id,
+    onSelect: mayAct() ? whenSelected : null,
     columns: [
       { title: "Job", kind: "main", value: ({ id }) => id, cell: (id) => jobLink(id) },
       { title: "Outcome", value: ({ outcome }) => outcome, cell: (outcome) => badge(outcome) },
@@ -77,7 +122,12 @@ const makeTable = (whenSelected) =>
       { title: "Key", kind: "key", value: ({ job_key: key }) => key ?? "–", cell: (key) => h("span", { title: key }, key) },
       { title: "Attempts", kind: "number", value: ({ attempt }) => number(attempt) },
       { title: "Enqueued", value: ({ created_time: time }) => time, cell: (time) => ago(time) },
-      { title: "Error", kind: "fill", value: ({ error }) => error ?? null, cell: (error) => (error ? h("span", { class: "error-text", title: error }, firstLine(error)) : "–") },
+      {
+        title: "Error",
+        kind: "fill",
+        value: ({ error }) => error ?? null,
+        cell: (error) => (error ? h("span", { class: "error-text", title: error }, firstLine(error)) : "–"),
+      },
     ],
   });
 
@@ -90,15 +140,28 @@ const nothingFound = () =>
 function remarks() {
   const { isDone, isPartial, isByQueue, jobs } = search;
   return [
-    isPartial ? noticeBox("The search took too long and was cut.", "What was read so far is shown. Name a queue, a type or a time, or show older jobs to go on.") : null,
-    isByQueue && jobs.length > 0 ? noticeBox("There are many queues: they are read some at a time, so these are not the newest jobs of all.", "Name a queue to see its newest.") : null,
+    isPartial
+      ? noticeBox(
+          "The search took too long and was cut.",
+          "What was read so far is shown. Name a queue, a type or a time, or show older jobs to go on.",
+        )
+      : null,
+    isByQueue && jobs.length > 0
+      ? noticeBox(
+          "There are many queues: they are read some at a time, so these are not the newest jobs of all.",
+          "Name a queue to see its newest.",
+        )
+      : null,
     isDone && !isPartial && jobs.length === 0 ? nothingFound() : null,
   ].filter(Boolean);
 }
 
 function showList(view) {
   const said = h("div", { "aria-live": "polite" });
-  const bar = new SelectionBar(button("Run again…", () => act(retryJobs), { icon: "retry" }), button("Cancel…", () => act(cancelJobs), { kind: "danger" }));
+  const bar = new SelectionBar(
+    button("Run again…", () => act(retryJobs), { icon: "retry" }),
+    button("Cancel…", () => act(cancelJobs), { kind: "danger" }),
+  );
   const table = makeTable((selected) => bar.show(selected.length));
   const older = button("Show older", () => void load());
   let turn = 0;
@@ -117,7 +180,13 @@ function showList(view) {
     try {
       const answer = await post("jobs/search", requestOf(search.wanted, search.next, pageSize));
       if (mine !== turn) return;
-      Object.assign(search, { jobs: [...search.jobs, ...answer.jobs], next: answer.next, isPartial: answer.partial, isByQueue: answer.by_queue === true, isDone: true });
+      Object.assign(search, {
+        jobs: [...search.jobs, ...answer.jobs],
+        next: answer.next,
+        isPartial: answer.partial,
+        isByQueue: answer.by_queue === true,
+        isDone: true,
+      });
       draw();
     } catch (error) {
       if (mine === turn) said.replaceChildren(errorBox(error));
@@ -132,7 +201,11 @@ function showList(view) {
   };
   const act = async (action) => (await action(table.selected().map(({ id }) => id))) && begin(search.wanted);
 
-  view.fill(pageHead("Jobs"), panel("Search", { kind: "search" }, searchForm(begin)), panel("Found", { kind: "bare" }, said, table.element, h("div", { class: "more-row" }, older), bar.element));
+  view.fill(
+    pageHead("Jobs"),
+    panel("Search", { kind: "search" }, searchForm(begin)),
+    panel("Found", { kind: "bare" }, said, table.element, h("div", { class: "more-row" }, older), bar.element),
+  );
   void loadNames();
   if (!search.isDone) return load();
   return draw();

@@ -7,7 +7,14 @@ export const search = { wanted: { ...nothing }, jobs: [], next: null, isPartial:
 
 /** Forgets what was found. */
 export function startAnew(wanted) {
-  Object.assign(search, { wanted: { ...nothing, ...wanted }, jobs: [], next: null, isPartial: false, isByQueue: false, isDone: false });
+  Object.assign(search, {
+    wanted: { ...nothing, ...wanted },
+    jobs: [],
+    next: null,
+    isPartial: false,
+    isByQueue: false,
+    isDone: false,
+  });
 }
 
 /** The page of jobs that is opened next searches for these. */

@@ -14,7 +14,7 @@ import { Table } from "../parts/table.js";
 import { link, queueLink } from "../parts/links.js";
 import { mayRead, session } from "../session.js";
 
-const shown = 8;    // lines of a list
+const shown = 8; // lines of a list
 
 const sum = (queues, value) => queues.reduce((total, queue) => total + Number(value(queue) ?? 0), 0);
 
@@ -25,7 +25,14 @@ class Tile {
 
   constructor(title, page, tone = null) {
     this.#spark = tone ? new Spark({ tone }) : null;
-    this.element = h("a", { class: "tile", href: link(page) }, h("span", { class: "tile-title" }, title), this.#value, this.#words, this.#spark?.element);
+    this.element = h(
+      "a",
+      { class: "tile", href: link(page) },
+      h("span", { class: "tile-title" }, title),
+      this.#value,
+      this.#words,
+      this.#spark?.element,
+    );
   }
 
   show(value, words, series = null, tone = null) {
@@ -38,31 +45,65 @@ class Tile {
 
 function makeTiles() {
   const tiles = {
-    done: new Tile("Jobs done", "jobs", "active"), failed: new Tile("Failures", "dead_letters", "bad"), backlog: new Tile("Backlog", "queues", "calm"),
-    oldest: new Tile("Waits longest", "queues"), executors: new Tile("Executors", "executors"), workers: new Tile("Workers", "workers"), alerts: new Tile("Alarms", "alerts"),
+    done: new Tile("Jobs done", "jobs", "active"),
+    failed: new Tile("Failures", "dead_letters", "bad"),
+    backlog: new Tile("Backlog", "queues", "calm"),
+    oldest: new Tile("Waits longest", "queues"),
+    executors: new Tile("Executors", "executors"),
+    workers: new Tile("Workers", "workers"),
+    alerts: new Tile("Alarms", "alerts"),
   };
-  return { tiles, element: h("div", { class: "tiles" }, Object.values(tiles).map(({ element }) => element)) };
+  return {
+    tiles,
+    element: h(
+      "div",
+      { class: "tiles" },
+      Object.values(tiles).map(({ element }) => element),
+    ),
+  };
 }
 
 function longestDue(queues) {
-  return queues.filter(({ oldest_due: time }) => time).reduce((oldest, queue) => (!oldest || queue.oldest_due < oldest.oldest_due ? queue : oldest), null);
+  return queues
+    .filter(({ oldest_due: time }) => time)
+    .reduce((oldest, queue) => (!oldest || queue.oldest_due < oldest.oldest_due ? queue : oldest), null);
 }
 
 function showTiles(tiles, { latest, history }) {
   const { queues, executors, workers, alerts, now } = latest;
   const all = history.series();
-  tiles.done.show(`${rate(history.recent(all.succeeded))}/s`, `${short(sum(queues, (queue) => queue.per_minute.succeeded))}/min`, all.succeeded);
+  tiles.done.show(
+    `${rate(history.recent(all.succeeded))}/s`,
+    `${short(sum(queues, (queue) => queue.per_minute.succeeded))}/min`,
+    all.succeeded,
+  );
   const failed = sum(queues, (queue) => queue.per_minute.failed);
   tiles.failed.show(`${short(failed)}/min`, `${short(sum(queues, (queue) => queue.per_minute.retried))}/min retried`, all.failed);
-  tiles.backlog.show(short(sum(queues, (queue) => queue.backlog)), `${number(sum(queues, (queue) => queue.running))} running`, all.backlog);
+  tiles.backlog.show(
+    short(sum(queues, (queue) => queue.backlog)),
+    `${number(sum(queues, (queue) => queue.running))} running`,
+    all.backlog,
+  );
   const oldest = longestDue(queues);
-  tiles.oldest.show(oldest ? seconds((Date.parse(now) - Date.parse(oldest.oldest_due)) / 1000) : "–", oldest ? oldest.queue : "no job is due");
+  tiles.oldest.show(
+    oldest ? seconds((Date.parse(now) - Date.parse(oldest.oldest_due)) / 1000) : "–",
+    oldest ? oldest.queue : "no job is due",
+  );
   tiles.executors.show(`${executors.busy}/${executors.max}`, `busy; ${executors.idle} idle`);
   const ill = Number(workers.degraded) + Number(workers.unhealthy);
-  tiles.workers.show(number(Number(workers.healthy) + Number(workers.unknown) + ill), ill > 0 ? `${ill} not healthy` : "external", null, ill > 0 ? "warn" : null);
-  tiles.alerts.show(number(alerts?.alarm ?? null), alerts ? plural(alerts.information, "information", "informations") : "", null, alerts?.alarm > 0 ? "bad" : null);
+  tiles.workers.show(
+    number(Number(workers.healthy) + Number(workers.unknown) + ill),
+    ill > 0 ? `${ill} not healthy` : "external",
+    null,
+    ill > 0 ? "warn" : null,
+  );
+  tiles.alerts.show(
+    number(alerts?.alarm ?? null),
+    alerts ? plural(alerts.information, "information", "informations") : "",
+    null,
+    alerts?.alarm > 0 ? "bad" : null,
+  );
 }
-
 
 // The queues whose jobs wait longest, at 99 percent. Drawn anew only when that has changed, so that a link keeps the focus.
 class Latency {
@@ -70,36 +111,56 @@ class Latency {
   element = h("div", {});
 
   show(queues) {
-    const measured = JSON.stringify(queues.map(({ queue, wait_p50: p50, wait_p90: p90, wait_p99: p99 }) => [queue, p50, p90, p99]));
+    const measured = JSON.stringify(
+      queues.map(({ queue, wait_p50: p50, wait_p90: p90, wait_p99: p99 }) => [queue, p50, p90, p99]),
+    );
     if (measured !== this.#drawn) this.element.replaceChildren(latencyList(queues));
     this.#drawn = measured;
   }
 }
 
 function latencyList(queues) {
-  const slowest = queues.filter(({ wait_p99: value }) => value !== null && value !== undefined).sort((a, b) => b.wait_p99 - a.wait_p99).slice(0, shown);
+  const slowest = queues
+    .filter(({ wait_p99: value }) => value !== null && value !== undefined)
+    .sort((a, b) => b.wait_p99 - a.wait_p99)
+    .slice(0, shown);
   if (slowest.length === 0) return emptyBox("No job has started within the hour");
-  return ranges(slowest.map((queue) => ({ name: queueLink(queue.queue), p50: queue.wait_p50, p90: queue.wait_p90, p99: queue.wait_p99 })));
+  return ranges(
+    slowest.map((queue) => ({ name: queueLink(queue.queue), p50: queue.wait_p50, p90: queue.wait_p90, p99: queue.wait_p99 })),
+  );
 }
 
 class Failures {
   #body = h("div", {});
   #list = h("ul", { class: "spark-list" });
   #lines = new Map();
-  element = panel("Failures per queue", {}, h("p", { class: "panel-words" }, "For good, in the last minute; the line shows two."), this.#body);
+  element = panel(
+    "Failures per queue",
+    {},
+    h("p", { class: "panel-words" }, "For good, in the last minute; the line shows two."),
+    this.#body,
+  );
 
   show(queues) {
     const worst = queues
-      .map((queue) => ({ name: queue.queue, last: Number(queue.per_minute.failed), series: live.history.series(queue.queue).failed }))
+      .map((queue) => ({
+        name: queue.queue,
+        last: Number(queue.per_minute.failed),
+        series: live.history.series(queue.queue).failed,
+      }))
       .map((queue) => ({ ...queue, weight: queue.last + queue.series.reduce((total, value) => total + value, 0) }))
-      .filter(({ weight }) => weight > 0).sort((a, b) => b.weight - a.weight).slice(0, shown);
-    if (worst.length === 0) this.#body.replaceChildren(emptyBox("Nothing has failed", "No job has failed for good in the last minutes."));
+      .filter(({ weight }) => weight > 0)
+      .sort((a, b) => b.weight - a.weight)
+      .slice(0, shown);
+    if (worst.length === 0)
+      this.#body.replaceChildren(emptyBox("Nothing has failed", "No job has failed for good in the last minutes."));
     else this.#show(worst.map((queue) => this.#line(queue)));
   }
 
   // Lines that stay where they are keep the focus.
   #show(lines) {
-    const isSame = lines.length === this.#list.children.length && lines.every((line, index) => line === this.#list.children[index]);
+    const isSame =
+      lines.length === this.#list.children.length && lines.every((line, index) => line === this.#list.children[index]);
     if (!isSame) this.#list.replaceChildren(...lines);
     if (!this.#list.isConnected) this.#body.replaceChildren(this.#list);
   }
@@ -120,9 +181,17 @@ class Failures {
 function makeBusiest() {
   const perSecond = ({ queue }) => live.history.recent(live.history.series(queue).succeeded);
   return new Table({
-    label: "Busiest queues", key: ({ queue }) => queue, empty: "There is no queue that you may see", emptyWords: "SELECT hipq.create_queue('app.mail') makes one.",
+    label: "Busiest queues",
+    key: ({ queue }) => queue,
+    empty: "There is no queue that you may see",
+    emptyWords: "SELECT hipq.create_queue('app.mail') makes one.",
     columns: [
-      { title: "Queue", kind: "main", value: ({ queue, is_paused }) => ({ queue, is_paused }), cell: ({ queue, is_paused: isPaused }) => [queueLink(queue), isPaused ? badge("paused") : null] },
+      {
+        title: "Queue",
+        kind: "main",
+        value: ({ queue, is_paused }) => ({ queue, is_paused }),
+        cell: ({ queue, is_paused: isPaused }) => [queueLink(queue), isPaused ? badge("paused") : null],
+      },
       { title: "Done", kind: "number", value: (queue) => `${rate(perSecond(queue))}/s` },
       { title: "Failed", kind: "number", value: (queue) => `${number(queue.per_minute.failed)}/min` },
       { title: "Backlog", kind: "number", value: (queue) => short(queue.backlog) },
@@ -147,13 +216,25 @@ class Busiest {
   }
 
   #choose(queues) {
-    const weigh = (queue) => live.history.recent(live.history.series(queue.queue).succeeded) * 60 + Number(queue.running) * 10 + Math.min(Number(queue.backlog), 1000);
-    return queues.map((queue) => ({ name: queue.queue, weight: weigh(queue) })).sort((a, b) => b.weight - a.weight || (a.name < b.name ? -1 : 1)).slice(0, shown).map(({ name }) => name);
+    const weigh = (queue) =>
+      live.history.recent(live.history.series(queue.queue).succeeded) * 60 +
+      Number(queue.running) * 10 +
+      Math.min(Number(queue.backlog), 1000);
+    return queues
+      .map((queue) => ({ name: queue.queue, weight: weigh(queue) }))
+      .sort((a, b) => b.weight - a.weight || (a.name < b.name ? -1 : 1))
+      .slice(0, shown)
+      .map(({ name }) => name);
   }
 }
 
 const rightsNotice = () =>
-  mayRead() ? null : noticeBox("You see queues, but no jobs.", `Role ${session.role} may not read any queue. Their owner grants that: SELECT hipq.grant_queue('app.mail', '${session.role}', 'read').`);
+  mayRead()
+    ? null
+    : noticeBox(
+        "You see queues, but no jobs.",
+        `Role ${session.role} may not read any queue. Their owner grants that: SELECT hipq.grant_queue('app.mail', '${session.role}', 'read').`,
+      );
 
 export async function show(view) {
   const { tiles, element: tileRow } = makeTiles();
@@ -161,10 +242,21 @@ export async function show(view) {
   const latency = new Latency();
   const all = h("a", { class: "panel-link", href: link("queues") }, "All queues");
   view.fill(
-    pageHead("Overview"), rightsNotice(), tileRow,
+    pageHead("Overview"),
+    rightsNotice(),
+    tileRow,
     h("div", { class: "grid" }, throughput.element, depth.element),
-    h("div", { class: "grid is-even" },
-      panel("Waiting time", {}, h("p", { class: "panel-words" }, "From due to started, over the last hour: median, 90 and 99 percent."), latency.element), failures.element),
+    h(
+      "div",
+      { class: "grid is-even" },
+      panel(
+        "Waiting time",
+        {},
+        h("p", { class: "panel-words" }, "From due to started, over the last hour: median, 90 and 99 percent."),
+        latency.element,
+      ),
+      failures.element,
+    ),
     panel("Busiest queues", { beside: all, kind: "flush" }, busiest.element),
   );
   view.onLive(() => {

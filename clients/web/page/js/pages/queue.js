@@ -22,30 +22,65 @@ const yesOrNo = (value) => (value === null || value === undefined ? null : value
 function headOf(name, { queue, may, pauses }) {
   const own = pauses.find(({ queue: paused, job_type: type, throttle_key: key }) => paused === name && !type && !key);
   const act = (action) => async () => (await action({ queue: name })) && reload();
-  const steer = mayAct() && may?.control
-    ? (own ? button("Resume", act(resume), { kind: "primary" }) : button("Pause", act(pause), { icon: "pauses" })) : null;
-  const jobs = queue.may_read ? h("a", { class: "button", href: link("jobs"), onclick: () => searchFor({ queue: name }) }, "Jobs") : null;
-  return pageHead(name, { beside: queue.is_paused ? badge("paused") : null, words: `Owner ${queue.owner}, table ${queue.table_name}`, actions: [jobs, steer] });
+  const steer =
+    mayAct() && may?.control
+      ? own
+        ? button("Resume", act(resume), { kind: "primary" })
+        : button("Pause", act(pause), { icon: "pauses" })
+      : null;
+  const jobs = queue.may_read
+    ? h("a", { class: "button", href: link("jobs"), onclick: () => searchFor({ queue: name }) }, "Jobs")
+    : null;
+  return pageHead(name, {
+    beside: queue.is_paused ? badge("paused") : null,
+    words: `Owner ${queue.owner}, table ${queue.table_name}`,
+    actions: [jobs, steer],
+  });
 }
 
 const pauseNotes = (pauses) =>
   pauses.map(({ job_type: type, throttle_key: key, paused_by: by, paused_time: time, reason, queue, instance }) =>
-    h("div", { class: "notice is-warn" }, h("p", { class: "notice-title" }, [type ? `Type ${type}` : queue ? "The queue" : `Instance ${instance}`, key ? `, key ${key},` : "", ` is paused by ${by} since `].join(""), timeOf(time)), reason ? h("p", {}, reason) : null));
+    h(
+      "div",
+      { class: "notice is-warn" },
+      h(
+        "p",
+        { class: "notice-title" },
+        [
+          type ? `Type ${type}` : queue ? "The queue" : `Instance ${instance}`,
+          key ? `, key ${key},` : "",
+          ` is paused by ${by} since `,
+        ].join(""),
+        timeOf(time),
+      ),
+      reason ? h("p", {}, reason) : null,
+    ),
+  );
 
 function statisticsPanel(statistics) {
   const hour = statistics.filter(({ period }) => period === "hour");
-  const rows = (what) => hour.map((one) => ({ name: one.job_type ?? "all", p50: one[`${what}_p50`], p90: one[`${what}_p90`], p99: one[`${what}_p99`] })).filter(({ p50 }) => p50 !== null && p50 !== undefined);
-  const list = (title, what) => panel(title, {}, rows(what).length > 0 ? ranges(rows(what)) : emptyBox("No job has run within the hour"));
+  const rows = (what) =>
+    hour
+      .map((one) => ({ name: one.job_type ?? "all", p50: one[`${what}_p50`], p90: one[`${what}_p90`], p99: one[`${what}_p99`] }))
+      .filter(({ p50 }) => p50 !== null && p50 !== undefined);
+  const list = (title, what) =>
+    panel(title, {}, rows(what).length > 0 ? ranges(rows(what)) : emptyBox("No job has run within the hour"));
   return h("div", { class: "grid is-even" }, list("Waiting time, last hour", "wait"), list("Run time, last hour", "run"));
 }
 
 function outcomesPanel(statistics) {
   const table = new Table({
-    label: "Outcomes", key: ({ job_type: type, period }) => `${type ?? ""}/${period}`, empty: "Nothing has been counted yet",
+    label: "Outcomes",
+    key: ({ job_type: type, period }) => `${type ?? ""}/${period}`,
+    empty: "Nothing has been counted yet",
     columns: [
       { title: "Job type", kind: "main", value: ({ job_type: type }) => type ?? "all" },
       { title: "Period", value: ({ period }) => (period === "hour" ? "last hour" : "in all") },
-      ...["succeeded", "failed", "cancelled", "expired", "retried"].map((name) => ({ title: name[0].toUpperCase() + name.slice(1), kind: "number", value: (row) => number(row[name]) })),
+      ...["succeeded", "failed", "cancelled", "expired", "retried"].map((name) => ({
+        title: name[0].toUpperCase() + name.slice(1),
+        kind: "number",
+        value: (row) => number(row[name]),
+      })),
     ],
   });
   table.update(statistics);
@@ -54,14 +89,21 @@ function outcomesPanel(statistics) {
 
 function failuresPanel(failures) {
   const table = new Table({
-    label: "Reasons of failures", key: ({ job_type: type, reason, period }) => `${type}/${reason}/${period}`, empty: "No attempt has failed",
+    label: "Reasons of failures",
+    key: ({ job_type: type, reason, period }) => `${type}/${reason}/${period}`,
+    empty: "No attempt has failed",
     columns: [
       { title: "Reason", kind: "main", value: ({ reason }) => reason },
       { title: "Job type", value: ({ job_type: type }) => type },
       { title: "Period", value: ({ period }) => (period === "hour" ? "last hour" : "in all") },
       { title: "Attempts", kind: "number", value: ({ failures: count }) => number(count) },
       { title: "Retried", kind: "number", value: ({ retries }) => number(retries) },
-      { title: "Then succeeded", kind: "number", value: ({ recoveries, retries }) => (Number(retries) > 0 ? percent((100 * Math.min(recoveries, retries)) / retries) : "–") },
+      {
+        title: "Then succeeded",
+        kind: "number",
+        value: ({ recoveries, retries }) =>
+          Number(retries) > 0 ? percent((100 * Math.min(recoveries, retries)) / retries) : "–",
+      },
     ],
   });
   table.update(failures);
@@ -70,10 +112,23 @@ function failuresPanel(failures) {
 
 function typesPanel(types) {
   const table = new Table({
-    label: "Job types", key: ({ job_type: type }) => type, empty: "The queue has no job type", emptyWords: "hipq.register_job_type() makes one.",
+    label: "Job types",
+    key: ({ job_type: type }) => type,
+    empty: "The queue has no job type",
+    emptyWords: "hipq.register_job_type() makes one.",
     columns: [
-      { title: "Job type", kind: "main", value: ({ job_type: type, is_paused: isPaused }) => ({ type, isPaused }), cell: ({ type, isPaused }) => [type, isPaused ? badge("paused") : null] },
-      { title: "Handler", kind: "wide", value: ({ handler, handler_kind: kind }) => handler ?? (kind === "notify" ? "external workers" : "none"), cell: (text) => h("code", {}, text) },
+      {
+        title: "Job type",
+        kind: "main",
+        value: ({ job_type: type, is_paused: isPaused }) => ({ type, isPaused }),
+        cell: ({ type, isPaused }) => [type, isPaused ? badge("paused") : null],
+      },
+      {
+        title: "Handler",
+        kind: "wide",
+        value: ({ handler, handler_kind: kind }) => handler ?? (kind === "notify" ? "external workers" : "none"),
+        cell: (text) => h("code", {}, text),
+      },
       { title: "Timeout", kind: "number", value: ({ default_timeout: seconds }) => `${seconds} s` },
       { title: "Retries", kind: "number", value: ({ max_retries: count }) => number(count) },
       { title: "Priority", kind: "number", value: ({ default_priority: priority }) => priority },
@@ -88,13 +143,26 @@ function limitsPanel(queue, types) {
   const set = [queue, ...types].filter(({ throttle_limit: limit }) => !isNone(limit));
   if (set.length === 0) return null;
   const meter = ({ job_type: type, throttle_limit: limit, throttle_used: used }) =>
-    h("li", {}, h("span", {}, type ?? "all of the queue"), h("meter", { min: 0, max: limit, value: used, high: limit * 0.9, "aria-label": `${used} of ${limit}` }), h("b", {}, `${Number(used)} / ${Number(limit)}`));
-  return panel("Limits", {}, h("p", { class: "panel-words" }, "What runs, and what may run at once."), h("ul", { class: "meters" }, set.map(meter)));
+    h(
+      "li",
+      {},
+      h("span", {}, type ?? "all of the queue"),
+      h("meter", { min: 0, max: limit, value: used, high: limit * 0.9, "aria-label": `${used} of ${limit}` }),
+      h("b", {}, `${Number(used)} / ${Number(limit)}`),
+    );
+  return panel(
+    "Limits",
+    {},
+    h("p", { class: "panel-words" }, "What runs, and what may run at once."),
+    h("ul", { class: "meters" }, set.map(meter)),
+  );
 }
 
 function sizesPanel(sizes) {
   const table = new Table({
-    label: "Tables", key: ({ table_name: name }) => name, empty: "The queue has no table that you may see",
+    label: "Tables",
+    key: ({ table_name: name }) => name,
+    empty: "The queue has no table that you may see",
     columns: [
       { title: "Table", kind: "main", value: ({ table_name: name }) => name, cell: (name) => h("code", {}, name) },
       { title: "Kind", value: ({ kind }) => (kind === "live" ? "unfinished" : kind) },
@@ -107,12 +175,30 @@ function sizesPanel(sizes) {
 }
 
 const settingsPanel = (queue) =>
-  panel("Settings", {}, facts([
-    ["Weight", queue.weight], ["Retention", queue.retention], ["History", queue.history], ["Durability", queue.durability], ["Longest timeout", `${queue.max_timeout} s`],
-    ["Throttle limit", queue.throttle_limit], ["Retries", yesOrNo(queue.retry_enabled)], ["Strict", yesOrNo(queue.is_strict)], ["Highest priority", queue.highest_priority],
-    ["Time to accept", queue.queue_ttl === null || queue.queue_ttl === undefined ? null : `${queue.queue_ttl} s`], ["Dead letters", yesOrNo(queue.dead_letter_enabled)],
-    ["Dead letters kept", queue.dead_letter_retention], ["At most", number(queue.dead_letter_max)], ["Their handler", queue.dead_letter_handler], ["Created", timeOf(queue.created_time)],
-  ], "is-columns"));
+  panel(
+    "Settings",
+    {},
+    facts(
+      [
+        ["Weight", queue.weight],
+        ["Retention", queue.retention],
+        ["History", queue.history],
+        ["Durability", queue.durability],
+        ["Longest timeout", `${queue.max_timeout} s`],
+        ["Throttle limit", queue.throttle_limit],
+        ["Retries", yesOrNo(queue.retry_enabled)],
+        ["Strict", yesOrNo(queue.is_strict)],
+        ["Highest priority", queue.highest_priority],
+        ["Time to accept", queue.queue_ttl === null || queue.queue_ttl === undefined ? null : `${queue.queue_ttl} s`],
+        ["Dead letters", yesOrNo(queue.dead_letter_enabled)],
+        ["Dead letters kept", queue.dead_letter_retention],
+        ["At most", number(queue.dead_letter_max)],
+        ["Their handler", queue.dead_letter_handler],
+        ["Created", timeOf(queue.created_time)],
+      ],
+      "is-columns",
+    ),
+  );
 
 export async function showQueue(view, name) {
   view.fill(pageHead(name));
@@ -120,10 +206,16 @@ export async function showQueue(view, name) {
   const throughput = new Throughput(name);
   const depth = makeDepth(name);
   view.fill(
-    headOf(name, told), pauseNotes(told.pauses),
+    headOf(name, told),
+    pauseNotes(told.pauses),
     h("div", { class: "grid" }, throughput.element, depth.element),
-    limitsPanel(told.queue, told.job_types), statisticsPanel(told.statistics), outcomesPanel(told.statistics), failuresPanel(told.failures), typesPanel(told.job_types),
-    settingsPanel(told.queue), sizesPanel(told.sizes),
+    limitsPanel(told.queue, told.job_types),
+    statisticsPanel(told.statistics),
+    outcomesPanel(told.statistics),
+    failuresPanel(told.failures),
+    typesPanel(told.job_types),
+    settingsPanel(told.queue),
+    sizesPanel(told.sizes),
   );
   view.onLive(() => {
     throughput.draw();

@@ -15,18 +15,49 @@ const waits = (value) => (value === null || value === undefined ? null : Number(
 function makeTable() {
   const perSecond = ({ queue }) => live.history.recent(live.history.series(queue).succeeded);
   return new Table({
-    label: "Queues", key: ({ queue }) => queue, sort: { column: 0, isDescending: false }, empty: "There is no such queue", emptyWords: "You see the queues that you may read.",
+    label: "Queues",
+    key: ({ queue }) => queue,
+    sort: { column: 0, isDescending: false },
+    empty: "There is no such queue",
+    emptyWords: "You see the queues that you may read.",
     columns: [
-      { title: "Queue", kind: "main", order: ({ queue }) => queue, value: ({ queue, is_paused }) => ({ queue, is_paused }), cell: ({ queue, is_paused: isPaused }) => [queueLink(queue), isPaused ? badge("paused") : null] },
+      {
+        title: "Queue",
+        kind: "main",
+        order: ({ queue }) => queue,
+        value: ({ queue, is_paused }) => ({ queue, is_paused }),
+        cell: ({ queue, is_paused: isPaused }) => [queueLink(queue), isPaused ? badge("paused") : null],
+      },
       { title: "Owner", order: ({ owner }) => owner, value: ({ owner }) => owner },
       { title: "Done", kind: "number", order: perSecond, value: (queue) => `${rate(perSecond(queue))}/s` },
-      { title: "Failed", kind: "number", order: (queue) => Number(queue.per_minute.failed), value: (queue) => `${number(queue.per_minute.failed)}/min` },
+      {
+        title: "Failed",
+        kind: "number",
+        order: (queue) => Number(queue.per_minute.failed),
+        value: (queue) => `${number(queue.per_minute.failed)}/min`,
+      },
       { title: "Backlog", kind: "number", order: (queue) => Number(queue.backlog), value: (queue) => short(queue.backlog) },
       { title: "Running", kind: "number", order: (queue) => Number(queue.running), value: (queue) => number(queue.running) },
-      { title: "Waits (p50)", kind: "number", order: (queue) => waits(queue.wait_p50), value: (queue) => seconds(queue.wait_p50) },
-      { title: "Waits (p99)", kind: "number", order: (queue) => waits(queue.wait_p99), value: (queue) => seconds(queue.wait_p99) },
+      {
+        title: "Waits (p50)",
+        kind: "number",
+        order: (queue) => waits(queue.wait_p50),
+        value: (queue) => seconds(queue.wait_p50),
+      },
+      {
+        title: "Waits (p99)",
+        kind: "number",
+        order: (queue) => waits(queue.wait_p99),
+        value: (queue) => seconds(queue.wait_p99),
+      },
       { title: "Runs (p99)", kind: "number", order: (queue) => waits(queue.run_p99), value: (queue) => seconds(queue.run_p99) },
-      { title: "Due since", kind: "number", order: (queue) => queue.oldest_due, value: (queue) => queue.oldest_due, cell: (time) => ago(time) },
+      {
+        title: "Due since",
+        kind: "number",
+        order: (queue) => queue.oldest_due,
+        value: (queue) => queue.oldest_due,
+        cell: (time) => ago(time),
+      },
     ],
   });
 }
@@ -41,7 +72,10 @@ function showList(view) {
     count.textContent = plural(queues.length, "queue");
     table.update(queues);
   };
-  const filter = filterField("Filter queues", (value) => { text = value; draw(); });
+  const filter = filterField("Filter queues", (value) => {
+    text = value;
+    draw();
+  });
   view.fill(pageHead("Queues", { beside: count, actions: filter }), panel("Queues", { kind: "bare" }, table.element));
   view.onLive(draw);
 }

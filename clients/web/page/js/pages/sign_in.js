@@ -9,7 +9,14 @@ import { signIn } from "../session.js";
 /** The form; done is called when somebody has signed in. */
 export function signInForm(reason, done) {
   const said = h("div", {}, reason ? noticeBox(reason) : null);
-  const role = h("input", { id: "role", name: "role", autocomplete: "username", required: true, autocapitalize: "none", spellcheck: "false" });
+  const role = h("input", {
+    id: "role",
+    name: "role",
+    autocomplete: "username",
+    required: true,
+    autocapitalize: "none",
+    spellcheck: "false",
+  });
   const password = h("input", { id: "password", name: "password", type: "password", autocomplete: "current-password" });
   const button = h("button", { class: "button is-primary", type: "submit" }, "Sign in");
   const submit = async (event) => {
@@ -27,12 +34,14 @@ export function signInForm(reason, done) {
     }
   };
   const form = h(
-    "form", { class: "sign-in", onsubmit: submit },
+    "form",
+    { class: "sign-in", onsubmit: submit },
     h("div", { class: "brand" }, h("img", { src: "favicon.svg", alt: "", width: 36, height: 36 }), h("h1", {}, "hipq")),
     h("p", { class: "page-words" }, "Sign in with your role in PostgreSQL. Its rights decide what you see."),
     h("div", { class: "field" }, h("label", { for: "role" }, "Role"), role),
     h("div", { class: "field" }, h("label", { for: "password" }, "Password"), password),
-    said, button,
+    said,
+    button,
   );
   queueMicrotask(() => role.focus());
   return h("main", { class: "sign-in-page" }, form, schemeSwitch());

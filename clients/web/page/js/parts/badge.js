@@ -3,10 +3,30 @@
 import { h } from "../dom.js";
 
 const tones = {
-  waiting: "calm", running: "active", succeeded: "good", failed: "bad", cancelled: "off", expired: "odd",
-  healthy: "good", unknown: "off", degraded: "warn", unhealthy: "bad",
-  active: "good", inactive: "off", idle: "calm", requested: "calm", starting: "calm", unresponsive: "bad", ended: "off",
-  alarm: "bad", information: "calm", handled: "good", redriven: "active", dismissed: "off", paused: "warn", draining: "warn",
+  waiting: "calm",
+  running: "active",
+  succeeded: "good",
+  failed: "bad",
+  cancelled: "off",
+  expired: "odd",
+  healthy: "good",
+  unknown: "off",
+  degraded: "warn",
+  unhealthy: "bad",
+  active: "good",
+  inactive: "off",
+  idle: "calm",
+  requested: "calm",
+  starting: "calm",
+  unresponsive: "bad",
+  ended: "off",
+  alarm: "bad",
+  information: "calm",
+  handled: "good",
+  redriven: "active",
+  dismissed: "off",
+  paused: "warn",
+  draining: "warn",
 };
 
 export const badge = (word, tone = tones[word] ?? "calm") => h("span", { class: `badge is-${tone}` }, word);

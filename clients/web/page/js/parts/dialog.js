@@ -13,19 +13,50 @@ function open(title, ...content) {
 }
 
 /** A field with its label: { name, label, kind?, value?, hint?, isRequired?, placeholder?, choices? }. */
-export function field({ name, label, kind = "text", value = null, hint = null, isRequired = false, placeholder = null, choices = null, ...rest }) {
+export function field({
+  name,
+  label,
+  kind = "text",
+  value = null,
+  hint = null,
+  isRequired = false,
+  placeholder = null,
+  choices = null,
+  ...rest
+}) {
   const id = newId(name);
-  const attributes = { id, name, placeholder, required: isRequired, "aria-describedby": hint ? `${id}-hint` : null, spellcheck: "false", ...rest };
+  const attributes = {
+    id,
+    name,
+    placeholder,
+    required: isRequired,
+    "aria-describedby": hint ? `${id}-hint` : null,
+    spellcheck: "false",
+    ...rest,
+  };
   let input;
-  if (choices) input = h("select", attributes, choices.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+  if (choices)
+    input = h(
+      "select",
+      attributes,
+      choices.map(([key, text]) => h("option", { value: key, selected: key === value }, text)),
+    );
   else if (kind === "area") input = h("textarea", { rows: 3, ...attributes }, value ?? "");
   else input = h("input", { type: kind, value, autocomplete: "off", ...attributes });
-  return h("div", { class: "field" }, h("label", { for: id }, label), input, hint ? h("p", { class: "field-hint", id: `${id}-hint` }, hint) : null);
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: id }, label),
+    input,
+    hint ? h("p", { class: "field-hint", id: `${id}-hint` }, hint) : null,
+  );
 }
 
 /** What the fields of a form hold: names with their text, those that are empty left out. */
 export const valuesOf = (form) =>
-  Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value).trim()]).filter(([, value]) => value !== ""));
+  Object.fromEntries(
+    [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]).filter(([, value]) => value !== ""),
+  );
 
 /**
  * Asks, and does it: act(values) is called with the fields. The dialog stays, with the error, when that fails.
@@ -48,9 +79,17 @@ export function ask({ title, words = [], fields = [], action, isDangerous = fals
       button.disabled = false;
     };
     const form = h(
-      "form", { method: "dialog", onsubmit: submit },
-      [words].flat().map((word) => h("p", {}, word)), fields.map(field), errors,
-      h("div", { class: "dialog-actions" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Back"), button),
+      "form",
+      { method: "dialog", onsubmit: submit },
+      [words].flat().map((word) => h("p", {}, word)),
+      fields.map(field),
+      errors,
+      h(
+        "div",
+        { class: "dialog-actions" },
+        h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Back"),
+        button,
+      ),
     );
     const dialog = open(title, form);
     dialog.addEventListener("close", () => resolve(outcome));
@@ -68,7 +107,16 @@ export function proceed({ title, total, step }) {
     let isStopped = false;
     const bar = h("progress", { max: Math.max(1, total), value: 0, "aria-label": title });
     const count = h("p", { class: "progress-count", "aria-live": "polite" });
-    const dialog = open(title, bar, count, h("div", { class: "dialog-actions" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Stop")));
+    const dialog = open(
+      title,
+      bar,
+      count,
+      h(
+        "div",
+        { class: "dialog-actions" },
+        h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Stop"),
+      ),
+    );
     const show = () => {
       bar.value = Math.min(done, bar.max);
       count.textContent = `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`;
@@ -81,12 +129,22 @@ export function proceed({ title, total, step }) {
       }
     };
     show();
-    run().then(() => resolve(done), reject).finally(() => dialog.close());
+    run()
+      .then(() => resolve(done), reject)
+      .finally(() => dialog.close());
   });
 }
 
 /** A dialog to read: content, and a button that closes it. */
 export function read(title, ...content) {
-  const dialog = open(title, content, h("div", { class: "dialog-actions" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Close")));
+  const dialog = open(
+    title,
+    content,
+    h(
+      "div",
+      { class: "dialog-actions" },
+      h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Close"),
+    ),
+  );
   return dialog;
 }

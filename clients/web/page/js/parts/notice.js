@@ -6,7 +6,8 @@ import { h } from "../dom.js";
 export function errorBox(error) {
   if (!error.status && error.status !== 0) console.error(error);
   return h(
-    "div", { class: "notice is-error", role: "alert" },
+    "div",
+    { class: "notice is-error", role: "alert" },
     h("p", { class: "notice-title" }, error.message, error.sqlstate ? h("code", { class: "sqlstate" }, error.sqlstate) : null),
     error.detail ? h("p", {}, error.detail) : null,
     error.hint ? h("p", {}, error.hint) : null,
@@ -14,7 +15,12 @@ export function errorBox(error) {
 }
 
 export const noticeBox = (title, ...words) =>
-  h("div", { class: "notice" }, h("p", { class: "notice-title" }, title), words.map((word) => h("p", {}, word)));
+  h(
+    "div",
+    { class: "notice" },
+    h("p", { class: "notice-title" }, title),
+    words.map((word) => h("p", {}, word)),
+  );
 
 /** Shows an error at the head of a page, once; what the page shows already stays. */
 export function showError(view, error) {
@@ -22,7 +28,9 @@ export function showError(view, error) {
   view.element.querySelector(":scope > .notice.is-error")?.remove();
   const head = view.element.querySelector(":scope > header");
   if (head) head.after(errorBox(error));
-  else view.element.prepend(h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "This did not work")), errorBox(error));
+  else
+    view.element.prepend(h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "This did not work")), errorBox(error));
 }
 
-export const emptyBox = (title, words = null) => h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), words ? h("p", {}, words) : null);
+export const emptyBox = (title, words = null) =>
+  h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), words ? h("p", {}, words) : null);

@@ -9,7 +9,18 @@ import { emptyBox } from "./notice.js";
  * value is what the cell depends on; cell makes text or an element of it; a column with order can be sorted by.
  */
 export class Table {
-  #columns; #key; #rows = new Map(); #data = []; #sort; #body; #heads = []; #selected; #onSelect; #table; #nothing; #all;
+  #columns;
+  #key;
+  #rows = new Map();
+  #data = [];
+  #sort;
+  #body;
+  #heads = [];
+  #selected;
+  #onSelect;
+  #table;
+  #nothing;
+  #all;
 
   constructor({ label, columns, key, sort = null, empty = "Nothing here", emptyWords = null, onSelect = null }) {
     this.#columns = columns;
@@ -18,7 +29,12 @@ export class Table {
     this.#selected = onSelect ? new Set() : null;
     this.#onSelect = onSelect;
     this.#body = h("tbody", { role: "rowgroup" });
-    this.#table = h("table", { role: "table", "aria-label": label }, h("thead", { role: "rowgroup" }, this.#headRow()), this.#body);
+    this.#table = h(
+      "table",
+      { role: "table", "aria-label": label },
+      h("thead", { role: "rowgroup" }, this.#headRow()),
+      this.#body,
+    );
     this.#nothing = emptyBox(empty, emptyWords);
     this.#nothing.hidden = true;
     this.element = h("div", { class: "table" }, this.#table, this.#nothing);
@@ -38,7 +54,11 @@ export class Table {
   }
 
   #headOfSelection() {
-    this.#all = h("input", { type: "checkbox", "aria-label": "Select all rows", onchange: () => this.#selectAll(this.#all.checked) });
+    this.#all = h("input", {
+      type: "checkbox",
+      "aria-label": "Select all rows",
+      onchange: () => this.#selectAll(this.#all.checked),
+    });
     return h("td", { role: "cell", class: "is-check" }, this.#all);
   }
 
@@ -91,7 +111,9 @@ export class Table {
   }
 
   #newRow(key) {
-    const cells = this.#columns.map((column) => h("td", { role: "cell", "data-title": column.title || null, class: column.kind ? `is-${column.kind}` : null }));
+    const cells = this.#columns.map((column) =>
+      h("td", { role: "cell", "data-title": column.title || null, class: column.kind ? `is-${column.kind}` : null }),
+    );
     const row = { cells, signs: [], box: null };
     if (this.#selected) row.box = h("input", { type: "checkbox", onchange: () => this.#select(key, row.box.checked) });
     row.element = h("tr", { role: "row" }, row.box ? h("td", { role: "cell", class: "is-check" }, row.box) : null, cells);
