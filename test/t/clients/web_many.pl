@@ -45,7 +45,7 @@ sub all_of
 	return (\@ids, $calls);
 }
 
-my @rare = split /\n/, $hipq->sql(q{SELECT id FROM hipq.jobs WHERE job_data @> '{"rare": true}' ORDER BY id});
+my @rare = split /\n/, $hipq->sql(q{SELECT id FROM hipq.jobs_detail WHERE job_data @> '{"rare": true}' ORDER BY id});
 is(scalar @rare, $queues, 'a job in each queue');
 foreach my $limit (7, 45, 100)
 {

@@ -36,13 +36,13 @@ INSERT INTO hipq.app_mail (job_type, job_key, job_data, scheduled_run_time) SELE
 INSERT INTO hipq.app_other (job_type, job_data) VALUES ('thing', '{"n": 1}');
 END
 HipqWeb::ask_for_passwords($hipq, qw(eyes hands monitor nobody asleep));
-ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 24 FROM hipq.jobs WHERE state = 'final'}), 'the jobs have run');
+ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 24 FROM hipq.jobs_detail WHERE state = 'final'}), 'the jobs have run');
 my $web = HipqWeb->new($hipq);
 
 sub status_is { my ($response, $status, $name) = @_; return is($response->{status}, $status, $name) || diag($response->{content}); }
 sub problem { my ($response) = @_; return $response->{json}{error}{message} // $response->{content}; }
 sub ids { return join ' ', map { $_->{id} } @{ $_[0]->{json}{jobs} }; }
-sub expected_ids { my ($where) = @_; return $hipq->sql("SELECT string_agg(id::text, ' ' ORDER BY id DESC) FROM hipq.jobs WHERE $where"); }
+sub expected_ids { my ($where) = @_; return $hipq->sql("SELECT string_agg(id::text, ' ' ORDER BY id DESC) FROM hipq.jobs_detail WHERE $where"); }
 
 # ---- the page, and its headers
 
@@ -182,9 +182,9 @@ is($hands->post('/api/jobs/reschedule', { id => $late, time => '2030-01-02T03:04
 is($hipq->sql("SELECT scheduled_run_time AT TIME ZONE 'UTC' FROM hipq.jobs WHERE id = $late"), '2030-01-02 03:04:05', '... to the time');
 my $cancelled = $hands->post('/api/jobs/cancel', { ids => [ $late, $bad, '999999999999' ], reason => 'by hand' })->{json};
 is_deeply([ $cancelled->{done}, map { $_->{id} } @{ $cancelled->{refused} } ], [ 1, $bad, '999999999999' ], 'of many jobs those are cancelled that can be');
-is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $late"), 'cancelled: by hand', '... with the reason');
+is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $late"), 'cancelled: by hand', '... with the reason');
 my $retried = $hands->post('/api/jobs/retry', { ids => [$bad], reason => 'once more' })->{json};
-my $again = $hipq->sql("SELECT id FROM hipq.jobs WHERE retry_of = $bad");
+my $again = $hipq->sql("SELECT id FROM hipq.jobs_detail WHERE retry_of = $bad");
 is_deeply([ @{$retried}{qw(done new)} ], [ 1, { $bad => $again } ], 'a job is retried, and the new one named');
 $hipq->outcome($again);
 is_deeply([ map { $_->{job_id} } @{ $hands->get("/api/jobs/$again")->{json}{chain} } ], [ $bad, $again ], '... and the chain shows both');

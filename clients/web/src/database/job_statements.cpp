@@ -8,14 +8,14 @@ SELECT queues.queue,
        quote_literal(queues.queue) AS literal,
        queues.table_name,
        has_table_privilege(to_regclass(queues.table_name), 'SELECT') AS may_read
-FROM hipq.queues
+FROM hipq.queues_detail AS queues
 WHERE NOT queues.is_dropped AND ($1::text IS NULL OR queues.queue = $1)
 ORDER BY queues.queue
 )";
 
 const char *const running_jobs = R"(
 SELECT coalesce(array_agg(executors.job_id), '{}')
-FROM hipq.executors
+FROM hipq.executors_detail AS executors
 WHERE executors.job_id IS NOT NULL
 )";
 
@@ -101,7 +101,7 @@ SELECT attempts.attempt, attempts.reason, attempts.sqlstate, attempts.error, att
        attempts.hint, attempts.context, attempts.executor_pid, attempts.worker_id,
        attempts.started_time, attempts.ended_time,
        extract(epoch FROM attempts.duration) AS seconds, attempts.traceparent
-FROM hipq.attempts
+FROM hipq.attempts_detail AS attempts
 WHERE attempts.job_id = $1::bigint AND attempts.queue = $2
 ORDER BY attempts.attempt, attempts.ended_time
 LIMIT 500
@@ -110,7 +110,7 @@ LIMIT 500
 const char *const job_log = R"(
 SELECT attempt_logs.attempt, attempt_logs.logged_time, attempt_logs.level, attempt_logs.sqlstate,
        attempt_logs.message, attempt_logs.detail, attempt_logs.hint, attempt_logs.context
-FROM hipq.attempt_logs
+FROM hipq.attempt_logs_detail AS attempt_logs
 WHERE attempt_logs.job_id = $1::bigint AND attempt_logs.queue = $2
 ORDER BY attempt_logs.logged_time, attempt_logs.attempt
 LIMIT 1000
@@ -144,7 +144,7 @@ SELECT dead_letters.state, dead_letters.reason, dead_letters.sqlstate, dead_lett
        dead_letters.died_time, dead_letters.handled_time, dead_letters.redriven_time,
        dead_letters.dismissed_time, dead_letters.redriven_as::text AS redriven_as,
        dead_letters.handler_error, dead_letters.attempts_left_out, dead_letters.reduced_because
-FROM hipq.dead_letters
+FROM hipq.dead_letters_detail AS dead_letters
 WHERE dead_letters.job_id = $1::bigint AND dead_letters.queue = $2
 )";
 
@@ -176,7 +176,7 @@ SELECT dead_letters.queue, dead_letters.job_id::text AS job_id, dead_letters.sta
        dead_letters.error, dead_letters.died_time, dead_letters.handled_time,
        dead_letters.redriven_time, dead_letters.dismissed_time, dead_letters.attempts,
        dead_letters.redriven_as::text AS redriven_as, dead_letters.handler_error
-FROM hipq.dead_letters
+FROM hipq.dead_letters_detail AS dead_letters
 WHERE ($1::text IS NULL OR dead_letters.queue = $1)
   AND ($2::text IS NULL OR dead_letters.job_type = $2)
   AND ($3::text IS NULL OR dead_letters.reason = $3)

@@ -15,7 +15,7 @@ SELECT current_user AS role,
 const char *const overview = R"(
 WITH catalogue AS MATERIALIZED (
     SELECT queues.queue, queues.instance, queues.owner, queues.table_name, queues.is_paused
-    FROM hipq.queues
+    FROM hipq.queues_detail AS queues
     WHERE NOT queues.is_dropped
 ), backlog AS (
     SELECT catalogue.queue, sum(pg_stat_get_live_tuples(leaf.oid)) AS jobs
@@ -26,12 +26,12 @@ WITH catalogue AS MATERIALIZED (
 ), ended AS (
     SELECT statistics.queue, statistics.succeeded, statistics.failed, statistics.cancelled,
            statistics.expired, statistics.retried, statistics.dead_letters
-    FROM hipq.statistics
+    FROM hipq.statistics_detail AS statistics
     WHERE statistics.period = 'total' AND statistics.job_type IS NULL
 ), lately AS (
     SELECT statistics.queue, statistics.wait_p50, statistics.wait_p90, statistics.wait_p99,
            statistics.run_p50, statistics.run_p90, statistics.run_p99
-    FROM hipq.statistics
+    FROM hipq.statistics_detail AS statistics
     WHERE statistics.period = 'hour' AND statistics.job_type IS NULL
 ), minute AS (
     SELECT throughput.queue, throughput.succeeded, throughput.failed, throughput.retried
@@ -39,18 +39,18 @@ WITH catalogue AS MATERIALIZED (
     WHERE throughput.minute = date_trunc('minute', hipq.now()) - interval '1 minute'
 ), due AS (
     SELECT lanes.queue, min(lanes.due_time) AS oldest
-    FROM hipq.lanes
+    FROM hipq.lanes_detail AS lanes
     WHERE lanes.due_time <= hipq.now()
     GROUP BY lanes.queue
 ), busy AS (
     SELECT executors.queue, count(*) AS jobs
-    FROM hipq.executors
+    FROM hipq.executors_detail AS executors
     WHERE executors.queue IS NOT NULL
     GROUP BY executors.queue
 ), processes AS (
     SELECT count(*) FILTER (WHERE executors.status = 'running') AS busy,
            count(*) FILTER (WHERE executors.status = 'idle') AS idle
-    FROM hipq.executors
+    FROM hipq.executors_detail AS executors
 ), health AS (
     SELECT json_object_agg(worker_health.status, worker_health.workers) AS workers
     FROM hipq.worker_health
@@ -114,7 +114,7 @@ ORDER BY throughput.minute
 const char *const alert_counts = R"(
 SELECT json_build_object('alarm', count(*) FILTER (WHERE alerts.severity = 'alarm'),
                          'information', count(*) FILTER (WHERE alerts.severity = 'information'))
-FROM hipq.alerts
+FROM hipq.alerts_detail AS alerts
 )";
 
 const char *const queues = R"(
@@ -125,7 +125,7 @@ SELECT queues.queue, queues.instance, queues.owner, queues.table_name, queues.th
        queues.highest_priority, queues.allow_free_jobs, queues.retry_enabled, queues.is_paused,
        queues.is_dropped, queues.created_time,
        has_table_privilege(to_regclass(queues.table_name), 'SELECT') AS may_read
-FROM hipq.queues
+FROM hipq.queues_detail AS queues
 WHERE $1::text IS NULL OR queues.queue = $1
 ORDER BY queues.queue
 )";
@@ -141,7 +141,7 @@ SELECT job_types.queue, job_types.job_type, job_types.handler, job_types.handler
        job_types.requires, job_types.worker_wait_ttl, job_types.retry_enabled, job_types.parameters,
        job_types.validate, job_types.workers, job_types.is_paused, job_types.is_registered,
        job_types.crashes, job_types.created_time, job_types.attempt_log
-FROM hipq.job_types
+FROM hipq.job_types_detail AS job_types
 WHERE $1::text IS NULL OR job_types.queue = $1
 ORDER BY job_types.queue, job_types.job_type
 )";
@@ -151,14 +151,14 @@ SELECT workers.worker_id, workers.name, workers.role, workers.queues, workers.jo
        workers.status, workers.health, workers.last_heartbeat, workers.capabilities,
        workers.capacity, workers.prefetch, workers.running_jobs, workers.queue_depth,
        workers.failure_rate, workers.is_draining, workers.pid, workers.registered_time
-FROM hipq.workers
+FROM hipq.workers_detail AS workers
 )";
 
 const char *const executors = R"(
 SELECT executors.pid, executors.database, executors.role, executors.status, executors.started_time,
        executors.queue, executors.job_id::text AS job_id, executors.attempt, executors.job_type,
        executors.job_started_time, executors.jobs_done
-FROM hipq.executors
+FROM hipq.executors_detail AS executors
 ORDER BY executors.started_time, executors.pid
 )";
 
@@ -167,14 +167,14 @@ SELECT schedules.name, schedules.cron, schedules.queue, schedules.job_type, sche
        schedules.job_data, schedules.role, schedules.is_active, schedules.next_run_time,
        schedules.last_run_time, schedules.last_action, schedules.last_job_id::text AS last_job_id,
        schedules.created_time
-FROM hipq.schedules
+FROM hipq.schedules_detail AS schedules
 ORDER BY schedules.queue, schedules.name
 )";
 
 const char *const pauses = R"(
 SELECT pauses.instance, pauses.queue, pauses.job_type, pauses.throttle_key, pauses.paused_by,
        pauses.paused_time, pauses.reason, pauses.crashes
-FROM hipq.pauses
+FROM hipq.pauses_detail AS pauses
 WHERE $1::text IS NULL OR pauses.queue = $1
    OR pauses.queue IS NULL AND split_part($1, '.', 1) = pauses.instance
 ORDER BY pauses.paused_time DESC
@@ -183,7 +183,7 @@ ORDER BY pauses.paused_time DESC
 const char *const alerts = R"(
 SELECT alerts.alert, alerts.severity, alerts.times, alerts.first_time, alerts.last_time,
        alerts.detail, alerts.hint
-FROM hipq.alerts
+FROM hipq.alerts_detail AS alerts
 ORDER BY alerts.severity, alerts.last_time DESC
 )";
 
@@ -200,7 +200,7 @@ ORDER BY pg_settings.name
 const char *const queue_rights = R"(
 SELECT json_build_object('read', has_table_privilege(child.inhparent, 'SELECT'),
                          'control', has_column_privilege(leaf.oid, 'priority', 'UPDATE'))
-FROM hipq.queues
+FROM hipq.queues_detail AS queues
 JOIN pg_inherits AS child ON child.inhparent = to_regclass(queues.table_name)
 JOIN pg_class AS leaf ON leaf.oid = child.inhrelid AND leaf.relkind = 'r'
 WHERE queues.queue = $1
@@ -213,7 +213,7 @@ SELECT statistics.job_type, statistics.period, statistics.since, statistics.succ
        statistics.retry_rate, statistics.retry_success_rate, statistics.failure_rate,
        statistics.retries_per_job, statistics.wait_p50, statistics.wait_p90, statistics.wait_p99,
        statistics.run_p50, statistics.run_p90, statistics.run_p99
-FROM hipq.statistics
+FROM hipq.statistics_detail AS statistics
 WHERE statistics.queue = $1
 ORDER BY statistics.period, statistics.job_type NULLS FIRST
 )";
@@ -233,7 +233,7 @@ SELECT leaf.relname AS table_name,
        CASE tree.level WHEN 1 THEN 'live' ELSE 'final' END AS kind,
        pg_stat_get_live_tuples(leaf.oid) AS row_estimate,
        pg_total_relation_size(leaf.oid) AS bytes
-FROM hipq.queues
+FROM hipq.queues_detail AS queues
 CROSS JOIN LATERAL pg_partition_tree(to_regclass(queues.table_name)) AS tree
 JOIN pg_class AS leaf ON leaf.oid = tree.relid
 WHERE queues.queue = $1 AND tree.isleaf

@@ -51,7 +51,7 @@ test("a job that failed for good is redriven from its page, which then tells whe
   await visitor.button("Redrive…").click();
   await visitor.confirm("Redrive");
   await visitor.toast("1 dead letter redriven");
-  const next = sql(`SELECT redriven_as FROM hipq.dead_letters WHERE job_id = ${id}`);
+  const next = sql(`SELECT redriven_as FROM hipq.dead_letters_detail WHERE job_id = ${id}`);
   await visitor.sees("It was enqueued again as job");
   await visitor.page.locator(".notice").getByRole("link", { name: next }).click();
   await visitor.heading(`Job ${next}`);
@@ -74,7 +74,7 @@ test("a job that is run again is in the chain of the first one", async () => {
   await visitor.confirm("Run again");
   const again = visitor.page.locator(".toast", { hasText: "1 job enqueued again" });
   const next = await again.getByRole("link").textContent();
-  assert.equal(next, `job ${sql(`SELECT id FROM hipq.jobs WHERE retry_of = ${id}`)}`);
+  assert.equal(next, `job ${sql(`SELECT id FROM hipq.jobs_detail WHERE retry_of = ${id}`)}`);
   await again.getByRole("link").click();
   await visitor.heading(next.replace("job", "Job"));
   await visitor.sees("Retry of");

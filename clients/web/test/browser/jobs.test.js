@@ -59,7 +59,7 @@ test("jobs are found by key, type, outcome, error, data and trace", async () => 
 
 test("jobs are found by the time when they were enqueued", async () => {
   const [from, to] = sql(
-    "SELECT created_time AT TIME ZONE 'UTC', (created_time + interval '1 minute') AT TIME ZONE 'UTC' FROM hipq.jobs WHERE job_key = 'tomorrow'",
+    "SELECT created_time AT TIME ZONE 'UTC', (created_time + interval '1 minute') AT TIME ZONE 'UTC' FROM hipq.jobs_detail WHERE job_key = 'tomorrow'",
   ).split("|");
   await visitor.page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone).then((zone) => assert.equal(zone, "UTC"));
   await search({ Key: "tomorrow", "Enqueued from": minute(from), "Enqueued until": minute(to) });
@@ -92,7 +92,7 @@ test("the newest come first, and the next page goes on where the last one ended"
   await visitor.page.waitForFunction(() => document.querySelectorAll("main tbody tr").length > 50);
   const ids = await shownIds();
   const all = sql(
-    "SELECT id FROM hipq.jobs WHERE queue = 'web.mail' AND job_type = 'welcome' ORDER BY created_time DESC, id DESC LIMIT 100",
+    "SELECT id FROM hipq.jobs_detail WHERE queue = 'web.mail' AND job_type = 'welcome' ORDER BY created_time DESC, id DESC LIMIT 100",
   ).split("\n");
   assert.deepEqual(ids, all.slice(0, ids.length));
 });
@@ -125,5 +125,5 @@ test("a job is run again", async () => {
   await visitor.button("Run again…").click();
   await visitor.confirm("Run again");
   await visitor.toast("1 job enqueued again");
-  assert.equal(sql(`SELECT count(*) FROM hipq.jobs WHERE retry_of = ${id}`), "1");
+  assert.equal(sql(`SELECT count(*) FROM hipq.jobs_detail WHERE retry_of = ${id}`), "1");
 });

@@ -53,7 +53,7 @@ test("a queue is paused with a reason, which everybody sees, and resumed", async
   await visitor.confirm("Pause");
   await visitor.toast("Paused: queue web.mail");
   await visitor.sees("moving house");
-  assert.equal(sql("SELECT reason, paused_by FROM hipq.pauses WHERE queue = 'web.mail'"), "moving house|web_operator");
+  assert.equal(sql("SELECT reason, paused_by FROM hipq.pauses_detail WHERE queue = 'web.mail'"), "moving house|web_operator");
   await visitor.open("pauses", "Pauses", "moving house");
   await visitor.page.getByRole("button", { name: "Resume web.mail" }).click();
   await visitor.confirm("Resume");
