@@ -451,11 +451,11 @@ COMMENT ON COLUMN hipq.activity_detail.state
     IS 'the first that holds: being dropped, paused, held: crashed (a job type), at its limit, '
     '1 type paused, no worker (no external worker serves a job type of it), late (a job is due '
     'for more than a minute), runs, waits, idle';
-COMMENT ON COLUMN hipq.activity.throttle_limit
+COMMENT ON COLUMN hipq.activity_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over its running jobs; NULL = no limit';
-COMMENT ON COLUMN hipq.activity.throttle_used
+COMMENT ON COLUMN hipq.activity_detail.throttle_used
     IS 'sum of throttle_factor over its running jobs';
-COMMENT ON COLUMN hipq.activity.table_name IS 'table of the queue';
+COMMENT ON COLUMN hipq.activity_detail.table_name IS 'table of the queue';
 
 CREATE FUNCTION hipq.top(
     sort text DEFAULT 'busy', lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT running bigint, OUT per_min numeric, OUT failed bigint,
