@@ -66,9 +66,9 @@ sub value_of
 	return 'none';
 }
 my $work = 'job_type="work"';
-is(value_of('hipq_jobs_succeeded', 'queue="app.main"', $work), 20, 'jobs that succeeded');
-is(value_of('hipq_jobs_failed', 'queue="app.main"', $work), 20, 'jobs that failed');
-is(value_of('hipq_failures_failures', 'reason="validation_error"', $work), 20, 'by reason');
+is(value_of('hipq_jobs_succeeded_total', 'queue="app.main"', $work), 20, 'jobs that succeeded');
+is(value_of('hipq_jobs_failed_total', 'queue="app.main"', $work), 20, 'jobs that failed');
+is(value_of('hipq_failures_failures_total', 'reason="validation_error"', $work), 20, 'by reason');
 is(value_of('hipq_hour_failure_rate', 'queue="app.main"'), 50, 'rates');
 is(value_of('hipq_queue_unfinished', 'datname="postgres"', 'queue="app.main"'), 1, 'what is not final');
 is(value_of('hipq_job_wait_seconds_count', 'queue="app.main"', $work), 40, 'histograms: how many have waited');
@@ -81,8 +81,8 @@ is(join(' ', @buckets), join(' ', sort { $a <=> $b } @buckets), '... which are c
 is(value_of('hipq_queue_due_seconds', 'queue="app.main"'), 0, 'and not due');
 is(value_of('hipq_alert_times', 'alert="dead letters"', 'severity="alarm"'), 20, 'alerts');
 like(value_of('hipq_hour_wait_p99', 'queue="app.main"'), qr/^\d+(\.\d+)?(e-\d+)?$/, 'latencies');
-is(value_of('hipq_retries_jobs', 'retries="0"', $work), 40, 'jobs by their retries');
-is(value_of('hipq_retries_jobs', 'retries="3-5"', $work), 0, 'also where there are none');
+is(value_of('hipq_retries_jobs_total', 'retries="0"', $work), 40, 'jobs by their retries');
+is(value_of('hipq_retries_jobs_total', 'retries="3-5"', $work), 0, 'also where there are none');
 is(value_of('hipq_worker_health_workers', "status=\"$_->[0]\""), $_->[1], "workers that are $_->[0]") foreach [ 'healthy', 1 ], [ 'unknown', 0 ], [ 'degraded', 1 ], [ 'unhealthy', 0 ];
 is(value_of('hipq_worker_health_average_queue_depth', 'status="healthy"'), 12, 'what they have on average');
 is(value_of('hipq_worker_health_average_failure_rate', 'status="degraded"'), 25, 'and how often they fail');
