@@ -92,7 +92,7 @@ constexpr const char *slots_sql = R"(
                greatest(1, count(DISTINCT datid) FILTER (WHERE backend_type = 'hipq scheduler')) AS schedulers,
                count(*) FILTER (WHERE backend_type NOT LIKE 'hipq %' AND backend_type NOT IN (
                    'autovacuum launcher', 'autovacuum worker', 'client backend', 'checkpointer', 'archiver', 'standalone backend', 'startup',
-                   'walreceiver', 'walsender', 'walwriter', 'walsummarizer', 'slotsync worker', 'io worker', 'background writer', 'logger',
+                   'walreceiver', 'walsender', 'walwriter', 'dead-end client backend', 'walsummarizer', 'slotsync worker', 'io worker', 'background writer', 'logger',
                    'parallel worker')) AS others,
                current_setting('max_parallel_workers_per_gather')::integer AS parallel
         FROM pg_stat_activity
