@@ -49,6 +49,7 @@ void add_value(Exposition &exposition, const Column &column, const Labels &label
 void add_families(Exposition &exposition, const Query &query, const client::Result &result)
 {
     std::vector<Labels> labels;
+    labels.reserve(static_cast<std::size_t>(result.rows()));
     for (int row = 0; row < result.rows(); ++row)
         labels.push_back(labels_of(query, result, row));
     for (const Column &column : query.columns) {
