@@ -147,7 +147,12 @@ function limitsPanel(queue, types) {
       "li",
       {},
       h("span", {}, type ?? "all of the queue"),
-      h("meter", { min: 0, max: limit, value: used, high: limit * 0.9, "aria-label": `${used} of ${limit}` }),
+      h("progress", {
+        max: limit,
+        value: used,
+        class: used >= 0.9 * limit ? "is-full" : null,
+        "aria-label": `${Number(used)} of ${Number(limit)}`,
+      }),
       h("b", {}, `${Number(used)} / ${Number(limit)}`),
     );
   return panel(
