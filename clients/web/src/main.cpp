@@ -26,12 +26,16 @@ sigset_t block_signals()
     return ending;
 }
 
-// Waits for the end, and looks now and then which sessions are over.
-void wait_for_end(const sigset_t &ending, Web &web)
+// Waits for the end, and looks now and then which sessions are over. Whether it was asked for.
+bool wait_for_end(const sigset_t &ending, Web &web)
 {
     const timespec between_looks{5, 0};
-    while (sigtimedwait(&ending, nullptr, &between_looks) < 0)
+    while (sigtimedwait(&ending, nullptr, &between_looks) < 0) {
+        if (web.is_over())
+            return false;
         web.sweep();
+    }
+    return true;
 }
 
 std::string url_of(const Options &options, int port)
@@ -54,11 +58,12 @@ int run(Options options)
     const int port = web.bind();
     std::fprintf(stderr, "hipq-web: serving on %s\n", url_of(told, port).c_str());
     std::thread server([&] { web.serve(); });
-    wait_for_end(ending, web);
-    std::fprintf(stderr, "hipq-web: ending\n");
+    const bool is_asked_for = wait_for_end(ending, web);
+    std::fprintf(stderr, is_asked_for ? "hipq-web: ending\n"
+                                      : "hipq-web: no more connections can be taken\n");
     web.stop();
     server.join();
-    return 0;
+    return is_asked_for ? 0 : exit_failure;
 }
 
 int start(const std::vector<std::string> &arguments)

@@ -15,10 +15,10 @@ namespace hipq::web {
 // An error that the server, or libpq, reports.
 class DatabaseError : public std::runtime_error {
 public:
-    DatabaseError(const std::string &message, std::string sqlstate_, std::string detail_ = "",
-                  std::string hint_ = "")
-        : std::runtime_error(message), sqlstate(std::move(sqlstate_)), detail(std::move(detail_)),
-          hint(std::move(hint_))
+    DatabaseError(const std::string &message, std::string state, std::string details = "",
+                  std::string advice = "")
+        : std::runtime_error(message), sqlstate(std::move(state)), detail(std::move(details)),
+          hint(std::move(advice))
     {
     }
 

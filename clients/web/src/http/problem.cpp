@@ -28,28 +28,28 @@ std::string error_json(const Problem &problem)
     return written(error);
 }
 
-std::string error_json(const DatabaseError &problem)
+std::string error_json(const DatabaseError &failure)
 {
-    nlohmann::json error{{"message", problem.what()}};
-    add(error, "detail", problem.detail);
-    add(error, "hint", problem.hint);
-    add(error, "sqlstate", problem.sqlstate);
+    nlohmann::json error{{"message", failure.what()}};
+    add(error, "detail", failure.detail);
+    add(error, "hint", failure.hint);
+    add(error, "sqlstate", failure.sqlstate);
     return written(error);
 }
 
 int status_of(const DatabaseError &error)
 {
     const std::string &state = error.sqlstate;
-    const std::string class_ = state.substr(0, 2);
+    const std::string kind = state.substr(0, 2);
     if (state == "42501" || state == "25006")
         return 403;
     if (state == "42704")
         return 404;
     if (state == "57014")
         return 504;
-    if (class_ == "08" || class_ == "57" || class_ == "53" || class_ == "3F" || state.empty())
+    if (kind == "08" || kind == "57" || kind == "53" || kind == "3F" || state.empty())
         return 503;
-    if (class_ == "22" || class_ == "23" || class_ == "55" || class_ == "HQ")
+    if (kind == "22" || kind == "23" || kind == "55" || kind == "HQ")
         return 409;
     return 500;
 }

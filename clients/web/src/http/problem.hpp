@@ -10,8 +10,8 @@ namespace hipq::web {
 
 class Problem : public std::runtime_error {
 public:
-    Problem(int status_, const std::string &message, std::string hint_ = "")
-        : std::runtime_error(message), status(status_), hint(std::move(hint_))
+    Problem(int code, const std::string &message, std::string advice = "")
+        : std::runtime_error(message), status(code), hint(std::move(advice))
     {
     }
 
@@ -22,7 +22,7 @@ public:
 
 // {"error": {...}}
 std::string error_json(const Problem &problem);
-std::string error_json(const DatabaseError &error);
+std::string error_json(const DatabaseError &failure);
 
 // The status that tells of an error of the server.
 int status_of(const DatabaseError &error);

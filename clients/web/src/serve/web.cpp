@@ -42,9 +42,18 @@ int Web::bind()
     return options_.port;
 }
 
+void Web::serve()
+{
+    server_.listen_after_bind();
+    is_over_ = true;
+}
+
+// Before it listens, cpp-httplib does not hear that it is to stop.
 void Web::stop()
 {
     hub_.stop();
+    while (!server_.is_running() && !is_over_)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     server_.stop();
 }
 

@@ -18,7 +18,9 @@ public:
     // Binds to the address. Returns the port. Throws std::runtime_error.
     int bind();
     // Serves until stop().
-    void serve() { server_.listen_after_bind(); }
+    void serve();
+    // Whether it serves no more, asked for or not.
+    bool is_over() const { return is_over_; }
     // Ends what is open. Another thread calls it.
     void stop();
     // Ends the sessions whose time is over.
@@ -56,6 +58,7 @@ private:
     RateLimit tries_of_sender_{20, 20};
     std::shared_ptr<Link> service_;
     httplib::Server server_;
+    std::atomic<bool> is_over_{false};
 };
 
 }  // namespace hipq::web
