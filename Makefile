@@ -140,7 +140,7 @@ tidy_top_flags = $(subst clients/run,clients/top,$(tidy_run_flags))
 
 # And hipq-web.
 tidied_web_sources = $(if $(wildcard /usr/include/httplib.h),$(if $(wildcard /usr/include/nlohmann/json.hpp),$(WEB_SOURCES)))
-tidy_web_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_PAGE='""' -Iclients/web/src \
+tidy_web_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_PAGE='""' -Iclients/web/src -Iclients/metrics/src -Iclients/cpp/include \
     -isystem $(shell $(PG_CONFIG) --includedir) $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
 
 tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok) $(tidied_run_sources:clients/run/src/%.cpp=build/tidy/run/%.ok) \

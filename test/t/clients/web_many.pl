@@ -3,7 +3,7 @@ use strict;
 use warnings;
 use HipqCluster;
 use HipqWeb;
-use List::Util qw(max);
+use List::Util qw(max min);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -78,14 +78,19 @@ sub statements_since
 my @calls = map { [ 'GET', "/api/$_" ] } 'queues', 'queues/app.q_b', "jobs/$rare[0]", 'throughput', 'workers', 'executors', 'schedules', 'pauses', 'dead-letters/groups';
 push @calls, map { [ 'POST', '/api/jobs/search', $_ ] } {}, { queue => 'app.q_b' }, { queue => 'app.q_b', outcome => 'failed' }, { job_key => 'key-7' };
 $browser->ask(@$_) foreach @calls, @calls;
-my $slowness = $hipq->slowness;
+# Of five times the least: what else the machine does comes on top.
 foreach my $call (@calls)
 {
-	my $offset = -s $node->logfile;
-	is($browser->ask(@$call)->{status}, 200, "$call->[1]" . (defined $call->[2] ? ' ' . join ' ', %{ $call->[2] } : ''));
-	my @took = statements_since($offset);
-	cmp_ok(scalar @took, '>', 0, '... asks the server');
-	cmp_ok(max(@took), '<=', 50 * $slowness, sprintf '... in statements of at most 50 ms (%d, the slowest %.1f ms; slowness %.1f)', scalar @took, max(@took), $slowness);
+	my @slowest;
+	foreach my $try (1 .. 5)
+	{
+		my $offset = -s $node->logfile;
+		my $answer = $browser->ask(@$call);
+		is($answer->{status}, 200, $call->[1] . (defined $call->[2] ? ' ' . join ' ', %{ $call->[2] } : '')) if $try == 1;
+		push @slowest, max(0, statements_since($offset));
+	}
+	cmp_ok(min(@slowest), '>', 0, '... asks the server');
+	$hipq->in_time(min(@slowest), 50, '... in statements of at most 50 ms');
 }
 
 # ---- viewers

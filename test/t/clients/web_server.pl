@@ -241,6 +241,7 @@ until (($limited = $thief->sign_in('hands', 'wrong'))->{status} == 429 || ++$tri
 status_is($limited, 429, "after $tries wrong passwords there is a limit");
 cmp_ok($limited->{headers}{'retry-after'}, '>=', 1, '... which says when it is over');
 status_is($thief->sign_in('hands'), 429, '... the right one helps nobody meanwhile');
+status_is($thief->get('/metrics'), 404, 'metrics are those of a service');
 is($web->stop, 0, 'it ends by SIGTERM');
 
 # ---- the service
@@ -253,12 +254,15 @@ is_deeply($viewer->get("/api/jobs/$bad")->{json}{may}, { cancel => JSON::PP::fal
 status_is($viewer->post($_, { ids => [$bad], queue => 'app.mail' }), 403, "... not $_") foreach qw(/api/jobs/cancel /api/jobs/retry /api/pauses /api/dead-letters/redrive);
 status_is($viewer->sign_in('eyes'), 403, '... nobody signs in');
 status_is($viewer->get('/healthz'), 200, 'its health');
+my $metrics = $viewer->get('/metrics');
+like($metrics->{headers}{'content-type'}, qr{^application/openmetrics-text; version=1\.0\.0}, 'its metrics are OpenMetrics');
+like($metrics->{content}, qr/^hipq_jobs_failed_total\{.*queue="app\.mail".*\} [1-9].*^# EOF\n\z/ms, '... to the end');
 $hipq->node->restart;
 status_is($viewer->get('/api/queues'), 200, 'after a restart of the server it goes on');
 $hipq->node->stop;
-status_is($viewer->get('/healthz'), 503, 'its health while there is no server');
+status_is($viewer->get($_), 503, "$_ while there is no server") foreach qw(/healthz /metrics);
 $hipq->node->start;
-status_is($viewer->get('/healthz'), 200, '... and when there is one again');
+status_is($viewer->get($_), 200, "... $_ when there is one again") foreach qw(/healthz /metrics);
 is($service->stop, 0, 'it ends by SIGTERM');
 
 # ---- behind a proxy

@@ -208,7 +208,7 @@ Statement log(const QueueName &queue, const std::string &id)
 {
     return {"SELECT attempt, to_char(logged_time, 'HH24:MI:SS.MS') AS logged_time, level, message"
             " FROM hipq.attempt_logs_detail WHERE queue = $1 AND job_id = $2::bigint"
-            " AND level <> 'ERROR' ORDER BY attempt_logs.logged_time DESC LIMIT 100",
+            " AND level <> 'ERROR' ORDER BY attempt_logs_detail.logged_time DESC LIMIT 100",
             {queue.name, id}};
 }
 

@@ -1,8 +1,9 @@
-// Signing in and out, live figures and health: what the server answers itself.
+// Signing in and out, live figures, health and metrics: what the server answers itself.
 #include <cstdio>
 #include <string_view>
 
 #include "database/statements.hpp"
+#include "metrics/open_metrics.hpp"
 #include "serve/web.hpp"
 
 namespace hipq::web {
@@ -162,6 +163,14 @@ std::string Web::health()
     if (options_.is_service)
         service_->rows("SELECT 1 AS one");
     return "\"ok\"";
+}
+
+void Web::tell_metrics(httplib::Response &response)
+{
+    if (!options_.is_service)
+        throw Problem(404, "there are no metrics without --service",
+                      "Start another hipq-web with --service and a role of pg_monitor.");
+    response.set_content(metrics_.text(), metrics::content_type);
 }
 
 }  // namespace hipq::web

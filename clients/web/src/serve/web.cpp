@@ -5,6 +5,7 @@
 
 #include "database/statements.hpp"
 #include "http/threads.hpp"
+#include "metrics/open_metrics.hpp"
 
 namespace hipq::web {
 
@@ -23,7 +24,7 @@ void fail(httplib::Response &response, int status, const std::string &json)
 
 Web::Web(Options options)
     : options_(std::move(options)), guard_(options_), files_(options_.page), sessions_(options_),
-      hub_(sessions_)
+      hub_(sessions_), metrics_(options_.conninfo)
 {
     service_ = std::make_shared<Link>(
         [this] { return std::make_unique<Connection>(options_.conninfo, Credentials{}, true); });
@@ -102,6 +103,12 @@ void Web::set_up_routes()
                 });
     server_.Get("/healthz", [this](const httplib::Request &request, httplib::Response &response) {
         answer(request, response, [this](Call &) { return health(); });
+    });
+    server_.Get("/metrics", [this](const httplib::Request &request, httplib::Response &response) {
+        answer(request, response, [this](Call &call) {
+            tell_metrics(call.response);
+            return std::string();
+        });
     });
     for (const auto &routes : {list_routes(), job_routes(), action_routes(), dead_letter_routes()})
         for (const Route &route : routes)

@@ -5,6 +5,7 @@
 #include "http/files.hpp"
 #include "http/guard.hpp"
 #include "live/hub.hpp"
+#include "serve/metrics.hpp"
 #include "sessions/rate_limit.hpp"
 #include "sessions/secret.hpp"
 #include "sessions/session.hpp"
@@ -47,6 +48,7 @@ private:
     std::string describe_nobody() const;
     void stream(Call &call);
     std::string health();
+    void tell_metrics(httplib::Response &response);
 
     Options options_;
     Guard guard_;
@@ -57,6 +59,7 @@ private:
     RateLimit tries_of_role_{10, 10};
     RateLimit tries_of_sender_{20, 20};
     std::shared_ptr<Link> service_;
+    Metrics metrics_;
     httplib::Server server_;
     std::atomic<bool> is_over_{false};
 };

@@ -1,0 +1,35 @@
+// What Prometheus reads of hipq-web: the metrics of its database, with the rights of the service.
+#include "serve/metrics.hpp"
+
+#include "http/problem.hpp"
+#include "metrics/open_metrics.hpp"
+
+namespace hipq::web {
+
+std::string Metrics::ask()
+{
+    try {
+        if (!connection_)
+            connection_ = std::make_unique<client::Connection>(conninfo_);
+        return metrics::open_metrics(*connection_);
+    } catch (const client::Error &error) {
+        connection_.reset();
+        throw Problem(503, error.what());
+    }
+}
+
+std::string Metrics::text()
+{
+    const std::lock_guard lock(mutex_);
+    const bool was_there = connection_ != nullptr;
+    try {
+        return ask();
+    } catch (const Problem &) {
+        if (!was_there)
+            throw;
+    }
+    // The server may have been restarted since it was asked last.
+    return ask();
+}
+
+}  // namespace hipq::web

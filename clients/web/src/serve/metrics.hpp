@@ -1,0 +1,27 @@
+// What Prometheus reads of hipq-web: the metrics of its database, with the rights of the service.
+#pragma once
+
+#include <hipq/client/connection.hpp>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace hipq::web {
+
+class Metrics {
+public:
+    explicit Metrics(std::string conninfo) : conninfo_(std::move(conninfo)) {}
+
+    // The metrics of now, as OpenMetrics. They have a connection of their own, since they count
+    // jobs. Throws Problem 503 while there is no server.
+    std::string text();
+
+private:
+    std::string ask();
+
+    std::string conninfo_;
+    std::mutex mutex_;
+    std::unique_ptr<client::Connection> connection_;
+};
+
+}  // namespace hipq::web
