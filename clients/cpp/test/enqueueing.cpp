@@ -55,8 +55,8 @@ void check_trace(const Connection &connection)
     const auto id =
         enqueue(connection, "scan", Json::object(),
                 {.queue = "app.mail", .scheduled_run_time = "2100-01-01", .traceparent = trace});
-    const Result row =
-        connection.execute("SELECT traceparent FROM hipq.jobs_detail WHERE id = $1", {std::to_string(id)});
+    const Result row = connection.execute("SELECT traceparent FROM hipq.jobs_detail WHERE id = $1",
+                                          {std::to_string(id)});
     check(row.text(0, "traceparent") == trace, "a job has the trace that it was given");
 }
 
@@ -68,10 +68,10 @@ void check_many(const Connection &connection)
                      {.queue = "app.mail", .scheduled_run_time = "2100-01-01"},
                      {"one", std::nullopt, "say \"three\""});
     check(ids.size() == 3, "there is an id for each job");
-    const Result rows = connection.execute(
-        "SELECT job_data::text, job_key FROM hipq.jobs_detail WHERE id = ANY ($1::bigint[]) ORDER BY "
-        "array_position($1::bigint[], id)",
-        {number_array(ids)});
+    const Result rows = connection.execute("SELECT job_data::text, job_key FROM hipq.jobs_detail "
+                                           "WHERE id = ANY ($1::bigint[]) ORDER BY "
+                                           "array_position($1::bigint[], id)",
+                                           {number_array(ids)});
     check(rows.text(0, "job_data") == R"({"say": "\"a\\b\", {}"})", "data arrive as they are");
     check(rows.text(2, "job_key") == "say \"three\"", "so do keys");
     check(std::stoi(count(connection, "scan")) == std::stoi(before) + 3, "all are there");

@@ -187,7 +187,8 @@ void App::draw_body(const Page &page, int from, int height)
     if (!is_list)
         screen().set_place(top_);
     for (int i = 0; i < height && top_ + i < lines; ++i)
-        terminal_.draw(from + i, page.body[static_cast<std::size_t>(top_ + i)],
+        terminal_.draw(from + i,
+                       page.body[static_cast<std::size_t>(top_) + static_cast<std::size_t>(i)],
                        is_list && top_ + i == page.chosen);
 }
 
@@ -354,7 +355,7 @@ void App::go_on()
     course_ = nullptr;
 }
 
-void App::tell(std::string message, Tone tone)
+void App::tell(const std::string &message, Tone tone)
 {
     message_ = one_line(message);
     message_tone_ = tone;

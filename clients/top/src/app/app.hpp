@@ -54,7 +54,7 @@ private:
     void do_it(const Action &action);
     void begin(const Action &action);
     void go_on();
-    void tell(std::string message, Tone tone);
+    void tell(const std::string &message, Tone tone);
     Screen &screen() { return *screens_.back(); }
 
     Database &database_;

@@ -101,7 +101,7 @@ Answer Database::prepare()
 {
     if (Answer answer = send(statements::prepare_session()); !answer)
         return answer.is_lost ? answer : lose(answer.error);
-    const Answer answer = send(statements::settings());
+    Answer answer = send(statements::settings());
     if (!answer)
         return answer.is_lost ? answer : lose(answer.error);
     const std::string host = PQhost(connection_.get()) == nullptr ? "" : PQhost(connection_.get());

@@ -83,7 +83,7 @@ private:
 
 Options parse_command_line(const std::vector<std::string> &arguments)
 {
-    const Options options = CommandLine(arguments).read();
+    Options options = CommandLine(arguments).read();
     if (options.once && options.batch)
         throw UsageError("--once prints once: not with --batch");
     return options;

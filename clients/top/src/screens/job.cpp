@@ -94,7 +94,7 @@ private:
             return;
         queue_.table = answer.rows.text(0, "table_name");
         if (queue_.table.empty())
-            complaints_.push_back("There is no such queue, or your role may not see it.");
+            complaints_.emplace_back("There is no such queue, or your role may not see it.");
         asks_on_ = !queue_.table.empty();
     }
     void take_job(const std::vector<Answer> &answers)
@@ -107,7 +107,7 @@ private:
             *to[i] = answers[i].rows;
         }
         if (answers[0] && job_.empty())
-            complaints_.push_back(
+            complaints_.emplace_back(
                 "There is no such job any more: final jobs go after the queue's retention.");
     }
 

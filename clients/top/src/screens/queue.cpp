@@ -45,7 +45,7 @@ protected:
         for (std::size_t i = 0; i < pauses_.size(); ++i)
             for (const std::string &line : wrap(pause_text(i), width))
                 lines.push_back(plain(line, Tone::warning));
-        lines.push_back({});
+        lines.emplace_back();
         return lines;
     }
 

@@ -36,9 +36,10 @@ namespace detail {
 
 inline bool is_busy(PGconn *connection, const std::string &queue)
 {
-    return run(connection, {"SELECT EXISTS (SELECT FROM hipq.jobs_detail WHERE queue = $1 AND state <> "
-                            "'final' AND scheduled_run_time <= hipq.now()) AS busy",
-                            {queue}})
+    return run(connection,
+               {"SELECT EXISTS (SELECT FROM hipq.jobs_detail WHERE queue = $1 AND state <> "
+                "'final' AND scheduled_run_time <= hipq.now()) AS busy",
+                {queue}})
                .text(0, "busy") == "t";
 }
 
