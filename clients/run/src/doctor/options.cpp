@@ -59,7 +59,8 @@ Options parse_command_line(const std::vector<std::string> &arguments)
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const std::string &word = arguments[i];
         const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
-        const Option &option = find(word.substr(0, equals));
+        const std::string name = word.substr(0, equals);
+        const Option &option = find(name);
         const bool has_value = equals != std::string::npos;
         if (option.argument.empty() && has_value)
             throw UsageError(std::string(option.name) + " takes no value");
