@@ -30,10 +30,12 @@ Guard behind_proxy()
     return Guard(options);
 }
 
-bool takes_host(const Guard &guard, const char *host)
+bool takes_host(const Guard &guard, const char *host, const char *path = "/api/session")
 {
+    httplib::Request asked = request({{"Host", host}});
+    asked.path = path;
     try {
-        guard.check_host(request({{"Host", host}}));
+        guard.check_host(asked);
         return true;
     } catch (const Problem &problem) {
         EXPECT_EQ(problem.status, 421);
@@ -66,6 +68,16 @@ TEST(Guard, answers_to_the_name_of_the_proxy_alone)
     EXPECT_TRUE(takes_host(behind_proxy(), "jobs.example.com"));
     EXPECT_FALSE(takes_host(behind_proxy(), "127.0.0.1:8484"));
     EXPECT_FALSE(takes_host(behind_proxy(), "jobs.example.com.evil.example"));
+}
+
+// Else a page whose name leads to this machine could read them.
+TEST(Guard, tells_metrics_to_this_machine_and_by_its_name)
+{
+    EXPECT_TRUE(takes_host(behind_proxy(), "127.0.0.1:8080", "/metrics"));
+    EXPECT_TRUE(takes_host(behind_proxy(), "jobs.example.com", "/metrics"));
+    EXPECT_FALSE(takes_host(behind_proxy(), "other.example.com", "/metrics"));
+    EXPECT_FALSE(takes_host(alone(), "other.example.com:8080", "/metrics"));
+    EXPECT_TRUE(takes_host(alone(), "other.example.com", "/healthz"));
 }
 
 TEST(Guard, takes_what_the_page_itself_sends)

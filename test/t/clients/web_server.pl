@@ -119,7 +119,7 @@ is($mail->{queue}{owner}, 'app', '... and settings');
 is((grep { !defined $_->{job_type} && $_->{period} eq 'total' } @{ $mail->{statistics} })[0]{succeeded}, 20, '... and statistics');
 like(join(' ', map { $_->{kind} } @{ $mail->{sizes} }), qr/^live( final)+$/, '... and sizes');
 is($eyes->get('/api/alerts')->{json}{error}{sqlstate}, '42501', 'alerts are for pg_monitor');
-status_is($browser{monitor}->get("/api/$_"), 200, "the monitor sees $_") foreach qw(alerts job-types workers executors schedules pauses settings throughput dead-letters/groups);
+status_is($browser{monitor}->get("/api/$_"), 200, "the monitor sees $_") foreach qw(alerts doctor job-types workers executors schedules pauses settings throughput dead-letters/groups);
 is_deeply([ @{ $browser{monitor}->post('/api/jobs/search')->{json} }{qw(jobs hidden)} ], [ [], 2 ], '... and of no queue the jobs, which is said');
 is(problem($browser{monitor}->post('/api/jobs/search', { queue => 'app.mail' })), 'permission denied for table app_mail', '... in the words of the server');
 

@@ -7,6 +7,7 @@ import { connect, disconnect } from "./live.js";
 import { pages } from "./pages.js";
 import { show as alerts } from "./pages/alerts.js";
 import { show as deadLetters } from "./pages/dead_letters.js";
+import { show as doctor } from "./pages/doctor.js";
 import { show as executors } from "./pages/executors.js";
 import { show as jobTypes } from "./pages/job_types.js";
 import { show as jobs } from "./pages/jobs.js";
@@ -34,6 +35,7 @@ const shows = {
   executors,
   workers,
   alerts,
+  doctor,
   settings,
 };
 const routes = {

@@ -11,5 +11,6 @@ export const pages = [
   { name: "executors", title: "Executors", key: "e", group: "Run" },
   { name: "workers", title: "Workers", key: "w", group: "Run" },
   { name: "alerts", title: "Alerts", key: "a", group: "Run" },
+  { name: "doctor", title: "Doctor", key: "h", group: "Run" },
   { name: "settings", title: "Settings", key: "c", group: "Run" },
 ];

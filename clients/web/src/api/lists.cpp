@@ -59,6 +59,7 @@ std::vector<Route> list_routes()
         list("/api/schedules", "schedules", statements::schedules),
         list_of_all("/api/pauses", "pauses", statements::pauses),
         list("/api/alerts", "alerts", statements::alerts),
+        list("/api/doctor", "findings", statements::doctor),
         list("/api/settings", "settings", statements::settings),
     };
 }

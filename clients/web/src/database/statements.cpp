@@ -187,6 +187,12 @@ FROM hipq.alerts_detail AS alerts
 ORDER BY alerts.severity, alerts.last_time DESC
 )";
 
+// The worst first, as it comes.
+const char *const doctor = R"(
+SELECT found.severity, found.subject, found.finding, found.detail, found.hint, found.statement
+FROM hipq.doctor() AS found
+)";
+
 const char *const settings = R"(
 SELECT pg_settings.name, pg_settings.setting, pg_settings.unit, pg_settings.short_desc AS description,
        pg_settings.extra_desc AS details, pg_settings.context, pg_settings.source,

@@ -26,6 +26,7 @@ extern const char *const executors;
 extern const char *const schedules;
 extern const char *const pauses;  // $1: a queue, or NULL for all
 extern const char *const alerts;
+extern const char *const doctor;
 extern const char *const settings;
 
 // Of one queue, $1.

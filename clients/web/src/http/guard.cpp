@@ -62,10 +62,13 @@ bool Guard::is_own_name(const std::string &host) const
 void Guard::check_host(const httplib::Request &request) const
 {
     // A health check comes from the machine itself and names whatever it likes.
-    if (request.path == "/healthz" || request.path == "/metrics")
+    if (request.path == "/healthz")
         return;
     // No other header says it: a page can set those.
     const std::string host = request.get_header_value("Host");
+    // A Prometheus on this machine asks past the proxy.
+    if (request.path == "/metrics" && is_loopback(without_port(host)))
+        return;
     if (!is_own_name(host))
         throw Problem(
             421, "this is not \"" + host + "\"",

@@ -25,6 +25,7 @@ const pages = () => [
   ["executors", "Executors", null],
   ["workers", "Workers", "labels-1"],
   ["alerts", "Alerts", null],
+  ["doctor", "Doctor", null],
   ["settings", "Settings", "hipq.max_executors"],
   ["nowhere", "There is no such page", "Overview"],
 ];
@@ -104,5 +105,16 @@ test("every module is fetched at once", async () => {
     [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.getAttribute("href")),
   ]);
   assert.deepEqual(named, [...new Set(loaded)].sort());
+  await visitor.leave();
+});
+
+test("the doctor says what is wrong, and what mends it", async () => {
+  sql("SELECT hipq.alter_queue('web.parcels', throttle_limit => 0.5)");
+  const visitor = await Visitor.enter(browser, "web_operator");
+  await visitor.open("doctor", "Doctor", "limit below 1");
+  await visitor.page.getByText("SELECT hipq.alter_queue('web.parcels', throttle_limit => 1)").waitFor();
+  sql("SELECT hipq.alter_queue('web.parcels', throttle_limit => 0)");
+  await visitor.page.getByRole("button", { name: "Look again" }).click();
+  await visitor.page.getByText("limit below 1").waitFor({ state: "detached" });
   await visitor.leave();
 });
