@@ -99,5 +99,5 @@ cmp_ok($started, '<', $limit, 'the next job starts within 50 ms');
 	is($db->outcome($_), 'succeeded', 'to their ends') foreach @ids;
 }
 
-unlike(slurp_file($hipq->node->logfile), qr/FATAL|PANIC|TRAP/, 'nothing else happened');
+$hipq->no_process_died('nothing else happened');
 done_testing();
