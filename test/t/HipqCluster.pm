@@ -120,16 +120,6 @@ sub error_of
 	return $status == 0 ? "no error: $out" : $err;
 }
 
-# That the log tells of no process that died. (A scheduler that CREATE DATABASE meets while it starts, in the database that is copied, ends
-# by the signal for that.)
-sub no_process_died
-{
-	my ($self, $name) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my $asked_to_leave = qr/:  terminating background worker "hipq scheduler" due to administrator command/;
-	return Test::More::unlike(PostgreSQL::Test::Utils::slurp_file($self->node->logfile), qr/FATAL(?!$asked_to_leave)|PANIC|TRAP/, $name);
-}
-
 # Runs SQL as another role.
 sub sql_as
 {

@@ -21,6 +21,8 @@ foreach my $name ('one', 'two')
 		SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap')});
 	push @databases, $db;
 }
+# Until here CREATE DATABASE ends a scheduler that it meets in the database that is copied.
+my $set_up = -s $hipq->node->logfile;
 
 # One session that looks all the time, so that looking costs nothing.
 my $watch = $hipq->session;
@@ -141,6 +143,6 @@ foreach my $db (@databases)
 }
 cmp_ok(most_executors(10), '<=', 4, 'and the limit still holds');
 $watch->quit;
-$hipq->no_process_died('no process died of it');
+unlike(slurp_file($hipq->node->logfile, $set_up), qr/FATAL|PANIC|TRAP/, 'no process died of it');
 
 done_testing();
