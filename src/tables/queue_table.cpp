@@ -20,6 +20,10 @@
 #include "tables/time_tree.hpp"
 #include "tables/try_lock.hpp"
 
+extern "C" {
+#include "storage/lmgr.h"
+}
+
 namespace hipq::tables {
 
 namespace {
@@ -120,13 +124,22 @@ constinit pg::Statement lock_marked_queue(
     "SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE SKIP LOCKED");
 
 // After whoever detaches the queue's table at this moment. PostgreSQL would fail with an internal
-// error where it still takes the table for a partition and does not find of what.
-void wait_for_detaching(int queue_id)
+// error where it still takes the table for a partition and does not find of what. The row alone
+// tells of a commit too early: what it wrote is seen before others are told to forget what they
+// know of the table; locks go after that.
+void wait_for_detaching(int queue_id, std::string_view table)
 {
     static constinit pg::Statement lock_queue(
         "SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR UPDATE");
     lock_queue.run(queue_id);
-    pg::call([] { ::AcceptInvalidationMessages(); });
+    const std::string name(table);
+    pg::call([&] {
+        const Oid relation = ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false));
+        if (!OidIsValid(relation))
+            return;
+        ::LockRelationOid(relation, AccessShareLock);
+        ::UnlockRelationOid(relation, AccessShareLock);
+    });
 }
 
 // What forget_queue writes besides.
@@ -225,7 +238,7 @@ void forget_queue(int queue_id, std::string_view table)
         "DELETE FROM hipq.job_type WHERE queue_id = $1");
     static constinit pg::Statement delete_queue("DELETE FROM hipq.queue WHERE queue_id = $1");
     static constinit pg::Statement delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1");
-    wait_for_detaching(queue_id);
+    wait_for_detaching(queue_id, table);
     drop_queue_table(table);
     delete_dead_letters.run(queue_id);
     delete_successors.run(queue_id);

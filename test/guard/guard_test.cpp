@@ -1,5 +1,6 @@
 // Functions that fail in every way at the boundary of C++ and PostgreSQL; sql/boundary.sql calls
-// them. And one that does not listen, for test/t/execute/deadlines.pl.
+// them. And two that take their time: one does not listen, for test/t/execute/deadlines.pl, one
+// draws a commit out, for test/t/queues/drop_detached.pl.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -110,6 +111,15 @@ template <class Function>
     throw std::invalid_argument("no such kind");
 }
 
+constinit std::array<char, MAXPGPATH> file_of_commit{};
+
+// What the transaction wrote is seen by now; its locks are held, and nobody has been told.
+void draw_commit_out(XactEvent event, void *)
+{
+    while (event == XACT_EVENT_COMMIT && ::access(file_of_commit.data(), F_OK) == 0)
+        ::pg_usleep(1000);
+}
+
 }  // namespace
 
 }  // namespace hipq
@@ -194,5 +204,16 @@ HIPQ_FUNCTION(guard_test_spin)
     const std::string name(VARDATA_ANY(path), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(path)));
     while (::access(name.c_str(), F_OK) == 0) {
     }
+    return Datum{0};
+}
+
+// From now on commits of this session end when there is no file of that name.
+HIPQ_FUNCTION(guard_test_draw_commits_out)
+{
+    hipq::pg::call([&] {
+        ::text_to_cstring_buffer(DatumGetTextPP(fcinfo->args[0].value), hipq::file_of_commit.data(),
+                                 hipq::file_of_commit.size());
+        ::RegisterXactCallback(hipq::draw_commit_out, nullptr);
+    });
     return Datum{0};
 }
