@@ -5,3 +5,4 @@
 #include "process/background.hpp"
 #include "process/duties.hpp"
 #include "process/pinned_settings.hpp"
+#include "process/server_status.hpp"

@@ -36,11 +36,22 @@ void rescue(Recovery &recovery, std::vector<Left> &list)
 
 // ---- executors that ended ----
 
+// A server that stops ends its executors in no order, some before this process: their jobs are left
+// as those are that the next life of the server finds.
+bool went_with_server(const executors::Orphan &orphan)
+{
+    return !orphan.is_cancelled && !orphan.timed_out && process::is_server_stopping();
+}
+
 Left left_by(const executors::Orphan &orphan)
 {
     const memory::RunningJob &job = orphan.job;
     Left left{job.queue_id, job.id,      job.attempt, LeftBy::lost_executor,
               true,         job.started, orphan.pid};
+    if (went_with_server(orphan)) {
+        left.by = LeftBy::restart;
+        return left;
+    }
     left.asked_retry_handler = orphan.asked_retry_handler;
     left.timed_out = orphan.timed_out;
     if (orphan.is_cancelled)

@@ -8,7 +8,7 @@ namespace hipq::recovery {
 
 // Why a job is left, and so who is to blame.
 enum class LeftBy : unsigned char {
-    restart,        // the server's last life: its row says that it runs
+    restart,        // the server's last life, or one that is ending: its row says that it runs
     neighbour,      // somebody else took the server down while it ran
     crash,          // it took the server down
     lost_executor,  // its executor ended

@@ -4,6 +4,7 @@ use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $hipq = HipqCluster->new('restart', 'hipq.retry_jitter' => 0);
 $hipq->create_queue('app.main');
@@ -68,6 +69,28 @@ foreach my $mode ('fast', 'immediate')
 	eval { $_->quit } foreach @locks;
 	$hipq->node->start;
 	check_after("restart ($mode)", 'server_restart', %job);
+}
+
+# ---- the server is stopping, and an executor ends before the scheduler does: at once at a smart shutdown, which waits for clients
+{
+	my $client = $hipq->session;
+	my $lock = $hipq->hold_lock(1);
+	my $id = $hipq->enqueue('run', q{'{"lock": 1}'});
+	my $pid = $hipq->pid_of($id);
+	system_or_bail('pg_ctl', '-D', $hipq->node->data_dir, '-m', 'smart', '--no-wait', 'stop');
+	$client->query_until(qr/^t$/m, "SELECT pg_terminate_backend($pid);\n");
+	my $attempts = '';
+	foreach (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		$attempts = $client->query_safe("SELECT string_agg(concat_ws(' ', attempt, reason), ',') FROM hipq.attempts WHERE job_id = $id");
+		last if $attempts ne '';
+		usleep(100_000);
+	}
+	is($attempts, '1 server_restart', 'an executor that ends with the server: server_restart');
+	eval { $_->quit } foreach $lock, $client;
+	$hipq->node->stop('smart', fail_ok => 1);    # waits for what has begun; it may be over
+	$hipq->node->start;
+	is($hipq->outcome($id), 'succeeded', 'the job runs again');
 }
 
 # ---- an executor is killed: PostgreSQL restarts all processes
