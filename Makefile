@@ -1,8 +1,7 @@
 # Builds and installs hipq with PGXS, and starts the demo and the tests.
 #
 #   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to; what is installed
-#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; hipq-run (clients/run), hipq-top
-#                                    (clients/top) and hipq-web (clients/web) go along
+#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; the programs of clients/ go along
 #   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
 #   make web                         a server with jobs, and hipq-web to look at it (tools/web-demo)
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
@@ -42,6 +41,26 @@ REGRESS = $(sort $(filter-out hipq--%,$(patsubst sql/%.sql,%,$(wildcard sql/*.sq
 REGRESS_OPTS = --load-extension=hipq
 ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=hipq
+
+PG_CONFIG ?= pg_config
+
+# The programs: hipq-NAME is made in clients/NAME, if the headers and the packages of pkg-config (.pc) are here that it needs.
+# WITHOUT_PROGRAMS=1 leaves them out.
+PROGRAMS = run top web
+needs_run = nlohmann/json.hpp libpq-fe.h curl/curl.h
+needs_top = nlohmann/json.hpp libpq-fe.h curses.h
+needs_web = nlohmann/json.hpp libpq-fe.h httplib.h openssl/hmac.h cpp-httplib.pc
+
+needed = $(sort $(foreach program,$(PROGRAMS),$(needs_$(program))))
+found_headers = printf '\#if __has_include(<%s>)\n%s\n\#endif\n' $(foreach header,$(filter-out %.pc,$(needed)),$(header) $(header)) | \
+    $(CXX) -x c++ -E -P -I'$(shell $(PG_CONFIG) --includedir 2>/dev/null)' -
+found_packages = for package in $(filter %.pc,$(needed)); do pkg-config --exists $${package%.pc} && echo $$package; done
+not_found := $(filter-out $(shell { $(found_headers); $(found_packages); } 2>/dev/null),$(needed))
+
+# Why a program is left out; nothing if it is made.
+why_not = $(or $(if $(WITHOUT_PROGRAMS)$(HIPQ_SERVER),it is not wanted),$(addsuffix $(space)is missing,$(filter $(not_found),$(needs_$1))))
+space := $() $()
+built_programs := $(foreach program,$(PROGRAMS),$(if $(call why_not,$(program)),,$(program)))
 
 # HIPQ_SERVER is a server of tools/source-server, with flags of its own.
 objdir = build/obj$(if $(WERROR),-werror)$(HIPQ_SERVER:%=-%)
@@ -93,13 +112,10 @@ lint: room-check document-check format-check tidy-sample tidy
 print-%:
 	@echo '$($*)'
 
-RUN_SOURCES := $(sort $(wildcard clients/run/src/*.cpp clients/run/src/*/*.cpp))
-TOP_SOURCES := $(sort $(wildcard clients/top/src/*.cpp clients/top/src/*/*.cpp))
-WEB_SOURCES := $(sort $(wildcard clients/web/src/*.cpp clients/web/src/*/*.cpp))
-CLIENT_HEADERS := $(wildcard clients/run/src/*/*.hpp clients/top/src/*/*.hpp clients/web/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
+CLIENT_SOURCES := $(sort $(wildcard clients/*/src/*.cpp clients/*/src/*/*.cpp))
+CLIENT_HEADERS := $(wildcard clients/*/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
 CLIENT_TESTS := $(wildcard clients/*/test/*.cpp test/clients/*.cpp)
-formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(RUN_SOURCES) $(TOP_SOURCES) $(WEB_SOURCES) $(CLIENT_HEADERS) \
-    $(CLIENT_TESTS)
+formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(CLIENT_SOURCES) $(CLIENT_HEADERS) $(CLIENT_TESTS)
 
 format:
 	clang-format -i $(formatted)
@@ -115,7 +131,6 @@ format-check:
 	@echo "clang-format: $(words $(formatted)) files are formatted"
 
 # One stamp per source, so that only what changed is looked at again. Clang does not know all of gcc's flags: it gets those that matter.
-PG_CONFIG ?= pg_config
 tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_POINTS -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
 
 # As in a compilation (below), what is not a rule starts with the compiled prelude; if the clang of this clang-tidy is there to compile it.
@@ -129,38 +144,19 @@ tidy_include := $(if $(wildcard $(tidy_bin)../include/clang-tidy/ClangTidyCheck.
 tidy_own_files = $(if $(tidy_include),build/tidy/own_files_only.so)
 run_tidy = clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_flags) $(with_tidy_prelude)
 
-# hipq-run, where what it needs is there.
-tidied_run_sources = $(if $(wildcard /usr/include/nlohmann/json.hpp),$(if $(wildcard /usr/include/curl/curl.h /usr/include/*/curl/curl.h),$(RUN_SOURCES)))
-tidy_run_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -Iclients/run/src -Iclients/cpp/include \
-    -isystem $(shell $(PG_CONFIG) --includedir)
+# Programs that are left out, and what they alone are made of, are not looked at.
+tidied_clients = $(built_programs) $(if $(filter web,$(built_programs)),metrics)
+tidied_client_sources = $(filter $(tidied_clients:%=clients/%/src/%),$(CLIENT_SOURCES))
+tidy_client_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_PAGE='""' -Iclients/$1/src -Iclients/metrics/src \
+    -Iclients/cpp/include -isystem $(shell $(PG_CONFIG) --includedir) $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
 
-# So is hipq-top.
-tidied_top_sources = $(if $(wildcard /usr/include/nlohmann/json.hpp),$(if $(wildcard /usr/include/curses.h),$(TOP_SOURCES)))
-tidy_top_flags = $(subst clients/run,clients/top,$(tidy_run_flags))
+tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok) $(tidied_client_sources:%.cpp=build/tidy/%.ok)
+	@echo "clang-tidy: $(words $(SOURCES) $(tidied_client_sources)) files are clean"
 
-# And hipq-web.
-tidied_web_sources = $(if $(wildcard /usr/include/httplib.h),$(if $(wildcard /usr/include/nlohmann/json.hpp),$(WEB_SOURCES)))
-tidy_web_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_PAGE='""' -Iclients/web/src -Iclients/metrics/src -Iclients/cpp/include \
-    -isystem $(shell $(PG_CONFIG) --includedir) $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
-
-tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok) $(tidied_run_sources:clients/run/src/%.cpp=build/tidy/run/%.ok) \
-    $(tidied_top_sources:clients/top/src/%.cpp=build/tidy/top/%.ok) $(tidied_web_sources:clients/web/src/%.cpp=build/tidy/web/%.ok)
-	@echo "clang-tidy: $(words $(SOURCES) $(tidied_run_sources) $(tidied_top_sources) $(tidied_web_sources)) files are clean"
-
-build/tidy/top/%.ok: clients/top/src/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
+build/tidy/clients/%.ok: clients/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
-	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_top_flags) && touch $@
-
-build/tidy/run/%.ok: clients/run/src/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
-	@mkdir -p $(@D)
-	@echo "clang-tidy $<"
-	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_run_flags) && touch $@
-
-build/tidy/web/%.ok: clients/web/src/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
-	@mkdir -p $(@D)
-	@echo "clang-tidy $<"
-	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_web_flags) && touch $@
+	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(call tidy_client_flags,$(word 2,$(subst /, ,$<))) && touch $@
 
 build/tidy/prelude.pch: src/pg/postgres.hpp
 	@mkdir -p $(@D)
@@ -191,7 +187,6 @@ endif
 
 else # PGXS
 
-PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq (,$(wildcard $(PGXS)))
 $(error PostgreSQL's extension headers were not found by "$(PG_CONFIG)": set PG_CONFIG, or run tools/setup demo)
@@ -252,67 +247,25 @@ build/obj/.linked: force-look
 $(INSTALL_SQL): $(INSTALL_PART_FILES) hipq.control Makefile
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION hipq" to load this file. \quit' && cat $(INSTALL_PART_FILES); } > $@.new && mv $@.new $@
 
-# hipq-run, for workers outside the server, is made by a Makefile of its own. It needs JSON for C++ (nlohmann-json3-dev) and libcurl
-# (libcurl4-openssl-dev); without them, or with WITHOUT_RUN=1, it is left out.
-run_headers := $(if $(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<curl/curl.h>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
-    $(CXX) -x c++ -E -I'$(includedir)' - 2>/dev/null | grep -x found))
-ifneq (,$(run_headers))
-all: run-all
-install: run-install
-uninstall: run-uninstall
-else
-all: run-left-out
-endif
-clean: run-clean
+# Each program is made by a Makefile of its own, or left out.
+left_out_programs := $(filter-out $(built_programs),$(PROGRAMS))
+program_goals = $(foreach goal,all install uninstall clean,$(PROGRAMS:%=%-$(goal)))
+
+all: $(built_programs:%=%-all) $(left_out_programs:%=%-left-out)
+install: $(built_programs:%=%-install)
+uninstall: $(built_programs:%=%-uninstall)
+clean: $(PROGRAMS:%=%-clean)
 # Not both at once, in which case each would compile.
-run-install: run-all
+$(PROGRAMS:%=%-install): %-install: %-all
 
-run-all run-install run-uninstall run-clean:
-	@$(MAKE) --no-print-directory -C clients/run $(@:run-%=%) PG_CONFIG='$(shell command -v $(PG_CONFIG))'
+# run-install: "install" in clients/run.
+$(program_goals):
+	@$(MAKE) --no-print-directory -C clients/$(subst -, ,$@) PG_CONFIG='$(shell command -v $(PG_CONFIG))'
 
-run-left-out:
-	@echo 'hipq-run is not built: $(if $(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp, curl/curl.h or libpq-fe.h is missing)'
+$(PROGRAMS:%=%-left-out): %-left-out:
+	@echo 'hipq-$* is not built: $(call why_not,$*)'
 
-# hipq-top, for the terminal, likewise. It needs JSON for C++ and ncurses (libncurses-dev).
-top_headers := $(if $(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<curses.h>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
-    $(CXX) -x c++ -E -I'$(includedir)' - 2>/dev/null | grep -x found))
-ifneq (,$(top_headers))
-all: top-all
-install: top-install
-uninstall: top-uninstall
-else
-all: top-left-out
-endif
-clean: top-clean
-top-install: top-all
-
-top-all top-install top-uninstall top-clean:
-	@$(MAKE) --no-print-directory -C clients/top $(@:top-%=%) PG_CONFIG='$(shell command -v $(PG_CONFIG))'
-
-top-left-out:
-	@echo 'hipq-top is not built: $(if $(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp, curses.h or libpq-fe.h is missing)'
-
-# hipq-web needs cpp-httplib (libcpp-httplib-dev) and OpenSSL (libssl-dev) for it; WITHOUT_WEB=1, or WITHOUT_RUN=1, leaves it out.
-web_headers := $(if $(WITHOUT_WEB)$(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell pkg-config --exists cpp-httplib 2>/dev/null && printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<httplib.h>) && __has_include(<openssl/hmac.h>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
-    $(CXX) -x c++ -E -I'$(includedir)' - 2>/dev/null | grep -x found))
-ifneq (,$(web_headers))
-all: web-all
-install: web-install
-uninstall: web-uninstall
-else
-all: web-left-out
-endif
-clean: web-clean
-web-install: web-all
-
-web-all web-install web-uninstall web-clean:
-	@$(MAKE) --no-print-directory -C clients/web $(@:web-%=%) PG_CONFIG='$(shell command -v $(PG_CONFIG))'
-
-web-left-out:
-	@echo 'hipq-web is not built: $(if $(WITHOUT_WEB)$(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,pkg-config, nlohmann/json.hpp, httplib.h, openssl/hmac.h or libpq-fe.h is missing)'
-
-.PHONY: force-look run-all run-install run-uninstall run-clean run-left-out top-all top-install top-uninstall top-clean top-left-out \
-    web-all web-install web-uninstall web-clean web-left-out
+.PHONY: force-look $(program_goals) $(PROGRAMS:%=%-left-out)
 force-look:
 
 -include $(OBJS:.o=.d)

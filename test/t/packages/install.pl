@@ -30,9 +30,25 @@ foreach my $case ([ users => 0 ], [ tests => 1, 'WERROR=1' ], [ packagers => 1, 
 {
 	my ($who, $symbols, @variables) = @$case;
 	my $to = PostgreSQL::Test::Utils::tempdir();
-	command_ok([ @make, "DESTDIR=$to", 'WITHOUT_RUN=1', @variables ], "make install for $who");
+	command_ok([ @make, "DESTDIR=$to", 'WITHOUT_PROGRAMS=1', @variables ], "make install for $who");
 	is_deeply(installed($to), $expected, '... installs what the server looks for');
 	is(!!has_symbols("$to$libraries/hipq.so"), !!$symbols, '... with' . ($symbols ? '' : 'out') . ' symbols');
+}
+
+# Programs whose libraries are missing are left out, and which ones is said.
+command_like([ qw(make -s -C), $root, 'top-left-out', 'not_found=curses.h' ], qr/^hipq-top is not built: curses\.h is missing$/, 'what is missing is named');
+command_like([ qw(make -s --no-print-directory -C), $root, 'print-built_programs', 'not_found=curses.h' ], qr/^run +web$/, '... and the program that needs it left out');
+
+# A unit of systemd is right, for a program that is installed; the name of an instance is of no matter.
+sub systemd_likes
+{
+	my ($unit) = @_;
+	SKIP: {
+		skip 'there is no systemd here', 1 unless grep { -x "$_/systemd-analyze" } split /:/, $ENV{PATH};
+		my ($out, $err) = run_command([ 'systemd-analyze', 'verify', '--man=no', $unit =~ s/\@(?=\.service$)/\@name/r ]);
+		is("$out$err", '', '... with which systemd finds nothing wrong');
+	}
+	return;
 }
 
 # hipq-run, as it was built for tests, with what goes along.
