@@ -20,10 +20,9 @@ my ($deb) = glob("$built/${package}_$extension-*.deb");
 my ($symbols) = glob("$built/$package-dbgsym_$extension-*.deb");
 isnt($deb, undef, "there is $package") or BAIL_OUT('no package');
 isnt($symbols, undef, 'there is one with its symbols');
-my ($runner) = glob("$built/hipq-run_$extension-*.deb");
-isnt($runner, undef, 'there is hipq-run') or BAIL_OUT('no package of hipq-run');
-my ($top) = glob("$built/hipq-top_$extension-*.deb");
-isnt($top, undef, 'there is hipq-top') or BAIL_OUT('no package of hipq-top');
+my @programs = qw(hipq-run hipq-top hipq-web);
+my %program_deb = map { $_ => (glob("$built/${_}_$extension-*.deb"))[0] } @programs;
+foreach my $program (@programs) { isnt($program_deb{$program}, undef, "there is $program") or BAIL_OUT("no package of $program"); }
 my ($headers) = glob("$built/libhipq-client-dev_$extension-*_all.deb");
 isnt($headers, undef, 'there is libhipq-client-dev') or BAIL_OUT('no package of the client for C++');
 is(scalar(my @dsc = glob("$built/hipq_$extension-*.dsc")), 1, 'there is a source package');
@@ -37,8 +36,10 @@ if ($suite eq chomped('sh', '-c', '. /etc/os-release; echo $VERSION_CODENAME'))
 # ---- what is in them
 
 my ($library) = "usr/lib/postgresql/$version/lib/hipq.so";
-my @files = grep { !m{/$} } split /\n/, chomped('sh', '-c', "dpkg-deb --fsys-tarfile '$deb' | tar -t");
-s{^\./}{} foreach @files;
+# The files that a package installs.
+sub files_of { my ($from) = @_; return map { s{^\./}{}r } grep { !m{/$} } split /\n/, chomped('sh', '-c', "dpkg-deb --fsys-tarfile '$from' | tar -t"); }
+
+my @files = files_of($deb);
 my @code = grep { !m{^usr/share/doc/} } @files;
 my @scripts = ("hipq--$extension.sql", map { s{.*/}{}r } glob('sql/hipq--*--*.sql'));
 is_deeply([ sort @code ], [ sort $library, map { "usr/share/postgresql/$version/extension/$_" } 'hipq.control', @scripts ],
@@ -47,12 +48,24 @@ my %documents = map { s{^usr/share/doc/\Q$package\E/}{}r => 1 } @files;
 is((grep { !$documents{$_} } glob('README.md docs/*.md docs/*/* monitoring/* examples/*/*')), 0, '... and the manual and examples');
 ok($documents{$_}, "... and $_") foreach qw(copyright changelog.gz changelog.Debian.gz);
 
-my @run_files = split /\n/, chomped('sh', '-c', "dpkg-deb --fsys-tarfile '$runner' | tar -t");
-is(scalar(grep { m{^\./(?:usr/bin/hipq-run|usr/share/man/man1/hipq-run\.1\.gz|usr/share/bash-completion/completions/hipq-run|(?:usr/)?lib/systemd/system/hipq-run\@\.service)$} } @run_files),
-	4, 'hipq-run has its program, manual page, completion and unit');
-my @top_files = split /\n/, chomped('sh', '-c', "dpkg-deb --fsys-tarfile '$top' | tar -t");
-is(scalar(grep { m{^\./usr/(?:bin/hipq-top|share/man/man1/hipq-top\.1\.gz|share/bash-completion/completions/hipq-top)$} } @top_files), 3,
-	'hipq-top has its program, manual page and completion');
+# Where systemd's units lie is for the suite to say.
+my %also = (
+	'hipq-run' => [ 'usr/share/bash-completion/completions/hipq-run', 'lib/systemd/system/hipq-run@.service' ],
+	'hipq-top' => ['usr/share/bash-completion/completions/hipq-top'],
+	'hipq-web' => [
+		'usr/share/bash-completion/completions/hipq-web', 'lib/systemd/system/hipq-web.service',
+		split /\n/, chomped('find', 'clients/web/page', '-type', 'f', '-printf', "usr/share/hipq/web/%P\n")
+	]);
+my %needs = ('hipq-run' => [qw(libcurl libpq5)], 'hipq-top' => [qw(libncursesw6 libpq5)], 'hipq-web' => [qw(libcpp-httplib libpq5 libssl)]);
+foreach my $program (@programs)
+{
+	my $from = $program_deb{$program};
+	my @has = map { s{^usr/(?=lib/systemd)}{}r } grep { !m{^usr/share/doc/} } files_of($from);
+	is_deeply([ sort @has ], [ sort "usr/bin/$program", "usr/share/man/man1/$program.1.gz", @{ $also{$program} } ], "$program has what belongs to it");
+	my $depends = chomped('dpkg-deb', '-f', $from, 'Depends');
+	like($depends, qr/\b\Q$_\E/, "... and depends on $_") foreach @{ $needs{$program} };
+	unlike($depends, qr/\bpostgresql-\d/, '... and on no server');
+}
 
 my $unpacked = "$built/unpacked";
 succeeds('they are unpacked', 'sh', '-c', "rm -rf $unpacked && dpkg-deb -x $deb $unpacked && dpkg-deb -x $symbols $unpacked");
@@ -67,15 +80,45 @@ cmp_ok(-s "$unpacked/$library", '<', 8e6, 'the library has less than 8 MB');
 
 my $root = "packages-$version";
 make_root($suite, $root);
-copy_into($root, '/packages', $deb, $runner, $top, $headers);
+copy_into($root, '/packages', $deb, values %program_deb, $headers);
 copy_into($root, '/hipq', 'README.md', 'debian');
 succeeds('it is installed, with the server that it needs', in_root($root, 'apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/*.deb'));
 my $said = succeeds("README's first screen works with Debian's tools", in_root($root, 'cd /hipq && debian/tests/first-use', '--alone'));
 like($said, qr/^first use works on PostgreSQL $version$/m, "... on PostgreSQL $version");
-like(succeeds('hipq-run starts', in_root($root, 'hipq-run --version')), qr/^hipq-run \Q$extension\E$/m, '... and is of this version');
-like(succeeds('hipq-top starts', in_root($root, 'hipq-top --version')), qr/^hipq-top \Q$extension\E$/m, '... and is of this version');
-succeeds('it is purged', in_root($root, "apt-get purge -y -qq $package hipq-run hipq-top libhipq-client-dev"));
-is(chomped(in_root($root, q{find / -xdev -path /hipq -prune -o -path /packages -prune -o -name 'hipq*' -print})), '', '... and leaves nothing');
+like(succeeds("$_ starts beside it", in_root($root, "$_ --version")), qr/^$_ \Q$extension\E$/m, '... and is of this version') foreach @programs;
+succeeds('it is purged', in_root($root, "apt-get purge -y -qq $package @programs libhipq-client-dev"));
+sub leaves_nothing { my ($in) = @_; return is(chomped(in_root($in, q{find / -xdev -path /hipq -prune -o -path /packages -prune -o -name 'hipq*' -print})), '', '... and leaves nothing'); }
+leaves_nothing($root);
 remove_root($root);
+
+# ---- the programs on a machine that has no server
+
+my $client = "programs-$version";
+make_root($suite, $client);
+copy_into($client, '/packages', values %program_deb);
+succeeds('the programs are installed alone, with the libraries that they need', in_root($client, 'apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/*.deb'));
+foreach my $program (@programs)
+{
+	like(succeeds("$program starts", in_root($client, "$program --version")), qr/^$program \Q$extension\E$/m, '... and is of this version');
+	like(succeeds('... and helps', in_root($client, "$program --help")), qr/ --help\b/, '... with its options');
+}
+$said = succeeds('hipq-web serves', in_root($client, <<'END', '--alone'));
+hipq-web --listen 8484 2>/tmp/log &
+for i in $(seq 100); do grep -q 'serving on' /tmp/log && break; sleep 0.1; done
+cat /tmp/log
+get() { bash -c 'exec 3<>/dev/tcp/127.0.0.1/8484; printf "GET $0 HTTP/1.1\r\nHost: 127.0.0.1:8484\r\nConnection: close\r\n\r\n" >&3; cat <&3' "$1"; }
+get / | tr -d '\r'
+cd /usr/share/hipq/web
+find . -type f | sed 's/^.//' | while read -r file; do
+    get "$file" | sed '1,/^\r$/d' | cmp -s - ".$file" || echo "differs: $file"
+done
+END
+like($said, qr{^HTTP/1\.1 200 OK\n.*<title>hipq</title>}ms, '... its page, from where it is installed');
+unlike($said, qr/^differs: /m, '... and every file of it');
+succeeds('systemd is installed', in_root($client, 'apt-get install -y -qq --no-install-recommends systemd'));
+is(chomped(in_root($client, "systemd-analyze verify --man=no $_ 2>&1")), '', "... and finds nothing wrong with $_") foreach qw(hipq-web.service hipq-run@name.service);
+succeeds('they are purged', in_root($client, "apt-get purge -y -qq @programs"));
+leaves_nothing($client);
+remove_root($client);
 
 done_testing();

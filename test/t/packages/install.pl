@@ -53,7 +53,7 @@ sub systemd_likes
 
 # hipq-run, as it was built for tests, with what goes along.
 SKIP: {
-	skip 'hipq-run was not built', 5 unless -x "$root/build/run-werror/hipq-run";
+	skip 'hipq-run was not built', 6 unless -x "$root/build/run-werror/hipq-run";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
 	my $to = PostgreSQL::Test::Utils::tempdir();
 	command_ok([ 'make', '-s', '-C', "$root/clients/run", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-run');
@@ -61,6 +61,7 @@ SKIP: {
 		'... installs the program, its manual page, completion and unit');
 	ok(!has_symbols("$to$programs/hipq-run"), '... without symbols');
 	like(slurp_file("$to$share/hipq/hipq-run\@.service"), qr{^ExecStart=\Q$programs\E/hipq-run --config /etc/hipq/%i.json }m, '... and the unit knows where it is');
+	systemd_likes("$to$share/hipq/hipq-run\@.service");
 	command_like([ "$to$programs/hipq-run", '--version' ], qr/^hipq-run \Q$version\E$/, '... which is this version');
 }
 
@@ -78,16 +79,18 @@ SKIP: {
 
 # hipq-web, likewise.
 SKIP: {
-	skip 'hipq-web was not built', 6 unless -x "$root/build/web-werror/hipq-web";
+	skip 'hipq-web was not built', 7 unless -x "$root/build/web-werror/hipq-web";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
 	my $to = PostgreSQL::Test::Utils::tempdir();
 	command_ok([ 'make', '-s', '-C', "$root/clients/web", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-web');
 	my @installed = @{ installed($to) };
-	is_deeply([ grep { !m{^\Q$share\E/hipq/web/} } @installed ], [ sort "$programs/hipq-web", "$manual/man1/hipq-web.1", "$share/hipq/hipq-web.service" ],
-		'... installs the program, its manual page and unit');
-	ok((grep { $_ eq "$share/hipq/web/index.html" } @installed) && (grep { m{/hipq/web/js/main\.js$} } @installed), '... and the page');
+	is_deeply([ grep { !m{^\Q$share\E/hipq/web/} } @installed ], [ sort "$programs/hipq-web", "$manual/man1/hipq-web.1", map { "$share/hipq/$_" } 'hipq-web.bash', 'hipq-web.service' ],
+		'... installs the program, its manual page, completion and unit');
+	chomp(my @page = `cd '$root/clients/web/page' && find . -type f -printf '%P\n'`);
+	is_deeply([ grep { m{^\Q$share\E/hipq/web/} } @installed ], [ sort map { "$share/hipq/web/$_" } @page ], '... and the page');
 	ok(!has_symbols("$to$programs/hipq-web"), '... without symbols');
 	like(slurp_file("$to$share/hipq/hipq-web.service"), qr{^ExecStart=\Q$programs\E/hipq-web }m, '... and the unit knows where it is');
+	systemd_likes("$to$share/hipq/hipq-web.service");
 	command_like([ "$to$programs/hipq-web", '--version' ], qr/^hipq-web \Q$version\E$/, '... which is this version');
 }
 
