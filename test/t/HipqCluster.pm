@@ -165,11 +165,29 @@ sub wait_until
 sub set
 {
 	my ($self, %settings) = @_;
-	my $before = $self->sql('SELECT pg_conf_load_time()');
 	$self->sql("ALTER SYSTEM SET $_ = '$settings{$_}'") foreach sort keys %settings;
+	return $self->reload;
+}
+
+# The server reads its settings and pg_hba.conf again; who connects after that finds them in force.
+sub reload
+{
+	my ($self) = @_;
+	my $before = $self->sql('SELECT pg_conf_load_time()');
 	$self->sql('SELECT pg_reload_conf()');
 	$self->wait_until("SELECT pg_conf_load_time() > '$before'");
 	return;
+}
+
+# These roles have to prove by their passwords who they are; all others are trusted, as the test itself is.
+sub ask_for_passwords
+{
+	my ($self, @roles) = @_;
+	my $file = $self->node->data_dir . '/pg_hba.conf';
+	my $rules = slurp_file($file);
+	unlink $file or die $!;
+	$self->node->append_conf('pg_hba.conf', 'local all ' . join(',', @roles) . " scram-sha-256\n$rules");
+	return $self->reload;
 }
 
 # A queue owned by "app" (or another role).

@@ -37,7 +37,8 @@ sub press { my ($self, @keys) = @_; $self->ask('send-keys', @keys); return $self
 sub type { my ($self, $text) = @_; $self->ask('send-keys', '-l', $text); return $self->press('Enter'); }
 sub resize { my ($self, $columns, $lines) = @_; $self->ask('resize-window', '-x', $columns, '-y', $lines); return $self; }
 
-# What stands on the screen; with its colours as escape sequences.
+# What stands on the screen; with what has scrolled away; with its colours as escape sequences.
+sub history { my ($self) = @_; return $self->ask('capture-pane', '-p', '-S', '-'); }
 sub text { my ($self) = @_; return $self->ask('capture-pane', '-p'); }
 sub coloured { my ($self) = @_; return $self->ask('capture-pane', '-p', '-e'); }
 

@@ -27,18 +27,6 @@ sub new
 	return $self;
 }
 
-# The roles sign in with their passwords; all others are trusted, as the test itself is.
-sub ask_for_passwords
-{
-	my ($hipq, @roles) = @_;
-	my $file = $hipq->node->data_dir . '/pg_hba.conf';
-	my $rules = slurp_file($file);
-	unlink $file or die $!;
-	$hipq->node->append_conf('pg_hba.conf', 'local all ' . join(',', @roles) . " scram-sha-256\n$rules");
-	$hipq->node->reload;
-	return;
-}
-
 # Runs it to its end: exit code, stdout, stderr.
 sub answer
 {

@@ -34,7 +34,8 @@ Answer connect(Database &database)
     Answer answer = database.ask(statements::settings());
     if (answer.is_lost && database.needs_password() && ::isatty(STDIN_FILENO) != 0) {
         database.set_password(read_password());
-        answer = database.ask(statements::settings());
+        if (!stop_requested())
+            answer = database.ask(statements::settings());
     }
     return answer;
 }
@@ -73,7 +74,7 @@ int start(const std::vector<std::string> &arguments)
     catch_signals();
     Database database(connection_parts(options));
     if (const Answer answer = connect(database); !answer)
-        return failure(answer);
+        return stop_requested() ? exit_done : failure(answer);
     const Mode mode{options.read_only, options.sort, options.lines};
     if (!on_terminal)
         return print(database, mode, options);

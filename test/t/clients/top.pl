@@ -213,6 +213,29 @@ ok($locked->shows(qr/read-only.*^app\.mail/ms), '--read-only');
 $locked->press('p');
 ok($locked->shows(qr/nothing is changed with --read-only/), '... changes nothing');
 
+# ---- a password
+
+$hipq->sql(q{CREATE ROLE proven LOGIN PASSWORD 'open sesame'; SELECT hipq.grant_queue('app.mail', 'proven', 'read')});
+$hipq->ask_for_passwords('proven');
+my $proven = screen([ '-U', 'proven' ]);
+ok($proven->shows(qr/^Password: *$/m), 'a role that has to prove itself is asked for its password');
+$proven->type('open sesame');
+ok($proven->shows(qr/^app\.mail/m), '... by which it comes in');
+$hipq->node->restart;
+ok($proven->shows(qr/connected again/), '... after a restart of the server, too, without being asked again');
+$proven->press('q');
+is($proven->exit_code, 0, '... until q ends it');
+my $mistaken = screen([ '-U', 'proven' ], columns => 250);
+$mistaken->shows(qr/^Password:/m);
+$mistaken->type('open barley');
+is($mistaken->exit_code, 69, 'a wrong password');
+like($mistaken->history, qr/^Password: *\nhipq-top: .*password authentication failed for user "proven"$/m, '... is none, and is not shown');
+my $reluctant = screen([ '-U', 'proven' ]);
+$reluctant->shows(qr/^Password:/m);
+$reluctant->press('C-c');
+is($reluctant->exit_code, 0, 'who is asked may go');
+unlike($reluctant->history, qr/hipq-top:/, '... without being told of passwords');
+
 # ---- without a terminal
 
 my ($code, $out, $err) = answer('--once', '--sort', 'queue');
@@ -227,6 +250,11 @@ is("$code $err", "1 hipq-top: there is no column \"colour\" to sort by\nHINT:  S
 ($code, $out, $err) = answer('--once', '-U', 'nobody');
 is($code, 1, 'a role without rights');
 like($err, qr/permission denied for schema hipq/, '... is told so');
+($code, $out, $err) = answer('--once', '-U', 'proven');
+is($code, 69, 'a password that nobody can be asked for');
+like($err, qr/no password supplied/, '... is said to be missing');
+($code, $out, $err) = answer('--once', sprintf('host=%s port=%s user=proven password=%s', $hipq->node->host, $hipq->node->port, q{'open sesame'}));
+is($code, 0, '... but one can give it');
 ($code, $out, $err) = answer('--once', 'nowhere');
 is($code, 69, 'no such database');
 like($err, qr/database "nowhere" does not exist/, '... in the words of the server');

@@ -25,7 +25,7 @@ DO \$\$ BEGIN FOR n IN 1..$queues LOOP
 END LOOP; END \$\$;
 VACUUM ANALYZE;
 END
-HipqWeb::ask_for_passwords($hipq, 'many');
+$hipq->ask_for_passwords('many');
 my $web = HipqWeb->new($hipq);
 my $browser = $web->browser;
 is($browser->sign_in('many')->{status}, 200, 'signed in');

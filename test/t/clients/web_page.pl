@@ -15,7 +15,7 @@ my $tests = HipqBrowser::build() or do { done_testing(); exit };
 my $source = "$ENV{HIPQ_ROOT}/clients/web/test/browser";
 
 my $hipq = HipqCluster->new('web_page');
-HipqWeb::ask_for_passwords($hipq, qw(web_operator web_developer web_monitor));
+$hipq->ask_for_passwords(qw(web_operator web_developer web_monitor));
 $hipq->sql(slurp_file("$source/setup.sql"));
 ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM hipq.jobs WHERE outcome IN ('waiting', 'running')}), 'the jobs are done');
 

@@ -35,7 +35,7 @@ INSERT INTO hipq.app_mail (job_type, job_key, job_data) SELECT 'welcome', 'bad-'
 INSERT INTO hipq.app_mail (job_type, job_key, job_data, scheduled_run_time) SELECT 'welcome', 'late-' || n, jsonb_build_object('n', n), now() + interval '1 day' FROM generate_series(1, 60) AS n;
 INSERT INTO hipq.app_other (job_type, job_data) VALUES ('thing', '{"n": 1}');
 END
-HipqWeb::ask_for_passwords($hipq, qw(eyes hands monitor nobody asleep));
+$hipq->ask_for_passwords(qw(eyes hands monitor nobody asleep));
 ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 24 FROM hipq.jobs_detail WHERE state = 'final'}), 'the jobs have run');
 my $web = HipqWeb->new($hipq);
 
