@@ -82,7 +82,8 @@ sub HipqWeb::Browser::events
 		}
 		die "enough\n" if $enough->(@events);
 	};
-	$self->{http}->request('GET', "$self->{url}/api/events", { headers => { %{ $self->{headers} }, Cookie => $self->{cookie} }, data_callback => $heard });
+	my %headers = (%{ $self->{headers} }, defined $self->{cookie} ? (Cookie => $self->{cookie}) : ());
+	$self->{http}->request('GET', "$self->{url}/api/events", { peer => '127.0.0.1', headers => \%headers, data_callback => $heard });
 	return @events;
 }
 

@@ -276,6 +276,34 @@ like($far->get('/api/session')->{headers}{'strict-transport-security'}, qr/max-a
 status_is($proxied->browser(%$_)->get('/api/session'), 421, 'what does not come by the name of the proxy is not answered') foreach {}, { 'X-Forwarded-Host' => $name };
 is($proxied->stop('INT'), 0, 'it ends by SIGINT');
 
+# ---- a socket that takes no more connections
+
+# The descriptor of the socket on which a process listens, as one of ours: by pidfd_open() and pidfd_getfd(), which have these numbers on every
+# machine. Nothing, if the kernel does not let us.
+sub listener_of
+{
+	my ($pid, $on) = @_;
+	my ($inode) = slurp_file('/proc/net/tcp') =~ /^ *\d+: \w+:@{[ sprintf '%04X', $on ]} \w+:\w+ 0A (?:\S+ +){5}(\d+) /m or return;
+	my ($theirs) = map { m{/(\d+)$} } grep { (readlink($_) // '') eq "socket:[$inode]" } glob "/proc/$pid/fd/*" or return;
+	my $process = syscall(434, $pid, 0);
+	my $descriptor = $process < 0 ? -1 : syscall(438, $process, 0 + $theirs, 0);
+	return if $descriptor < 0;
+	open my $socket, '+<&=', $descriptor or return;
+	return $socket;
+}
+
+SKIP: {
+	my $deaf = HipqWeb->new($hipq, arguments => ['--service'], env => { PGUSER => 'hands', PGPASSWORD => 'hands' });
+	my $socket = listener_of($deaf->pid, $deaf->{port}) or skip 'the kernel lends no descriptors of other processes', 3;
+	my $last = $deaf->browser;
+	$last->get('/api/session');
+	my $seen = 0;
+	my @last = $last->events(sub { shutdown($socket, 2) if @_ && !$seen++; return @_ >= 20 || grep { $_->{name} eq 'bye' } @_ });
+	is((map { $_->{name} } @last)[-1], 'bye', 'when no more connections can be taken, viewers are sent home');
+	is($deaf->exit_code, 1, '... and hipq-web ends, by exit code 1, for whatever starts it again');
+	like($deaf->said, qr/^hipq-web: no more connections can be taken$/m, '... and says so');
+}
+
 # ---- options
 
 foreach my $case (

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -14,7 +15,11 @@ namespace hipq::web {
 // Makes a thread when none is free, up to a limit; what comes then waits for one.
 class Threads : public httplib::TaskQueue {
 public:
-    explicit Threads(std::size_t most) : most_(most) {}
+    // at_end has the tasks end that would go on; it is called before they are waited for.
+    Threads(std::size_t most, std::function<void()> at_end)
+        : most_(most), at_end_(std::move(at_end))
+    {
+    }
 
     // Newer versions of cpp-httplib want to know whether the task was taken.
     using Taken = decltype(std::declval<httplib::TaskQueue &>().enqueue({}));
@@ -32,6 +37,7 @@ public:
 
     void shutdown() override
     {
+        at_end_();
         {
             const std::lock_guard lock(mutex_);
             is_over_ = true;
@@ -60,6 +66,7 @@ private:
     }
 
     std::size_t most_;
+    std::function<void()> at_end_;
     std::mutex mutex_;
     std::condition_variable arrival_;
     std::list<std::function<void()>> tasks_;

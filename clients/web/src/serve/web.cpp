@@ -52,7 +52,6 @@ void Web::serve()
 // Before it listens, cpp-httplib does not hear that it is to stop.
 void Web::stop()
 {
-    hub_.stop();
     while (!server_.is_running() && !is_over_)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     server_.stop();
@@ -66,7 +65,10 @@ void Web::sweep()
 
 void Web::set_up_server()
 {
-    server_.new_task_queue = [] { return new Threads(most_connections); };
+    // Also when the socket fails: viewers would keep a server alive that nobody can reach.
+    server_.new_task_queue = [this] {
+        return new Threads(most_connections, [this] { hub_.stop(); });
+    };
     server_.set_tcp_nodelay(true);
     server_.set_payload_max_length(longest_body);
     server_.set_read_timeout(10);
