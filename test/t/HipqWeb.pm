@@ -37,12 +37,14 @@ sub answer
 	return ($run->result(0), $out, $err);
 }
 
-# A browser of its own: with a cookie, and the token of its session. Of a URL with another name the port counts alone.
+# A browser of its own: with a cookie, and the token of its session. Of a URL with another name the port counts alone; one by TLS takes
+# the file of an authority, which has to have signed the certificate.
 sub browser
 {
 	my ($self, %headers) = @_;
 	my $url = delete $headers{url} // $self->{url};
-	return bless { url => $url, http => HTTP::Tiny->new(keep_alive => 0, timeout => 60), headers => { Origin => $url, %headers } }, 'HipqWeb::Browser';
+	my %tls = (verify_SSL => 1, SSL_options => { SSL_ca_file => delete $headers{authority} });
+	return bless { url => $url, http => HTTP::Tiny->new(keep_alive => 0, timeout => 60, %tls), headers => { Origin => $url, %headers } }, 'HipqWeb::Browser';
 }
 
 sub HipqWeb::Browser::ask
