@@ -23,6 +23,62 @@ test("the overview shows jobs as they are done, by itself", async () => {
   await visitor.leave();
 });
 
+test("a tab that nobody looks at gives its stream back, and takes it again", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  await visitor.page.locator(".live").getByText("Live").waitFor();
+  const isStream = (request) => request.url().endsWith("/api/events");
+  const show = (hidden) =>
+    visitor.page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await visitor.page.clock.install();
+  const closed = visitor.page.waitForEvent("requestfailed", isStream);
+  await show(true);
+  await visitor.page.clock.fastForward("00:31");
+  await closed;
+  const opened = visitor.page.waitForRequest(isStream);
+  await show(false);
+  await opened;
+  await visitor.leave();
+});
+
+test("what was missed is a gap in the charts, not a line", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  const whole = await visitor.page.evaluate(() => {
+    const source = new EventSource("api/events");
+    return new Promise((resolve) =>
+      source.addEventListener("overview", ({ data }) => {
+        source.close();
+        resolve(JSON.parse(data));
+      }),
+    );
+  });
+  // The same again and again, a minute of which is not there.
+  const start = Date.parse(whole.now);
+  const seconds = [0, 1, 2, 3, 4, 64, 65, 66];
+  const events = seconds.map((second) => ({ ...whole, now: new Date(start + second * 1000) }));
+  const body = events.map((data) => `event: overview\ndata: ${JSON.stringify(data)}\n\n`).join("");
+  await visitor.page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body }));
+  await visitor.page.reload();
+  for (const [name, tone] of [
+    ["Depth", "calm"],
+    ["Throughput", "active"],
+  ]) {
+    const chart = visitor.page.locator(`svg[aria-label^="${name}"]`);
+    await chart.locator(`.chart-line.tone-${tone}`).waitFor({ state: "attached" });
+    const path = await chart.locator(`.chart-line.tone-${tone}`).getAttribute("d");
+    const lines = path.split("M").slice(1);
+    assert.equal(lines.length, 2, `${name}: ${path}`);
+    const places = lines.map((line) => line.split("L").map(parseFloat));
+    const second = places[0].at(-1) - places[0].at(-2);
+    assert.ok(places[1][0] - places[0].at(-1) > 40 * second, `${name}: ${path}`);
+    assert.equal((await chart.locator(`.chart-area.tone-${tone}`).getAttribute("d")).split("Z").length - 1, 2);
+  }
+  await visitor.page.unrouteAll({ behavior: "ignoreErrors" });
+  await visitor.leave();
+});
+
 test("the hour is drawn when it is asked for", async () => {
   const visitor = await Visitor.enter(browser, "web_operator");
   const throughput = visitor.page.getByRole("region", { name: "Throughput" });

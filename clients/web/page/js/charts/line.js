@@ -3,7 +3,7 @@
 
 import { h, s, setText } from "../dom.js";
 import { clockTime } from "../format.js";
-import { line, ticks, timeTicks } from "./scale.js";
+import { area, line, runs, ticks, timeTicks } from "./scale.js";
 
 const margin = { top: 10, right: 6, bottom: 22, left: 44 };
 
@@ -104,24 +104,15 @@ export class LineChart {
   }
 
   #lineOf({ tone, isArea }, values) {
-    const points = values
-      .map((value, index) => [value, index])
-      .filter(([value]) => value !== null)
-      .map(([value, index]) => [this.x(this.#data.times[index]), this.y(value)]);
-    if (points.length === 0) return [];
-    const path = line(points);
-    const base = this.y(0).toFixed(1);
-    const area = isArea
-      ? [
-          s("path", {
-            class: `chart-area tone-${tone}`,
-            d: `${path}L${points.at(-1)[0].toFixed(1)} ${base}L${points[0][0].toFixed(1)} ${base}Z`,
-          }),
-        ]
-      : [];
-    const end =
-      points.length === 1 ? [s("circle", { class: `chart-dot tone-${tone}`, cx: points[0][0], cy: points[0][1], r: 2 })] : [];
-    return [...area, s("path", { class: `chart-line tone-${tone}`, d: path }), ...end];
+    const parts = runs(values, (index) => this.x(this.#data.times[index]), this.y);
+    if (parts.length === 0) return [];
+    const areas = parts.map((points) => area(points, this.y(0)));
+    const alone = parts.filter((points) => points.length === 1).map(([point]) => point);
+    return [
+      isArea ? s("path", { class: `chart-area tone-${tone}`, d: areas.join("") }) : null,
+      s("path", { class: `chart-line tone-${tone}`, d: parts.map(line).join("") }),
+      ...alone.map(([cx, cy]) => s("circle", { class: `chart-dot tone-${tone}`, cx, cy, r: 2 })),
+    ].filter(Boolean);
   }
 
   #point(event) {

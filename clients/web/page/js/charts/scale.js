@@ -20,6 +20,20 @@ export function timeTicks(from, to, most) {
   return list;
 }
 
+/** Where values are: runs of points, as one that is null is a gap. x: of an index; y: of a value. */
+export function runs(values, x, y) {
+  const list = [[]];
+  values.forEach((value, index) => {
+    if (value === null) list.push([]);
+    else list.at(-1).push([x(index), y(value)]);
+  });
+  return list.filter((run) => run.length > 0);
+}
+
 /** A line through points, as the path of an SVG. */
 export const line = (points) =>
   points.map(([x, y], index) => `${index === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+
+/** What lies between that line and the base. */
+export const area = (points, base) =>
+  `${line(points)}L${points.at(-1)[0].toFixed(1)} ${base.toFixed(1)}L${points[0][0].toFixed(1)} ${base.toFixed(1)}Z`;

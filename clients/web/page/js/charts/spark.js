@@ -1,7 +1,7 @@
 // A small line without axes, as wide as it is told to be: how something went over the last minutes.
 
 import { s } from "../dom.js";
-import { line } from "./scale.js";
+import { area, line, runs } from "./scale.js";
 
 export class Spark {
   #path = s("path", { class: "chart-line" });
@@ -32,15 +32,12 @@ export class Spark {
     const shown = values.slice(-most);
     const points = Math.max(30, shown.length);
     const largest = Math.max(...shown, 0) || 1;
-    const places = shown.map((value, index) => [
-      this.#width - (shown.length - 1 - index) * (this.#width / (points - 1)),
-      this.#height - 1.5 - (value / largest) * (this.#height - 4),
-    ]);
-    const path = line(places);
-    this.#path.setAttribute("d", path);
-    this.#area.setAttribute(
-      "d",
-      places.length > 1 ? `${path}L${this.#width} ${this.#height}L${places[0][0].toFixed(1)} ${this.#height}Z` : "",
+    const parts = runs(
+      shown,
+      (index) => this.#width - (shown.length - 1 - index) * (this.#width / (points - 1)),
+      (value) => this.#height - 1.5 - (value / largest) * (this.#height - 4),
     );
+    this.#path.setAttribute("d", parts.map(line).join(""));
+    this.#area.setAttribute("d", parts.map((part) => area(part, this.#height)).join(""));
   }
 }

@@ -10,11 +10,13 @@ import { LineChart } from "./line.js";
 const minute = 60_000;
 const shown = 5 * minute;
 
-// Each point as the mean of itself and the four before: what matters does not jump from second to second.
+// Each point as the mean of itself and the four before, back to a gap: what matters does not jump from second to second.
 const calm = (values) =>
-  values.map((_, index) => {
+  values.map((value, index) => {
+    if (value === null) return null;
     const few = values.slice(Math.max(0, index - 4), index + 1);
-    return few.reduce((sum, value) => sum + value, 0) / few.length;
+    const near = few.slice(few.lastIndexOf(null) + 1);
+    return near.reduce((sum, one) => sum + one, 0) / near.length;
   });
 
 // Five minutes come from the stream, the hour from the statistics of each minute.
