@@ -62,15 +62,21 @@ test("a page whose connection to the server was ended goes to sign-in, and one c
 
 test("the colours follow the system until somebody chooses, and the browser remembers that", async () => {
   const visitor = await Visitor.enter(browser, "web_operator", { scheme: "dark" });
-  const ground = () => visitor.page.evaluate(() => getComputedStyle(document.documentElement).colorScheme);
-  assert.equal(await ground(), "dark");
+  const ground = () => visitor.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  const dark = "rgb(13, 15, 19)";
+  const light = "rgb(247, 247, 249)";
+  assert.equal(await ground(), dark);
   await visitor.button("Light").click();
-  assert.equal(await ground(), "light");
+  assert.equal(await ground(), light);
   await visitor.page.reload();
   await visitor.heading("Overview");
-  assert.equal(await ground(), "light");
+  assert.equal(await ground(), light);
   await visitor.button("As the system").click();
-  assert.equal(await ground(), "dark");
+  assert.equal(await ground(), dark);
+  await visitor.page.emulateMedia({ colorScheme: "light" });
+  assert.equal(await ground(), light);
+  await visitor.button("Dark").click();
+  assert.equal(await ground(), dark);
   await visitor.leave();
 });
 
