@@ -55,13 +55,18 @@ sub shows
 	return 1;
 }
 
-# Waits for the program's end: its exit code.
+# Waits for the program's end: its exit code. tmux now and then misses that a child of it has ended, until another one does.
 sub exit_code
 {
 	my ($self) = @_;
 	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
 	my $code = '';
-	until (($code) = $self->ask('list-panes', '-F', '#{pane_dead_status}') =~ /^(\d+)/) { return 'still there' if time() > $end; usleep(50_000); }
+	until (($code) = $self->ask('list-panes', '-F', '#{pane_dead_status}') =~ /^(\d+)/)
+	{
+		return 'still there' if time() > $end;
+		$self->ask('run-shell', 'true');
+		usleep(50_000);
+	}
 	return $code;
 }
 
