@@ -66,7 +66,8 @@ SELECT hipq.report_progress(:done, 1, 1, 3, 'waits for an answer');
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 2, 1, 3)');
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 4, 3)');
 SET ROLE regress_hipq_later_reader;
-SELECT queue, id = :done, job_type, attempt, done, total, percent, message, reported_time <= hipq.now(), pid, worker_id FROM hipq.progress_detail;
+SELECT queue, id = :done, job_type, attempt, done, total, percent, message, reported_time <= hipq.now(), pid, worker_id,
+    expected_end_time > reported_time FROM hipq.progress_detail;
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 2, 3)');
 RESET ROLE;
 BEGIN;
@@ -74,7 +75,7 @@ SELECT hipq.report_progress(:done, 1, 5, NULL, repeat('äöü', 40));
 ROLLBACK;
 SELECT done, total, percent, octet_length(message), message = repeat('äöü', 33) || 'ä' FROM hipq.progress_detail;
 SELECT hipq.report_progress(:done, 1, 0, 0);
-SELECT done, total, percent, message FROM hipq.progress_detail;
+SELECT done, total, percent, message, expected_end_time FROM hipq.progress_detail;
 
 -- ---- it can be given up by hand; then it weighs nothing any more, and has nothing to tell
 SELECT hipq.fail_job(:done, 'no answer');

@@ -1100,6 +1100,35 @@ CREATE FUNCTION hipq._sort_of_top(sort text) RETURNS text LANGUAGE c AS 'MODULE_
 COMMENT ON FUNCTION hipq._sort_of_top(text)
     IS 'the argument of hipq.top(), which has to be one of its columns, or busy';
 
+-- When a job that runs will have ended.
+CREATE OR REPLACE VIEW hipq.progress_detail WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       reported.job_id AS id,
+       job.job_type,
+       reported.attempt,
+       reported.done,
+       reported.total,
+       CASE WHEN reported.total = 0 THEN 100.0 ELSE round(100.0 * reported.done / reported.total, 1) END AS percent,
+       reported.message,
+       reported.reported_time,
+       reported.pid,
+       reported.worker_id,
+       reported.reported_time
+           + (reported.reported_time - coalesce(executor.started_time, CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END))
+               * ((reported.total - reported.done) / nullif(reported.done, 0)::float8) AS expected_end_time
+FROM hipq._progress() AS reported
+CROSS JOIN LATERAL (
+    SELECT job.queue_id, job.job_type, job.accepted_time
+    FROM hipq.job
+    WHERE job.queue_id = reported.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
+      AND job.id = reported.job_id AND job.state <> 'final'
+    OFFSET 0
+) AS job
+JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
+LEFT JOIN hipq._running_jobs() AS executor ON executor.job_id = reported.job_id;
+COMMENT ON COLUMN hipq.progress_detail.expected_end_time
+    IS 'when it will have ended if it goes on as fast as since the attempt began; NULL = not known';
+
 -- Shared memory, the catalogue and the statistics collector's estimate: no job is looked at, so it
 -- costs the same whatever waits.
 CREATE VIEW hipq.activity_detail WITH (security_barrier) AS
@@ -1126,7 +1155,8 @@ SELECT queue.name AS queue,
        END AS state,
        CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
        coalesce(round(limiter.used / 1000.0, 3), 0.000) AS throttle_used,
-       'hipq.' || quote_ident(queue.table_name) AS table_name
+       'hipq.' || quote_ident(queue.table_name) AS table_name,
+       CASE WHEN backlog.jobs > 0 THEN make_interval(secs => ceil(60 * backlog.jobs / nullif(rate.finished_per_minute, 0))::float8) END AS empty_in
 FROM (
     SELECT queue.queue_id, queue.instance_id, queue.table_name, queue.throttle_limit, queue.is_dropped, seen.name
     FROM hipq.queue
@@ -1203,6 +1233,9 @@ COMMENT ON COLUMN hipq.activity_detail.throttle_limit
 COMMENT ON COLUMN hipq.activity_detail.throttle_used
     IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.activity_detail.table_name IS 'table of the queue';
+COMMENT ON COLUMN hipq.activity_detail.empty_in
+    IS 'how long its backlog, with what is not due yet, takes at the pace of finished_per_minute, if '
+    'no more jobs come; NULL = there is none, or nothing finishes';
 
 CREATE FUNCTION hipq.top(
     sort text DEFAULT 'busy', lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT running bigint, OUT per_min numeric, OUT failed bigint,
@@ -1303,7 +1336,7 @@ SELECT queue, id, job_type, job_key, attempt, pid, worker, since
 FROM hipq.running_detail;
 
 CREATE VIEW hipq.progress WITH (security_barrier) AS
-SELECT queue, id, job_type, percent, hipq._in_lines(message, 30) AS message, reported_time
+SELECT queue, id, job_type, percent, hipq._in_lines(message, 30) AS message, expected_end_time
 FROM hipq.progress_detail;
 
 CREATE VIEW hipq.attempts WITH (security_barrier) AS
@@ -1347,7 +1380,7 @@ SELECT queue, table_name, kind, from_time, row_estimate, bytes
 FROM hipq.sizes_detail;
 
 CREATE VIEW hipq.activity WITH (security_barrier) AS
-SELECT queue, backlog_estimate, running_jobs, failed, oldest_due_time, state
+SELECT queue, backlog_estimate, running_jobs, failed, oldest_due_time, empty_in, state
 FROM hipq.activity_detail;
 
 CREATE VIEW hipq.statistics WITH (security_barrier) AS

@@ -188,16 +188,20 @@ SELECT queue.name AS queue,
        reported.message,
        reported.reported_time,
        reported.pid,
-       reported.worker_id
+       reported.worker_id,
+       reported.reported_time
+           + (reported.reported_time - coalesce(executor.started_time, CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END))
+               * ((reported.total - reported.done) / nullif(reported.done, 0)::float8) AS expected_end_time
 FROM hipq._progress() AS reported
 CROSS JOIN LATERAL (
-    SELECT job.queue_id, job.job_type
+    SELECT job.queue_id, job.job_type, job.accepted_time
     FROM hipq.job
     WHERE job.queue_id = reported.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
       AND job.id = reported.job_id AND job.state <> 'final'
     OFFSET 0
 ) AS job
-JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id;
+JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
+LEFT JOIN hipq._running_jobs() AS executor ON executor.job_id = reported.job_id;
 COMMENT ON VIEW hipq.progress_detail
     IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed '
     'or not';
@@ -215,3 +219,5 @@ COMMENT ON COLUMN hipq.progress_detail.pid IS 'executor that runs it';
 COMMENT ON COLUMN hipq.progress_detail.worker_id
     IS 'external worker that has it; 0 = its handler has returned and left it to be completed '
     'later';
+COMMENT ON COLUMN hipq.progress_detail.expected_end_time
+    IS 'when it will have ended if it goes on as fast as since the attempt began; NULL = not known';

@@ -379,7 +379,8 @@ SELECT queue.name AS queue,
        END AS state,
        CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
        coalesce(round(limiter.used / 1000.0, 3), 0.000) AS throttle_used,
-       'hipq.' || quote_ident(queue.table_name) AS table_name
+       'hipq.' || quote_ident(queue.table_name) AS table_name,
+       CASE WHEN backlog.jobs > 0 THEN make_interval(secs => ceil(60 * backlog.jobs / nullif(rate.finished_per_minute, 0))::float8) END AS empty_in
 FROM (
     SELECT queue.queue_id, queue.instance_id, queue.table_name, queue.throttle_limit, queue.is_dropped, seen.name
     FROM hipq.queue
@@ -456,6 +457,9 @@ COMMENT ON COLUMN hipq.activity_detail.throttle_limit
 COMMENT ON COLUMN hipq.activity_detail.throttle_used
     IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.activity_detail.table_name IS 'table of the queue';
+COMMENT ON COLUMN hipq.activity_detail.empty_in
+    IS 'how long its backlog, with what is not due yet, takes at the pace of finished_per_minute, if '
+    'no more jobs come; NULL = there is none, or nothing finishes';
 
 CREATE FUNCTION hipq.top(
     sort text DEFAULT 'busy', lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT running bigint, OUT per_min numeric, OUT failed bigint,

@@ -32,7 +32,7 @@ SELECT queue, id, job_type, job_key, attempt, pid, worker, since
 FROM hipq.running_detail;
 
 CREATE VIEW hipq.progress WITH (security_barrier) AS
-SELECT queue, id, job_type, percent, hipq._in_lines(message, 30) AS message, reported_time
+SELECT queue, id, job_type, percent, hipq._in_lines(message, 30) AS message, expected_end_time
 FROM hipq.progress_detail;
 
 CREATE VIEW hipq.attempts WITH (security_barrier) AS
@@ -76,7 +76,7 @@ SELECT queue, table_name, kind, from_time, row_estimate, bytes
 FROM hipq.sizes_detail;
 
 CREATE VIEW hipq.activity WITH (security_barrier) AS
-SELECT queue, backlog_estimate, running_jobs, failed, oldest_due_time, state
+SELECT queue, backlog_estimate, running_jobs, failed, oldest_due_time, empty_in, state
 FROM hipq.activity_detail;
 
 CREATE VIEW hipq.statistics WITH (security_barrier) AS

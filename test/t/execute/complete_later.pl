@@ -168,6 +168,7 @@ my $lock = $hipq->hold_lock;
 $id = $hipq->enqueue('count', q{'{"fail": 1}', queue => 'app.main'});
 ok($hipq->wait_until("SELECT done = 2 FROM hipq.progress_detail WHERE id = $id"), 'progress shows at once');
 is(progress($id), '1 2 8 25.0 counts t', 'the latest, with who runs it');
+is($hipq->sql("SELECT expected_end_time - since = 4 * (reported_time - since) FROM hipq.progress_detail JOIN hipq.running USING (id) WHERE id = $id"), 't', 'when it will have ended');
 is($hipq->sql("SELECT pid FROM hipq.progress_detail WHERE id = $id"), $hipq->pid_of($id), 'that executor');
 $lock->quit;
 ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $id"), 'the attempt fails');

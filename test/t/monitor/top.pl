@@ -43,6 +43,10 @@ is($hipq->outcome($failed), 'failed', 'a job fails');
 is($hipq->outcome($hipq->enqueue('quick', q{'{}', queue => 'app.sound'})), 'succeeded', 'another does not');
 is($hipq->sql(q{SELECT failed, finished_per_minute > 0, wait_p50 >= 0, wait_p99 >= wait_p50 FROM hipq.activity_detail WHERE queue = 'app.sound'}), '1|t|t|t',
 	'what became of them');
+$hipq->enqueue('quick', q{'{}', queue => 'app.sound', scheduled_run_time => now() + interval '1 day'}) foreach 1 .. 4;
+ok($hipq->wait_until(q{SELECT empty_in BETWEEN interval '1 s' AND interval '4 min' FROM hipq.activity_detail WHERE queue = 'app.sound'}), 'how long the backlog takes')
+	or diag($hipq->sql('TABLE hipq.activity_detail'));
+is($hipq->sql(q{SELECT bool_and(empty_in IS NULL) FROM hipq.activity_detail WHERE queue IN ('app.empty', 'app.paused')}), 't', '... unknown where nothing finishes');
 ok($hipq->wait_until(q{SELECT running >= 2 AND backlog >= 10 FROM hipq.top() LIMIT 1}), 'all together') or diag($hipq->sql('SELECT * FROM hipq.top()'));
 like($hipq->sql('SELECT queue FROM hipq.top() LIMIT 1'), qr{^executors 2/3, workers 1/1$}, 'executors and workers');
 
