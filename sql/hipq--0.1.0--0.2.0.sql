@@ -1100,6 +1100,15 @@ CREATE FUNCTION hipq._sort_of_top(sort text) RETURNS text LANGUAGE c AS 'MODULE_
 COMMENT ON FUNCTION hipq._sort_of_top(text)
     IS 'the argument of hipq.top(), which has to be one of its columns, or busy';
 
+CREATE FUNCTION hipq.who_fills(
+    queue text, lines integer DEFAULT 20, OUT job_type text, OUT throttle_key text, OUT jobs bigint, OUT percent double precision, OUT last_minute bigint,
+    OUT oldest_due_time timestamptz, OUT waits_for text, OUT first_job bigint
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_who_fills';
+COMMENT ON FUNCTION hipq.who_fills(text, integer)
+    IS 'tells whose unfinished jobs fill a queue: by job type and throttle key, the most first, and '
+    'what the first of them waits for. A look at part of a large queue. lines: how many, NULL = all';
+GRANT EXECUTE ON FUNCTION hipq.who_fills(text, integer) TO PUBLIC;
+
 -- When a job that runs will have ended.
 CREATE OR REPLACE VIEW hipq.progress_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,

@@ -44,4 +44,13 @@ std::vector<RunningEntry> list_running_jobs()
     return result;
 }
 
+std::vector<std::int64_t> jobs_claimed_by_lock()
+{
+    std::vector<std::int64_t> ids;
+    for (const RunningEntry &entry : list_running_jobs())
+        if (entry.database == MyDatabaseId && entry.job.is_locked)
+            ids.push_back(entry.job.id);
+    return ids;
+}
+
 }  // namespace hipq::executors

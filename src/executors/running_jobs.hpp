@@ -15,4 +15,7 @@ struct RunningEntry {
 };
 std::vector<RunningEntry> list_running_jobs();
 
+// Those of this database that were claimed by a lock: their rows say that they wait.
+std::vector<std::int64_t> jobs_claimed_by_lock();
+
 }  // namespace hipq::executors

@@ -206,6 +206,21 @@ std::vector<limits::Condition> conditions_of(const job::FoundJob &job)
     return conditions;
 }
 
+limits::Condition decisive_condition(const job::FoundJob &job)
+{
+    std::vector<limits::Condition> conditions = conditions_of(job);
+    const auto find = [&](auto &&fits) {
+        return std::find_if(conditions.begin(), conditions.end(), fits);
+    };
+    auto found = find([](const limits::Condition &condition) {
+        return !condition.passed() && !condition.is_meant();
+    });
+    if (found == conditions.end())
+        found = find([](const limits::Condition &condition) { return !condition.passed(); });
+    return found != conditions.end() ? std::move(*found)
+                                     : limits::Condition(core::Finding::others_have_their_turn);
+}
+
 const char *first_unmet_condition(const catalog::Queue &queue, const limits::WaitingJob &kind)
 {
     const catalog::JobType *type = queue.find_job_type(kind.job_type);

@@ -15,6 +15,10 @@ std::vector<limits::Condition> conditions_of(const job::FoundJob &job);
 // of its queue.
 limits::Condition lane_condition(const job::FoundJob &job);
 
+// The condition that keeps a waiting job. What has to be mended comes before what is meant to be
+// so; else the first that is asked. All are met: others have their turn. Needs a transaction.
+limits::Condition decisive_condition(const job::FoundJob &job);
+
 // What keeps due jobs of one kind from starting, which their number does not matter for: "window",
 // "hold" (of the server, the database or the queue), "pause", "handler" (it, or any worker, is
 // missing) or "throttle"; "none".

@@ -66,22 +66,6 @@ std::vector<Kind> kinds_of(const Lane &lane, pg::Time due_until, pg::Time now,
     return kinds;
 }
 
-// What has to be mended comes before what is meant to be so; else the first that is asked.
-limits::Condition decisive_condition(const job::FoundJob &job)
-{
-    std::vector<limits::Condition> conditions = conditions_of(job);
-    const auto find = [&](auto &&fits) {
-        return std::find_if(conditions.begin(), conditions.end(), fits);
-    };
-    auto found = find([](const limits::Condition &condition) {
-        return !condition.passed() && !condition.is_meant();
-    });
-    if (found == conditions.end())
-        found = find([](const limits::Condition &condition) { return !condition.passed(); });
-    return found != conditions.end() ? std::move(*found)
-                                     : limits::Condition(core::Finding::others_have_their_turn);
-}
-
 Obstacle obstacle_of(const limits::Condition &condition)
 {
     return {condition.kind(), condition.is_meant(), limits::explain(condition)};
@@ -130,16 +114,6 @@ void add_apart(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Tim
     std::move(in_queue.begin(), in_queue.end(), std::back_inserter(found));
 }
 
-// Their rows say that they wait.
-std::vector<std::int64_t> claimed_by_lock()
-{
-    std::vector<std::int64_t> ids;
-    for (const executors::RunningEntry &entry : executors::list_running_jobs())
-        if (entry.database == MyDatabaseId && entry.job.is_locked)
-            ids.push_back(entry.job.id);
-    return ids;
-}
-
 }  // namespace
 
 std::vector<Overdue> overdue_jobs(const catalog::Catalogue &catalogue, pg::Time now)
@@ -147,7 +121,7 @@ std::vector<Overdue> overdue_jobs(const catalog::Catalogue &catalogue, pg::Time 
     std::vector<Overdue> found;
     if (settings::alert_waiting.seconds < 0)
         return found;
-    const std::vector<std::int64_t> running = claimed_by_lock();
+    const std::vector<std::int64_t> running = executors::jobs_claimed_by_lock();
     for (const auto &entry : catalogue.queues)
         if (!entry.second.is_dropped)
             add_apart(found, entry.second, now, running);

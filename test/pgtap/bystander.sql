@@ -120,6 +120,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_finished_lately', 'hipq._finished_lately()', 'nothing'),
     ('_sort_of_top', 'hipq._sort_of_top(''queue'')', 'queue'),
     ('top', 'lateral (SELECT backlog, failed, state FROM hipq.top())', '0,0,"0 queues"'),
+    ('who_fills', 'lateral (SELECT hipq.who_fills(''there.secret''))', '42704'),
     -- that name a job
     ('why', 'lateral (SELECT condition, passed FROM hipq.why({waiting}))', 'exists,f'),
     ('erase', 'hipq.erase({final})', 'false'),

@@ -1083,6 +1083,7 @@ $got$, $want$VALUES
     ('version()', 'text', 'v'),
     ('wait_for(id bigint, timeout hipq.duration DEFAULT ''00:01:00''::hipq.duration, queue text DEFAULT NULL::text, OUT outcome text, OUT result jsonb, OUT error text)', 'record', 'v'),
     ('worker_queue_depth(worker bigint)', 'integer', 'v'),
+    ('who_fills(queue text, lines integer DEFAULT 20, OUT job_type text, OUT throttle_key text, OUT jobs bigint, OUT percent double precision, OUT last_minute bigint, OUT oldest_due_time timestamp with time zone, OUT waits_for text, OUT first_job bigint)', 'SETOF record', 'v'),
     ('why(id bigint, queue text DEFAULT NULL::text, OUT condition text, OUT passed boolean, OUT explanation text)', 'SETOF record', 'v')
 $want$, 'functions: arguments with their defaults, result, volatility');
 

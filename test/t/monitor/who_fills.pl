@@ -1,0 +1,57 @@
+# hipq.who_fills(): whose jobs fill a queue, what the first of each kind waits for, who may ask, and that a large queue is judged by part of it.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('who_fills', 'hipq.max_executors' => 3);
+$hipq->create_queue("app.$_") foreach qw(large tenants);
+$hipq->sql(q{CREATE FUNCTION held(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT pg_advisory_xact_lock(7)'});
+$hipq->sql(q{SELECT hipq.register_job_type('app.tenants', 'export', handler => 'held', throttle_limit_per_key => 1)});
+$hipq->sql(q{SELECT hipq.register_job_type('app.tenants', 'scan', handler_kind => 'notify')});
+is($hipq->sql(q{SELECT count(*) FROM hipq.who_fills('app.tenants')}), '0', 'nothing fills an empty queue');
+
+# ---- what it says
+
+my $holder = $hipq->session;
+$holder->query_safe('SELECT pg_advisory_lock(7)');
+my $first = $hipq->enqueue('export', q{'{}', throttle_key => 'tenant 7'});
+ok($hipq->wait_until("SELECT outcome = 'running' FROM hipq.jobs WHERE id = $first"), 'a job of tenant 7 runs');
+my $next = $hipq->enqueue('export', q{'{}', throttle_key => 'tenant 7'});
+$hipq->sql(q{INSERT INTO hipq.app_tenants (job_type, throttle_key) SELECT 'export', 'tenant 7' FROM generate_series(1, 5)});
+$hipq->enqueue('export', q{'{}', throttle_key => 'tenant 8', scheduled_run_time => now() + interval '1 hour'}) foreach 1 .. 2;
+$hipq->enqueue('scan', q{'{}'});
+is($hipq->sql(q{SELECT job_type, throttle_key, jobs, percent, last_minute, oldest_due_time IS NULL, waits_for FROM hipq.who_fills('app.tenants')}),
+	"export|tenant 7|7|70|7|f|throttle of key\nexport|tenant 8|2|20|2|t|scheduled time\nscan||1|10|1|f|worker", 'the most first, and what each waits for');
+is($hipq->sql(q{SELECT first_job FROM hipq.who_fills('app.tenants', 1)}), $next, 'the job that stands for them waits, the first does not');
+like($hipq->sql(q{SELECT why.explanation FROM hipq.who_fills('app.tenants', 1) AS filler, hipq.why(filler.first_job) AS why WHERE why.condition = filler.waits_for}),
+	qr/"tenant 7" is reached: 1 of 1/, 'why() of that job tells more');
+$hipq->sql(q{SELECT hipq.pause('app.tenants', 'export', 'tenant 7')});
+is($hipq->sql(q{SELECT waits_for FROM hipq.who_fills('app.tenants', 1)}), 'pause', 'a pause');
+is($hipq->sql(q{SELECT count(*) FROM hipq.who_fills('app.tenants', NULL)}), '3', 'all lines');
+$holder->query_safe('SELECT pg_advisory_unlock(7)');
+ok($hipq->wait_until(q{SELECT jobs = 6 FROM hipq.who_fills('app.tenants', 1)}), 'what has ended fills it no more');
+
+# ---- a large queue: 500 of its pages are looked at
+
+$hipq->sql(q{INSERT INTO hipq.app_large (job_type, throttle_key, scheduled_run_time)
+	SELECT 'bulk', CASE WHEN n % 10 < 8 THEN 'many' ELSE 'few' END, now() + interval '1 day' FROM generate_series(1, 60000) AS n});
+cmp_ok($hipq->sql(q{SELECT pg_relation_size('hipq.app_large_live') / 8192}), '>', 1000, 'the queue is large');
+is($hipq->sql(q{SELECT throttle_key, jobs BETWEEN 40000 AND 56000, percent BETWEEN 78 AND 82 FROM hipq.who_fills('app.large', 1)}), 'many|t|t', 'about 48000 of 60000');
+is($hipq->sql(q{SELECT count(DISTINCT jobs) FROM generate_series(1, 3), LATERAL hipq.who_fills('app.large', 1)}), '1', 'it says the same again');
+
+# ---- who may ask
+
+$hipq->sql('CREATE ROLE reader LOGIN; CREATE ROLE watcher LOGIN; CREATE ROLE sender LOGIN; GRANT pg_monitor TO watcher');
+$hipq->sql(q{SELECT hipq.grant_queue('app.tenants', 'reader', 'read'), hipq.grant_queue('app.tenants', 'sender', 'enqueue')});
+is($hipq->sql(q{SET ROLE reader; SELECT throttle_key FROM hipq.who_fills('app.tenants', 1)}), 'tenant 7', 'a reader of the queue');
+is($hipq->sql(q{SET ROLE watcher; SELECT throttle_key FROM hipq.who_fills('app.tenants', 1)}), 'tenant 7', 'a monitor');
+like($hipq->error_of(q{SET ROLE sender; SELECT hipq.who_fills('app.tenants')}), qr/42501: permission denied for queue "app.tenants"/, 'not who may enqueue');
+like($hipq->error_of(q{SET ROLE reader; SELECT hipq.who_fills('app.large')}), qr/42704: queue "app.large" does not exist/, 'others do not learn of a queue');
+like($hipq->error_of(q{SELECT hipq.who_fills('app.nowhere')}), qr/42704/, 'there is no such queue');
+like($hipq->error_of(q{SELECT hipq.who_fills(NULL)}), qr/22004/, 'a queue has to be named');
+like($hipq->error_of(q{SELECT hipq.who_fills('app.large', -1)}), qr/2201W/, 'no such number of lines');
+
+$holder->quit;
+$hipq->node->stop;
+done_testing();
