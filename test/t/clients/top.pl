@@ -155,13 +155,54 @@ $hipq->sql(q{INSERT INTO hipq.app_mail (job_type, job_data) SELECT 'send', '{"to
 my $letters = q{SELECT count(*) FROM hipq.dead_letters WHERE state = 'waiting'};
 ok($hipq->wait_until($letters, '450'), 'many dead letters');
 $hipq->sql(q{SELECT hipq.pause('app.mail', 'send')});    # else they would be dead letters again
+$top->press('End', 'T');
+ok($top->shows(qr/Redrive all waiting dead letters of queue app\.mail, type send, that are not newer than this/), 'redrive its type: it asks');
+$top->press('y');
+ok($top->shows(qr/\d+ are done; no dead letter is left/), '... and does it');
+my $left = $hipq->sql($letters);
+cmp_ok($left, '<', 450, '... in the database');
+cmp_ok($left, '>', 0, '... those that came later are left');
 $top->press('X');
 ok($top->shows(qr/Redrive all waiting dead letters of queue app\.mail\?/), 'redrive all: it asks');
 $top->press('y');
-ok($top->shows(qr/450 are done; no dead letter is left to redrive/), '... and does it, a slice at a time');
+ok($top->shows(qr/$left are done; no dead letter is left to redrive/), '... and does it, a slice at a time');
 is($hipq->sql($letters), '0', '... in the database');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_of IS NOT NULL AND job_type = 'send' AND outcome = 'waiting'}), '450', '... each once');
 $hipq->sql(q{SELECT hipq.resume('app.mail', 'send')});
+
+# ---- who fills a queue, how far a job is, and the settings
+
+$hipq->sql(q{INSERT INTO hipq.app_other (job_type, throttle_key, scheduled_run_time)
+	SELECT 'outside', CASE WHEN n = 1 THEN 'tenant 8' ELSE 'tenant 7' END, now() + interval '1 day' FROM generate_series(1, 4) AS n});
+$hipq->sql(q{CREATE FUNCTION count_up(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.report_progress(1, 4); PERFORM pg_advisory_xact_lock(7); END $$;
+	SELECT hipq.register_job_type('app.mail', 'count', handler => 'count_up')});
+my $holder = $hipq->session;
+$holder->query_safe('SELECT pg_advisory_lock(7)');
+my $counts = $hipq->enqueue('count', q{'{}', queue => 'app.mail'});
+my $filled = screen([]);
+$filled->shows(qr/^app\.other/m);
+$filled->press('/')->type('other');
+$filled->press('f');
+ok($filled->shows(qr/app\.other who fills it.*^outside +tenant 7 +3 +75 .*scheduled time.*^outside +tenant 8 +1 +25 /ms), 'who fills a queue');
+$filled->press('p');
+ok($filled->shows(qr/Pause throttle key tenant 7 of job type outside of queue app\.other\?/), 'pause a tenant: it asks');
+$filled->press('y');
+ok($hipq->wait_until('SELECT throttle_key FROM hipq.pauses', 'tenant 7'), '... and does it');
+$filled->press('p');
+ok($filled->shows(qr/Resume throttle key tenant 7/), '... and knows it is paused');
+$filled->press('y');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.pauses', '0'), '... and resumes it');
+$filled->press('Enter');
+ok($filled->shows(qr/> job \d+ .*scheduled time +It waits for its time/s), 'the first job, and why it waits');
+$filled->press('Escape', 'Escape', 'e');
+ok($filled->shows(qr/^ *\d+ .* $counts +1 +\S+ +25 % +\S*[sm]\S* /m), 'how far a job is, and when it ends');
+$filled->press('Escape', 't');
+ok($filled->shows(qr/^hipq\.alert_waiting +1min +Alert when jobs have been due/m), 'settings');
+$filled->press('/')->type('max_executors');
+ok($filled->shows(qr/^hipq\.max_executors +2 /m), '... one of them');
+$filled->press('Escape', 'q');
+is($filled->exit_code, 0, 'q ends it');
+$holder->quit;
 
 # ---- a restart
 

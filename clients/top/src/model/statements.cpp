@@ -34,6 +34,11 @@ std::string list(const std::string &rows, const std::string &order)
 // Of many finished jobs few have failed: so many are looked at for a page.
 constexpr int examined_for_failures = 5000;
 
+Value or_null(const std::string &text)
+{
+    return text.empty() ? Value() : Value(text);
+}
+
 }  // namespace
 
 // ---- to look at
@@ -82,7 +87,7 @@ Statement activity_of(const QueueName &queue)
 {
     return {"SELECT backlog_estimate, running_jobs, finished_per_minute, failed, retried, wait_p50,"
             " wait_p99, extract(epoch FROM hipq.now() - oldest_due_time) AS oldest, state,"
-            " throttle_limit, throttle_used"
+            " throttle_limit, throttle_used, extract(epoch FROM empty_in) AS empty_in"
             " FROM hipq.activity_detail WHERE queue = $1",
             {queue.name}};
 }
@@ -109,6 +114,18 @@ Statement pauses_of(const QueueName &queue)
             " FROM hipq.pauses_detail WHERE queue = $1 OR queue IS NULL AND instance = "
             "split_part($1, '.', 1)"
             " ORDER BY job_type NULLS FIRST, throttle_key NULLS FIRST",
+            {queue.name}};
+}
+
+Statement fillers_of(const QueueName &queue)
+{
+    return {"SELECT filler.job_type, filler.throttle_key, filler.jobs, filler.percent,"
+            " filler.last_minute, filler.waits_for, filler.first_job,"
+            " extract(epoch FROM hipq.now() - filler.oldest_due_time) AS oldest,"
+            " EXISTS (SELECT FROM hipq.pauses_detail AS pause WHERE pause.queue = $1"
+            " AND pause.job_type = filler.job_type"
+            " AND pause.throttle_key IS NOT DISTINCT FROM filler.throttle_key) AS is_paused"
+            " FROM hipq.who_fills($1, 100) AS filler",
             {queue.name}};
 }
 
@@ -237,16 +254,24 @@ Statement workers()
 
 Statement executors()
 {
-    return {"SELECT pid, database, role, status, queue, job_id, attempt, job_type, jobs_done,"
-            " extract(epoch FROM hipq.now() - job_started_time) AS runs_for"
-            " FROM hipq.executors_detail ORDER BY job_started_time NULLS LAST, pid",
+    return {"SELECT executor.pid, database, role, status, queue, executor.job_id, executor.attempt,"
+            " job_type, jobs_done, extract(epoch FROM hipq.now() - job_started_time) AS runs_for,"
+            " 100.0 * told.done / nullif(told.total, 0) AS percent,"
+            " extract(epoch FROM told.reported_time - job_started_time)"
+            " * (told.total - told.done) / nullif(told.done, 0) AS ends_in"
+            " FROM hipq.executors_detail AS executor"
+            " LEFT JOIN hipq._progress() AS told ON told.job_id = executor.job_id"
+            " AND told.pid = executor.pid"
+            " ORDER BY job_started_time NULLS LAST, executor.pid",
             {}};
 }
 
 Statement dead_letters(const QueueName &queue, const std::string &state)
 {
     return {"SELECT job_id, state, job_type, job_key, reason, error,"
-            " extract(epoch FROM hipq.now() - died_time) AS age"
+            " extract(epoch FROM hipq.now() - died_time) AS age,"
+            " to_char(died_time, 'YYYY-MM-DD HH24:MI:SS') AS died,"
+            " (died_time + interval '1 microsecond')::text AS until"
             " FROM hipq.dead_letters_detail WHERE queue = $1 AND ($2 = '' OR state = $2)"
             " ORDER BY died_time DESC, job_id DESC LIMIT 500",
             {queue.name, state}};
@@ -261,29 +286,42 @@ Statement alerts()
 }
 
 // Asked for once, when all of them are to be redriven; it counts no further than this.
-Statement waiting_dead_letters(const QueueName &queue)
+Statement waiting_dead_letters(const QueueName &queue, const std::string &job_type,
+                               const std::string &before)
 {
     return {"SELECT count(*) AS letters FROM (SELECT FROM hipq.dead_letters_detail WHERE queue = $1"
-            " AND state = 'waiting' LIMIT 100000) AS waiting",
-            {queue.name}};
+            " AND state = 'waiting' AND ($2::text IS NULL OR job_type = $2)"
+            " AND ($3::timestamptz IS NULL OR died_time < $3) LIMIT 100000) AS waiting",
+            {queue.name, or_null(job_type), or_null(before)}};
+}
+
+Statement all_settings()
+{
+    return {"SELECT name, current_setting(name) AS value, concat_ws(' ', short_desc, extra_desc)"
+            " AS description FROM pg_catalog.pg_settings WHERE name LIKE 'hipq.%' ORDER BY name",
+            {}};
 }
 
 // ---- to do
 
-Statement pause(const std::string &queue, const std::string &job_type, const std::string &reason)
+Statement pause(const std::string &queue, const std::string &job_type,
+                const std::string &throttle_key, const std::string &reason)
 {
     return client::Call("pause")
         .with("queue", "text", queue)
-        .with("job_type", "text", job_type.empty() ? Value() : Value(job_type))
-        .with("reason", "text", reason.empty() ? Value() : Value(reason))
+        .with("job_type", "text", or_null(job_type))
+        .with("throttle_key", "text", or_null(throttle_key))
+        .with("reason", "text", or_null(reason))
         .select(" AS done");
 }
 
-Statement resume(const std::string &queue, const std::string &job_type)
+Statement resume(const std::string &queue, const std::string &job_type,
+                 const std::string &throttle_key)
 {
     return client::Call("resume")
         .with("queue", "text", queue)
-        .with("job_type", "text", job_type.empty() ? Value() : Value(job_type))
+        .with("job_type", "text", or_null(job_type))
+        .with("throttle_key", "text", or_null(throttle_key))
         .select(" AS done");
 }
 
@@ -315,10 +353,13 @@ Statement dismiss(const std::string &id)
 }
 
 // A slice, which takes a fraction of a second: it is repeated until nothing is left.
-Statement redrive_some(const QueueName &queue)
+Statement redrive_some(const QueueName &queue, const std::string &job_type,
+                       const std::string &before)
 {
     return client::Call("redrive_jobs")
         .with("queue", "text", queue.name)
+        .with("job_type", "text", or_null(job_type))
+        .with("before", "timestamptz", or_null(before))
         .with("max_jobs", "integer", "200")
         .select_from("redriven, key_taken");
 }

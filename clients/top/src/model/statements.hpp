@@ -44,6 +44,7 @@ Statement table_of_queue(const std::string &queue);
 Statement activity_of(const QueueName &queue);
 Statement types_of(const QueueName &queue);
 Statement pauses_of(const QueueName &queue);
+Statement fillers_of(const QueueName &queue);
 
 Statement jobs_of(const QueueName &queue, const JobPage &page);
 Statement jobs_by_id(const QueueName &queue, const std::string &id);
@@ -60,17 +61,24 @@ Statement workers();
 Statement executors();
 Statement dead_letters(const QueueName &queue, const std::string &state);
 Statement alerts();
-Statement waiting_dead_letters(const QueueName &queue);
+Statement all_settings();
+Statement waiting_dead_letters(const QueueName &queue, const std::string &job_type,
+                               const std::string &before);
 
 // ---- to do
 
-Statement pause(const std::string &queue, const std::string &job_type, const std::string &reason);
-Statement resume(const std::string &queue, const std::string &job_type);
+// Empty job types and throttle keys: of all.
+Statement pause(const std::string &queue, const std::string &job_type,
+                const std::string &throttle_key, const std::string &reason);
+Statement resume(const std::string &queue, const std::string &job_type,
+                 const std::string &throttle_key);
 Statement cancel(const QueueName &queue, const std::string &id);
 Statement retry(const QueueName &queue, const std::string &id);
 Statement redrive(const std::string &id);
 Statement dismiss(const std::string &id);
-Statement redrive_some(const QueueName &queue);
+// Those of a job type that died before a time; empty: of all types, whenever.
+Statement redrive_some(const QueueName &queue, const std::string &job_type,
+                       const std::string &before);
 Statement drain_worker(const std::string &worker_id);
 
 }  // namespace statements

@@ -5,30 +5,37 @@ namespace hipq::top::actions {
 
 namespace {
 
-std::string place_of(const std::string &queue, const std::string &job_type)
+std::string name_of(const Place &place)
 {
-    return job_type.empty() ? "queue " + queue : "job type " + job_type + " of queue " + queue;
+    std::string name = "queue " + place.queue;
+    if (!place.job_type.empty())
+        name = "job type " + place.job_type + " of " + name;
+    if (!place.throttle_key.empty())
+        name = "throttle key " + place.throttle_key + " of " + name;
+    return name;
 }
 
 }  // namespace
 
-Action pause(const std::string &queue, const std::string &job_type)
+Action pause(const Place &place)
 {
-    const std::string place = place_of(queue, job_type);
-    return {"Pause " + place + "? No more of its jobs start; what runs goes on.",
-            statements::pause(queue, job_type, "by hipq-top"), [place](const Rows &rows) {
-                return place + (rows.is_true(0, "done") ? " is paused" : " was paused already");
+    const std::string name = name_of(place);
+    return {"Pause " + name + "? No more of its jobs start; what runs goes on.",
+            statements::pause(place.queue, place.job_type, place.throttle_key, "by hipq-top"),
+            [name](const Rows &rows) {
+                return name + (rows.is_true(0, "done") ? " is paused" : " was paused already");
             }};
 }
 
-Action resume(const std::string &queue, const std::string &job_type)
+Action resume(const Place &place)
 {
-    const std::string place = place_of(queue, job_type);
-    return {"Resume " + place + "? Its jobs start again.", statements::resume(queue, job_type),
-            [place](const Rows &rows) {
-                return place + (rows.is_true(0, "done")
-                                    ? " is resumed"
-                                    : " itself was not paused: its instance may be");
+    const std::string name = name_of(place);
+    return {"Resume " + name + "? Its jobs start again.",
+            statements::resume(place.queue, place.job_type, place.throttle_key),
+            [name](const Rows &rows) {
+                return name + (rows.is_true(0, "done")
+                                   ? " is resumed"
+                                   : " itself was not paused: its instance may be");
             }};
 }
 
@@ -65,17 +72,21 @@ Action dismiss(const std::string &id)
 }
 
 // In slices: each is a transaction of its own, so that what is done stays done.
-Action redrive_all(const QueueName &queue)
+Action redrive_all(const QueueName &queue, const Died &died)
 {
-    Action action{"Redrive all waiting dead letters of queue " + queue.name +
+    std::string which = "all waiting dead letters of queue " + queue.name;
+    if (!died.job_type.empty())
+        which += ", type " + died.job_type + ", that are not newer than this (" + died.time + ")";
+    Action action{"Redrive " + which +
                       "? Each job is enqueued anew, some hundred at a time; any key stops it.",
-                  statements::redrive_some(queue), [](const Rows &rows) {
+                  statements::redrive_some(queue, died.job_type, died.before),
+                  [](const Rows &rows) {
                       const std::string taken = rows.text(0, "key_taken");
                       return taken == "0" ? std::string("no dead letter is left to redrive")
                                           : "no other is left: the keys of " + taken + " are taken";
                   }};
     action.done = [](const Rows &rows) { return rows.number(0, "redriven"); };
-    action.total = statements::waiting_dead_letters(queue);
+    action.total = statements::waiting_dead_letters(queue, died.job_type, died.before);
     return action;
 }
 

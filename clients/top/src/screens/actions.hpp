@@ -5,14 +5,25 @@
 
 namespace hipq::top::actions {
 
-// A queue, or one of its types, is paused or resumed, whichever it is not.
-Action pause(const std::string &queue, const std::string &job_type);
-Action resume(const std::string &queue, const std::string &job_type);
+// A queue, one of its job types, or one throttle key of that: what is empty is all.
+struct Place {
+    std::string queue;
+    std::string job_type{};
+    std::string throttle_key{};
+};
+Action pause(const Place &place);
+Action resume(const Place &place);
 Action cancel(const QueueName &queue, const std::string &id);
 Action retry(const QueueName &queue, const std::string &id);
 Action redrive(const std::string &id);
 Action dismiss(const std::string &id);
-Action redrive_all(const QueueName &queue);
+// Dead letters of one job type, up to a time; what is empty is all.
+struct Died {
+    std::string job_type{};
+    std::string time{};    // of the last of them, to be read
+    std::string before{};  // the same, for the statement
+};
+Action redrive_all(const QueueName &queue, const Died &died = {});
 Action drain(const std::string &worker_id, const std::string &name);
 
 }  // namespace hipq::top::actions

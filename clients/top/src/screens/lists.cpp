@@ -105,9 +105,12 @@ protected:
     std::string none() const override { return "There are no executors that you may see."; }
     std::vector<Column> columns() const override
     {
-        return {{"pid", true},        {"database", false, 6, 90}, {"role", false, 6}, {"status"},
-                {"queue", false, 12}, {"job type", false, 8},     {"job", true},      {"try", true},
-                {"runs for", true},   {"jobs done", true, 0, 90}};
+        return {{"pid", true},        {"database", false, 6, 90},
+                {"role", false, 6},   {"status"},
+                {"queue", false, 12}, {"job type", false, 8},
+                {"job", true},        {"try", true},
+                {"runs for", true},   {"progress", true},
+                {"ends in", true},    {"jobs done", true, 0, 90}};
     }
     SheetRow row(std::size_t i) const override
     {
@@ -124,6 +127,9 @@ protected:
                  text_cell(rows_, i, "job_id"),
                  number_cell(rows_, i, "attempt"),
                  time_cell(rows_, i, "runs_for"),
+                 {rows_.get(i, "percent") ? count_text(rows_.number(i, "percent")) + " %" : "-",
+                  Tone::plain, rows_.number(i, "percent")},
+                 time_cell(rows_, i, "ends_in"),
                  number_cell(rows_, i, "jobs_done")}};
     }
     Move row_key(int key, const std::string &pid) override
@@ -147,9 +153,11 @@ public:
     std::string help() const override
     {
         const std::string all = only_waiting_ ? "A: all of them  " : "A: only waiting  ";
-        return mode_.is_read_only ? "Enter: job  " + all + "s: sort  /: filter  Esc: back"
-                                  : "Enter: job  R: redrive  D: dismiss  X: redrive all  " + all +
-                                        "s: sort  /: filter  Esc: back";
+        return mode_.is_read_only
+                   ? "Enter: job  " + all + "s: sort  /: filter  Esc: back"
+                   : "Enter: job  R: redrive  D: dismiss  T: redrive its type, until this "
+                     "one  X: redrive all  " +
+                         all + "s: sort  /: filter  Esc: back";
     }
     std::vector<Statement> asks() const override
     {
@@ -188,19 +196,53 @@ protected:
         }
         if (key == keys::enter && !id.empty())
             return open(job_screen(mode_, queue_, id));
-        if ((key != 'R' && key != 'D' && key != 'X') || id.empty())
+        if ((key != 'R' && key != 'D' && key != 'T' && key != 'X') || id.empty())
             return {};
         if (mode_.is_read_only)
             return say("nothing is changed with --read-only");
         if (key == 'X')
             return act(actions::redrive_all(queue_));
+        if (key == 'T')
+            return act(actions::redrive_all(queue_, died_like(number_of(id, "job_id"))));
         return act(key == 'R' ? actions::redrive(id) : actions::dismiss(id));
     }
 
 private:
+    actions::Died died_like(std::size_t i) const
+    {
+        return {rows_.text(i, "job_type"), rows_.text(i, "died"), rows_.text(i, "until")};
+    }
+
     Mode mode_;
     QueueName queue_;
     bool only_waiting_ = true;
+};
+
+// What each setting of hipq is, and does.
+class SettingsScreen : public PlainListScreen {
+public:
+    std::string title() const override { return "settings"; }
+    std::string help() const override { return "/: filter  Esc: back"; }
+    std::vector<Statement> asks() const override { return {statements::all_settings()}; }
+
+protected:
+    std::string none() const override { return "hipq is not loaded here: it has no settings."; }
+    std::vector<Column> columns() const override
+    {
+        return {{"setting", false, 20}, {"value", false, 6}, {"what it does", false, 20}};
+    }
+    SheetRow row(std::size_t i) const override
+    {
+        return {rows_.text(i, "name"),
+                {text_cell(rows_, i, "name"), text_cell(rows_, i, "value"),
+                 text_cell(rows_, i, "description")}};
+    }
+    Move row_key(int key, const std::string &name) override
+    {
+        if (key != keys::enter || name.empty())
+            return {};
+        return say(rows_.text(number_of(name, "name"), "description"));
+    }
 };
 
 // With many queues this view takes longer than the others: it is looked at more seldom.
@@ -276,10 +318,12 @@ private:
         "  ?              this",
         "",
         "Queues",
-        "  Enter queue   j jobs   d dead letters   p pause, or resume",
-        "  g a job by its id   w workers   e executors   a alerts",
+        "  Enter queue   f who fills it   j jobs   d dead letters   p pause, or resume",
+        "  g a job by its id   w workers   e executors   a alerts   t settings",
         "A queue",
-        "  Enter jobs of the type   j all jobs   p pause the type   P pause the queue",
+        "  Enter jobs of the type   f who fills it   j all jobs   p pause the type   P the queue",
+        "Who fills a queue",
+        "  Enter why their first job waits   p pause them, or resume: a throttle key, or a type",
         "Jobs",
         "  1 newest   2 unfinished, the oldest first   3 running   4 failed",
         "  right, left    the next page, the one before   c cancel   r run again",
@@ -287,6 +331,7 @@ private:
         "  c cancel   r run again   R redrive its dead letter   D dismiss it",
         "Dead letters",
         "  R redrive   D dismiss   X redrive all   A all of them, or those that wait",
+        "  T redrive all of its type that are not newer than this one",
         "Workers",
         "  x drain: no more jobs for it",
         "",
@@ -315,6 +360,11 @@ std::shared_ptr<Screen> dead_letters_screen(const Mode &mode, const QueueName &q
 std::shared_ptr<Screen> alerts_screen()
 {
     return std::make_shared<AlertsScreen>();
+}
+
+std::shared_ptr<Screen> settings_screen()
+{
+    return std::make_shared<SettingsScreen>();
 }
 
 std::shared_ptr<Screen> help_screen()

@@ -17,9 +17,11 @@ public:
     std::string help() const override
     {
         return mode_.is_read_only
-                   ? "Enter: jobs of the type  j: all jobs  d: dead letters  s: sort  Esc: back"
-                   : "Enter: jobs of the type  j: all jobs  d: dead letters  p: pause the type  "
-                     "P: pause the queue  s: sort  Esc: back";
+                   ? "Enter: jobs of the type  f: who fills it  j: all jobs  d: dead letters  s: "
+                     "sort  "
+                     "Esc: back"
+                   : "Enter: jobs of the type  f: who fills it  j: all jobs  d: dead letters  "
+                     "p: pause the type  P: pause the queue  s: sort  Esc: back";
     }
     std::vector<Statement> asks() const override
     {
@@ -59,6 +61,8 @@ protected:
             return open(jobs_screen(mode_, queue_, "", JobKind::newest));
         case 'd':
             return open(dead_letters_screen(mode_, queue_));
+        case 'f':
+            return open(fillers_screen(mode_, queue_));
         case 'p':
         case 'P':
             return pause(key == 'P' ? "" : type);
@@ -73,8 +77,8 @@ private:
         if (mode_.is_read_only)
             return say("nothing is changed with --read-only");
         const bool is_paused = has_pause(type);
-        return act(is_paused ? actions::resume(queue_.name, type)
-                             : actions::pause(queue_.name, type));
+        return act(is_paused ? actions::resume({queue_.name, type})
+                             : actions::pause({queue_.name, type}));
     }
 
     // One of its own: that of the queue is none of the type.
@@ -107,6 +111,9 @@ private:
         return {{"waits p50 " + time_cell(activity_, 0, "wait_p50").text + ", p99 " +
                  time_cell(activity_, 0, "wait_p99").text + ", the oldest " +
                  time_cell(activity_, 0, "oldest").text +
+                 (activity_.get(0, "empty_in")
+                      ? ", empty in " + time_cell(activity_, 0, "empty_in").text + " at this pace"
+                      : "") +
                  (limit ? "   throttle " + activity_.text(0, "throttle_used") + " of " + *limit
                         : "   no throttle limit")}};
     }

@@ -15,10 +15,12 @@ public:
     std::string help() const override
     {
         return mode_.is_read_only
-                   ? "Enter: queue  j: jobs  g: job by id  d: dead letters  w e a: workers, "
-                     "executors, alerts  s: sort  /: filter  ?: help  q: quit"
-                   : "Enter: queue  j: jobs  g: job by id  p: pause  d: dead letters  w e a: "
-                     "workers, executors, alerts  s: sort  /: filter  ?: help  q: quit";
+                   ? "Enter: queue  f: who fills it  j: jobs  g: job by id  d: dead letters  w e a "
+                     "t: "
+                     "workers, executors, alerts, settings  s: sort  /: filter  ?: help  q: quit"
+                   : "Enter: queue  f: who fills it  j: jobs  g: job by id  p: pause  d: dead "
+                     "letters  ?: help  w e a t: workers, executors, alerts, settings  s: sort  "
+                     "/: filter  q: quit";
     }
     std::vector<Statement> asks() const override
     {
@@ -61,6 +63,8 @@ protected:
             return open(executors_screen(mode_));
         case 'a':
             return open(alerts_screen());
+        case 't':
+            return open(settings_screen());
         case 'g':
             return prompt("Id of the job: ", [mode = mode_](const std::string &id) {
                 return id.empty() ? Move{} : open(found_job_screen(mode, id));
@@ -81,10 +85,12 @@ private:
             return open(jobs_screen(mode_, {queue, ""}, "", JobKind::newest));
         case 'd':
             return open(dead_letters_screen(mode_, {queue, ""}));
+        case 'f':
+            return open(fillers_screen(mode_, {queue, ""}));
         case 'p':
             if (mode_.is_read_only)
                 return say("nothing is changed with --read-only");
-            return act(is_paused(queue) ? actions::resume(queue, "") : actions::pause(queue, ""));
+            return act(is_paused(queue) ? actions::resume({queue}) : actions::pause({queue}));
         default:
             return {};
         }

@@ -20,7 +20,9 @@ std::shared_ptr<Screen> job_screen(const Mode &mode, const QueueName &queue, con
 std::shared_ptr<Screen> workers_screen(const Mode &mode);
 std::shared_ptr<Screen> executors_screen(const Mode &mode);
 std::shared_ptr<Screen> dead_letters_screen(const Mode &mode, const QueueName &queue);
+std::shared_ptr<Screen> fillers_screen(const Mode &mode, const QueueName &queue);
 std::shared_ptr<Screen> alerts_screen();
+std::shared_ptr<Screen> settings_screen();
 std::shared_ptr<Screen> help_screen();
 
 // Of a job whose queue is not known: it asks for that first.
