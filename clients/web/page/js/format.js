@@ -99,3 +99,10 @@ export const firstLine = (text, longest = 200) => {
   const line = String(text).split("\n")[0];
   return line.length > longest ? `${line.slice(0, longest)}…` : line;
 };
+
+/** When something ends that is so far, at the pace since it began: an ISO time, or nothing where that is not known. */
+export function expectedEnd({ done, total }, began, reported) {
+  if (isNone(total) || Number(done) <= 0 || isNone(began)) return null;
+  const [from, to] = [Date.parse(began), Date.parse(reported)];
+  return new Date(to + ((to - from) * (total - done)) / done).toISOString();
+}

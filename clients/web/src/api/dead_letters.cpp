@@ -52,7 +52,7 @@ std::string search(const Call &call)
     return object({{"dead_letters", rows}, {"next", next}});
 }
 
-// Of those that "ids" names, or of a queue's that wait, by job type and reason.
+// Of those that "ids" names, or of a queue's that wait, by job type, reason and when they died.
 std::string handle(const Call &call, const char *one, const char *many)
 {
     if (call.body.contains("ids"))
@@ -60,9 +60,9 @@ std::string handle(const Call &call, const char *one, const char *many)
     const auto queue = call.text("queue");
     if (!queue)
         throw Problem(400, "\"ids\" or \"queue\" is needed");
-    const std::string rows =
-        call.link().rows(many, {queue, call.text("job_type"), call.text("reason"),
-                                std::to_string(number(call, "limit", 10'000, 1'000))});
+    const std::string rows = call.link().rows(
+        many, {queue, call.text("job_type"), call.text("reason"),
+               std::to_string(number(call, "limit", 10'000, 1'000)), call.text("before")});
     return rows.substr(1, rows.size() - 2);
 }
 

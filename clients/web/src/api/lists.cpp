@@ -40,6 +40,8 @@ std::string queue_page(const Call &call)
                    {"may", PQntuples(rights.get()) > 0 ? PQgetvalue(rights.get(), 0, 0) : "null"},
                    {"job_types", of_queue(statements::job_types)},
                    {"pauses", of_queue(statements::pauses)},
+                   {"fillers", of_queue(statements::queue_fillers)},
+                   {"pace", of_queue(statements::queue_pace)},
                    {"statistics", of_queue(statements::queue_statistics)},
                    {"failures", of_queue(statements::queue_failures)},
                    {"sizes", of_queue(statements::queue_sizes)}});

@@ -134,8 +134,9 @@ const char *const job_progress = R"(
 SELECT reported.attempt, reported.done, reported.total,
        CASE WHEN reported.total = 0 THEN 100.0
             ELSE round(100.0 * reported.done / reported.total, 1) END AS percent,
-       reported.message, reported.reported_time
+       reported.message, reported.reported_time, running.started_time
 FROM hipq._progress() AS reported
+LEFT JOIN hipq._running_jobs() AS running ON running.job_id = reported.job_id
 WHERE reported.job_id = $1::bigint
 )";
 
@@ -156,11 +157,13 @@ const char *const dismiss = "SELECT hipq.dismiss_dead_letter($1::bigint)";
 
 const char *const redrive_many = R"(
 SELECT redriven.redriven AS done, redriven.key_taken
-FROM hipq.redrive_jobs($1, job_type => $2, reason => $3, max_jobs => $4::integer) AS redriven
+FROM hipq.redrive_jobs($1, job_type => $2, reason => $3, max_jobs => $4::integer,
+                       before => $5::timestamptz) AS redriven
 )";
 
 const char *const dismiss_many = R"(
-SELECT hipq.dismiss_dead_letters($1, job_type => $2, reason => $3, max_jobs => $4::integer) AS done
+SELECT hipq.dismiss_dead_letters($1, job_type => $2, reason => $3, max_jobs => $4::integer,
+                                 before => $5::timestamptz) AS done
 )";
 
 const char *const dead_letter_groups = R"(

@@ -157,8 +157,11 @@ FROM hipq.workers_detail AS workers
 const char *const executors = R"(
 SELECT executors.pid, executors.database, executors.role, executors.status, executors.started_time,
        executors.queue, executors.job_id::text AS job_id, executors.attempt, executors.job_type,
-       executors.job_started_time, executors.jobs_done
+       executors.job_started_time, executors.jobs_done, reported.done, reported.total,
+       reported.reported_time
 FROM hipq.executors_detail AS executors
+LEFT JOIN hipq._progress() AS reported
+    ON reported.job_id = executors.job_id AND reported.pid = executors.pid
 ORDER BY executors.started_time, executors.pid
 )";
 
@@ -222,6 +225,19 @@ SELECT statistics.job_type, statistics.period, statistics.since, statistics.succ
 FROM hipq.statistics_detail AS statistics
 WHERE statistics.queue = $1
 ORDER BY statistics.period, statistics.job_type NULLS FIRST
+)";
+
+// Some pages of a large queue are looked at.
+const char *const queue_fillers = R"(
+SELECT filler.job_type, filler.throttle_key, filler.jobs, filler.percent, filler.last_minute,
+       filler.oldest_due_time, filler.waits_for, filler.first_job::text AS first_job
+FROM hipq.who_fills($1, 10) AS filler
+)";
+
+const char *const queue_pace = R"(
+SELECT extract(epoch FROM activity.empty_in)::bigint AS empty_in
+FROM hipq.activity_detail AS activity
+WHERE activity.queue = $1
 )";
 
 const char *const queue_failures = R"(

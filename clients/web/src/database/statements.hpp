@@ -32,6 +32,8 @@ extern const char *const settings;
 // Of one queue, $1.
 extern const char *const queue_rights;  // one row, a JSON object
 extern const char *const queue_statistics;
+extern const char *const queue_fillers;
+extern const char *const queue_pace;
 extern const char *const queue_failures;
 extern const char *const queue_sizes;
 

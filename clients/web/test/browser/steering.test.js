@@ -23,6 +23,33 @@ test("dead letters of a group are redriven at once, with what it brought", async
   sql("INSERT INTO fault VALUES ('letters')");
 });
 
+test("only the dead letters of a group that died before a time are redriven", async () => {
+  const ids = [1, 2].map(() => enqueue("web.letters", "letter", { fault: "letters" }));
+  for (const id of ids) assert.equal(outcomeOf(id), "failed");
+  sql(`UPDATE hipq.dead_letter SET died_time = now() - interval '1 day' WHERE job_id = ${ids[0]}`);
+  await visitor.open("overview", "Overview");
+  await visitor.open("dead_letters", "Dead letters", "web.letters");
+  await visitor.page.getByRole("button", { name: "Redrive letter of web.letters, transient_error" }).click();
+  const noon = new Date(Date.now() - 12 * 3_600_000 - new Date().getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  await visitor.page.locator("dialog[open]").getByLabel("Only those that died before").fill(noon);
+  await visitor.confirm("Redrive");
+  await visitor.toast("1 dead letter redriven");
+  assert.equal(sql(`SELECT string_agg(state, ' ' ORDER BY job_id) FROM hipq.dead_letters WHERE job_id IN (${ids})`), "redriven waiting");
+  sql(`SELECT hipq.dismiss_dead_letter(${ids[1]})`);
+});
+
+test("who fills a queue is on its page, and one tenant is paused there", async () => {
+  sql("INSERT INTO hipq.web_mail (job_type, throttle_key, job_data, scheduled_run_time)" +
+      " SELECT 'receipt', 'tenant 7', '{\"to\": \"x\"}', now() + interval '1 day' FROM generate_series(1, 30)");
+  await visitor.open("queues/web.mail", "web.mail", "Who fills it");
+  await visitor.row("tenant 7").filter({ hasText: "scheduled time" }).waitFor();
+  await visitor.page.getByRole("button", { name: "Pause key tenant 7 of receipt" }).click();
+  await visitor.confirm("Pause");
+  await visitor.toast("Paused: type receipt, key tenant 7, queue web.mail");
+  assert.equal(sql("SELECT throttle_key FROM hipq.pauses WHERE queue = 'web.mail'"), "tenant 7");
+  sql("SELECT hipq.resume('web.mail', 'receipt', 'tenant 7'), hipq.cancel_jobs('web.mail', 'receipt')");
+});
+
 test("dead letters that are selected are dismissed", async () => {
   const ids = [1, 2].map(() => enqueue("web.letters", "letter", { fault: "letters" }));
   for (const id of ids) assert.equal(outcomeOf(id), "failed");

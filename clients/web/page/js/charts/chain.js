@@ -25,7 +25,7 @@ function jobsOf(chain) {
   for (const entry of chain) {
     if (!jobs.has(entry.job_id))
       jobs.set(entry.job_id, { id: entry.job_id, retryOf: entry.retry_of, manualReason: entry.manual_reason, attempts: [] });
-    jobs.get(entry.job_id).attempts.push(entry);
+    if (entry.attempt !== null) jobs.get(entry.job_id).attempts.push(entry);
   }
   return [...jobs.values()];
 }
@@ -105,7 +105,7 @@ export function chainPicture(chain, current) {
   const label = jobs
     .map(
       (job) =>
-        `job ${job.id}: ${job.attempts.map(({ attempt, reason }) => `attempt ${attempt} ${reason ?? "not ended"}`).join(", ")}`,
+        `job ${job.id}: ${job.attempts.map(({ attempt, reason }) => `attempt ${attempt} ${reason ?? "not ended"}`).join(", ") || "not tried yet"}`,
     )
     .join("; then ");
   const first = chain.find(({ started_time: time }) => time)?.started_time;

@@ -6,7 +6,8 @@ import { live } from "../live.js";
 import { panel } from "../parts/facts.js";
 import { LineChart } from "./line.js";
 
-export function makeDepth(queue = null) {
+/** words: what else there is to say. */
+export function makeDepth(queue = null, words = "") {
   const chart = new LineChart({
     label: "Depth, unfinished jobs",
     format: short,
@@ -20,5 +21,5 @@ export function makeDepth(queue = null) {
     const series = live.history.series(queue);
     chart.draw({ times: live.history.times, values: [series.backlog, series.running] });
   };
-  return { element: panel("Depth", {}, h("p", { class: "panel-words" }, "Unfinished jobs, estimated."), chart.element), draw };
+  return { element: panel("Depth", {}, h("p", { class: "panel-words" }, `Unfinished jobs, estimated.${words}`), chart.element), draw };
 }

@@ -1,7 +1,7 @@
 // The list of executors: the processes of the server that run SQL handlers.
 
 import { get } from "../api.js";
-import { ago, number } from "../format.js";
+import { ago, expectedEnd, number, percent, timeOf } from "../format.js";
 import { live } from "../live.js";
 import { badge } from "../parts/badge.js";
 import { pageHead, panel } from "../parts/facts.js";
@@ -26,6 +26,16 @@ const makeTable = () =>
         order: ({ job_started_time: time }) => time,
         value: ({ job_started_time: time }) => time,
         cell: ago,
+      },
+      {
+        title: "Progress",
+        kind: "number",
+        value: ({ done, total }) => (Number(total) > 0 ? percent((100 * done) / total) : "–"),
+      },
+      {
+        title: "Ends",
+        value: (row) => expectedEnd(row, row.job_started_time, row.reported_time),
+        cell: timeOf,
       },
       { title: "Role", order: ({ role }) => role, value: ({ role }) => role },
       { title: "Database", value: ({ database }) => database },

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { chainPicture, toneOf } from "../charts/chain.js";
 import { h } from "../dom.js";
-import { ago, isNone, moment, number, seconds, timeOf } from "../format.js";
+import { ago, expectedEnd, isNone, moment, number, seconds, timeOf } from "../format.js";
 import { icon } from "../icons.js";
 import { cancelJobs, onLetters, rescheduleJob, retryJobs } from "../parts/actions.js";
 import { badge } from "../parts/badge.js";
@@ -198,8 +198,9 @@ const factsPanel = (job) =>
 // The trace id is the second part of a traceparent.
 const traceOf = (traceparent) => (isNone(traceparent) ? null : copyable(traceparent.split("-")[1] ?? traceparent));
 
-function progressPanel(progress) {
+function progressPanel(progress, began) {
   if (!progress) return null;
+  const end = expectedEnd(progress, began, progress.reported_time);
   const { done, total, percent: share, message, reported_time: time } = progress;
   const words = [isNone(share) ? number(done) : `${number(done)} of ${number(total)}, ${Number(share)} %`, message]
     .filter((word) => !isNone(word))
@@ -208,7 +209,7 @@ function progressPanel(progress) {
     "Progress",
     {},
     isNone(share) ? null : h("progress", { max: 100, value: share, "aria-label": "Progress" }),
-    h("p", { class: "progress-count" }, words, ", ", ago(time)),
+    h("p", { class: "progress-count" }, words, ", ", ago(time), end ? [". At this pace it ends at ", timeOf(end), "."] : null),
   );
 }
 
@@ -232,7 +233,7 @@ function draw(view, told, load) {
       h(
         "div",
         { class: "column" },
-        progressPanel(progress),
+        progressPanel(progress, progress?.started_time ?? job.start_time),
         whyPanel(why, job),
         errorPanel(job),
         chain.length > 0 ? panel("Retry chain", {}, chainPicture(chain, String(job.id))) : null,

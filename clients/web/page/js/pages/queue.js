@@ -5,12 +5,12 @@ import { makeDepth } from "../charts/depth.js";
 import { ranges } from "../charts/ranges.js";
 import { Throughput } from "../charts/throughput.js";
 import { h } from "../dom.js";
-import { bytes, isNone, number, percent, short, timeOf } from "../format.js";
+import { ago, bytes, isNone, number, percent, seconds, short, timeOf } from "../format.js";
 import { live } from "../live.js";
 import { pause, resume } from "../parts/actions.js";
 import { badge } from "../parts/badge.js";
 import { button, facts, pageHead, panel } from "../parts/facts.js";
-import { link } from "../parts/links.js";
+import { jobLink, link } from "../parts/links.js";
 import { emptyBox } from "../parts/notice.js";
 import { Table } from "../parts/table.js";
 import { reload } from "../router.js";
@@ -56,6 +56,45 @@ const pauseNotes = (pauses) =>
       reason ? h("p", {}, reason) : null,
     ),
   );
+
+// Whose jobs they are, and what the first of each waits for. Who may not read jobs sees no link to one.
+function fillersPanel({ queue, may, fillers }) {
+  const act = (filler) => async () =>
+    (await pause({ queue: queue.queue, job_type: filler.job_type, throttle_key: filler.throttle_key })) && reload();
+  const name = ({ job_type: type, throttle_key: key }) => (key ? `key ${key} of ${type}` : type);
+  const table = new Table({
+    label: "Who fills it",
+    key: name,
+    empty: "The queue has no unfinished jobs",
+    columns: [
+      { title: "Job type", kind: "main", value: ({ job_type: type }) => type },
+      { title: "Throttle key", value: ({ throttle_key: key }) => key ?? "–" },
+      { title: "Unfinished", kind: "number", value: ({ jobs }) => short(jobs) },
+      { title: "Part", kind: "number", value: ({ percent: share }) => percent(share) },
+      { title: "New, last minute", kind: "number", value: ({ last_minute: jobs }) => short(jobs) },
+      { title: "Due since", value: ({ oldest_due_time: time }) => time, cell: ago },
+      { title: "The first waits for", value: ({ waits_for: condition }) => condition ?? "–" },
+      ...(queue.may_read
+        ? [{ title: "First", value: ({ first_job: id }) => id, cell: (id) => jobLink(id) }]
+        : []),
+      ...(mayAct() && may?.control
+        ? [
+            {
+              title: "",
+              kind: "action",
+              value: (filler) => filler,
+              cell: (filler) =>
+                filler.waits_for === "pause"
+                  ? null
+                  : button("Pause…", act(filler), { kind: "small", "aria-label": `Pause ${name(filler)}` }),
+            },
+          ]
+        : []),
+    ],
+  });
+  table.update(fillers);
+  return panel("Who fills it", { kind: "flush" }, table.element);
+}
 
 function statisticsPanel(statistics) {
   const hour = statistics.filter(({ period }) => period === "hour");
@@ -209,11 +248,13 @@ export async function showQueue(view, name) {
   view.fill(pageHead(name));
   const told = await get(`queues/${encodeURIComponent(name)}`);
   const throughput = new Throughput(name);
-  const depth = makeDepth(name);
+  const empty = told.pace[0]?.empty_in;
+  const depth = makeDepth(name, isNone(empty) ? "" : ` At the pace of the last minute it is empty in ${seconds(empty)}, if no more come.`);
   view.fill(
     headOf(name, told),
     pauseNotes(told.pauses),
     h("div", { class: "grid" }, throughput.element, depth.element),
+    fillersPanel(told),
     limitsPanel(told.queue, told.job_types),
     statisticsPanel(told.statistics),
     outcomesPanel(told.statistics),

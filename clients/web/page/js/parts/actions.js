@@ -122,18 +122,25 @@ export async function onLetters(verb, ids) {
 export async function onGroup(verb, { queue, job_type: type, reason, depth }) {
   const { path, done, action, words } = verbs[verb];
   const names = [type, reason].filter(Boolean).join(", ");
-  if (
-    !(await ask({
-      title: `${action} ${plural(depth, "dead letter")} of ${queue}?`,
-      words: [`Those of ${names} that wait. ${words}`],
-      action,
-      isDangerous: verb === "dismiss",
-      act: () => true,
-    }))
-  )
-    return null;
+  const answer = await ask({
+    title: `${action} ${plural(depth, "dead letter")} of ${queue}?`,
+    words: [`Those of ${names} that wait. ${words}`],
+    action,
+    isDangerous: verb === "dismiss",
+    fields: [
+      {
+        name: "before",
+        label: "Only those that died before",
+        kind: "datetime-local",
+        hint: "In the time zone of your browser. Empty: all of them.",
+      },
+    ],
+    act: (values) => values,
+  });
+  if (!answer) return null;
+  const before = answer.before ? new Date(answer.before).toISOString() : null;
   try {
-    const step = async () => (await post(path, { queue, job_type: type, reason, limit: batch })).done;
+    const step = async () => (await post(path, { queue, job_type: type, reason, before, limit: batch })).done;
     const count = await proceed({ title: `${action} dead letters of ${queue}`, total: depth, step });
     toast(`${plural(count, "dead letter")} ${done}`);
     return count;
