@@ -201,6 +201,7 @@ status_is($eyes->post('/api/pauses', { queue => 'app.mail' }), 403, '... not by 
 
 my $letters = $hands->post('/api/dead-letters/search', { queue => 'app.mail', limit => 2 })->{json};
 is(scalar @{ $letters->{dead_letters} }, 2, 'dead letters, page by page');
+is(scalar @{ $hands->post('/api/dead-letters/search', { queue => 'app.mail', since => '2100-01-01' })->{json}{dead_letters} }, 0, 'none has died since then');
 my $rest = $hands->post('/api/dead-letters/search', { queue => 'app.mail', limit => 2, after => $letters->{next} })->{json};
 is(join(' ', sort { $a <=> $b } map { $_->{job_id} } @{ $letters->{dead_letters} }, @{ $rest->{dead_letters} }),
 	$hipq->sql(q{SELECT string_agg(job_id::text, ' ' ORDER BY job_id) FROM hipq.dead_letters}), '... are all of them');

@@ -93,7 +93,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', 'welcome', handler => 'send_welcome'), hipq.register_job_type('app.mail', 'scan', handler_kind => 'notify')});
 my $is_missing = qr/ERROR:  (?:42601|42703|42883|42P01|42P02|42846|42804|42725)/;
 my $statements = 0;
-foreach my $page (qw(external-workers monitoring scheduling troubleshooting))
+foreach my $page (qw(external-workers monitoring scheduling ten-questions troubleshooting))
 {
 	my @pieces = split /^(?=\S)|\n\n/m, slurp_file("$ENV{HIPQ_ROOT}/docs/$page.md");
 	foreach my $sql (map { s/^    //mgr } grep { /^    (?:SELECT|UPDATE|INSERT|BEGIN|TABLE|SHOW|SET|--)\b/ } @pieces)

@@ -39,7 +39,7 @@ std::string search(const Call &call)
 {
     const int limit = number(call, "limit", 100, 50);
     Parameters parameters = {call.text("queue"), call.text("job_type"), call.text("reason"),
-                             call.text("state")};
+                             call.text("state"), call.text("since")};
     for (const auto &part : cursor_of(call))
         parameters.push_back(part);
     parameters.emplace_back(std::to_string(limit));

@@ -184,9 +184,10 @@ WHERE ($1::text IS NULL OR dead_letters.queue = $1)
   AND ($2::text IS NULL OR dead_letters.job_type = $2)
   AND ($3::text IS NULL OR dead_letters.reason = $3)
   AND ($4::text IS NULL OR dead_letters.state = $4)
-  AND ($5::timestamptz IS NULL OR (dead_letters.died_time, dead_letters.job_id) < ($5, $6::bigint))
+  AND ($5::timestamptz IS NULL OR dead_letters.died_time >= $5)
+  AND ($6::timestamptz IS NULL OR (dead_letters.died_time, dead_letters.job_id) < ($6, $7::bigint))
 ORDER BY dead_letters.died_time DESC, dead_letters.job_id DESC
-LIMIT $7::integer
+LIMIT $8::integer
 )";
 
 const char *const pause = R"(

@@ -35,6 +35,11 @@ test("only the dead letters of a group that died before a time are redriven", as
   await visitor.confirm("Redrive");
   await visitor.toast("1 dead letter redriven");
   assert.equal(sql(`SELECT string_agg(state, ' ' ORDER BY job_id) FROM hipq.dead_letters WHERE job_id IN (${ids})`), "redriven waiting");
+  await visitor.page.getByLabel("State").selectOption("");
+  await visitor.row(ids[0]).waitFor();
+  await visitor.page.getByLabel("Died since").fill(noon);
+  await visitor.row(ids[0]).waitFor({ state: "detached" });
+  await visitor.row(ids[1]).waitFor();
   sql(`SELECT hipq.dismiss_dead_letter(${ids[1]})`);
 });
 

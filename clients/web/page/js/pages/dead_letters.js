@@ -103,6 +103,7 @@ function filterForm(whenChanged) {
       field({ name: "queue", label: "Queue", placeholder: "any", "data-search": true }),
       field({ name: "job_type", label: "Type", placeholder: "any" }),
       field({ name: "reason", label: "Reason", placeholder: "any" }),
+      field({ name: "since", label: "Died since", kind: "datetime-local" }),
       field({
         name: "state",
         label: "State",
@@ -159,7 +160,13 @@ class Letters {
   async #load() {
     const mine = ++this.#turn;
     try {
-      const answer = await post("dead-letters/search", { ...this.#wanted, limit: pageSize, after: this.#next });
+      const { since } = this.#wanted;
+      const answer = await post("dead-letters/search", {
+        ...this.#wanted,
+        since: since ? new Date(since).toISOString() : null,
+        limit: pageSize,
+        after: this.#next,
+      });
       if (mine !== this.#turn) return;
       this.#found = [...this.#found, ...answer.dead_letters];
       this.#next = answer.next;
