@@ -7,6 +7,7 @@
 #include "monitor/job_conditions.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
+#include "pg/internal_write.hpp"
 #include "workers/workers.hpp"
 
 #include <cmath>
@@ -17,6 +18,36 @@ namespace {
 
 // ---- why ----
 
+// $1 the job, $2 whether its error may be shown: as far as the first line, shortened.
+constexpr const char *end_sql = R"(
+    SELECT CASE
+               WHEN job.error = 'NONE' THEN 'it succeeded'
+               WHEN job.retry_reason = 'cancelled' THEN 'it was cancelled'
+               WHEN job.retry_reason = 'expired' THEN 'it expired'
+               ELSE 'it failed'
+           END, job.update_time, job.attempt,
+           CASE WHEN $2 AND job.error <> 'NONE' THEN left(split_part(job.error, E'\n', 1), 200) END
+    FROM {table} AS job
+    WHERE job.id = $1 AND job.state = 'final')";
+
+// How a job ended; nothing: it is gone by now.
+std::optional<std::string> end_of(const job::FoundJob &job, bool may_read)
+{
+    return pg::as_hipq([&]() -> std::optional<std::string> {
+        const pg::Rows rows = catalog::statement_for(*job.queue, end_sql).run(job.id, may_read);
+        if (rows.empty())
+            return std::nullopt;
+        const pg::Row row = rows.front();
+        std::string end = "The job is final: " + row.text(0);
+        const std::string error = row.text(3);
+        const int attempts = row.integer32(2);
+        end += " at " + pg::clock_text(row.time(1));
+        if (attempts > 0)
+            end += ", in attempt " + std::to_string(attempts);
+        return end + (error.empty() ? "." : ": " + error);
+    });
+}
+
 void why(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
@@ -25,9 +56,11 @@ void why(FunctionCallInfo fcinfo)
     const auto catalogue = catalog::catalogue();
     const auto job = job::find_job(*catalogue, id, arguments.maybe_text(1));
     const Oid role = catalog::caller();
+    const bool may_read =
+        job.has_value() && catalog::may(role, *job->queue, catalog::Privilege::read);
     const bool may_know =
-        job.has_value() && (catalog::may(role, *job->queue, catalog::Privilege::read) ||
-                            catalog::may(role, *job->queue, catalog::Privilege::control));
+        may_read ||
+        (job.has_value() && catalog::may(role, *job->queue, catalog::Privilege::control));
     if (!may_know) {
         result.add("exists", false,
                    "There is no such job; final jobs are removed after the queue's retention.");
@@ -36,8 +69,13 @@ void why(FunctionCallInfo fcinfo)
     std::vector<limits::Condition> conditions = conditions_of(*job);
     if (core::is_waiting(job->state))
         conditions.push_back(lane_condition(*job));
+    const std::optional<std::string> end =
+        job->state == core::JobState::final ? end_of(*job, may_read) : std::nullopt;
     for (const limits::Condition &condition : conditions)
-        result.add(core::name(condition.kind()), condition.passed(), limits::explain(condition));
+        result.add(core::name(condition.kind()), condition.passed(),
+                   condition.finding() == core::Finding::job_is_final && end
+                       ? *end
+                       : limits::explain(condition));
 }
 
 // ---- what a kind of jobs waits for ----

@@ -141,4 +141,17 @@ one_gate('hold', says => qr/release_hold/, open => 'SELECT hipq.release_hold()',
 	is(closed($holder), 'state', 'nor does one that has ended');
 }
 
+# ---- a job that is over: how it ended, and its error to whom may read it
+
+$hipq->sql(q{CREATE FUNCTION fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION E'no such box\nand more'; END $$;
+	SELECT hipq.register_job_type('app.main', 'fail', handler => 'fail', max_retries => 0);
+	CREATE ROLE steers LOGIN; SELECT hipq.grant_queue('app.main', 'steers', 'control')});
+my $fails = $hipq->enqueue('fail', q{queue => 'app.main'});
+is($hipq->outcome($fails), 'failed', 'a job fails');
+like(explained($fails, 'state'), qr/^The job is final: it failed at \d{4}-\S+ \S+, in attempt 1: no such box$/, 'why() tells how, when and why');
+like($hipq->sql_as('steers', "SELECT explanation FROM hipq.why($fails) WHERE condition = 'state'"), qr/it failed at \d{4}-\S+ \S+, in attempt 1\.$/, '... without the error to whom may not read it');
+my $works = $hipq->enqueue('run', q{queue => 'app.main'});
+is($hipq->outcome($works), 'succeeded', 'another succeeds');
+like(explained($works, 'state'), qr/^The job is final: it succeeded at \d{4}-\S+ \S+, in attempt 1\.$/, 'and why() tells so');
+
 done_testing();
