@@ -9,4 +9,5 @@
 #include "claim/dispatch_rows.hpp"
 #include "claim/lane_rows.hpp"
 #include "claim/lane_search.hpp"
+#include "claim/lane_starts.hpp"
 #include "claim/take_jobs.hpp"

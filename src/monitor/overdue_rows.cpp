@@ -1,7 +1,9 @@
 // Finds jobs that should have started long ago, by what keeps them.
 //
-// Lane by lane, each from its first job on. Jobs of a lane differ in their time windows, throttle
-// keys, weights and aims; the conditions are asked once for those that have them in common.
+// Lane by lane, each from its first job on. Queues none of whose lanes begins so early are left out
+// before: with many of them a statement for each takes long. Jobs of a lane differ in their time
+// windows, throttle keys, weights and aims; the conditions are asked once for those that have them
+// in common.
 #include "overdue_rows.hpp"
 
 #include "catalog/catalog.hpp"
@@ -95,15 +97,19 @@ bool is_stray(const catalog::Queue &queue, std::string_view job_type)
             !limits::runs_outside(queue, *type));
 }
 
+// Jobs of a lane that are due later are not overdue.
+pg::Time due_until(const catalog::Queue &queue, std::string_view job_type, pg::Time now)
+{
+    return is_stray(queue, job_type) ? pg::infinity
+                                     : pg::Time{now.value - settings::alert_waiting.microseconds()};
+}
+
 void add_queue(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now,
                const std::vector<std::int64_t> &running)
 {
-    const pg::Time late{now.value - settings::alert_waiting.microseconds()};
-    for (const claim::LaneHead &head : claim::lane_heads(queue, now)) {
-        const pg::Time due_until = is_stray(queue, head.job_type) ? pg::infinity : late;
-        if (head.due <= due_until)
-            add_lane(found, {queue, head}, due_until, now, running);
-    }
+    for (const claim::LaneHead &head : claim::lane_heads(queue, now))
+        if (const pg::Time until = due_until(queue, head.job_type, now); head.due <= until)
+            add_lane(found, {queue, head}, until, now, running);
 }
 
 void add_apart(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now,
@@ -114,6 +120,32 @@ void add_apart(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Tim
     std::move(in_queue.begin(), in_queue.end(), std::back_inserter(found));
 }
 
+bool may_have_overdue(const catalog::Queue &queue, pg::Time now)
+{
+    const auto starts = claim::lane_starts(queue);
+    return !starts.has_value() || std::ranges::any_of(*starts, [&](const claim::LaneStart &start) {
+        return start.first <= due_until(queue, start.job_type, now);
+    });
+}
+
+using Queues = std::vector<const catalog::Queue *>;
+
+// All of them, should there be an error: then it is found whose.
+Queues queues_to_look_into(const catalog::Catalogue &catalogue, pg::Time now)
+{
+    Queues all;
+    for (const auto &entry : catalogue.queues)
+        if (!entry.second.is_dropped)
+            all.push_back(&entry.second);
+    Queues worth;
+    const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
+        for (const catalog::Queue *queue : all)
+            if (may_have_overdue(*queue, now))
+                worth.push_back(queue);
+    });
+    return error.has_value() ? all : worth;
+}
+
 }  // namespace
 
 std::vector<Overdue> overdue_jobs(const catalog::Catalogue &catalogue, pg::Time now)
@@ -122,9 +154,8 @@ std::vector<Overdue> overdue_jobs(const catalog::Catalogue &catalogue, pg::Time 
     if (settings::alert_waiting.seconds < 0)
         return found;
     const std::vector<std::int64_t> running = executors::jobs_claimed_by_lock();
-    for (const auto &entry : catalogue.queues)
-        if (!entry.second.is_dropped)
-            add_apart(found, entry.second, now, running);
+    for (const catalog::Queue *queue : queues_to_look_into(catalogue, now))
+        add_apart(found, *queue, now, running);
     return found;
 }
 
