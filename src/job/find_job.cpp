@@ -1,7 +1,8 @@
 // Finds a job by its id, wherever it stands.
 //
-// A queue's partition tree finds a job by the index on id of each leaf. Each queue is looked into
-// by itself: a statement over hipq.job would wait for whoever has the tables of one of them locked.
+// A queue's partition tree finds a job by the index on id of each leaf. The indexes alone say which
+// queues may have it, mostly one. Each of these is looked into by itself: a statement over hipq.job
+// would wait for whoever has the tables of one of them locked.
 // All live leaves come first, as most look for a job that is unfinished; one that becomes final
 // meanwhile is found by the second look.
 #include "find_job.hpp"
@@ -9,6 +10,7 @@
 #include "catalog/catalog.hpp"
 #include "job/aimed_jobs.hpp"
 #include "job/current_job.hpp"
+#include "job/id_index.hpp"
 #include "job/successor_rows.hpp"
 #include "pg/known_table.hpp"
 #include "pg/subtransaction.hpp"
@@ -125,14 +127,16 @@ std::optional<FoundJob> look_into(Queues &queues, const Look &look, std::int64_t
     return found;
 }
 
-// Where the caller may find it: for others it does not exist.
-Queues queues_to_look_into(const catalog::Catalogue &catalogue, const catalog::Queue *named)
+// Where the caller may find it, if it is there: for others it does not exist.
+Queues queues_to_look_into(const catalog::Catalogue &catalogue, std::int64_t id,
+                           const catalog::Queue *named)
 {
     if (named != nullptr)
         return {named};
     Queues queues;
     for (const auto &entry : catalogue.queues)
-        if (!entry.second.is_dropped && catalog::has_any_right(catalog::caller(), entry.second))
+        if (!entry.second.is_dropped && catalog::has_any_right(catalog::caller(), entry.second) &&
+            may_have(entry.second, {id}))
             queues.push_back(&entry.second);
     return queues;
 }
@@ -164,7 +168,7 @@ std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64
 {
     const catalog::Queue *named =
         queue_name.has_value() ? &catalog::require_known_queue(catalogue, *queue_name) : nullptr;
-    Queues queues = queues_to_look_into(catalogue, named);
+    Queues queues = queues_to_look_into(catalogue, id, named);
     Queues with_live_leaf = queues;
     auto found = look_into(with_live_leaf, unfinished, id, moment);
     if (!found.has_value())

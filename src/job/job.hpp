@@ -9,6 +9,7 @@
 #include "job/find_job.hpp"
 #include "job/finish.hpp"
 #include "job/fitting_data.hpp"
+#include "job/id_index.hpp"
 #include "job/job_row.hpp"
 #include "job/job_status.hpp"
 #include "job/live_rows.hpp"

@@ -149,6 +149,16 @@ inline IndexScanDesc begin_index_scan(Relation table, Relation index, int keys)
 #endif
 }
 
+// Of the places in an index alone, whatever its table has there.
+inline IndexScanDesc begin_bitmap_scan(Relation index, int keys)
+{
+#if PG_VERSION_NUM >= 180000
+    return ::index_beginscan_bitmap(index, ::GetActiveSnapshot(), nullptr, keys);
+#else
+    return ::index_beginscan_bitmap(index, ::GetActiveSnapshot(), keys);
+#endif
+}
+
 // Of a new row, whose target says what unique indexes there are. False: an entry is in its way.
 inline bool fits_unique_indexes(ResultRelInfo *target, TupleTableSlot *row, EState *executor)
 {

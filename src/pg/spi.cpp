@@ -28,12 +28,16 @@ Datum integer_array(const std::vector<std::int64_t> &integers)
                                              sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
 }
 
+// A statement that writes takes a snapshot of its own; of the others the latest, or the one that is
+// active.
+enum class Reads { own, latest, active };
+
 // What the guarded block works on and gives back: plain data.
 struct Execution {
     const char *sql;
     SPIPlanPtr *kept_plan;  // null: run once
     std::span<const Parameter> parameters;
-    bool reads_latest;
+    Reads reads;
     bool with_callers_path;
     Cell *cells = nullptr;
     std::size_t rows = 0;
@@ -170,10 +174,10 @@ void run_execution(Execution &execution)
     require_pinned_path(execution);
     MemoryContext caller = CurrentMemoryContext;
     // A background worker has no portal that would hold a snapshot.
-    const bool brings_snapshot = execution.reads_latest || !::ActiveSnapshotSet();
+    const bool reads_latest = execution.reads == Reads::latest;
+    const bool brings_snapshot = reads_latest || !::ActiveSnapshotSet();
     if (brings_snapshot)
-        ::PushActiveSnapshot(execution.reads_latest ? ::GetLatestSnapshot()
-                                                    : ::GetTransactionSnapshot());
+        ::PushActiveSnapshot(reads_latest ? ::GetLatestSnapshot() : ::GetTransactionSnapshot());
     check(::SPI_connect(), "SPI_connect", execution.sql);
     SPIPlanPtr plan = plan_for(execution);
     Datum values[max_parameters];
@@ -187,8 +191,8 @@ void run_execution(Execution &execution)
         !::ActiveSnapshotSet();  // a worker's transaction has none of its own
     if (needs_snapshot)
         ::PushActiveSnapshot(::GetTransactionSnapshot());
-    check(::SPI_execute_plan(plan, values, nulls, execution.reads_latest, 0), "SPI_execute_plan",
-          execution.sql);
+    check(::SPI_execute_plan(plan, values, nulls, execution.reads != Reads::own, 0),
+          "SPI_execute_plan", execution.sql);
     copy_result(execution, caller);
     if (needs_snapshot)
         ::PopActiveSnapshot();
@@ -281,21 +285,28 @@ void Row::raise_no_text(Oid type)
 Rows Statement::execute(std::span<const Parameter> parameters)
 {
     const UnderWay under_way(executions_);
-    Execution execution{sql_, &plan_, parameters, false, false};
+    Execution execution{sql_, &plan_, parameters, Reads::own, false};
     return rows_of(execution);
 }
 
 Rows Statement::execute_latest(std::span<const Parameter> parameters)
 {
     const UnderWay under_way(executions_);
-    Execution execution{sql_, &plan_, parameters, true, false};
+    Execution execution{sql_, &plan_, parameters, Reads::latest, false};
+    return rows_of(execution);
+}
+
+Rows Statement::execute_in_snapshot(std::span<const Parameter> parameters)
+{
+    const UnderWay under_way(executions_);
+    Execution execution{sql_, &plan_, parameters, Reads::active, false};
     return rows_of(execution);
 }
 
 Rows execute_once(const std::string &sql, std::span<const Parameter> parameters,
                   bool with_callers_path)
 {
-    Execution execution{sql.c_str(), nullptr, parameters, false, with_callers_path};
+    Execution execution{sql.c_str(), nullptr, parameters, Reads::own, with_callers_path};
     return rows_of(execution);
 }
 

@@ -205,6 +205,15 @@ public:
     }
     Rows execute_latest(std::span<const Parameter> parameters);
 
+    // For a SELECT: reads what the statement sees that calls hipq, as a function in a view has to.
+    template <class... Arguments>
+    Rows run_in_snapshot(const Arguments &...arguments)
+    {
+        const std::array<Parameter, sizeof...(Arguments)> parameters{Parameter(arguments)...};
+        return execute_in_snapshot(std::span<const Parameter>(parameters));
+    }
+    Rows execute_in_snapshot(std::span<const Parameter> parameters);
+
     // Whether it is being executed: what it runs may come back to it.
     bool is_under_way() const { return executions_ > 0; }
     // Frees its plan; the next execution prepares it anew. Not while it is under way.
