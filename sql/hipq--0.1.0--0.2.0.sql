@@ -207,59 +207,55 @@ GRANT SELECT ON TABLE hipq.attempt_logs_detail TO PUBLIC;
 
 -- Leaves of queues with long names do not start with the name of the table.
 CREATE OR REPLACE VIEW hipq.sizes_detail WITH (security_barrier) AS
-SELECT measured.queue,
-       measured.table_name,
-       measured.kind,
-       measured.from_time,
-       measured.to_time,
-       measured.row_estimate,
-       measured.bytes,
-       CASE WHEN measured.kind = 'final' THEN round(measured.row_estimate / measured.days, 1) END AS rows_per_day,
-       CASE WHEN measured.kind = 'final' THEN round(measured.bytes / measured.days) END AS bytes_per_day
+SELECT leaf.queue,
+       leaf.name AS table_name,
+       leaf.kind,
+       span.from_time,
+       span.to_time,
+       pg_stat_get_live_tuples(leaf.oid) AS row_estimate,
+       pg_total_relation_size(leaf.oid) AS bytes,
+       CASE WHEN leaf.kind = 'final' THEN round(pg_stat_get_live_tuples(leaf.oid) / span.days, 1) END AS rows_per_day,
+       CASE WHEN leaf.kind = 'final' THEN round(pg_total_relation_size(leaf.oid) / span.days) END AS bytes_per_day
 FROM (
-    SELECT leaf.queue,
-           leaf.name AS table_name,
-           leaf.kind,
-           bound.from_time,
+    SELECT seen.name AS queue,
+           'hipq.' || quote_ident(class.relname) AS name,
+           CASE tree.level WHEN 1 THEN 'live' ELSE 'final' END AS kind,
+           class.oid,
+           class.relpartbound
+    FROM (
+        SELECT queue.queue_id, queue.table_name
+        FROM hipq.queue
+        WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+        OFFSET 0
+    ) AS queue
+    JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
+    JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
+    CROSS JOIN LATERAL pg_partition_tree(top.oid) AS tree
+    JOIN pg_class AS class ON class.oid = tree.relid
+    WHERE tree.isleaf
+    UNION ALL
+    SELECT NULL, 'hipq.' || quote_ident(class.relname), cut.kind, class.oid, class.relpartbound
+    FROM (VALUES ('attempt', 'hipq.attempt'::regclass), ('attempt_log', 'hipq.attempt_log')) AS cut (kind, parent)
+    CROSS JOIN LATERAL pg_partition_tree(cut.parent) AS tree
+    JOIN pg_class AS class ON class.oid = tree.relid
+    WHERE tree.isleaf AND class.relkind = 'r' AND pg_has_role('pg_monitor', 'USAGE')
+    UNION ALL
+    SELECT NULL, 'hipq.dead_letter', 'dead_letter', 'hipq.dead_letter'::regclass, NULL
+    WHERE pg_has_role('pg_monitor', 'USAGE')
+    OFFSET 0
+) AS leaf
+CROSS JOIN LATERAL (
+    SELECT bound.from_time,
            bound.to_time,
-           pg_stat_get_live_tuples(leaf.oid) AS row_estimate,
-           pg_total_relation_size(leaf.oid) AS bytes,
            CASE WHEN bound.from_time < hipq.now()
                THEN (extract(epoch FROM least(bound.to_time, hipq.now()) - bound.from_time) / 86400)::numeric END AS days
-    FROM (
-        SELECT seen.name AS queue,
-               'hipq.' || quote_ident(class.relname) AS name,
-               CASE tree.level WHEN 1 THEN 'live' ELSE 'final' END AS kind,
-               class.oid,
-               class.relpartbound
-        FROM (
-            SELECT queue.queue_id, queue.table_name
-            FROM hipq.queue
-            WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
-            OFFSET 0
-        ) AS queue
-        JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
-        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
-        CROSS JOIN LATERAL pg_partition_tree(top.oid) AS tree
-        JOIN pg_class AS class ON class.oid = tree.relid
-        WHERE tree.isleaf
-        UNION ALL
-        SELECT NULL, 'hipq.' || quote_ident(class.relname), cut.kind, class.oid, class.relpartbound
-        FROM (VALUES ('attempt', 'hipq.attempt'::regclass), ('attempt_log', 'hipq.attempt_log')) AS cut (kind, parent)
-        CROSS JOIN LATERAL pg_partition_tree(cut.parent) AS tree
-        JOIN pg_class AS class ON class.oid = tree.relid
-        WHERE tree.isleaf AND class.relkind = 'r' AND pg_has_role('pg_monitor', 'USAGE')
-        UNION ALL
-        SELECT NULL, 'hipq.dead_letter', 'dead_letter', 'hipq.dead_letter'::regclass, NULL
-        WHERE pg_has_role('pg_monitor', 'USAGE')
-    ) AS leaf
-    CROSS JOIN LATERAL (SELECT pg_get_expr(leaf.relpartbound, leaf.oid) AS definition) AS partition
+    FROM (SELECT pg_get_expr(leaf.relpartbound, leaf.oid) AS definition) AS partition
     CROSS JOIN LATERAL (
         SELECT substring(partition.definition FROM 'FROM \(''([^'']*)''\)')::timestamptz AS from_time,
                substring(partition.definition FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time
     ) AS bound
-) AS measured
-OFFSET 0;
+    OFFSET 0
+) AS span;
 
 -- Drivers cannot read infinity. Tables of queues that are there keep their defaults, so that a
 -- library of 0.1.0 takes their rows: its successor changes them as they come.
@@ -276,6 +272,36 @@ COMMENT ON COLUMN hipq.job.expires_time
 
 -- Where tables say NONE, or 0 for no limit, views show NULL. A search for a key finds its index all
 -- the same.
+CREATE FUNCTION hipq._is_in_reach_by_scan_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_in_reach_by_scan_support';
+COMMENT ON FUNCTION hipq._is_in_reach_by_scan_support(internal)
+    IS 'the same for hipq._is_in_reach_by_scan()';
+
+CREATE FUNCTION hipq._is_in_reach_by_scan(queue_id integer, queues integer[]) RETURNS boolean LANGUAGE c STRICT IMMUTABLE
+    SUPPORT hipq._is_in_reach_by_scan_support AS 'MODULE_PATHNAME', 'hipq__is_one_of';
+COMMENT ON FUNCTION hipq._is_in_reach_by_scan(integer, integer[])
+    IS 'the same, for a table that is scanned unless the statement asks for rows by their ids: then '
+    'the planner leaves out all tables';
+
+CREATE FUNCTION hipq._asked_ids_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__asked_ids_support';
+COMMENT ON FUNCTION hipq._asked_ids_support(internal)
+    IS 'gives the planner the ids that the statement asks for in the place of hipq._asked_ids()';
+
+CREATE FUNCTION hipq._asked_ids() RETURNS bigint[] LANGUAGE c STABLE SUPPORT hipq._asked_ids_support AS 'MODULE_PATHNAME', 'hipq__asked_ids';
+COMMENT ON FUNCTION hipq._asked_ids()
+    IS 'the ids that the statement asks for, as id = ..., beside hipq._is_in_reach_by_scan(); NULL = '
+    'none';
+
+CREATE FUNCTION hipq._is_asked_for_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_asked_for_support';
+COMMENT ON FUNCTION hipq._is_asked_for_support(internal)
+    IS 'gives the planner the numbers of the queues that the statement names in the place of '
+    'hipq._is_asked_for()';
+
+CREATE FUNCTION hipq._is_asked_for(queue text, queue_id integer) RETURNS boolean LANGUAGE c IMMUTABLE
+    SUPPORT hipq._is_asked_for_support AS 'MODULE_PATHNAME', 'hipq__is_asked_for';
+COMMENT ON FUNCTION hipq._is_asked_for(text, integer)
+    IS 'true; in a view that shows the name of a queue it has the planner know the number of one '
+    'that is asked for by its name';
+
 CREATE FUNCTION hipq._is_as_asked_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_as_asked_support';
 COMMENT ON FUNCTION hipq._is_as_asked_support(internal)
     IS 'gives the planner what the statement implies of a column in the place of '
@@ -287,8 +313,32 @@ COMMENT ON FUNCTION hipq._is_as_asked(text)
     IS 'true; in a view that shows nullif(value, ''NONE'') it has the planner use the index of the '
     'column';
 
-REVOKE ALL ON FUNCTION hipq._is_as_asked_support(internal) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hipq._is_as_asked(text) TO PUBLIC;
+REVOKE ALL ON FUNCTION
+    hipq._is_as_asked_support(internal),
+    hipq._is_in_reach_by_scan_support(internal),
+    hipq._asked_ids_support(internal),
+    hipq._is_asked_for_support(internal)
+    FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    hipq._is_as_asked(text),
+    hipq._is_in_reach_by_scan(integer, integer[]),
+    hipq._asked_ids(),
+    hipq._is_asked_for(text, integer)
+    TO PUBLIC;
+
+CREATE FUNCTION hipq._jobs_by_id(ids bigint[]) RETURNS SETOF hipq.job LANGUAGE c STRICT STABLE ROWS 1 AS 'MODULE_PATHNAME', 'hipq__jobs_by_id';
+COMMENT ON FUNCTION hipq._jobs_by_id(bigint[])
+    IS 'jobs with these ids, in all queues that the current user may read';
+
+CREATE FUNCTION hipq._unfinished_job(
+    queue_id integer, id bigint, OUT state text, OUT job_type text, OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, OUT timeout integer,
+    OUT accepted_time timestamptz
+) RETURNS SETOF record LANGUAGE c STRICT STABLE ROWS 1 AS 'MODULE_PATHNAME', 'hipq__unfinished_job';
+COMMENT ON FUNCTION hipq._unfinished_job(integer, bigint)
+    IS 'a job that is not final, of a queue that the current user may look at; job_key: NULL if he '
+    'may not read it';
+
+GRANT EXECUTE ON FUNCTION hipq._jobs_by_id(bigint[]), hipq._unfinished_job(integer, bigint) TO PUBLIC;
 COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb)
     IS 'the same of a whole job in a dead letter, with null where the row says that there is none';
 
@@ -468,7 +518,7 @@ LEFT JOIN LATERAL (
            count(*) FILTER (WHERE job.state = 'retry') AS retry,
            min(job.scheduled_run_time) FILTER (WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()) AS oldest_due_time
     FROM hipq.job
-    WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues())) AND job.state <> 'final'
+    WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._visible_queues()) AND job.state <> 'final'
 ) AS live ON true
 LEFT JOIN LATERAL (
     SELECT count(*) AS running FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked
@@ -490,7 +540,7 @@ LEFT JOIN LATERAL (
                count(*) AS jobs
         FROM hipq.job
         CROSS JOIN (SELECT hipq.now() AS time) AS present
-        WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
+        WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())
           AND job.state IN ('initial', 'retry')
           AND job.id NOT IN (SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked)
         GROUP BY 1, 2, 3, 4, 5
@@ -499,7 +549,8 @@ LEFT JOIN LATERAL (
         SELECT CASE WHEN kind.is_due
             THEN hipq._first_unmet_condition(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_unmet
     ) AS condition
-) AS waiting ON true;
+) AS waiting ON true
+WHERE hipq._is_asked_for(queue.full_name, queue.queue_id);
 COMMENT ON COLUMN hipq.queues_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs; NULL = no limit';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_handler
@@ -578,11 +629,9 @@ SELECT queue.name AS queue,
        count(*) AS running_jobs
 FROM hipq._running_jobs() AS executor
 CROSS JOIN LATERAL (
-    SELECT job.queue_id, job.job_type, job.throttle_key, job.throttle_factor
-    FROM hipq.job
-    WHERE job.queue_id = executor.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
-      AND job.id = executor.job_id AND job.state <> 'final' AND job.throttle_key <> 'NONE'
-    OFFSET 0    -- see hipq.jobs_detail
+    SELECT executor.queue_id, found.job_type COLLATE "C" AS job_type, found.throttle_key COLLATE "C" AS throttle_key, found.throttle_factor
+    FROM hipq._unfinished_job(executor.queue_id, executor.job_id) AS found
+    WHERE found.throttle_key <> 'NONE'
 ) AS job
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
 LEFT JOIN (
@@ -635,9 +684,13 @@ SELECT job.id,
 FROM (
     SELECT *, clock_timestamp()
     FROM hipq.job
-    WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues())) AND hipq._is_as_asked(job.job_key)
+    WHERE hipq._is_in_reach_by_scan(job.queue_id, hipq._readable_queues()) AND hipq._is_as_asked(job.job_key)
+    UNION ALL
+    SELECT *, clock_timestamp()
+    FROM hipq._jobs_by_id(hipq._asked_ids()) AS job
 ) AS job
-JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
+JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id
+WHERE hipq._is_asked_for(queue.name, job.queue_id);
 COMMENT ON COLUMN hipq.jobs_detail.job_key IS 'job key; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.error IS 'error of the last failed attempt; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.retry_reason
@@ -678,34 +731,203 @@ SELECT queue.name AS queue,
        activity.wait_event,
        pg_blocking_pids(busy.pid) AS blocked_by
 FROM (
-    SELECT coalesce(job.queue_id, executor.queue_id) AS queue_id,
-           coalesce(job.id, executor.job_id) AS id,
-           coalesce(job.job_type, executor.job_type) AS job_type,
-           coalesce(job.job_key, waiting.job_key) AS job_key,
+    SELECT job.queue_id,
+           job.id,
+           job.job_type,
+           job.job_key,
            coalesce(executor.attempt, job.attempt) AS attempt,
            executor.pid,
            CASE WHEN executor.pid IS NULL THEN job.worker_id END AS worker_id,
            CASE WHEN executor.pid IS NULL AND job.worker_id > 0 THEN coalesce(executor.is_accepted, job.accepted_time < '9999-01-01 00:00:00+00') END AS is_accepted,
            coalesce(executor.started_time, CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END, job.update_time) AS since,
-           coalesce(job.timeout, waiting.timeout) AS timeout,
+           job.timeout,
            coalesce(executor.deadline, CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END) AS deadline
-    FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))) AS job
-    FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
-    LEFT JOIN LATERAL (
-        SELECT other.job_key, other.timeout
-        FROM hipq.job AS other
-        WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND hipq._is_in_reach(other.queue_id, hipq._reachable_queues(hipq._visible_queues()))
-          AND other.id = executor.job_id AND other.state <> 'final'
-        OFFSET 0
-    ) AS waiting ON true
-    WHERE job.id IS NOT NULL OR executor.pid IS NOT NULL
+    FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())) AS job
+    LEFT JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
+    UNION ALL
+    SELECT executor.queue_id,
+           executor.job_id,
+           coalesce(waiting.job_type, executor.job_type) COLLATE "C",
+           waiting.job_key COLLATE "C",
+           executor.attempt,
+           executor.pid,
+           NULL,
+           NULL,
+           executor.started_time,
+           waiting.timeout,
+           executor.deadline
+    FROM hipq._running_jobs() AS executor
+    LEFT JOIN LATERAL hipq._unfinished_job(executor.queue_id, executor.job_id) AS waiting ON true
+    WHERE executor.pid IS NOT NULL AND waiting.state IS DISTINCT FROM 'running'
 ) AS busy
 JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
 LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker ON worker.worker_id = busy.worker_id
-LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid;
+LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid
+WHERE hipq._is_asked_for(queue.name, busy.queue_id);
 COMMENT ON COLUMN hipq.running_detail.job_key
     IS 'job key; NULL = none, or the job ended while the view was read, or the caller may not read '
     'the queue';
+
+-- Sizes of files are not asked for, which with many queues takes long.
+CREATE OR REPLACE VIEW hipq.alerts_detail WITH (security_barrier) AS
+SELECT alert.alert,
+       alert.severity,
+       alert.times,
+       alert.first_time,
+       alert.last_time,
+       alert.detail,
+       alert.hint
+FROM (
+    SELECT raised.alert, 'alarm' AS severity, raised.times, raised.first_time, raised.last_time, raised.detail, raised.hint
+    FROM hipq._alerts() AS raised
+    UNION ALL
+    SELECT overdue.alert, overdue.severity, overdue.jobs, overdue.first_time, overdue.last_time, overdue.detail, overdue.hint
+    FROM hipq._overdue() AS overdue
+    UNION ALL
+    SELECT 'crashing job type',
+           'alarm',
+           pause.crashes,
+           job_type.crash_times[1],
+           pause.paused_time,
+           format('Job type %s of queue %s.%s is held: its jobs took the server down %s times, at %s.', quote_ident(job_type.name), instance.name, queue.name,
+                  pause.crashes, array_to_string(job_type.crash_times, ', ')),
+           'Mend the handler, then SELECT hipq.resume(queue, job_type), or give it another one with hipq.alter_job_type().'
+    FROM hipq.pause
+    JOIN hipq.job_type ON job_type.queue_id = pause.queue_id AND job_type.name = pause.job_type
+    JOIN hipq.queue ON queue.queue_id = pause.queue_id
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    WHERE pause.crashes IS NOT NULL
+    UNION ALL
+    SELECT 'crashing dead letter handler',
+           'alarm',
+           cardinality(queue.dead_letter_crash_times),
+           queue.dead_letter_crash_times[1],
+           queue.dead_letter_crash_times[cardinality(queue.dead_letter_crash_times)],
+           format('The handler of dead letters of queue %s.%s is not called: it took the server down, at %s.', instance.name, queue.name,
+                  array_to_string(queue.dead_letter_crash_times, ', ')),
+           'Mend the handler, then SELECT hipq.resume(queue), or give the queue another one with hipq.alter_queue().'
+    FROM hipq.queue
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    WHERE NOT queue.is_dropped AND current_setting('hipq.max_type_crashes', true)::integer BETWEEN 1 AND cardinality(queue.dead_letter_crash_times)
+    UNION ALL
+    SELECT 'dead letters waiting',
+           'alarm',
+           waiting.letters,
+           waiting.first_time,
+           waiting.last_time,
+           'More than ' || waiting.most || ' dead letters are neither handled, redriven nor dismissed.',
+           'View hipq.dead_letters has the jobs with their errors.'
+    FROM (
+        SELECT count(*) AS letters,
+               min(letter.died_time) AS first_time,
+               max(letter.died_time) AS last_time,
+               current_setting('hipq.alert_dead_letter_depth', true)::integer AS most
+        FROM (
+            SELECT dead_letter.died_time
+            FROM hipq.dead_letter
+            WHERE dead_letter.handled_time IS NULL AND dead_letter.redriven_time IS NULL AND dead_letter.dismissed_time IS NULL
+            LIMIT greatest(current_setting('hipq.alert_dead_letter_depth', true)::integer, 0) + 1
+        ) AS letter
+    ) AS waiting
+    WHERE waiting.most >= 0 AND waiting.letters > waiting.most
+    UNION ALL
+    SELECT 'job set aside',
+           'alarm',
+           count(*),
+           min(aside.set_aside_time),
+           max(aside.set_aside_time),
+           'What became of ' || count(*) || ' job(s) cannot be written down; they are left alone. The latest is job '
+               || (array_agg(aside.job_id ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1] || ': '
+               || (array_agg(aside.error ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1],
+           'When the cause is gone hipq.fail_job() or hipq.cancel() ends each, and hipq.retry() runs it again; table hipq.set_aside names them.'
+    FROM hipq._jobs_set_aside() AS aside
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 'schedules',
+           'alarm',
+           count(*),
+           NULL,
+           hipq.now(),
+           count(*) || ' schedule(s) do not come, as pg_cron has no job for them in this database: '
+               || array_to_string((array_agg(quote_ident(lost.name) ORDER BY lost.schedule_id))[1:10], ', ') || CASE WHEN count(*) > 10 THEN ', ...' ELSE '.' END,
+           'SELECT hipq.restore_schedules(), which says what is in the way; or end them with hipq.unschedule().'
+    FROM hipq._lost_schedules() AS lost
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 'held snapshot',
+           'alarm',
+           1,
+           held.since,
+           clock_timestamp(),
+           held.who || ' keeps dead rows of this database from being removed.',
+           'End it: tables of jobs grow meanwhile, and claims slow down.'
+    FROM (
+        SELECT 'Process ' || activity.pid || ' (' || coalesce(activity.usename, activity.backend_type) || coalesce(', ' || activity.state, '') || ')' AS who,
+               activity.xact_start AS since
+        FROM pg_stat_activity AS activity
+        WHERE activity.datname = current_database() AND activity.backend_type <> 'autovacuum worker'
+          AND (activity.backend_xmin IS NOT NULL OR activity.backend_xid IS NOT NULL)
+        UNION ALL
+        SELECT 'Prepared transaction "' || prepared.gid || '"', prepared.prepared
+        FROM pg_prepared_xacts AS prepared
+        WHERE prepared.database = current_database()
+    ) AS held
+    WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
+      AND clock_timestamp() - held.since > current_setting('hipq.alert_held_snapshot', true)::interval
+    UNION ALL
+    -- A leaf goes when all of it is past the retention; it is a quarter of that long. Where
+    -- pg_get_expr() is not told of the table it does not wait for a lock of it.
+    SELECT 'retention',
+           'alarm',
+           count(*),
+           min(leaf.to_time + leaf.retention),
+           hipq.now(),
+           'Final jobs of queue "' || leaf.queue || '" are kept beyond its retention.',
+           'A reader of its tables may be in the way; or hipq.databases, or hipq.enabled, keeps hipq out.'
+    FROM (
+        SELECT instance.name || '.' || queue.name AS queue,
+               substring(pg_get_expr(class.relpartbound, 0) FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time,
+               coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention', true)::interval) AS retention
+        FROM hipq.queue
+        JOIN hipq.instance ON instance.instance_id = queue.instance_id
+        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
+        JOIN pg_inherits AS of_top ON of_top.inhparent = top.oid
+        JOIN pg_inherits AS of_final ON of_final.inhparent = of_top.inhrelid
+        JOIN pg_class AS class ON class.oid = of_final.inhrelid
+        WHERE NOT queue.is_dropped
+    ) AS leaf
+    WHERE leaf.to_time + leaf.retention + leaf.retention / 4 + interval '1 hour' < hipq.now()
+    GROUP BY leaf.queue
+    UNION ALL
+    SELECT finding.alert, 'alarm', finding.times, NULL, hipq.now(), finding.detail, finding.hint
+    FROM (
+        SELECT counted.*,
+               100 * counted.unhealthy / nullif(counted.workers, 0) AS unhealthy_share,
+               counted.queue_depth / nullif(counted.workers, 0) AS average_depth,
+               current_setting('hipq.alert_unhealthy_workers', true)::numeric AS most_unhealthy,
+               current_setting('hipq.alert_worker_depth', true)::numeric AS most_depth
+        FROM (
+            SELECT sum(health.workers) AS workers,
+                   sum(health.workers) FILTER (WHERE health.status = 'unhealthy') AS unhealthy,
+                   sum(health.queue_depth) AS queue_depth
+            FROM hipq.worker_health AS health
+        ) AS counted
+    ) AS all_workers
+    CROSS JOIN LATERAL (VALUES
+        ('unhealthy workers',
+         all_workers.unhealthy_share > all_workers.most_unhealthy,
+         all_workers.unhealthy::bigint,
+         all_workers.unhealthy || ' of ' || all_workers.workers || ' external workers of this database are unhealthy: ' || trim_scale(round(all_workers.unhealthy_share, 2)) || ' %, limit ' || all_workers.most_unhealthy || ' %.',
+         'View hipq.workers says which, and what that follows from.'),
+        ('worker depth',
+         all_workers.most_depth >= 0 AND all_workers.average_depth > all_workers.most_depth,
+         all_workers.queue_depth::bigint,
+         'External workers of this database have ' || round(all_workers.average_depth, 1) || ' jobs each that they have not accepted, limit ' || all_workers.most_depth || '.',
+         'Start more workers; view hipq.workers says which are behind.')
+    ) AS finding (alert, is_the_case, times, detail, hint)
+    WHERE finding.is_the_case
+) AS alert
+WHERE pg_has_role('pg_monitor', 'USAGE');
 
 CREATE OR REPLACE VIEW hipq.lanes_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -1033,10 +1255,10 @@ CREATE FUNCTION hipq._histograms(
 COMMENT ON FUNCTION hipq._histograms()
     IS 'how long jobs waited and attempts ran, from shared memory; view hipq.histograms shows it';
 
-CREATE FUNCTION hipq._backlog(OUT queue_id integer, OUT jobs bigint, OUT is_exact boolean) RETURNS SETOF record
+CREATE FUNCTION hipq._backlog(queue_id integer, OUT jobs bigint, OUT is_exact boolean) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__backlog';
-COMMENT ON FUNCTION hipq._backlog()
-    IS 'counts the unfinished jobs of each queue; view hipq.backlog shows it';
+COMMENT ON FUNCTION hipq._backlog(integer)
+    IS 'counts the unfinished jobs of a queue; view hipq.backlog shows them';
 
 CREATE VIEW hipq.histograms WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -1066,8 +1288,8 @@ CREATE VIEW hipq.backlog WITH (security_barrier) AS
 SELECT queue.name AS queue,
        counted.jobs,
        counted.is_exact
-FROM hipq._backlog() AS counted
-JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
+FROM hipq._visible_queue AS queue
+CROSS JOIN LATERAL hipq._backlog(queue.queue_id) AS counted;
 COMMENT ON VIEW hipq.backlog
     IS 'how many jobs of each queue are not final. It counts them: of a million in half a '
     'second. hipq.sizes has an estimate that reads nothing';
@@ -1077,7 +1299,7 @@ COMMENT ON COLUMN hipq.backlog.jobs
 COMMENT ON COLUMN hipq.backlog.is_exact
     IS 'counted; false: there are more than a million, and this is the estimate of the server';
 
-GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]), hipq.doctor(), hipq._histograms(), hipq._backlog() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]), hipq.doctor(), hipq._histograms(), hipq._backlog(integer) TO PUBLIC;
 GRANT SELECT ON hipq.histograms, hipq.backlog TO PUBLIC;
 
 COMMENT ON COLUMN hipq.workers_detail.status
@@ -1123,15 +1345,12 @@ SELECT queue.name AS queue,
        reported.pid,
        reported.worker_id,
        reported.reported_time
-           + (reported.reported_time - coalesce(executor.started_time, CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END))
+           + (reported.reported_time - coalesce(executor.started_time, job.accepted_time))
                * ((reported.total - reported.done) / nullif(reported.done, 0)::float8) AS expected_end_time
 FROM hipq._progress() AS reported
 CROSS JOIN LATERAL (
-    SELECT job.queue_id, job.job_type, job.accepted_time
-    FROM hipq.job
-    WHERE job.queue_id = reported.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
-      AND job.id = reported.job_id AND job.state <> 'final'
-    OFFSET 0
+    SELECT reported.queue_id, found.job_type COLLATE "C" AS job_type, found.accepted_time
+    FROM hipq._unfinished_job(reported.queue_id, reported.job_id) AS found
 ) AS job
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
 LEFT JOIN hipq._running_jobs() AS executor ON executor.job_id = reported.job_id;

@@ -330,6 +330,36 @@ COMMENT ON FUNCTION hipq._is_in_reach(integer, integer[])
     IS 'queue_id = ANY (queues), for tables that are divided by queue: the planner leaves out the '
     'tables of the others';
 
+CREATE FUNCTION hipq._is_in_reach_by_scan_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_in_reach_by_scan_support';
+COMMENT ON FUNCTION hipq._is_in_reach_by_scan_support(internal)
+    IS 'the same for hipq._is_in_reach_by_scan()';
+
+CREATE FUNCTION hipq._is_in_reach_by_scan(queue_id integer, queues integer[]) RETURNS boolean LANGUAGE c STRICT IMMUTABLE
+    SUPPORT hipq._is_in_reach_by_scan_support AS 'MODULE_PATHNAME', 'hipq__is_one_of';
+COMMENT ON FUNCTION hipq._is_in_reach_by_scan(integer, integer[])
+    IS 'the same, for a table that is scanned unless the statement asks for rows by their ids: then '
+    'the planner leaves out all tables';
+
+CREATE FUNCTION hipq._asked_ids_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__asked_ids_support';
+COMMENT ON FUNCTION hipq._asked_ids_support(internal)
+    IS 'gives the planner the ids that the statement asks for in the place of hipq._asked_ids()';
+
+CREATE FUNCTION hipq._asked_ids() RETURNS bigint[] LANGUAGE c STABLE SUPPORT hipq._asked_ids_support AS 'MODULE_PATHNAME', 'hipq__asked_ids';
+COMMENT ON FUNCTION hipq._asked_ids()
+    IS 'the ids that the statement asks for, as id = ..., beside hipq._is_in_reach_by_scan(); NULL = '
+    'none';
+
+CREATE FUNCTION hipq._is_asked_for_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_asked_for_support';
+COMMENT ON FUNCTION hipq._is_asked_for_support(internal)
+    IS 'gives the planner the numbers of the queues that the statement names in the place of '
+    'hipq._is_asked_for()';
+
+CREATE FUNCTION hipq._is_asked_for(queue text, queue_id integer) RETURNS boolean LANGUAGE c IMMUTABLE
+    SUPPORT hipq._is_asked_for_support AS 'MODULE_PATHNAME', 'hipq__is_asked_for';
+COMMENT ON FUNCTION hipq._is_asked_for(text, integer)
+    IS 'true; in a view that shows the name of a queue it has the planner know the number of one '
+    'that is asked for by its name';
+
 CREATE FUNCTION hipq._is_as_asked_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_as_asked_support';
 COMMENT ON FUNCTION hipq._is_as_asked_support(internal)
     IS 'gives the planner what the statement implies of a column in the place of '

@@ -6,8 +6,8 @@
 --
 -- What a caller asks for must not meet rows that he may not see: comparisons that PostgreSQL calls
 -- leakproof go below the barrier of a view, and EXPLAIN counts what they find there. So jobs are
--- read with "hipq._is_in_reach(queue_id, hipq._reachable_queues(...))", ranges of constants for the
--- planner, which leaves the tables of other queues out, and those that somebody has locked;
+-- read with "hipq._is_in_reach(queue_id, ...)", ranges of constants for the planner, which leaves
+-- the tables of other queues out, and those that somebody has locked;
 -- attempts and dead letters with a constant array in the condition of every scan, which is asked
 -- first, and with indexes that all begin with queue_id; small tables behind OFFSET 0, which no
 -- condition of the caller's passes.
@@ -142,7 +142,7 @@ LEFT JOIN LATERAL (
            count(*) FILTER (WHERE job.state = 'retry') AS retry,
            min(job.scheduled_run_time) FILTER (WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()) AS oldest_due_time
     FROM hipq.job
-    WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues())) AND job.state <> 'final'
+    WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._visible_queues()) AND job.state <> 'final'
 ) AS live ON true
 LEFT JOIN LATERAL (
     SELECT count(*) AS running FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked
@@ -164,7 +164,7 @@ LEFT JOIN LATERAL (
                count(*) AS jobs
         FROM hipq.job
         CROSS JOIN (SELECT hipq.now() AS time) AS present
-        WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
+        WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())
           AND job.state IN ('initial', 'retry')
           AND job.id NOT IN (SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked)
         GROUP BY 1, 2, 3, 4, 5
@@ -173,7 +173,8 @@ LEFT JOIN LATERAL (
         SELECT CASE WHEN kind.is_due
             THEN hipq._first_unmet_condition(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_unmet
     ) AS condition
-) AS waiting ON true;
+) AS waiting ON true
+WHERE hipq._is_asked_for(queue.full_name, queue.queue_id);
 COMMENT ON VIEW hipq.queues_detail
     IS 'queues with the number of their unfinished jobs. It reads them all, however many: of a '
     'million in half a second, or in some seconds with what they wait for (waiting_time to ready)';

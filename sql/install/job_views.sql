@@ -3,6 +3,10 @@
 -- Where a table says NONE, or a time of the year 9999, views show NULL. People look for a job by
 -- its key, so hipq._is_as_asked() has the planner use the index of the column.
 
+-- A plan over the tables of all queues takes long. So jobs whose ids the statement asks for come from
+-- hipq._jobs_by_id(), and then no table is scanned; without such ids the function has no row. And
+-- hipq._is_asked_for() has only the tables of those queues planned that the statement names.
+
 -- Where hipq.job is joined with queues, it is a subquery of its own: else the planner counts the
 -- queue_id of each table of each queue among the columns that are equal, and goes through them all
 -- for each index of each table, which with 1,000 queues takes seconds.
@@ -51,9 +55,13 @@ SELECT job.id,
 FROM (
     SELECT *, clock_timestamp()
     FROM hipq.job
-    WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues())) AND hipq._is_as_asked(job.job_key)
+    WHERE hipq._is_in_reach_by_scan(job.queue_id, hipq._readable_queues()) AND hipq._is_as_asked(job.job_key)
+    UNION ALL
+    SELECT *, clock_timestamp()
+    FROM hipq._jobs_by_id(hipq._asked_ids()) AS job
 ) AS job
-JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
+JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id
+WHERE hipq._is_asked_for(queue.name, job.queue_id);
 COMMENT ON VIEW hipq.jobs_detail IS 'jobs of every queue the caller may read, with their outcome';
 COMMENT ON COLUMN hipq.jobs_detail.id IS 'id of the job';
 COMMENT ON COLUMN hipq.jobs_detail.queue IS 'queue of the job';
@@ -125,31 +133,39 @@ SELECT queue.name AS queue,
        activity.wait_event,
        pg_blocking_pids(busy.pid) AS blocked_by
 FROM (
-    SELECT coalesce(job.queue_id, executor.queue_id) AS queue_id,
-           coalesce(job.id, executor.job_id) AS id,
-           coalesce(job.job_type, executor.job_type) AS job_type,
-           coalesce(job.job_key, waiting.job_key) AS job_key,
+    SELECT job.queue_id,
+           job.id,
+           job.job_type,
+           job.job_key,
            coalesce(executor.attempt, job.attempt) AS attempt,
            executor.pid,
            CASE WHEN executor.pid IS NULL THEN job.worker_id END AS worker_id,
            CASE WHEN executor.pid IS NULL AND job.worker_id > 0 THEN coalesce(executor.is_accepted, job.accepted_time < '9999-01-01 00:00:00+00') END AS is_accepted,
            coalesce(executor.started_time, CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END, job.update_time) AS since,
-           coalesce(job.timeout, waiting.timeout) AS timeout,
+           job.timeout,
            coalesce(executor.deadline, CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END) AS deadline
-    FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))) AS job
-    FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
-    LEFT JOIN LATERAL (
-        SELECT other.job_key, other.timeout
-        FROM hipq.job AS other
-        WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND hipq._is_in_reach(other.queue_id, hipq._reachable_queues(hipq._visible_queues()))
-          AND other.id = executor.job_id AND other.state <> 'final'
-        OFFSET 0
-    ) AS waiting ON true
-    WHERE job.id IS NOT NULL OR executor.pid IS NOT NULL
+    FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())) AS job
+    LEFT JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
+    UNION ALL
+    SELECT executor.queue_id,
+           executor.job_id,
+           coalesce(waiting.job_type, executor.job_type) COLLATE "C",
+           waiting.job_key COLLATE "C",
+           executor.attempt,
+           executor.pid,
+           NULL,
+           NULL,
+           executor.started_time,
+           waiting.timeout,
+           executor.deadline
+    FROM hipq._running_jobs() AS executor
+    LEFT JOIN LATERAL hipq._unfinished_job(executor.queue_id, executor.job_id) AS waiting ON true
+    WHERE executor.pid IS NOT NULL AND waiting.state IS DISTINCT FROM 'running'
 ) AS busy
 JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
 LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker ON worker.worker_id = busy.worker_id
-LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid;
+LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid
+WHERE hipq._is_asked_for(queue.name, busy.queue_id);
 COMMENT ON VIEW hipq.running_detail IS 'jobs that run at this moment, and what they wait for';
 COMMENT ON COLUMN hipq.running_detail.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.running_detail.id IS 'id of the job';
@@ -190,15 +206,12 @@ SELECT queue.name AS queue,
        reported.pid,
        reported.worker_id,
        reported.reported_time
-           + (reported.reported_time - coalesce(executor.started_time, CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END))
+           + (reported.reported_time - coalesce(executor.started_time, job.accepted_time))
                * ((reported.total - reported.done) / nullif(reported.done, 0)::float8) AS expected_end_time
 FROM hipq._progress() AS reported
 CROSS JOIN LATERAL (
-    SELECT job.queue_id, job.job_type, job.accepted_time
-    FROM hipq.job
-    WHERE job.queue_id = reported.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
-      AND job.id = reported.job_id AND job.state <> 'final'
-    OFFSET 0
+    SELECT reported.queue_id, found.job_type COLLATE "C" AS job_type, found.accepted_time
+    FROM hipq._unfinished_job(reported.queue_id, reported.job_id) AS found
 ) AS job
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
 LEFT JOIN hipq._running_jobs() AS executor ON executor.job_id = reported.job_id;

@@ -27,6 +27,18 @@ COMMENT ON FUNCTION hipq._running_jobs()
     IS 'jobs of this database that executors run or external workers have, from shared memory; '
     'view hipq.running shows them';
 
+CREATE FUNCTION hipq._jobs_by_id(ids bigint[]) RETURNS SETOF hipq.job LANGUAGE c STRICT STABLE ROWS 1 AS 'MODULE_PATHNAME', 'hipq__jobs_by_id';
+COMMENT ON FUNCTION hipq._jobs_by_id(bigint[])
+    IS 'jobs with these ids, in all queues that the current user may read';
+
+CREATE FUNCTION hipq._unfinished_job(
+    queue_id integer, id bigint, OUT state text, OUT job_type text, OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, OUT timeout integer,
+    OUT accepted_time timestamptz
+) RETURNS SETOF record LANGUAGE c STRICT STABLE ROWS 1 AS 'MODULE_PATHNAME', 'hipq__unfinished_job';
+COMMENT ON FUNCTION hipq._unfinished_job(integer, bigint)
+    IS 'a job that is not final, of a queue that the current user may look at; job_key: NULL if he '
+    'may not read it';
+
 CREATE FUNCTION hipq._progress(
     OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT done bigint, OUT total bigint, OUT message text, OUT reported_time timestamptz,
     OUT pid integer, OUT worker_id bigint
@@ -42,10 +54,10 @@ CREATE FUNCTION hipq._lanes(
 COMMENT ON FUNCTION hipq._lanes()
     IS 'lanes of this database from shared memory; view hipq.lanes shows them';
 
-CREATE FUNCTION hipq._backlog(OUT queue_id integer, OUT jobs bigint, OUT is_exact boolean) RETURNS SETOF record
+CREATE FUNCTION hipq._backlog(queue_id integer, OUT jobs bigint, OUT is_exact boolean) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__backlog';
-COMMENT ON FUNCTION hipq._backlog()
-    IS 'counts the unfinished jobs of each queue; view hipq.backlog shows it';
+COMMENT ON FUNCTION hipq._backlog(integer)
+    IS 'counts the unfinished jobs of a queue; view hipq.backlog shows them';
 
 CREATE FUNCTION hipq._workers(
     OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text, OUT last_check timestamptz, OUT consecutive_failures integer,

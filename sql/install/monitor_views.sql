@@ -46,11 +46,9 @@ SELECT queue.name AS queue,
        count(*) AS running_jobs
 FROM hipq._running_jobs() AS executor
 CROSS JOIN LATERAL (
-    SELECT job.queue_id, job.job_type, job.throttle_key, job.throttle_factor
-    FROM hipq.job
-    WHERE job.queue_id = executor.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
-      AND job.id = executor.job_id AND job.state <> 'final' AND job.throttle_key <> 'NONE'
-    OFFSET 0    -- see hipq.jobs_detail
+    SELECT executor.queue_id, found.job_type COLLATE "C" AS job_type, found.throttle_key COLLATE "C" AS throttle_key, found.throttle_factor
+    FROM hipq._unfinished_job(executor.queue_id, executor.job_id) AS found
+    WHERE found.throttle_key <> 'NONE'
 ) AS job
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
 LEFT JOIN (
@@ -102,8 +100,8 @@ CREATE VIEW hipq.backlog WITH (security_barrier) AS
 SELECT queue.name AS queue,
        counted.jobs,
        counted.is_exact
-FROM hipq._backlog() AS counted
-JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
+FROM hipq._visible_queue AS queue
+CROSS JOIN LATERAL hipq._backlog(queue.queue_id) AS counted;
 COMMENT ON VIEW hipq.backlog
     IS 'how many jobs of each queue are not final. It counts them: of a million in half a '
     'second. hipq.sizes has an estimate that reads nothing';
@@ -113,61 +111,58 @@ COMMENT ON COLUMN hipq.backlog.jobs
 COMMENT ON COLUMN hipq.backlog.is_exact
     IS 'counted; false: there are more than a million, and this is the estimate of the server';
 
--- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned.
+-- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned. Files are
+-- measured, and bounds read, outside of the subquery: only of the rows that are asked for.
 CREATE VIEW hipq.sizes_detail WITH (security_barrier) AS
-SELECT measured.queue,
-       measured.table_name,
-       measured.kind,
-       measured.from_time,
-       measured.to_time,
-       measured.row_estimate,
-       measured.bytes,
-       CASE WHEN measured.kind = 'final' THEN round(measured.row_estimate / measured.days, 1) END AS rows_per_day,
-       CASE WHEN measured.kind = 'final' THEN round(measured.bytes / measured.days) END AS bytes_per_day
+SELECT leaf.queue,
+       leaf.name AS table_name,
+       leaf.kind,
+       span.from_time,
+       span.to_time,
+       pg_stat_get_live_tuples(leaf.oid) AS row_estimate,
+       pg_total_relation_size(leaf.oid) AS bytes,
+       CASE WHEN leaf.kind = 'final' THEN round(pg_stat_get_live_tuples(leaf.oid) / span.days, 1) END AS rows_per_day,
+       CASE WHEN leaf.kind = 'final' THEN round(pg_total_relation_size(leaf.oid) / span.days) END AS bytes_per_day
 FROM (
-    SELECT leaf.queue,
-           leaf.name AS table_name,
-           leaf.kind,
-           bound.from_time,
+    SELECT seen.name AS queue,
+           'hipq.' || quote_ident(class.relname) AS name,
+           CASE tree.level WHEN 1 THEN 'live' ELSE 'final' END AS kind,
+           class.oid,
+           class.relpartbound
+    FROM (
+        SELECT queue.queue_id, queue.table_name
+        FROM hipq.queue
+        WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+        OFFSET 0
+    ) AS queue
+    JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
+    JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
+    CROSS JOIN LATERAL pg_partition_tree(top.oid) AS tree
+    JOIN pg_class AS class ON class.oid = tree.relid
+    WHERE tree.isleaf
+    UNION ALL
+    SELECT NULL, 'hipq.' || quote_ident(class.relname), cut.kind, class.oid, class.relpartbound
+    FROM (VALUES ('attempt', 'hipq.attempt'::regclass), ('attempt_log', 'hipq.attempt_log')) AS cut (kind, parent)
+    CROSS JOIN LATERAL pg_partition_tree(cut.parent) AS tree
+    JOIN pg_class AS class ON class.oid = tree.relid
+    WHERE tree.isleaf AND class.relkind = 'r' AND pg_has_role('pg_monitor', 'USAGE')
+    UNION ALL
+    SELECT NULL, 'hipq.dead_letter', 'dead_letter', 'hipq.dead_letter'::regclass, NULL
+    WHERE pg_has_role('pg_monitor', 'USAGE')
+    OFFSET 0
+) AS leaf
+CROSS JOIN LATERAL (
+    SELECT bound.from_time,
            bound.to_time,
-           pg_stat_get_live_tuples(leaf.oid) AS row_estimate,
-           pg_total_relation_size(leaf.oid) AS bytes,
            CASE WHEN bound.from_time < hipq.now()
                THEN (extract(epoch FROM least(bound.to_time, hipq.now()) - bound.from_time) / 86400)::numeric END AS days
-    FROM (
-        SELECT seen.name AS queue,
-               'hipq.' || quote_ident(class.relname) AS name,
-               CASE tree.level WHEN 1 THEN 'live' ELSE 'final' END AS kind,
-               class.oid,
-               class.relpartbound
-        FROM (
-            SELECT queue.queue_id, queue.table_name
-            FROM hipq.queue
-            WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
-            OFFSET 0
-        ) AS queue
-        JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
-        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
-        CROSS JOIN LATERAL pg_partition_tree(top.oid) AS tree
-        JOIN pg_class AS class ON class.oid = tree.relid
-        WHERE tree.isleaf
-        UNION ALL
-        SELECT NULL, 'hipq.' || quote_ident(class.relname), cut.kind, class.oid, class.relpartbound
-        FROM (VALUES ('attempt', 'hipq.attempt'::regclass), ('attempt_log', 'hipq.attempt_log')) AS cut (kind, parent)
-        CROSS JOIN LATERAL pg_partition_tree(cut.parent) AS tree
-        JOIN pg_class AS class ON class.oid = tree.relid
-        WHERE tree.isleaf AND class.relkind = 'r' AND pg_has_role('pg_monitor', 'USAGE')
-        UNION ALL
-        SELECT NULL, 'hipq.dead_letter', 'dead_letter', 'hipq.dead_letter'::regclass, NULL
-        WHERE pg_has_role('pg_monitor', 'USAGE')
-    ) AS leaf
-    CROSS JOIN LATERAL (SELECT pg_get_expr(leaf.relpartbound, leaf.oid) AS definition) AS partition
+    FROM (SELECT pg_get_expr(leaf.relpartbound, leaf.oid) AS definition) AS partition
     CROSS JOIN LATERAL (
         SELECT substring(partition.definition FROM 'FROM \(''([^'']*)''\)')::timestamptz AS from_time,
                substring(partition.definition FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time
     ) AS bound
-) AS measured
-OFFSET 0;
+    OFFSET 0
+) AS span;
 COMMENT ON VIEW hipq.sizes_detail
     IS 'rows and bytes of every leaf of the queues'' tables, and per day of final jobs';
 COMMENT ON COLUMN hipq.sizes_detail.queue
@@ -291,21 +286,28 @@ FROM (
     WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
       AND clock_timestamp() - held.since > current_setting('hipq.alert_held_snapshot', true)::interval
     UNION ALL
-    -- A leaf goes when all of it is past the retention; it is a quarter of that long.
+    -- A leaf goes when all of it is past the retention; it is a quarter of that long. Where
+    -- pg_get_expr() is not told of the table it does not wait for a lock of it.
     SELECT 'retention',
            'alarm',
            count(*),
-           min(leaf.to_time + late.retention),
+           min(leaf.to_time + leaf.retention),
            hipq.now(),
            'Final jobs of queue "' || leaf.queue || '" are kept beyond its retention.',
            'A reader of its tables may be in the way; or hipq.databases, or hipq.enabled, keeps hipq out.'
-    FROM hipq.queue
-    JOIN hipq.instance ON instance.instance_id = queue.instance_id
-    JOIN hipq.sizes_detail AS leaf ON leaf.queue = instance.name || '.' || queue.name AND NOT queue.is_dropped
-    CROSS JOIN LATERAL (
-        SELECT coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention', true)::interval) AS retention
-    ) AS late
-    WHERE leaf.kind = 'final' AND leaf.to_time + late.retention + late.retention / 4 + interval '1 hour' < hipq.now()
+    FROM (
+        SELECT instance.name || '.' || queue.name AS queue,
+               substring(pg_get_expr(class.relpartbound, 0) FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time,
+               coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention', true)::interval) AS retention
+        FROM hipq.queue
+        JOIN hipq.instance ON instance.instance_id = queue.instance_id
+        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
+        JOIN pg_inherits AS of_top ON of_top.inhparent = top.oid
+        JOIN pg_inherits AS of_final ON of_final.inhparent = of_top.inhrelid
+        JOIN pg_class AS class ON class.oid = of_final.inhrelid
+        WHERE NOT queue.is_dropped
+    ) AS leaf
+    WHERE leaf.to_time + leaf.retention + leaf.retention / 4 + interval '1 hour' < hipq.now()
     GROUP BY leaf.queue
     UNION ALL
     SELECT finding.alert, 'alarm', finding.times, NULL, hipq.now(), finding.detail, finding.hint

@@ -16,6 +16,9 @@ REVOKE ALL ON FUNCTION
     hipq._catalogue_changed, hipq._guard_job, hipq._fitting_data, hipq._is_held,
     hipq._is_one_of_support,
     hipq._is_in_reach_support,
+    hipq._is_in_reach_by_scan_support,
+    hipq._asked_ids_support,
+    hipq._is_asked_for_support,
     hipq._is_as_asked_support
     FROM PUBLIC;
 

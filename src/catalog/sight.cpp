@@ -120,24 +120,6 @@ bool is_reachable_in_time(const Queue &queue, std::int64_t latest)
     return true;
 }
 
-// Nobody locks what he may not see.
-std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues)
-{
-    const std::int64_t latest = ::GetCurrentTimestamp() + longest_wait;
-    Sight sight;
-    std::vector<std::int32_t> free;
-    for (const std::int32_t id : queues) {
-        const Queue *queue = sight.visible(id);
-        if (queue == nullptr)
-            continue;
-        if (is_reachable_in_time(*queue, latest))
-            free.push_back(id);
-        else if (!queue->is_dropped)
-            warn_once(*queue);
-    }
-    return free;
-}
-
 // ---- arrays ----
 
 Datum array_of(const std::vector<std::int32_t> &ids)
@@ -192,6 +174,23 @@ std::vector<std::int32_t> Sight::visible()
         if (visible(entry.first) != nullptr)
             ids.push_back(entry.first);
     return ids;
+}
+
+std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues)
+{
+    const std::int64_t latest = ::GetCurrentTimestamp() + longest_wait;
+    Sight sight;
+    std::vector<std::int32_t> free;
+    for (const std::int32_t id : queues) {
+        const Queue *queue = sight.visible(id);
+        if (queue == nullptr)
+            continue;
+        if (is_reachable_in_time(*queue, latest))
+            free.push_back(id);
+        else if (!queue->is_dropped)
+            warn_once(*queue);
+    }
+    return free;
 }
 
 bool set_planned_by_sight(bool value)

@@ -27,6 +27,11 @@ private:
     bool is_monitor_;
 };
 
+// Of these queues those that the caller may look at (nobody locks what he may not see) and whose
+// tables nobody has locked against readers; of each other one that is so locked a WARNING. The
+// tables stay locked until the transaction ends.
+std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues);
+
 // Plans with a caller's queues in them
 // ----------------------------------------------------------------------------------------------
 

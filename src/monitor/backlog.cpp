@@ -1,4 +1,4 @@
-// Counts the unfinished jobs of each queue, hipq._backlog(): also right after a crash, when the
+// Counts the unfinished jobs of a queue, hipq._backlog(): also right after a crash, when the
 // statistics of the server know nothing.
 #include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"
@@ -34,18 +34,18 @@ Backlog count(const catalog::Queue &queue)
     return backlog;
 }
 
+// Nothing of one that is being dropped, or that the caller may not look at.
 void list_backlog(FunctionCallInfo fcinfo)
 {
+    const int queue_id = pg::Arguments(fcinfo).integer(0, "queue_id");
     pg::ResultSet result(fcinfo);
-    const pg::LockTimeoutScope lock_timeout(most_lock_wait);
-    const auto catalogue = catalog::catalogue();
     catalog::Sight sight;
-    for (const auto &[id, queue] : catalogue->queues) {
-        if (queue.is_dropped || sight.visible(id) == nullptr)
-            continue;
-        const Backlog backlog = count(queue);
-        result.add(std::int32_t{id}, backlog.jobs, backlog.is_exact);
-    }
+    const catalog::Queue *queue = sight.visible(queue_id);
+    if (queue == nullptr || queue->is_dropped)
+        return;
+    const pg::LockTimeoutScope lock_timeout(most_lock_wait);
+    const Backlog backlog = count(*queue);
+    result.add(backlog.jobs, backlog.is_exact);
 }
 
 }  // namespace

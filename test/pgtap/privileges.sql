@@ -91,6 +91,9 @@ $$, $$VALUES
     ('hipq._is_held()'),
     ('hipq._is_one_of_support(internal)'),
     ('hipq._is_in_reach_support(internal)'),
+    ('hipq._is_in_reach_by_scan_support(internal)'),
+    ('hipq._asked_ids_support(internal)'),
+    ('hipq._is_asked_for_support(internal)'),
     ('hipq._is_as_asked_support(internal)')
 $$, 'all functions but these');
 
