@@ -1,0 +1,58 @@
+// The star: shards know the router, the router knows all.
+#include "route.hpp"
+
+#include <algorithm>
+
+namespace hipq::core {
+
+namespace {
+
+constexpr bool is_key(std::string_view key)
+{
+    return key != "NONE";
+}
+
+// Types hold no control characters, so type and key cannot be taken for those of another job.
+constexpr char unit_separator = '\x1f';
+
+std::string type_and_key(const PlacedJob &job)
+{
+    std::string result(job.job_type);
+    result += unit_separator;
+    result += job.job_key;
+    return result;
+}
+
+constexpr bool is_node(int node)
+{
+    return node >= 0 && node < node_count;
+}
+
+}  // namespace
+
+std::string placement_key(const Placement &placement, const PlacedJob &job)
+{
+    if (placement.throttle_mode == ThrottleMode::home)
+        return std::string(job.queue);
+    const bool unique_everywhere = placement.unique_scope == UniqueScope::everywhere;
+    if (is_key(job.job_key) && (unique_everywhere || !is_key(job.shard_key)))
+        return type_and_key(job);
+    return is_key(job.shard_key) ? std::string(job.shard_key) : std::to_string(job.sequence);
+}
+
+Route route(const SlotMap &map, int own_node, int slot)
+{
+    const int owner = map[static_cast<std::size_t>(slot)];
+    if (!is_node(owner))
+        return {Way::unknown, owner};
+    if (owner == own_node)
+        return {Way::own, owner};
+    return own_node == router_node ? Route{Way::shard, owner} : Route{Way::router, router_node};
+}
+
+bool is_sound(const SlotMap &map)
+{
+    return map[router_slot] == router_node && std::all_of(map.begin(), map.end(), is_node);
+}
+
+}  // namespace hipq::core
