@@ -115,7 +115,8 @@ print-%:
 CLIENT_SOURCES := $(sort $(wildcard clients/*/src/*.cpp clients/*/src/*/*.cpp))
 CLIENT_HEADERS := $(wildcard clients/*/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
 CLIENT_TESTS := $(wildcard clients/*/test/*.cpp test/clients/*.cpp)
-formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(CLIENT_SOURCES) $(CLIENT_HEADERS) $(CLIENT_TESTS)
+formatted = $(SOURCES) $(UNIT_SOURCES) $(wildcard test/unit/*/*.hpp) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(CLIENT_SOURCES) $(CLIENT_HEADERS) \
+    $(CLIENT_TESTS)
 
 format:
 	clang-format -i $(formatted)

@@ -1,0 +1,734 @@
+// The steps of the model of moves.
+#include "move_model.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace hipq::test {
+
+namespace {
+
+using namespace hipq::core;
+
+enum Wrong : std::uint8_t { nothing, duplicate_of_accepted, out_of_order, queue_is_full };
+
+constexpr Bits bit(int job)
+{
+    return static_cast<Bits>(1U << static_cast<unsigned>(job));
+}
+constexpr bool has(Bits bits, int job)
+{
+    return (bits & bit(job)) != 0;
+}
+constexpr void put(Bits &bits, int job)
+{
+    bits = static_cast<Bits>(bits | bit(job));
+}
+constexpr void take(Bits &bits, int job)
+{
+    bits = static_cast<Bits>(bits & ~bit(job));
+}
+
+constexpr int node_of(int n)
+{
+    return n + 1;
+}
+constexpr std::size_t shard_of(int node)
+{
+    return static_cast<std::size_t>(node - 1);
+}
+
+const SlotMap &map_with_owner(int node)
+{
+    static const std::array<SlotMap, 3> maps = [] {
+        std::array<SlotMap, 3> result{};
+        for (int owner = 0; owner < 3; ++owner)
+            std::fill(result[static_cast<std::size_t>(owner)].begin() + 1,
+                      result[static_cast<std::size_t>(owner)].end(),
+                      static_cast<std::int16_t>(owner));
+        return result;
+    }();
+    return maps[static_cast<std::size_t>(node)];
+}
+constexpr int the_slot = 1;
+
+// ---- streams
+
+bool is_full(const MessageQueue &queue, int more)
+{
+    return queue.count + more > queue_capacity;
+}
+void push(MessageQueue &queue, const Message &message)
+{
+    queue.messages.at(queue.count++) = packed(message);
+}
+Message pop(MessageQueue &queue)
+{
+    const Message first = unpacked(queue.messages[0]);
+    std::copy(queue.messages.begin() + 1, queue.messages.end(), queue.messages.begin());
+    queue.messages.back() = 0;
+    --queue.count;
+    return first;
+}
+Message simple(MessageKind kind)
+{
+    Message message;
+    message.kind = kind;
+    return message;
+}
+// A job on its way, or held.
+struct SentJob {
+    int job;
+    bool was_accepted = false;
+    bool was_sent_back = false;
+};
+Message job_message(const SentJob &sent, bool releases = false)
+{
+    Message message = simple(MessageKind::job);
+    message.value = static_cast<std::uint8_t>(sent.job);
+    message.was_accepted = sent.was_accepted;
+    message.was_sent_back = sent.was_sent_back;
+    message.releases = releases;
+    return message;
+}
+SentJob sent_job(const Message &message)
+{
+    return {message.value, message.was_accepted, message.was_sent_back};
+}
+Message phase_message(MessageKind kind, SlotPhase phase)
+{
+    Message message = simple(kind);
+    message.value = static_cast<std::uint8_t>(phase);
+    return message;
+}
+
+// ---- shards
+
+Bits unfinished(const ShardState &shard)
+{
+    return static_cast<Bits>(shard.waiting | shard.running);
+}
+
+void hold(ShardState &shard, const SentJob &job)
+{
+    shard.held.jobs.at(shard.held.count++) = packed(job_message(job));
+}
+SentJob held_job(const ShardState &shard, std::size_t at)
+{
+    return sent_job(unpacked(shard.held.jobs.at(at)));
+}
+void let_go(ShardState &shard, std::size_t at)
+{
+    auto &jobs = shard.held.jobs;
+    std::copy(jobs.begin() + static_cast<std::ptrdiff_t>(at) + 1, jobs.end(),
+              jobs.begin() + static_cast<std::ptrdiff_t>(at));
+    jobs.back() = 0;
+    --shard.held.count;
+}
+
+// What runs waits again, what was not committed is gone.
+void lose_uncommitted(ShardState &shard)
+{
+    shard.waiting = static_cast<Bits>(shard.waiting | shard.running);
+    shard.running = 0;
+    shard.producers = {};
+}
+
+// The key is free here. Who has named it says so.
+bool releases_key(ShardState &shard)
+{
+    if (shard.told_key == 0 || unfinished(shard) != 0)
+        return false;
+    shard.told_key = 0;
+    shard.phase = SlotPhase::elsewhere;
+    return true;
+}
+
+// ---- the router
+
+const Move *move_of(const MoveState &state, Move &move)
+{
+    move = {state.move_from, state.move_to, state.has_returned != 0};
+    return state.moves != 0 ? &move : nullptr;
+}
+SlotPhase phase_at(const MoveState &state, int node)
+{
+    Move move{};
+    return phase_of(node, state.owner, move_of(state, move));
+}
+
+// The router writes into its outbox. A shard that is promoted gets it by the resync.
+void send(MoveState &state, int node, const Message &message)
+{
+    const std::size_t n = shard_of(node);
+    Tail &tail = state.tail;
+    if (message.kind == MessageKind::job) {
+        state.last_word.at(message.value) = static_cast<std::uint8_t>(node);
+        if (n == 0 &&
+            (tail.step == Tail::Step::lost_from_here || tail.step == Tail::Step::promoted))
+            tail.kept.at(message.value) = packed(message);
+    }
+    if (n == 0 && tail.step == Tail::Step::promoted)
+        return;
+    if (is_full(state.to[n], 1))
+        state.wrong = queue_is_full;
+    else
+        push(state.to[n], message);
+}
+
+void end_move(MoveState &state)
+{
+    state.moves = state.move_from = state.move_to = 0;
+    state.has_returned = state.awaits_key = state.told_last = 0;
+}
+
+void take_released(MoveState &state, int from)
+{
+    if (state.moves == 0 || from != state.move_from || state.awaits_key == 0)
+        return;
+    send(state, state.move_to, simple(MessageKind::released));
+    end_move(state);
+}
+
+void take_returned(MoveState &state, int from, bool awaits_key)
+{
+    if (state.moves == 0 || from != state.move_from || state.has_returned != 0)
+        return;
+    state.has_returned = 1;
+    state.awaits_key = awaits_key;
+    Message message = simple(MessageKind::returned);
+    message.awaits_key = awaits_key;
+    send(state, state.move_to, message);
+    if (!awaits_key)
+        end_move(state);
+}
+
+void forward(MoveState &state, const Message &message)
+{
+    const Route way = route(map_with_owner(state.owner), router_node, the_slot);
+    send(state, way.node, job_message(sent_job(message)));
+}
+
+bool is_anywhere(const MoveState &state, int job)
+{
+    const auto is_in = [&](const MessageQueue &queue) {
+        return std::any_of(queue.messages.begin(), queue.messages.begin() + queue.count,
+                           [&](std::uint8_t each) {
+                               const Message message = unpacked(each);
+                               return message.kind == MessageKind::job && message.value == job;
+                           });
+    };
+    for (const ShardState &shard : state.shards) {
+        if (has(shard.waiting | shard.running | shard.done | shard.duplicate, job))
+            return true;
+        for (std::size_t i = 0; i < shard.held.count; ++i)
+            if (held_job(shard, i).job == job)
+                return true;
+    }
+    const auto at = static_cast<std::size_t>(job);
+    const bool comes_again = state.tail.step == Tail::Step::promoted && state.tail.kept[at] != 0 &&
+                             state.last_word[at] == 1;
+    return comes_again || is_in(state.to[0]) || is_in(state.to[1]) || is_in(state.from[0]) ||
+           is_in(state.from[1]);
+}
+
+LastWord last_word(const MoveState &state, int job)
+{
+    const int node = state.last_word.at(static_cast<std::size_t>(job));
+    return node == 0 ? LastWord{} : LastWord{node};
+}
+
+}  // namespace
+
+std::uint8_t packed(const Message &message)
+{
+    const bool is_job = message.kind == MessageKind::job;
+    unsigned byte = static_cast<unsigned>(message.kind);
+    byte |= static_cast<unsigned>(message.value) << 3U;
+    byte |= (message.was_sent_back ? 1U : 0U) << 5U;
+    byte |= (is_job ? message.was_accepted : message.awaits_key) ? 0x40U : 0U;
+    byte |= (is_job ? message.releases : message.has_returned) ? 0x80U : 0U;
+    return static_cast<std::uint8_t>(byte);
+}
+
+Message unpacked(std::uint8_t byte)
+{
+    Message message = simple(static_cast<MessageKind>(byte & 7U));
+    const bool is_job = message.kind == MessageKind::job;
+    message.value = static_cast<std::uint8_t>((byte >> 3U) & (is_job ? 3U : 7U));
+    message.was_sent_back = is_job && (byte & 0x20U) != 0;
+    (is_job ? message.was_accepted : message.awaits_key) = (byte & 0x40U) != 0;
+    (is_job ? message.releases : message.has_returned) = (byte & 0x80U) != 0;
+    return message;
+}
+
+MoveModel::MoveModel(const MoveSetting &setting, const MoveRules &rules)
+    : setting_(setting), rules_(rules)
+{
+}
+
+MoveState MoveModel::start() const
+{
+    MoveState state{};
+    state.owner = 1;
+    state.shards[0].phase = SlotPhase::own;
+    return state;
+}
+
+// ---- producers
+
+bool MoveModel::begin_on_router(State &state, int job) const
+{
+    const auto at = static_cast<std::size_t>(job);
+    const bool comes_too_early =
+        setting_.order == MoveOrder::strict && job > 0 && !has(state.born, job - 1);
+    const bool has_begun = state.producers[at] != 0 || state.shards[0].producers[at] != 0 ||
+                           state.shards[1].producers[at] != 0;
+    if (!has(setting_.producers, router_node) || has(state.born, job) || has_begun ||
+        comes_too_early)
+        return false;
+    state.producers[at] = static_cast<std::uint8_t>(1 + state.owner);
+    return true;
+}
+
+bool MoveModel::commit_on_router(State &state, int job) const
+{
+    std::uint8_t &seen = state.producers.at(static_cast<std::size_t>(job));
+    if (seen == 0)
+        return false;
+    send(state, route(map_with_owner(seen - 1), router_node, the_slot).node, job_message({job}));
+    seen = 0;
+    put(state.born, job);
+    return true;
+}
+
+bool MoveModel::begin_on_shard(State &state, int n, int job) const
+{
+    const auto at = static_cast<std::size_t>(job);
+    ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
+    const bool comes_too_early =
+        setting_.order == MoveOrder::strict && job > 0 && !has(state.born, job - 1);
+    const bool has_begun = state.producers[at] != 0 || state.shards[0].producers[at] != 0 ||
+                           state.shards[1].producers[at] != 0;
+    if (!has(setting_.producers, node_of(n)) || has(state.born, job) || has_begun ||
+        comes_too_early || shard.phase == SlotPhase::unknown)
+        return false;
+    shard.producers[at] = static_cast<std::uint8_t>(1 + static_cast<int>(shard.phase));
+    return true;
+}
+
+namespace {
+
+// A new job or one that was held gets into the table, or is a duplicate.
+void accept(MoveState &state, int n, const SentJob &sent, bool has_key)
+{
+    ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
+    if (has_key && unfinished(shard) != 0) {
+        put(shard.duplicate, sent.job);
+        if (sent.was_accepted)
+            state.wrong = duplicate_of_accepted;
+        return;
+    }
+    put(shard.waiting, sent.job);
+}
+
+bool carry_out(MoveState &state, int n, Arrival verdict, SentJob sent, bool has_key)
+{
+    const auto at = static_cast<std::size_t>(n);
+    if (verdict == Arrival::send_back) {
+        if (is_full(state.from[at], 1))
+            return false;
+        sent.was_sent_back = true;
+        push(state.from[at], job_message(sent));
+    } else if (verdict == Arrival::hold) {
+        hold(state.shards[at], sent);
+    } else {
+        accept(state, n, sent, has_key);
+    }
+    return true;
+}
+
+}  // namespace
+
+// What a shard knows of a job that comes, by the phase that it sees. All jobs of the model are of
+// one slot, and of one key if they have any.
+MovedJob MoveModel::as_seen(const ShardState &shard, SlotPhase phase, bool was_accepted,
+                            std::size_t held_before) const
+{
+    const bool is_strict = setting_.order == MoveOrder::strict;
+    MovedJob what{};
+    what.has_key = setting_.have_key;
+    what.was_accepted = was_accepted;
+    what.key_runs_there = phase == SlotPhase::settling && shard.awaits_key != 0;
+    what.key_is_used_here = setting_.have_key && unfinished(shard) != 0;
+    what.is_behind_others = ((setting_.have_key || is_strict) && held_before > 0) ||
+                            (is_strict && must_go_back(phase) && shard.waiting != 0);
+    return what;
+}
+
+// From a producer of its own.
+bool MoveModel::commit_on_shard(State &state, int n, int job) const
+{
+    ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
+    std::uint8_t &seen = shard.producers.at(static_cast<std::size_t>(job));
+    if (seen == 0)
+        return false;
+    const auto phase = static_cast<SlotPhase>(seen - 1);
+    seen = 0;
+    put(state.born, job);
+    const MovedJob what = as_seen(shard, phase, false, shard.held.count);
+    const Arrival verdict = rules_.arrival(node_of(n), phase, setting_.order, what);
+    return carry_out(state, n, verdict, {job}, setting_.have_key);
+}
+
+// ---- the router moves the slot
+
+bool MoveModel::begin_move(State &state) const
+{
+    if (state.moves != 0 || state.moves_begun == setting_.most_moves || is_full(state.to[0], 1) ||
+        is_full(state.to[1], 1))
+        return false;
+    ++state.moves_begun;
+    state.moves = 1;
+    state.move_from = state.owner;
+    state.move_to = static_cast<std::uint8_t>(3 - state.owner);
+    state.owner = state.move_to;
+    for (const int node : {1, 2})
+        send(state, node, phase_message(MessageKind::map, phase_at(state, node)));
+    return true;
+}
+
+// No producer that has seen the old map follows any more.
+bool MoveModel::tell_last(State &state) const
+{
+    const bool is_wanted =
+        setting_.order == MoveOrder::strict && state.moves != 0 && state.told_last == 0;
+    const bool some_are_open =
+        std::any_of(state.producers.begin(), state.producers.end(),
+                    [&](std::uint8_t seen) { return seen == 1 + state.move_from; });
+    if (!is_wanted || some_are_open)
+        return false;
+    state.told_last = 1;
+    send(state, state.move_from, simple(MessageKind::last));
+    return true;
+}
+
+// ---- messages
+
+namespace {
+
+void take_phase(ShardState &shard, SlotPhase phase)
+{
+    shard.phase = phase;
+    shard.awaits_key = shard.has_returned = shard.told_key = shard.router_is_done = 0;
+}
+
+void forget_stale(ShardState &shard, Tail &tail)
+{
+    shard.waiting = static_cast<Bits>(shard.waiting & ~tail.stale);
+    for (std::size_t i = tail.old_held; i-- > 0;)
+        if (has(tail.stale, held_job(shard, i).job))
+            let_go(shard, i);
+    tail.stale = tail.old_held = 0;
+}
+
+}  // namespace
+
+bool MoveModel::deliver_to_shard(State &state, int n) const
+{
+    const auto at = static_cast<std::size_t>(n);
+    ShardState &shard = state.shards[at];
+    if (state.to[at].count == 0 || is_full(state.from[at], 1))
+        return false;
+    const Message message = pop(state.to[at]);
+    switch (message.kind) {
+    case MessageKind::job: {
+        const MovedJob what = as_seen(shard, shard.phase, message.was_accepted, shard.held.count);
+        const Arrival verdict = rules_.arrival(node_of(n), shard.phase, setting_.order, what);
+        return carry_out(state, n, verdict, sent_job(message), setting_.have_key);
+    }
+    case MessageKind::map:
+        take_phase(shard, static_cast<SlotPhase>(message.value));
+        return true;
+    case MessageKind::last:
+        shard.router_is_done = 1;
+        return true;
+    case MessageKind::returned:
+        shard.phase = phase_after_returned(message.awaits_key);
+        shard.awaits_key = message.awaits_key;
+        return true;
+    case MessageKind::released:
+        shard.phase = SlotPhase::own;
+        shard.awaits_key = 0;
+        return true;
+    case MessageKind::resynced: {
+        const auto phase = static_cast<SlotPhase>(message.value);
+        take_phase(shard, phase);
+        forget_stale(shard, state.tail);
+        shard.has_returned = message.has_returned;
+        const bool is_awaited = phase == SlotPhase::leaving && message.awaits_key;
+        shard.awaits_key = phase == SlotPhase::settling && message.awaits_key;
+        shard.told_key = is_awaited;
+        if (rules_.must_release(is_awaited, unfinished(shard) != 0) && releases_key(shard))
+            push(state.from[at], simple(MessageKind::released));
+        return true;
+    }
+    case MessageKind::none:
+        break;
+    }
+    return false;
+}
+
+bool MoveModel::deliver_to_router(State &state, int n) const
+{
+    const auto at = static_cast<std::size_t>(n);
+    if (state.from[at].count == 0 || is_full(state.to[0], 2) || is_full(state.to[1], 2))
+        return false;
+    const Message message = pop(state.from[at]);
+    Tail &tail = state.tail;
+    if (n == 0 && tail.step == Tail::Step::lost_from_here)
+        ++tail.received;
+    if (n == 0 && tail.to_ignore > 0) {
+        --tail.to_ignore;
+        return true;
+    }
+    if (message.kind == MessageKind::job) {
+        forward(state, message);
+        if (message.releases)
+            take_released(state, node_of(n));
+    } else if (message.kind == MessageKind::returned) {
+        take_returned(state, node_of(n), message.awaits_key);
+    } else {
+        take_released(state, node_of(n));
+    }
+    return true;
+}
+
+// ---- duties of a shard
+
+// The oldest first.
+bool MoveModel::send_back(State &state, int n, int job) const
+{
+    const auto at = static_cast<std::size_t>(n);
+    ShardState &shard = state.shards[at];
+    const bool is_oldest = has(shard.waiting, job) && (shard.waiting & (bit(job) - 1)) == 0;
+    if (!is_oldest || !rules_.must_go_back(shard.phase) || is_full(state.from[at], 1))
+        return false;
+    take(shard.waiting, job);
+    push(state.from[at], job_message({job, true}, releases_key(shard)));
+    return true;
+}
+
+bool MoveModel::look_at_held(State &state, int n) const
+{
+    ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
+    if (shard.held.count == 0)
+        return false;
+    const auto held = [&](std::size_t i) {
+        const SentJob job = held_job(shard, i);
+        return HeldJob{job.was_accepted, job.was_sent_back, static_cast<std::int64_t>(i)};
+    };
+    std::size_t first = 0;
+    for (std::size_t i = 1; i < shard.held.count; ++i)
+        if (rules_.comes_before(held(i), held(first)))
+            first = i;
+    const SentJob job = held_job(shard, first);
+    const MovedJob what = as_seen(shard, shard.phase, job.was_accepted, 0);
+    const Arrival verdict = rules_.arrival(node_of(n), shard.phase, setting_.order, what);
+    if (verdict == Arrival::hold)
+        return false;
+    let_go(shard, first);
+    return carry_out(state, n, verdict, job, setting_.have_key);
+}
+
+bool MoveModel::say_returned(State &state, int n) const
+{
+    const auto at = static_cast<std::size_t>(n);
+    ShardState &shard = state.shards[at];
+    if (shard.phase != SlotPhase::leaving || shard.has_returned != 0 || is_full(state.from[at], 1))
+        return false;
+    const bool waiting = shard.waiting != 0 || shard.held.count != 0;
+    if (!rules_.may_say_returned(setting_.order, {waiting, shard.router_is_done != 0}))
+        return false;
+    const bool runs = setting_.have_key && unfinished(shard) != 0;
+    shard.has_returned = 1;
+    shard.told_key = runs;
+    if (!runs)
+        shard.phase = SlotPhase::elsewhere;
+    Message message = simple(MessageKind::returned);
+    message.awaits_key = runs;
+    push(state.from[at], message);
+    return true;
+}
+
+// The oldest first.
+bool MoveModel::claim(State &state, int n) const
+{
+    ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
+    for (int job = 0; job < job_count; ++job) {
+        if (!has(shard.waiting, job))
+            continue;
+        const MovedJob what = as_seen(shard, shard.phase, true, 0);
+        if (!rules_.may_start_in(shard.phase, setting_.order, what))
+            return false;
+        take(shard.waiting, job);
+        put(shard.running, job);
+        if (setting_.order == MoveOrder::strict && job > 0 && !has(state.started, job - 1))
+            state.wrong = out_of_order;
+        put(state.started, job);
+        return true;
+    }
+    return false;
+}
+
+bool MoveModel::finish(State &state, int n, int job) const
+{
+    const auto at = static_cast<std::size_t>(n);
+    ShardState &shard = state.shards[at];
+    if (!has(shard.running, job) || is_full(state.from[at], 1))
+        return false;
+    take(shard.running, job);
+    put(shard.done, job);
+    if (releases_key(shard))
+        push(state.from[at], simple(MessageKind::released));
+    return true;
+}
+
+bool MoveModel::fail(State &state, int n, int job) const
+{
+    ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
+    if (!setting_.may_retry || has(state.retried, job) || !has(shard.running, job))
+        return false;
+    take(shard.running, job);
+    put(shard.waiting, job);
+    put(state.retried, job);
+    return true;
+}
+
+// ---- crashes
+
+bool MoveModel::crash(State &state, int n) const
+{
+    ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
+    const bool has_nothing_to_lose =
+        shard.running == 0 && shard.producers == decltype(shard.producers){};
+    if (has_nothing_to_lose)
+        return false;
+    lose_uncommitted(shard);
+    return true;
+}
+
+bool MoveModel::crash_router(State &state) const
+{
+    if (state.producers == decltype(state.producers){})
+        return false;
+    state.producers = {};
+    return true;
+}
+
+bool MoveModel::stop_following(State &state) const
+{
+    Tail &tail = state.tail;
+    if (!setting_.tail_is_lost || tail.step != Tail::Step::none)
+        return false;
+    tail.step = Tail::Step::lost_from_here;
+    tail.standby = state.shards[0];
+    lose_uncommitted(tail.standby);
+    tail.to_router = state.from[0];
+    for (std::size_t i = 0; i < state.to[0].count; ++i) {
+        const Message message = unpacked(state.to[0].messages.at(i));
+        if (message.kind == MessageKind::job)
+            tail.kept.at(message.value) = packed(message);
+    }
+    return true;
+}
+
+bool MoveModel::promote(State &state) const
+{
+    Tail &tail = state.tail;
+    if (tail.step != Tail::Step::lost_from_here)
+        return false;
+    tail.step = Tail::Step::promoted;
+    state.shards[0] = tail.standby;
+    tail.standby = {};
+    tail.old_held = state.shards[0].held.count;
+    if (rules_.waits_after_promotion)
+        state.shards[0].phase = SlotPhase::unknown;
+    state.to[0] = {};
+    state.from[0] = tail.to_router;
+    tail.to_router = {};
+    for (; tail.received > 0 && state.from[0].count > 0; --tail.received)
+        pop(state.from[0]);
+    tail.to_ignore = rules_.names_timelines ? 0 : tail.received;
+    tail.received = 0;
+    // Nobody else has ever heard of them: they are lost as on one server whose standby is promoted.
+    for (int job = 0; job < job_count; ++job)
+        if (has(state.born, job) && !last_word(state, job) && !is_anywhere(state, job))
+            take(state.born, job);
+    return true;
+}
+
+bool MoveModel::resync(State &state, bool backwards) const
+{
+    Tail &tail = state.tail;
+    const bool is_read = state.from[0].count == 0 || !rules_.reads_before_resync;
+    if (tail.step != Tail::Step::promoted || !is_read)
+        return false;
+    for (int i = 0; i < job_count; ++i) {
+        const int job = backwards ? job_count - 1 - i : i;
+        const std::uint8_t kept = tail.kept.at(static_cast<std::size_t>(job));
+        const bool comes = kept != 0 && rules_.is_sent_again(1, last_word(state, job));
+        if (comes)
+            push(state.to[0], unpacked(kept));
+        if (rules_.is_stale(1, last_word(state, job), comes))
+            put(tail.stale, job);
+    }
+    Message end = phase_message(MessageKind::resynced, phase_at(state, 1));
+    end.awaits_key = state.awaits_key != 0;
+    end.has_returned = state.moves != 0 && state.has_returned != 0;
+    push(state.to[0], end);
+    tail.kept = {};
+    tail.step = Tail::Step::resynced;
+    return true;
+}
+
+// ---- judgement
+
+const char *MoveModel::fault(const State &state) const
+{
+    const ShardState &one = state.shards[0];
+    const ShardState &two = state.shards[1];
+    if (state.wrong == duplicate_of_accepted)
+        return "a job that was accepted is dropped as a duplicate";
+    if (state.wrong == out_of_order)
+        return "a younger job starts before an older one";
+    if (state.wrong == queue_is_full)
+        return "a stream of the model is too short";
+    const auto ran = [](const ShardState &shard) { return Bits(shard.running | shard.done); };
+    if ((ran(one) & ran(two)) != 0 || (one.running & one.done) != 0 ||
+        (two.running & two.done) != 0)
+        return "a job runs twice";
+    if (setting_.have_key && std::popcount(static_cast<unsigned>(one.running)) +
+                                     std::popcount(static_cast<unsigned>(two.running)) >
+                                 1)
+        return "two jobs of one key run at once";
+    for (int job = 0; job < job_count; ++job)
+        if (has(state.born, job) && !is_anywhere(state, job))
+            return "a job is lost";
+    return nullptr;
+}
+
+bool MoveModel::is_end(const State &state) const
+{
+    Bits ended = 0;
+    for (const ShardState &shard : state.shards) {
+        ended = static_cast<Bits>(ended | shard.done | shard.duplicate);
+        if (unfinished(shard) != 0 || shard.held.count != 0 || shard.phase == SlotPhase::leaving)
+            return false;
+    }
+    const bool streams_are_empty =
+        state.to[0].count + state.to[1].count + state.from[0].count + state.from[1].count == 0;
+    return ended == (1U << job_count) - 1 && streams_are_empty && state.moves == 0;
+}
+
+}  // namespace hipq::test

@@ -1,0 +1,219 @@
+// A model of a router and two shards that move one slot between them: its states, and what may
+// happen next. All decisions are those of core/shards; this is what a database does with them.
+//
+// A step is a transaction. Producers have two: one that looks at the map, and one that commits.
+// Streams keep their order. A crash takes what was not committed: open producers, and attempts,
+// whose jobs wait again.
+//
+// With `tail_is_lost` shard 1 has a standby that stops to follow at some moment, and is promoted at
+// a later one: all that shard 1 has committed in between is gone, while others know of it.
+#pragma once
+
+#include "core/shards/moves.hpp"
+#include "core/shards/resync.hpp"
+#include "core/shards/route.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace hipq::test {
+
+using core::Arrival;
+using core::LastWord;
+using core::Leaving;
+using core::Move;
+using core::MovedJob;
+using core::MoveOrder;
+using core::SlotPhase;
+
+inline constexpr int job_count = 2;
+inline constexpr int queue_capacity = 8;
+using Bits = std::uint8_t;  // a bit for each job, or a truth
+
+// What the model takes from core/shards. A test puts a broken rule in the place of one, to see that
+// this is found.
+struct MoveRules {
+    Arrival (*arrival)(int, SlotPhase, MoveOrder, const MovedJob &) = core::arrival;
+    bool (*comes_before)(const core::HeldJob &, const core::HeldJob &) = core::comes_before;
+    bool (*may_start_in)(SlotPhase, MoveOrder, const MovedJob &) = core::may_start_in;
+    bool (*must_go_back)(SlotPhase) = core::must_go_back;
+    bool (*may_say_returned)(MoveOrder, const Leaving &) = core::may_say_returned;
+    bool (*is_sent_again)(int, const LastWord &) = core::is_sent_again;
+    bool (*is_stale)(int, const LastWord &, bool) = core::is_stale;
+    bool (*must_release)(bool, bool) = core::must_release;
+    // Not rules of core, but of who uses it.
+    bool names_timelines = true;        // in messages (core::MessageName)
+    bool waits_after_promotion = true;  // slots are unknown until the resync
+    bool reads_before_resync = true;    // what the promoted shard still has to say
+};
+
+struct MoveSetting {
+    bool have_key = true;  // both jobs the same one
+    MoveOrder order = MoveOrder::by_key;
+    int most_moves = 2;
+    bool may_retry = true;  // each attempt once
+    bool tail_is_lost = false;
+    Bits producers = 0b111;  // on which nodes
+};
+
+enum class MessageKind : std::uint8_t { none, job, map, last, returned, released, resynced };
+
+// A message in one byte.
+struct Message {
+    MessageKind kind = MessageKind::none;
+    std::uint8_t value = 0;      // the job, or the phase
+    bool was_accepted = false;   // job
+    bool was_sent_back = false;  // job: as it arrived
+    bool releases = false;       // job: its key is free where it comes from
+    bool awaits_key = false;     // returned, resynced
+    bool has_returned = false;   // resynced
+};
+std::uint8_t packed(const Message &message);
+Message unpacked(std::uint8_t byte);
+
+struct MessageQueue {
+    std::uint8_t count;
+    std::array<std::uint8_t, queue_capacity> messages;
+};
+
+struct HeldList {
+    std::uint8_t count;
+    std::array<std::uint8_t, job_count + 2> jobs;  // with the bits of a message
+};
+
+struct ShardState {
+    SlotPhase phase;
+    Bits awaits_key;    // it runs at the old node
+    Bits has_returned;  // it has said so
+    Bits told_key;      // in that, and has to release it
+    Bits router_is_done;
+    Bits waiting, running, done, duplicate;
+    HeldList held;
+    std::array<std::uint8_t, job_count> producers;  // of each job: 1 + the phase it has seen
+};
+
+struct Tail {
+    enum class Step : std::uint8_t { none, lost_from_here, promoted, resynced };
+    Step step;
+    ShardState standby;                        // as it was when it stopped to follow
+    MessageQueue to_router;                    // what shard 1 had for the router then
+    std::uint8_t received;                     // by the router since then
+    std::array<std::uint8_t, job_count> kept;  // sent to it since, as messages
+    std::uint8_t to_ignore;                    // by a receiver that knows no timelines
+    Bits stale;                                // jobs, as the resync says
+    std::uint8_t old_held;                     // of those held, as the standby had them
+};
+
+struct MoveState {
+    std::array<ShardState, 2> shards;
+    std::array<MessageQueue, 2> to, from;
+    std::uint8_t owner;
+    Bits moves;  // a move is under way
+    std::uint8_t move_from, move_to;
+    Bits has_returned, awaits_key, told_last;
+    std::uint8_t moves_begun;
+    std::array<std::uint8_t, job_count> producers;  // on the router: 1 + the owner it has seen
+    std::array<std::uint8_t, job_count> last_word;  // 0: none
+    Bits born, retried, started;
+    std::uint8_t wrong;  // a fault that a step has found
+    Tail tail;
+};
+
+class MoveModel {
+public:
+    using State = MoveState;
+    explicit MoveModel(const MoveSetting &setting, const MoveRules &rules = {});
+
+    State start() const;
+    const char *fault(const State &state) const;
+    bool is_end(const State &state) const;
+
+    template <typename Emit>
+    void each_next(const State &state, Emit &&emit) const;
+
+    const MoveSetting &setting() const { return setting_; }
+    const MoveRules &rules() const { return rules_; }
+
+    // Each does a step, or says that it cannot be done now. `n`: a shard, 0 or 1; `job`: a job.
+    bool begin_on_router(State &state, int job) const;
+    bool commit_on_router(State &state, int job) const;
+    bool begin_on_shard(State &state, int n, int job) const;
+    bool commit_on_shard(State &state, int n, int job) const;
+    bool begin_move(State &state) const;
+    bool tell_last(State &state) const;
+    bool deliver_to_shard(State &state, int n) const;
+    bool deliver_to_router(State &state, int n) const;
+    bool send_back(State &state, int n, int job) const;
+    bool look_at_held(State &state, int n) const;
+    bool say_returned(State &state, int n) const;
+    bool claim(State &state, int n) const;
+    bool finish(State &state, int n, int job) const;
+    bool fail(State &state, int n, int job) const;
+    bool crash(State &state, int n) const;
+    bool crash_router(State &state) const;
+    bool stop_following(State &state) const;
+    bool promote(State &state) const;
+    bool resync(State &state, bool backwards) const;
+
+private:
+    MovedJob as_seen(const ShardState &shard, SlotPhase phase, bool was_accepted,
+                     std::size_t held_before) const;
+
+    MoveSetting setting_;
+    MoveRules rules_;
+};
+
+template <typename Emit>
+void MoveModel::each_next(const State &state, Emit &&emit) const
+{
+    const auto attempt = [&](const char *what, auto &&step) {
+        State next = state;
+        if (step(next))
+            emit(next, what);
+    };
+    attempt("the router begins a move", [&](State &next) { return begin_move(next); });
+    attempt("the router says last", [&](State &next) { return tell_last(next); });
+    attempt("the router crashes", [&](State &next) { return crash_router(next); });
+    attempt("the standby of 1 stops to follow", [&](State &next) { return stop_following(next); });
+    attempt("the standby of 1 is promoted", [&](State &next) { return promote(next); });
+    attempt("resync", [&](State &next) { return resync(next, false); });
+    attempt("resync, backwards", [&](State &next) { return resync(next, true); });
+    for (int job = 0; job < job_count; ++job) {
+        attempt(job == 0 ? "a begins on the router" : "b begins on the router",
+                [&](State &next) { return begin_on_router(next, job); });
+        attempt(job == 0 ? "a commits on the router" : "b commits on the router",
+                [&](State &next) { return commit_on_router(next, job); });
+    }
+    for (int n = 0; n < 2; ++n) {
+        const auto on_shard = [&](std::array<const char *, 2> what, auto &&step) {
+            attempt(what[static_cast<std::size_t>(n)], step);
+        };
+        on_shard({"1 gets a message", "2 gets a message"},
+                 [&](State &next) { return deliver_to_shard(next, n); });
+        on_shard({"the router gets a message of 1", "the router gets a message of 2"},
+                 [&](State &next) { return deliver_to_router(next, n); });
+        on_shard({"1 looks at what it holds", "2 looks at what it holds"},
+                 [&](State &next) { return look_at_held(next, n); });
+        on_shard({"1 says returned", "2 says returned"},
+                 [&](State &next) { return say_returned(next, n); });
+        on_shard({"1 starts a job", "2 starts a job"}, [&](State &next) { return claim(next, n); });
+        on_shard({"1 crashes", "2 crashes"}, [&](State &next) { return crash(next, n); });
+        for (int job = 0; job < job_count; ++job) {
+            const auto with_job = [&](std::array<const char *, 4> what, auto &&step) {
+                attempt(what[static_cast<std::size_t>(2 * n + job)], step);
+            };
+            with_job({"a begins on 1", "b begins on 1", "a begins on 2", "b begins on 2"},
+                     [&](State &next) { return begin_on_shard(next, n, job); });
+            with_job({"a commits on 1", "b commits on 1", "a commits on 2", "b commits on 2"},
+                     [&](State &next) { return commit_on_shard(next, n, job); });
+            with_job({"1 sends a back", "1 sends b back", "2 sends a back", "2 sends b back"},
+                     [&](State &next) { return send_back(next, n, job); });
+            with_job({"1 finishes a", "1 finishes b", "2 finishes a", "2 finishes b"},
+                     [&](State &next) { return finish(next, n, job); });
+            with_job({"a fails on 1", "b fails on 1", "a fails on 2", "b fails on 2"},
+                     [&](State &next) { return fail(next, n, job); });
+        }
+    }
+}
+
+}  // namespace hipq::test
