@@ -55,8 +55,9 @@ bool should_refresh(const PermitShare &share, const PermitNeed &need)
 
 PermitRequest ask(PermitShare &share, int node, const PermitNeed &need)
 {
-    share.share = std::max(need.running, std::min(share.share, share.target));
-    share.asked_want = wanted(share, need);
+    const Weight want = wanted(share, need);
+    share.share = std::max(need.running, std::min({share.share, share.target, want}));
+    share.asked_want = want;
     share.asked_unit = need.unit;
     share.is_waiting = true;
     share.must_ask = false;

@@ -87,7 +87,9 @@ bool should_ask(const PermitShare &share, const PermitNeed &need);
 bool should_refresh(const PermitShare &share, const PermitNeed &need);
 inline constexpr std::int64_t permit_refresh = 2'000'000;  // microseconds
 
-// Lowers the share and makes the request, to be committed together.
+// Lowers the share, to what it should be and to what is wanted, and makes the request: to be
+// committed together. (Who keeps what it does not want makes others wait for two more messages:
+// bench/shards-on-paper.)
 PermitRequest ask(PermitShare &share, int node, const PermitNeed &need);
 
 // Takes an answer. False: it is not for the last request, and changes nothing.

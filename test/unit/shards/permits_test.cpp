@@ -190,6 +190,17 @@ TEST(Permits, move_a_share_when_its_jobs_have_ended)
     EXPECT_EQ(network.share(1), 2);
 }
 
+TEST(Permits, give_back_what_is_not_wanted_any_more)
+{
+    Network network(4, 2);
+    network.ask(0, 0, 4);
+    EXPECT_EQ(network.share(0), 4);
+    network.ask(1, 0, 4);
+    network.ask(0, 0, 1);
+    EXPECT_EQ(network.share(0), 1);
+    EXPECT_EQ(network.share(1), 3);
+}
+
 TEST(Permits, ignore_what_is_stale)
 {
     Network network(4, 2);

@@ -1,0 +1,153 @@
+// How evenly the jobs of skewed keys spread over shards, and what happens to that as shards come
+// and go. Computed from the parts of the keys, without chance.
+#include "paper.hpp"
+
+#include "core/shards/rebalance.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace hipq::core;
+
+namespace paper {
+
+namespace {
+
+// Some times as much as a shard has in the mean.
+struct Spread {
+    double most, least;
+    int hottest;  // node
+};
+
+std::vector<NodeWeight> nodes_up_to(int shards)
+{
+    std::vector<NodeWeight> nodes{{router_node, 0}};
+    for (int node = 1; node <= shards; ++node)
+        nodes.push_back({node, 1'000});
+    return nodes;
+}
+
+SlotMap moved(SlotMap map, const std::vector<SlotMove> &moves)
+{
+    for (const SlotMove &move : moves)
+        map[static_cast<std::size_t>(move.slot)] = static_cast<std::int16_t>(move.to);
+    return map;
+}
+
+SlotMap map_of(int shards)
+{
+    return moved({}, rebalance({}, nodes_up_to(shards)));
+}
+
+// Of each slot. A salted key is so many keys.
+std::vector<double> load_of_slots(const std::vector<double> &parts, int salts = 1, int salted = 0)
+{
+    std::vector<double> load(slot_count, 0);
+    for (int key = 0; key < static_cast<int>(parts.size()); ++key) {
+        const int pieces = key < salted ? salts : 1;
+        for (int piece = 0; piece < pieces; ++piece) {
+            std::string name = key_name(key + 1);
+            if (pieces > 1)
+                name += "#" + std::to_string(piece);
+            load[static_cast<std::size_t>(slot_of(name))] +=
+                parts[static_cast<std::size_t>(key)] / pieces;
+        }
+    }
+    return load;
+}
+
+// The router's one slot is left out.
+Spread spread(const SlotMap &map, const std::vector<double> &load, int shards)
+{
+    std::vector<double> of_node(node_count, 0);
+    for (int slot = 1; slot < slot_count; ++slot)
+        of_node[static_cast<std::size_t>(map[static_cast<std::size_t>(slot)])] +=
+            load[static_cast<std::size_t>(slot)];
+    double most = 0;
+    double least = 1;
+    int hottest = 0;
+    for (int node = 1; node < node_count; ++node) {
+        const double own = of_node[static_cast<std::size_t>(node)];
+        if (own > most)
+            hottest = node;
+        most = std::max(most, own);
+        least = own > 0 ? std::min(least, own) : least;
+    }
+    return {most * shards, least * shards, hottest};
+}
+
+constexpr double skews[] = {0, 0.5, 0.8, 1.0, 1.2};
+
+// What a step of growth moves, and the load before and after it.
+void print_step(const char *what, const SlotMap &map, const std::vector<NodeWeight> &nodes,
+                const std::vector<double> &load, int shards)
+{
+    const std::vector<SlotMove> moves = rebalance(map, nodes);
+    const Spread after = spread(moved(map, moves), load, shards);
+    std::printf("%-44s %6zu %8.1f %% %9.2f %9.2f\n", what, moves.size(),
+                100.0 * static_cast<double>(moves.size()) / slot_count, after.most, after.least);
+}
+
+// If the shard of a key were its hash modulo the number of shards.
+double moved_by_modulo(int keys, int before, int after)
+{
+    int count = 0;
+    for (int key = 1; key <= keys; ++key) {
+        const std::uint64_t hash = shard_hash(key_name(key));
+        const auto shard = [&](int shards) { return hash % static_cast<std::uint64_t>(shards); };
+        count += shard(before) != shard(after) ? 1 : 0;
+    }
+    return 100.0 * count / keys;
+}
+
+}  // namespace
+
+void print_load(const Setting &setting)
+{
+    std::printf("\nLoad of shards, times the mean, by the skew of the keys (Zipf)\n");
+    std::printf("%6s %12s %12s %16s %22s\n", "skew", "most", "least", "hottest key",
+                "most, 16 salted by 8");
+    const SlotMap map = map_of(setting.shards);
+    for (const double skew : skews) {
+        const std::vector<double> parts = zipf(setting.keys, skew);
+        const Spread plain = spread(map, load_of_slots(parts), setting.shards);
+        const Spread salted = spread(map, load_of_slots(parts, 8, 16), setting.shards);
+        std::printf("%6.1f %12.2f %12.2f %16.2f %22.2f\n", skew, plain.most, plain.least,
+                    parts[0] * setting.shards, salted.most);
+    }
+}
+
+void print_growth(const Setting &setting)
+{
+    const int shards = setting.shards;
+    const SlotMap map = map_of(shards);
+    for (const double skew : {0.0, 0.8}) {
+        const std::vector<double> load = load_of_slots(zipf(setting.keys, skew));
+        const Spread now = spread(map, load, shards);
+        std::printf("\nGrowth, skew %.1f: load before %.2f to %.2f times the mean\n", skew,
+                    now.least, now.most);
+        std::printf("%-44s %6s %10s %9s %9s\n", "", "slots", "of all", "most", "least");
+        print_step("one shard more", map, nodes_up_to(shards + 1), load, shards + 1);
+        print_step("a quarter more", map, nodes_up_to(shards + shards / 4), load,
+                   shards + shards / 4);
+        std::vector<NodeWeight> without = nodes_up_to(shards);
+        without[1].weight = 0;
+        print_step("shard 1 drained", map, without, load, shards - 1);
+        std::vector<NodeWeight> lighter = nodes_up_to(shards);
+        lighter[static_cast<std::size_t>(now.hottest)].weight = 500;
+        print_step("the hottest shard at half its weight", map, lighter, load, shards);
+    }
+    std::printf("hash modulo shards instead of slots, %d to %d shards: %.1f %% of the keys move\n",
+                shards, shards + 1, moved_by_modulo(setting.keys, shards, shards + 1));
+    const double rate = 1e6;
+    const double lost = rate / shards;
+    std::printf("\nOne shard lost at %.0f jobs/s in all, no skew: %.1f %% of the jobs wait\n", rate,
+                100.0 / shards);
+    std::printf("%12s %14s %26s %24s\n", "away for", "jobs waiting", "outbox, MB (1 kB a job)",
+                "caught up after (at 20k/s)");
+    for (const int seconds : {10, 60, 600})
+        std::printf("%10d s %14.0f %26.0f %22.0f s\n", seconds, lost * seconds,
+                    lost * seconds / 1000, lost * seconds / (20'000 - lost));
+}
+
+}  // namespace paper
