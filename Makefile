@@ -115,7 +115,7 @@ print-%:
 CLIENT_SOURCES := $(sort $(wildcard clients/*/src/*.cpp clients/*/src/*/*.cpp))
 CLIENT_HEADERS := $(wildcard clients/*/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
 CLIENT_TESTS := $(wildcard clients/*/test/*.cpp test/clients/*.cpp)
-formatted = $(SOURCES) $(UNIT_SOURCES) $(wildcard test/unit/*/*.hpp) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(CLIENT_SOURCES) $(CLIENT_HEADERS) \
+formatted = $(SOURCES) $(UNIT_SOURCES) $(wildcard test/unit/*/*.hpp bench/paper/*.?pp) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(CLIENT_SOURCES) $(CLIENT_HEADERS) \
     $(CLIENT_TESTS)
 
 format:

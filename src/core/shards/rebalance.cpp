@@ -57,6 +57,7 @@ std::vector<Part> parts(const std::vector<NodeWeight> &nodes, std::int64_t total
 {
     const std::int64_t shared = shared_slots(nodes);
     std::vector<Part> result;
+    result.reserve(nodes.size());
     for (const NodeWeight &each : nodes)
         result.push_back(
             {static_cast<int>(shared * each.weight / total), shared * each.weight % total});
@@ -102,6 +103,7 @@ std::vector<int> fair_slot_counts(const SlotMap &map, const std::vector<NodeWeig
         return {};
     const std::vector<Part> part = parts(nodes, total);
     std::vector<int> counts;
+    counts.reserve(part.size());
     for (const Part &each : part)
         counts.push_back(each.whole);
     int left = shared_slots(nodes) - std::accumulate(counts.begin(), counts.end(), 0);
