@@ -53,12 +53,12 @@ Arrival arrival(int node, SlotPhase phase, MoveOrder order, const MovedJob &job)
     return waits ? Arrival::hold : Arrival::accept;
 }
 
-bool comes_before(const HeldJob &a, const HeldJob &b)
+bool comes_before(MoveOrder order, const HeldJob &a, const HeldJob &b)
 {
-    const auto rank = [](const HeldJob &job) {
-        return job.was_accepted ? 0 : job.was_sent_back ? 1 : 2;
+    const auto comes_first = [&](const HeldJob &job) {
+        return job.was_accepted || (order == MoveOrder::strict && job.was_sent_back);
     };
-    return std::pair(rank(a), a.arrival) < std::pair(rank(b), b.arrival);
+    return std::pair(!comes_first(a), a.arrival) < std::pair(!comes_first(b), b.arrival);
 }
 
 bool may_start_in(SlotPhase phase, MoveOrder order, const MovedJob &job)

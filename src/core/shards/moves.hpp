@@ -24,7 +24,14 @@ enum class SlotPhase : std::uint8_t {
     unknown,  // a promoted standby that has not heard what is true now (resync.hpp)
 };
 
-// A move as the router knows it, until the last key is released.
+// In which order the new node starts jobs.
+enum class MoveOrder : std::uint8_t {
+    by_key,  // of each job type and key; others start at once
+    strict,  // of the slot: those that the router enqueued, in the order of its commits, or the
+             // old node in that of its own
+};
+
+// A move as the router knows it, until the last key is released. A slot does not move again before.
 struct Move {
     int from;
     int to;
@@ -37,13 +44,6 @@ SlotPhase phase_of(int node, int owner, const Move *move);
 
 // `returned` has come.
 SlotPhase phase_after_returned(bool awaits_keys);
-
-// In which order the new node starts jobs.
-enum class MoveOrder : std::uint8_t {
-    by_key,  // of each job type and key; others start at once
-    strict,  // of the slot: those that the router enqueued, in the order of its commits, or the
-             // old node in that of its own
-};
 
 // What is known of a job where it arrives, or where it is to start.
 struct MovedJob {
@@ -72,16 +72,15 @@ enum class Arrival : std::uint8_t {
 // hold one more after it. So a duty of the scheduler looks at those that are held, again and again.
 Arrival arrival(int node, SlotPhase phase, MoveOrder order, const MovedJob &job);
 
-// Of jobs that are held for one key, or in strict order for one slot, which is let in first: those
-// that were in the table of the old node, then those that it sent back as they arrived there, then
-// those that came straight here; then by arrival. So the old node has to send back its oldest
-// first.
+// Of jobs that are held for one key, or in strict order for one slot, which is let in first. By
+// key: those that were accepted before, which newer ones may be duplicates of. In strict order:
+// those that have come from the old node, which sends its oldest first. Then by arrival.
 struct HeldJob {
     bool was_accepted;
     bool was_sent_back;  // by Arrival::send_back
     std::int64_t arrival;
 };
-bool comes_before(const HeldJob &a, const HeldJob &b);
+bool comes_before(MoveOrder order, const HeldJob &a, const HeldJob &b);
 
 // Whether a job in the table may start. Not all that are there may: a transaction that enqueued it
 // can have begun before the slot moved, even away and back.
@@ -94,8 +93,9 @@ bool must_go_back(SlotPhase phase);
 // What the old node knows of its part of a move. All of it must be of one snapshot.
 struct Leaving {
     bool has_waiting_jobs;  // in the table or held
-    bool router_is_done;    // the message `last` has come: no job follows that the router's
-                            // producers enqueued by the old map
+    bool router_is_done;    // no job follows that the router's producers enqueued by the old map:
+                            // a shard has had the message `last`; on the router itself, all
+                            // transactions have ended that may know that map
 };
 
 // Whether the old node may say `returned`. Strict order waits for `last`, and so for transactions

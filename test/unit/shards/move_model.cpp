@@ -38,6 +38,21 @@ MoveState MoveModel::start() const
     return state;
 }
 
+// As the rules number nodes.
+int MoveModel::node_of(int n) const
+{
+    return setting_.router_is_one && n == 0 ? router_node : n + 1;
+}
+
+// What the router says to itself takes effect in the same transaction.
+bool MoveModel::deliver_to_itself(State &state) const
+{
+    while (setting_.router_is_one && state.to[0].count + state.from[0].count > 0)
+        if (!deliver_to_shard(state, 0) && !deliver_to_router(state, 0))
+            return false;
+    return true;
+}
+
 // ---- producers
 
 bool MoveModel::begin_on_router(State &state, int job) const
@@ -73,8 +88,8 @@ bool MoveModel::begin_on_shard(State &state, int n, int job) const
         setting_.order == MoveOrder::strict && job > 0 && !has(state.born, job - 1);
     const bool has_begun = state.producers[at] != 0 || state.shards[0].producers[at] != 0 ||
                            state.shards[1].producers[at] != 0;
-    if (!has(setting_.producers, node_of(n)) || has(state.born, job) || has_begun ||
-        comes_too_early || shard.phase == SlotPhase::unknown)
+    if (!has(setting_.producers, n + 1) || has(state.born, job) || has_begun || comes_too_early ||
+        shard.phase == SlotPhase::unknown)
         return false;
     shard.producers[at] = static_cast<std::uint8_t>(1 + static_cast<int>(shard.phase));
     return true;
@@ -95,13 +110,15 @@ void accept(MoveState &state, int n, const SentJob &sent, bool has_key)
     put(shard.waiting, sent.job);
 }
 
-bool carry_out(MoveState &state, int n, Arrival verdict, SentJob sent, bool has_key)
+// `is_new`: from a producer here.
+bool carry_out(MoveState &state, int n, Arrival verdict, SentJob sent, bool has_key,
+               bool is_new = false)
 {
     const auto at = static_cast<std::size_t>(n);
-    if (verdict == Arrival::send_back) {
+    if (verdict == Arrival::send_back || verdict == Arrival::forward) {
         if (is_full(state.from[at], 1))
             return false;
-        sent.was_sent_back = true;
+        sent.was_sent_back = !is_new;
         push(state.from[at], job_message(sent));
     } else if (verdict == Arrival::hold) {
         hold(state.shards[at], sent);
@@ -141,7 +158,7 @@ bool MoveModel::commit_on_shard(State &state, int n, int job) const
     put(state.born, job);
     const MovedJob what = as_seen(shard, phase, false, shard.held.count);
     const Arrival verdict = rules_.arrival(node_of(n), phase, setting_.order, what);
-    return carry_out(state, n, verdict, {job}, setting_.have_key);
+    return carry_out(state, n, verdict, {job}, setting_.have_key, true);
 }
 
 // ---- the router moves the slot
@@ -166,9 +183,15 @@ bool MoveModel::tell_last(State &state) const
 {
     const bool is_wanted =
         setting_.order == MoveOrder::strict && state.moves != 0 && state.told_last == 0;
+    const auto has_seen_old_owner = [&](std::uint8_t seen) { return seen == 1 + state.move_from; };
+    const auto has_seen_it_elsewhere = [&](std::uint8_t seen) {
+        return setting_.router_is_one && seen != 0 &&
+               must_go_back(static_cast<SlotPhase>(seen - 1));
+    };
+    const auto &own = state.shards[0].producers;
     const bool some_are_open =
-        std::any_of(state.producers.begin(), state.producers.end(),
-                    [&](std::uint8_t seen) { return seen == 1 + state.move_from; });
+        std::any_of(state.producers.begin(), state.producers.end(), has_seen_old_owner) ||
+        std::any_of(own.begin(), own.end(), has_seen_it_elsewhere);
     if (!is_wanted || some_are_open)
         return false;
     state.told_last = 1;
@@ -258,11 +281,11 @@ bool MoveModel::deliver_to_router(State &state, int n) const
     if (message.kind == MessageKind::job) {
         forward(state, message);
         if (message.releases)
-            take_released(state, node_of(n));
+            take_released(state, n + 1);
     } else if (message.kind == MessageKind::returned) {
-        take_returned(state, node_of(n), message.awaits_key);
+        take_returned(state, n + 1, message.awaits_key);
     } else {
-        take_released(state, node_of(n));
+        take_released(state, n + 1);
     }
     return true;
 }
@@ -293,7 +316,7 @@ bool MoveModel::look_at_held(State &state, int n) const
     };
     std::size_t first = 0;
     for (std::size_t i = 1; i < shard.held.count; ++i)
-        if (rules_.comes_before(held(i), held(first)))
+        if (rules_.comes_before(setting_.order, held(i), held(first)))
             first = i;
     const SentJob job = held_job(shard, first);
     const MovedJob what = as_seen(shard, shard.phase, job.was_accepted, 0);
@@ -310,8 +333,10 @@ bool MoveModel::say_returned(State &state, int n) const
     ShardState &shard = state.shards[at];
     if (shard.phase != SlotPhase::leaving || shard.has_returned != 0 || is_full(state.from[at], 1))
         return false;
+    const bool is_done =
+        node_of(n) == router_node ? !has_old_producers(shard) : shard.router_is_done != 0;
     const bool waiting = shard.waiting != 0 || shard.held.count != 0;
-    if (!rules_.may_say_returned(setting_.order, {waiting, shard.router_is_done != 0}))
+    if (!rules_.may_say_returned(setting_.order, {waiting, is_done}))
         return false;
     const bool runs = setting_.have_key && unfinished(shard) != 0;
     shard.has_returned = 1;

@@ -34,7 +34,8 @@ using Bits = std::uint8_t;  // a bit for each job, or a truth
 // this is found.
 struct MoveRules {
     Arrival (*arrival)(int, SlotPhase, MoveOrder, const MovedJob &) = core::arrival;
-    bool (*comes_before)(const core::HeldJob &, const core::HeldJob &) = core::comes_before;
+    bool (*comes_before)(MoveOrder, const core::HeldJob &,
+                         const core::HeldJob &) = core::comes_before;
     bool (*may_start_in)(SlotPhase, MoveOrder, const MovedJob &) = core::may_start_in;
     bool (*must_go_back)(SlotPhase) = core::must_go_back;
     bool (*may_say_returned)(MoveOrder, const Leaving &) = core::may_say_returned;
@@ -53,7 +54,8 @@ struct MoveSetting {
     int most_moves = 2;
     bool may_retry = true;  // each attempt once
     bool tail_is_lost = false;
-    Bits producers = 0b111;  // on which nodes
+    bool router_is_one = false;  // the router itself plays shard 1; its streams to itself are empty
+    Bits producers = 0b111;      // on which nodes
 };
 
 enum class MessageKind : std::uint8_t { none, job, map, last, returned, released, resynced };
@@ -156,6 +158,8 @@ public:
     bool resync(State &state, bool backwards) const;
 
 private:
+    bool deliver_to_itself(State &state) const;
+    int node_of(int n) const;
     MovedJob as_seen(const ShardState &shard, SlotPhase phase, bool was_accepted,
                      std::size_t held_before) const;
 
@@ -168,7 +172,7 @@ void MoveModel::each_next(const State &state, Emit &&emit) const
 {
     const auto attempt = [&](const char *what, auto &&step) {
         State next = state;
-        if (step(next))
+        if (step(next) && deliver_to_itself(next))
             emit(next, what);
     };
     attempt("the router begins a move", [&](State &next) { return begin_move(next); });

@@ -31,10 +31,6 @@ constexpr void take(Bits &bits, int job)
     bits = static_cast<Bits>(bits & ~bit(job));
 }
 
-constexpr int node_of(int n)
-{
-    return n + 1;
-}
 constexpr std::size_t shard_of(int node)
 {
     return static_cast<std::size_t>(node - 1);
@@ -134,6 +130,14 @@ inline void lose_uncommitted(ShardState &shard)
     shard.waiting = static_cast<Bits>(shard.waiting | shard.running);
     shard.running = 0;
     shard.producers = {};
+}
+
+// Whether a transaction is open that has seen the slot here, before it left.
+inline bool has_old_producers(const ShardState &shard)
+{
+    return std::any_of(shard.producers.begin(), shard.producers.end(), [](std::uint8_t seen) {
+        return seen != 0 && !must_go_back(static_cast<SlotPhase>(seen - 1));
+    });
 }
 
 // The key is free here. Who has named it says so.

@@ -30,6 +30,14 @@ constexpr MoveSetting strict_from_the_old_node{.have_key = false,
                                                .may_retry = false,
                                                .producers = on_the_old_node};
 
+constexpr MoveSetting from_the_router{.router_is_one = true, .producers = 0b110};
+constexpr MoveSetting strict_from_the_router_itself{.have_key = false,
+                                                    .order = MoveOrder::strict,
+                                                    .most_moves = 3,
+                                                    .may_retry = false,
+                                                    .router_is_one = true,
+                                                    .producers = on_the_old_node};
+
 void expect_sound(const MoveSetting &setting)
 {
     const Findings findings = explore(MoveModel(setting));
@@ -67,10 +75,16 @@ TEST(MoveModel, loses_and_repeats_nothing_when_a_slot_moves_there_and_back)
     expect_sound(without_keys);
 }
 
+TEST(MoveModel, loses_and_repeats_nothing_when_the_slot_is_the_routers_first)
+{
+    expect_sound(from_the_router);
+}
+
 TEST(MoveModel, keeps_the_order_of_one_node_if_it_is_told_to)
 {
     expect_sound(strict_from_the_router);
     expect_sound(strict_from_the_old_node);
+    expect_sound(strict_from_the_router_itself);
 }
 
 TEST(MoveModel, loses_and_repeats_nothing_when_the_end_of_a_log_is_lost)
@@ -129,7 +143,9 @@ TEST(BrokenMove, loses_the_order_if_jobs_do_not_queue_behind_those_held)
 TEST(BrokenMove, loses_the_order_if_held_jobs_are_let_in_as_they_arrived)
 {
     MoveRules rules;
-    rules.comes_before = [](const HeldJob &a, const HeldJob &b) { return a.arrival < b.arrival; };
+    rules.comes_before = [](MoveOrder, const HeldJob &a, const HeldJob &b) {
+        return a.arrival < b.arrival;
+    };
     expect_fault(strict_from_the_router, rules, out_of_order);
 }
 
@@ -149,6 +165,7 @@ TEST(BrokenMove, loses_the_order_if_returned_comes_before_last)
         return may_say_returned(order, {leaving.has_waiting_jobs, true});
     };
     expect_fault(strict_from_the_router, rules, out_of_order);
+    expect_fault(strict_from_the_router_itself, rules, out_of_order);
 }
 
 TEST(BrokenResync, loses_jobs_if_none_are_sent_again)

@@ -110,13 +110,19 @@ TEST(Moves, start_what_could_be_accepted_now)
 
 TEST(Moves, let_the_oldest_in_first)
 {
-    std::vector<HeldJob> held{
+    const std::vector<HeldJob> held{
         {false, false, 1}, {true, true, 6}, {false, true, 3}, {true, false, 5}, {false, true, 2}};
-    std::sort(held.begin(), held.end(), comes_before);
-    std::vector<std::int64_t> order;
-    for (const HeldJob &each : held)
-        order.push_back(each.arrival);
-    EXPECT_EQ(order, (std::vector<std::int64_t>{5, 6, 2, 3, 1}));
+    const auto arrivals_in = [&](MoveOrder order) {
+        std::vector<HeldJob> sorted = held;
+        std::sort(sorted.begin(), sorted.end(),
+                  [&](const HeldJob &a, const HeldJob &b) { return comes_before(order, a, b); });
+        std::vector<std::int64_t> arrivals;
+        for (const HeldJob &each : sorted)
+            arrivals.push_back(each.arrival);
+        return arrivals;
+    };
+    EXPECT_EQ(arrivals_in(MoveOrder::by_key), (std::vector<std::int64_t>{5, 6, 1, 2, 3}));
+    EXPECT_EQ(arrivals_in(MoveOrder::strict), (std::vector<std::int64_t>{2, 3, 5, 6, 1}));
 }
 
 TEST(Moves, say_returned_when_nothing_is_left)
