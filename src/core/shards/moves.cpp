@@ -56,7 +56,7 @@ Arrival arrival(int node, SlotPhase phase, MoveOrder order, const MovedJob &job)
 bool comes_before(MoveOrder order, const HeldJob &a, const HeldJob &b)
 {
     const auto comes_first = [&](const HeldJob &job) {
-        return job.was_accepted || (order == MoveOrder::strict && job.was_sent_back);
+        return job.was_accepted || (order == MoveOrder::strict && job.is_from_old_node);
     };
     return std::pair(!comes_first(a), a.arrival) < std::pair(!comes_first(b), b.arrival);
 }

@@ -77,7 +77,7 @@ Arrival arrival(int node, SlotPhase phase, MoveOrder order, const MovedJob &job)
 // those that have come from the old node, which sends its oldest first. Then by arrival.
 struct HeldJob {
     bool was_accepted;
-    bool was_sent_back;  // by Arrival::send_back
+    bool is_from_old_node;  // as the router says that forwards it
     std::int64_t arrival;
 };
 bool comes_before(MoveOrder order, const HeldJob &a, const HeldJob &b);

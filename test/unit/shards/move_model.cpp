@@ -8,7 +8,7 @@ std::uint8_t packed(const Message &message)
     const bool is_job = message.kind == MessageKind::job;
     unsigned byte = static_cast<unsigned>(message.kind);
     byte |= static_cast<unsigned>(message.value) << 3U;
-    byte |= (message.was_sent_back ? 1U : 0U) << 5U;
+    byte |= (message.is_from_old_node ? 1U : 0U) << 5U;
     byte |= (is_job ? message.was_accepted : message.awaits_key) ? 0x40U : 0U;
     byte |= (is_job ? message.releases : message.has_returned) ? 0x80U : 0U;
     return static_cast<std::uint8_t>(byte);
@@ -19,7 +19,7 @@ Message unpacked(std::uint8_t byte)
     Message message = simple(static_cast<MessageKind>(byte & 7U));
     const bool is_job = message.kind == MessageKind::job;
     message.value = static_cast<std::uint8_t>((byte >> 3U) & (is_job ? 3U : 7U));
-    message.was_sent_back = is_job && (byte & 0x20U) != 0;
+    message.is_from_old_node = is_job && (byte & 0x20U) != 0;
     (is_job ? message.was_accepted : message.awaits_key) = (byte & 0x40U) != 0;
     (is_job ? message.releases : message.has_returned) = (byte & 0x80U) != 0;
     return message;
@@ -110,15 +110,12 @@ void accept(MoveState &state, int n, const SentJob &sent, bool has_key)
     put(shard.waiting, sent.job);
 }
 
-// `is_new`: from a producer here.
-bool carry_out(MoveState &state, int n, Arrival verdict, SentJob sent, bool has_key,
-               bool is_new = false)
+bool carry_out(MoveState &state, int n, Arrival verdict, const SentJob &sent, bool has_key)
 {
     const auto at = static_cast<std::size_t>(n);
     if (verdict == Arrival::send_back || verdict == Arrival::forward) {
         if (is_full(state.from[at], 1))
             return false;
-        sent.was_sent_back = !is_new;
         push(state.from[at], job_message(sent));
     } else if (verdict == Arrival::hold) {
         hold(state.shards[at], sent);
@@ -158,7 +155,7 @@ bool MoveModel::commit_on_shard(State &state, int n, int job) const
     put(state.born, job);
     const MovedJob what = as_seen(shard, phase, false, shard.held.count);
     const Arrival verdict = rules_.arrival(node_of(n), phase, setting_.order, what);
-    return carry_out(state, n, verdict, {job}, setting_.have_key, true);
+    return carry_out(state, n, verdict, {job}, setting_.have_key);
 }
 
 // ---- the router moves the slot
@@ -279,7 +276,7 @@ bool MoveModel::deliver_to_router(State &state, int n) const
         return true;
     }
     if (message.kind == MessageKind::job) {
-        forward(state, message);
+        forward(state, message, n + 1);
         if (message.releases)
             take_released(state, n + 1);
     } else if (message.kind == MessageKind::returned) {
@@ -312,7 +309,7 @@ bool MoveModel::look_at_held(State &state, int n) const
         return false;
     const auto held = [&](std::size_t i) {
         const SentJob job = held_job(shard, i);
-        return HeldJob{job.was_accepted, job.was_sent_back, static_cast<std::int64_t>(i)};
+        return HeldJob{job.was_accepted, job.is_from_old_node, static_cast<std::int64_t>(i)};
     };
     std::size_t first = 0;
     for (std::size_t i = 1; i < shard.held.count; ++i)

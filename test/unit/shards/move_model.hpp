@@ -63,12 +63,12 @@ enum class MessageKind : std::uint8_t { none, job, map, last, returned, released
 // A message in one byte.
 struct Message {
     MessageKind kind = MessageKind::none;
-    std::uint8_t value = 0;      // the job, or the phase
-    bool was_accepted = false;   // job
-    bool was_sent_back = false;  // job: as it arrived
-    bool releases = false;       // job: its key is free where it comes from
-    bool awaits_key = false;     // returned, resynced
-    bool has_returned = false;   // resynced
+    std::uint8_t value = 0;         // the job, or the phase
+    bool was_accepted = false;      // job
+    bool is_from_old_node = false;  // job: while the slot moves
+    bool releases = false;          // job: its key is free where it comes from
+    bool awaits_key = false;        // returned, resynced
+    bool has_returned = false;      // resynced
 };
 std::uint8_t packed(const Message &message);
 Message unpacked(std::uint8_t byte);

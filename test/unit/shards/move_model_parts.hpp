@@ -78,20 +78,20 @@ inline Message simple(MessageKind kind)
 struct SentJob {
     int job;
     bool was_accepted = false;
-    bool was_sent_back = false;
+    bool is_from_old_node = false;
 };
 inline Message job_message(const SentJob &sent, bool releases = false)
 {
     Message message = simple(MessageKind::job);
     message.value = static_cast<std::uint8_t>(sent.job);
     message.was_accepted = sent.was_accepted;
-    message.was_sent_back = sent.was_sent_back;
+    message.is_from_old_node = sent.is_from_old_node;
     message.releases = releases;
     return message;
 }
 inline SentJob sent_job(const Message &message)
 {
-    return {message.value, message.was_accepted, message.was_sent_back};
+    return {message.value, message.was_accepted, message.is_from_old_node};
 }
 inline Message phase_message(MessageKind kind, SlotPhase phase)
 {
@@ -209,10 +209,13 @@ inline void take_returned(MoveState &state, int from, bool awaits_key)
         end_move(state);
 }
 
-inline void forward(MoveState &state, const Message &message)
+// A job that a node has sent to the router.
+inline void forward(MoveState &state, const Message &message, int sender)
 {
     const Route way = route(map_with_owner(state.owner), router_node, the_slot);
-    send(state, way.node, job_message(sent_job(message)));
+    SentJob job = sent_job(message);
+    job.is_from_old_node = state.moves != 0 && sender == state.move_from;
+    send(state, way.node, job_message(job));
 }
 
 inline bool is_anywhere(const MoveState &state, int job)
