@@ -3,8 +3,8 @@
 // The router flips its map and tells both nodes. The old one sends the slot's waiting jobs back, to
 // be forwarded; what runs there ends there. Then it says `returned`, with the keys that still run,
 // and for each of them `released` when it is free. Streams from node to node keep their order, and
-// a node commits a message together with what it does about it. So what the new node has
-// after `returned` is all there is, but for those keys.
+// a node commits a message together with what it does about it. So what the new node has after
+// `returned` is all there is, but for those keys.
 //
 // That nothing is lost, nothing runs twice and no two jobs of a key run at once, whatever crashes,
 // is shown by a model that goes through all orders of events: test/unit/shards/move_model.hpp.
@@ -27,8 +27,8 @@ enum class SlotPhase : std::uint8_t {
 // In which order the new node starts jobs.
 enum class MoveOrder : std::uint8_t {
     by_key,  // of each job type and key; others start at once
-    strict,  // of the slot: those that the router enqueued, in the order of its commits, or the
-             // old node in that of its own
+    strict,  // of the slot: those that were enqueued on the router, in the order of its commits;
+             // also those enqueued on the shard that had the slot, until it moves back there
 };
 
 // A move as the router knows it, until the last key is released. A slot does not move again before.
@@ -48,13 +48,15 @@ SlotPhase phase_after_returned(bool awaits_keys);
 // What is known of a job where it arrives, or where it is to start.
 struct MovedJob {
     bool has_key = false;
-    bool was_accepted =
-        false;  // by a queue's table before: it comes from there, not from a producer
-    bool key_runs_there = false;    // at the old node, which has named the key in `returned`
-    bool key_is_used_here = false;  // by another unfinished job in this node's table
-    bool is_behind_others =
-        false;  // older ones are held here, of its key; in strict order, of its slot;
-                // while that leaves, also older ones that wait in the table
+    // By a queue's table: it comes from there, and not from a producer.
+    bool was_accepted = false;
+    // At the old node, which has named the key in `returned`.
+    bool key_runs_there = false;
+    // By another unfinished job in this node's table.
+    bool key_is_used_here = false;
+    // Older ones are held here: of its key; in strict order of its slot, and when that leaves,
+    // older ones that wait in the table count, too.
+    bool is_behind_others = false;
 };
 
 enum class Arrival : std::uint8_t {
@@ -74,7 +76,8 @@ Arrival arrival(int node, SlotPhase phase, MoveOrder order, const MovedJob &job)
 
 // Of jobs that are held for one key, or in strict order for one slot, which is let in first. By
 // key: those that were accepted before, which newer ones may be duplicates of. In strict order:
-// those that have come from the old node, which sends its oldest first. Then by arrival.
+// those that the router has from the old node while the slot moves; that sends its oldest first.
+// Then by arrival.
 struct HeldJob {
     bool was_accepted;
     bool is_from_old_node;  // as the router says that forwards it

@@ -119,6 +119,16 @@ std::vector<PermitAnswer> set_limit(PermitAuthority &authority, Weight limit)
     return grant_all(authority, nullptr, true);
 }
 
+std::vector<PermitAnswer> pass_over(PermitAuthority &authority, int node)
+{
+    const auto record = find(authority, node);
+    if (record == authority.records.end())
+        return {};
+    record->want = std::min(record->want, record->share);
+    record->unit = 0;
+    return grant_all(authority, nullptr);
+}
+
 void add_node(PermitAuthority &authority, int node)
 {
     if (find(authority, node) == authority.records.end())

@@ -10,8 +10,9 @@
 //   shares that it believes the others have.
 //
 // A message that is lost, late or doubled makes the authority believe in too much. That costs use,
-// never the limit. An answer is for the last request of its node; the authority sends it again
-// with more as others give up.
+// never the limit. An answer is for the last request of its node; the authority sends it again with
+// more as others give up. A model goes through all orders of events, and loses and doubles
+// messages: test/unit/shards/permit_model.hpp.
 //
 // Both sides are plain data here; who calls these functions keeps the data in tables and sends what
 // they return.
@@ -141,6 +142,10 @@ inline constexpr std::int64_t permit_turn = 500'000;  // microseconds
 // A changed limit: all nodes are told. If it is lower, shares are above it until the nodes have
 // given up and what runs there has ended.
 std::vector<PermitAnswer> set_limit(PermitAuthority &authority, Weight limit);
+
+// A node has not asked for some times `permit_refresh`: it is down, or cannot be reached. It keeps
+// its share, as it may run jobs, but what it wanted beyond that goes to others until it asks again.
+std::vector<PermitAnswer> pass_over(PermitAuthority &authority, int node);
 
 // A new node has no share, and so need not be heard. A dropped one must have been fenced: it
 // must not run anything any more.

@@ -278,6 +278,22 @@ TEST(Permits, tell_all_of_another_limit)
     EXPECT_EQ(network.share(0), 7);
 }
 
+TEST(Permits, are_not_kept_for_a_node_that_is_silent)
+{
+    Network network(4, 2);
+    network.ask(0, 0, 1);
+    network.ask(1, 0, 9);
+    EXPECT_EQ(network.share(1), 3);
+    take_request(network.authority, network.at(0).asks(1, 9, 1));  // and is down
+    EXPECT_TRUE(pass_over(network.authority, 7).empty());
+    network.ask(1, 2, 9);
+    EXPECT_EQ(network.target(1), 2) << "half of it is the silent node's";
+    network.deliver(pass_over(network.authority, 0));
+    EXPECT_EQ(network.target(1), 3) << "all but the share that it may have";
+    network.ask(1, 2, 9);
+    EXPECT_EQ(network.share(1), 3);
+}
+
 TEST(Permits, go_to_others_when_a_node_is_dropped)
 {
     Network network(4, 2);
