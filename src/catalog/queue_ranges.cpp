@@ -232,7 +232,7 @@ Node *asked_for_by_name(const PlannerInfo *root, const FuncExpr *call)
             ids.push_back(queue->id);
     }
     std::ranges::sort(ids);
-    ids.erase(std::ranges::unique(ids).begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     return ids.empty() ? is_none(call, 1) : is_any_of(call, 1, ids);
 }
 
