@@ -51,6 +51,7 @@ std::vector<std::int64_t> ids_in(FunctionCallInfo fcinfo)
 {
     const List *pointers = pg::call([&] { return pointers_to_ids(PG_GETARG_DATUM(0)); });
     std::vector<std::int64_t> ids;
+    ids.reserve(static_cast<std::size_t>(list_length(pointers)));
     for (int i = 0; i < list_length(pointers); ++i)
         ids.push_back(DatumGetInt64(*static_cast<Datum *>(list_nth(pointers, i))));
     return ids;
