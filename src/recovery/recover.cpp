@@ -38,17 +38,12 @@ void rescue(Recovery &recovery, std::vector<Left> &list)
 
 // A server that stops ends its executors in no order, some before this process: their jobs are left
 // as those are that the next life of the server finds.
-bool went_with_server(const executors::Orphan &orphan)
-{
-    return !orphan.is_cancelled && !orphan.timed_out && process::is_server_stopping();
-}
-
-Left left_by(const executors::Orphan &orphan)
+Left left_by(const executors::Orphan &orphan, bool is_server_stopping)
 {
     const memory::RunningJob &job = orphan.job;
     Left left{job.queue_id, job.id,      job.attempt, LeftBy::lost_executor,
               true,         job.started, orphan.pid};
-    if (went_with_server(orphan)) {
+    if (is_server_stopping && !orphan.is_cancelled && !orphan.timed_out) {
         left.by = LeftBy::restart;
         return left;
     }
@@ -68,7 +63,10 @@ bool recover_orphans(Recovery &recovery)
     if (orphans.empty())
         return true;
     std::vector<Left> jobs;
-    std::transform(orphans.begin(), orphans.end(), std::back_inserter(jobs), left_by);
+    jobs.reserve(orphans.size());
+    const bool is_stopping = process::is_server_stopping();
+    for (const executors::Orphan &orphan : orphans)
+        jobs.push_back(left_by(orphan, is_stopping));
     while (!jobs.empty()) {
         process::check_interrupts();
         rescue(recovery, jobs);
