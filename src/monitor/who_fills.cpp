@@ -8,7 +8,7 @@
 #include "monitor/job_conditions.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
-#include "pg/internal_write.hpp"
+#include "pg/transaction.hpp"
 
 namespace hipq::monitor {
 
@@ -78,7 +78,7 @@ std::vector<Kind> kinds_of(const catalog::Queue &queue, std::optional<std::int32
                            pg::Time now)
 {
     const std::vector<std::int64_t> running = executors::jobs_claimed_by_lock();
-    return pg::as_hipq([&] {
+    return pg::as_extension_owner([&] {
         std::vector<Kind> kinds;
         for (const pg::Row &row :
              catalog::statement_for(queue, kinds_sql).run(most_pages, now, running, lines))
