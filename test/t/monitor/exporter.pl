@@ -15,6 +15,8 @@ my $exporter = (grep { -x } '/usr/bin/prometheus-postgres-exporter', '/usr/bin/p
 plan(skip_all => 'package prometheus-postgres-exporter is not installed: tools/setup check installs it where it can be had') unless $exporter;
 
 my $hipq = HipqCluster->new('exporter', 'hipq.max_executors' => 2, 'hipq.heartbeat_timeout' => '10min');
+# A minute begins: the alert on dead letters is of one.
+$hipq->set('hipq.clock_offset' => $hipq->sql('SELECT 60 - floor(extract(second FROM clock_timestamp()))'));
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
