@@ -24,7 +24,7 @@ BEGIN
     LOOP
         BEGIN
             PERFORM set_config('lock_timeout', '100ms', true);
-            LOCK TABLE hipq.job, hipq.job_type, hipq.attempt IN ACCESS EXCLUSIVE MODE;
+            LOCK TABLE hipq.job, hipq.job_type, hipq.queue, hipq.pause, hipq.attempt IN ACCESS EXCLUSIVE MODE;
             ALTER VIEW hipq.sizes SET (security_barrier);
             ALTER VIEW hipq.jobs SET (security_barrier);
             ALTER VIEW hipq.running SET (security_barrier);
@@ -464,6 +464,8 @@ COMMENT ON COLUMN hipq.instances_detail.shard_key
 COMMENT ON COLUMN hipq.instances_detail.table_naming_strategy
     IS 'SQL expression that gives the name of a queue''s table; NULL = <instance>_<queue>';
 
+ALTER TABLE hipq.queue ADD COLUMN shard_key text NOT NULL DEFAULT 'NONE';
+
 CREATE OR REPLACE VIEW hipq.queues_detail WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
        queue.instance,
@@ -555,6 +557,18 @@ COMMENT ON COLUMN hipq.queues_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs; NULL = no limit';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_handler
     IS 'function that is called for each dead letter; NULL = none';
+
+COMMENT ON COLUMN hipq.queue.shard_key
+    IS 'what a sharded instance divides its jobs by: a column, or a path within job_data; NONE = '
+    'all its jobs are the router''s';
+COMMENT ON COLUMN hipq.instance.shard_key
+    IS 'what its queues divide their jobs by, in a sharded instance, unless they say otherwise; '
+    'NONE = nothing';
+COMMENT ON COLUMN hipq.instance.db_config
+    IS 'of a sharded instance: {"publisher": connection string}, how shards reach the router';
+COMMENT ON COLUMN hipq.job.shard_key
+    IS 'what places the job in a sharded instance: given, or taken from where the queue says; NONE = '
+    'nothing';
 
 ALTER TABLE hipq.job_type ADD COLUMN attempt_log boolean;
 COMMENT ON COLUMN hipq.job_type.attempt_log
@@ -768,167 +782,6 @@ COMMENT ON COLUMN hipq.running_detail.job_key
     IS 'job key; NULL = none, or the job ended while the view was read, or the caller may not read '
     'the queue';
 
--- Sizes of files are not asked for, which with many queues takes long.
-CREATE OR REPLACE VIEW hipq.alerts_detail WITH (security_barrier) AS
-SELECT alert.alert,
-       alert.severity,
-       alert.times,
-       alert.first_time,
-       alert.last_time,
-       alert.detail,
-       alert.hint
-FROM (
-    SELECT raised.alert, 'alarm' AS severity, raised.times, raised.first_time, raised.last_time, raised.detail, raised.hint
-    FROM hipq._alerts() AS raised
-    UNION ALL
-    SELECT overdue.alert, overdue.severity, overdue.jobs, overdue.first_time, overdue.last_time, overdue.detail, overdue.hint
-    FROM hipq._overdue() AS overdue
-    UNION ALL
-    SELECT 'crashing job type',
-           'alarm',
-           pause.crashes,
-           job_type.crash_times[1],
-           pause.paused_time,
-           format('Job type %s of queue %s.%s is held: its jobs took the server down %s times, at %s.', quote_ident(job_type.name), instance.name, queue.name,
-                  pause.crashes, array_to_string(job_type.crash_times, ', ')),
-           'Mend the handler, then SELECT hipq.resume(queue, job_type), or give it another one with hipq.alter_job_type().'
-    FROM hipq.pause
-    JOIN hipq.job_type ON job_type.queue_id = pause.queue_id AND job_type.name = pause.job_type
-    JOIN hipq.queue ON queue.queue_id = pause.queue_id
-    JOIN hipq.instance ON instance.instance_id = queue.instance_id
-    WHERE pause.crashes IS NOT NULL
-    UNION ALL
-    SELECT 'crashing dead letter handler',
-           'alarm',
-           cardinality(queue.dead_letter_crash_times),
-           queue.dead_letter_crash_times[1],
-           queue.dead_letter_crash_times[cardinality(queue.dead_letter_crash_times)],
-           format('The handler of dead letters of queue %s.%s is not called: it took the server down, at %s.', instance.name, queue.name,
-                  array_to_string(queue.dead_letter_crash_times, ', ')),
-           'Mend the handler, then SELECT hipq.resume(queue), or give the queue another one with hipq.alter_queue().'
-    FROM hipq.queue
-    JOIN hipq.instance ON instance.instance_id = queue.instance_id
-    WHERE NOT queue.is_dropped AND current_setting('hipq.max_type_crashes', true)::integer BETWEEN 1 AND cardinality(queue.dead_letter_crash_times)
-    UNION ALL
-    SELECT 'dead letters waiting',
-           'alarm',
-           waiting.letters,
-           waiting.first_time,
-           waiting.last_time,
-           'More than ' || waiting.most || ' dead letters are neither handled, redriven nor dismissed.',
-           'View hipq.dead_letters has the jobs with their errors.'
-    FROM (
-        SELECT count(*) AS letters,
-               min(letter.died_time) AS first_time,
-               max(letter.died_time) AS last_time,
-               current_setting('hipq.alert_dead_letter_depth', true)::integer AS most
-        FROM (
-            SELECT dead_letter.died_time
-            FROM hipq.dead_letter
-            WHERE dead_letter.handled_time IS NULL AND dead_letter.redriven_time IS NULL AND dead_letter.dismissed_time IS NULL
-            LIMIT greatest(current_setting('hipq.alert_dead_letter_depth', true)::integer, 0) + 1
-        ) AS letter
-    ) AS waiting
-    WHERE waiting.most >= 0 AND waiting.letters > waiting.most
-    UNION ALL
-    SELECT 'job set aside',
-           'alarm',
-           count(*),
-           min(aside.set_aside_time),
-           max(aside.set_aside_time),
-           'What became of ' || count(*) || ' job(s) cannot be written down; they are left alone. The latest is job '
-               || (array_agg(aside.job_id ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1] || ': '
-               || (array_agg(aside.error ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1],
-           'When the cause is gone hipq.fail_job() or hipq.cancel() ends each, and hipq.retry() runs it again; table hipq.set_aside names them.'
-    FROM hipq._jobs_set_aside() AS aside
-    HAVING count(*) > 0
-    UNION ALL
-    SELECT 'schedules',
-           'alarm',
-           count(*),
-           NULL,
-           hipq.now(),
-           count(*) || ' schedule(s) do not come, as pg_cron has no job for them in this database: '
-               || array_to_string((array_agg(quote_ident(lost.name) ORDER BY lost.schedule_id))[1:10], ', ') || CASE WHEN count(*) > 10 THEN ', ...' ELSE '.' END,
-           'SELECT hipq.restore_schedules(), which says what is in the way; or end them with hipq.unschedule().'
-    FROM hipq._lost_schedules() AS lost
-    HAVING count(*) > 0
-    UNION ALL
-    SELECT 'held snapshot',
-           'alarm',
-           1,
-           held.since,
-           clock_timestamp(),
-           held.who || ' keeps dead rows of this database from being removed.',
-           'End it: tables of jobs grow meanwhile, and claims slow down.'
-    FROM (
-        SELECT 'Process ' || activity.pid || ' (' || coalesce(activity.usename, activity.backend_type) || coalesce(', ' || activity.state, '') || ')' AS who,
-               activity.xact_start AS since
-        FROM pg_stat_activity AS activity
-        WHERE activity.datname = current_database() AND activity.backend_type <> 'autovacuum worker'
-          AND (activity.backend_xmin IS NOT NULL OR activity.backend_xid IS NOT NULL)
-        UNION ALL
-        SELECT 'Prepared transaction "' || prepared.gid || '"', prepared.prepared
-        FROM pg_prepared_xacts AS prepared
-        WHERE prepared.database = current_database()
-    ) AS held
-    WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
-      AND clock_timestamp() - held.since > current_setting('hipq.alert_held_snapshot', true)::interval
-    UNION ALL
-    -- A leaf goes when all of it is past the retention; it is a quarter of that long. Where
-    -- pg_get_expr() is not told of the table it does not wait for a lock of it.
-    SELECT 'retention',
-           'alarm',
-           count(*),
-           min(leaf.to_time + leaf.retention),
-           hipq.now(),
-           'Final jobs of queue "' || leaf.queue || '" are kept beyond its retention.',
-           'A reader of its tables may be in the way; or hipq.databases, or hipq.enabled, keeps hipq out.'
-    FROM (
-        SELECT instance.name || '.' || queue.name AS queue,
-               substring(pg_get_expr(class.relpartbound, 0) FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time,
-               coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention', true)::interval) AS retention
-        FROM hipq.queue
-        JOIN hipq.instance ON instance.instance_id = queue.instance_id
-        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
-        JOIN pg_inherits AS of_top ON of_top.inhparent = top.oid
-        JOIN pg_inherits AS of_final ON of_final.inhparent = of_top.inhrelid
-        JOIN pg_class AS class ON class.oid = of_final.inhrelid
-        WHERE NOT queue.is_dropped
-    ) AS leaf
-    WHERE leaf.to_time + leaf.retention + leaf.retention / 4 + interval '1 hour' < hipq.now()
-    GROUP BY leaf.queue
-    UNION ALL
-    SELECT finding.alert, 'alarm', finding.times, NULL, hipq.now(), finding.detail, finding.hint
-    FROM (
-        SELECT counted.*,
-               100 * counted.unhealthy / nullif(counted.workers, 0) AS unhealthy_share,
-               counted.queue_depth / nullif(counted.workers, 0) AS average_depth,
-               current_setting('hipq.alert_unhealthy_workers', true)::numeric AS most_unhealthy,
-               current_setting('hipq.alert_worker_depth', true)::numeric AS most_depth
-        FROM (
-            SELECT sum(health.workers) AS workers,
-                   sum(health.workers) FILTER (WHERE health.status = 'unhealthy') AS unhealthy,
-                   sum(health.queue_depth) AS queue_depth
-            FROM hipq.worker_health AS health
-        ) AS counted
-    ) AS all_workers
-    CROSS JOIN LATERAL (VALUES
-        ('unhealthy workers',
-         all_workers.unhealthy_share > all_workers.most_unhealthy,
-         all_workers.unhealthy::bigint,
-         all_workers.unhealthy || ' of ' || all_workers.workers || ' external workers of this database are unhealthy: ' || trim_scale(round(all_workers.unhealthy_share, 2)) || ' %, limit ' || all_workers.most_unhealthy || ' %.',
-         'View hipq.workers says which, and what that follows from.'),
-        ('worker depth',
-         all_workers.most_depth >= 0 AND all_workers.average_depth > all_workers.most_depth,
-         all_workers.queue_depth::bigint,
-         'External workers of this database have ' || round(all_workers.average_depth, 1) || ' jobs each that they have not accepted, limit ' || all_workers.most_depth || '.',
-         'Start more workers; view hipq.workers says which are behind.')
-    ) AS finding (alert, is_the_case, times, detail, hint)
-    WHERE finding.is_the_case
-) AS alert
-WHERE pg_has_role('pg_monitor', 'USAGE');
-
 CREATE OR REPLACE VIEW hipq.lanes_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        lane.job_type,
@@ -1015,7 +868,8 @@ COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean, boole
     IS 'makes an instance, a named group of queues, and returns its number. name: lower-case '
     'letters and underscores; table_naming_strategy: SQL expression over $1 (instance) and $2 '
     '(queue) that names a queue''s table; strict: whether its queues refuse jobs of types that '
-    'nobody has registered; shard_key, db_config: kept for sharding, without effect; '
+    'nobody has registered; shard_key: what its queues divide their jobs by when it has shards; '
+    'db_config: {"publisher": connection string}, how shards reach this server; '
     'if_not_exists: one that is there stays as it is; or_replace: it becomes what the arguments '
     'say';
 REVOKE ALL ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean, boolean, boolean) FROM PUBLIC;
@@ -1038,21 +892,41 @@ CREATE FUNCTION hipq.create_queue(
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention hipq.duration DEFAULT NULL, durability text DEFAULT 'strict',
     weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
-    retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false
+    retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
+    shard_key text DEFAULT NULL
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
 COMMENT ON FUNCTION hipq.create_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean,
-    boolean
+    boolean, text
 ) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
     'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
     'queue_ttl, max_timeout: a number is seconds; max_timeout, highest_priority, allow_free_jobs: '
     'caps on what enqueuers ask for; what is NULL is as the setting of that name says; '
+    'shard_key: what a sharded instance divides its jobs by, a column or a path within job_data, '
+    'NULL = as the instance says; '
     'if_not_exists: a queue that is there stays as it is; or_replace: it becomes what the '
     'arguments say, and an owner who is not given stays';
-REVOKE ALL ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean) FROM PUBLIC;
-SELECT hipq._take_rights('hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean)', 'hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean)');
+REVOKE ALL ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text) FROM PUBLIC;
+SELECT hipq._take_rights('hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean)', 'hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text)');
 DROP FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean);
+
+CREATE FUNCTION hipq.alter_queue(
+    queue text, owner regrole DEFAULT NULL, throttle_limit double precision DEFAULT NULL, retention hipq.duration DEFAULT NULL,
+    history text DEFAULT NULL, strict boolean DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL,
+    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention hipq.duration DEFAULT NULL, durability text DEFAULT NULL,
+    weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
+    max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
+    retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
+COMMENT ON FUNCTION hipq.alter_queue(
+    text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
+    hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text
+) IS 'changes a queue. queue: the queue; reset: names of arguments that go back to the setting; '
+    'the other arguments are those of create_queue(), NULL = as it is';
+GRANT EXECUTE ON FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[])', 'hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text)');
+DROP FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[]);
 
 CREATE FUNCTION hipq.register_job_type(
     queue text, job_type text, handler text DEFAULT 'NONE', handler_kind text DEFAULT 'auto', retry_handler text DEFAULT 'NONE',
@@ -1301,6 +1175,626 @@ COMMENT ON COLUMN hipq.backlog.is_exact
 
 GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]), hipq.doctor(), hipq._histograms(), hipq._backlog(integer) TO PUBLIC;
 GRANT SELECT ON hipq.histograms, hipq.backlog TO PUBLIC;
+
+-- One instance over several servers. Each server, a node, has the whole of hipq and the instance with
+-- its queues; node 0, the router, says which node has which slot. Whatever goes from one node to
+-- another is a row in hipq.shard_outbox, which PostgreSQL's logical replication brings.
+
+CREATE TABLE hipq.shard_map (
+    instance_id integer    NOT NULL CONSTRAINT shard_map_pkey PRIMARY KEY,
+    cluster     uuid       NOT NULL,
+    own_node    smallint   NOT NULL CONSTRAINT shard_map_own_node_is_in_range CHECK (own_node BETWEEN 0 AND 1023),
+    generation  bigint     NOT NULL DEFAULT 1,
+    nodes       smallint[] NOT NULL CONSTRAINT shard_map_has_4096_slots CHECK (cardinality(nodes) = 4096)
+);
+COMMENT ON TABLE hipq.shard_map
+    IS 'instances that are spread over several servers: which node has which slot';
+COMMENT ON COLUMN hipq.shard_map.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_map.cluster IS 'mark of the servers that belong together';
+COMMENT ON COLUMN hipq.shard_map.own_node IS 'number of this server among them; 0 = the router';
+COMMENT ON COLUMN hipq.shard_map.generation IS 'grows with each change; the router''s is ahead';
+COMMENT ON COLUMN hipq.shard_map.nodes
+    IS 'node of each slot; the first entry is slot 0, which is always the router''s';
+SELECT pg_extension_config_dump('hipq.shard_map', '');
+
+CREATE FUNCTION hipq._shards_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__shards_changed';
+COMMENT ON FUNCTION hipq._shards_changed()
+    IS 'trigger: has every process read anew which node has which slot';
+
+CREATE TRIGGER shards_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.shard_map
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
+ALTER TABLE hipq.shard_map ENABLE ALWAYS TRIGGER shards_changed;
+
+CREATE TABLE hipq.shard (
+    instance_id  integer     NOT NULL,
+    node         smallint    NOT NULL CONSTRAINT shard_node_is_in_range CHECK (node BETWEEN 1 AND 1023),
+    conninfo     text        NOT NULL,
+    publisher    text        NOT NULL,
+    channel      text        NOT NULL,
+    state        text        NOT NULL DEFAULT 'joining' CONSTRAINT shard_state_is_known CHECK (state IN ('joining', 'active', 'draining', 'leaving')),
+    weight       integer     NOT NULL DEFAULT 100 CONSTRAINT shard_weight_is_in_range CHECK (weight BETWEEN 1 AND 1000),
+    timeline     integer,
+    created_time timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT shard_pkey PRIMARY KEY (instance_id, node)
+);
+COMMENT ON TABLE hipq.shard IS 'on the router: the other servers of an instance';
+COMMENT ON COLUMN hipq.shard.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard.node IS 'number of the server in the instance, 1 to 1023';
+COMMENT ON COLUMN hipq.shard.conninfo IS 'how the router reaches it: a libpq connection string';
+COMMENT ON COLUMN hipq.shard.publisher IS 'how it reaches the router';
+COMMENT ON COLUMN hipq.shard.channel
+    IS 'start of the names of publications, slots and subscriptions between the two: _to_<node>, '
+    '_from_<node>';
+COMMENT ON COLUMN hipq.shard.state
+    IS 'joining: being set up; active; draining: its slots move away; leaving: being dropped';
+COMMENT ON COLUMN hipq.shard.weight IS 'its share of the slots beside those of the others';
+COMMENT ON COLUMN hipq.shard.timeline IS 'timeline of the server when it was last looked at';
+COMMENT ON COLUMN hipq.shard.created_time IS 'when create_shard() was called first';
+SELECT pg_extension_config_dump('hipq.shard', '');
+
+CREATE SEQUENCE hipq.shard_outbox_id_seq;
+COMMENT ON SEQUENCE hipq.shard_outbox_id_seq IS 'numbers of rows in hipq.shard_outbox';
+
+-- No index: rows are written, and read by replication alone.
+CREATE TABLE hipq.shard_outbox (
+    id        bigint      NOT NULL DEFAULT nextval('hipq.shard_outbox_id_seq'),
+    sent_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    instance  text COLLATE "C" NOT NULL,
+    sender    smallint    NOT NULL,
+    node      smallint    NOT NULL,
+    kind      text        NOT NULL,
+    queue     text COLLATE "C",
+    jobs      jsonb[],
+    body      jsonb
+) PARTITION BY RANGE (sent_time);
+COMMENT ON TABLE hipq.shard_outbox
+    IS 'what this server has sent to others of an instance; kept for hipq.outbox_keep';
+COMMENT ON COLUMN hipq.shard_outbox.id IS 'number of the row, of its sender';
+COMMENT ON COLUMN hipq.shard_outbox.sent_time IS 'when it was written; its commit may come later';
+COMMENT ON COLUMN hipq.shard_outbox.instance IS 'name of the instance';
+COMMENT ON COLUMN hipq.shard_outbox.sender IS 'node that sent it';
+COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
+COMMENT ON COLUMN hipq.shard_outbox.kind
+    IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
+    'come; set_up; map; rejected';
+COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
+COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'new jobs, at most 1,000: what differs from a job that says nothing';
+COMMENT ON COLUMN hipq.shard_outbox.body IS 'all else';
+
+CREATE TABLE hipq.shard_outbox_default PARTITION OF hipq.shard_outbox DEFAULT;
+COMMENT ON TABLE hipq.shard_outbox_default IS 'rows of hipq.shard_outbox for which there is no leaf yet';
+
+CREATE TABLE hipq.shard_received (
+    instance  text COLLATE "C" NOT NULL,
+    sender    smallint    NOT NULL,
+    id        bigint      NOT NULL,
+    sent_time timestamptz NOT NULL,
+    CONSTRAINT shard_received_pkey PRIMARY KEY (instance, sender, id, sent_time)
+) PARTITION BY RANGE (sent_time);
+COMMENT ON TABLE hipq.shard_received
+    IS 'rows of other servers'' outboxes that have taken effect here: each does so once';
+COMMENT ON COLUMN hipq.shard_received.instance IS 'name of the instance';
+COMMENT ON COLUMN hipq.shard_received.sender IS 'node that sent it';
+COMMENT ON COLUMN hipq.shard_received.id IS 'number of the row there';
+COMMENT ON COLUMN hipq.shard_received.sent_time IS 'when it was written there';
+
+CREATE TABLE hipq.shard_received_default PARTITION OF hipq.shard_received DEFAULT;
+COMMENT ON TABLE hipq.shard_received_default IS 'rows of hipq.shard_received for which there is no leaf yet';
+
+CREATE TABLE hipq.shard_reject (
+    instance      text COLLATE "C" NOT NULL,
+    sender        smallint    NOT NULL,
+    node          smallint    NOT NULL,
+    outbox_id     bigint      NOT NULL,
+    rejected_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    queue         text COLLATE "C",
+    job_id        bigint,
+    sqlstate      text        NOT NULL,
+    error         text        NOT NULL,
+    job           jsonb       NOT NULL
+);
+COMMENT ON TABLE hipq.shard_reject
+    IS 'jobs that the server that they were for could not take; the same row on both servers';
+COMMENT ON COLUMN hipq.shard_reject.instance IS 'name of the instance';
+COMMENT ON COLUMN hipq.shard_reject.sender IS 'node that sent the job';
+COMMENT ON COLUMN hipq.shard_reject.node IS 'node that did not take it';
+COMMENT ON COLUMN hipq.shard_reject.outbox_id IS 'row of the sender''s outbox that it was in';
+COMMENT ON COLUMN hipq.shard_reject.rejected_time IS 'when that was';
+COMMENT ON COLUMN hipq.shard_reject.queue IS 'its queue';
+COMMENT ON COLUMN hipq.shard_reject.job_id IS 'its id';
+COMMENT ON COLUMN hipq.shard_reject.sqlstate IS 'SQLSTATE of the error; 23505: an unfinished job had its key';
+COMMENT ON COLUMN hipq.shard_reject.error IS 'the error';
+COMMENT ON COLUMN hipq.shard_reject.job IS 'the job, as it was sent';
+CREATE INDEX shard_reject_job ON hipq.shard_reject (job_id);
+SELECT pg_extension_config_dump('hipq.shard_reject', '');
+
+CREATE FUNCTION hipq._receive() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__receive';
+COMMENT ON FUNCTION hipq._receive()
+    IS 'trigger: has a row that a subscription brings from another server of an instance take '
+    'effect, once';
+
+CREATE TRIGGER receive BEFORE INSERT ON hipq.shard_outbox FOR EACH ROW EXECUTE FUNCTION hipq._receive();
+ALTER TABLE hipq.shard_outbox ENABLE ALWAYS TRIGGER receive;
+COMMENT ON TRIGGER receive ON hipq.shard_outbox
+    IS 'has a row that a subscription brings from another server of an instance take effect, once';
+
+CREATE FUNCTION hipq.slot_of(key text) RETURNS integer LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq_slot_of';
+COMMENT ON FUNCTION hipq.slot_of(text)
+    IS 'tells the slot, 0 to 4095, of jobs with a shard key. key: the shard key';
+
+-- ---- slots that move ----
+
+CREATE TABLE hipq.shard_move (
+    instance_id  integer     NOT NULL,
+    slot         smallint    NOT NULL CONSTRAINT shard_move_slot_is_in_range CHECK (slot BETWEEN 1 AND 4095),
+    from_node    smallint    NOT NULL,
+    to_node      smallint    NOT NULL,
+    started_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT shard_move_pkey PRIMARY KEY (instance_id, slot)
+);
+COMMENT ON TABLE hipq.shard_move IS 'on the router: slots on their way from one node to another';
+COMMENT ON COLUMN hipq.shard_move.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_move.slot IS 'the slot';
+COMMENT ON COLUMN hipq.shard_move.from_node IS 'node that had it';
+COMMENT ON COLUMN hipq.shard_move.to_node IS 'node that has it now';
+COMMENT ON COLUMN hipq.shard_move.started_time IS 'since when';
+SELECT pg_extension_config_dump('hipq.shard_move', '');
+
+CREATE TABLE hipq.shard_leaving (
+    instance_id integer     NOT NULL,
+    slot        smallint    NOT NULL,
+    seen_time   timestamptz,
+    busy_keys   jsonb,
+    CONSTRAINT shard_leaving_pkey PRIMARY KEY (instance_id, slot)
+);
+COMMENT ON TABLE hipq.shard_leaving
+    IS 'slots that were this node''s: what waits in them goes to the node that has them now';
+COMMENT ON COLUMN hipq.shard_leaving.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_leaving.slot IS 'the slot';
+COMMENT ON COLUMN hipq.shard_leaving.seen_time
+    IS 'when the scheduler saw it first: transactions from before may still bring jobs; NULL = not yet';
+COMMENT ON COLUMN hipq.shard_leaving.busy_keys
+    IS 'keys of the jobs that still ran when the new node was last told; NULL = not yet';
+SELECT pg_extension_config_dump('hipq.shard_leaving', '');
+CREATE TRIGGER shards_changed AFTER INSERT OR DELETE OR TRUNCATE ON hipq.shard_leaving
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
+ALTER TABLE hipq.shard_leaving ENABLE ALWAYS TRIGGER shards_changed;
+
+CREATE TABLE hipq.shard_coming (
+    instance_id integer  NOT NULL,
+    slot        smallint NOT NULL,
+    busy_keys   jsonb,
+    CONSTRAINT shard_coming_pkey PRIMARY KEY (instance_id, slot)
+);
+COMMENT ON TABLE hipq.shard_coming
+    IS 'slots that are this node''s since a short while: jobs may still run at the node before';
+COMMENT ON COLUMN hipq.shard_coming.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_coming.slot IS 'the slot';
+COMMENT ON COLUMN hipq.shard_coming.busy_keys
+    IS 'keys of the jobs that run there: [queue, job type, job key]; NULL = any may';
+SELECT pg_extension_config_dump('hipq.shard_coming', '');
+CREATE TRIGGER shards_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.shard_coming
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
+ALTER TABLE hipq.shard_coming ENABLE ALWAYS TRIGGER shards_changed;
+
+CREATE SEQUENCE hipq.shard_held_job_seq;
+COMMENT ON SEQUENCE hipq.shard_held_job_seq IS 'order in which jobs were held';
+
+CREATE TABLE hipq.shard_held_job (
+    place       bigint   NOT NULL DEFAULT nextval('hipq.shard_held_job_seq') CONSTRAINT shard_held_job_pkey PRIMARY KEY,
+    instance_id integer  NOT NULL,
+    slot        smallint NOT NULL,
+    sender      smallint NOT NULL,
+    outbox_id   bigint   NOT NULL,
+    queue       text COLLATE "C" NOT NULL,
+    job_type    text COLLATE "C" NOT NULL,
+    job_key     text COLLATE "C" NOT NULL,
+    job         jsonb    NOT NULL
+);
+COMMENT ON TABLE hipq.shard_held_job
+    IS 'jobs with a key, of slots that have just come, until no job with their key runs at the node '
+    'before';
+COMMENT ON COLUMN hipq.shard_held_job.place IS 'order in which they came';
+COMMENT ON COLUMN hipq.shard_held_job.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_held_job.slot IS 'their slot';
+COMMENT ON COLUMN hipq.shard_held_job.sender IS 'node that sent them';
+COMMENT ON COLUMN hipq.shard_held_job.outbox_id IS 'row of its outbox that they were in; 0 = they were enqueued here';
+COMMENT ON COLUMN hipq.shard_held_job.queue IS 'their queue within the instance';
+COMMENT ON COLUMN hipq.shard_held_job.job_type IS 'their job type';
+COMMENT ON COLUMN hipq.shard_held_job.job_key IS 'their key';
+COMMENT ON COLUMN hipq.shard_held_job.job IS 'the job, as it came';
+CREATE INDEX shard_held_job_slot ON hipq.shard_held_job (instance_id, slot);
+SELECT pg_extension_config_dump('hipq.shard_held_job', '');
+
+-- ---- what all nodes know ----
+
+CREATE FUNCTION hipq._set_up_of(instance_name text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT jsonb_build_object(
+        'instances', jsonb_path_query_array(whole, '$.instances[*] ? (@.name == $name)', named),
+        'queues', jsonb_path_query_array(whole, '$.queues[*] ? (@.queue starts with $prefix)', named),
+        'job_types', jsonb_path_query_array(whole, '$.job_types[*] ? (@.queue starts with $prefix)', named),
+        'pauses', jsonb_path_query_array(whole, '$.pauses[*] ? (@.instance == $name || @.queue starts with $prefix)', named))
+        #- '{instances,0,db_config}' #- '{instances,0,table_naming_strategy}'
+    FROM (SELECT hipq.describe() AS whole, jsonb_build_object('name', instance_name, 'prefix', instance_name || '.') AS named) AS described
+$$;
+COMMENT ON FUNCTION hipq._set_up_of(text)
+    IS 'queues, job types and pauses of an instance, as describe() has them: what its shards are to '
+    'have';
+
+CREATE FUNCTION hipq._send_set_up(instance_name text, to_node integer DEFAULT NULL) RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    INSERT INTO hipq.shard_outbox (instance, sender, node, kind, body)
+    SELECT instance.name, 0, shard.node, letter.kind, letter.body
+    FROM hipq.instance
+    JOIN hipq.shard_map AS map USING (instance_id)
+    JOIN hipq.shard USING (instance_id)
+    CROSS JOIN LATERAL (VALUES
+        (1, 'set_up', hipq._set_up_of(instance.name)),
+        (2, 'map', jsonb_build_object('generation', map.generation, 'nodes', to_jsonb(map.nodes)))
+    ) AS letter (place, kind, body)
+    WHERE instance.name = instance_name AND map.own_node = 0 AND shard.node = coalesce(to_node::smallint, shard.node)
+    ORDER BY shard.node, letter.place
+$$;
+COMMENT ON FUNCTION hipq._send_set_up(text, integer)
+    IS 'sends queues, job types, pauses and the map of an instance to a shard; NULL = to all';
+
+CREATE FUNCTION hipq._tell_shards() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__tell_shards';
+COMMENT ON FUNCTION hipq._tell_shards()
+    IS 'trigger: sends what is set up anew to the shards, before any job that needs it';
+
+CREATE TRIGGER tell_shards AFTER INSERT OR UPDATE OR DELETE ON hipq.queue FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards;
+CREATE TRIGGER tell_shards AFTER INSERT OR UPDATE OR DELETE ON hipq.job_type FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards;
+CREATE TRIGGER tell_shards AFTER INSERT OR UPDATE OR DELETE ON hipq.pause FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards;
+
+-- ---- set-up ----
+
+CREATE PROCEDURE hipq.create_shard(instance text, shard integer, conninfo text, publisher text DEFAULT NULL, weight integer DEFAULT 100)
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_shard';
+COMMENT ON PROCEDURE hipq.create_shard(text, integer, text, text, integer)
+    IS 'makes another server a shard of an instance, step by step, and commits each; after a failure, '
+    'call it again. instance: the instance, which is there; shard: its number, 1 to 1023; conninfo: how '
+    'this server reaches it; publisher: how it reaches this server, NULL = db_config of the instance '
+    'says; weight: its share of the slots beside those of the others';
+
+CREATE FUNCTION hipq._unfit_for_shards() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__unfit_for_shards';
+COMMENT ON FUNCTION hipq._unfit_for_shards()
+    IS 'why this server cannot be a shard, and what to do, with | between them; its router asks';
+
+CREATE FUNCTION hipq._join_shards(instance_name text, cluster text, node integer) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__join_shards';
+COMMENT ON FUNCTION hipq._join_shards(text, text, integer)
+    IS 'makes this database a node of an instance; its router calls it';
+
+CREATE FUNCTION hipq._publish_outbox(publication text, instance_name text, node integer) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__publish_outbox';
+COMMENT ON FUNCTION hipq._publish_outbox(text, text, integer)
+    IS 'publishes the rows of the outbox that are for a node; the router calls it';
+
+CREATE FUNCTION hipq._keep_outbox(slot text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__keep_outbox';
+COMMENT ON FUNCTION hipq._keep_outbox(text)
+    IS 'makes the replication slot of a publication of the outbox; the router calls it';
+
+CREATE FUNCTION hipq._subscribe_to_outbox(publication text, publisher text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__subscribe_to_outbox';
+COMMENT ON FUNCTION hipq._subscribe_to_outbox(text, text)
+    IS 'subscribes to a publication of another node''s outbox; the router calls it';
+
+CREATE FUNCTION hipq._leave_shards(instance_name text) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__leave_shards';
+COMMENT ON FUNCTION hipq._leave_shards(text)
+    IS 'has this database be a node of an instance no more, and returns where its WAL is; its router '
+    'calls it';
+
+CREATE FUNCTION hipq._unsubscribe_from_outbox(publication text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__unsubscribe_from_outbox';
+COMMENT ON FUNCTION hipq._unsubscribe_from_outbox(text)
+    IS 'ends what _subscribe_to_outbox() has begun; the router calls it';
+
+CREATE FUNCTION hipq._unpublish_outbox(publication text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__unpublish_outbox';
+COMMENT ON FUNCTION hipq._unpublish_outbox(text)
+    IS 'ends what _publish_outbox() and _keep_outbox() have begun; the router calls it';
+
+CREATE PROCEDURE hipq.drop_shard(instance text, shard integer, force boolean DEFAULT false) LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_shard';
+COMMENT ON PROCEDURE hipq.drop_shard(text, integer, boolean)
+    IS 'takes a shard without slots out of its instance, step by step, and commits each; after a '
+    'failure, call it again. instance: the instance; shard: its number; force: it is dead, and will '
+    'never come back: it is not asked';
+
+CREATE FUNCTION hipq.drain_shard(instance text, shard integer) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drain_shard';
+COMMENT ON FUNCTION hipq.drain_shard(text, integer)
+    IS 'moves all slots of a shard to the others, and returns how many; jobs follow them by and by, '
+    'see view hipq.shards. instance: the instance; shard: its number';
+
+CREATE FUNCTION hipq.rebalance(instance text) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_rebalance';
+COMMENT ON FUNCTION hipq.rebalance(text)
+    IS 'moves slots so that each node of an instance has its part by weight, with the fewest moves, '
+    'and returns how many; jobs follow them by and by, see view hipq.shards. instance: the instance';
+
+CREATE FUNCTION hipq.move_slots(instance text, slots integer[], shard integer) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_move_slots';
+COMMENT ON FUNCTION hipq.move_slots(text, integer[], integer)
+    IS 'moves slots of an instance to a node, and returns how many; jobs follow them by and by, see '
+    'view hipq.shards. instance: the instance; slots: their numbers; shard: the node, 0 = the router';
+
+-- What is known of shards, on the router, and of jobs that another node did not take.
+
+CREATE VIEW hipq.shards WITH (security_barrier) AS
+SELECT instance.name AS instance,
+       shard.node AS shard,
+       shard.state,
+       slots.count AS slots,
+       moves.coming,
+       moves.leaving,
+       pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), forth.confirmed_flush_lsn)) AS behind,
+       date_trunc('milliseconds', sender.replay_lag) AS lag,
+       rejects.count AS rejects,
+       CASE
+           WHEN forth.slot_name IS NULL THEN 'its replication slot is gone'
+           WHEN forth.wal_status = 'lost' THEN 'its replication slot is lost'
+           WHEN NOT forth.active THEN 'it does not read'
+           WHEN back.subid IS NULL THEN 'its subscription is gone'
+           WHEN back.pid IS NULL THEN 'it is not read'
+       END AS problem
+FROM hipq.shard
+JOIN hipq.instance USING (instance_id)
+JOIN hipq.shard_map AS map USING (instance_id)
+LEFT JOIN pg_replication_slots AS forth ON forth.slot_name = shard.channel || '_to_' || shard.node
+LEFT JOIN pg_stat_replication AS sender ON sender.pid = forth.active_pid
+LEFT JOIN pg_stat_subscription AS back ON back.subname = shard.channel || '_from_' || shard.node AND back.relid IS NULL
+CROSS JOIN LATERAL (SELECT count(*) FROM unnest(map.nodes) AS node WHERE node = shard.node) AS slots
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE move.to_node = shard.node) AS coming, count(*) FILTER (WHERE move.from_node = shard.node) AS leaving
+    FROM hipq.shard_move AS move
+    WHERE move.instance_id = shard.instance_id
+) AS moves
+CROSS JOIN LATERAL (SELECT count(*) FROM hipq.shard_reject AS reject WHERE reject.instance = instance.name AND reject.node = shard.node) AS rejects
+WHERE map.own_node = 0;
+COMMENT ON VIEW hipq.shards IS 'on the router: the other servers of each instance';
+COMMENT ON COLUMN hipq.shards.instance IS 'name of the instance';
+COMMENT ON COLUMN hipq.shards.shard IS 'number of the server in the instance';
+COMMENT ON COLUMN hipq.shards.state IS 'joining, active, draining or leaving';
+COMMENT ON COLUMN hipq.shards.slots IS 'how many of the 4,096 slots it has';
+COMMENT ON COLUMN hipq.shards.coming IS 'how many of them have not quite come yet';
+COMMENT ON COLUMN hipq.shards.leaving IS 'how many others have not quite left it yet';
+COMMENT ON COLUMN hipq.shards.behind IS 'WAL that it has not confirmed yet, of all that this server writes';
+COMMENT ON COLUMN hipq.shards.lag IS 'how long the last rows took to take effect there; NULL = nothing is under way';
+COMMENT ON COLUMN hipq.shards.rejects IS 'jobs that it could not take: hipq.shard_rejects';
+COMMENT ON COLUMN hipq.shards.problem IS 'what keeps rows from going to and fro; NULL = nothing';
+
+CREATE VIEW hipq.shard_rejects_detail WITH (security_barrier) AS
+SELECT reject.instance || '.' || reject.queue AS queue,
+       reject.job_id,
+       reject.sender,
+       reject.node,
+       reject.rejected_time,
+       reject.sqlstate,
+       reject.error,
+       hipq._masked_job(queue.queue_id, coalesce(reject.job ->> 'job_type', ''), reject.job) AS job
+FROM hipq.shard_reject AS reject
+JOIN hipq.instance ON instance.name = reject.instance
+JOIN hipq.queue ON queue.instance_id = instance.instance_id AND queue.name = reject.queue
+WHERE hipq._is_one_of(queue.queue_id, hipq._readable_queues());
+COMMENT ON VIEW hipq.shard_rejects_detail
+    IS 'jobs that the node that they were for did not take, in both nodes';
+COMMENT ON COLUMN hipq.shard_rejects_detail.queue IS 'their queue: instance.queue';
+COMMENT ON COLUMN hipq.shard_rejects_detail.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.shard_rejects_detail.sender IS 'node that sent it';
+COMMENT ON COLUMN hipq.shard_rejects_detail.node IS 'node that did not take it';
+COMMENT ON COLUMN hipq.shard_rejects_detail.rejected_time IS 'when that was';
+COMMENT ON COLUMN hipq.shard_rejects_detail.sqlstate IS 'SQLSTATE of the error; 23505: an unfinished job had its key';
+COMMENT ON COLUMN hipq.shard_rejects_detail.error IS 'the error';
+COMMENT ON COLUMN hipq.shard_rejects_detail.job IS 'the job as it was sent; secret data are ***';
+
+REVOKE ALL ON TABLE
+    hipq.shard_map, hipq.shard, hipq.shard_outbox, hipq.shard_outbox_default, hipq.shard_received,
+    hipq.shard_received_default, hipq.shard_reject, hipq.shard_move, hipq.shard_leaving,
+    hipq.shard_coming, hipq.shard_held_job, hipq.shards, hipq.shard_rejects_detail
+    FROM PUBLIC;
+REVOKE ALL ON SEQUENCE hipq.shard_outbox_id_seq, hipq.shard_held_job_seq FROM PUBLIC;
+REVOKE ALL ON FUNCTION
+    hipq._shards_changed(), hipq._receive(), hipq._set_up_of(text),
+    hipq._send_set_up(text, integer), hipq._tell_shards(), hipq._unfit_for_shards(),
+    hipq._join_shards(text, text, integer), hipq._publish_outbox(text, text, integer),
+    hipq._keep_outbox(text), hipq._subscribe_to_outbox(text, text), hipq._leave_shards(text),
+    hipq._unsubscribe_from_outbox(text), hipq._unpublish_outbox(text),
+    hipq.drain_shard(text, integer), hipq.rebalance(text),
+    hipq.move_slots(text, integer[], integer)
+    FROM PUBLIC;
+REVOKE ALL ON PROCEDURE hipq.create_shard(text, integer, text, text, integer), hipq.drop_shard(text, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hipq.slot_of(text) TO PUBLIC;
+GRANT SELECT ON hipq.shard_rejects_detail TO PUBLIC;
+GRANT SELECT ON hipq.shards TO pg_monitor;
+
+-- Sizes of files are not asked for, which with many queues takes long.
+CREATE OR REPLACE VIEW hipq.alerts_detail WITH (security_barrier) AS
+SELECT alert.alert,
+       alert.severity,
+       alert.times,
+       alert.first_time,
+       alert.last_time,
+       alert.detail,
+       alert.hint
+FROM (
+    SELECT raised.alert, 'alarm' AS severity, raised.times, raised.first_time, raised.last_time, raised.detail, raised.hint
+    FROM hipq._alerts() AS raised
+    UNION ALL
+    SELECT overdue.alert, overdue.severity, overdue.jobs, overdue.first_time, overdue.last_time, overdue.detail, overdue.hint
+    FROM hipq._overdue() AS overdue
+    UNION ALL
+    SELECT 'crashing job type',
+           'alarm',
+           pause.crashes,
+           job_type.crash_times[1],
+           pause.paused_time,
+           format('Job type %s of queue %s.%s is held: its jobs took the server down %s times, at %s.', quote_ident(job_type.name), instance.name, queue.name,
+                  pause.crashes, array_to_string(job_type.crash_times, ', ')),
+           'Mend the handler, then SELECT hipq.resume(queue, job_type), or give it another one with hipq.alter_job_type().'
+    FROM hipq.pause
+    JOIN hipq.job_type ON job_type.queue_id = pause.queue_id AND job_type.name = pause.job_type
+    JOIN hipq.queue ON queue.queue_id = pause.queue_id
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    WHERE pause.crashes IS NOT NULL
+    UNION ALL
+    SELECT 'crashing dead letter handler',
+           'alarm',
+           cardinality(queue.dead_letter_crash_times),
+           queue.dead_letter_crash_times[1],
+           queue.dead_letter_crash_times[cardinality(queue.dead_letter_crash_times)],
+           format('The handler of dead letters of queue %s.%s is not called: it took the server down, at %s.', instance.name, queue.name,
+                  array_to_string(queue.dead_letter_crash_times, ', ')),
+           'Mend the handler, then SELECT hipq.resume(queue), or give the queue another one with hipq.alter_queue().'
+    FROM hipq.queue
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    WHERE NOT queue.is_dropped AND current_setting('hipq.max_type_crashes', true)::integer BETWEEN 1 AND cardinality(queue.dead_letter_crash_times)
+    UNION ALL
+    SELECT 'dead letters waiting',
+           'alarm',
+           waiting.letters,
+           waiting.first_time,
+           waiting.last_time,
+           'More than ' || waiting.most || ' dead letters are neither handled, redriven nor dismissed.',
+           'View hipq.dead_letters has the jobs with their errors.'
+    FROM (
+        SELECT count(*) AS letters,
+               min(letter.died_time) AS first_time,
+               max(letter.died_time) AS last_time,
+               current_setting('hipq.alert_dead_letter_depth', true)::integer AS most
+        FROM (
+            SELECT dead_letter.died_time
+            FROM hipq.dead_letter
+            WHERE dead_letter.handled_time IS NULL AND dead_letter.redriven_time IS NULL AND dead_letter.dismissed_time IS NULL
+            LIMIT greatest(current_setting('hipq.alert_dead_letter_depth', true)::integer, 0) + 1
+        ) AS letter
+    ) AS waiting
+    WHERE waiting.most >= 0 AND waiting.letters > waiting.most
+    UNION ALL
+    SELECT 'job set aside',
+           'alarm',
+           count(*),
+           min(aside.set_aside_time),
+           max(aside.set_aside_time),
+           'What became of ' || count(*) || ' job(s) cannot be written down; they are left alone. The latest is job '
+               || (array_agg(aside.job_id ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1] || ': '
+               || (array_agg(aside.error ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1],
+           'When the cause is gone hipq.fail_job() or hipq.cancel() ends each, and hipq.retry() runs it again; table hipq.set_aside names them.'
+    FROM hipq._jobs_set_aside() AS aside
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 'schedules',
+           'alarm',
+           count(*),
+           NULL,
+           hipq.now(),
+           count(*) || ' schedule(s) do not come, as pg_cron has no job for them in this database: '
+               || array_to_string((array_agg(quote_ident(lost.name) ORDER BY lost.schedule_id))[1:10], ', ') || CASE WHEN count(*) > 10 THEN ', ...' ELSE '.' END,
+           'SELECT hipq.restore_schedules(), which says what is in the way; or end them with hipq.unschedule().'
+    FROM hipq._lost_schedules() AS lost
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 'shard',
+           'alarm',
+           1,
+           NULL,
+           hipq.now(),
+           format('Shard %s of instance "%s": %s. Jobs that are for it, or come from it, wait.', shard.shard, shard.instance, shard.problem),
+           'View hipq.shards, and the logs of both servers.'
+    FROM hipq.shards AS shard
+    WHERE shard.problem IS NOT NULL
+    UNION ALL
+    SELECT 'shard',
+           'alarm',
+           1,
+           NULL,
+           hipq.now(),
+           format('This server is shard %s of instance "%s", and nothing reads what the router sends to it.', map.own_node, instance.name),
+           'View pg_stat_subscription, and the logs of both servers.'
+    FROM hipq.shard_map AS map
+    JOIN hipq.instance USING (instance_id)
+    LEFT JOIN pg_stat_subscription AS reader
+        ON reader.subname = 'hipq_' || left(map.cluster::text, 8) || '_to_' || map.own_node AND reader.relid IS NULL AND reader.pid IS NOT NULL
+    WHERE map.own_node > 0 AND reader.subid IS NULL
+    UNION ALL
+    SELECT 'jobs refused by a shard',
+           'alarm',
+           count(*),
+           min(reject.rejected_time),
+           max(reject.rejected_time),
+           count(*) || ' job(s) of instance "' || reject.instance || '" could not be taken by the node that they were for.',
+           'View hipq.shard_rejects has them with their errors. Enqueue them again, and delete the rows from hipq.shard_reject.'
+    FROM hipq.shard_reject AS reject
+    WHERE reject.sqlstate <> '23505'
+    GROUP BY reject.instance
+    UNION ALL
+    SELECT 'held snapshot',
+           'alarm',
+           1,
+           held.since,
+           clock_timestamp(),
+           held.who || ' keeps dead rows of this database from being removed.',
+           'End it: tables of jobs grow meanwhile, and claims slow down.'
+    FROM (
+        SELECT 'Process ' || activity.pid || ' (' || coalesce(activity.usename, activity.backend_type) || coalesce(', ' || activity.state, '') || ')' AS who,
+               activity.xact_start AS since
+        FROM pg_stat_activity AS activity
+        WHERE activity.datname = current_database() AND activity.backend_type <> 'autovacuum worker'
+          AND (activity.backend_xmin IS NOT NULL OR activity.backend_xid IS NOT NULL)
+        UNION ALL
+        SELECT 'Prepared transaction "' || prepared.gid || '"', prepared.prepared
+        FROM pg_prepared_xacts AS prepared
+        WHERE prepared.database = current_database()
+    ) AS held
+    WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
+      AND clock_timestamp() - held.since > current_setting('hipq.alert_held_snapshot', true)::interval
+    UNION ALL
+    -- A leaf goes when all of it is past the retention; it is a quarter of that long. Where
+    -- pg_get_expr() is not told of the table it does not wait for a lock of it.
+    SELECT 'retention',
+           'alarm',
+           count(*),
+           min(leaf.to_time + leaf.retention),
+           hipq.now(),
+           'Final jobs of queue "' || leaf.queue || '" are kept beyond its retention.',
+           'A reader of its tables may be in the way; or hipq.databases, or hipq.enabled, keeps hipq out.'
+    FROM (
+        SELECT instance.name || '.' || queue.name AS queue,
+               substring(pg_get_expr(class.relpartbound, 0) FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time,
+               coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention', true)::interval) AS retention
+        FROM hipq.queue
+        JOIN hipq.instance ON instance.instance_id = queue.instance_id
+        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
+        JOIN pg_inherits AS of_top ON of_top.inhparent = top.oid
+        JOIN pg_inherits AS of_final ON of_final.inhparent = of_top.inhrelid
+        JOIN pg_class AS class ON class.oid = of_final.inhrelid
+        WHERE NOT queue.is_dropped
+    ) AS leaf
+    WHERE leaf.to_time + leaf.retention + leaf.retention / 4 + interval '1 hour' < hipq.now()
+    GROUP BY leaf.queue
+    UNION ALL
+    SELECT finding.alert, 'alarm', finding.times, NULL, hipq.now(), finding.detail, finding.hint
+    FROM (
+        SELECT counted.*,
+               100 * counted.unhealthy / nullif(counted.workers, 0) AS unhealthy_share,
+               counted.queue_depth / nullif(counted.workers, 0) AS average_depth,
+               current_setting('hipq.alert_unhealthy_workers', true)::numeric AS most_unhealthy,
+               current_setting('hipq.alert_worker_depth', true)::numeric AS most_depth
+        FROM (
+            SELECT sum(health.workers) AS workers,
+                   sum(health.workers) FILTER (WHERE health.status = 'unhealthy') AS unhealthy,
+                   sum(health.queue_depth) AS queue_depth
+            FROM hipq.worker_health AS health
+        ) AS counted
+    ) AS all_workers
+    CROSS JOIN LATERAL (VALUES
+        ('unhealthy workers',
+         all_workers.unhealthy_share > all_workers.most_unhealthy,
+         all_workers.unhealthy::bigint,
+         all_workers.unhealthy || ' of ' || all_workers.workers || ' external workers of this database are unhealthy: ' || trim_scale(round(all_workers.unhealthy_share, 2)) || ' %, limit ' || all_workers.most_unhealthy || ' %.',
+         'View hipq.workers says which, and what that follows from.'),
+        ('worker depth',
+         all_workers.most_depth >= 0 AND all_workers.average_depth > all_workers.most_depth,
+         all_workers.queue_depth::bigint,
+         'External workers of this database have ' || round(all_workers.average_depth, 1) || ' jobs each that they have not accepted, limit ' || all_workers.most_depth || '.',
+         'Start more workers; view hipq.workers says which are behind.')
+    ) AS finding (alert, is_the_case, times, detail, hint)
+    WHERE finding.is_the_case
+) AS alert
+WHERE pg_has_role('pg_monitor', 'USAGE');
 
 COMMENT ON COLUMN hipq.workers_detail.status
     IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
@@ -1615,6 +2109,10 @@ CREATE VIEW hipq.statistics WITH (security_barrier) AS
 SELECT queue, job_type, period, succeeded, failed, retried, failure_rate, wait_p50, wait_p99, run_p50
 FROM hipq.statistics_detail;
 
+CREATE VIEW hipq.shard_rejects WITH (security_barrier) AS
+SELECT queue, job_id, node, rejected_time, sqlstate, hipq._in_lines(error, 30) AS error
+FROM hipq.shard_rejects_detail;
+
 CREATE VIEW hipq.alerts WITH (security_barrier) AS
 SELECT severity, alert, times, hipq._in_lines(concat_ws(E'\n', detail, hint), 70) AS message
 FROM hipq.alerts_detail;
@@ -1651,6 +2149,6 @@ $comments$;
 GRANT SELECT ON hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.progress,
     hipq.attempts, hipq.attempt_logs, hipq.dead_letters, hipq.dead_letter_stats, hipq.pauses,
     hipq.schedules, hipq.workers, hipq.healthy_workers, hipq.executors, hipq.lanes, hipq.sizes,
-    hipq.statistics, hipq.activity TO PUBLIC;
+    hipq.statistics, hipq.activity, hipq.shard_rejects TO PUBLIC;
 GRANT SELECT ON hipq.alerts TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hipq._in_lines(text, integer) TO PUBLIC;

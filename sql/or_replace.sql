@@ -16,7 +16,7 @@ SELECT hipq.create_instance('again');
 SELECT hipq.create_instance('again', if_not_exists => true, or_replace => true);
 
 -- alter_instance changes all of it; whoever gives a strategy is the one with whose rights it runs.
-SELECT hipq.alter_instance('again', shard_key => 'customer', db_config => '{"shards": 2}', strict => true);
+SELECT hipq.alter_instance('again', shard_key => 'throttle_key', db_config => '{"shards": 2}', strict => true);
 SELECT shard_key, db_config, is_strict, created_by = current_user::regrole AS by_me FROM hipq.instance WHERE name = 'again';
 SELECT hipq.alter_instance('again', shard_key => '');
 SELECT hipq.alter_instance('again', table_naming_strategy => 'upper(');

@@ -63,7 +63,7 @@ WHERE relname LIKE 'shop\_closed%' AND acl.grantee = 0;
 -- Names: the built-in instance, key words, a strategy
 SELECT hipq.create_queue('hipq.select', owner => 'regress_hipq_queue_owner') > 0 AS created;
 INSERT INTO hipq."select" (job_type, scheduled_run_time) VALUES ('later', now() + '1 day') RETURNING id > 0 AS has_id;
-SELECT hipq.create_instance('farm', table_naming_strategy => $$'q_' || $2 || '_of_' || $1$$, shard_key => 'customer',
+SELECT hipq.create_instance('farm', table_naming_strategy => $$'q_' || $2 || '_of_' || $1$$, shard_key => 'throttle_key',
                             db_config => '{"shards": 4}') > 0 AS created;
 SELECT hipq.create_queue('farm.cows', owner => 'regress_hipq_queue_owner') > 0 AS created;
 SELECT queue, table_name FROM hipq.queues_detail WHERE (queue LIKE 'farm.%' OR queue LIKE 'hipq.%') AND NOT is_dropped ORDER BY 1;

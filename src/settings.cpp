@@ -59,6 +59,7 @@ Duration probe_interval{minute};
 int unhealthy_depth = 100;
 Duration retention{7 * day};
 Duration dead_letter_retention{day};
+Duration outbox_keep{day};
 bool dead_letter_enabled = true;
 int dead_letter_max = 100'000;
 int max_statistics = 100;
@@ -233,6 +234,8 @@ constexpr Length lengths[] = {
      "How long final jobs and attempts are kept."},
     {"hipq.dead_letter_retention", &dead_letter_retention, minute, century, Change::reload,
      "How long dead letters are kept."},
+    {"hipq.outbox_keep", &outbox_keep, minute, century, Change::reload,
+     "How long what was sent to other servers of an instance is kept."},
     // External workers
     {"hipq.worker_grace", &worker_grace, 0, century, Change::reload,
      "How long the jobs of an external worker stay its own when its session has ended."},

@@ -77,6 +77,7 @@ extern Duration retention;              // hipq.retention
 extern Duration dead_letter_retention;  // hipq.dead_letter_retention
 extern bool dead_letter_enabled;        // hipq.dead_letter_enabled
 extern int dead_letter_max;             // hipq.dead_letter_max, for each queue
+extern Duration outbox_keep;            // hipq.outbox_keep
 
 // Looking
 extern int max_statistics;          // hipq.max_statistics: queues and job types of which is counted

@@ -44,14 +44,15 @@ COMMENT ON TABLE hipq.instance IS 'named groups of queues';
 COMMENT ON COLUMN hipq.instance.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.instance.name IS 'name: lower-case letters and underscores';
 COMMENT ON COLUMN hipq.instance.shard_key
-    IS 'what a sharded instance would spread jobs by; without effect; NONE = not sharded';
+    IS 'what its queues divide their jobs by, in a sharded instance, unless they say otherwise; '
+    'NONE = nothing';
 COMMENT ON COLUMN hipq.instance.is_strict
     IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
 COMMENT ON COLUMN hipq.instance.table_naming_strategy
     IS 'SQL expression over $1 (instance) and $2 (queue) that gives the name of a queue''s table; '
     'NONE = <instance>_<queue>';
 COMMENT ON COLUMN hipq.instance.db_config
-    IS 'shards and connection data of a sharded instance; without effect';
+    IS 'of a sharded instance: {"publisher": connection string}, how shards reach the router';
 COMMENT ON COLUMN hipq.instance.created_time IS 'when the instance was created';
 COMMENT ON COLUMN hipq.instance.created_by
     IS 'role that created it, with whose rights table_naming_strategy runs';
@@ -83,6 +84,7 @@ CREATE TABLE hipq.queue (
     retry_enabled         boolean,
     is_dropped            boolean     NOT NULL DEFAULT false,
     created_time          timestamptz NOT NULL DEFAULT now(),
+    shard_key             text        NOT NULL DEFAULT 'NONE',
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
     CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
 );
@@ -130,6 +132,9 @@ COMMENT ON COLUMN hipq.queue.allow_free_jobs
     IS 'whether those who enqueue may give throttle_factor 0';
 COMMENT ON COLUMN hipq.queue.retry_enabled
     IS 'whether failed jobs are retried; NULL = setting hipq.retry_enabled';
+COMMENT ON COLUMN hipq.queue.shard_key
+    IS 'what a sharded instance divides its jobs by: a column, or a path within job_data; NONE = '
+    'all its jobs are the router''s';
 COMMENT ON COLUMN hipq.queue.is_dropped
     IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';

@@ -114,7 +114,8 @@ COMMENT ON COLUMN hipq.job.manual_reason
     IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; '
     'redriven: a dead letter was; NULL = nobody did';
 COMMENT ON COLUMN hipq.job.shard_key
-    IS 'what a sharded instance would place the job by; without effect';
+    IS 'what places the job in a sharded instance: given, or taken from where the queue says; NONE = '
+    'nothing';
 COMMENT ON COLUMN hipq.job.job_data IS 'data for the handler: any JSON';
 COMMENT ON COLUMN hipq.job.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';

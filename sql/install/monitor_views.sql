@@ -265,6 +265,40 @@ FROM (
     FROM hipq._lost_schedules() AS lost
     HAVING count(*) > 0
     UNION ALL
+    SELECT 'shard',
+           'alarm',
+           1,
+           NULL,
+           hipq.now(),
+           format('Shard %s of instance "%s": %s. Jobs that are for it, or come from it, wait.', shard.shard, shard.instance, shard.problem),
+           'View hipq.shards, and the logs of both servers.'
+    FROM hipq.shards AS shard
+    WHERE shard.problem IS NOT NULL
+    UNION ALL
+    SELECT 'shard',
+           'alarm',
+           1,
+           NULL,
+           hipq.now(),
+           format('This server is shard %s of instance "%s", and nothing reads what the router sends to it.', map.own_node, instance.name),
+           'View pg_stat_subscription, and the logs of both servers.'
+    FROM hipq.shard_map AS map
+    JOIN hipq.instance USING (instance_id)
+    LEFT JOIN pg_stat_subscription AS reader
+        ON reader.subname = 'hipq_' || left(map.cluster::text, 8) || '_to_' || map.own_node AND reader.relid IS NULL AND reader.pid IS NOT NULL
+    WHERE map.own_node > 0 AND reader.subid IS NULL
+    UNION ALL
+    SELECT 'jobs refused by a shard',
+           'alarm',
+           count(*),
+           min(reject.rejected_time),
+           max(reject.rejected_time),
+           count(*) || ' job(s) of instance "' || reject.instance || '" could not be taken by the node that they were for.',
+           'View hipq.shard_rejects has them with their errors. Enqueue them again, and delete the rows from hipq.shard_reject.'
+    FROM hipq.shard_reject AS reject
+    WHERE reject.sqlstate <> '23505'
+    GROUP BY reject.instance
+    UNION ALL
     SELECT 'held snapshot',
            'alarm',
            1,

@@ -83,6 +83,10 @@ CREATE VIEW hipq.statistics WITH (security_barrier) AS
 SELECT queue, job_type, period, succeeded, failed, retried, failure_rate, wait_p50, wait_p99, run_p50
 FROM hipq.statistics_detail;
 
+CREATE VIEW hipq.shard_rejects WITH (security_barrier) AS
+SELECT queue, job_id, node, rejected_time, sqlstate, hipq._in_lines(error, 30) AS error
+FROM hipq.shard_rejects_detail;
+
 CREATE VIEW hipq.alerts WITH (security_barrier) AS
 SELECT severity, alert, times, hipq._in_lines(concat_ws(E'\n', detail, hint), 70) AS message
 FROM hipq.alerts_detail;

@@ -14,6 +14,10 @@ REVOKE ALL ON FUNCTION
     hipq.create_instance, hipq.alter_instance, hipq.drop_instance, hipq.create_queue,
     hipq.release_hold(), hipq.release_hold(text), hipq.restore_schedules,
     hipq._catalogue_changed, hipq._guard_job, hipq._fitting_data, hipq._is_held,
+    hipq.rebalance, hipq.move_slots, hipq._shards_changed, hipq._receive, hipq._tell_shards,
+    hipq._set_up_of, hipq._send_set_up, hipq._unfit_for_shards, hipq._join_shards,
+    hipq._publish_outbox, hipq._keep_outbox, hipq._subscribe_to_outbox, hipq._leave_shards,
+    hipq._unsubscribe_from_outbox, hipq._unpublish_outbox, hipq.drain_shard,
     hipq._is_one_of_support,
     hipq._is_in_reach_support,
     hipq._is_in_reach_by_scan_support,
@@ -21,6 +25,7 @@ REVOKE ALL ON FUNCTION
     hipq._is_asked_for_support,
     hipq._is_as_asked_support
     FROM PUBLIC;
+REVOKE ALL ON PROCEDURE hipq.create_shard, hipq.drop_shard FROM PUBLIC;
 
 GRANT SELECT ON
     hipq.instances, hipq.instances_detail, hipq.queues, hipq.queues_detail, hipq.job_types,
@@ -33,10 +38,11 @@ GRANT SELECT ON
     hipq.worker_health, hipq.executors, hipq.executors_detail, hipq.lanes, hipq.lanes_detail,
     hipq.sizes, hipq.sizes_detail, hipq.throttle_keys, hipq.statistics, hipq.statistics_detail,
     hipq.retry_distribution, hipq.failure_statistics, hipq.throughput, hipq.histograms,
-    hipq.backlog, hipq.activity, hipq.activity_detail
+    hipq.backlog, hipq.activity, hipq.activity_detail, hipq.shard_rejects,
+    hipq.shard_rejects_detail
     TO PUBLIC;
 
 -- Members of pg_monitor see all that has no data of jobs. Alerts tell of the whole server: an empty
 -- view would tell others that all is well.
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts, hipq.alerts_detail TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.alerts_detail, hipq.shards TO pg_monitor;

@@ -13,6 +13,10 @@
 
 #include <unordered_map>
 
+extern "C" {
+#include "storage/lmgr.h"
+}
+
 namespace hipq::catalog {
 
 namespace {
@@ -64,7 +68,11 @@ constinit Oid queue_table = InvalidOid;
 constinit Oid job_type_table = InvalidOid;
 constinit Oid pause_table = InvalidOid;
 constinit Oid instance_table = InvalidOid;
-constinit Oid hold_table = InvalidOid;  // not there in version 0.1.0
+// Not there in version 0.1.0:
+constinit Oid hold_table = InvalidOid;
+constinit Oid map_table = InvalidOid;
+constinit Oid coming_table = InvalidOid;
+constinit Oid leaving_table = InvalidOid;
 constinit Oid job_id_sequence = InvalidOid;
 
 // A process that reads while others write tries this often before it takes what it has; the next
@@ -74,7 +82,8 @@ constexpr int max_reads = 5;
 void forget(Datum, Oid relation) noexcept
 {
     if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table ||
-        relation == pause_table || relation == instance_table || relation == hold_table)
+        relation == pause_table || relation == instance_table || relation == hold_table ||
+        relation == map_table || relation == coming_table || relation == leaving_table)
         ++generation;
 }
 
@@ -89,6 +98,11 @@ void find_tables()
         pause_table = OidIsValid(schema) ? ::get_relname_relid("pause", schema) : InvalidOid;
         instance_table = OidIsValid(schema) ? ::get_relname_relid("instance", schema) : InvalidOid;
         hold_table = OidIsValid(schema) ? ::get_relname_relid("queue_hold", schema) : InvalidOid;
+        map_table = OidIsValid(schema) ? ::get_relname_relid("shard_map", schema) : InvalidOid;
+        coming_table =
+            OidIsValid(schema) ? ::get_relname_relid("shard_coming", schema) : InvalidOid;
+        leaving_table =
+            OidIsValid(schema) ? ::get_relname_relid("shard_leaving", schema) : InvalidOid;
         job_id_sequence =
             OidIsValid(schema) ? ::get_relname_relid("job_id_seq", schema) : InvalidOid;
     });
@@ -242,13 +256,22 @@ std::shared_ptr<const Catalogue> catalogue()
         find_tables();
         const std::uint64_t generation_before = generation;
         std::shared_ptr<const Catalogue> fresh =
-            read_catalogue(job_id_sequence, OidIsValid(hold_table));
+            read_catalogue(job_id_sequence, OidIsValid(hold_table), OidIsValid(map_table));
         std::shared_ptr<const Catalogue> working = without_held_queues(fresh);
         QueuesByName queues = queues_by_name(*fresh);
         *cache = Cache{std::move(fresh), generation_before, defaults, std::move(queues),
                        std::move(working)};
     }
     return cache->catalogue;
+}
+
+std::shared_ptr<const Catalogue> catalogue_with_locked_maps()
+{
+    if (cache == nullptr || cache->catalogue == nullptr)
+        catalogue();
+    if (OidIsValid(map_table))
+        pg::call([] { ::LockRelationOid(map_table, RowShareLock); });
+    return catalogue();
 }
 
 std::shared_ptr<const Catalogue> working_catalogue()

@@ -7,7 +7,11 @@
 #include "core/limits/throttle.hpp"
 #include "core/retry/backoff.hpp"
 #include "core/retry/failure.hpp"
+#include "core/shards/route.hpp"
+#include "core/shards/shard_key.hpp"
 #include "pg/spi.hpp"
+
+#include <bitset>
 
 namespace hipq::catalog {
 
@@ -31,6 +35,15 @@ struct Pause {
 struct QueueHold {
     std::string subscription;
     pg::Time since;
+};
+
+// Of an instance that is spread over several servers.
+struct Shards {
+    int instance_id;
+    core::SlotMap map;
+    int own_node;                          // 0: this server is the router
+    std::bitset<core::slot_count> coming;  // slots whose jobs may still run where they were
+    bool has_leaving;                      // there are slots whose jobs are to go elsewhere
 };
 
 struct JobType {
@@ -73,6 +86,7 @@ struct JobType {
 
 struct Queue {
     int id;
+    int instance_id;
     std::string instance;
     std::string name;
     Oid owner;
@@ -98,6 +112,9 @@ struct Queue {
     std::optional<Pause> instance_pause;
     std::optional<Pause> pause;
     std::optional<QueueHold> hold{};
+    std::shared_ptr<const Shards> shards{};     // null: its jobs are all here
+    std::optional<core::ShardKey> shard_key{};  // nothing: all its jobs are the router's
+    core::Placement placement{};
 
     std::string full_name() const { return instance + "." + name; }
     std::string live_table() const;            // app_mail_live
@@ -124,6 +141,11 @@ struct Catalogue {
 // What the catalogue says now; the caller's copy stays valid while it holds it. Read as the
 // extension owner with the latest snapshot, whatever the isolation level. Needs a transaction.
 std::shared_ptr<const Catalogue> catalogue();
+
+// The same with maps of shards that no move gets past: until this transaction ends the node that
+// has a slot waits for it before it says that no more jobs come. To be called before a job is
+// placed.
+std::shared_ptr<const Catalogue> catalogue_with_locked_maps();
 
 // The same without the queues that are held: for hipq's own work, which they are not to see.
 std::shared_ptr<const Catalogue> working_catalogue();

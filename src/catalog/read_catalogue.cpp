@@ -9,6 +9,8 @@
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 
+#include <charconv>
+
 namespace hipq::catalog {
 
 namespace {
@@ -31,8 +33,16 @@ void fill_retention(Queue &queue, const Value &value)
         queue.retention = value.integer();
 }
 
+void fill_shard_key(Queue &queue, const Value &value)
+{
+    queue.shard_key = core::parse_shard_key(value.text());
+    // The index that keeps keys unique does not have the shard key.
+    queue.placement.unique_scope = core::UniqueScope::everywhere;
+}
+
 constexpr std::array queue_fields{
     field<&Queue::id>("queue.queue_id"),
+    field<&Queue::instance_id>("queue.instance_id"),
     field<&Queue::instance>("instance.name"),
     field<&Queue::name>("queue.name"),
     field<&Queue::owner>("queue.owner::oid"),
@@ -54,6 +64,8 @@ constexpr std::array queue_fields{
     field<&Queue::caps, &core::JobCaps::highest_priority>("queue.highest_priority"),
     field<&Queue::caps, &core::JobCaps::allows_free_jobs>("queue.allow_free_jobs"),
     field<&Queue::retry_enabled>("queue.retry_enabled"),
+    // While the extension is of the release before there is no such column.
+    pg::Field<Queue>{"to_jsonb(queue) ->> 'shard_key'", fill_shard_key},
 };
 
 constinit pg::Selection<Queue> select_queues(queue_fields, R"(
@@ -268,6 +280,57 @@ void read_holds(Catalogue &catalogue)
             queue->second.hold = QueueHold{row.text(1), row.time(2)};
 }
 
+// ---- shards ----
+
+constinit pg::Statement select_maps(R"(
+    SELECT map.instance_id, map.own_node, array_to_string(map.nodes, ','),
+           EXISTS (SELECT FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = map.instance_id)
+    FROM hipq.shard_map AS map)");
+
+constinit pg::Statement select_coming(
+    "SELECT coming.slot FROM hipq.shard_coming AS coming WHERE coming.instance_id = $1");
+
+// Numbers with commas between them.
+void read_map(core::SlotMap &map, const std::string &text)
+{
+    const char *next = text.data();
+    const char *end = next + text.size();
+    for (std::int16_t &node : map) {
+        next = std::from_chars(next, end, node).ptr;
+        next += next < end ? 1 : 0;
+    }
+}
+
+// Jobs that share a limit have to be on one node, which keeps it.
+bool has_limit(const Queue &queue)
+{
+    constexpr core::Weight smallest = 1'000;
+    return queue.throttle_limit >= smallest ||
+           std::ranges::any_of(queue.job_types, [](const auto &entry) {
+               return entry.second.throttle_limit >= smallest ||
+                      entry.second.throttle_limit_per_key >= smallest;
+           });
+}
+
+void read_maps(Catalogue &catalogue)
+{
+    for (const pg::Row row : select_maps.run_latest()) {
+        auto shards = std::make_shared<Shards>();
+        shards->instance_id = row.integer32(0);
+        shards->own_node = row.integer32(1);
+        shards->has_leaving = row.boolean(3);
+        read_map(shards->map, row.text(2));
+        for (const pg::Row coming : select_coming.run_latest(shards->instance_id))
+            shards->coming.set(static_cast<std::size_t>(coming.integer32(0)));
+        for (auto &[id, queue] : catalogue.queues)
+            if (queue.instance_id == row.integer32(0)) {
+                queue.shards = shards;
+                queue.placement.throttle_mode =
+                    has_limit(queue) ? core::ThrottleMode::home : core::ThrottleMode::permits;
+            }
+    }
+}
+
 }  // namespace
 
 core::RetryPolicy default_policy()
@@ -276,7 +339,7 @@ core::RetryPolicy default_policy()
             settings::retry_max.microseconds(), settings::retry_jitter};
 }
 
-std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids, bool has_holds)
+std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids, bool has_holds, bool has_maps)
 {
     auto result = std::make_shared<Catalogue>();
     result->job_ids = job_ids;
@@ -286,6 +349,8 @@ std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids, bool has_holds)
         read_pauses(*result);
         if (has_holds)
             read_holds(*result);
+        if (has_maps)
+            read_maps(*result);
     });
     return result;
 }

@@ -4,7 +4,9 @@
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/direct.hpp"
+#include "enqueue/elsewhere.hpp"
 #include "enqueue/on_duplicate.hpp"
+#include "job/job.hpp"
 #include "pg/transaction.hpp"
 
 namespace hipq::enqueue {
@@ -138,27 +140,6 @@ Inserted inserted(const pg::Rows &rows)
     return result;
 }
 
-// The elements of a jsonb[].
-std::vector<pg::RawValue> elements_of(pg::RawValue array)
-{
-    struct Elements {
-        Datum *values;
-        bool *nulls;
-        int count;
-    };
-    const Elements elements = pg::call([&] {
-        Elements found{};
-        ::deconstruct_array(DatumGetArrayTypeP(array.value), JSONBOID, -1, false, TYPALIGN_INT,
-                            &found.values, &found.nulls, &found.count);
-        return found;
-    });
-    std::vector<pg::RawValue> result;
-    result.reserve(static_cast<std::size_t>(elements.count));
-    for (int i = 0; i < elements.count; ++i)
-        result.push_back({JSONBOID, elements.values[i], elements.nulls[i]});
-    return result;
-}
-
 std::vector<std::size_t> in_order_of_keys(const Keys &keys)
 {
     std::vector<std::size_t> positions;
@@ -174,7 +155,7 @@ std::vector<std::size_t> in_order_of_keys(const Keys &keys)
 Inserted insert_directly(DirectEnqueue &direct, pg::RawValue data, const Keys &keys)
 {
     Inserted fresh;
-    const std::vector<pg::RawValue> elements = elements_of(data);
+    const std::vector<pg::RawValue> elements = job::elements_of(data);
     for (const std::size_t i : in_order_of_keys(keys))
         if (const auto id = direct.insert_unless_taken(elements[i], keys[i]))
             fresh.keyed.emplace(*keys[i], *id);
@@ -233,11 +214,11 @@ std::string_view name(EnqueueAction action)
     return names[static_cast<std::size_t>(action)];
 }
 
-Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
-                 const std::optional<std::string> &key, OnDuplicate on_duplicate)
+namespace {
+
+Enqueued enqueue_here(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                      const std::optional<std::string> &key, OnDuplicate on_duplicate)
 {
-    if (is_change(on_duplicate) && !has_key(key))
-        refuse_change_without_key();
     for (;;) {
         if (is_change(on_duplicate))
             if (const auto met = apply_on_duplicate({queue, options, data, *key}, on_duplicate))
@@ -254,7 +235,25 @@ Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::Raw
     }
 }
 
-namespace {
+// One after the other, those that are this node's; the others go together.
+std::vector<std::int64_t> enqueue_by_shards(const catalog::Queue &queue, const JobOptions &options,
+                                            std::span<const pg::RawValue> data, const Keys &keys,
+                                            OnDuplicate on_duplicate)
+{
+    const Sent sent = send_elsewhere(queue, options, data, keys, on_duplicate);
+    std::vector<std::int64_t> ids;
+    for (std::size_t i = 0; i < data.size(); ++i) {
+        if (sent.ids[i].has_value()) {
+            ids.push_back(*sent.ids[i]);
+            continue;
+        }
+        const GivenId given(sent.own[i]);
+        ids.push_back(enqueue_here(queue, options, data[i],
+                                   i < keys.size() ? keys[i] : std::nullopt, on_duplicate)
+                          .id);
+    }
+    return ids;
+}
 
 // One after the other, in the order of their keys: each meets whoever holds its key by then.
 std::vector<std::int64_t> change_many(const catalog::Queue &queue, const JobOptions &options,
@@ -264,19 +263,35 @@ std::vector<std::int64_t> change_many(const catalog::Queue &queue, const JobOpti
     const std::vector<std::size_t> positions = in_order_of_keys(keys);
     if (positions.size() < count)
         refuse_change_without_key();
-    const std::vector<pg::RawValue> elements = elements_of(data);
+    const std::vector<pg::RawValue> elements = job::elements_of(data);
     std::vector<std::int64_t> ids(count);
     for (const std::size_t i : positions)
-        ids[i] = enqueue(queue, options, elements[i], keys[i], on_duplicate).id;
+        ids[i] = enqueue_here(queue, options, elements[i], keys[i], on_duplicate).id;
     return ids;
 }
 
 }  // namespace
 
+Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                 const std::optional<std::string> &key, OnDuplicate on_duplicate)
+{
+    if (is_change(on_duplicate) && !has_key(key))
+        refuse_change_without_key();
+    if (queue.shards == nullptr)
+        return enqueue_here(queue, options, data, key, on_duplicate);
+    const Sent sent = send_elsewhere(queue, options, {&data, 1}, {key}, on_duplicate);
+    if (sent.ids.front().has_value())
+        return {*sent.ids.front(), EnqueueAction::inserted};
+    const GivenId given(sent.own.front());
+    return enqueue_here(queue, options, data, key, on_duplicate);
+}
+
 std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options,
                                        pg::RawValue data, std::size_t count, const Keys &keys,
                                        OnDuplicate on_duplicate)
 {
+    if (queue.shards != nullptr)
+        return enqueue_by_shards(queue, options, job::elements_of(data), keys, on_duplicate);
     if (is_change(on_duplicate))
         return change_many(queue, options, data, count, keys, on_duplicate);
     const Inserted fresh = insert_many(queue, options, data, keys);
@@ -309,7 +324,7 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
                                         TYPALIGN_INT, &is_null);
                 return pg::RawValue{JSONBOID, value, is_null};
             });
-            ids.push_back(enqueue(queue, options, one, key, on_duplicate).id);
+            ids.push_back(enqueue_here(queue, options, one, key, on_duplicate).id);
         }
     }
     return ids;

@@ -9,6 +9,7 @@
 #include "enqueue/copy_jobs.hpp"
 
 #include "core/job/validate.hpp"
+#include "enqueue/elsewhere.hpp"
 #include "enqueue/new_job.hpp"
 #include "enqueue/new_rows.hpp"
 #include "job/job.hpp"
@@ -190,8 +191,10 @@ public:
         job.set(Column::queue_id, Int32GetDatum(queue_id_));
         demand_job_type(job);
         check_new_job(job, *queue_);
-        fill_new_job(job, catalogue_, *queue_);
         ++count_;
+        if (elsewhere_.has_value() && elsewhere_->takes(job))
+            return;
+        fill_new_job(job, catalogue_, *queue_);
         if (job.as_text(Column::job_key) == core::none_text) {
             jobs_.push_back(job);
             return;
@@ -212,6 +215,8 @@ public:
         for (const RowValues &job : jobs_)
             job::note_if_waiting(rows_.leaf(), job, *queue_);
         jobs_.clear();
+        if (elsewhere_.has_value())
+            elsewhere_->send();
     }
 
     // What others have changed meanwhile holds for the next rows. Not while any are pending: they
@@ -223,6 +228,9 @@ public:
         if (queue_ == nullptr)
             HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                        errmsg("queue %d does not exist", queue_id_));
+        elsewhere_.reset();
+        if (queue_->shards != nullptr)
+            elsewhere_.emplace(queue_id_);
     }
 
     std::uint64_t count() const { return count_; }
@@ -233,6 +241,7 @@ private:
     int queue_id_;
     KnownCatalogue catalogue_;
     const catalog::Queue *queue_ = nullptr;
+    std::optional<Elsewhere> elsewhere_;  // of a sharded instance
     std::vector<RowValues> jobs_;
     std::uint64_t count_ = 0;
 };

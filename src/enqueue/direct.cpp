@@ -38,6 +38,18 @@ Datum text_datum(std::string_view text)
     });
 }
 
+// `chosen` is what is said about the job but for its data and key.
+job::RowValues completed(const job::RowValues &chosen, const KnownCatalogue &catalogue,
+                         const catalog::Queue &queue, pg::RawValue data,
+                         const std::optional<std::string> &key)
+{
+    job::RowValues job = checked_job(chosen, queue, data, key);
+    fill_new_job(job, catalogue, queue);
+    return job;
+}
+
+}  // namespace
+
 job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &options)
 {
     job::RowValues chosen{};
@@ -64,10 +76,8 @@ job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &opti
     return chosen;
 }
 
-// `chosen` is what is said about the job but for its data and key.
-job::RowValues completed(const job::RowValues &chosen, const KnownCatalogue &catalogue,
-                         const catalog::Queue &queue, pg::RawValue data,
-                         const std::optional<std::string> &key)
+job::RowValues checked_job(const job::RowValues &chosen, const catalog::Queue &queue,
+                           pg::RawValue data, const std::optional<std::string> &key)
 {
     job::RowValues job = chosen;
     if (!data.null)
@@ -75,11 +85,8 @@ job::RowValues completed(const job::RowValues &chosen, const KnownCatalogue &cat
     if (key.has_value())
         job.set(Column::job_key, text_datum(*key));
     check_new_job(job, queue);
-    fill_new_job(job, catalogue, queue);
     return job;
 }
-
-}  // namespace
 
 job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &queue,
                        const JobOptions &options, pg::RawValue data,

@@ -13,6 +13,12 @@ job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &qu
                        const JobOptions &options, pg::RawValue data,
                        const std::optional<std::string> &key);
 
+// What the options say about every job of a call, as a row that has neither data nor key.
+job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &options);
+// The same with its own, and checked.
+job::RowValues checked_job(const job::RowValues &chosen, const catalog::Queue &queue,
+                           pg::RawValue data, const std::optional<std::string> &key);
+
 // Needs a transaction. What begin() opens is closed by end(), or by the abort.
 class DirectEnqueue {
 public:

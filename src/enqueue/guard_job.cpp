@@ -5,6 +5,7 @@
 // duplicates: the unique index does.
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
+#include "enqueue/elsewhere.hpp"
 #include "enqueue/new_job.hpp"
 #include "job/job.hpp"
 #include "pg/clock.hpp"
@@ -250,6 +251,17 @@ void check_made_job(const JobRow &row, const catalog::Queue &queue)
                    core::ColumnSet().set());
 }
 
+// Of a sharded instance: whether the job is another node's, and on its way to it.
+bool goes_elsewhere(JobRow &row, const catalog::Queue &queue)
+{
+    if (queue.shards == nullptr || !row.null(Column::id))
+        return false;
+    Elsewhere elsewhere(queue.id);
+    const bool is_taken = elsewhere.takes(row);
+    elsewhere.send();
+    return is_taken;
+}
+
 HeapTuple guard_insert(Relation relation, HeapTuple tuple)
 {
     JobRow row(relation, tuple);
@@ -270,6 +282,8 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
         check_new_job(row, queue);
     else if (row.null(Column::id))  // not one that is only written anew
         check_made_job(row, queue);
+    if (goes_elsewhere(row, queue))
+        return nullptr;
     fill_new_job(row, catalogue, queue);
     if (core::is_unfinished(row.state()))
         job::make_capacity_for_successor(queue.id, row.as_text(Column::job_type),

@@ -8,6 +8,7 @@
 #include "catalog/catalog.hpp"
 #include "core/job/bounds.hpp"
 #include "job/job.hpp"
+#include "outbox/outbox.hpp"
 #include "pg/demand.hpp"
 #include "pg/point.hpp"
 #include "settings.hpp"
@@ -95,9 +96,19 @@ void demand_open_queue(const catalog::Queue &queue, std::string_view job_type,
 
 // ---- what hipq fills in ----
 
-std::int64_t next_job_id(const catalog::Catalogue &catalogue)
+// What give_id() is to give next; 0: one of its own.
+constinit std::int64_t given_id = 0;
+
+void set_id(job::RowValues &job, const catalog::Catalogue &catalogue, const catalog::Queue &queue)
 {
-    return pg::call([&] { return ::nextval_internal(catalogue.job_ids, false); });
+    if (given_id != 0) {
+        job.set(Column::id, Int64GetDatum(std::exchange(given_id, 0)));
+        outbox::fill_shard_key(job, queue);
+    } else if (queue.shards != nullptr)
+        outbox::place(job, queue, catalogue.job_ids);
+    else
+        job.set(Column::id, Int64GetDatum(pg::call(
+                                [&] { return ::nextval_internal(catalogue.job_ids, false); })));
 }
 
 // The trace that a call has named for its jobs.
@@ -143,6 +154,16 @@ GivenTraceparent::GivenTraceparent(std::optional<std::string> traceparent)
 GivenTraceparent::~GivenTraceparent()
 {
     given_traceparent = before_;
+}
+
+GivenId::GivenId(std::int64_t id)
+{
+    given_id = id;
+}
+
+GivenId::~GivenId()
+{
+    given_id = 0;
 }
 
 void check_chosen_values(job::RowValues &job)
@@ -267,6 +288,12 @@ void check_new_job(job::RowValues &job, const catalog::Queue &queue)
     HIPQ_POINT("in-enqueue");
 }
 
+void give_id(job::RowValues &job, const catalog::Catalogue &catalogue, const catalog::Queue &queue)
+{
+    set_id(job, catalogue, queue);
+    fill_traceparent(job);
+}
+
 void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const catalog::Queue &queue)
 {
     const job::RowValues &start =
@@ -282,10 +309,8 @@ void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const ca
         fill(job, column, transaction_start);
     fill(job, Column::state, job::state_datum(core::JobState::initial));
     if (job.null(Column::id)) {
-        const std::int64_t id = next_job_id(*catalogue);
-        job.set(Column::id, Int64GetDatum(id));
-        fill_traceparent(job);
-        job::note_made_job(id, queue.id);
+        give_id(job, *catalogue, queue);
+        job::note_made_job(job.as_int64(Column::id), queue.id);
     }
 }
 

@@ -54,6 +54,18 @@ void demand_job_type(const job::RowValues &job);
 // registered where too many are not. Fills in the parameters that the type has defaults for.
 void check_new_job(job::RowValues &job, const catalog::Queue &queue);
 
+// While it lives, the next new job gets this id, which give_id() has drawn for it.
+class GivenId {
+public:
+    explicit GivenId(std::int64_t id);
+    ~GivenId();
+    GivenId(const GivenId &) = delete;
+    GivenId &operator=(const GivenId &) = delete;
+};
+
+// An id, by which all know its place in a sharded instance, and the trace of its call.
+void give_id(job::RowValues &job, const catalog::Catalogue &catalogue, const catalog::Queue &queue);
+
 // Fills in what is not given: from the job's type, start values, and an id.
 void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue,
                   const catalog::Queue &queue);

@@ -12,6 +12,7 @@
 #include "job/id_index.hpp"
 #include "job/job_row.hpp"
 #include "job/job_status.hpp"
+#include "job/json_array.hpp"
 #include "job/live_rows.hpp"
 #include "job/lock_attempt.hpp"
 #include "job/log_rows.hpp"

@@ -138,7 +138,7 @@ Cell copy_cell(HeapTuple tuple, TupleDesc descriptor, int column, MemoryContext 
         }
     } else if (cell.type == TIDOID) {
         cell.place = *reinterpret_cast<ItemPointer>(DatumGetPointer(value));
-    } else if (cell.type == JSONBOID || is_row) {
+    } else if (cell.type == JSONBOID || cell.type == JSONBARRAYOID || is_row) {
         cell.datum = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
     } else if (cell.type == TEXTOID) {
         cell.text = TextDatumGetCString(value);

@@ -83,8 +83,8 @@ private:
     const std::vector<std::int64_t> *integers_ = nullptr;
 };
 
-// One value of a result. Numbers, booleans, OIDs and times are integers; places (tid), jsonb and
-// rows stay as they are; all else is text.
+// One value of a result. Numbers, booleans, OIDs and times are integers; places (tid), jsonb,
+// arrays of it, and rows stay as they are; all else is text.
 struct Cell {
     bool null;
     Oid type;
@@ -92,7 +92,7 @@ struct Cell {
     double number;
     const char *text;  // in the caller's memory context
     ItemPointerData place;
-    Datum datum;  // jsonb and rows: a copy in the caller's memory context
+    Datum datum;  // jsonb, arrays of it, and rows: a copy in the caller's memory context
 };
 
 class Row {

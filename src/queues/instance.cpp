@@ -5,6 +5,7 @@
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "queues/if_exists.hpp"
+#include "queues/sharding.hpp"
 #include "tables/tables.hpp"
 #include "wakeup/wakeup.hpp"
 
@@ -89,9 +90,8 @@ struct Options {
 
 void check(const Options &options)
 {
-    if (options.shard_key == "")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("shard_key must not be empty"),
-                   errhint("Use \"NONE\" for an instance that is not sharded."));
+    if (options.shard_key.has_value())
+        check_shard_key(*options.shard_key);
     if (options.strategy.has_value())
         check_naming_strategy(*options.strategy);
     check_db_config(options.config);
@@ -162,6 +162,7 @@ std::int32_t create_instance(const pg::Arguments &arguments, IfExists if_exists)
     check(options);
     const std::string object = object_name(Section::instances, {name});
     if (const auto id = insert(name, options); id.has_value()) {
+        catalog::claim_identity_if_new();
         tell_if_new(if_exists, object);
         return *id;
     }

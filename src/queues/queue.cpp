@@ -11,6 +11,7 @@
 #include "queues/grants.hpp"
 #include "queues/if_exists.hpp"
 #include "queues/many_locks.hpp"
+#include "queues/sharding.hpp"
 #include "queues/table_name.hpp"
 #include "recovery/recovery.hpp"
 #include "tables/tables.hpp"
@@ -42,7 +43,10 @@ enum Position {
     allow_free_jobs,
     retry_enabled,
     if_not_exists,  // of create_queue, before or_replace
-    reset = if_not_exists
+    reset = if_not_exists,
+    // After what the functions of 0.1.0 have.
+    shard_key_to_create = if_not_exists + 2,
+    shard_key_to_alter = reset + 1,
 };
 
 constexpr std::array<std::pair<const char *, Position>, 9> resettable{
@@ -350,6 +354,7 @@ void alter_queue(const pg::Arguments &arguments)
     catalog::lock_queue_name(text);
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, text);
+    set_shard_key(queue.id, read_shard_key(arguments, shard_key_to_alter));
     if (change_queue(queue, arguments, read_reset(arguments)).has_value())
         recovery::forget_dead_letter_crashes(queue.id);
 }
@@ -360,6 +365,8 @@ void replace_queue(const std::string &name, const pg::Arguments &arguments)
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, name);
     const Object before = read_queue(queue.id);
+    if (arguments.count() > shard_key_to_create)
+        set_or_reset_shard_key(queue.id, read_shard_key(arguments, shard_key_to_create));
     const auto handler = change_queue(queue, arguments, not_given(arguments));
     if (handler.has_value() && *handler != queue.dead_letter_handler)
         recovery::forget_dead_letter_crashes(queue.id);
@@ -389,6 +396,8 @@ std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
     Queue queue = describe(name, role);
     queue.id = insert_rows(name, role, table.text, arguments);
     queue.table = table.text;
+    if (arguments.count() > shard_key_to_create)
+        set_or_reset_shard_key(queue.id, read_shard_key(arguments, shard_key_to_create));
     make_tables(queue.id, queue.table);
     give_ownership(queue, role);
     wakeup::note_catalogue_change();

@@ -40,7 +40,8 @@ constinit pg::Statement
                    'dead_letter_enabled', queue.dead_letter_enabled, 'dead_letter_retention', queue.dead_letter_retention::text,
                    'durability', queue.durability, 'weight', queue.weight, 'dead_letter_max', queue.dead_letter_max,
                    'dead_letter_handler', queue.dead_letter_handler, 'max_timeout', queue.max_timeout, 'highest_priority', queue.highest_priority,
-                   'allow_free_jobs', queue.allow_free_jobs, 'retry_enabled', queue.retry_enabled)
+                   'allow_free_jobs', queue.allow_free_jobs, 'retry_enabled', queue.retry_enabled,
+                   'shard_key', nullif(queue.shard_key, instance.shard_key))
         FROM hipq.queue
         JOIN hipq.instance USING (instance_id)
         WHERE queue.queue_id = ANY ($1) AND NOT queue.is_dropped)",

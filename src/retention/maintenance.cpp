@@ -58,6 +58,16 @@ bool finish_drops(const catalog::Catalogue &catalogue, tables::Patience &patienc
     return done;
 }
 
+bool maintain_trees(const std::array<tables::TimeTree, 2> &trees, tables::Patience &patience)
+{
+    bool done = true;
+    for (const tables::TimeTree &tree : trees)
+        done = do_step(Duty::leaves, nullptr,
+                       [&] { return tables::maintain_time_tree(tree, patience); }) &&
+               done;
+    return done;
+}
+
 // Attempts are kept as long as any job.
 bool maintain_attempts(const catalog::Catalogue &catalogue, tables::Patience &patience)
 {
@@ -65,12 +75,13 @@ bool maintain_attempts(const catalog::Catalogue &catalogue, tables::Patience &pa
     for (const auto &entry : catalogue.queues)
         if (!entry.second.is_dropped)
             longest_retention = std::max(longest_retention, entry.second.retention);
-    bool done = true;
-    for (const tables::TimeTree &tree : tables::attempt_trees(longest_retention))
-        done = do_step(Duty::leaves, nullptr,
-                       [&] { return tables::maintain_time_tree(tree, patience); }) &&
-               done;
-    return done;
+    return maintain_trees(tables::attempt_trees(longest_retention), patience);
+}
+
+// What goes to other servers and comes from them.
+bool maintain_outbox(tables::Patience &patience)
+{
+    return maintain_trees(tables::outbox_trees(settings::outbox_keep.microseconds()), patience);
 }
 
 bool maintain_tree(const Queue &queue, tables::Patience &patience)
@@ -148,9 +159,10 @@ void maintain_database(Maintenance &maintenance, const catalog::Catalogue &catal
     tables::forget_leaf_requests();
     const bool dropped = finish_drops(catalogue, patience);
     const bool attempts_done = maintain_attempts(catalogue, patience);
+    const bool outbox_done = maintain_outbox(patience);
     prune_dead_letters(catalogue, now);
     forget_made_jobs(catalogue);
-    maintenance.is_left = !dropped || !attempts_done;
+    maintenance.is_left = !dropped || !attempts_done || !outbox_done;
     maintenance.next = now + (maintenance.is_left ? retry_interval : maintenance_interval);
     if (has_trouble)
         maintenance.next = std::clamp(process::next_duty(), now + retry_interval, maintenance.next);

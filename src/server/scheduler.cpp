@@ -22,6 +22,7 @@
 #include "server/queue_watch.hpp"
 #include "server/stalls.hpp"
 #include "settings.hpp"
+#include "shards/shards.hpp"
 #include "workers/workers.hpp"
 
 namespace hipq::server {
@@ -196,6 +197,8 @@ void look_at_queues(Scheduler &scheduler, Look &look)
         note_catalogue(scheduler);
     process::forget_duties(*catalogue);
     look.again_at(enqueue::enqueue_successors(*catalogue));
+    look.again_at(shards::return_jobs(*catalogue));
+    shards::look_at_held(*catalogue);
     look.again_at(external::give_up_waiting(scheduler.impatient, catalogue));
     scheduler.queues.look(catalogue, look.now, is_changed || is_reloaded);
     look.again_at(scheduler.queues.next_due());

@@ -38,15 +38,20 @@ std::string literal_of(std::int64_t time)
 
 void make_indexes(const TimeTree &tree, const std::string &leaf)
 {
-    if (!tree.has_key_index) {
-        pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_job") + " ON " +
-                     pg::quote_table(leaf) + " (queue_id, job_id, attempt)");
-        return;
+    const std::string on_leaf = " ON " + pg::quote_table(leaf) + " ";
+    switch (tree.indexes) {
+    case TimeTree::Indexes::final_jobs:
+        pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(leaf + "_id") + on_leaf + "(id)");
+        pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_key") + on_leaf +
+                     "(job_type, job_key) WHERE job_key <> 'NONE'");
+        break;
+    case TimeTree::Indexes::attempts:
+        pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_job") + on_leaf +
+                     "(queue_id, job_id, attempt)");
+        break;
+    case TimeTree::Indexes::none:
+        break;
     }
-    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(leaf + "_id") + " ON " +
-                 pg::quote_table(leaf) + " (id)");
-    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_key") + " ON " + pg::quote_table(leaf) +
-                 " (job_type, job_key) WHERE job_key <> 'NONE'");
 }
 
 constinit pg::Statement select_statistics_targets(R"(

@@ -81,7 +81,7 @@ void create_final_tree(const std::string &table)
 {
     const std::string tree = core::final_tree_name(table);
     create_part(table, tree, "", "'final'", "PARTITION BY RANGE (update_time)");
-    make_first_leaf(TimeTree{tree, "update_time", 0, true});
+    make_first_leaf(TimeTree{tree, "update_time", 0, TimeTree::Indexes::final_jobs});
 }
 
 constexpr std::array marked_queue_fields{

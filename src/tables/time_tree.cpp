@@ -260,13 +260,22 @@ bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now
 
 std::array<TimeTree, 2> attempt_trees(std::int64_t retention)
 {
-    return {TimeTree{"attempt", "ended_time", retention, false},
-            TimeTree{"attempt_log", "logged_time", retention, false}};
+    constexpr auto indexes = TimeTree::Indexes::attempts;
+    return {TimeTree{"attempt", "ended_time", retention, indexes},
+            TimeTree{"attempt_log", "logged_time", retention, indexes}};
+}
+
+std::array<TimeTree, 2> outbox_trees(std::int64_t retention)
+{
+    constexpr std::int64_t day = 86'400'000'000;
+    constexpr auto indexes = TimeTree::Indexes::none;
+    return {TimeTree{"shard_outbox", "sent_time", retention, indexes},
+            TimeTree{"shard_received", "sent_time", retention + day, indexes}};
 }
 
 TimeTree final_tree(const catalog::Queue &queue)
 {
-    return {queue.final_table(), "update_time", queue.retention, true};
+    return {queue.final_table(), "update_time", queue.retention, TimeTree::Indexes::final_jobs};
 }
 
 bool maintain_time_tree(const TimeTree &tree, Patience &patience)

@@ -11,12 +11,19 @@ struct TimeTree {
     std::string parent;       // "app_mail_final", "attempt": unquoted, in schema hipq
     std::string time_column;  // "update_time", "ended_time"
     std::int64_t retention;   // microseconds
-    bool has_key_index;       // final leaves: the (job_type, job_key) index and the unique id; else
-                              // those of attempts: (job_id, attempt)
+    // What leaves have besides the constraints of the table.
+    enum class Indexes : unsigned char {
+        final_jobs,  // the (job_type, job_key) index and the unique id
+        attempts,    // (queue_id, job_id, attempt)
+        none
+    } indexes;
 };
 
 // The trees of hipq.attempt and hipq.attempt_log; their rows are kept for so many microseconds.
 std::array<TimeTree, 2> attempt_trees(std::int64_t retention);
+// What was sent to other servers, and what has come from them; rows that were sent are kept for so
+// many microseconds, and the others longer: whatever is sent anew has to be known here.
+std::array<TimeTree, 2> outbox_trees(std::int64_t retention);
 // The final jobs of a queue.
 TimeTree final_tree(const catalog::Queue &queue);
 

@@ -46,7 +46,7 @@ INSERT INTO example VALUES
     (NULL, 'batch_size', '1'), (NULL, 'throttle_limit_per_key', '2.5'), (NULL, 'requires', '{"gpu": true}'), (NULL, 'worker_wait_ttl', '1 hour'),
     (NULL, 'parameters', '{}'), (NULL, 'validate', 'enqueue'), (NULL, 'shard_key', 'NONE'), (NULL, 'table_naming_strategy', 'NONE'), (NULL, 'db_config', '{}'),
     (NULL, 'dry_run', 'true'), (NULL, 'drop_others', 'false'), (NULL, 'job_keys', '{new}'),
-    (NULL, 'sort', 'backlog'), (NULL, 'lines', '5'),
+    (NULL, 'sort', 'backlog'), (NULL, 'lines', '5'), (NULL, 'slots', '{1}'), (NULL, 'shard', '1'), (NULL, 'key', 'tenant 7'),
     (NULL, 'traceparent', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'),
     ('create_queue', 'queue', 'app.made'), ('create_instance', 'name', 'made'), ('alter_instance', 'name', 'app'), ('drop_instance', 'name', 'app'),
     ('register_job_type', 'job_type', 'made'), ('alter_job_type', 'handler', NULL), ('alter_job_type', 'retry_handler', NULL),
@@ -68,6 +68,7 @@ FROM (
     SELECT DISTINCT ON (proname, pronargs) proname AS name, pronargs AS number, proargnames AS names
     FROM pg_proc
     WHERE pronamespace = 'hipq'::regnamespace AND proname !~ '^_' AND prorettype <> 'trigger'::regtype
+      AND prokind = 'f'    -- the procedure wants another server
     ORDER BY proname, pronargs, oid
 ) AS form
 LEFT JOIN LATERAL generate_series(1, form.number::integer) AS place ON true

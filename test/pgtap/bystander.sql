@@ -70,6 +70,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_duration(real)', 'hipq._duration(300::real)', '00:05:00'),
     ('_duration(float8)', 'hipq._duration(300::float8)', '00:05:00'),
     ('_duration(numeric)', 'hipq._duration(300::numeric)', '00:05:00'),
+    ('slot_of', 'hipq.slot_of(''tenant-1'')', '634'),
     ('_next_run', 'lateral (SELECT hipq._next_run(''* * * * *'', NULL) > ''2000-01-01'')', 't'),
     ('_is_one_of', 'hipq._is_one_of(1, ''{1}'')', 'true'),
     ('_is_in_reach', 'hipq._is_in_reach(2, ''{3, NULL, 1}'')', 'false'),
@@ -283,7 +284,8 @@ SELECT set_eq($$SELECT view FROM seen WHERE answer <> '42501'$$, $$
         job_types_detail, pauses_detail, jobs_detail, running_detail, progress_detail,
         attempts_detail, attempt_logs_detail, dead_letters_detail, dead_letter_stats_detail,
         schedules_detail, workers_detail, healthy_workers_detail, executors_detail, lanes_detail,
-        sizes_detail, statistics_detail, histograms, backlog, activity, activity_detail}'::text[]) AS view
+        sizes_detail, statistics_detail, histograms, backlog, activity, activity_detail,
+        shard_rejects, shard_rejects_detail}'::text[]) AS view
 $$, 'it may look into these views, and into no table');
 SELECT set_eq($$SELECT view, answer FROM seen WHERE answer NOT IN ('42501', 'nothing')$$, $$
     VALUES ('hipq.worker_health',

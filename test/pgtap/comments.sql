@@ -28,7 +28,7 @@ SELECT pg_describe_object(member.classid, member.objid, attnum)
 FROM member
 JOIN pg_class ON member.classid = 'pg_class'::regclass AND pg_class.oid = member.objid
 JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
-WHERE relkind IN ('r', 'p', 'v') AND coalesce(col_description(attrelid, attnum), '') = ''
+WHERE relkind IN ('r', 'p', 'v') AND NOT relispartition AND coalesce(col_description(attrelid, attnum), '') = ''
 $$, 'every column of tables and views');
 
 SELECT cmp_ok((SELECT count(*) FROM member JOIN pg_attribute ON attrelid = member.objid AND attnum > 0 WHERE member.classid = 'pg_class'::regclass),

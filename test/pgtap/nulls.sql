@@ -14,7 +14,7 @@ BEGIN
     IF data ? 'fail' THEN RAISE EXCEPTION 'no'; END IF;
 END $$;
 RESET ROLE;
-SELECT hipq.create_instance('empty'), hipq.create_instance('whole', shard_key => 'tenant', table_naming_strategy => '$1 || ''_the_'' || $2');
+SELECT hipq.create_instance('empty'), hipq.create_instance('whole', shard_key => 'throttle_key', table_naming_strategy => '$1 || ''_the_'' || $2');
 SELECT hipq.create_queue('empty.q', owner => 'null_owner', history => 'all') AS empty \gset
 SELECT hipq.create_queue('whole.q', owner => 'null_owner', throttle_limit => 9, dead_letter_handler => 'public.null_handler(jsonb)') AS whole \gset
 SELECT hipq.register_job_type(queue, 'bare'), hipq.register_job_type(queue, 'run', handler => 'public.null_handler'), hipq.register_job_type(queue, 'out', handler_kind => 'notify'),
@@ -88,7 +88,7 @@ SELECT set_eq($$SELECT job_type, ARRAY[handler IS NULL, retry_handler IS NULL, d
 SELECT set_eq('SELECT queue, throttle_limit, dead_letter_handler IS NULL FROM hipq.queues_detail',
     $$VALUES ('empty.q', NULL, true), ('whole.q', 9.000, false)$$, 'of queues');
 SELECT set_eq('SELECT name, shard_key, table_naming_strategy IS NULL FROM hipq.instances_detail',
-    $$VALUES ('empty', NULL, true), ('whole', 'tenant', false)$$, 'of instances');
+    $$VALUES ('empty', NULL, true), ('whole', 'throttle_key', false)$$, 'of instances');
 SELECT set_eq('SELECT queue, reason FROM hipq.pauses', $$VALUES ('empty.q', NULL), ('whole.q', 'no mail today')$$, 'of pauses');
 SELECT results_eq($$SELECT job -> 'job_key', job -> 'throttle_key', job -> 'deadline', job -> 'expires_time', job ->> 'priority' FROM hipq.dead_letters_detail WHERE job_id IN (9100000031, 9100000032)$$,
     $$SELECT 'null'::jsonb, 'null'::jsonb, 'null'::jsonb, 'null'::jsonb, '0' FROM generate_series(1, 2)$$, 'of the row in a dead letter, whatever zone it was written in');

@@ -78,7 +78,21 @@ $got$, $want$VALUES
     ('workers_detail', 'v'),
     ('healthy_workers', 'v'),
     ('healthy_workers_detail', 'v'),
-    ('worker_health', 'v')
+    ('worker_health', 'v'),
+    ('shard', 'r'),
+    ('shard_coming', 'r'),
+    ('shard_held_job', 'r'),
+    ('shard_held_job_seq', 'S'),
+    ('shard_leaving', 'r'),
+    ('shard_map', 'r'),
+    ('shard_move', 'r'),
+    ('shard_outbox', 'p'),
+    ('shard_outbox_id_seq', 'S'),
+    ('shard_received', 'p'),
+    ('shard_reject', 'r'),
+    ('shard_rejects', 'v'),
+    ('shard_rejects_detail', 'v'),
+    ('shards', 'v')
 $want$, 'tables (r, p), views (v), sequences (S)');
 
 SELECT set_eq($got$
@@ -289,7 +303,66 @@ $got$, $want$VALUES
     ('worker', 'capabilities', 'jsonb', 'true', '''{}''::jsonb'),
     ('worker', 'is_bound', 'boolean', 'true', 'false'),
     ('worker', 'is_draining', 'boolean', 'true', 'false'),
-    ('worker', 'registered_time', 'timestamp with time zone', 'true', 'now()')
+    ('worker', 'registered_time', 'timestamp with time zone', 'true', 'now()'),
+    ('queue', 'shard_key', 'text', 'true', '''NONE''::text'),
+    ('shard', 'channel', 'text', 'true', ''),
+    ('shard', 'conninfo', 'text', 'true', ''),
+    ('shard', 'created_time', 'timestamp with time zone', 'true', 'now()'),
+    ('shard', 'instance_id', 'integer', 'true', ''),
+    ('shard', 'node', 'smallint', 'true', ''),
+    ('shard', 'publisher', 'text', 'true', ''),
+    ('shard', 'state', 'text', 'true', '''joining''::text'),
+    ('shard', 'timeline', 'integer', 'false', ''),
+    ('shard', 'weight', 'integer', 'true', '100'),
+    ('shard_coming', 'busy_keys', 'jsonb', 'false', ''),
+    ('shard_coming', 'instance_id', 'integer', 'true', ''),
+    ('shard_coming', 'slot', 'smallint', 'true', ''),
+    ('shard_held_job', 'instance_id', 'integer', 'true', ''),
+    ('shard_held_job', 'job', 'jsonb', 'true', ''),
+    ('shard_held_job', 'job_key', 'text', 'true', ''),
+    ('shard_held_job', 'job_type', 'text', 'true', ''),
+    ('shard_held_job', 'outbox_id', 'bigint', 'true', ''),
+    ('shard_held_job', 'place', 'bigint', 'true', 'nextval(''hipq.shard_held_job_seq''::regclass)'),
+    ('shard_held_job', 'queue', 'text', 'true', ''),
+    ('shard_held_job', 'sender', 'smallint', 'true', ''),
+    ('shard_held_job', 'slot', 'smallint', 'true', ''),
+    ('shard_leaving', 'busy_keys', 'jsonb', 'false', ''),
+    ('shard_leaving', 'instance_id', 'integer', 'true', ''),
+    ('shard_leaving', 'seen_time', 'timestamp with time zone', 'false', ''),
+    ('shard_leaving', 'slot', 'smallint', 'true', ''),
+    ('shard_map', 'cluster', 'uuid', 'true', ''),
+    ('shard_map', 'generation', 'bigint', 'true', '1'),
+    ('shard_map', 'instance_id', 'integer', 'true', ''),
+    ('shard_map', 'nodes', 'smallint[]', 'true', ''),
+    ('shard_map', 'own_node', 'smallint', 'true', ''),
+    ('shard_move', 'from_node', 'smallint', 'true', ''),
+    ('shard_move', 'instance_id', 'integer', 'true', ''),
+    ('shard_move', 'slot', 'smallint', 'true', ''),
+    ('shard_move', 'started_time', 'timestamp with time zone', 'true', 'clock_timestamp()'),
+    ('shard_move', 'to_node', 'smallint', 'true', ''),
+    ('shard_outbox', 'body', 'jsonb', 'false', ''),
+    ('shard_outbox', 'id', 'bigint', 'true', 'nextval(''hipq.shard_outbox_id_seq''::regclass)'),
+    ('shard_outbox', 'instance', 'text', 'true', ''),
+    ('shard_outbox', 'jobs', 'jsonb[]', 'false', ''),
+    ('shard_outbox', 'kind', 'text', 'true', ''),
+    ('shard_outbox', 'node', 'smallint', 'true', ''),
+    ('shard_outbox', 'queue', 'text', 'false', ''),
+    ('shard_outbox', 'sender', 'smallint', 'true', ''),
+    ('shard_outbox', 'sent_time', 'timestamp with time zone', 'true', 'clock_timestamp()'),
+    ('shard_received', 'id', 'bigint', 'true', ''),
+    ('shard_received', 'instance', 'text', 'true', ''),
+    ('shard_received', 'sender', 'smallint', 'true', ''),
+    ('shard_received', 'sent_time', 'timestamp with time zone', 'true', ''),
+    ('shard_reject', 'error', 'text', 'true', ''),
+    ('shard_reject', 'instance', 'text', 'true', ''),
+    ('shard_reject', 'job', 'jsonb', 'true', ''),
+    ('shard_reject', 'job_id', 'bigint', 'false', ''),
+    ('shard_reject', 'node', 'smallint', 'true', ''),
+    ('shard_reject', 'outbox_id', 'bigint', 'true', ''),
+    ('shard_reject', 'queue', 'text', 'false', ''),
+    ('shard_reject', 'rejected_time', 'timestamp with time zone', 'true', 'clock_timestamp()'),
+    ('shard_reject', 'sender', 'smallint', 'true', ''),
+    ('shard_reject', 'sqlstate', 'text', 'true', '')
 $want$, 'columns of tables: type, NOT NULL, default');
 
 SELECT is((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'hipq.job'::regclass AND attnum > 0),
@@ -324,7 +397,15 @@ $got$, $want$VALUES
     ('successor', 'job_key'),
     ('successor', 'job_type'),
     ('worker', 'name'),
-    ('aimed_job', 'worker')
+    ('aimed_job', 'worker'),
+    ('shard_held_job', 'job_key'),
+    ('shard_held_job', 'job_type'),
+    ('shard_held_job', 'queue'),
+    ('shard_outbox', 'instance'),
+    ('shard_outbox', 'queue'),
+    ('shard_received', 'instance'),
+    ('shard_reject', 'instance'),
+    ('shard_reject', 'queue')
 $want$, 'columns that compare bytes');
 
 SELECT set_eq($got$
@@ -844,7 +925,31 @@ $got$, $want$VALUES
     ('sizes_detail', 'row_estimate', 'bigint'),
     ('sizes_detail', 'bytes', 'bigint'),
     ('sizes_detail', 'rows_per_day', 'numeric'),
-    ('sizes_detail', 'bytes_per_day', 'numeric')
+    ('sizes_detail', 'bytes_per_day', 'numeric'),
+    ('shard_rejects', 'error', 'text'),
+    ('shard_rejects', 'job_id', 'bigint'),
+    ('shard_rejects', 'node', 'smallint'),
+    ('shard_rejects', 'queue', 'text'),
+    ('shard_rejects', 'rejected_time', 'timestamp with time zone'),
+    ('shard_rejects', 'sqlstate', 'text'),
+    ('shard_rejects_detail', 'error', 'text'),
+    ('shard_rejects_detail', 'job', 'jsonb'),
+    ('shard_rejects_detail', 'job_id', 'bigint'),
+    ('shard_rejects_detail', 'node', 'smallint'),
+    ('shard_rejects_detail', 'queue', 'text'),
+    ('shard_rejects_detail', 'rejected_time', 'timestamp with time zone'),
+    ('shard_rejects_detail', 'sender', 'smallint'),
+    ('shard_rejects_detail', 'sqlstate', 'text'),
+    ('shards', 'behind', 'text'),
+    ('shards', 'coming', 'bigint'),
+    ('shards', 'instance', 'text'),
+    ('shards', 'lag', 'interval'),
+    ('shards', 'leaving', 'bigint'),
+    ('shards', 'problem', 'text'),
+    ('shards', 'rejects', 'bigint'),
+    ('shards', 'shard', 'smallint'),
+    ('shards', 'slots', 'bigint'),
+    ('shards', 'state', 'text')
 $want$, 'columns of views');
 
 SELECT set_eq($got$
@@ -917,7 +1022,20 @@ $got$, $want$VALUES
     ('worker', 'worker_capacity_is_positive', 'CHECK ((capacity > 0))'),
     ('worker', 'worker_name_is_unique_in_its_role', 'UNIQUE (role, name)'),
     ('worker', 'worker_pkey', 'PRIMARY KEY (worker_id)'),
-    ('worker', 'worker_prefetch_is_not_negative', 'CHECK ((prefetch >= 0))')
+    ('worker', 'worker_prefetch_is_not_negative', 'CHECK ((prefetch >= 0))'),
+    ('shard', 'shard_node_is_in_range', 'CHECK (((node >= 1) AND (node <= 1023)))'),
+    ('shard', 'shard_pkey', 'PRIMARY KEY (instance_id, node)'),
+    ('shard', 'shard_state_is_known', 'CHECK ((state = ANY (ARRAY[''joining''::text, ''active''::text, ''draining''::text, ''leaving''::text])))'),
+    ('shard', 'shard_weight_is_in_range', 'CHECK (((weight >= 1) AND (weight <= 1000)))'),
+    ('shard_coming', 'shard_coming_pkey', 'PRIMARY KEY (instance_id, slot)'),
+    ('shard_held_job', 'shard_held_job_pkey', 'PRIMARY KEY (place)'),
+    ('shard_leaving', 'shard_leaving_pkey', 'PRIMARY KEY (instance_id, slot)'),
+    ('shard_map', 'shard_map_has_4096_slots', 'CHECK ((cardinality(nodes) = 4096))'),
+    ('shard_map', 'shard_map_own_node_is_in_range', 'CHECK (((own_node >= 0) AND (own_node <= 1023)))'),
+    ('shard_map', 'shard_map_pkey', 'PRIMARY KEY (instance_id)'),
+    ('shard_move', 'shard_move_pkey', 'PRIMARY KEY (instance_id, slot)'),
+    ('shard_move', 'shard_move_slot_is_in_range', 'CHECK (((slot >= 1) AND (slot <= 4095)))'),
+    ('shard_received', 'shard_received_pkey', 'PRIMARY KEY (instance, sender, id, sent_time)')
 $want$, 'constraints of tables');
 
 SELECT set_eq($got$
@@ -945,7 +1063,16 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX successor_job_id_is_unique ON hipq.successor USING btree (job_id)'),
     ('CREATE UNIQUE INDEX successor_pkey ON hipq.successor USING btree (queue_id, job_type, job_key)'),
     ('CREATE UNIQUE INDEX worker_name_is_unique_in_its_role ON hipq.worker USING btree (role, name)'),
-    ('CREATE UNIQUE INDEX worker_pkey ON hipq.worker USING btree (worker_id)')
+    ('CREATE UNIQUE INDEX worker_pkey ON hipq.worker USING btree (worker_id)'),
+    ('CREATE INDEX shard_held_job_slot ON hipq.shard_held_job USING btree (instance_id, slot)'),
+    ('CREATE INDEX shard_reject_job ON hipq.shard_reject USING btree (job_id)'),
+    ('CREATE UNIQUE INDEX shard_coming_pkey ON hipq.shard_coming USING btree (instance_id, slot)'),
+    ('CREATE UNIQUE INDEX shard_held_job_pkey ON hipq.shard_held_job USING btree (place)'),
+    ('CREATE UNIQUE INDEX shard_leaving_pkey ON hipq.shard_leaving USING btree (instance_id, slot)'),
+    ('CREATE UNIQUE INDEX shard_map_pkey ON hipq.shard_map USING btree (instance_id)'),
+    ('CREATE UNIQUE INDEX shard_move_pkey ON hipq.shard_move USING btree (instance_id, slot)'),
+    ('CREATE UNIQUE INDEX shard_pkey ON hipq.shard USING btree (instance_id, node)'),
+    ('CREATE UNIQUE INDEX shard_received_pkey ON hipq.shard_received USING btree (instance, sender, id, sent_time)')
 $want$, 'indexes');
 
 SELECT set_eq($got$
@@ -1031,7 +1158,7 @@ $got$, $want$VALUES
     ('_worker_services(OUT queue_id integer, OUT job_type text, OUT workers integer, OUT best_worker bigint)', 'SETOF record', 'v'),
     ('_workers(OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text, OUT last_check timestamp with time zone, OUT consecutive_failures integer, OUT total_executions bigint, OUT failed_executions bigint, OUT average_execution_time_ms double precision, OUT queue_depth integer, OUT failure_rate double precision, OUT running_jobs integer, OUT last_heartbeat timestamp with time zone, OUT pid integer)', 'SETOF record', 'v'),
     ('alter_job_type(queue text, job_type text, handler text DEFAULT NULL::text, handler_kind text DEFAULT ''auto''::text, retry_handler text DEFAULT NULL::text, default_timeout hipq.duration DEFAULT NULL::hipq.duration, default_priority integer DEFAULT NULL::integer, default_throttle_factor double precision DEFAULT NULL::double precision, default_time_windows text DEFAULT NULL::text, time_zone text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, retry_base hipq.duration DEFAULT NULL::hipq.duration, retry_multiplier double precision DEFAULT NULL::double precision, retry_max hipq.duration DEFAULT NULL::hipq.duration, retry_jitter double precision DEFAULT NULL::double precision, retry_on text[] DEFAULT NULL::text[], do_not_retry_on text[] DEFAULT NULL::text[], on_missing_handler text DEFAULT NULL::text, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, claim text DEFAULT NULL::text, batch_size integer DEFAULT NULL::integer, throttle_limit double precision DEFAULT NULL::double precision, throttle_limit_per_key double precision DEFAULT NULL::double precision, requires jsonb DEFAULT NULL::jsonb, worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT NULL::jsonb, validate text DEFAULT NULL::text, attempt_log boolean DEFAULT NULL::boolean, reset text[] DEFAULT ''{}''::text[])', 'void', 'v'),
-    ('alter_queue(queue text, owner regrole DEFAULT NULL::regrole, throttle_limit double precision DEFAULT NULL::double precision, retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT NULL::text, strict boolean DEFAULT NULL::boolean, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, dead_letter_enabled boolean DEFAULT NULL::boolean, dead_letter_retention hipq.duration DEFAULT NULL::hipq.duration, durability text DEFAULT NULL::text, weight integer DEFAULT NULL::integer, dead_letter_max integer DEFAULT NULL::integer, dead_letter_handler text DEFAULT NULL::text, max_timeout hipq.duration DEFAULT NULL::hipq.duration, highest_priority integer DEFAULT NULL::integer, allow_free_jobs boolean DEFAULT NULL::boolean, retry_enabled boolean DEFAULT NULL::boolean, reset text[] DEFAULT ''{}''::text[])', 'void', 'v'),
+    ('alter_queue(queue text, owner regrole DEFAULT NULL::regrole, throttle_limit double precision DEFAULT NULL::double precision, retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT NULL::text, strict boolean DEFAULT NULL::boolean, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, dead_letter_enabled boolean DEFAULT NULL::boolean, dead_letter_retention hipq.duration DEFAULT NULL::hipq.duration, durability text DEFAULT NULL::text, weight integer DEFAULT NULL::integer, dead_letter_max integer DEFAULT NULL::integer, dead_letter_handler text DEFAULT NULL::text, max_timeout hipq.duration DEFAULT NULL::hipq.duration, highest_priority integer DEFAULT NULL::integer, allow_free_jobs boolean DEFAULT NULL::boolean, retry_enabled boolean DEFAULT NULL::boolean, reset text[] DEFAULT ''{}''::text[], shard_key text DEFAULT NULL::text)', 'void', 'v'),
     ('apply(state jsonb, dry_run boolean DEFAULT false, drop_others boolean DEFAULT false, OUT object text, OUT action text, OUT property text, OUT before jsonb, OUT after jsonb)', 'SETOF record', 'v'),
     ('describe()', 'jsonb', 'v'),
     ('doctor(OUT severity text, OUT subject text, OUT finding text, OUT detail text, OUT hint text, OUT statement text)', 'SETOF record', 'v'),
@@ -1039,7 +1166,7 @@ $got$, $want$VALUES
     ('cancel_jobs(queue text, job_type text DEFAULT NULL::text, job_key text DEFAULT NULL::text, state text DEFAULT NULL::text, created_before timestamp with time zone DEFAULT NULL::timestamp with time zone, reason text DEFAULT NULL::text, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
     ('alter_instance(name text, strict boolean DEFAULT NULL::boolean, shard_key text DEFAULT NULL::text, table_naming_strategy text DEFAULT NULL::text, db_config jsonb DEFAULT NULL::jsonb)', 'void', 'v'),
     ('create_instance(name text, shard_key text DEFAULT ''NONE''::text, table_naming_strategy text DEFAULT ''NONE''::text, db_config jsonb DEFAULT ''{}''::jsonb, strict boolean DEFAULT false, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false)', 'integer', 'v'),
-    ('create_queue(queue text, owner regrole DEFAULT NULL::regrole, throttle_limit double precision DEFAULT 0, retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT ''failed''::text, strict boolean DEFAULT NULL::boolean, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, dead_letter_enabled boolean DEFAULT NULL::boolean, dead_letter_retention hipq.duration DEFAULT NULL::hipq.duration, durability text DEFAULT ''strict''::text, weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL::integer, dead_letter_handler text DEFAULT ''NONE''::text, max_timeout hipq.duration DEFAULT NULL::hipq.duration, highest_priority integer DEFAULT NULL::integer, allow_free_jobs boolean DEFAULT true, retry_enabled boolean DEFAULT NULL::boolean, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false)', 'integer', 'v'),
+    ('create_queue(queue text, owner regrole DEFAULT NULL::regrole, throttle_limit double precision DEFAULT 0, retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT ''failed''::text, strict boolean DEFAULT NULL::boolean, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, dead_letter_enabled boolean DEFAULT NULL::boolean, dead_letter_retention hipq.duration DEFAULT NULL::hipq.duration, durability text DEFAULT ''strict''::text, weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL::integer, dead_letter_handler text DEFAULT ''NONE''::text, max_timeout hipq.duration DEFAULT NULL::hipq.duration, highest_priority integer DEFAULT NULL::integer, allow_free_jobs boolean DEFAULT true, retry_enabled boolean DEFAULT NULL::boolean, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false, shard_key text DEFAULT NULL::text)', 'integer', 'v'),
     ('deregister_worker(worker bigint)', 'void', 'v'),
     ('dismiss_dead_letter(id bigint)', 'void', 'v'),
     ('dismiss_dead_letters(queue text, job_type text DEFAULT NULL::text, reason text DEFAULT NULL::text, before timestamp with time zone DEFAULT NULL::timestamp with time zone, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
@@ -1092,11 +1219,30 @@ $got$, $want$VALUES
     ('wait_for(id bigint, timeout hipq.duration DEFAULT ''00:01:00''::hipq.duration, queue text DEFAULT NULL::text, OUT outcome text, OUT result jsonb, OUT error text)', 'record', 'v'),
     ('worker_queue_depth(worker bigint)', 'integer', 'v'),
     ('who_fills(queue text, lines integer DEFAULT 20, OUT job_type text, OUT throttle_key text, OUT jobs bigint, OUT percent double precision, OUT last_minute bigint, OUT oldest_due_time timestamp with time zone, OUT waits_for text, OUT first_job bigint)', 'SETOF record', 'v'),
-    ('why(id bigint, queue text DEFAULT NULL::text, OUT condition text, OUT passed boolean, OUT explanation text)', 'SETOF record', 'v')
+    ('why(id bigint, queue text DEFAULT NULL::text, OUT condition text, OUT passed boolean, OUT explanation text)', 'SETOF record', 'v'),
+    ('_join_shards(instance_name text, cluster text, node integer)', 'void', 'v'),
+    ('_keep_outbox(slot text)', 'void', 'v'),
+    ('_publish_outbox(publication text, instance_name text, node integer)', 'void', 'v'),
+    ('_receive()', 'trigger', 'v'),
+    ('_send_set_up(instance_name text, to_node integer DEFAULT NULL::integer)', 'void', 'v'),
+    ('_set_up_of(instance_name text)', 'jsonb', 'v'),
+    ('_shards_changed()', 'trigger', 'v'),
+    ('_subscribe_to_outbox(publication text, publisher text)', 'void', 'v'),
+    ('_tell_shards()', 'trigger', 'v'),
+    ('_unfit_for_shards()', 'text', 'v'),
+    ('create_shard(IN instance text, IN shard integer, IN conninfo text, IN publisher text DEFAULT NULL::text, IN weight integer DEFAULT 100)', NULL, 'v'),
+    ('drop_shard(IN instance text, IN shard integer, IN force boolean DEFAULT false)', NULL, 'v'),
+    ('drain_shard(instance text, shard integer)', 'integer', 'v'),
+    ('_leave_shards(instance_name text)', 'text', 'v'),
+    ('_unsubscribe_from_outbox(publication text)', 'void', 'v'),
+    ('_unpublish_outbox(publication text)', 'void', 'v'),
+    ('move_slots(instance text, slots integer[], shard integer)', 'integer', 'v'),
+    ('rebalance(instance text)', 'integer', 'v'),
+    ('slot_of(key text)', 'integer', 'i')
 $want$, 'functions: arguments with their defaults, result, volatility');
 
 SELECT is_empty($got$
-SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace AND (proleakproof OR prosecdef OR proparallel <> 'u' OR prokind <> 'f')
+SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace AND (proleakproof OR prosecdef OR proparallel <> 'u' OR prokind NOT IN ('f', 'p'))
 $got$, 'no function is LEAKPROOF, SECURITY DEFINER or marked safe for parallel plans');
 
 SELECT set_eq($got$
@@ -1113,7 +1259,14 @@ $got$, $want$VALUES
     ('catalogue_changed', 'hipq.pause', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
     ('catalogue_changed', 'hipq.queue', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
     ('catalogue_changed', 'hipq.worker', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
-    ('guard_job', 'hipq.job', 'hipq._guard_job', 'A', 'row before insert update delete')
+    ('guard_job', 'hipq.job', 'hipq._guard_job', 'A', 'row before insert update delete'),
+    ('receive', 'hipq.shard_outbox', 'hipq._receive', 'A', 'row before insert'),
+    ('shards_changed', 'hipq.shard_coming', 'hipq._shards_changed', 'A', 'statement after insert update delete truncate'),
+    ('shards_changed', 'hipq.shard_leaving', 'hipq._shards_changed', 'A', 'statement after insert delete truncate'),
+    ('shards_changed', 'hipq.shard_map', 'hipq._shards_changed', 'A', 'statement after insert update delete truncate'),
+    ('tell_shards', 'hipq.job_type', 'hipq._tell_shards', 'A', 'statement after insert update delete'),
+    ('tell_shards', 'hipq.pause', 'hipq._tell_shards', 'A', 'statement after insert update delete'),
+    ('tell_shards', 'hipq.queue', 'hipq._tell_shards', 'A', 'statement after insert update delete')
 $want$, 'triggers, all of them ENABLE ALWAYS');
 
 SELECT is_empty($got$
@@ -1126,7 +1279,9 @@ WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition
 $got$, $want$VALUES
     ('hipq.job', 'LIST (queue_id)'),
     ('hipq.attempt', 'RANGE (ended_time)'),
-    ('hipq.attempt_log', 'RANGE (logged_time)')
+    ('hipq.attempt_log', 'RANGE (logged_time)'),
+    ('hipq.shard_outbox', 'RANGE (sent_time)'),
+    ('hipq.shard_received', 'RANGE (sent_time)')
 $want$, 'partitioned tables');
 
 SELECT results_eq($got$SELECT unnest(enum_range(NULL::hipq.job_state))::text$got$, $want$VALUES ('initial'), ('running'), ('error'), ('retry'), ('final')$want$,
@@ -1137,7 +1292,14 @@ SELECT set_eq($got$
 SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq'
 $got$, $want$VALUES
     ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'), ('hipq.queue_hold'), ('hipq.dead_letter'), ('hipq.successor'), ('hipq.made_by_handler'),
-    ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'), ('hipq.schedule_id_seq'), ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq')
+    ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'), ('hipq.schedule_id_seq'), ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq'),
+    ('hipq.shard'),
+    ('hipq.shard_coming'),
+    ('hipq.shard_held_job'),
+    ('hipq.shard_leaving'),
+    ('hipq.shard_map'),
+    ('hipq.shard_move'),
+    ('hipq.shard_reject')
 $want$, 'tables and sequences that are dumped with their data');
 
 SELECT * FROM finish();

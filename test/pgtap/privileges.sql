@@ -62,6 +62,8 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0 AND o
     ('view hipq.running_detail', 'SELECT'),
     ('view hipq.schedules', 'SELECT'),
     ('view hipq.schedules_detail', 'SELECT'),
+    ('view hipq.shard_rejects', 'SELECT'),
+    ('view hipq.shard_rejects_detail', 'SELECT'),
     ('view hipq.sizes', 'SELECT'),
     ('view hipq.sizes_detail', 'SELECT'),
     ('view hipq.statistics', 'SELECT'),
@@ -81,7 +83,7 @@ $$, $$VALUES
     ('hipq.create_instance(text,text,text,jsonb,boolean,boolean,boolean)'),
     ('hipq.alter_instance(text,boolean,text,text,jsonb)'),
     ('hipq.drop_instance(text)'),
-    ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean,boolean,boolean)'),
+    ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean,boolean,boolean,text)'),
     ('hipq.release_hold()'),
     ('hipq.release_hold(text)'),
     ('hipq.restore_schedules()'),
@@ -89,6 +91,24 @@ $$, $$VALUES
     ('hipq._guard_job()'),
     ('hipq._fitting_data(integer,text,bigint,jsonb)'),
     ('hipq._is_held()'),
+    ('hipq.create_shard(text,integer,text,text,integer)'),
+    ('hipq.drop_shard(text,integer,boolean)'),
+    ('hipq.drain_shard(text,integer)'),
+    ('hipq._leave_shards(text)'),
+    ('hipq._unsubscribe_from_outbox(text)'),
+    ('hipq._unpublish_outbox(text)'),
+    ('hipq.rebalance(text)'),
+    ('hipq.move_slots(text,integer[],integer)'),
+    ('hipq._shards_changed()'),
+    ('hipq._receive()'),
+    ('hipq._tell_shards()'),
+    ('hipq._set_up_of(text)'),
+    ('hipq._send_set_up(text,integer)'),
+    ('hipq._unfit_for_shards()'),
+    ('hipq._join_shards(text,text,integer)'),
+    ('hipq._publish_outbox(text,text,integer)'),
+    ('hipq._keep_outbox(text)'),
+    ('hipq._subscribe_to_outbox(text,text)'),
     ('hipq._is_one_of_support(internal)'),
     ('hipq._is_in_reach_support(internal)'),
     ('hipq._is_in_reach_by_scan_support(internal)'),
@@ -99,15 +119,16 @@ $$, 'all functions but these');
 
 SELECT is_empty($$
 SELECT oid::regclass FROM pg_class
-WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_' AND relname NOT IN ('alerts', 'alerts_detail')
+WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_' AND relname NOT IN ('alerts', 'alerts_detail', 'shards')
   AND NOT EXISTS (SELECT FROM given WHERE grantee = 0 AND object = pg_describe_object('pg_class'::regclass, pg_class.oid, 0))
-$$, 'all views but those of alerts, and what other views alone read');
+$$, 'all views but those of alerts and of servers, and what other views alone read');
 
 SELECT is_empty($$SELECT object, grantee::regrole, privilege_type FROM given WHERE is_grantable AND grantee <> owner$$,
     'nobody but the extension owner may grant');
 
 SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_monitor'::regrole$$,
-    $$VALUES ('schema hipq', 'USAGE'), ('view hipq.alerts', 'SELECT'), ('view hipq.alerts_detail', 'SELECT')$$, 'rights of pg_monitor');
+    $$VALUES ('schema hipq', 'USAGE'), ('view hipq.alerts', 'SELECT'), ('view hipq.alerts_detail', 'SELECT'),
+    ('view hipq.shards', 'SELECT')$$, 'rights of pg_monitor');
 
 SELECT is_empty($$
 SELECT DISTINCT object, grantee::regrole FROM given

@@ -47,6 +47,8 @@ std::string_view name(Duty duty)
         return "forget unused job types";
     case Duty::drop:
         return "drop tables";
+    case Duty::slots:
+        return "send the jobs of slots that have left";
     }
     return "";
 }

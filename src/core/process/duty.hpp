@@ -22,7 +22,8 @@ enum class Duty : unsigned char {
     dead_letters,
     made_jobs,
     unused_types,
-    drop
+    drop,
+    slots  // that have gone to another node
 };
 
 // As messages have it: "cannot <name> of queue ...".

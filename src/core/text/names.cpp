@@ -22,12 +22,12 @@ static_assert(longest_whole_stem + 1 + hash_digits + short_key_index_suffix.size
 
 // A queue's leaves and indexes start with its table's name, so hipq's tables reserve everything
 // that starts like them.
-constexpr std::array<std::string_view, 11> own_tables{
-    "attempt", "dead_letter", "identity", "instance",  "job",    "job_type",
-    "pause",   "queue",       "schedule", "successor", "worker",
+constexpr std::array<std::string_view, 12> own_tables{
+    "attempt", "dead_letter", "identity", "instance", "job",       "job_type",
+    "pause",   "queue",       "schedule", "shard",    "successor", "worker",
 };
 
-constexpr std::array<std::string_view, 21> own_views{
+constexpr std::array<std::string_view, 22> own_views{
     "attempts",
     "dead_letters",
     "executors",
@@ -46,6 +46,7 @@ constexpr std::array<std::string_view, 21> own_views{
     "lanes",
     "pauses",
     "statistics",
+    "shards",
     "failure_statistics",
     "retry_distribution",
     "throughput",

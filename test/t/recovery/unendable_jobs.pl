@@ -264,7 +264,7 @@ foreach my $claim ('lock', 'record')
 		SELECT hipq.register_job_type('app.main', 'echo', handler => 'echo', claim => 'record');
 		SELECT hipq.register_job_type('app.main', 'shout', handler => 'shout');
 		SELECT hipq.register_job_type('app.main', 'long', handler => 'SELECT ''' || repeat('x', 65526) || '''', requires => jsonb_build_object('a', repeat('x', 60000)));
-		SELECT hipq.create_instance('strange', shard_key => repeat(E'\\x02', 1000), db_config => (repeat('{"a":', 500) || '1' || repeat('}', 500))::jsonb)});
+		SELECT hipq.create_instance('strange', shard_key => 'job_data->>''' || repeat(E'\\x02', 900) || '''', db_config => (repeat('{"a":', 500) || '1' || repeat('}', 500))::jsonb)});
 	my @values = (
 		q{(repeat('[', 500) || repeat(']', 500))::jsonb}, q{(repeat('{"a":', 500) || '1' || repeat('}', 500))::jsonb},
 		q{(SELECT jsonb_agg('1e131071'::jsonb) FROM generate_series(1, 63))}, q{to_jsonb(1.5 + 1e-16383)}, q{'-1e131071'::jsonb},

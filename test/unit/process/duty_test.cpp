@@ -27,9 +27,9 @@ TEST(DutyRest, FromAnErrorDoublesUpToAMinute)
 TEST(DutyName, IsThereForEach)
 {
     std::set<std::string_view> names;
-    for (auto duty = static_cast<int>(Duty::line); duty <= static_cast<int>(Duty::drop); ++duty)
+    for (auto duty = static_cast<int>(Duty::line); duty <= static_cast<int>(Duty::slots); ++duty)
         names.insert(name(static_cast<Duty>(duty)));
-    EXPECT_EQ(names.size(), static_cast<std::size_t>(Duty::drop) + 1);
+    EXPECT_EQ(names.size(), static_cast<std::size_t>(Duty::slots) + 1);
     EXPECT_FALSE(names.contains(""));
 }
 

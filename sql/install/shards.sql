@@ -1,0 +1,335 @@
+-- One instance over several servers. Each server, a node, has the whole of hipq and the instance with
+-- its queues; node 0, the router, says which node has which slot. Whatever goes from one node to
+-- another is a row in hipq.shard_outbox, which PostgreSQL's logical replication brings.
+
+CREATE TABLE hipq.shard_map (
+    instance_id integer    NOT NULL CONSTRAINT shard_map_pkey PRIMARY KEY,
+    cluster     uuid       NOT NULL,
+    own_node    smallint   NOT NULL CONSTRAINT shard_map_own_node_is_in_range CHECK (own_node BETWEEN 0 AND 1023),
+    generation  bigint     NOT NULL DEFAULT 1,
+    nodes       smallint[] NOT NULL CONSTRAINT shard_map_has_4096_slots CHECK (cardinality(nodes) = 4096)
+);
+COMMENT ON TABLE hipq.shard_map
+    IS 'instances that are spread over several servers: which node has which slot';
+COMMENT ON COLUMN hipq.shard_map.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_map.cluster IS 'mark of the servers that belong together';
+COMMENT ON COLUMN hipq.shard_map.own_node IS 'number of this server among them; 0 = the router';
+COMMENT ON COLUMN hipq.shard_map.generation IS 'grows with each change; the router''s is ahead';
+COMMENT ON COLUMN hipq.shard_map.nodes
+    IS 'node of each slot; the first entry is slot 0, which is always the router''s';
+SELECT pg_extension_config_dump('hipq.shard_map', '');
+
+CREATE FUNCTION hipq._shards_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__shards_changed';
+COMMENT ON FUNCTION hipq._shards_changed()
+    IS 'trigger: has every process read anew which node has which slot';
+
+CREATE TRIGGER shards_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.shard_map
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
+ALTER TABLE hipq.shard_map ENABLE ALWAYS TRIGGER shards_changed;
+
+CREATE TABLE hipq.shard (
+    instance_id  integer     NOT NULL,
+    node         smallint    NOT NULL CONSTRAINT shard_node_is_in_range CHECK (node BETWEEN 1 AND 1023),
+    conninfo     text        NOT NULL,
+    publisher    text        NOT NULL,
+    channel      text        NOT NULL,
+    state        text        NOT NULL DEFAULT 'joining' CONSTRAINT shard_state_is_known CHECK (state IN ('joining', 'active', 'draining', 'leaving')),
+    weight       integer     NOT NULL DEFAULT 100 CONSTRAINT shard_weight_is_in_range CHECK (weight BETWEEN 1 AND 1000),
+    timeline     integer,
+    created_time timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT shard_pkey PRIMARY KEY (instance_id, node)
+);
+COMMENT ON TABLE hipq.shard IS 'on the router: the other servers of an instance';
+COMMENT ON COLUMN hipq.shard.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard.node IS 'number of the server in the instance, 1 to 1023';
+COMMENT ON COLUMN hipq.shard.conninfo IS 'how the router reaches it: a libpq connection string';
+COMMENT ON COLUMN hipq.shard.publisher IS 'how it reaches the router';
+COMMENT ON COLUMN hipq.shard.channel
+    IS 'start of the names of publications, slots and subscriptions between the two: _to_<node>, '
+    '_from_<node>';
+COMMENT ON COLUMN hipq.shard.state
+    IS 'joining: being set up; active; draining: its slots move away; leaving: being dropped';
+COMMENT ON COLUMN hipq.shard.weight IS 'its share of the slots beside those of the others';
+COMMENT ON COLUMN hipq.shard.timeline IS 'timeline of the server when it was last looked at';
+COMMENT ON COLUMN hipq.shard.created_time IS 'when create_shard() was called first';
+SELECT pg_extension_config_dump('hipq.shard', '');
+
+CREATE SEQUENCE hipq.shard_outbox_id_seq;
+COMMENT ON SEQUENCE hipq.shard_outbox_id_seq IS 'numbers of rows in hipq.shard_outbox';
+
+-- No index: rows are written, and read by replication alone.
+CREATE TABLE hipq.shard_outbox (
+    id        bigint      NOT NULL DEFAULT nextval('hipq.shard_outbox_id_seq'),
+    sent_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    instance  text COLLATE "C" NOT NULL,
+    sender    smallint    NOT NULL,
+    node      smallint    NOT NULL,
+    kind      text        NOT NULL,
+    queue     text COLLATE "C",
+    jobs      jsonb[],
+    body      jsonb
+) PARTITION BY RANGE (sent_time);
+COMMENT ON TABLE hipq.shard_outbox
+    IS 'what this server has sent to others of an instance; kept for hipq.outbox_keep';
+COMMENT ON COLUMN hipq.shard_outbox.id IS 'number of the row, of its sender';
+COMMENT ON COLUMN hipq.shard_outbox.sent_time IS 'when it was written; its commit may come later';
+COMMENT ON COLUMN hipq.shard_outbox.instance IS 'name of the instance';
+COMMENT ON COLUMN hipq.shard_outbox.sender IS 'node that sent it';
+COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
+COMMENT ON COLUMN hipq.shard_outbox.kind
+    IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
+    'come; set_up; map; rejected';
+COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
+COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'new jobs, at most 1,000: what differs from a job that says nothing';
+COMMENT ON COLUMN hipq.shard_outbox.body IS 'all else';
+
+CREATE TABLE hipq.shard_outbox_default PARTITION OF hipq.shard_outbox DEFAULT;
+COMMENT ON TABLE hipq.shard_outbox_default IS 'rows of hipq.shard_outbox for which there is no leaf yet';
+
+CREATE TABLE hipq.shard_received (
+    instance  text COLLATE "C" NOT NULL,
+    sender    smallint    NOT NULL,
+    id        bigint      NOT NULL,
+    sent_time timestamptz NOT NULL,
+    CONSTRAINT shard_received_pkey PRIMARY KEY (instance, sender, id, sent_time)
+) PARTITION BY RANGE (sent_time);
+COMMENT ON TABLE hipq.shard_received
+    IS 'rows of other servers'' outboxes that have taken effect here: each does so once';
+COMMENT ON COLUMN hipq.shard_received.instance IS 'name of the instance';
+COMMENT ON COLUMN hipq.shard_received.sender IS 'node that sent it';
+COMMENT ON COLUMN hipq.shard_received.id IS 'number of the row there';
+COMMENT ON COLUMN hipq.shard_received.sent_time IS 'when it was written there';
+
+CREATE TABLE hipq.shard_received_default PARTITION OF hipq.shard_received DEFAULT;
+COMMENT ON TABLE hipq.shard_received_default IS 'rows of hipq.shard_received for which there is no leaf yet';
+
+CREATE TABLE hipq.shard_reject (
+    instance      text COLLATE "C" NOT NULL,
+    sender        smallint    NOT NULL,
+    node          smallint    NOT NULL,
+    outbox_id     bigint      NOT NULL,
+    rejected_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    queue         text COLLATE "C",
+    job_id        bigint,
+    sqlstate      text        NOT NULL,
+    error         text        NOT NULL,
+    job           jsonb       NOT NULL
+);
+COMMENT ON TABLE hipq.shard_reject
+    IS 'jobs that the server that they were for could not take; the same row on both servers';
+COMMENT ON COLUMN hipq.shard_reject.instance IS 'name of the instance';
+COMMENT ON COLUMN hipq.shard_reject.sender IS 'node that sent the job';
+COMMENT ON COLUMN hipq.shard_reject.node IS 'node that did not take it';
+COMMENT ON COLUMN hipq.shard_reject.outbox_id IS 'row of the sender''s outbox that it was in';
+COMMENT ON COLUMN hipq.shard_reject.rejected_time IS 'when that was';
+COMMENT ON COLUMN hipq.shard_reject.queue IS 'its queue';
+COMMENT ON COLUMN hipq.shard_reject.job_id IS 'its id';
+COMMENT ON COLUMN hipq.shard_reject.sqlstate IS 'SQLSTATE of the error; 23505: an unfinished job had its key';
+COMMENT ON COLUMN hipq.shard_reject.error IS 'the error';
+COMMENT ON COLUMN hipq.shard_reject.job IS 'the job, as it was sent';
+CREATE INDEX shard_reject_job ON hipq.shard_reject (job_id);
+SELECT pg_extension_config_dump('hipq.shard_reject', '');
+
+CREATE FUNCTION hipq._receive() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__receive';
+COMMENT ON FUNCTION hipq._receive()
+    IS 'trigger: has a row that a subscription brings from another server of an instance take '
+    'effect, once';
+
+CREATE TRIGGER receive BEFORE INSERT ON hipq.shard_outbox FOR EACH ROW EXECUTE FUNCTION hipq._receive();
+ALTER TABLE hipq.shard_outbox ENABLE ALWAYS TRIGGER receive;
+COMMENT ON TRIGGER receive ON hipq.shard_outbox
+    IS 'has a row that a subscription brings from another server of an instance take effect, once';
+
+CREATE FUNCTION hipq.slot_of(key text) RETURNS integer LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq_slot_of';
+COMMENT ON FUNCTION hipq.slot_of(text)
+    IS 'tells the slot, 0 to 4095, of jobs with a shard key. key: the shard key';
+
+-- ---- slots that move ----
+
+CREATE TABLE hipq.shard_move (
+    instance_id  integer     NOT NULL,
+    slot         smallint    NOT NULL CONSTRAINT shard_move_slot_is_in_range CHECK (slot BETWEEN 1 AND 4095),
+    from_node    smallint    NOT NULL,
+    to_node      smallint    NOT NULL,
+    started_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT shard_move_pkey PRIMARY KEY (instance_id, slot)
+);
+COMMENT ON TABLE hipq.shard_move IS 'on the router: slots on their way from one node to another';
+COMMENT ON COLUMN hipq.shard_move.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_move.slot IS 'the slot';
+COMMENT ON COLUMN hipq.shard_move.from_node IS 'node that had it';
+COMMENT ON COLUMN hipq.shard_move.to_node IS 'node that has it now';
+COMMENT ON COLUMN hipq.shard_move.started_time IS 'since when';
+SELECT pg_extension_config_dump('hipq.shard_move', '');
+
+CREATE TABLE hipq.shard_leaving (
+    instance_id integer     NOT NULL,
+    slot        smallint    NOT NULL,
+    seen_time   timestamptz,
+    busy_keys   jsonb,
+    CONSTRAINT shard_leaving_pkey PRIMARY KEY (instance_id, slot)
+);
+COMMENT ON TABLE hipq.shard_leaving
+    IS 'slots that were this node''s: what waits in them goes to the node that has them now';
+COMMENT ON COLUMN hipq.shard_leaving.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_leaving.slot IS 'the slot';
+COMMENT ON COLUMN hipq.shard_leaving.seen_time
+    IS 'when the scheduler saw it first: transactions from before may still bring jobs; NULL = not yet';
+COMMENT ON COLUMN hipq.shard_leaving.busy_keys
+    IS 'keys of the jobs that still ran when the new node was last told; NULL = not yet';
+SELECT pg_extension_config_dump('hipq.shard_leaving', '');
+CREATE TRIGGER shards_changed AFTER INSERT OR DELETE OR TRUNCATE ON hipq.shard_leaving
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
+ALTER TABLE hipq.shard_leaving ENABLE ALWAYS TRIGGER shards_changed;
+
+CREATE TABLE hipq.shard_coming (
+    instance_id integer  NOT NULL,
+    slot        smallint NOT NULL,
+    busy_keys   jsonb,
+    CONSTRAINT shard_coming_pkey PRIMARY KEY (instance_id, slot)
+);
+COMMENT ON TABLE hipq.shard_coming
+    IS 'slots that are this node''s since a short while: jobs may still run at the node before';
+COMMENT ON COLUMN hipq.shard_coming.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_coming.slot IS 'the slot';
+COMMENT ON COLUMN hipq.shard_coming.busy_keys
+    IS 'keys of the jobs that run there: [queue, job type, job key]; NULL = any may';
+SELECT pg_extension_config_dump('hipq.shard_coming', '');
+CREATE TRIGGER shards_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.shard_coming
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
+ALTER TABLE hipq.shard_coming ENABLE ALWAYS TRIGGER shards_changed;
+
+CREATE SEQUENCE hipq.shard_held_job_seq;
+COMMENT ON SEQUENCE hipq.shard_held_job_seq IS 'order in which jobs were held';
+
+CREATE TABLE hipq.shard_held_job (
+    place       bigint   NOT NULL DEFAULT nextval('hipq.shard_held_job_seq') CONSTRAINT shard_held_job_pkey PRIMARY KEY,
+    instance_id integer  NOT NULL,
+    slot        smallint NOT NULL,
+    sender      smallint NOT NULL,
+    outbox_id   bigint   NOT NULL,
+    queue       text COLLATE "C" NOT NULL,
+    job_type    text COLLATE "C" NOT NULL,
+    job_key     text COLLATE "C" NOT NULL,
+    job         jsonb    NOT NULL
+);
+COMMENT ON TABLE hipq.shard_held_job
+    IS 'jobs with a key, of slots that have just come, until no job with their key runs at the node '
+    'before';
+COMMENT ON COLUMN hipq.shard_held_job.place IS 'order in which they came';
+COMMENT ON COLUMN hipq.shard_held_job.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_held_job.slot IS 'their slot';
+COMMENT ON COLUMN hipq.shard_held_job.sender IS 'node that sent them';
+COMMENT ON COLUMN hipq.shard_held_job.outbox_id IS 'row of its outbox that they were in; 0 = they were enqueued here';
+COMMENT ON COLUMN hipq.shard_held_job.queue IS 'their queue within the instance';
+COMMENT ON COLUMN hipq.shard_held_job.job_type IS 'their job type';
+COMMENT ON COLUMN hipq.shard_held_job.job_key IS 'their key';
+COMMENT ON COLUMN hipq.shard_held_job.job IS 'the job, as it came';
+CREATE INDEX shard_held_job_slot ON hipq.shard_held_job (instance_id, slot);
+SELECT pg_extension_config_dump('hipq.shard_held_job', '');
+
+-- ---- what all nodes know ----
+
+CREATE FUNCTION hipq._set_up_of(instance_name text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT jsonb_build_object(
+        'instances', jsonb_path_query_array(whole, '$.instances[*] ? (@.name == $name)', named),
+        'queues', jsonb_path_query_array(whole, '$.queues[*] ? (@.queue starts with $prefix)', named),
+        'job_types', jsonb_path_query_array(whole, '$.job_types[*] ? (@.queue starts with $prefix)', named),
+        'pauses', jsonb_path_query_array(whole, '$.pauses[*] ? (@.instance == $name || @.queue starts with $prefix)', named))
+        #- '{instances,0,db_config}' #- '{instances,0,table_naming_strategy}'
+    FROM (SELECT hipq.describe() AS whole, jsonb_build_object('name', instance_name, 'prefix', instance_name || '.') AS named) AS described
+$$;
+COMMENT ON FUNCTION hipq._set_up_of(text)
+    IS 'queues, job types and pauses of an instance, as describe() has them: what its shards are to '
+    'have';
+
+CREATE FUNCTION hipq._send_set_up(instance_name text, to_node integer DEFAULT NULL) RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    INSERT INTO hipq.shard_outbox (instance, sender, node, kind, body)
+    SELECT instance.name, 0, shard.node, letter.kind, letter.body
+    FROM hipq.instance
+    JOIN hipq.shard_map AS map USING (instance_id)
+    JOIN hipq.shard USING (instance_id)
+    CROSS JOIN LATERAL (VALUES
+        (1, 'set_up', hipq._set_up_of(instance.name)),
+        (2, 'map', jsonb_build_object('generation', map.generation, 'nodes', to_jsonb(map.nodes)))
+    ) AS letter (place, kind, body)
+    WHERE instance.name = instance_name AND map.own_node = 0 AND shard.node = coalesce(to_node::smallint, shard.node)
+    ORDER BY shard.node, letter.place
+$$;
+COMMENT ON FUNCTION hipq._send_set_up(text, integer)
+    IS 'sends queues, job types, pauses and the map of an instance to a shard; NULL = to all';
+
+CREATE FUNCTION hipq._tell_shards() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__tell_shards';
+COMMENT ON FUNCTION hipq._tell_shards()
+    IS 'trigger: sends what is set up anew to the shards, before any job that needs it';
+
+CREATE TRIGGER tell_shards AFTER INSERT OR UPDATE OR DELETE ON hipq.queue FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards;
+CREATE TRIGGER tell_shards AFTER INSERT OR UPDATE OR DELETE ON hipq.job_type FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards;
+CREATE TRIGGER tell_shards AFTER INSERT OR UPDATE OR DELETE ON hipq.pause FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards;
+
+-- ---- set-up ----
+
+CREATE PROCEDURE hipq.create_shard(instance text, shard integer, conninfo text, publisher text DEFAULT NULL, weight integer DEFAULT 100)
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_shard';
+COMMENT ON PROCEDURE hipq.create_shard(text, integer, text, text, integer)
+    IS 'makes another server a shard of an instance, step by step, and commits each; after a failure, '
+    'call it again. instance: the instance, which is there; shard: its number, 1 to 1023; conninfo: how '
+    'this server reaches it; publisher: how it reaches this server, NULL = db_config of the instance '
+    'says; weight: its share of the slots beside those of the others';
+
+CREATE FUNCTION hipq._unfit_for_shards() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__unfit_for_shards';
+COMMENT ON FUNCTION hipq._unfit_for_shards()
+    IS 'why this server cannot be a shard, and what to do, with | between them; its router asks';
+
+CREATE FUNCTION hipq._join_shards(instance_name text, cluster text, node integer) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__join_shards';
+COMMENT ON FUNCTION hipq._join_shards(text, text, integer)
+    IS 'makes this database a node of an instance; its router calls it';
+
+CREATE FUNCTION hipq._publish_outbox(publication text, instance_name text, node integer) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__publish_outbox';
+COMMENT ON FUNCTION hipq._publish_outbox(text, text, integer)
+    IS 'publishes the rows of the outbox that are for a node; the router calls it';
+
+CREATE FUNCTION hipq._keep_outbox(slot text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__keep_outbox';
+COMMENT ON FUNCTION hipq._keep_outbox(text)
+    IS 'makes the replication slot of a publication of the outbox; the router calls it';
+
+CREATE FUNCTION hipq._subscribe_to_outbox(publication text, publisher text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__subscribe_to_outbox';
+COMMENT ON FUNCTION hipq._subscribe_to_outbox(text, text)
+    IS 'subscribes to a publication of another node''s outbox; the router calls it';
+
+CREATE FUNCTION hipq._leave_shards(instance_name text) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__leave_shards';
+COMMENT ON FUNCTION hipq._leave_shards(text)
+    IS 'has this database be a node of an instance no more, and returns where its WAL is; its router '
+    'calls it';
+
+CREATE FUNCTION hipq._unsubscribe_from_outbox(publication text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__unsubscribe_from_outbox';
+COMMENT ON FUNCTION hipq._unsubscribe_from_outbox(text)
+    IS 'ends what _subscribe_to_outbox() has begun; the router calls it';
+
+CREATE FUNCTION hipq._unpublish_outbox(publication text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__unpublish_outbox';
+COMMENT ON FUNCTION hipq._unpublish_outbox(text)
+    IS 'ends what _publish_outbox() and _keep_outbox() have begun; the router calls it';
+
+CREATE PROCEDURE hipq.drop_shard(instance text, shard integer, force boolean DEFAULT false) LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_shard';
+COMMENT ON PROCEDURE hipq.drop_shard(text, integer, boolean)
+    IS 'takes a shard without slots out of its instance, step by step, and commits each; after a '
+    'failure, call it again. instance: the instance; shard: its number; force: it is dead, and will '
+    'never come back: it is not asked';
+
+CREATE FUNCTION hipq.drain_shard(instance text, shard integer) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drain_shard';
+COMMENT ON FUNCTION hipq.drain_shard(text, integer)
+    IS 'moves all slots of a shard to the others, and returns how many; jobs follow them by and by, '
+    'see view hipq.shards. instance: the instance; shard: its number';
+
+CREATE FUNCTION hipq.rebalance(instance text) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_rebalance';
+COMMENT ON FUNCTION hipq.rebalance(text)
+    IS 'moves slots so that each node of an instance has its part by weight, with the fewest moves, '
+    'and returns how many; jobs follow them by and by, see view hipq.shards. instance: the instance';
+
+CREATE FUNCTION hipq.move_slots(instance text, slots integer[], shard integer) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_move_slots';
+COMMENT ON FUNCTION hipq.move_slots(text, integer[], integer)
+    IS 'moves slots of an instance to a node, and returns how many; jobs follow them by and by, see '
+    'view hipq.shards. instance: the instance; slots: their numbers; shard: the node, 0 = the router';

@@ -1,0 +1,68 @@
+-- What is known of shards, on the router, and of jobs that another node did not take.
+
+CREATE VIEW hipq.shards WITH (security_barrier) AS
+SELECT instance.name AS instance,
+       shard.node AS shard,
+       shard.state,
+       slots.count AS slots,
+       moves.coming,
+       moves.leaving,
+       pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), forth.confirmed_flush_lsn)) AS behind,
+       date_trunc('milliseconds', sender.replay_lag) AS lag,
+       rejects.count AS rejects,
+       CASE
+           WHEN forth.slot_name IS NULL THEN 'its replication slot is gone'
+           WHEN forth.wal_status = 'lost' THEN 'its replication slot is lost'
+           WHEN NOT forth.active THEN 'it does not read'
+           WHEN back.subid IS NULL THEN 'its subscription is gone'
+           WHEN back.pid IS NULL THEN 'it is not read'
+       END AS problem
+FROM hipq.shard
+JOIN hipq.instance USING (instance_id)
+JOIN hipq.shard_map AS map USING (instance_id)
+LEFT JOIN pg_replication_slots AS forth ON forth.slot_name = shard.channel || '_to_' || shard.node
+LEFT JOIN pg_stat_replication AS sender ON sender.pid = forth.active_pid
+LEFT JOIN pg_stat_subscription AS back ON back.subname = shard.channel || '_from_' || shard.node AND back.relid IS NULL
+CROSS JOIN LATERAL (SELECT count(*) FROM unnest(map.nodes) AS node WHERE node = shard.node) AS slots
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE move.to_node = shard.node) AS coming, count(*) FILTER (WHERE move.from_node = shard.node) AS leaving
+    FROM hipq.shard_move AS move
+    WHERE move.instance_id = shard.instance_id
+) AS moves
+CROSS JOIN LATERAL (SELECT count(*) FROM hipq.shard_reject AS reject WHERE reject.instance = instance.name AND reject.node = shard.node) AS rejects
+WHERE map.own_node = 0;
+COMMENT ON VIEW hipq.shards IS 'on the router: the other servers of each instance';
+COMMENT ON COLUMN hipq.shards.instance IS 'name of the instance';
+COMMENT ON COLUMN hipq.shards.shard IS 'number of the server in the instance';
+COMMENT ON COLUMN hipq.shards.state IS 'joining, active, draining or leaving';
+COMMENT ON COLUMN hipq.shards.slots IS 'how many of the 4,096 slots it has';
+COMMENT ON COLUMN hipq.shards.coming IS 'how many of them have not quite come yet';
+COMMENT ON COLUMN hipq.shards.leaving IS 'how many others have not quite left it yet';
+COMMENT ON COLUMN hipq.shards.behind IS 'WAL that it has not confirmed yet, of all that this server writes';
+COMMENT ON COLUMN hipq.shards.lag IS 'how long the last rows took to take effect there; NULL = nothing is under way';
+COMMENT ON COLUMN hipq.shards.rejects IS 'jobs that it could not take: hipq.shard_rejects';
+COMMENT ON COLUMN hipq.shards.problem IS 'what keeps rows from going to and fro; NULL = nothing';
+
+CREATE VIEW hipq.shard_rejects_detail WITH (security_barrier) AS
+SELECT reject.instance || '.' || reject.queue AS queue,
+       reject.job_id,
+       reject.sender,
+       reject.node,
+       reject.rejected_time,
+       reject.sqlstate,
+       reject.error,
+       hipq._masked_job(queue.queue_id, coalesce(reject.job ->> 'job_type', ''), reject.job) AS job
+FROM hipq.shard_reject AS reject
+JOIN hipq.instance ON instance.name = reject.instance
+JOIN hipq.queue ON queue.instance_id = instance.instance_id AND queue.name = reject.queue
+WHERE hipq._is_one_of(queue.queue_id, hipq._readable_queues());
+COMMENT ON VIEW hipq.shard_rejects_detail
+    IS 'jobs that the node that they were for did not take, in both nodes';
+COMMENT ON COLUMN hipq.shard_rejects_detail.queue IS 'their queue: instance.queue';
+COMMENT ON COLUMN hipq.shard_rejects_detail.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.shard_rejects_detail.sender IS 'node that sent it';
+COMMENT ON COLUMN hipq.shard_rejects_detail.node IS 'node that did not take it';
+COMMENT ON COLUMN hipq.shard_rejects_detail.rejected_time IS 'when that was';
+COMMENT ON COLUMN hipq.shard_rejects_detail.sqlstate IS 'SQLSTATE of the error; 23505: an unfinished job had its key';
+COMMENT ON COLUMN hipq.shard_rejects_detail.error IS 'the error';
+COMMENT ON COLUMN hipq.shard_rejects_detail.job IS 'the job as it was sent; secret data are ***';

@@ -1,0 +1,89 @@
+// Hands new jobs that are another node's to the outbox.
+//
+// They travel as they were given, with their ids and times: the node that they come to fills in the
+// rest, as it does for a job that begins there.
+#include "elsewhere.hpp"
+
+#include "enqueue/direct.hpp"
+
+namespace hipq::enqueue {
+
+namespace {
+
+using core::Column;
+
+void fill_times(job::RowValues &job)
+{
+    const Datum transaction_start = TimestampTzGetDatum(::GetCurrentTransactionStartTimestamp());
+    for (const Column column : {Column::scheduled_run_time, Column::created_time})
+        if (job.null(column))
+            job.set(column, transaction_start);
+}
+
+const catalog::Queue *require_present(const catalog::Catalogue &catalogue, int queue_id)
+{
+    const catalog::Queue *queue = catalogue.find(queue_id);
+    if (queue == nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue %d does not exist", queue_id));
+    return queue;
+}
+
+void demand_known_on_duplicate(const catalog::Queue &queue, OnDuplicate on_duplicate)
+{
+    if (on_duplicate < OnDuplicate::replace)
+        return;
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+               errmsg("the job is another server's, and its key cannot be looked for there"),
+               errdetail("Queue \"%s\" is sharded.", name.c_str()),
+               errhint("Use on_duplicate => 'return', with which a job whose key is held when it "
+                       "arrives is left out."));
+}
+
+}  // namespace
+
+Elsewhere::Elsewhere(int queue_id)
+    : catalogue_(catalog::catalogue_with_locked_maps()),
+      queue_(require_present(*catalogue_, queue_id)), parcels_(*queue_)
+{
+}
+
+bool Elsewhere::takes(job::RowValues &job)
+{
+    give_id(job, *catalogue_, *queue_);
+    const auto node = outbox::destination(*queue_, job.as_int64(Column::id));
+    if (node.has_value()) {
+        fill_times(job);
+        parcels_.add(job, *node);
+        return true;
+    }
+    if (outbox::may_be_busy(*queue_, job)) {
+        fill_times(job);
+        if (outbox::hold(*queue_, job, outbox::json_of(job), {queue_->shards->own_node, 0}))
+            return true;
+    }
+    job::note_made_job(job.as_int64(Column::id), queue_->id);
+    return false;
+}
+
+Sent send_elsewhere(const catalog::Queue &queue, const JobOptions &options,
+                    std::span<const pg::RawValue> data, const Keys &keys, OnDuplicate on_duplicate)
+{
+    const job::RowValues chosen = chosen_values(queue, options);
+    Elsewhere elsewhere(queue.id);
+    Sent sent{};
+    for (std::size_t i = 0; i < data.size(); ++i) {
+        job::RowValues job =
+            checked_job(chosen, queue, data[i], i < keys.size() ? keys[i] : std::nullopt);
+        const bool is_gone = elsewhere.takes(job);
+        const std::int64_t id = job.as_int64(Column::id);
+        if (is_gone)
+            demand_known_on_duplicate(queue, on_duplicate);
+        sent.ids.push_back(is_gone ? std::optional(id) : std::nullopt);
+        sent.own.push_back(is_gone ? 0 : id);
+    }
+    elsewhere.send();
+    return sent;
+}
+
+}  // namespace hipq::enqueue

@@ -1,0 +1,54 @@
+// Puts jobs aside until the node that had their slot has said that no job with their key is left
+// there.
+#include "held_jobs.hpp"
+
+#include "core/shards/ids.hpp"
+#include "pg/internal_write.hpp"
+#include "wakeup/wakeup.hpp"
+
+namespace hipq::outbox {
+
+namespace {
+
+using core::Column;
+
+// No row of the slot: it has come. The scheduler looks at those that are held: "returned" may have
+// come before this commits.
+constinit pg::Statement insert_held(R"(
+    INSERT INTO hipq.shard_held_job (instance_id, slot, queue, job_type, job_key, job, sender, outbox_id)
+    SELECT coming.instance_id, coming.slot, $3, $4, $5, $6, $7, $8
+    FROM hipq.shard_coming AS coming
+    WHERE coming.instance_id = $1 AND coming.slot = $2
+      AND (coming.busy_keys IS NULL OR coming.busy_keys @> jsonb_build_array(jsonb_build_array($3, $4, $5))))");
+
+int slot_of(const job::RowValues &job)
+{
+    const auto parts = core::decompose_id(job.as_int64(Column::id));
+    return parts.has_value() ? parts->slot : core::router_slot;
+}
+
+}  // namespace
+
+bool may_be_busy(const catalog::Queue &queue, const job::RowValues &job)
+{
+    return queue.shards != nullptr && !job.null(Column::job_key) &&
+           job.as_text(Column::job_key) != core::none_text &&
+           queue.shards->coming.test(static_cast<std::size_t>(slot_of(job)));
+}
+
+bool hold(const catalog::Queue &queue, const job::RowValues &job, pg::RawValue json,
+          const Origin &origin)
+{
+    const bool is_held = pg::as_hipq([&] {
+        return insert_held
+                   .run(queue.instance_id, static_cast<std::int16_t>(slot_of(job)), queue.name,
+                        job.as_text(Column::job_type), job.as_text(Column::job_key), json,
+                        static_cast<std::int16_t>(origin.node), origin.outbox_id)
+                   .processed() > 0;
+    });
+    if (is_held)
+        wakeup::note_catalogue_change();
+    return is_held;
+}
+
+}  // namespace hipq::outbox

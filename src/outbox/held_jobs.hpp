@@ -1,0 +1,24 @@
+// Jobs with a key, of slots that have just come to this node, while their key may still be taken
+// where the slot was.
+#pragma once
+
+#include "catalog/catalog.hpp"
+#include "job/job.hpp"
+
+namespace hipq::outbox {
+
+// Whether somebody has to ask hold().
+bool may_be_busy(const catalog::Queue &queue, const job::RowValues &job);
+
+// Where a job has come from: a row of a node's outbox; 0 for one that is enqueued here.
+struct Origin {
+    int node;
+    std::int64_t outbox_id;
+    bool operator==(const Origin &) const = default;
+};
+
+// Puts a job aside, as it travels. False: its key is known to be free.
+bool hold(const catalog::Queue &queue, const job::RowValues &job, pg::RawValue json,
+          const Origin &origin);
+
+}  // namespace hipq::outbox

@@ -1,0 +1,212 @@
+// Puts a job into a JSON object, and takes it out.
+//
+// Times are as ISO 8601 has them, which neither DateStyle nor the time zone of a session changes.
+#include "job_json.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+}
+
+namespace hipq::outbox {
+
+namespace {
+
+using core::Column;
+using core::ColumnType;
+
+JsonbValue text_value(std::string_view text)
+{
+    JsonbValue value{};
+    value.type = jbvString;
+    value.val.string.val = const_cast<char *>(text.data());
+    value.val.string.len = static_cast<int>(text.size());
+    return value;
+}
+
+// ---- the PostgreSQL regime ----
+
+JsonbValue number_value(Datum numeric)
+{
+    JsonbValue value{};
+    value.type = jbvNumeric;
+    value.val.numeric = DatumGetNumeric(numeric);
+    return value;
+}
+
+JsonbValue integer_value(std::int64_t number)
+{
+    return number_value(NumericGetDatum(::int64_to_numeric(number)));
+}
+
+JsonbValue time_value(Datum time)
+{
+    auto *buffer = static_cast<char *>(::palloc(MAXDATELEN + 1));
+    return text_value(::JsonEncodeDateTime(buffer, time, TIMESTAMPTZOID, nullptr));
+}
+
+JsonbValue text_value_of(Datum text)
+{
+    const struct varlena *content =
+        ::pg_detoast_datum_packed(reinterpret_cast<struct varlena *>(DatumGetPointer(text)));
+    return text_value({VARDATA_ANY(content), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(content))});
+}
+
+void push_json(JsonbParseState **state, Datum json)
+{
+    Jsonb *content = DatumGetJsonbP(json);
+    JsonbValue value{};
+    if (JB_ROOT_IS_SCALAR(content))
+        (void)::JsonbExtractScalar(&content->root, &value);
+    else
+        ::JsonbToJsonbValue(content, &value);
+    (void)::pushJsonbValue(state, WJB_VALUE, &value);
+}
+
+void push(JsonbParseState **state, ColumnType type, Datum datum, const char *state_name)
+{
+    JsonbValue value{};
+    switch (type) {
+    case ColumnType::int2:
+        value = integer_value(DatumGetInt16(datum));
+        break;
+    case ColumnType::int4:
+        value = integer_value(DatumGetInt32(datum));
+        break;
+    case ColumnType::int8:
+        value = integer_value(DatumGetInt64(datum));
+        break;
+    case ColumnType::numeric:
+        value = number_value(PointerGetDatum(
+            ::pg_detoast_datum(reinterpret_cast<struct varlena *>(DatumGetPointer(datum)))));
+        break;
+    case ColumnType::text:
+        value = text_value_of(datum);
+        break;
+    case ColumnType::timestamptz:
+        value = time_value(datum);
+        break;
+    case ColumnType::job_state:
+        value = text_value(state_name);
+        break;
+    case ColumnType::jsonb:
+        push_json(state, datum);
+        return;
+    }
+    (void)::pushJsonbValue(state, WJB_VALUE, &value);
+}
+
+char *c_string(const JsonbValue &value)
+{
+    return ::pnstrdup(value.val.string.val, value.val.string.len);
+}
+
+Datum number_of(const JsonbValue &value, PGFunction convert)
+{
+    if (value.type != jbvNumeric)
+        ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("a number of a job that has arrived is none"));
+    return DirectFunctionCall1(convert, NumericGetDatum(value.val.numeric));
+}
+
+Datum text_of(const JsonbValue &value)
+{
+    if (value.type != jbvString)
+        ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("a text of a job that has arrived is none"));
+    return PointerGetDatum(::cstring_to_text_with_len(value.val.string.val, value.val.string.len));
+}
+
+Datum time_of(const JsonbValue &value)
+{
+    (void)text_of(value);
+    return DirectFunctionCall3(::timestamptz_in, CStringGetDatum(c_string(value)),
+                               ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+}
+
+// The state is left to the caller: its values belong to hipq.
+Datum datum_of(ColumnType type, JsonbValue &value)
+{
+    switch (type) {
+    case ColumnType::int2:
+        return number_of(value, ::numeric_int2);
+    case ColumnType::int4:
+        return number_of(value, ::numeric_int4);
+    case ColumnType::int8:
+        return number_of(value, ::numeric_int8);
+    case ColumnType::numeric:
+        return number_of(value, ::numeric_uplus);
+    case ColumnType::timestamptz:
+        return time_of(value);
+    case ColumnType::jsonb:
+        return JsonbPGetDatum(::JsonbValueToJsonb(&value));
+    case ColumnType::text:
+    case ColumnType::job_state:
+        break;
+    }
+    return text_of(value);
+}
+
+Datum state_of(Datum text)
+{
+    const auto state = core::parse_job_state(job::text_view(text));
+    if (!state.has_value())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a job that has arrived is in no state that there is"));
+    return job::state_datum(*state);
+}
+
+}  // namespace
+
+pg::RawValue json_of(const job::RowValues &job)
+{
+    const std::string state_name =
+        job.null(Column::state) ? "" : std::string(core::name(job.state()));
+    return pg::call([&] {
+        JsonbParseState *state = nullptr;
+        (void)::pushJsonbValue(&state, WJB_BEGIN_OBJECT, nullptr);
+        for (std::size_t i = 0; i < core::column_count; ++i) {
+            const auto column = static_cast<Column>(i);
+            if (job.null(column) || column == Column::queue_id)
+                continue;
+            JsonbValue key = text_value(core::name(column));
+            (void)::pushJsonbValue(&state, WJB_KEY, &key);
+            push(&state, core::definition(column).type, job.value(column), state_name.c_str());
+        }
+        JsonbValue *object = ::pushJsonbValue(&state, WJB_END_OBJECT, nullptr);
+        return pg::RawValue{JSONBOID, JsonbPGetDatum(::JsonbValueToJsonb(object)), false};
+    });
+}
+
+job::RowValues values_of(pg::RawValue json)
+{
+    job::RowValues job{};
+    job.nulls.fill(true);
+    Jsonb *object = pg::call([&] { return DatumGetJsonbP(json.value); });
+    if (!JB_ROOT_IS_OBJECT(object))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a job that has arrived is no JSON object"));
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        const auto column = static_cast<Column>(i);
+        const std::string_view name = core::name(column);
+        const ColumnType type = core::definition(column).type;
+        bool is_there = false;
+        const Datum value = pg::call([&] {
+            JsonbValue found{};
+            is_there =
+                ::getKeyJsonValueFromContainer(&object->root, name.data(),
+                                               static_cast<int>(name.size()), &found) != nullptr &&
+                (found.type != jbvNull || type == ColumnType::jsonb);
+            return is_there ? datum_of(type, found) : Datum{0};
+        });
+        if (is_there)
+            job.set(column, type == ColumnType::job_state ? state_of(value) : value);
+    }
+    return job;
+}
+
+}  // namespace hipq::outbox

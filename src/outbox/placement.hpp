@@ -1,0 +1,20 @@
+// Which node of a sharded instance a job belongs to.
+#pragma once
+
+#include "catalog/catalog.hpp"
+#include "job/job.hpp"
+
+namespace hipq::outbox {
+
+// Gives a new job of a queue of a sharded instance its id, which says its slot, and its shard_key
+// where the queue takes that from elsewhere. `sequence` is that of ids.
+void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence);
+
+// Only the shard_key, of one that has its id.
+void fill_shard_key(job::RowValues &job, const catalog::Queue &queue);
+
+// The node that a job is to be sent to; nothing: it stays here, as every job does in an instance
+// that is not sharded. A shard sends to the router, which knows best.
+std::optional<int> destination(const catalog::Queue &queue, std::int64_t job_id);
+
+}  // namespace hipq::outbox

@@ -1,0 +1,53 @@
+// Reads and stores what a sharded instance divides the jobs of a queue by.
+#include "queues/sharding.hpp"
+
+#include "core/job/validate.hpp"
+#include "core/shards/shard_key.hpp"
+#include "pg/internal_write.hpp"
+
+namespace hipq::queues {
+
+namespace {
+
+constinit pg::Statement
+    update_shard_key("UPDATE hipq.queue SET shard_key = $2 WHERE queue_id = $1");
+constinit pg::Statement reset_shard_key(R"(
+    UPDATE hipq.queue AS queue
+    SET shard_key = coalesce($2, instance.shard_key)
+    FROM hipq.instance AS instance
+    WHERE queue.queue_id = $1 AND instance.instance_id = queue.instance_id)");
+
+}  // namespace
+
+void check_shard_key(const std::string &text)
+{
+    if (text == core::none_text || core::parse_shard_key(text).has_value())
+        return;
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("shard_key \"%s\" is neither a column nor a path", text.c_str()),
+               errhint("Give shard_key, job_key, throttle_key or job_type, or a path such as "
+                       "job_data->>'tenant' or job_data#>>'{customer,id}'."));
+}
+
+std::optional<std::string> read_shard_key(const pg::Arguments &arguments, int position)
+{
+    if (arguments.count() <= position)
+        return std::nullopt;
+    auto shard_key = arguments.maybe_text(position);
+    if (shard_key.has_value())
+        check_shard_key(*shard_key);
+    return shard_key;
+}
+
+void set_shard_key(int queue_id, const std::optional<std::string> &shard_key)
+{
+    if (shard_key.has_value())
+        pg::as_hipq([&] { update_shard_key.run(queue_id, *shard_key); });
+}
+
+void set_or_reset_shard_key(int queue_id, const std::optional<std::string> &shard_key)
+{
+    pg::as_hipq([&] { reset_shard_key.run(queue_id, shard_key); });
+}
+
+}  // namespace hipq::queues

@@ -1,0 +1,21 @@
+// What a sharded instance divides the jobs of a queue by: an argument of create_queue and
+// alter_queue.
+#pragma once
+
+#include "pg/arguments.hpp"
+
+namespace hipq::queues {
+
+// The argument at that position; nothing: it is not given, or the call is of the release before,
+// which has none. 22023 for what is no shard key.
+std::optional<std::string> read_shard_key(const pg::Arguments &arguments, int position);
+
+// Nothing: it stays.
+void set_shard_key(int queue_id, const std::optional<std::string> &shard_key);
+// Nothing: it becomes that of the instance.
+void set_or_reset_shard_key(int queue_id, const std::optional<std::string> &shard_key);
+
+// 22023 unless it is NONE or core::parse_shard_key() knows it.
+void check_shard_key(const std::string &text);
+
+}  // namespace hipq::queues

@@ -1,0 +1,101 @@
+// Writes jobs that another node has sent.
+#include "shards/arrivals.hpp"
+
+#include "core/job/bounds.hpp"
+#include "enqueue/enqueue.hpp"
+#include "pg/internal_write.hpp"
+
+namespace hipq::shards {
+
+namespace {
+
+using core::Column;
+
+bool is_keyed(const job::RowValues &job)
+{
+    return job.as_text(Column::job_key) != core::none_text;
+}
+
+void complete(job::RowValues &job, const enqueue::KnownCatalogue &catalogue,
+              const catalog::Queue &queue)
+{
+    job.set(Column::queue_id, Int32GetDatum(queue.id));
+    enqueue::demand_job_type(job);
+    enqueue::check_new_job(job, queue);
+    enqueue::fill_new_job(job, catalogue, queue);
+}
+
+std::string insert_sql()
+{
+    std::string columns;
+    std::string values;
+    for (const core::ColumnDefinition &column : core::job_columns) {
+        columns.append(columns.empty() ? "" : ", ").append(column.name);
+        values.append(values.empty() ? "job." : ", job.").append(column.name);
+    }
+    return "INSERT INTO {table} (" + columns + ") SELECT " + values +
+           " FROM (SELECT ($1).*) AS job ON CONFLICT DO NOTHING";
+}
+
+// Where the tables have more than hipq made.
+bool insert_by_sql(const catalog::Queue &queue, const job::RowValues &job)
+{
+    static const std::string *sql = new std::string(insert_sql());
+    return pg::as_hipq([&] {
+        const Oid row_type = pg::call([] {
+            return ::get_rel_type_id(
+                ::get_relname_relid("job", ::get_namespace_oid("hipq", false)));
+        });
+        return catalog::statement_for(queue, sql->c_str())
+                   .run(job::row_of(job, row_type))
+                   .processed() > 0;
+    });
+}
+
+std::vector<bool> insert_by_sql(const catalog::Queue &queue,
+                                const std::vector<job::RowValues> &jobs)
+{
+    std::vector<bool> written;
+    written.reserve(jobs.size());
+    for (const job::RowValues &job : jobs)
+        written.push_back(insert_by_sql(queue, job));
+    return written;
+}
+
+void make_capacity(const catalog::Queue &queue, const job::RowValues &job)
+{
+    job::make_capacity_for_successor(queue.id, job.as_text(Column::job_type),
+                                     job.as_text(Column::job_key));
+}
+
+}  // namespace
+
+std::vector<bool> accept(const catalog::Queue &queue, std::vector<job::RowValues> jobs)
+{
+    const enqueue::KnownCatalogue catalogue = catalog::catalogue();
+    for (job::RowValues &job : jobs)
+        complete(job, catalogue, queue);
+    auto rows = enqueue::NewRows::open(queue, enqueue::NewRows::With::keys);
+    if (!rows.has_value())
+        return insert_by_sql(queue, jobs);
+    std::vector<bool> written(jobs.size(), true);
+    std::vector<job::RowValues> unkeyed;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        if (!is_keyed(jobs[i])) {
+            unkeyed.push_back(jobs[i]);
+            continue;
+        }
+        make_capacity(queue, jobs[i]);
+        written[i] = rows->insert_unless_taken(jobs[i]);
+        if (written[i])
+            job::note_if_waiting(rows->leaf(), jobs[i], queue);
+    }
+    if (!rows->insert(unkeyed))
+        enqueue::refuse_ids_in_use();
+    for (const job::RowValues &job : unkeyed)
+        job::note_if_waiting(rows->leaf(), job, queue);
+    rows->close();
+    return written;
+}
+
+}  // namespace hipq::shards

@@ -1,0 +1,15 @@
+// Jobs of a sharded instance that come from another node.
+#pragma once
+
+#include "catalog/catalog.hpp"
+#include "job/job.hpp"
+
+namespace hipq::shards {
+
+// Writes jobs, which have their ids and which another node has checked, to their queue here, and
+// fills in the rest. Says of each whether it is there now: not if an unfinished job has its key.
+// Raises what enqueue() does for what does not fit here (a type that a strict queue does not know,
+// parameters), and 23505 if an id is in use: then the subtransaction has to end.
+std::vector<bool> accept(const catalog::Queue &queue, std::vector<job::RowValues> jobs);
+
+}  // namespace hipq::shards

@@ -1,0 +1,99 @@
+// Enqueues jobs that have arrived, or sends them on.
+//
+// All of a letter at once; if that fails for what a job says, each by itself, so that one bad job
+// stops neither the others nor the stream.
+#include "shards/arrived_jobs.hpp"
+
+#include "enqueue/enqueue.hpp"
+#include "job/job.hpp"
+#include "outbox/outbox.hpp"
+#include "pg/error_classes.hpp"
+#include "pg/subtransaction.hpp"
+#include "shards/arrivals.hpp"
+#include "shards/rejects.hpp"
+
+namespace hipq::shards {
+
+namespace {
+
+using core::Column;
+
+// Jobs of slots that have left a node: each has its key, which nobody has at the node that it comes
+// to.
+constexpr std::string_view moved = "moved";
+
+const catalog::Queue &queue_of(const catalog::Catalogue &catalogue, const Letter &letter)
+{
+    return catalog::require_queue(catalogue, letter.instance + "." + letter.queue);
+}
+
+// Those that are this node's, with their places in the letter.
+struct Sorted {
+    std::vector<pg::RawValue> sent;
+    std::vector<job::RowValues> own;
+};
+
+Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const pg::RawValue> jobs)
+{
+    const bool have_keys = letter.kind == moved;
+    Sorted sorted;
+    outbox::Parcels parcels(queue, letter.kind);
+    for (const pg::RawValue &json : jobs) {
+        const job::RowValues job = outbox::values_of(json);
+        if (const auto node = outbox::destination(queue, job.as_int64(Column::id))) {
+            parcels.add(job, *node);
+            continue;
+        }
+        if (!have_keys && outbox::may_be_busy(queue, job) &&
+            outbox::hold(queue, job, json, {letter.sender, letter.id}))
+            continue;
+        sorted.sent.push_back(json);
+        sorted.own.push_back(job);
+    }
+    parcels.send();
+    return sorted;
+}
+
+void take(const Letter &letter, std::span<const pg::RawValue> jobs)
+{
+    const auto catalogue = catalog::catalogue_with_locked_maps();
+    const catalog::Queue &queue = queue_of(*catalogue, letter);
+    const Sorted sorted = sort(letter, queue, jobs);
+    const std::vector<bool> written = accept(queue, sorted.own);
+    for (std::size_t i = 0; i < written.size(); ++i)
+        if (!written[i])
+            reject_duplicate(letter, sorted.sent[i]);
+}
+
+// Whether an error is about what was sent. Others are about this server, and what was sent waits
+// until it can be taken.
+bool is_about_job(const pg::Error &error)
+{
+    const int category = ERRCODE_TO_CATEGORY(error.sqlerrcode());
+    return category == ERRCODE_DATA_EXCEPTION ||
+           category == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
+           category == ERRCODE_PROGRAM_LIMIT_EXCEEDED ||
+           error.sqlerrcode() == ERRCODE_UNDEFINED_OBJECT;
+}
+
+std::optional<pg::Error> error_of_taking(const Letter &letter, std::span<const pg::RawValue> jobs)
+{
+    auto error = pg::in_subtransaction(pg::Ending::kept, [&] { take(letter, jobs); });
+    if (error.has_value() && !is_about_job(*error))
+        throw *error;  // NOLINT(cert-err60-cpp): as it came
+    return error;
+}
+
+}  // namespace
+
+void take_jobs(const Letter &letter)
+{
+    const std::vector<pg::RawValue> jobs = job::elements_of(letter.jobs);
+    if (!error_of_taking(letter, jobs).has_value())
+        return;
+    for (const pg::RawValue &job : jobs)
+        if (const auto error = error_of_taking(letter, {&job, 1}))
+            reject(letter, job, *error);
+}
+
+}  // namespace hipq::shards

@@ -1,0 +1,205 @@
+// CALL hipq.create_shard(): makes another server a shard, step by step.
+//
+// Each step is a transaction of its own, and does nothing if it is done: after a failure the call
+// is repeated. The order keeps every row of the outbox that the shard is to get: first the
+// publication, then the slot that keeps rows, then whoever reads them.
+#include "catalog/catalog.hpp"
+#include "pg/arguments.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/quote.hpp"
+#include "shards/fitness.hpp"
+#include "shards/node.hpp"
+#include "shards/remote.hpp"
+#include "shards/steps.hpp"
+
+namespace hipq::shards {
+
+namespace {
+
+struct Shard {
+    std::string instance;
+    int node;
+    std::string conninfo;
+    std::string publisher;
+    int weight;
+    std::string channel{};  // start of the names of what connects the two
+
+    std::string forth() const { return channel + "_to_" + std::to_string(node); }
+    std::string back() const { return channel + "_from_" + std::to_string(node); }
+    std::string shown() const
+    {
+        return "shard " + std::to_string(node) + " of instance \"" + instance + "\"";
+    }
+};
+
+constinit pg::Statement lock_instance(R"(
+    SELECT instance.db_config ->> 'publisher', map.own_node
+    FROM hipq.instance AS instance
+    LEFT JOIN hipq.shard_map AS map USING (instance_id)
+    WHERE instance.name = $1
+    FOR UPDATE OF instance)");
+constinit pg::Statement select_shard(R"(
+    SELECT
+    FROM hipq.shard AS shard
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1 AND shard.node = $2)");
+constinit pg::Statement insert_map(R"(
+    INSERT INTO hipq.shard_map (instance_id, cluster, own_node, nodes)
+    SELECT instance.instance_id, gen_random_uuid(), 0, array_fill(0::smallint, '{4096}')
+    FROM hipq.instance AS instance
+    WHERE instance.name = $1
+    ON CONFLICT DO NOTHING)");
+constinit pg::Statement insert_shard(R"(
+    INSERT INTO hipq.shard (instance_id, node, conninfo, publisher, channel, weight)
+    SELECT map.instance_id, $2, $3, $4, 'hipq_' || left(map.cluster::text, 8), $5
+    FROM hipq.shard_map AS map
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1
+    ON CONFLICT (instance_id, node) DO UPDATE
+    SET conninfo = EXCLUDED.conninfo, publisher = EXCLUDED.publisher, weight = EXCLUDED.weight
+    RETURNING channel)");
+constinit pg::Statement select_cluster(R"(
+    SELECT map.cluster::text
+    FROM hipq.shard_map AS map
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1)");
+constinit pg::Statement send_set_up("SELECT hipq._send_set_up($1, $2)");
+constinit pg::Statement update_shard(R"(
+    UPDATE hipq.shard AS shard
+    SET state = 'active', timeline = $3
+    FROM hipq.instance AS instance
+    WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2)");
+
+// ---- checks ----
+
+[[noreturn]] void refuse(const std::string &message, const std::string &hint)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", message.c_str()),
+               errhint("%s", hint.c_str()));
+}
+
+void demand_number(int node)
+{
+    if (node >= 1 && node < core::node_count)
+        return;
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("shard %d is out of range", node),
+               errhint("Shards have numbers from 1 to 1023; 0 is the router."));
+}
+
+// Fills in how the shard reaches this server. Locks the instance.
+void demand_router(Shard &shard)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return lock_instance.run(shard.instance); });
+    if (rows.empty())
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("instance \"%s\" does not exist", shard.instance.c_str()));
+    if (shard.publisher.empty())
+        shard.publisher = rows.front().text(0);
+    if (shard.publisher.empty())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("it is not said how the shard reaches this server"),
+                   errhint("Give publisher, a connection string, or put it into db_config of the "
+                           "instance: {\"publisher\": \"host=... dbname=...\"}."));
+    if (!rows.front().null(1) && rows.front().integer(1) != core::router_node)
+        refuse("this server is a shard of instance \"" + shard.instance + "\"",
+               "Make shards on the router.");
+}
+
+void demand_fit_servers(const Shard &shard)
+{
+    if (const auto problem = unfit(true))
+        refuse("this server cannot have shards: " + problem->text, problem->hint);
+    if (ask_one(shard.conninfo, "SELECT count(*)::text FROM pg_catalog.pg_extension AS known WHERE "
+                                "known.extname = 'hipq'") == "0")
+        refuse("extension \"hipq\" is not installed in the database of " + shard.shown(),
+               "Run CREATE EXTENSION hipq there.");
+    const std::string problem = ask_one(shard.conninfo, "SELECT hipq._unfit_for_shards()");
+    const std::size_t end = problem.find('|');
+    if (end != std::string::npos)
+        refuse("the server of " + shard.shown() + " cannot be one: " + problem.substr(0, end),
+               problem.substr(end + 1));
+}
+
+// ---- steps ----
+
+bool is_known(const Shard &shard)
+{
+    return pg::as_extension_owner([&] {
+        return !select_shard.run(shard.instance, static_cast<std::int16_t>(shard.node)).empty();
+    });
+}
+
+void write_down(Shard &shard)
+{
+    pg::as_hipq([&] {
+        insert_map.run(shard.instance);
+        shard.channel = insert_shard
+                            .run(shard.instance, static_cast<std::int16_t>(shard.node),
+                                 shard.conninfo, shard.publisher, shard.weight)
+                            .front()
+                            .text(0);
+    });
+}
+
+void connect_there(const Shard &shard)
+{
+    const std::string cluster =
+        pg::as_extension_owner([&] { return select_cluster.run(shard.instance).front().text(0); });
+    const std::string node = std::to_string(shard.node);
+    (void)ask(shard.conninfo, call_of("hipq._join_shards", {shard.instance, cluster, node}));
+    (void)ask(shard.conninfo, call_of("hipq._publish_outbox", {shard.back(), shard.instance, "0"}));
+    (void)ask(shard.conninfo, call_of("hipq._keep_outbox", {shard.back()}));
+    (void)ask(shard.conninfo,
+              call_of("hipq._subscribe_to_outbox", {shard.forth(), shard.publisher}));
+}
+
+void connect_here(const Shard &shard)
+{
+    subscribe(shard.back(), shard.conninfo);
+    const int timeline = std::stoi(ask_one(
+        shard.conninfo, "SELECT timeline_id::text FROM pg_catalog.pg_control_checkpoint()"));
+    pg::as_hipq([&] {
+        send_set_up.run(shard.instance, shard.node);
+        update_shard.run(shard.instance, static_cast<std::int16_t>(shard.node), timeline);
+    });
+}
+
+void tell(const Shard &shard)
+{
+    const std::string shown = shard.shown();
+    pg::call([&] {
+        ereport(NOTICE, errmsg("%s is connected, and has no slots yet", shown.c_str()),
+                errhint("Run SELECT hipq.rebalance('%s').", shard.instance.c_str()));
+    });
+}
+
+void create_shard(Shard shard)
+{
+    demand_number(shard.node);
+    demand_router(shard);
+    if (!is_known(shard))
+        demand_fit_servers(shard);
+    write_down(shard);
+    publish(shard.forth(), shard.instance, shard.node);
+    next_step();
+    keep_wal(shard.forth());
+    next_step();
+    connect_there(shard);
+    connect_here(shard);
+    next_step();
+    tell(shard);
+}
+
+}  // namespace
+
+}  // namespace hipq::shards
+
+HIPQ_FUNCTION(hipq_create_shard)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    hipq::shards::demand_step_by_step(fcinfo, "create_shard");
+    hipq::shards::create_shard({arguments.text(0, "instance"), arguments.integer(1, "shard"),
+                                arguments.text(2, "conninfo"), arguments.maybe_text(3).value_or(""),
+                                arguments.maybe_int(4).value_or(100)});
+    return hipq::pg::return_void();
+}

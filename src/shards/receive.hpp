@@ -1,0 +1,25 @@
+// Rows of other nodes' outboxes as they arrive.
+#pragma once
+
+#include "pg/spi.hpp"
+
+namespace hipq::shards {
+
+// A row of hipq.shard_outbox.
+struct Letter {
+    std::int64_t id;
+    pg::Time sent;
+    std::string instance;
+    int sender;
+    int node;
+    std::string kind;
+    std::string queue;  // within the instance
+    pg::RawValue jobs;  // jsonb[]
+    pg::RawValue body;  // jsonb
+};
+
+// Has it take effect, once, if it is for this node. False: it is not, and is stored like any other
+// row. Raises what keeps the stream from going on: nothing has changed then.
+bool receive(const Letter &letter);
+
+}  // namespace hipq::shards

@@ -1,0 +1,12 @@
+// What the router has its shards set up.
+#pragma once
+
+#include "pg/spi.hpp"
+
+namespace hipq::shards {
+
+// Makes queues, job types and pauses of an instance here what the router says. Drops no queue and
+// no job type. Raises what the functions raise that make them.
+void take_set_up(const std::string &instance, pg::RawValue set_up);
+
+}  // namespace hipq::shards

@@ -1,0 +1,5 @@
+// One instance over several servers. What other rooms may use.
+#pragma once
+
+#include "shards/coming.hpp"
+#include "shards/return_jobs.hpp"

@@ -1,0 +1,15 @@
+// Procedures that commit after each of their steps, since a later one needs what an earlier one has
+// made, or what another server has seen of it.
+#pragma once
+
+#include "pg/guard.hpp"
+
+namespace hipq::shards {
+
+// Raises 2D000 within a transaction block or a function. `procedure`: its name.
+void demand_step_by_step(FunctionCallInfo fcinfo, const char *procedure);
+
+// Commits, and goes on in a new transaction.
+void next_step();
+
+}  // namespace hipq::shards

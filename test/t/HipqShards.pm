@@ -1,0 +1,57 @@
+# A router and its shards: clusters of their own, of one instance "app" with queue "app.mail", divided by job_data->>'tenant'.
+package HipqShards;
+
+use strict;
+use warnings;
+use HipqCluster;
+
+# new($name, $shards, setting => value ...): running and connected; each shard has its part of the slots.
+sub new
+{
+	my ($class, $name, $shards, %settings) = @_;
+	my %wal = (streaming => 'logical', 'wal_sender_timeout' => '10s', 'wal_retrieve_retry_interval' => '200ms', %settings);
+	my @nodes = map { HipqCluster->new($_ == 0 ? "${name}_router" : "${name}_shard$_", %wal) } 0 .. $shards;
+	my $self = bless { nodes => \@nodes }, $class;
+	$_->sql(q{CREATE TABLE ran (id bigint, node text DEFAULT current_setting('port'), tenant text); GRANT ALL ON ran TO app;
+		CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS 'INSERT INTO ran (id, tenant) VALUES (job.id, job.shard_key)'})
+	  foreach @nodes;
+	$self->router->sql(q{CREATE EXTENSION dblink;
+		SELECT hipq.create_queue('app.mail', owner => 'app', shard_key => $$job_data->>'tenant'$$);
+		SELECT hipq.register_job_type('app.mail', 'run', handler => 'run')});
+	$self->router->sql(sprintf("CALL hipq.create_shard('app', %d, '%s', publisher => '%s')", $_, $self->conninfo($_), $self->conninfo(0))) foreach 1 .. $shards;
+	$self->router->sql(q{SELECT hipq.rebalance('app')}) if $shards > 0;
+	return $self;
+}
+
+sub router { return $_[0]->{nodes}[0]; }
+sub node { return $_[0]->{nodes}[ $_[1] ]; }
+sub nodes { return @{ $_[0]->{nodes} }; }
+
+sub conninfo
+{
+	my ($self, $number) = @_;
+	my $node = $self->{nodes}[$number]->node;
+	return sprintf 'host=%s port=%d dbname=postgres user=postgres', $node->host, $node->port;
+}
+
+# How many jobs have run, on each node: "0 12 13".
+sub counts { return join ' ', map { $_->sql('SELECT count(*) FROM ran') } $_[0]->nodes; }
+
+# Waits until so many jobs have run on all nodes together.
+sub wait_for_runs
+{
+	my ($self, $count) = @_;
+	my $limit = time + $PostgreSQL::Test::Utils::timeout_default;
+	my $sum = -1;
+	while (time < $limit)
+	{
+		$sum = 0;
+		$sum += $_ foreach split / /, $self->counts;
+		return 1 if $sum == $count;
+		select undef, undef, undef, 0.05;
+	}
+	Test::More::diag('runs: ' . $self->counts . ", not $count");
+	return 0;
+}
+
+1;

@@ -1,0 +1,108 @@
+# Jobs enqueued in every way, on any server, run on the shard that has the slot of their shard key, once, with their ids.
+use strict;
+use warnings;
+use HipqShards;
+use Test::More;
+
+my $shards = HipqShards->new('deliver', 2);
+my $router = $shards->router;
+
+# The node of a job by its id, and the one that it ran on.
+sub node_by_map { my ($id) = @_; return $router->sql("SELECT nodes[($id >> 51) + 1] FROM hipq.shard_map"); }
+sub node_that_ran
+{
+	my ($id) = @_;
+	my @ran = grep { $shards->node($_)->sql("SELECT count(*) FROM ran WHERE id = $id") } 0 .. 2;
+	return "@ran";
+}
+
+# ---- set-up
+is($router->sql('SELECT count(*) FILTER (WHERE node = 0), min(node), max(node) FROM hipq.shard_map, unnest(nodes) AS node'), '1|0|2', 'the shards have all slots but the first');
+like($router->sql(q{SELECT string_agg(count::text, ' ') FROM (SELECT count(*) FROM hipq.shard_map, unnest(nodes) AS node WHERE node > 0 GROUP BY node) AS parts}), qr/^204[78] 204[78]$/, 'half of them each');
+ok($shards->node($_)->wait_until('SELECT generation FROM hipq.shard_map', $router->sql('SELECT generation FROM hipq.shard_map')), "shard $_ has the map") foreach 1, 2;
+is($shards->node($_)->sql(q{SELECT shard_key FROM hipq.queue}), q{job_data->>'tenant'}, "and the queue, on shard $_") foreach 1, 2;
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'no slot moves any more');
+
+# ---- every way to enqueue
+my $id = $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')});
+ok($shards->wait_for_runs(1), 'enqueue(): the job runs');
+is($router->sql("SELECT $id >> 51"), $router->sql(q{SELECT hipq.slot_of('a')}), 'its id has the slot of its key');
+is(node_that_ran($id), node_by_map($id), 'on the node that has the slot');
+is($shards->node(node_by_map($id))->sql(qq{SELECT outcome, shard_key FROM hipq.jobs_detail WHERE id = $id}), 'succeeded|a', 'where it is final');
+is($router->sql("SELECT count(*) FROM hipq.job"), 0, 'the router has no job');
+
+my @ids = split /,/, $router->sql(q{SELECT array_to_string(hipq.enqueue_many('run', array_agg(jsonb_build_object('tenant', 't' || n))), ',') FROM generate_series(1, 100) AS n});
+is(scalar @ids, 100, 'enqueue_many() returns ids');
+ok($shards->wait_for_runs(101), 'and they run');
+is($router->sql("SELECT count(*) FROM unnest('{" . join(',', @ids) . "}'::bigint[]) WITH ORDINALITY AS made (id, n) WHERE made.id >> 51 <> hipq.slot_of('t' || n)"), 0, 'in the order of the jobs');
+$router->sql(q{INSERT INTO hipq.app_mail (job_type, job_data) SELECT 'run', jsonb_build_object('tenant', 'i' || n) FROM generate_series(1, 50) AS n});
+ok($shards->wait_for_runs(151), 'INSERT');
+$router->node->psql('postgres', qq{COPY hipq.app_mail (job_type, job_data) FROM stdin;\n} . join('', map { qq{run\t{"tenant": "c$_"}\n} } 1 .. 50) . "\\.\n", on_error_die => 1);
+ok($shards->wait_for_runs(201), 'COPY');
+$router->sql(q{INSERT INTO hipq.app_mail (job_type, shard_key) VALUES ('run', 'given')});
+ok($shards->wait_for_runs(202), 'a shard_key that is given');
+$router->sql(q{SELECT hipq.enqueue('run')});
+ok($shards->wait_for_runs(203), 'no shard key at all');
+like($shards->counts, qr/^\d+ [1-9]\d+ [1-9]\d+$/, 'both shards have a part of them');
+$router->sql(q{BEGIN; SELECT hipq.enqueue('run', '{"tenant": "never"}'); ROLLBACK});
+$router->sql(q{BEGIN; SAVEPOINT a; SELECT hipq.enqueue('run', '{"tenant": "never"}'); ROLLBACK TO a; SELECT hipq.enqueue('run', '{"tenant": "b"}'); COMMIT});
+ok($shards->wait_for_runs(204), 'what is rolled back is never sent');
+is($router->sql_as('app', q{SELECT hipq.enqueue('run', '{"tenant": "c"}') > 0}), 't', 'with the right to enqueue alone');
+ok($shards->wait_for_runs(205), 'it runs');
+
+# ---- from a shard
+my $other = node_by_map($id) == 1 ? 2 : 1;
+$shards->node($other)->sql(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')});
+ok($shards->wait_for_runs(206), 'a job enqueued on a shard that has not its slot runs');
+is($shards->node(node_by_map($id))->sql(q{SELECT count(*) FROM ran WHERE tenant = 'a'}), 2, 'on the one that has');
+
+# ---- keys
+$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', job_key => 'once', scheduled_run_time => now() + interval '1 day') FROM generate_series(1, 2)});
+my $home = $shards->node($router->sql(q{SELECT nodes[hipq.slot_of('k') + 1] FROM hipq.shard_map}));
+ok($home->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_key = 'once'}, 1), 'of two jobs with a key one is there');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_reject WHERE sqlstate = '23505'}, 1), 'the other one is among the rejects, at the router too');
+like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', job_key => 'once', on_duplicate => 'replace')}), qr/0A000: the job is another server's/, 'the router cannot replace it');
+
+# ---- a job that does not fit stops neither others nor the stream
+$home->sql(q{ALTER TABLE hipq.app_mail_live ADD CONSTRAINT is_good CHECK (NOT job_data ? 'bad')});
+my ($good, $bad) = split /,/, $router->sql(q{SELECT array_to_string(hipq.enqueue_many('run', array['{"tenant": "k"}'::jsonb, '{"tenant": "k", "bad": 1}']), ',')});
+ok($shards->wait_for_runs(207), 'the other job of the call runs');
+ok($router->wait_until(q{SELECT string_agg(concat_ws(' ', job_id, sqlstate), ',') FROM hipq.shard_rejects WHERE sqlstate <> '23505'}, "$bad 23514"), 'the bad one is among the rejects');
+
+ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'jobs refused by a shard' AND times = 1}, 1), 'an alert says so');
+
+# ---- a queue that is not divided is the router's
+$router->sql(q{SELECT hipq.create_queue('app.whole', owner => 'app'), hipq.register_job_type('app.whole', 'run', handler => 'run')});
+ok($home->wait_until(q{SELECT count(*) FROM hipq.queues_detail WHERE queue = 'app.whole'}, 1), 'the shards know the new queue');
+is($router->sql(q{SELECT hipq.enqueue('run', queue => 'app.whole') < 2^41}), 't', 'plain ids');
+ok($shards->wait_for_runs(208), 'it runs');
+$home->sql(q{SELECT hipq.enqueue('run', queue => 'app.whole')});
+ok($shards->wait_for_runs(209), 'one enqueued on a shard runs');
+is($router->sql('SELECT count(*) FROM ran'), 2, 'both on the router');
+
+# ---- a shard is away: nobody who enqueues is disturbed
+$home->node->stop('immediate');
+$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', queue => 'app.mail') FROM generate_series(1, 20)});
+ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'does not read|is not read'}, 1), 'an alert says that it is');
+$home->node->start;
+ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0), 'until it is back');
+ok($shards->wait_for_runs(229), 'what was enqueued meanwhile runs when it is back');
+is($home->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'once');
+
+# ---- a shard whose subscription does not run
+my $subscription = $home->sql('SELECT subname FROM pg_subscription');
+$home->sql("ALTER SUBSCRIPTION $subscription DISABLE");
+ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'nothing reads what the router sends'}, 1), 'a shard says so itself');
+$home->sql("ALTER SUBSCRIPTION $subscription ENABLE");
+ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0), 'as long as it is so');
+
+# ---- what was sent, and what came, is kept for hipq.outbox_keep, and leaves are made
+$_->set('hipq.clock_offset' => 3 * 86_400) foreach $shards->nodes;
+ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_outbox}, 0), 'what was sent is forgotten in time');
+ok($home->wait_until(q{SELECT count(*) FROM hipq.shard_received}, 0), 'and what came');
+ok($router->wait_until(q{SELECT count(*) > 1 FROM pg_partition_tree('hipq.shard_outbox') WHERE isleaf}), 'there are leaves');
+$_->set('hipq.clock_offset' => 0) foreach $shards->nodes;
+$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', queue => 'app.mail')});
+ok($shards->wait_for_runs(231), 'and jobs go on');    # the one of tomorrow has run, too
+
+done_testing();

@@ -1,0 +1,77 @@
+# A shard is drained and dropped, comes back, and is dropped when it is dead. What was enqueued runs all the while.
+use strict;
+use warnings;
+use HipqShards;
+use Test::More;
+
+my $shards = HipqShards->new('drop', 2);
+my ($router, $one, $two) = $shards->nodes;
+sub settled { my ($how) = @_; return ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), "$how: the moves come to their ends"); }
+sub slots { return $router->sql('SELECT string_agg(shard || $$ $$ || slots, $$, $$ ORDER BY shard) FROM hipq.shards'); }
+sub left_over
+{
+	my ($node) = @_;
+	return $node->sql('SELECT (SELECT count(*) FROM pg_publication) || $$ $$ || (SELECT count(*) FROM pg_replication_slots) || $$ $$ || (SELECT count(*) FROM pg_subscription)');
+}
+settled('at first');
+
+# ---- not yet
+like($router->error_of(q{SELECT hipq.drain_shard('app', 7)}), qr/42704: instance "app" has no active shard 7/, 'there is no shard 7 to drain');
+like($router->error_of(q{CALL hipq.drop_shard('app', 7)}), qr/42704: instance "app" has no shard 7/, 'nor to drop');
+like($router->error_of(q{CALL hipq.drop_shard('app', 1)}), qr/55006: shard 1 of instance "app" has slots.*drain_shard\('app', 1\)/s, 'one with slots stays');
+like($router->error_of(q{BEGIN; CALL hipq.drop_shard('app', 1)}), qr/2D000: hipq.drop_shard\(\) commits/, 'not in a transaction');
+
+# ---- drained: what waits follows, what runs ends there
+my $lock = $one->hold_lock(1);
+$_->sql(q{CREATE FUNCTION hold(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN PERFORM pg_advisory_xact_lock_shared(1); INSERT INTO ran (id) VALUES (job.id); END $$}) foreach $shards->nodes;
+$router->sql(q{SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hold')});
+my $tenant = $router->sql(q{SELECT 't' || n FROM generate_series(1, 100) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = 1 LIMIT 1});
+my $held = $router->sql(qq{SELECT hipq.enqueue('hold', '{"tenant": "$tenant"}')});
+ok($one->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $held", 'running'), 'a job runs on the shard');
+$router->sql(q{SELECT hipq.enqueue('run', jsonb_build_object('tenant', 't' || n), scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 200) AS n});
+cmp_ok($router->sql(q{SELECT hipq.drain_shard('app', 1)}), '>', 2000, 'its slots move');
+is($router->sql(q{SELECT hipq.drain_shard('app', 1)}), 0, 'once');
+settled('drained');
+is(slots(), '1 0, 2 4095', 'the other shard has all');
+ok($two->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial'}, 200), 'and what waits');
+like($router->error_of(q{CALL hipq.drop_shard('app', 1)}), qr/1 job\(s\) of instance "app" are unfinished on the shard/, 'while a job runs there it stays');
+$lock->quit;
+ok($one->wait_until("SELECT outcome FROM hipq.jobs_detail WHERE id = $held", 'succeeded'), 'the job ends there');
+
+# ---- dropped, at the second try
+$one->node->stop;
+like($router->error_of(q{CALL hipq.drop_shard('app', 1)}), qr/could not establish connection|connection to server/, 'it has to be there');
+$one->node->start;
+$router->sql(q{CALL hipq.drop_shard('app', 1)});
+is(left_over($one), '0 0 0', 'nothing is left on the shard');
+is(left_over($router), '1 1 1', 'nor on the router, but what is for the other one');
+is(slots(), '2 4095', 'the router knows one shard');
+$one->sql(q{SELECT hipq.enqueue('run', '{"tenant": "own"}')});
+ok($one->wait_until(q{SELECT count(*) FROM ran WHERE tenant = 'NONE'}, 1), 'a database that was a shard runs its own jobs');
+
+# ---- it comes back
+$router->sql(sprintf q{CALL hipq.create_shard('app', 1, '%s', publisher => '%s')}, $shards->conninfo(1), $shards->conninfo(0));
+cmp_ok($router->sql(q{SELECT hipq.rebalance('app')}), '>', 2000, 'and gets its part again');
+settled('back');
+ok($one->wait_until(q{SELECT count(*) > 50 FROM hipq.jobs_detail WHERE state = 'initial'}), 'with the jobs that wait');
+
+# ---- dead
+$router->sql(q{SELECT hipq.drain_shard('app', 2)});
+settled('the other one drained');
+$two->node->stop('immediate');
+$router->sql(q{CALL hipq.drop_shard('app', 2, force => true)});
+is(slots(), '1 4095', 'one that is dead is dropped without being asked');
+is(left_over($router), '1 1 1', 'and nothing of it is left on the router');
+
+# ---- the last one: the router gets all back
+$router->sql(q{SELECT hipq.drain_shard('app', 1)});
+settled('the last one drained');
+$router->sql(q{CALL hipq.drop_shard('app', 1)});
+is(left_over($router), '0 0 0', 'nothing is left');
+is($router->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial'}), 200, 'the router has what waits');
+$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "last"}')});
+ok($router->wait_until(q{SELECT count(*) FROM ran WHERE tenant = 'last'}, 1), 'and runs what comes');
+is($router->sql('SELECT count(*) FROM hipq.alerts WHERE alert <> $$jobs wait: time$$'), 0, 'no alert is left');
+
+done_testing();
