@@ -45,11 +45,4 @@ void Parcels::send()
         send(node, parcel);
 }
 
-void send(const catalog::Queue &queue, const job::RowValues &job, int node)
-{
-    Parcels parcels(queue);
-    parcels.add(job, node);
-    parcels.send();
-}
-
 }  // namespace hipq::outbox

@@ -31,7 +31,4 @@ private:
     std::map<int, Parcel> parcels_;
 };
 
-// One job.
-void send(const catalog::Queue &queue, const job::RowValues &job, int node);
-
 }  // namespace hipq::outbox
