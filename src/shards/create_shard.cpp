@@ -86,6 +86,14 @@ void demand_number(int node)
                errhint("Shards have numbers from 1 to 1023; 0 is the router."));
 }
 
+void demand_weight(int weight)
+{
+    if (weight >= 1 && weight <= 1000)
+        return;
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("weight %d is out of range", weight), errhint("Weights are from 1 to 1000."));
+}
+
 // Fills in how the shard reaches this server. Locks the instance.
 void demand_router(Shard &shard)
 {
@@ -176,6 +184,7 @@ void tell(const Shard &shard)
 void create_shard(Shard shard)
 {
     demand_number(shard.node);
+    demand_weight(shard.weight);
     demand_router(shard);
     if (!is_known(shard))
         demand_fit_servers(shard);

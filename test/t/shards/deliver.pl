@@ -17,6 +17,10 @@ sub node_that_ran
 }
 
 # ---- set-up
+like($router->error_of(sprintf q{CALL hipq.create_shard('app', %d, 'host=nowhere', publisher => '', weight => %d)}, @$_[ 0, 1 ]), $_->[2], "create_shard(): @$_[ 0, 1 ]")
+  foreach [ 1024, 1, qr/22023: shard 1024 is out of range/ ], [ 3, 1001, qr/22023: weight 1001 is out of range/ ], [ 3, 0, qr/22023: weight 0/ ], [ 3, 1, qr/22023: it is not said how the shard reaches/ ];
+like($router->error_of(q{CALL hipq.create_shard('app', 3, 'host=/nowhere', publisher => 'host=/nowhere')}), qr/08001: could not establish connection/, 'create_shard(): nobody answers');
+is($router->sql('SELECT count(*) FROM hipq.shard WHERE node = 3'), 0, 'and nothing is written down');
 is($router->sql('SELECT count(*) FILTER (WHERE node = 0), min(node), max(node) FROM hipq.shard_map, unnest(nodes) AS node'), '1|0|2', 'the shards have all slots but the first');
 like($router->sql(q{SELECT string_agg(count::text, ' ') FROM (SELECT count(*) FROM hipq.shard_map, unnest(nodes) AS node WHERE node > 0 GROUP BY node) AS parts}), qr/^204[78] 204[78]$/, 'half of them each');
 ok($shards->node($_)->wait_until('SELECT generation FROM hipq.shard_map', $router->sql('SELECT generation FROM hipq.shard_map')), "shard $_ has the map") foreach 1, 2;
