@@ -1478,10 +1478,14 @@ CREATE FUNCTION hipq._subscribe_to_outbox(publication text, publisher text) RETU
 COMMENT ON FUNCTION hipq._subscribe_to_outbox(text, text)
     IS 'subscribes to a publication of another node''s outbox; the router calls it';
 
-CREATE FUNCTION hipq._leave_shards(instance_name text) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__leave_shards';
+CREATE FUNCTION hipq._leave_shards(instance_name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__leave_shards';
 COMMENT ON FUNCTION hipq._leave_shards(text)
-    IS 'has this database be a node of an instance no more, and returns where its WAL is; its router '
-    'calls it';
+    IS 'has this database be a node of an instance no more; its router calls it';
+
+CREATE FUNCTION hipq._position_after_all_sent(since timestamptz) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__position_after_all_sent';
+COMMENT ON FUNCTION hipq._position_after_all_sent(timestamptz)
+    IS 'where the WAL is, behind all that was sent by maps from before; empty = somebody may still '
+    'send';
 
 CREATE FUNCTION hipq._unsubscribe_from_outbox(publication text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__unsubscribe_from_outbox';
 COMMENT ON FUNCTION hipq._unsubscribe_from_outbox(text)
@@ -1592,8 +1596,8 @@ REVOKE ALL ON FUNCTION
     hipq._send_set_up(text, integer), hipq._tell_shards(), hipq._unfit_for_shards(),
     hipq._join_shards(text, text, integer), hipq._publish_outbox(text, text, integer),
     hipq._keep_outbox(text), hipq._subscribe_to_outbox(text, text), hipq._leave_shards(text),
-    hipq._unsubscribe_from_outbox(text), hipq._unpublish_outbox(text),
-    hipq.drain_shard(text, integer), hipq.rebalance(text),
+    hipq._position_after_all_sent(timestamptz), hipq._unsubscribe_from_outbox(text),
+    hipq._unpublish_outbox(text), hipq.drain_shard(text, integer), hipq.rebalance(text),
     hipq.move_slots(text, integer[], integer)
     FROM PUBLIC;
 REVOKE ALL ON PROCEDURE hipq.create_shard(text, integer, text, text, integer), hipq.drop_shard(text, integer, boolean) FROM PUBLIC;

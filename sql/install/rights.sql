@@ -17,6 +17,7 @@ REVOKE ALL ON FUNCTION
     hipq.rebalance, hipq.move_slots, hipq._shards_changed, hipq._receive, hipq._tell_shards,
     hipq._set_up_of, hipq._send_set_up, hipq._unfit_for_shards, hipq._join_shards,
     hipq._publish_outbox, hipq._keep_outbox, hipq._subscribe_to_outbox, hipq._leave_shards,
+    hipq._position_after_all_sent,
     hipq._unsubscribe_from_outbox, hipq._unpublish_outbox, hipq.drain_shard,
     hipq._is_one_of_support,
     hipq._is_in_reach_support,

@@ -1,11 +1,12 @@
 // CALL hipq.drop_shard(): takes a shard that has been drained out of its instance.
 //
 // Step by step, as create_shard() in the other direction; after a failure the call is repeated. The
-// shard leaves first, so that nothing more is sent to the router; then the router reads what is
-// left.
+// shard reads all that is sent to it and leaves, so that it sends nothing more; then the router
+// reads what is left.
 #include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/quote.hpp"
 #include "shards/node.hpp"
 #include "shards/remote.hpp"
 #include "shards/steps.hpp"
@@ -43,10 +44,6 @@ constinit pg::Statement delete_shard(R"(
     USING hipq.instance AS instance
     WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2)");
 constinit pg::Statement sleep("SELECT pg_catalog.pg_sleep(0.1)");
-constinit pg::Statement select_is_read(R"(
-    SELECT
-    FROM pg_catalog.pg_replication_slots AS known
-    WHERE known.slot_name = $1 AND known.active)");
 
 // Has its row locked. Raises unless it is empty.
 Shard require_empty(const std::string &instance, int node)
@@ -69,46 +66,76 @@ Shard require_empty(const std::string &instance, int node)
     return {instance, node, row.text(0), channel + "_to_" + number, channel + "_from_" + number};
 }
 
-void wait_for_reader_to_catch_up(const Shard &shard, const std::string &position)
+// Whether the reader of a slot is where it has to be, as seen by a server that has the slot.
+std::string slot_is(const std::string &slot, const std::string &condition)
 {
-    const std::string statement =
-        "SELECT pg_catalog.count(*)::text FROM pg_catalog.pg_replication_slots AS known WHERE "
-        "known.slot_name = '" +
-        shard.back + "' AND known.confirmed_flush_lsn < '" + position + "'";
-    for (int looks = 0; ask_one(shard.conninfo, statement) != "0"; ++looks) {
-        if (looks == most_looks)
-            HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                       errmsg("this server has not read all that shard %d has sent", shard.node),
-                       errhint("View hipq.shards says what is in the way; call "
-                               "hipq.drop_shard() again then."));
-        pg::as_extension_owner([] { sleep.run(); });
-    }
+    return "SELECT (NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots AS known WHERE "
+           "known.slot_name = " +
+           pg::quote_literal(slot) + " AND NOT (" + condition + ")))::text";
 }
 
-// A slot whose reader has been told to go.
-void wait_for_reader_to_go(const std::string &slot)
+std::string has_read(const std::string &position)
+{
+    return "known.confirmed_flush_lsn >= " + pg::quote_literal(position);
+}
+
+constexpr const char *has_no_reader = "NOT known.active";
+
+std::string ask_here(const std::string &statement)
+{
+    return pg::as_extension_owner([&] { return pg::run_once(statement).front().text(0); });
+}
+
+// Looks again and again, for half a minute, until the answer is true.
+template <class Ask>
+bool comes_true(Ask &&ask)
 {
     for (int looks = 0; looks < most_looks; ++looks) {
-        if (pg::as_extension_owner([&] { return select_is_read.run_latest(slot).empty(); }))
-            return;
+        if (ask() == "true")
+            return true;
         pg::as_extension_owner([] { sleep.run(); });
     }
+    return false;
 }
 
-void wait_for_reader_to_go_there(const Shard &shard)
+[[noreturn]] void refuse_unread(const std::string &message)
 {
-    const std::string statement =
-        "SELECT pg_catalog.count(*)::text FROM pg_catalog.pg_replication_slots AS known WHERE "
-        "known.slot_name = '" +
-        shard.back + "' AND known.active";
-    for (int looks = 0; looks < most_looks && ask_one(shard.conninfo, statement) != "0"; ++looks)
-        pg::as_extension_owner([] { sleep.run(); });
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", message.c_str()),
+               errhint("View hipq.shards says what is in the way; call hipq.drop_shard() again "
+                       "then."));
 }
 
-void take_leave(const Shard &shard)
+// What `from` has sent, `slot`, is read to its end by the other one, by when nobody sends any more
+// by an older map: a job that is so late is not lost.
+template <class From>
+void wait_until_read(From &&from, const std::string &slot, const std::string &names)
 {
-    wait_for_reader_to_catch_up(
-        shard, ask_one(shard.conninfo, call_of("hipq._leave_shards", {shard.instance})));
+    const std::string since = from("SELECT pg_catalog.clock_timestamp()::text");
+    const std::string end = call_of("hipq._position_after_all_sent", {since});
+    std::string position;
+    if (!comes_true([&] { return (position = from(end)).empty() ? "false" : "true"; }))
+        refuse_unread("transactions from before may still send jobs from " + names);
+    if (!comes_true([&] { return from(slot_is(slot, has_read(position))); }))
+        refuse_unread("not all is read that was sent from " + names);
+}
+
+// Both have read what the other one has sent; then the shard is none any more.
+void part(const Shard &shard)
+{
+    const auto here = [](const std::string &statement) { return ask_here(statement); };
+    const auto there = [&](const std::string &statement) {
+        return ask_one(shard.conninfo, statement);
+    };
+    const std::string number = std::to_string(shard.node);
+    const bool is_member =
+        there("SELECT EXISTS (SELECT FROM hipq.shard_map AS map JOIN hipq.instance AS instance "
+              "USING (instance_id) WHERE instance.name = " +
+              pg::quote_literal(shard.instance) + ")::text") == "true";
+    if (is_member) {
+        wait_until_read(here, shard.forth, "the router to shard " + number);
+        (void)there(call_of("hipq._leave_shards", {shard.instance}));
+    }
+    wait_until_read(there, shard.back, "shard " + number + " to the router");
 }
 
 void drop_shard(const std::string &instance, int node, bool is_dead)
@@ -117,15 +144,16 @@ void drop_shard(const std::string &instance, int node, bool is_dead)
     pg::as_hipq([&] { begin_leaving.run(instance, node); });
     next_step();
     if (!is_dead)
-        take_leave(shard);
+        part(shard);
     unsubscribe(shard.back);
     next_step();
     if (!is_dead) {
         (void)ask(shard.conninfo, call_of("hipq._unsubscribe_from_outbox", {shard.forth}));
-        wait_for_reader_to_go_there(shard);
+        (void)comes_true(
+            [&] { return ask_one(shard.conninfo, slot_is(shard.back, has_no_reader)); });
         (void)ask(shard.conninfo, call_of("hipq._unpublish_outbox", {shard.back}));
     }
-    wait_for_reader_to_go(shard.forth);
+    (void)comes_true([&] { return ask_here(slot_is(shard.forth, has_no_reader)); });
     unpublish(shard.forth);
     pg::as_hipq([&] { delete_shard.run(instance, node); });
 }

@@ -66,7 +66,6 @@ constinit pg::Statement
 constinit pg::Statement delete_membership(R"(
     DELETE FROM hipq.shard_map AS map USING hipq.instance AS instance
     WHERE instance.instance_id = map.instance_id AND instance.name = $1)");
-constinit pg::Statement select_position("SELECT pg_catalog.pg_current_wal_insert_lsn()::text");
 constexpr const char *count_unfinished = "SELECT count(*) FROM {live} AS job";
 
 std::int64_t unfinished_jobs(const std::string &instance)
@@ -80,22 +79,16 @@ std::int64_t unfinished_jobs(const std::string &instance)
     return count;
 }
 
-// This database is no node any more, and what is enqueued here stays here. Returns where its WAL is
-// after all that it has sent: whoever may still send has the map locked
-// (catalogue_with_locked_maps), and is waited for.
-std::string leave(const std::string &instance)
+// This database is no node any more, and what is enqueued here stays here.
+void leave(const std::string &instance)
 {
-    pg::as_hipq([] { pg::run_once("LOCK TABLE hipq.shard_map IN EXCLUSIVE MODE"); });
     const std::int64_t unfinished = unfinished_jobs(instance);
     if (unfinished > 0)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
                    errmsg("%lld job(s) of instance \"%s\" are unfinished on the shard",
                           static_cast<long long>(unfinished), instance.c_str()),
                    errhint("Wait until they have ended, and call hipq.drop_shard() again."));
-    return pg::as_hipq([&] {
-        delete_membership.run(instance);
-        return select_position.run().front().text(0);
-    });
+    pg::as_hipq([&] { delete_membership.run(instance); });
 }
 
 }  // namespace
@@ -179,8 +172,8 @@ HIPQ_FUNCTION(hipq__keep_outbox)
 
 HIPQ_FUNCTION(hipq__leave_shards)
 {
-    return hipq::pg::return_text(
-        hipq::shards::leave(hipq::pg::Arguments(fcinfo).text(0, "instance_name")));
+    hipq::shards::leave(hipq::pg::Arguments(fcinfo).text(0, "instance_name"));
+    return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq__unsubscribe_from_outbox)

@@ -10,6 +10,7 @@
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
+#include "shards/older_maps.hpp"
 
 namespace hipq::shards {
 
@@ -24,19 +25,21 @@ constinit pg::Statement note_seen(R"(
     SET seen_time = clock_timestamp()
     WHERE leaving.instance_id = $1 AND leaving.seen_time IS NULL)");
 
-// Whoever had the map from before may still bring jobs: he has it locked
-// (catalogue_with_locked_maps). A prepared transaction has no process.
-constinit pg::Statement select_quiet(R"(
-    SELECT NOT EXISTS (
-        SELECT
-        FROM pg_catalog.pg_locks AS held
-        JOIN pg_catalog.pg_database AS database ON database.oid = held.database AND database.datname = current_database()
-        LEFT JOIN pg_catalog.pg_stat_activity AS activity ON activity.pid = held.pid
-        WHERE held.relation = 'hipq.shard_map'::regclass AND held.mode = 'RowShareLock'
-          AND held.pid IS DISTINCT FROM pg_backend_pid()
-          AND (activity.xact_start IS NULL OR activity.xact_start <= (
-              SELECT max(leaving.seen_time) FROM hipq.shard_leaving AS leaving
-              WHERE leaving.instance_id = $1 AND leaving.busy_keys IS NULL))))");
+// What a map change has written is seen before others are told to forget the old map, and its lock
+// goes after that: this one conflicts with it, and with nobody who enqueues.
+constinit pg::Statement lock_map("LOCK TABLE hipq.shard_map IN SHARE MODE");
+
+constinit pg::Statement select_seen(R"(
+    SELECT max(leaving.seen_time)
+    FROM hipq.shard_leaving AS leaving
+    WHERE leaving.instance_id = $1 AND leaving.busy_keys IS NULL)");
+
+// Nobody brings jobs by the map from before any more.
+bool is_quiet(int instance_id)
+{
+    const pg::Rows seen = select_seen.run(instance_id);
+    return seen.front().null(0) || !has_users_since(seen.front().time(0));
+}
 
 // Ids have their slots in the upper bits.
 #define HIPQ_IS_IN_SLOT                                                                            \
@@ -145,12 +148,12 @@ void tell_of_running(const Queues &queues)
 bool take_step(const Queues &queues)
 {
     const int instance_id = queues.front()->instance_id;
+    lock_map.run();
     note_seen.run(instance_id);
-    const bool is_quiet =
-        select_quiet.run(instance_id).front().boolean(0);  // before looking for jobs
+    const bool was_quiet = is_quiet(instance_id);  // before looking for jobs
     if (send_waiting(queues) > 0)
         return true;
-    if (is_quiet)
+    if (was_quiet)
         tell_of_running(queues);
     return false;
 }

@@ -95,6 +95,7 @@ $$, $$VALUES
     ('hipq.drop_shard(text,integer,boolean)'),
     ('hipq.drain_shard(text,integer)'),
     ('hipq._leave_shards(text)'),
+    ('hipq._position_after_all_sent(timestamp with time zone)'),
     ('hipq._unsubscribe_from_outbox(text)'),
     ('hipq._unpublish_outbox(text)'),
     ('hipq.rebalance(text)'),
