@@ -72,9 +72,14 @@ build_hipq() {
         { tail -n 30 "$log"; die "the build failed; all of its output: $log"; }
 }
 
-# Ends the cluster in the given folder when the tool ends, however it ends.
+# Ends the clusters in the given folders when the tool ends, however it ends.
 stop_at_exit() {
-    trap "'$tools/cluster' stop '$1' || true" EXIT
+    local stops=
+    while [ $# -gt 0 ]; do
+        stops+="'$tools/cluster' stop '$1' || true; "
+        shift
+    done
+    trap "$stops" EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
 }

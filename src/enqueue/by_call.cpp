@@ -235,24 +235,43 @@ Enqueued enqueue_here(const catalog::Queue &queue, const JobOptions &options, pg
     }
 }
 
-// One after the other, those that are this node's; the others go together.
+// Jobs without key at once, and removes their places from `own`, if SQL need not do it.
+void insert_unkeyed(const catalog::Queue &queue, const JobOptions &options,
+                    std::span<const pg::RawValue> data, const Keys &keys, Sent &sent)
+{
+    std::vector<pg::RawValue> unkeyed;
+    std::vector<std::int64_t> ids;
+    for (const std::size_t i : sent.own)
+        if (!is_keyed(keys, i)) {
+            unkeyed.push_back(data[i]);
+            ids.push_back(sent.ids[i]);
+        }
+    auto direct = unkeyed.empty() ? std::nullopt
+                                  : DirectEnqueue::begin(queue, options, NewRows::With::no_keys);
+    if (!direct.has_value())
+        return;
+    if (direct->insert(unkeyed, ids).size() != unkeyed.size())
+        refuse_ids_in_use();
+    direct->end();
+    std::erase_if(sent.own, [&](std::size_t i) { return !is_keyed(keys, i); });
+}
+
+// Those that are another node's go together; then those of this node without key, and each of the
+// others by itself.
 std::vector<std::int64_t> enqueue_by_shards(const catalog::Queue &queue, const JobOptions &options,
                                             std::span<const pg::RawValue> data, const Keys &keys,
                                             OnDuplicate on_duplicate)
 {
-    const Sent sent = send_elsewhere(queue, options, data, keys, on_duplicate);
-    std::vector<std::int64_t> ids;
-    for (std::size_t i = 0; i < data.size(); ++i) {
-        if (sent.ids[i].has_value()) {
-            ids.push_back(*sent.ids[i]);
-            continue;
-        }
-        const GivenId given(sent.own[i]);
-        ids.push_back(enqueue_here(queue, options, data[i],
+    Sent sent = send_elsewhere(queue, options, data, keys, on_duplicate);
+    if (!is_change(on_duplicate))
+        insert_unkeyed(queue, options, data, keys, sent);
+    for (const std::size_t i : sent.own) {
+        const GivenId given(sent.ids[i]);
+        sent.ids[i] = enqueue_here(queue, options, data[i],
                                    i < keys.size() ? keys[i] : std::nullopt, on_duplicate)
-                          .id);
+                          .id;
     }
-    return ids;
+    return std::move(sent.ids);
 }
 
 // One after the other, in the order of their keys: each meets whoever holds its key by then.
@@ -280,9 +299,9 @@ Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::Raw
     if (queue.shards == nullptr)
         return enqueue_here(queue, options, data, key, on_duplicate);
     const Sent sent = send_elsewhere(queue, options, {&data, 1}, {key}, on_duplicate);
-    if (sent.ids.front().has_value())
-        return {*sent.ids.front(), EnqueueAction::inserted};
-    const GivenId given(sent.own.front());
+    if (sent.own.empty())
+        return {sent.ids.front(), EnqueueAction::inserted};
+    const GivenId given(sent.ids.front());
     return enqueue_here(queue, options, data, key, on_duplicate);
 }
 

@@ -131,7 +131,8 @@ DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::s
     return job.as_int64(Column::id);
 }
 
-std::vector<std::int64_t> DirectEnqueue::insert(std::span<const pg::RawValue> data)
+std::vector<std::int64_t> DirectEnqueue::insert(std::span<const pg::RawValue> data,
+                                                std::span<const std::int64_t> given_ids)
 {
     std::vector<std::int64_t> ids;
     std::vector<job::RowValues> jobs;
@@ -139,8 +140,10 @@ std::vector<std::int64_t> DirectEnqueue::insert(std::span<const pg::RawValue> da
     for (std::size_t count = 0; !data.empty(); data = data.subspan(count)) {
         count = count_at_once(data);
         jobs.clear();
-        for (const pg::RawValue &one : data.first(count))
-            jobs.push_back(new_job(one, std::nullopt));
+        for (std::size_t i = 0; i < count; ++i) {
+            const GivenId given(given_ids.empty() ? 0 : given_ids[ids.size() + i]);
+            jobs.push_back(new_job(data[i], std::nullopt));
+        }
         if (!rows_.insert(jobs))
             break;
         for (const job::RowValues &job : jobs) {

@@ -31,8 +31,9 @@ public:
     std::optional<std::int64_t> insert_unless_taken(pg::RawValue data,
                                                     const std::optional<std::string> &key);
     // Jobs without key, and their ids; those of fewer jobs when an id is in use: then the
-    // transaction has to end.
-    std::vector<std::int64_t> insert(std::span<const pg::RawValue> data);
+    // transaction has to end. `given_ids`: one for each, or none at all.
+    std::vector<std::int64_t> insert(std::span<const pg::RawValue> data,
+                                     std::span<const std::int64_t> given_ids = {});
 
     void end() { rows_.close(); }
 

@@ -72,15 +72,15 @@ Sent send_elsewhere(const catalog::Queue &queue, const JobOptions &options,
     const job::RowValues chosen = chosen_values(queue, options);
     Elsewhere elsewhere(queue.id);
     Sent sent{};
+    sent.ids.reserve(data.size());
     for (std::size_t i = 0; i < data.size(); ++i) {
         job::RowValues job =
             checked_job(chosen, queue, data[i], i < keys.size() ? keys[i] : std::nullopt);
-        const bool is_gone = elsewhere.takes(job);
-        const std::int64_t id = job.as_int64(Column::id);
-        if (is_gone)
+        if (elsewhere.takes(job))
             demand_known_on_duplicate(queue, on_duplicate);
-        sent.ids.push_back(is_gone ? std::optional(id) : std::nullopt);
-        sent.own.push_back(is_gone ? 0 : id);
+        else
+            sent.own.push_back(i);
+        sent.ids.push_back(job.as_int64(Column::id));
     }
     elsewhere.send();
     return sent;

@@ -26,12 +26,12 @@ private:
     outbox::Parcels parcels_;
 };
 
-// Jobs of one call; nothing in the place of those that are to be written here, whose ids then stand
-// in `own`. Raises 0A000 for an `on_duplicate` that is about a job on another node.
+// The jobs of one call: their ids, and the places of those that are to be written here.
 struct Sent {
-    std::vector<std::optional<std::int64_t>> ids;
-    std::vector<std::int64_t> own;
+    std::vector<std::int64_t> ids;
+    std::vector<std::size_t> own;
 };
+// Raises 0A000 for an `on_duplicate` that is about a job on another node.
 Sent send_elsewhere(const catalog::Queue &queue, const JobOptions &options,
                     std::span<const pg::RawValue> data, const Keys &keys, OnDuplicate on_duplicate);
 

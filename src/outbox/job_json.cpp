@@ -3,6 +3,9 @@
 // Times are as ISO 8601 has them, which neither DateStyle nor the time zone of a session changes.
 #include "job_json.hpp"
 
+#include <array>
+#include <cstring>
+
 extern "C" {
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
@@ -113,19 +116,34 @@ Datum number_of(const JsonbValue &value, PGFunction convert)
     return DirectFunctionCall1(convert, NumericGetDatum(value.val.numeric));
 }
 
+void refuse_text()
+{
+    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("a text of a job that has arrived is none"));
+}
+
 Datum text_of(const JsonbValue &value)
 {
     if (value.type != jbvString)
-        ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("a text of a job that has arrived is none"));
+        refuse_text();
     return PointerGetDatum(::cstring_to_text_with_len(value.val.string.val, value.val.string.len));
 }
 
+// Jobs that were enqueued together have the same times, so the last one is kept.
 Datum time_of(const JsonbValue &value)
 {
-    (void)text_of(value);
-    return DirectFunctionCall3(::timestamptz_in, CStringGetDatum(c_string(value)),
-                               ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+    static std::array<char, MAXDATELEN + 1> last_text{};
+    static Datum last_time{};
+    if (value.type != jbvString)
+        refuse_text();
+    char *text = c_string(value);
+    if (std::strcmp(text, last_text.data()) == 0)
+        return last_time;
+    const Datum time = DirectFunctionCall3(::timestamptz_in, CStringGetDatum(text),
+                                           ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+    ::strlcpy(last_text.data(), std::strlen(text) <= MAXDATELEN ? text : "", last_text.size());
+    last_time = time;
+    return time;
 }
 
 // The state is left to the caller: its values belong to hipq.

@@ -120,7 +120,8 @@ void subscribe(const std::string &publication, const std::string &publisher)
             return;
         const std::string name = pg::quote_name(publication);
         pg::run_once("CREATE SUBSCRIPTION " + name + " CONNECTION " + pg::quote_literal(publisher) +
-                     " PUBLICATION " + name + " WITH (create_slot = false, slot_name = " +
+                     " PUBLICATION " + name +
+                     " WITH (binary = true, create_slot = false, slot_name = " +
                      pg::quote_literal(publication) + ", copy_data = false)");
     });
 }
