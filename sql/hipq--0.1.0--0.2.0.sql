@@ -1264,6 +1264,20 @@ COMMENT ON COLUMN hipq.shard_outbox.body IS 'all else';
 CREATE TABLE hipq.shard_outbox_default PARTITION OF hipq.shard_outbox DEFAULT;
 COMMENT ON TABLE hipq.shard_outbox_default IS 'rows of hipq.shard_outbox for which there is no leaf yet';
 
+CREATE TABLE hipq.shard_outbox_mark (
+    is_only     boolean     NOT NULL DEFAULT true CONSTRAINT shard_outbox_mark_pkey PRIMARY KEY
+                            CONSTRAINT shard_outbox_mark_check CHECK (is_only),
+    position    pg_lsn      NOT NULL,
+    marked_time timestamptz NOT NULL,
+    read_time   timestamptz
+);
+COMMENT ON TABLE hipq.shard_outbox_mark
+    IS 'how far other servers have read hipq.shard_outbox: what they may not have read is kept';
+COMMENT ON COLUMN hipq.shard_outbox_mark.is_only IS 'there is one row at most';
+COMMENT ON COLUMN hipq.shard_outbox_mark.position IS 'a position of the WAL that not all have confirmed yet';
+COMMENT ON COLUMN hipq.shard_outbox_mark.marked_time IS 'when the WAL was there';
+COMMENT ON COLUMN hipq.shard_outbox_mark.read_time IS 'what was written until then all have read; NULL = not known yet';
+
 CREATE TABLE hipq.shard_received (
     instance  text COLLATE "C" NOT NULL,
     sender    smallint    NOT NULL,
@@ -1586,9 +1600,10 @@ COMMENT ON COLUMN hipq.shard_rejects_detail.error IS 'the error';
 COMMENT ON COLUMN hipq.shard_rejects_detail.job IS 'the job as it was sent; secret data are ***';
 
 REVOKE ALL ON TABLE
-    hipq.shard_map, hipq.shard, hipq.shard_outbox, hipq.shard_outbox_default, hipq.shard_received,
-    hipq.shard_received_default, hipq.shard_reject, hipq.shard_move, hipq.shard_leaving,
-    hipq.shard_coming, hipq.shard_held_job, hipq.shards, hipq.shard_rejects_detail
+    hipq.shard_map, hipq.shard, hipq.shard_outbox, hipq.shard_outbox_default,
+    hipq.shard_outbox_mark, hipq.shard_received, hipq.shard_received_default, hipq.shard_reject,
+    hipq.shard_move, hipq.shard_leaving, hipq.shard_coming, hipq.shard_held_job, hipq.shards,
+    hipq.shard_rejects_detail
     FROM PUBLIC;
 REVOKE ALL ON SEQUENCE hipq.shard_outbox_id_seq, hipq.shard_held_job_seq FROM PUBLIC;
 REVOKE ALL ON FUNCTION

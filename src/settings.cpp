@@ -43,6 +43,7 @@ Duration clock_offset{0};
 Duration default_timeout{5 * minute};
 Duration max_timeout{day};
 int max_job_data = 1'024;
+int outbox_max = 8'192;
 int max_unregistered_types = 100;
 int max_retries = 0;
 bool retry_enabled = true;
@@ -170,6 +171,9 @@ constexpr Count counts[] = {
      "Messages of handlers a second that a process keeps."},
     {"hipq.max_job_data", &max_job_data, 1, 250'000, Change::reload,
      "Largest job_data, and largest result.", nullptr, GUC_UNIT_KB},
+    {"hipq.outbox_max", &outbox_max, 0, 1'000'000, Change::reload,
+     "Most WAL that waits for another server of an instance before jobs for it are refused.",
+     "0 refuses none.", GUC_UNIT_MB},
     {"hipq.max_unregistered_types", &max_unregistered_types, 0, 100'000, Change::reload,
      "Most job types of a queue that nobody has registered.", "Jobs of further ones are refused."},
     {"hipq.max_retries", &max_retries, 0, 1'000'000, Change::reload,

@@ -54,6 +54,7 @@ extern int attempt_log_rate;  // hipq.attempt_log_rate, 1/s: messages, of a proc
 // What jobs get that say nothing, nor does their type
 extern Duration default_timeout;    // hipq.default_timeout
 extern int max_job_data;            // hipq.max_job_data, kB
+extern int outbox_max;              // hipq.outbox_max, MB; 0: no limit
 extern int max_unregistered_types;  // hipq.max_unregistered_types: of each queue
 extern int max_retries;             // hipq.max_retries
 extern bool retry_enabled;          // hipq.retry_enabled: off makes every failure final

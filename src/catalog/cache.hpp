@@ -42,6 +42,7 @@ struct Shards {
     int instance_id;
     core::SlotMap map;
     int own_node;                          // 0: this server is the router
+    std::string channel;                   // start of the names of what connects the nodes
     std::bitset<core::slot_count> coming;  // slots whose jobs may still run where they were
     bool has_leaving;                      // there are slots whose jobs are to go elsewhere
 };

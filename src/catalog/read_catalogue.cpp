@@ -284,7 +284,8 @@ void read_holds(Catalogue &catalogue)
 
 constinit pg::Statement select_maps(R"(
     SELECT map.instance_id, map.own_node, array_to_string(map.nodes, ','),
-           EXISTS (SELECT FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = map.instance_id)
+           EXISTS (SELECT FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = map.instance_id),
+           'hipq_' || left(map.cluster::text, 8)
     FROM hipq.shard_map AS map)");
 
 constinit pg::Statement select_coming(
@@ -319,6 +320,7 @@ void read_maps(Catalogue &catalogue)
         shards->instance_id = row.integer32(0);
         shards->own_node = row.integer32(1);
         shards->has_leaving = row.boolean(3);
+        shards->channel = row.text(4);
         read_map(shards->map, row.text(2));
         for (const pg::Row coming : select_coming.run_latest(shards->instance_id))
             shards->coming.set(static_cast<std::size_t>(coming.integer32(0)));

@@ -53,6 +53,8 @@ bool Elsewhere::takes(job::RowValues &job)
     give_id(job, *catalogue_, *queue_);
     const auto node = outbox::destination(*queue_, job.as_int64(Column::id));
     if (node.has_value()) {
+        if (nodes_.insert(*node).second)
+            outbox::demand_room(*queue_, *node);
         fill_times(job);
         parcels_.add(job, *node);
         return true;

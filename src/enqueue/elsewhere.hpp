@@ -24,6 +24,7 @@ private:
     KnownCatalogue catalogue_;  // with locked maps
     const catalog::Queue *queue_;
     outbox::Parcels parcels_;
+    std::set<int> nodes_;  // that jobs go to
 };
 
 // The jobs of one call: their ids, and the places of those that are to be written here.

@@ -5,3 +5,5 @@
 #include "outbox/job_json.hpp"
 #include "outbox/parcels.hpp"
 #include "outbox/placement.hpp"
+#include "outbox/room.hpp"
+#include "outbox/unread.hpp"

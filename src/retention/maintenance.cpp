@@ -5,6 +5,7 @@
 
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
+#include "outbox/outbox.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
@@ -81,7 +82,14 @@ bool maintain_attempts(const catalog::Catalogue &catalogue, tables::Patience &pa
 // What goes to other servers and comes from them.
 bool maintain_outbox(tables::Patience &patience)
 {
-    return maintain_trees(tables::outbox_trees(settings::outbox_keep.microseconds()), patience);
+    std::optional<pg::Time> unread_since;
+    try_duty(Duty::leaves, nullptr, [&] {
+        pg::with_transaction([&] {
+            unread_since = outbox::unread_since(tables::postgres_time(tables::unix_now()));
+        });
+    });
+    return maintain_trees(tables::outbox_trees(settings::outbox_keep.microseconds(), unread_since),
+                          patience);
 }
 
 bool maintain_tree(const Queue &queue, tables::Patience &patience)

@@ -238,9 +238,17 @@ bool add_default_leaf(const TimeTree &tree, const Tree &state, Patience &patienc
     });
 }
 
+// Whether rows from before a time need not be kept for those who have not read them.
+bool may_go(const TimeTree &tree, pg::Time time)
+{
+    return tree.kept_from.has_value() && time <= *tree.kept_from;
+}
+
 // Rows past retention that stand in the default leaf. True: none is left.
 bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now)
 {
+    if (!tree.kept_from.has_value())
+        return true;
     std::uint64_t removed = 0;
     const std::string table = pg::quote_table(leaf.name);
     pg::with_transaction([&] {
@@ -249,7 +257,7 @@ bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now
                                        " WHERE ctid = ANY (ARRAY(SELECT ctid FROM ONLY " + table +
                                        " WHERE " + pg::quote_name(tree.time_column) +
                                        " <= $1 LIMIT " + std::to_string(rows_per_prune) + "))",
-                                   postgres_time(now - tree.retention))
+                                   std::min(postgres_time(now - tree.retention), *tree.kept_from))
                           .processed();
         });
     });
@@ -265,11 +273,11 @@ std::array<TimeTree, 2> attempt_trees(std::int64_t retention)
             TimeTree{"attempt_log", "logged_time", retention, indexes}};
 }
 
-std::array<TimeTree, 2> outbox_trees(std::int64_t retention)
+std::array<TimeTree, 2> outbox_trees(std::int64_t retention, std::optional<pg::Time> unread_since)
 {
     constexpr std::int64_t day = 86'400'000'000;
     constexpr auto indexes = TimeTree::Indexes::none;
-    return {TimeTree{"shard_outbox", "sent_time", retention, indexes},
+    return {TimeTree{"shard_outbox", "sent_time", retention, indexes, unread_since},
             TimeTree{"shard_received", "sent_time", retention + day, indexes}};
 }
 
@@ -286,7 +294,8 @@ bool maintain_time_tree(const TimeTree &tree, Patience &patience)
     const std::int64_t present = unix_now();
     bool done = true;
     for (const Leaf &leaf : state.leaves)
-        if (leaf.period.has_value() && core::is_due(*leaf.period, present, tree.retention))
+        if (leaf.period.has_value() && core::is_due(*leaf.period, present, tree.retention) &&
+            may_go(tree, postgres_time(leaf.period->end)))
             done = drop_leaf(state, leaf, patience) && done;
     if (state.default_leaf() == nullptr)
         return add_default_leaf(tree, state, patience) &&

@@ -17,13 +17,16 @@ struct TimeTree {
         attempts,    // (queue_id, job_id, attempt)
         none
     } indexes;
+    // Rows from then on are kept, whatever their age; nothing: all are.
+    std::optional<pg::Time> kept_from = pg::infinity;
 };
 
 // The trees of hipq.attempt and hipq.attempt_log; their rows are kept for so many microseconds.
 std::array<TimeTree, 2> attempt_trees(std::int64_t retention);
 // What was sent to other servers, and what has come from them; rows that were sent are kept for so
-// many microseconds, and the others longer: whatever is sent anew has to be known here.
-std::array<TimeTree, 2> outbox_trees(std::int64_t retention);
+// many microseconds, and the others longer: whatever is sent anew has to be known here. What was
+// sent from `unread_since` on is kept anyway.
+std::array<TimeTree, 2> outbox_trees(std::int64_t retention, std::optional<pg::Time> unread_since);
 // The final jobs of a queue.
 TimeTree final_tree(const catalog::Queue &queue);
 

@@ -92,7 +92,8 @@ $got$, $want$VALUES
     ('shard_reject', 'r'),
     ('shard_rejects', 'v'),
     ('shard_rejects_detail', 'v'),
-    ('shards', 'v')
+    ('shards', 'v'),
+    ('shard_outbox_mark', 'r')
 $want$, 'tables (r, p), views (v), sequences (S)');
 
 SELECT set_eq($got$
@@ -362,7 +363,11 @@ $got$, $want$VALUES
     ('shard_reject', 'queue', 'text', 'false', ''),
     ('shard_reject', 'rejected_time', 'timestamp with time zone', 'true', 'clock_timestamp()'),
     ('shard_reject', 'sender', 'smallint', 'true', ''),
-    ('shard_reject', 'sqlstate', 'text', 'true', '')
+    ('shard_reject', 'sqlstate', 'text', 'true', ''),
+    ('shard_outbox_mark', 'is_only', 'boolean', 'true', 'true'),
+    ('shard_outbox_mark', 'marked_time', 'timestamp with time zone', 'true', ''),
+    ('shard_outbox_mark', 'position', 'pg_lsn', 'true', ''),
+    ('shard_outbox_mark', 'read_time', 'timestamp with time zone', 'false', '')
 $want$, 'columns of tables: type, NOT NULL, default');
 
 SELECT is((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'hipq.job'::regclass AND attnum > 0),
@@ -1035,7 +1040,9 @@ $got$, $want$VALUES
     ('shard_map', 'shard_map_pkey', 'PRIMARY KEY (instance_id)'),
     ('shard_move', 'shard_move_pkey', 'PRIMARY KEY (instance_id, slot)'),
     ('shard_move', 'shard_move_slot_is_in_range', 'CHECK (((slot >= 1) AND (slot <= 4095)))'),
-    ('shard_received', 'shard_received_pkey', 'PRIMARY KEY (instance, sender, id, sent_time)')
+    ('shard_received', 'shard_received_pkey', 'PRIMARY KEY (instance, sender, id, sent_time)'),
+    ('shard_outbox_mark', 'shard_outbox_mark_check', 'CHECK (is_only)'),
+    ('shard_outbox_mark', 'shard_outbox_mark_pkey', 'PRIMARY KEY (is_only)')
 $want$, 'constraints of tables');
 
 SELECT set_eq($got$
@@ -1072,7 +1079,8 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX shard_map_pkey ON hipq.shard_map USING btree (instance_id)'),
     ('CREATE UNIQUE INDEX shard_move_pkey ON hipq.shard_move USING btree (instance_id, slot)'),
     ('CREATE UNIQUE INDEX shard_pkey ON hipq.shard USING btree (instance_id, node)'),
-    ('CREATE UNIQUE INDEX shard_received_pkey ON hipq.shard_received USING btree (instance, sender, id, sent_time)')
+    ('CREATE UNIQUE INDEX shard_received_pkey ON hipq.shard_received USING btree (instance, sender, id, sent_time)'),
+    ('CREATE UNIQUE INDEX shard_outbox_mark_pkey ON hipq.shard_outbox_mark USING btree (is_only)')
 $want$, 'indexes');
 
 SELECT set_eq($got$

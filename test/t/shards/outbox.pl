@@ -1,0 +1,64 @@
+# What waits for a shard that does not read: it is kept however old it is, and there is a limit to how much it may be.
+use strict;
+use warnings;
+use HipqShards;
+use Test::More;
+
+my $shards = HipqShards->new('outbox', 2);
+my ($router, $lame, $well) = $shards->nodes;
+my ($subscription) = $lame->sql('SELECT subname FROM pg_subscription');
+
+# A tenant whose jobs go to a shard; a statement that sends it so many jobs of half a kB.
+sub tenant_of { my ($node) = @_; return $router->sql("SELECT min(n) FROM generate_series(1, 1000) AS n, hipq.shard_map WHERE nodes[hipq.slot_of(n::text) + 1] = $node"); }
+my %tenant = (lame => tenant_of(1), well => tenant_of(2));
+sub sending
+{
+	my ($tenant, $count) = @_;
+	return "SELECT count(hipq.enqueue('run', jsonb_build_object('tenant', '$tenant{$tenant}', 'text', (SELECT string_agg(md5(random()::text || m), '') FROM generate_series(1, 16) AS m)))) FROM generate_series(1, $count) AS n";
+}
+sub kept { return $router->sql('SELECT coalesce(sum(cardinality(jobs)), 0) FROM hipq.shard_outbox'); }
+sub all_read
+{
+	my $position = $router->sql('SELECT pg_current_wal_insert_lsn()');
+	return $router->wait_until("SELECT count(*) FROM pg_replication_slots WHERE confirmed_flush_lsn < '$position'", 0);
+}
+
+# ---- a limit
+$lame->sql("ALTER SUBSCRIPTION $subscription DISABLE");
+$router->sql(sending(lame => 3000));
+$router->set('hipq.outbox_max' => '1MB');
+my $error = $router->error_of(sending(lame => 1));
+like($error, qr/53400: too much waits for shard 1 of instance "app"/, 'more than hipq.outbox_max is refused');
+like($error, qr/keeps [2-9] MB of WAL for it, from 20.*; hipq.outbox_max is 1 MB/, 'how much there is, and since when');
+like($router->error_of(qq{INSERT INTO hipq.app_mail (job_type, job_data) VALUES ('run', '{"tenant": "$tenant{lame}"}')}), qr/53400/, 'by INSERT, too');
+is(kept(), 3000, 'nothing of it is written');
+$router->sql(sending(well => 10));
+ok($shards->wait_for_runs(10), 'jobs for others are taken, and run');
+$router->set('hipq.outbox_max' => '0');
+$router->sql(sending(lame => 1));
+is(kept(), 3011, '0 is no limit');
+
+# ---- kept until it is read
+$router->set('hipq.clock_offset' => 3 * 86_400);
+ok($router->wait_until(q{SELECT count(*) > 1 FROM pg_partition_tree('hipq.shard_outbox') WHERE isleaf}), 'the outbox is looked after three days later');
+$router->set('hipq.clock_offset' => 3 * 86_400 + 120);
+is(kept(), 3011, 'what one shard has not read is kept');
+$lame->sql("ALTER SUBSCRIPTION $subscription ENABLE");
+ok($shards->wait_for_runs(3011), 'all jobs run when it reads again');
+ok(all_read(), 'it has read all');
+$router->set('hipq.clock_offset' => 3 * 86_400 + 240);
+ok(all_read(), 'and what was written since');
+$router->set('hipq.clock_offset' => 3 * 86_400 + 360);
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_outbox', 0), 'then it is forgotten');
+
+# ---- from a shard to the router
+my ($back) = $router->sql("SELECT subname FROM pg_subscription WHERE subname LIKE '%_from_1'");
+$router->sql("ALTER SUBSCRIPTION $back DISABLE");
+$lame->sql(sending(well => 3000));
+$lame->set('hipq.outbox_max' => '1MB');
+like($lame->error_of(sending(well => 1)), qr/53400: too much waits for the router of instance "app"/, 'a shard has the same limit');
+$router->sql("ALTER SUBSCRIPTION $back ENABLE");
+ok($shards->wait_for_runs(6011), 'its jobs go on when the router reads again');
+ok($lame->wait_until(sending(well => 1), 1), 'and it takes others');
+
+done_testing();
