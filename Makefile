@@ -3,6 +3,7 @@
 #   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to; what is installed
 #                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; the programs of clients/ go along
 #   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
+#   make demo-shards                 a queue on three servers: one is killed, slots move (tools/demo-shards)
 #   make web                         a server with jobs, and hipq-web to look at it (tools/web-demo)
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
@@ -68,7 +69,7 @@ OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
 EXTRA_CLEAN = $(wildcard build/obj*) build/tidy
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo web check soak fuzz asan check-assert bench dist reference format lint format-check room-check document-check tidy \
+tool_goals = demo demo-shards web check soak fuzz asan check-assert bench dist reference format lint format-check room-check document-check tidy \
     tidy-sample print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
@@ -77,6 +78,9 @@ ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
 
 demo:
 	@tools/demo
+
+demo-shards:
+	@tools/demo-shards
 
 web:
 	@tools/web-demo
