@@ -10,7 +10,8 @@ use Time::HiRes qw(usleep time);
 my @clusters;
 
 # new($name, setting => value ..., database => ..., extension => 0): a running cluster, the extension in its database, role "app".
-# preload => 0 leaves hipq out of shared_preload_libraries; streaming and archiving make it a primary for others.
+# preload => 0 leaves hipq out of shared_preload_libraries; streaming and archiving make it a primary for others. install_path => of
+# another version of PostgreSQL.
 sub new
 {
 	my ($class, $name, %settings) = @_;
@@ -19,7 +20,10 @@ sub new
 	my $preload = delete $settings{preload} // 1;
 	my $streaming = delete $settings{streaming};
 	my $archiving = delete $settings{archiving};
-	my $node = PostgreSQL::Test::Cluster->new($name);
+	my $path = delete $settings{install_path};
+	my $node = PostgreSQL::Test::Cluster->new($name, defined $path ? (install_path => $path) : ());
+	local %ENV = %ENV;
+	delete $ENV{INITDB_TEMPLATE} if defined $path;    # it is of one version only
 	my $self = bless { node => $node, database => $database }, $class;
 	init($node, allows_streaming => $streaming, has_archiving => $archiving);
 	$node->append_conf('postgresql.conf', "max_worker_processes = 20\nrestart_after_crash = on\nlog_statement = none\n");

@@ -5,12 +5,14 @@ use strict;
 use warnings;
 use HipqCluster;
 
-# new($name, $shards, setting => value ...): running and connected; each shard has its part of the slots.
+# new($name, $shards, setting => value ...): running and connected; each shard has its part of the slots. install_paths => [...]: of
+# other versions of PostgreSQL, of the router and each shard.
 sub new
 {
 	my ($class, $name, $shards, %settings) = @_;
+	my $paths = delete $settings{install_paths} // [];
 	my %wal = (streaming => 'logical', 'wal_sender_timeout' => '10s', 'wal_retrieve_retry_interval' => '200ms', %settings);
-	my @nodes = map { HipqCluster->new($_ == 0 ? "${name}_router" : "${name}_shard$_", %wal) } 0 .. $shards;
+	my @nodes = map { HipqCluster->new($_ == 0 ? "${name}_router" : "${name}_shard$_", install_path => $paths->[$_], %wal) } 0 .. $shards;
 	my $self = bless { nodes => \@nodes }, $class;
 	$_->sql(q{CREATE TABLE ran (id bigint, node text DEFAULT current_setting('port'), tenant text); GRANT ALL ON ran TO app;
 		CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS 'INSERT INTO ran (id, tenant) VALUES (job.id, job.shard_key)'})
