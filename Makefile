@@ -24,9 +24,9 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control
 
 # The parts of the install script, in the order in which they are joined: the one list of them. Each has the name of its room
 # in src/; views come after all that they read.
-INSTALL_PARTS = schema pg limits catalog workers control schedules job retry dead_letters enqueue execute external queues setup shards testing \
+INSTALL_PARTS = schema pg limits catalog workers control schedules job retry dead_letters enqueue execute external queues setup shards nodes testing \
     monitor statistics doctor $(INSTALL_VIEWS:%=%_views) rights
-INSTALL_VIEWS = catalog control job retry dead_letters schedules external shards monitor statistics narrow
+INSTALL_VIEWS = catalog control job retry dead_letters schedules external shards nodes monitor statistics narrow
 
 SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
 ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp src/*/*/*.hpp)

@@ -1618,6 +1618,27 @@ REVOKE ALL ON FUNCTION
 REVOKE ALL ON PROCEDURE hipq.create_shard(text, integer, text, text, integer), hipq.drop_shard(text, integer, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hipq.slot_of(text) TO PUBLIC;
 GRANT SELECT ON hipq.shard_rejects_detail TO PUBLIC;
+
+-- ---- calls by id on other nodes ----
+
+CREATE FUNCTION hipq._answer(instance_name text, asker integer, role text, function text, id bigint, arguments text[], is_about_letter boolean) RETURNS text
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__answer';
+COMMENT ON FUNCTION hipq._answer(text, integer, text, text, bigint, text[], boolean)
+    IS 'does for another node what a role has called there, by the id of a job, with the rights that '
+    'this role has here; NULL = there is no such job';
+
+CREATE FUNCTION hipq._wait_until_read(instance_name text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__wait_until_read';
+COMMENT ON FUNCTION hipq._wait_until_read(text)
+    IS 'waits for some seconds until others have read what this node has sent; its router asks';
+
+CREATE FUNCTION hipq.find_job(id bigint, queue text DEFAULT NULL) RETURNS SETOF hipq.jobs_detail
+    LANGUAGE c ROWS 1 AS 'MODULE_PATHNAME', 'hipq_find_job';
+COMMENT ON FUNCTION hipq.find_job(bigint, text)
+    IS 'the row of view hipq.jobs_detail of a job, on whichever server of the instance it is; no row '
+    'if there is no such job. id: the job; queue: where to look for it';
+
+REVOKE ALL ON FUNCTION hipq._answer(text, integer, text, text, bigint, text[], boolean), hipq._wait_until_read(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hipq.find_job(bigint, text) TO PUBLIC;
 GRANT SELECT ON hipq.shards TO pg_monitor;
 
 -- Sizes of files are not asked for, which with many queues takes long.

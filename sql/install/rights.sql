@@ -19,6 +19,7 @@ REVOKE ALL ON FUNCTION
     hipq._publish_outbox, hipq._keep_outbox, hipq._subscribe_to_outbox, hipq._leave_shards,
     hipq._position_after_all_sent,
     hipq._unsubscribe_from_outbox, hipq._unpublish_outbox, hipq.drain_shard,
+    hipq._answer, hipq._wait_until_read,
     hipq._is_one_of_support,
     hipq._is_in_reach_support,
     hipq._is_in_reach_by_scan_support,

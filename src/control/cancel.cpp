@@ -2,6 +2,7 @@
 // worker's in its row, a running one of the server's by a request to the executor that has it in
 // hand.
 #include "catalog/catalog.hpp"
+#include "control/elsewhere.hpp"
 #include "executors/executors.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
@@ -80,12 +81,15 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason,
 {
     const std::string error = error_for(reason);
     const auto catalogue = catalog::catalogue();
-    job::FoundJob job = job::require_job(*catalogue, id, queue, catalog::Privilege::control);
-    Outcome outcome = try_to_cancel(job, error);
-    for (int look = 1; look < most_looks && outcome == Outcome::look_again; ++look) {
-        pause();
-        job = job::require_job(*catalogue, id, queue, catalog::Privilege::control);
-        outcome = try_to_cancel(job, error);
+    Outcome outcome = Outcome::look_again;
+    for (int look = 0; look < most_looks && outcome == Outcome::look_again; ++look) {
+        if (look > 0)
+            pause();
+        const auto job =
+            job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::control);
+        if (!job.has_value())
+            return call_elsewhere(*catalogue, {"cancel", id, {reason, queue}, queue}) == "true";
+        outcome = try_to_cancel(*job, error);
     }
     return outcome == Outcome::cancelled;
 }

@@ -1,8 +1,10 @@
 // hipq.retry, reschedule, erase, release_hold: what operators do to a job. hipq.cancel is in
 // cancel.cpp.
 #include "catalog/catalog.hpp"
+#include "control/elsewhere.hpp"
 #include "enqueue/enqueue.hpp"
 #include "job/job.hpp"
+#include "outbox/outbox.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
@@ -37,7 +39,11 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
                    const std::optional<std::string> &queue)
 {
     const auto catalogue = catalog::catalogue();
-    const FoundJob job = job::require_job(*catalogue, id, queue, Privilege::control);
+    const auto found = job::find_permitted_job(*catalogue, id, queue, Privilege::control);
+    if (!found.has_value())
+        return std::stoll(call_elsewhere(
+            *catalogue, {"retry", id, {reason, nodes::text_of(data), queue}, queue}));
+    const FoundJob &job = *found;
     const std::string state = state_name(job);
     if (job.state != core::JobState::final)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -51,14 +57,15 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
         if (const catalog::JobType *type = job.queue->find_job_type(job.type); type != nullptr)
             data = catalog::complete_job_data(*type, data);
     }
+    const outbox::MadeJobs made;
     const pg::Rows rows = pg::as_hipq(
         [&] { return catalog::statement_for(*job.queue, retry_sql).run(id, reason, data); });
-    if (rows.empty())
+    if (rows.empty() && made.sent().empty())
         HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
                    errmsg("job type \"%s\" has an unfinished job with key \"%s\"", job.type.c_str(),
                           job.key.c_str()),
                    errhint("Wait until it has finished, or cancel it."));
-    const std::int64_t new_id = rows.front().integer(0);
+    const std::int64_t new_id = rows.empty() ? made.sent().front().id : rows.front().integer(0);
     job::note_redriven(*job.queue, {id}, {new_id}, pg::now());
     return new_id;
 }
@@ -93,26 +100,45 @@ bool update_waiting(const FoundJob &job, const std::optional<pg::Time> &time,
     });
 }
 
+void reschedule_elsewhere(const catalog::Catalogue &catalogue, std::int64_t id,
+                          const std::optional<pg::Time> &time,
+                          const std::optional<std::int32_t> &priority,
+                          const std::optional<std::string> &queue)
+{
+    const auto time_text = time.has_value() ? std::optional(nodes::text_of(*time)) : std::nullopt;
+    const auto priority_text =
+        priority.has_value() ? std::optional(std::to_string(*priority)) : std::nullopt;
+    (void)call_elsewhere(catalogue, {"reschedule", id, {time_text, priority_text, queue}, queue});
+}
+
 void reschedule(std::int64_t id, const std::optional<pg::Time> &time,
                 const std::optional<std::int32_t> &priority,
                 const std::optional<std::string> &queue)
 {
     check_schedule(time, priority);
     const auto catalogue = catalog::catalogue();
-    FoundJob present = job::require_job(*catalogue, id, queue, Privilege::control);
-    for (int look = 1; core::is_waiting(present.state) && look <= most_looks; ++look) {
+    const auto find = [&] {
+        return job::find_permitted_job(*catalogue, id, queue, Privilege::control);
+    };
+    auto present = find();
+    for (int look = 1;
+         present.has_value() && core::is_waiting(present->state) && look <= most_looks; ++look) {
         if (time.has_value())
-            enqueue::demand_expiry_after(*time, present.expires);
-        if (update_waiting(present, time, priority))
+            enqueue::demand_expiry_after(*time, present->expires);
+        if (update_waiting(*present, time, priority))
             return;
-        present = job::require_job(*catalogue, id, queue, Privilege::control);
+        present = find();
     }
-    const std::string present_state = state_name(present);
+    if (!present.has_value()) {
+        reschedule_elsewhere(*catalogue, id, time, priority, queue);
+        return;
+    }
+    const std::string present_state = state_name(*present);
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id),
                       present_state.c_str()),
                errdetail("Only a waiting job (initial or retry) can be rescheduled."),
-               present.state == core::JobState::final
+               present->state == core::JobState::final
                    ? errhint("Use hipq.retry() to run it again as a new job.")
                    : 0);
 }

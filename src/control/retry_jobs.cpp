@@ -1,6 +1,7 @@
 // hipq.retry_jobs: runs failed jobs of a queue again, each as a new job.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
+#include "outbox/outbox.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
@@ -49,12 +50,17 @@ std::int64_t retry_jobs(const pg::Arguments &arguments)
         lock_queue.run(queue.id);
         std::vector<std::int64_t> retried;
         std::vector<std::int64_t> made;
+        const outbox::MadeJobs elsewhere;
         for (const pg::Row row :
              catalog::statement_for(queue, retry_sql)
                  .run(reason, arguments.maybe_text(1), arguments.maybe_time(2).value_or(always),
                       arguments.maybe_time(3).value_or(pg::infinity), most)) {
             retried.push_back(row.integer(0));
             made.push_back(row.integer(1));
+        }
+        for (const outbox::MadeJob &sent : elsewhere.sent()) {
+            retried.push_back(sent.made_of);
+            made.push_back(sent.id);
         }
         // A queue that keeps no successes has no other trace of a retry that succeeded.
         job::note_redriven(queue, retried, made, pg::now());

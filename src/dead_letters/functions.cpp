@@ -6,6 +6,8 @@
 #include "catalog/catalog.hpp"
 #include "core/retry/redrive.hpp"
 #include "job/job.hpp"
+#include "nodes/nodes.hpp"
+#include "outbox/outbox.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
@@ -30,28 +32,31 @@ struct Letter {
     bool is_reduced;
 };
 
-constinit pg::Statement find_queue("SELECT letter.queue_id FROM hipq.dead_letter AS letter WHERE "
-                                   "letter.queue_id = ANY ($1) AND letter.job_id = $2");
-
 constinit pg::Statement lock_letter(R"(
     SELECT letter.job_type, letter.job_key, letter.state, letter.reduced_because IS NOT NULL
     FROM hipq.dead_letter AS letter
     WHERE letter.queue_id = $1 AND letter.job_id = $2
     FOR UPDATE SKIP LOCKED)");
 
-// One that the caller may not know of does not exist.
-const Queue &require_queue_of_letter(const catalog::Catalogue &catalogue, std::int64_t id)
+// Null: it is not here, as far as the caller may know.
+const Queue *find_controlled(const catalog::Catalogue &catalogue, std::int64_t id)
 {
-    const pg::Rows rows =
-        pg::as_hipq([&] { return find_queue.run(job::queue_ids(catalogue), id); });
-    const Queue *queue = rows.empty() ? nullptr : catalogue.find(rows.front().integer32(0));
-    if (queue == nullptr || queue->is_dropped || !catalog::has_any_right(catalog::caller(), *queue))
+    const Queue *queue = job::find_queue_of_letter(catalogue, id);
+    if (queue != nullptr)
+        catalog::require(*queue, Privilege::control);
+    return queue;
+}
+
+// Has the node do it that has the dead letter, and returns what that says.
+std::string call_elsewhere(const catalog::Catalogue &catalogue, const nodes::Call &call)
+{
+    const auto answer = nodes::call(catalogue, call);
+    if (!answer.has_value())
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-                   errmsg("job %lld has no dead letter", static_cast<long long>(id)),
+                   errmsg("job %lld has no dead letter", static_cast<long long>(call.id)),
                    errhint("View hipq.dead_letters shows those that there are; each goes after the "
                            "queue's dead_letter_retention."));
-    catalog::require(*queue, Privilege::control);
-    return *queue;
+    return *answer;
 }
 
 Letter take_letter(const Queue &queue, std::int64_t id)
@@ -183,12 +188,17 @@ Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters,
         delays.push_back(core::redrive_delay(static_cast<std::int64_t>(i), rate));
     Ids redriven;
     Ids made;
+    const outbox::MadeJobs elsewhere;
     const pg::Rows rows = pg::as_hipq([&] {
         return catalog::statement_for(to, redrive_sql).run(letters, delays, now, from.id, to.id);
     });
     for (const pg::Row row : rows) {
         redriven.push_back(row.integer(0));
         made.push_back(row.integer(1));
+    }
+    for (const outbox::MadeJob &sent : elsewhere.sent()) {
+        redriven.push_back(sent.made_of);
+        made.push_back(sent.id);
     }
     job::note_redriven(from, redriven, made, now);
     return made;
@@ -215,7 +225,11 @@ void lock_redrives(const Queue &queue)
 std::int64_t redrive(std::int64_t id, const std::optional<std::string> &to_queue)
 {
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = require_queue_of_letter(*catalogue, id);
+    const Queue *found = find_controlled(*catalogue, id);
+    if (found == nullptr)
+        return std::stoll(
+            call_elsewhere(*catalogue, {"redrive", id, {to_queue}, std::nullopt, true}));
+    const Queue &queue = *found;
     const Queue &to = target(*catalogue, queue, to_queue);
     lock_redrives(queue);
     const Letter letter = take_letter(queue, id);
@@ -279,11 +293,15 @@ constinit pg::Statement
 void dismiss(std::int64_t id)
 {
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = require_queue_of_letter(*catalogue, id);
-    const Letter letter = take_letter(queue, id);
+    const Queue *queue = find_controlled(*catalogue, id);
+    if (queue == nullptr) {
+        (void)call_elsewhere(*catalogue, {"dismiss_dead_letter", id, {}, std::nullopt, true});
+        return;
+    }
+    const Letter letter = take_letter(*queue, id);
     if (letter.state != "waiting")
         raise_wrong_state(letter, "dismiss");
-    pg::as_hipq([&] { dismiss_letter.run(queue.id, id, pg::now()); });
+    pg::as_hipq([&] { dismiss_letter.run(queue->id, id, pg::now()); });
 }
 
 std::int64_t dismiss_many(const pg::Arguments &arguments)
@@ -310,9 +328,13 @@ constinit pg::Statement
 void purge(std::int64_t id)
 {
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = require_queue_of_letter(*catalogue, id);
-    take_letter(queue, id);
-    pg::as_hipq([&] { delete_letter.run(queue.id, id); });
+    const Queue *queue = find_controlled(*catalogue, id);
+    if (queue == nullptr) {
+        (void)call_elsewhere(*catalogue, {"purge_dead_letter", id, {}, std::nullopt, true});
+        return;
+    }
+    take_letter(*queue, id);
+    pg::as_hipq([&] { delete_letter.run(queue->id, id); });
 }
 
 std::int64_t purge_many(const pg::Arguments &arguments)

@@ -259,6 +259,8 @@ bool goes_elsewhere(JobRow &row, const catalog::Queue &queue)
     Elsewhere elsewhere(queue.id);
     const bool is_taken = elsewhere.takes(row);
     elsewhere.send();
+    if (is_taken && !row.null(Column::retry_of))
+        outbox::note_made_and_sent({row.as_int64(Column::retry_of), row.as_int64(Column::id)});
     return is_taken;
 }
 

@@ -18,6 +18,9 @@ namespace {
     "'update_time', $2)"
 
 // $8 whether the queue has a handler, $9 and $10 how many of its first and last attempts are kept
+constinit pg::Statement find_queue("SELECT letter.queue_id FROM hipq.dead_letter AS letter WHERE "
+                                   "letter.queue_id = ANY ($1) AND letter.job_id = $2");
+
 constinit pg::Statement insert_letter(R"(
     INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, history, attempts_left_out,
                                   awaits_handler)
@@ -190,6 +193,16 @@ std::vector<std::int64_t> queue_ids(const catalog::Catalogue &catalogue)
     for (const auto &entry : catalogue.queues)
         ids.push_back(entry.first);
     return ids;
+}
+
+const catalog::Queue *find_queue_of_letter(const catalog::Catalogue &catalogue, std::int64_t id)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return find_queue.run(queue_ids(catalogue), id); });
+    const catalog::Queue *queue =
+        rows.empty() ? nullptr : catalogue.find(rows.front().integer32(0));
+    const bool may_know =
+        queue != nullptr && !queue->is_dropped && catalog::has_any_right(catalog::caller(), *queue);
+    return may_know ? queue : nullptr;
 }
 
 void note_redriven(const catalog::Queue &queue, const std::vector<std::int64_t> &job_ids,

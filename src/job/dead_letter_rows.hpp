@@ -18,6 +18,9 @@ void add_dead_letter(const catalog::Queue &queue, const ClaimedJob &job, const F
 // with the queue.
 std::vector<std::int64_t> queue_ids(const catalog::Catalogue &catalogue);
 
+// The queue that has the dead letter of a job; null: there is none as far as the caller may know.
+const catalog::Queue *find_queue_of_letter(const catalog::Catalogue &catalogue, std::int64_t id);
+
 // Notes that jobs of a queue were enqueued again as others.
 void note_redriven(const catalog::Queue &queue, const std::vector<std::int64_t> &job_ids,
                    const std::vector<std::int64_t> &new_ids, pg::Time now);

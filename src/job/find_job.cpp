@@ -183,21 +183,31 @@ std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64
     return found;
 }
 
-FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id,
-                     const std::optional<std::string> &queue, catalog::Privilege privilege)
+std::optional<FoundJob> find_permitted_job(const catalog::Catalogue &catalogue, std::int64_t id,
+                                           const std::optional<std::string> &queue,
+                                           catalog::Privilege privilege)
 {
     const auto job = find_job(catalogue, id, queue);
     if (!job.has_value())
-        raise_unknown_job(id);
+        return std::nullopt;
     if (!catalog::may(catalog::caller(), *job->queue, privilege)) {
         if (!catalog::may(catalog::caller(), *job->queue, catalog::Privilege::read) &&
             !catalog::may(catalog::caller(), *job->queue, catalog::Privilege::enqueue))
-            raise_unknown_job(id);
+            return std::nullopt;
         catalog::require(*job->queue, privilege);
     }
     if (privilege == catalog::Privilege::control)
         catalog::demand_not_held(*job->queue);
-    return *job;
+    return job;
+}
+
+FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id,
+                     const std::optional<std::string> &queue, catalog::Privilege privilege)
+{
+    auto job = find_permitted_job(catalogue, id, queue, privilege);
+    if (!job.has_value())
+        raise_unknown_job(id);
+    return *std::move(job);
 }
 
 }  // namespace hipq::job

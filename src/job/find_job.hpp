@@ -33,6 +33,11 @@ std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64
 FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id,
                      const std::optional<std::string> &queue, catalog::Privilege privilege);
 
+// The same, but for nothing where that raises the 42704 of a job.
+std::optional<FoundJob> find_permitted_job(const catalog::Catalogue &catalogue, std::int64_t id,
+                                           const std::optional<std::string> &queue,
+                                           catalog::Privilege privilege);
+
 // The 42704 of require_job.
 [[noreturn]] void raise_unknown_job(std::int64_t id);
 

@@ -4,6 +4,7 @@
 #include "job/job.hpp"
 #include "lanes/lanes.hpp"
 #include "limits/limits.hpp"
+#include "monitor/elsewhere.hpp"
 #include "monitor/job_conditions.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
@@ -62,8 +63,7 @@ void why(FunctionCallInfo fcinfo)
         may_read ||
         (job.has_value() && catalog::may(role, *job->queue, catalog::Privilege::control));
     if (!may_know) {
-        result.add("exists", false,
-                   "There is no such job; final jobs are removed after the queue's retention.");
+        explain_elsewhere(result, *catalogue, id, arguments.maybe_text(1));
         return;
     }
     std::vector<limits::Condition> conditions = conditions_of(*job);

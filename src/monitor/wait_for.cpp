@@ -1,6 +1,8 @@
 // hipq.wait_for: waits until a job is final. Woken by the transaction that ends the job; it looks
 // at the tables once at the beginning, when it is told, and every now and then.
 #include "job/job.hpp"
+#include "nodes/nodes.hpp"
+#include "outbox/outbox.hpp"
 #include "pg/arguments.hpp"
 #include "pg/replicated.hpp"
 #include "wakeup/wakeup.hpp"
@@ -102,14 +104,30 @@ private:
     bool is_told_;
 };
 
-// Of a job that was there: where successes leave no row it has succeeded when it is gone.
-JobStatus look(const catalog::Catalogue &catalogue, const catalog::Queue &queue, std::int64_t id)
+constexpr pg::RawValue no_result{JSONBOID, Datum{0}, true};
+
+// By the present map, not the one from when the waiting began.
+bool is_elsewhere(const catalog::Queue &queue, std::int64_t id)
+{
+    if (queue.shards == nullptr)
+        return false;
+    const auto catalogue = catalog::catalogue();
+    const catalog::Queue *present = catalogue->find(queue.id);
+    return present != nullptr && outbox::destination(*present, id).has_value();
+}
+
+// Of a job that was there: where successes leave no row it has succeeded when it is gone. Nothing:
+// it has followed its slot to another node.
+std::optional<JobStatus> look(const catalog::Catalogue &catalogue, const catalog::Queue &queue,
+                              std::int64_t id)
 {
     if (auto standing = job::job_status_of(queue, id))
-        return *standing;
+        return standing;
+    if (is_elsewhere(queue, id))
+        return std::nullopt;
     if (queue.keeps_successes)
         job::require_job(catalogue, id, std::nullopt, catalog::Privilege::read);
-    return {true, "succeeded", {JSONBOID, Datum{0}, true}, "NONE", false};
+    return JobStatus{true, "succeeded", no_result, "NONE", false};
 }
 
 void pause(long milliseconds)
@@ -136,24 +154,86 @@ bool became_safe(std::optional<TimestampTz> end)
     return true;
 }
 
+bool is_over(std::optional<TimestampTz> end)
+{
+    return end.has_value() && ::GetCurrentTimestamp() >= *end;
+}
+
+// Of a job that was here. Nothing: it is not any more.
+std::optional<JobStatus> wait_here(const catalog::Catalogue &catalogue, const catalog::Queue &queue,
+                                   std::int64_t id, std::optional<TimestampTz> end)
+{
+    refuse_current(id);
+    const Awaiting awaiting(id);  // before the first look, so that no end falls between
+    for (;;) {
+        const auto standing = look(catalogue, queue, id);
+        if (!standing.has_value())
+            return std::nullopt;
+        if (standing->is_own)
+            refuse_own(id);
+        if (standing->is_final && queue.commits_in_groups && !became_safe(end))
+            return JobStatus{false, "running", no_result, "NONE", false};
+        if (standing->is_final || is_over(end))
+            return standing;
+        awaiting.wait(end);
+    }
+}
+
+// ---- on another node ----
+
+constexpr std::int64_t longest_turn = 5'000'000;  // us: if the caller is gone nobody notices there
+constexpr long held_look = 100;                   // ms
+
+constinit pg::Statement read_status(R"(
+    SELECT $1 ->> 'outcome', CASE WHEN jsonb_typeof($1 -> 'result') <> 'null' THEN $1 -> 'result' END, coalesce($1 ->> 'error', 'NONE'))");
+
+JobStatus status_in(const std::string &answer)
+{
+    const pg::RawValue json = nodes::json_of(answer);
+    const pg::Row row = pg::as_extension_owner([&] { return read_status.run(json).front(); });
+    const std::string outcome = row.text(0);
+    const bool is_final = outcome != "waiting" && outcome != "running";
+    return {is_final, outcome, row.raw(1), row.text(2), false};
+}
+
+// How long that node waits this time.
+std::string next_turn(std::optional<TimestampTz> end)
+{
+    const std::int64_t left =
+        end.has_value() ? std::max<std::int64_t>(*end - ::GetCurrentTimestamp(), 0) : longest_turn;
+    return std::to_string(std::min(left, longest_turn) / 1000) + " milliseconds";
+}
+
+// The node that has the job is asked again and again: the job may move on meanwhile.
+JobStatus wait_elsewhere(const catalog::Catalogue &catalogue, std::int64_t id,
+                         std::optional<TimestampTz> end,
+                         const std::optional<std::string> &queue_name)
+{
+    for (;;) {
+        const nodes::Call call{"wait_for", id, {next_turn(end), queue_name}, queue_name};
+        const nodes::Found found = nodes::search(catalogue, call);
+        const bool is_held = found.place == nodes::Place::held;
+        const auto answer = is_held ? std::nullopt : nodes::require_certain(call, found);
+        if (!is_held && !answer.has_value())
+            job::raise_unknown_job(id);
+        const JobStatus status =
+            is_held ? JobStatus{false, "waiting", no_result, "NONE", false} : status_in(*answer);
+        if (status.is_final || is_over(end))
+            return status;
+        if (is_held)
+            pause(held_look);
+    }
+}
+
 JobStatus wait_for(std::int64_t id, std::optional<TimestampTz> end,
                    const std::optional<std::string> &queue_name)
 {
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue =
-        *job::require_job(*catalogue, id, queue_name, catalog::Privilege::read).queue;
-    refuse_current(id);
-    const Awaiting awaiting(id);  // before the first look, so that no end falls between
-    for (;;) {
-        JobStatus standing = look(*catalogue, queue, id);
-        if (standing.is_own)
-            refuse_own(id);
-        if (standing.is_final && queue.commits_in_groups && !became_safe(end))
-            return {false, "running", {JSONBOID, Datum{0}, true}, "NONE", false};
-        if (standing.is_final || (end.has_value() && ::GetCurrentTimestamp() >= *end))
-            return standing;
-        awaiting.wait(end);
-    }
+    const auto job = job::find_permitted_job(*catalogue, id, queue_name, catalog::Privilege::read);
+    if (job.has_value())
+        if (const auto status = wait_here(*catalogue, *job->queue, id, end))
+            return *status;
+    return wait_elsewhere(*catalogue, id, end, queue_name);
 }
 
 Datum wait_for(FunctionCallInfo fcinfo)

@@ -129,6 +129,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('who_fills', 'lateral (SELECT hipq.who_fills(''there.secret''))', '42704'),
     -- that name a job
     ('why', 'lateral (SELECT condition, passed FROM hipq.why({waiting}))', 'exists,f'),
+    ('find_job', 'hipq.find_job({waiting})', 'nothing'),
     ('erase', 'hipq.erase({final})', 'false'),
     ('cancel', 'hipq.cancel({waiting})', '42704'),
     ('retry', 'hipq.retry({final})', '42704'),

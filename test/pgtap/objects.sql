@@ -1247,6 +1247,9 @@ $got$, $want$VALUES
     ('_unpublish_outbox(publication text)', 'void', 'v'),
     ('move_slots(instance text, slots integer[], shard integer)', 'integer', 'v'),
     ('rebalance(instance text)', 'integer', 'v'),
+    ('_answer(instance_name text, asker integer, role text, function text, id bigint, arguments text[], is_about_letter boolean)', 'text', 'v'),
+    ('_wait_until_read(instance_name text)', 'boolean', 'v'),
+    ('find_job(id bigint, queue text DEFAULT NULL::text)', 'SETOF hipq.jobs_detail', 'v'),
     ('slot_of(key text)', 'integer', 'i')
 $want$, 'functions: arguments with their defaults, result, volatility');
 

@@ -110,6 +110,8 @@ $$, $$VALUES
     ('hipq._publish_outbox(text,text,integer)'),
     ('hipq._keep_outbox(text)'),
     ('hipq._subscribe_to_outbox(text,text)'),
+    ('hipq._answer(text,integer,text,text,bigint,text[],boolean)'),
+    ('hipq._wait_until_read(text)'),
     ('hipq._is_one_of_support(internal)'),
     ('hipq._is_in_reach_support(internal)'),
     ('hipq._is_in_reach_by_scan_support(internal)'),

@@ -1,0 +1,49 @@
+// The star again: the router asks all, a shard asks the router.
+#include "search.hpp"
+
+#include <algorithm>
+
+namespace hipq::core {
+
+namespace {
+
+bool contains(std::span<const int> nodes, int node)
+{
+    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+// Those of `nodes` that are shards, each once, in their order.
+std::vector<int> known_among(std::initializer_list<std::optional<int>> nodes,
+                             std::span<const int> shards)
+{
+    std::vector<int> known;
+    for (const std::optional<int> &node : nodes)
+        if (node.has_value() && contains(shards, *node) && !contains(known, *node))
+            known.push_back(*node);
+    return known;
+}
+
+}  // namespace
+
+SearchPlan search_plan(std::int64_t id, const SlotMap &map, int own_node, std::optional<int> left,
+                       std::span<const int> shards)
+{
+    const auto parts = decompose_id(id);
+    if (!parts.has_value())
+        return {};
+    if (own_node != router_node)
+        return {{router_node}, {}, {}};
+    const int owner = map[static_cast<std::size_t>(parts->slot)];
+    SearchPlan plan;
+    plan.senders = known_among({parts->node, left}, shards);
+    if (parts->slot != router_slot) {
+        plan.receivers = known_among({owner, left}, shards);
+        plan.ask = known_among({owner, left, parts->node}, shards);
+        for (const int shard : shards)
+            if (!contains(plan.ask, shard))
+                plan.ask.push_back(shard);
+    }
+    return plan;
+}
+
+}  // namespace hipq::core

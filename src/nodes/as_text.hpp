@@ -1,0 +1,15 @@
+// Arguments of calls as text that any node reads alike, whatever the settings of its session.
+#pragma once
+
+#include "pg/spi.hpp"
+
+namespace hipq::nodes {
+
+std::string text_of(pg::Time time);
+// Of jsonb; nothing for NULL.
+std::optional<std::string> text_of(pg::RawValue json);
+
+// And back: jsonb in the current memory context.
+pg::RawValue json_of(const std::string &text);
+
+}  // namespace hipq::nodes

@@ -1,0 +1,34 @@
+// The nodes that this one reads from and writes to.
+#pragma once
+
+#include "catalog/catalog.hpp"
+
+namespace hipq::nodes {
+
+// A sharded instance as the catalogue has it, which outlives this.
+struct Instance {
+    int id;
+    std::string name;
+    const catalog::Shards *shards;
+
+    bool is_router() const { return shards->own_node == core::router_node; }
+    std::string shown(int node) const;  // shard 2 of instance "app"
+};
+
+struct Neighbour {
+    int node;
+    std::string conninfo;  // never from an argument of anybody
+    std::string slot;      // replication slot here from which it reads
+};
+
+// On the router all shards, on a shard the router: as its subscription reaches it.
+std::vector<Neighbour> neighbours(const Instance &instance);
+
+// The node that a slot of the map is just leaving, as the router knows.
+std::optional<int> node_left_by(const Instance &instance, int slot);
+
+// Waits until a neighbour has read all that this server has written so far, for some seconds at
+// most. False: it has not. The caller may be cancelled.
+bool wait_until_read(const Neighbour &neighbour);
+
+}  // namespace hipq::nodes

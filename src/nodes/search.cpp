@@ -1,0 +1,336 @@
+// Asks the nodes of an instance one after the other, in the order of core/shards/search.hpp.
+//
+// A job may be on its way while they are asked. So "no" is not believed at once: what was sent so
+// far has to be read first, and then all are asked again, this node among them.
+#include "nodes/search.hpp"
+
+#include "core/shards/search.hpp"
+#include "nodes/dblink.hpp"
+#include "nodes/neighbours.hpp"
+#include "pg/arguments.hpp"
+#include "pg/error_codes.hpp"
+#include "pg/quote.hpp"
+#include "pg/transaction.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace hipq::nodes {
+
+namespace {
+
+// ---- here, and not among the jobs ----
+
+constinit pg::Statement select_held(R"(
+    SELECT held.queue
+    FROM hipq.shard_held_job AS held
+    WHERE held.instance_id = $1 AND held.slot = $2 AND (held.job ->> 'id')::bigint = $3)");
+
+constinit pg::Statement select_reject(R"(
+    SELECT reject.queue, reject.node, reject.sqlstate, reject.error
+    FROM hipq.shard_reject AS reject
+    WHERE reject.job_id = $1 AND reject.instance = $2
+    LIMIT 1)");
+
+// Whether the caller may know of jobs of a queue.
+bool may_know(const catalog::Catalogue &catalogue, const Instance &instance,
+              const std::string &queue)
+{
+    const catalog::Queue *found = catalogue.find(instance.name + "." + queue);
+    return found != nullptr && catalog::has_any_right(catalog::caller(), *found);
+}
+
+std::optional<Found> find_held(const catalog::Catalogue &catalogue, const Instance &instance,
+                               std::int64_t id)
+{
+    const auto parts = core::decompose_id(id);
+    if (!parts.has_value())
+        return std::nullopt;
+    const pg::Rows rows = pg::as_extension_owner([&] {
+        return select_held.run_latest(instance.id, static_cast<std::int16_t>(parts->slot), id);
+    });
+    if (rows.empty() || !may_know(catalogue, instance, rows.front().text(0)))
+        return std::nullopt;
+    return Found{Place::held, "", "",
+                 "Its slot has just come to this node, and a job with its key may still run at the "
+                 "node before."};
+}
+
+// Why there is no such job.
+std::string why_nowhere(const catalog::Catalogue &catalogue, const Instance &instance,
+                        std::int64_t id)
+{
+    const pg::Rows rows =
+        pg::as_extension_owner([&] { return select_reject.run(id, instance.name); });
+    if (rows.empty() || !may_know(catalogue, instance, rows.front().text(0)))
+        return "";
+    const pg::Row row = rows.front();
+    return "It was not taken by " + instance.shown(row.integer32(1)) + ": " + row.text(3) + " (" +
+           row.text(2) + ").";
+}
+
+// ---- the others ----
+
+std::string literal(const std::optional<std::string> &text)
+{
+    return text.has_value() ? pg::quote_literal(*text) : "NULL";
+}
+
+std::string name_of_caller()
+{
+    return pg::call([] { return ::GetUserNameFromId(catalog::caller(), false); });
+}
+
+std::string statement_for(const Instance &instance, const Call &call)
+{
+    std::string arguments;
+    for (const std::optional<std::string> &argument : call.arguments)
+        arguments += (arguments.empty() ? "" : ", ") + literal(argument);
+    return "SELECT hipq._answer(" + pg::quote_literal(instance.name) + ", " +
+           std::to_string(instance.shards->own_node) + ", " + pg::quote_literal(name_of_caller()) +
+           ", " + pg::quote_literal(call.function) + ", " + std::to_string(call.id) + ", ARRAY[" +
+           arguments + "]::text[], " + (call.is_about_letter ? "true" : "false") + ")";
+}
+
+class Search {
+public:
+    Search(const Instance &instance, const Call &call)
+        : instance_(&instance), call_(&call), neighbours_(neighbours(instance))
+    {
+        std::vector<int> shards;
+        for (const Neighbour &neighbour : neighbours_)
+            if (neighbour.node != core::router_node)
+                shards.push_back(neighbour.node);
+        const auto parts = core::decompose_id(call.id);
+        const auto left = parts.has_value() && instance.is_router()
+                              ? node_left_by(instance, parts->slot)
+                              : std::nullopt;
+        plan_ = core::search_plan(call.id, instance.shards->map, instance.shards->own_node, left,
+                                  shards);
+    }
+
+    Found run()
+    {
+        if (ask_all() || (is_worth_asking_again() && (ask_here() || ask_all())))
+            return found_;
+        if (!problems_.empty())
+            return {Place::unknown, "", "", problems_, log_};
+        return found_;
+    }
+
+private:
+    bool ask_all()
+    {
+        return std::any_of(plan_.ask.begin(), plan_.ask.end(),
+                           [&](int node) { return ask_node(node); });
+    }
+
+    bool ask_node(int node)
+    {
+        const Neighbour *neighbour = find(node);
+        if (neighbour == nullptr) {
+            note_problem(node, "is not connected with this node", "");
+            return false;
+        }
+        const auto answer = reply_of(*neighbour, statement_for(*instance_, *call_));
+        if (!answer.has_value())
+            return false;
+        found_ = {Place::elsewhere, *answer, instance_->shown(node)};
+        return true;
+    }
+
+    // Nothing also for one that cannot be reached.
+    std::optional<std::string> reply_of(const Neighbour &neighbour, const std::string &statement)
+    {
+        if (silent_.contains(neighbour.node))
+            return std::nullopt;
+        const Reply reply = ask(neighbour.conninfo, statement, instance_->shown(neighbour.node));
+        if (!reply.is_reached)
+            note_problem(neighbour.node, "cannot be reached", reply.trouble);
+        return reply.answer;
+    }
+
+    // The job may have come to this node since it was looked for here.
+    bool ask_here()
+    {
+        const auto answer = answer_here(*call_, catalog::caller(), Asker::router, instance_->name);
+        if (!answer.has_value())
+            return false;
+        found_ = {Place::elsewhere, *answer, instance_->shown(instance_->shards->own_node)};
+        return true;
+    }
+
+    // Once what may have been on its way has been read.
+    bool is_worth_asking_again()
+    {
+        if (plan_.senders.empty() && plan_.receivers.empty())
+            return false;
+        for (const int node : plan_.senders)
+            if (const Neighbour *sender = find(node); sender != nullptr)
+                demand_read(node, "sent by",
+                            reply_of(*sender, "SELECT hipq._wait_until_read(" +
+                                                  pg::quote_literal(instance_->name) + ")::text") ==
+                                "true");
+        for (const int node : plan_.receivers)
+            if (const Neighbour *receiver = find(node);
+                receiver != nullptr && !silent_.contains(node))
+                demand_read(node, "sent to", wait_until_read(*receiver));
+        return true;
+    }
+
+    void demand_read(int node, const char *direction, bool is_read)
+    {
+        if (is_read || silent_.contains(node))
+            return;
+        add_problem(std::string("Not all that was ") + direction + " " + instance_->shown(node) +
+                    " has been read.");
+    }
+
+    void note_problem(int node, const char *problem, const std::string &trouble)
+    {
+        if (!silent_.insert(node).second)
+            return;
+        std::string sentence = instance_->shown(node) + " " + problem + ".";
+        sentence.front() = static_cast<char>(std::toupper(sentence.front()));
+        add_problem(sentence);
+        if (!trouble.empty())
+            log_ += (log_.empty() ? "" : "\n") + instance_->shown(node) + ": " + trouble;
+    }
+
+    void add_problem(const std::string &sentence)
+    {
+        problems_ += (problems_.empty() ? "" : " ") + sentence;
+    }
+
+    const Neighbour *find(int node) const
+    {
+        const auto found = std::find_if(neighbours_.begin(), neighbours_.end(),
+                                        [&](const Neighbour &each) { return each.node == node; });
+        return found == neighbours_.end() ? nullptr : &*found;
+    }
+
+    const Instance *instance_;
+    const Call *call_;
+    std::vector<Neighbour> neighbours_;
+    core::SearchPlan plan_{};
+    std::set<int> silent_{};  // these cannot be reached, and are asked once
+    std::string problems_{};
+    std::string log_{};
+    Found found_{};
+};
+
+// ---- the instances ----
+
+// Those that the call may mean.
+std::vector<Instance> instances_meant(const catalog::Catalogue &catalogue, const Call &call)
+{
+    std::map<int, Instance> instances;
+    for (const auto &[id, queue] : catalogue.queues)
+        if (queue.shards != nullptr && is_asked_about(queue.instance) &&
+            (!call.queue.has_value() || *call.queue == queue.full_name()))
+            instances.try_emplace(queue.instance_id,
+                                  Instance{queue.instance_id, queue.instance, queue.shards.get()});
+    std::vector<Instance> list;
+    list.reserve(instances.size());
+    for (const auto &[id, instance] : instances)
+        list.push_back(instance);
+    return list;
+}
+
+Call look_for(const Call &call)
+{
+    return call.is_about_letter ? Call{"has_dead_letter", call.id, {}, call.queue, true}
+                                : Call{"has_job", call.id, {call.queue}, call.queue, false};
+}
+
+// Nodes give ids by themselves, so two instances may have the same one.
+Found search_in_several(const std::vector<Instance> &instances, const Call &call)
+{
+    const Instance *has_it = nullptr;
+    Found other;
+    for (const Instance &instance : instances) {
+        const Found found = Search(instance, look_for(call)).run();
+        if (found.place == Place::elsewhere && has_it != nullptr)
+            HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER),
+                       errmsg("instances \"%s\" and \"%s\" both have a job %lld",
+                              has_it->name.c_str(), instance.name.c_str(),
+                              static_cast<long long>(call.id)),
+                       errhint("Name its queue, or call the function on the shard."));
+        if (found.place == Place::elsewhere)
+            has_it = &instance;
+        else if (found.place == Place::unknown)
+            other = found;
+    }
+    return has_it != nullptr ? Search(*has_it, call).run() : other;
+}
+
+bool wait_for_all_readers(const std::string &name)
+{
+    const auto catalogue = catalog::catalogue();
+    bool is_read = true;
+    for (const Instance &instance : instances_meant(*catalogue, {"", 0}))
+        if (instance.name == name)
+            for (const Neighbour &neighbour : neighbours(instance))
+                is_read = wait_until_read(neighbour) && is_read;
+    return is_read;
+}
+
+}  // namespace
+
+Found search(const catalog::Catalogue &catalogue, const Call &call)
+{
+    const std::vector<Instance> instances = instances_meant(catalogue, call);
+    if (!call.is_about_letter)
+        for (const Instance &instance : instances)
+            if (auto held = find_held(catalogue, instance, call.id))
+                return *held;
+    Found found;
+    if (!instances.empty() && asker() != Asker::router)
+        found = instances.size() == 1 ? Search(instances.front(), call).run()
+                                      : search_in_several(instances, call);
+    if (found.place != Place::nowhere)
+        return found;
+    note_missing();
+    for (const Instance &instance : instances)
+        if (found.reason.empty())
+            found.reason = why_nowhere(catalogue, instance, call.id);
+    return found;
+}
+
+std::optional<std::string> call(const catalog::Catalogue &catalogue, const Call &call)
+{
+    return require_certain(call, search(catalogue, call));
+}
+
+std::optional<std::string> require_certain(const Call &call, const Found &found)
+{
+    const auto id = static_cast<long long>(call.id);
+    if (found.place == Place::held)
+        HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+                   errmsg("job %lld is held until its key is free", id),
+                   errdetail_internal("%s", found.reason.c_str()),
+                   errhint("Try again in a moment."));
+    if (found.place == Place::unknown)
+        HIPQ_RAISE(
+            errcode(pg::errcode_node_is_silent),
+            errmsg("cannot find job %lld: not all servers that may have it have answered", id),
+            errdetail_internal("%s", found.reason.c_str()),
+            found.log.empty() ? 0 : errdetail_log("%s %s", found.reason.c_str(), found.log.c_str()),
+            errhint("View hipq.shards on the router says what is in the way; try again when "
+                    "it is mended."));
+    if (found.place == Place::nowhere && !found.reason.empty())
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld does not exist", id),
+                   errdetail_internal("%s", found.reason.c_str()),
+                   errhint("View hipq.shard_rejects has it."));
+    return found.place == Place::elsewhere ? std::optional(found.answer) : std::nullopt;
+}
+
+}  // namespace hipq::nodes
+
+// For the router, which wants to be sure that nothing of this shard is on its way.
+HIPQ_FUNCTION(hipq__wait_until_read)
+{
+    hipq::catalog::demand_superuser("ask how far other nodes have read");
+    return BoolGetDatum(
+        hipq::nodes::wait_for_all_readers(hipq::pg::Arguments(fcinfo).text(0, "instance_name")));
+}
