@@ -26,7 +26,7 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control
 # in src/; views come after all that they read.
 INSTALL_PARTS = schema pg limits catalog workers control schedules job retry dead_letters enqueue execute external queues setup shards nodes testing \
     monitor statistics doctor $(INSTALL_VIEWS:%=%_views) rights
-INSTALL_VIEWS = catalog control job retry dead_letters schedules external shards nodes monitor statistics narrow
+INSTALL_VIEWS = catalog control job retry dead_letters schedules external shards monitor statistics nodes narrow
 
 SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
 ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp src/*/*/*.hpp)

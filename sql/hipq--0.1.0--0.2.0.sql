@@ -1256,7 +1256,7 @@ COMMENT ON COLUMN hipq.shard_outbox.sender IS 'node that sent it';
 COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
 COMMENT ON COLUMN hipq.shard_outbox.kind
     IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
-    'come; set_up; map; rejected';
+    'come; set_up; map; rejected; stats';
 COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
 COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'new jobs, at most 1,000: what differs from a job that says nothing';
 COMMENT ON COLUMN hipq.shard_outbox.body IS 'all else';
@@ -1636,6 +1636,20 @@ CREATE FUNCTION hipq.find_job(id bigint, queue text DEFAULT NULL) RETURNS SETOF 
 COMMENT ON FUNCTION hipq.find_job(bigint, text)
     IS 'the row of view hipq.jobs_detail of a job, on whichever server of the instance it is; no row '
     'if there is no such job. id: the job; queue: where to look for it';
+
+-- What goes on in the queues of each shard, as it has last said.
+CREATE TABLE hipq.shard_stats (
+    instance_id integer     NOT NULL,
+    node        smallint    NOT NULL,
+    as_of       timestamptz NOT NULL,
+    queues      jsonb       NOT NULL,
+    CONSTRAINT shard_stats_pkey PRIMARY KEY (instance_id, node)
+);
+COMMENT ON TABLE hipq.shard_stats IS 'on the router: what each shard has last said of its queues';
+COMMENT ON COLUMN hipq.shard_stats.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_stats.node IS 'number of the shard';
+COMMENT ON COLUMN hipq.shard_stats.as_of IS 'when it has said so, by its clock';
+COMMENT ON COLUMN hipq.shard_stats.queues IS 'an object for each queue: columns of view hipq.activity_detail';
 
 REVOKE ALL ON FUNCTION hipq._answer(text, integer, text, text, bigint, text[], boolean), hipq._wait_until_read(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hipq.find_job(bigint, text) TO PUBLIC;
@@ -2073,6 +2087,62 @@ CREATE FUNCTION hipq._in_lines(text text, width integer) RETURNS text LANGUAGE s
 COMMENT ON FUNCTION hipq._in_lines(text, integer)
     IS 'a text in lines that are not wider, for views';
 
+-- Each queue of a sharded instance on each node that this one knows of: the router knows all. Its own
+-- figures are those of this moment, those of others what they have last sent.
+CREATE VIEW hipq.cluster_queues_detail WITH (security_barrier) AS
+SELECT seen.name AS queue,
+       map.own_node::integer AS node,
+       activity.backlog_estimate,
+       activity.running_jobs,
+       activity.finished_per_minute,
+       activity.failed,
+       activity.oldest_due_time,
+       activity.state,
+       clock_timestamp() AS as_of,
+       true AS is_reachable
+FROM hipq._visible_queue AS seen
+JOIN hipq.queue ON queue.queue_id = seen.queue_id
+JOIN hipq.shard_map AS map ON map.instance_id = queue.instance_id
+JOIN hipq.activity_detail AS activity ON activity.queue = seen.name
+WHERE NOT queue.is_dropped
+UNION ALL
+SELECT seen.name,
+       shard.node::integer,
+       figures.backlog_estimate,
+       figures.running_jobs,
+       figures.finished_per_minute,
+       figures.failed,
+       figures.oldest_due_time,
+       figures.state,
+       stats.as_of,
+       link.problem IS NULL
+FROM hipq._visible_queue AS seen
+JOIN hipq.queue ON queue.queue_id = seen.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+JOIN hipq.shard ON shard.instance_id = queue.instance_id
+JOIN hipq.shards AS link ON link.instance = instance.name AND link.shard = shard.node
+LEFT JOIN hipq.shard_stats AS stats ON stats.instance_id = shard.instance_id AND stats.node = shard.node
+LEFT JOIN LATERAL jsonb_to_recordset(stats.queues) AS figures (
+    queue text, backlog_estimate bigint, running_jobs bigint, finished_per_minute numeric, failed bigint, oldest_due_time timestamptz, state text
+) ON figures.queue = queue.name
+WHERE NOT queue.is_dropped;
+COMMENT ON VIEW hipq.cluster_queues_detail
+    IS 'what goes on in each queue of a sharded instance on each node: on the router of all, on a '
+    'shard of this one alone';
+COMMENT ON COLUMN hipq.cluster_queues_detail.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.cluster_queues_detail.node IS 'number of the server; 0 = the router';
+COMMENT ON COLUMN hipq.cluster_queues_detail.backlog_estimate IS 'unfinished jobs, about; NULL, as in the next columns: the node has not said anything yet';
+COMMENT ON COLUMN hipq.cluster_queues_detail.running_jobs IS 'jobs that executors run, or that external workers have';
+COMMENT ON COLUMN hipq.cluster_queues_detail.finished_per_minute IS 'jobs that succeeded or failed for good, per minute';
+COMMENT ON COLUMN hipq.cluster_queues_detail.failed IS 'jobs that failed for good in the last hour';
+COMMENT ON COLUMN hipq.cluster_queues_detail.oldest_due_time IS 'no job that is due was due before; NULL = none is due';
+COMMENT ON COLUMN hipq.cluster_queues_detail.state IS 'as in view hipq.activity';
+COMMENT ON COLUMN hipq.cluster_queues_detail.as_of IS 'when the node has said so, by its clock. It says so when something has changed, at most each 2 seconds';
+COMMENT ON COLUMN hipq.cluster_queues_detail.is_reachable IS 'whether rows go to the node and come from it: hipq.shards says what keeps them';
+
+REVOKE ALL ON TABLE hipq.shard_stats, hipq.cluster_queues_detail FROM PUBLIC;
+GRANT SELECT ON hipq.cluster_queues_detail TO PUBLIC;
+
 CREATE VIEW hipq.instances WITH (security_barrier) AS
 SELECT name, queues, is_strict, created_time
 FROM hipq.instances_detail;
@@ -2153,6 +2223,10 @@ CREATE VIEW hipq.shard_rejects WITH (security_barrier) AS
 SELECT queue, job_id, node, rejected_time, sqlstate, hipq._in_lines(error, 30) AS error
 FROM hipq.shard_rejects_detail;
 
+CREATE VIEW hipq.cluster_queues WITH (security_barrier) AS
+SELECT queue, node, backlog_estimate, running_jobs, failed, state, date_trunc('seconds', as_of) AS as_of, is_reachable
+FROM hipq.cluster_queues_detail;
+
 CREATE VIEW hipq.alerts WITH (security_barrier) AS
 SELECT severity, alert, times, hipq._in_lines(concat_ws(E'\n', detail, hint), 70) AS message
 FROM hipq.alerts_detail;
@@ -2189,6 +2263,6 @@ $comments$;
 GRANT SELECT ON hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.progress,
     hipq.attempts, hipq.attempt_logs, hipq.dead_letters, hipq.dead_letter_stats, hipq.pauses,
     hipq.schedules, hipq.workers, hipq.healthy_workers, hipq.executors, hipq.lanes, hipq.sizes,
-    hipq.statistics, hipq.activity, hipq.shard_rejects TO PUBLIC;
+    hipq.statistics, hipq.activity, hipq.shard_rejects, hipq.cluster_queues TO PUBLIC;
 GRANT SELECT ON hipq.alerts TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hipq._in_lines(text, integer) TO PUBLIC;

@@ -87,6 +87,10 @@ CREATE VIEW hipq.shard_rejects WITH (security_barrier) AS
 SELECT queue, job_id, node, rejected_time, sqlstate, hipq._in_lines(error, 30) AS error
 FROM hipq.shard_rejects_detail;
 
+CREATE VIEW hipq.cluster_queues WITH (security_barrier) AS
+SELECT queue, node, backlog_estimate, running_jobs, failed, state, date_trunc('seconds', as_of) AS as_of, is_reachable
+FROM hipq.cluster_queues_detail;
+
 CREATE VIEW hipq.alerts WITH (security_barrier) AS
 SELECT severity, alert, times, hipq._in_lines(concat_ws(E'\n', detail, hint), 70) AS message
 FROM hipq.alerts_detail;

@@ -41,7 +41,7 @@ GRANT SELECT ON
     hipq.sizes, hipq.sizes_detail, hipq.throttle_keys, hipq.statistics, hipq.statistics_detail,
     hipq.retry_distribution, hipq.failure_statistics, hipq.throughput, hipq.histograms,
     hipq.backlog, hipq.activity, hipq.activity_detail, hipq.shard_rejects,
-    hipq.shard_rejects_detail
+    hipq.shard_rejects_detail, hipq.cluster_queues, hipq.cluster_queues_detail
     TO PUBLIC;
 
 -- Members of pg_monitor see all that has no data of jobs. Alerts tell of the whole server: an empty

@@ -78,7 +78,7 @@ COMMENT ON COLUMN hipq.shard_outbox.sender IS 'node that sent it';
 COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
 COMMENT ON COLUMN hipq.shard_outbox.kind
     IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
-    'come; set_up; map; rejected';
+    'come; set_up; map; rejected; stats';
 COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
 COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'new jobs, at most 1,000: what differs from a job that says nothing';
 COMMENT ON COLUMN hipq.shard_outbox.body IS 'all else';

@@ -11,6 +11,7 @@
 #include "shards/arrived_jobs.hpp"
 #include "shards/coming.hpp"
 #include "shards/map.hpp"
+#include "shards/send_stats.hpp"
 #include "shards/set_up.hpp"
 
 #include <malloc.h>
@@ -78,6 +79,8 @@ void take_effect(const Letter &letter)
         take_map(letter.instance, letter.body);
     else if (letter.kind == "returned")
         take_returned(letter.instance, letter.body);
+    else if (letter.kind == "stats")
+        take_stats(letter);
     else if (letter.kind == "rejected")
         pg::as_hipq([&] { insert_reject.run(letter.body); });
     else

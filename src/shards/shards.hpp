@@ -3,3 +3,4 @@
 
 #include "shards/coming.hpp"
 #include "shards/return_jobs.hpp"
+#include "shards/send_stats.hpp"

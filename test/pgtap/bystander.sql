@@ -286,7 +286,8 @@ SELECT set_eq($$SELECT view FROM seen WHERE answer <> '42501'$$, $$
         attempts_detail, attempt_logs_detail, dead_letters_detail, dead_letter_stats_detail,
         schedules_detail, workers_detail, healthy_workers_detail, executors_detail, lanes_detail,
         sizes_detail, statistics_detail, histograms, backlog, activity, activity_detail,
-        shard_rejects, shard_rejects_detail}'::text[]) AS view
+        shard_rejects, shard_rejects_detail, cluster_queues,
+        cluster_queues_detail}'::text[]) AS view
 $$, 'it may look into these views, and into no table');
 SELECT set_eq($$SELECT view, answer FROM seen WHERE answer NOT IN ('42501', 'nothing')$$, $$
     VALUES ('hipq.worker_health',

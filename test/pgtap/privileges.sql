@@ -62,6 +62,8 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0 AND o
     ('view hipq.running_detail', 'SELECT'),
     ('view hipq.schedules', 'SELECT'),
     ('view hipq.schedules_detail', 'SELECT'),
+    ('view hipq.cluster_queues', 'SELECT'),
+    ('view hipq.cluster_queues_detail', 'SELECT'),
     ('view hipq.shard_rejects', 'SELECT'),
     ('view hipq.shard_rejects_detail', 'SELECT'),
     ('view hipq.sizes', 'SELECT'),

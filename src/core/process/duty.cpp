@@ -49,6 +49,8 @@ std::string_view name(Duty duty)
         return "drop tables";
     case Duty::slots:
         return "send the jobs of slots that have left";
+    case Duty::figures:
+        return "send figures of queues to the router";
     }
     return "";
 }

@@ -23,7 +23,8 @@ enum class Duty : unsigned char {
     made_jobs,
     unused_types,
     drop,
-    slots  // that have gone to another node
+    slots,   // that have gone to another node
+    figures  // of queues, for the router
 };
 
 // As messages have it: "cannot <name> of queue ...".

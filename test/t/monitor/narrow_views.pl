@@ -36,6 +36,8 @@ ok($hipq->wait_until(q{SELECT count(*) > 1 FROM hipq.alerts}), 'there are alerts
 $hipq->sql(q{
 	INSERT INTO hipq.shard_map (instance_id, cluster, own_node, nodes) SELECT instance_id, gen_random_uuid(), 0, array_fill(0::smallint, '{4096}') FROM hipq.instance;
 	INSERT INTO hipq.shard (instance_id, node, conninfo, publisher, channel, state) SELECT instance_id, 1, '', '', 'hipq_12345678', 'draining' FROM hipq.instance;
+	INSERT INTO hipq.shard_stats (instance_id, node, as_of, queues) SELECT instance_id, 1, now(),
+		'[{"queue": "orders", "backlog_estimate": 1000000, "running_jobs": 1000, "failed": 10000, "state": "1 type paused"}]' FROM hipq.instance;
 	INSERT INTO hipq.shard_reject (instance, sender, node, outbox_id, queue, job_id, sqlstate, error, job)
 		VALUES ('shop', 0, 1, 1, 'orders', 1754152054860810693, '23505', 'an unfinished job has its key', '{"job_type": "send_receipt"}')});
 
