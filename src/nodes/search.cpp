@@ -92,33 +92,70 @@ std::string statement_for(const Instance &instance, const Call &call)
            arguments + "]::text[], " + (call.is_about_letter ? "true" : "false") + ")";
 }
 
+// Slots that begin to move while it is under way may begin anew; they do not move for ever.
+constexpr int most_looks = 5;
+
 class Search {
 public:
     Search(const Instance &instance, const Call &call)
-        : instance_(&instance), call_(&call), neighbours_(neighbours(instance))
+        : instance_(&instance), call_(&call), neighbours_(neighbours(instance)),
+          plan_(plan_by(instance.shards->map))
+    {
+    }
+
+    Found run()
+    {
+        if (!ask_all())
+            ask_until_certain();
+        std::string problems = silence_;
+        if (!unread_.empty())
+            add(problems, unread_);
+        if (found_.place == Place::nowhere && !problems.empty())
+            return {Place::unknown, "", "", problems, log_};
+        return found_;
+    }
+
+private:
+    core::SearchPlan plan_by(const core::SlotMap &map) const
     {
         std::vector<int> shards;
         for (const Neighbour &neighbour : neighbours_)
             if (neighbour.node != core::router_node)
                 shards.push_back(neighbour.node);
-        const auto parts = core::decompose_id(call.id);
-        const auto left = parts.has_value() && instance.is_router()
-                              ? node_left_by(instance, parts->slot)
+        const auto parts = core::decompose_id(call_->id);
+        const auto left = parts.has_value() && instance_->is_router()
+                              ? node_left_by(*instance_, parts->slot)
                               : std::nullopt;
-        plan_ = core::search_plan(call.id, instance.shards->map, instance.shards->own_node, left,
-                                  shards);
+        return core::search_plan(call_->id, map, instance_->shards->own_node, left, shards);
     }
 
-    Found run()
+    core::SearchPlan present_plan() const
     {
-        if (ask_all() || (is_worth_asking_again() && (ask_here() || ask_all())))
-            return found_;
-        if (!problems_.empty())
-            return {Place::unknown, "", "", problems_, log_};
-        return found_;
+        const auto catalogue = catalog::catalogue();
+        for (const auto &[id, queue] : catalogue->queues)
+            if (queue.instance_id == instance_->id && queue.shards != nullptr)
+                return plan_by(queue.shards->map);
+        return {};
     }
 
-private:
+    // Once all that may have been on its way has been read; again if the map has changed meanwhile.
+    void ask_until_certain()
+    {
+        for (int look = 0; look < most_looks; ++look) {
+            const core::SearchPlan plan = present_plan();
+            if (look > 0 && plan == plan_)
+                return;
+            plan_ = plan;
+            if (plan_.senders.empty() && plan_.receivers.empty())
+                return;
+            unread_.clear();
+            wait_for_readers();
+            if (ask_here() || ask_all())
+                return;
+        }
+        add(unread_, "Its slot has begun to move again and again.");
+    }
+
     bool ask_all()
     {
         return std::any_of(plan_.ask.begin(), plan_.ask.end(),
@@ -143,7 +180,7 @@ private:
     std::optional<std::string> reply_of(const Neighbour &neighbour, const std::string &statement)
     {
         if (silent_.contains(neighbour.node))
-            return std::nullopt;
+            return std::nullopt;  // it has been asked
         const Reply reply = ask(neighbour.conninfo, statement, instance_->shown(neighbour.node));
         if (!reply.is_reached)
             note_problem(neighbour.node, "cannot be reached", reply.trouble);
@@ -160,11 +197,8 @@ private:
         return true;
     }
 
-    // Once what may have been on its way has been read.
-    bool is_worth_asking_again()
+    void wait_for_readers()
     {
-        if (plan_.senders.empty() && plan_.receivers.empty())
-            return false;
         for (const int node : plan_.senders)
             if (const Neighbour *sender = find(node); sender != nullptr)
                 demand_read(node, "sent by",
@@ -172,34 +206,31 @@ private:
                                                   pg::quote_literal(instance_->name) + ")::text") ==
                                 "true");
         for (const int node : plan_.receivers)
-            if (const Neighbour *receiver = find(node);
-                receiver != nullptr && !silent_.contains(node))
-                demand_read(node, "sent to", wait_until_read(*receiver));
-        return true;
+            if (const Neighbour *receiver = find(node); receiver != nullptr)
+                demand_read(node, "sent to", !silent_.contains(node) && wait_until_read(*receiver));
     }
 
     void demand_read(int node, const char *direction, bool is_read)
     {
         if (is_read || silent_.contains(node))
             return;
-        add_problem(std::string("Not all that was ") + direction + " " + instance_->shown(node) +
-                    " has been read.");
+        add(unread_, std::string("Not all that was ") + direction + " " + instance_->shown(node) +
+                         " has been read.");
     }
 
     void note_problem(int node, const char *problem, const std::string &trouble)
     {
-        if (!silent_.insert(node).second)
-            return;
+        silent_.insert(node);
         std::string sentence = instance_->shown(node) + " " + problem + ".";
         sentence.front() = static_cast<char>(std::toupper(sentence.front()));
-        add_problem(sentence);
+        add(silence_, sentence);
         if (!trouble.empty())
             log_ += (log_.empty() ? "" : "\n") + instance_->shown(node) + ": " + trouble;
     }
 
-    void add_problem(const std::string &sentence)
+    static void add(std::string &sentences, const std::string &sentence)
     {
-        problems_ += (problems_.empty() ? "" : " ") + sentence;
+        sentences.append(sentences.empty() ? "" : " ").append(sentence);
     }
 
     const Neighbour *find(int node) const
@@ -214,8 +245,9 @@ private:
     std::vector<Neighbour> neighbours_;
     core::SearchPlan plan_{};
     std::set<int> silent_{};  // these cannot be reached, and are asked once
-    std::string problems_{};
-    std::string log_{};
+    std::string silence_{};   // who they are, in sentences
+    std::string log_{};       // and why
+    std::string unread_{};    // what could not be waited for, at the last look
     Found found_{};
 };
 

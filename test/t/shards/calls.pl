@@ -196,6 +196,41 @@ $one->sql("SELECT hipq.reschedule($id, now())");
 like($follower->query('SELECT 1'), qr/succeeded/, 'and is found again where it is then');
 ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the slot is back');
 
+# ---- while its slot moves to and fro nobody is told that a job is not there
+my $wanderer = enqueue('run', key => $router->sql("SELECT 'w' || n FROM generate_series(1, 100000) AS n WHERE hipq.slot_of('run' || chr(31) || 'w' || n) = $slot LIMIT 1"));
+my @lookers;
+foreach my $node (@nodes)
+{
+	$node->sql(q{CREATE TABLE is_enough (x integer); CREATE FUNCTION look(job bigint, OUT looks integer, OUT misses integer) LANGUAGE plpgsql AS $$
+		BEGIN
+			looks := 0;
+			misses := 0;
+			WHILE NOT EXISTS (SELECT FROM is_enough) LOOP
+				looks := looks + 1;
+				BEGIN
+					PERFORM FROM hipq.find_job(job);
+					misses := misses + (NOT FOUND)::integer;
+				EXCEPTION WHEN lock_not_available THEN NULL;    -- held
+				END;
+			END LOOP;
+		END $$});
+	push @lookers, $node->session;
+	$lookers[-1]->query_until(qr/looks/, "\\echo looks\nSELECT looks > 5 AND misses = 0, looks, misses FROM look($wanderer);\n");
+}
+foreach my $to (2, 1, 2, 1)
+{
+	$router->sql("SELECT hipq.move_slots('app', '{$slot}', $to)");
+	$router->wait_until('SELECT count(*) FROM hipq.shard_move', 0) or die;
+}
+foreach my $place (0 .. 2)
+{
+	$nodes[$place]->sql('INSERT INTO is_enough VALUES (1)');
+	my ($said) = $lookers[$place]->query('SELECT 1') =~ /^(.*)$/m;
+	like($said, qr/^t\|/, "$names[$place] finds it each time");
+	note "looks and misses: $said";
+	$lookers[$place]->quit;
+}
+
 # ---- rights: those of the caller's role, where the job is
 $_->sql(q{CREATE ROLE reader LOGIN; CREATE ROLE stranger LOGIN; CREATE ROLE "it's; DROP" LOGIN}) foreach @nodes;
 $router->sql('CREATE ROLE here_alone LOGIN');
