@@ -162,6 +162,16 @@ foreach my $dead (map { $router->sql(q{SELECT hipq.enqueue('fail', queue => 'app
 }
 is(join(' ', map { $router->sql("SELECT outcome FROM hipq.wait_for($_)") } @made), join(' ', ('failed') x 6), 'the new ones have run');
 
+@made = map { $router->sql(q{SELECT hipq.enqueue('fail', queue => 'app.mail')}) } 1 .. 6;
+$router->sql("SELECT outcome FROM hipq.wait_for($_)") foreach @made;
+foreach my $place (1, 2)
+{
+	my $until = $nodes[$place]->sql('SELECT clock_timestamp()');    # those of the other shard may come and die
+	my $dead = $nodes[$place]->sql("SELECT count(*) FROM hipq.dead_letters WHERE queue = 'app.mail' AND state = 'waiting' AND died_time < '$until'");
+	is($nodes[$place]->sql("SELECT redriven FROM hipq.redrive_jobs('app.mail', before => '$until')"), $dead, "redrive_jobs() on $names[$place] counts those that go elsewhere");
+	is($nodes[$place]->sql(q{SELECT count(*) FROM hipq.dead_letters_detail WHERE state = 'redriven' AND redriven_as IS NULL}), 0, 'and notes each');
+}
+
 # ---- slots that have moved: what was final or ran stays, what waits follows; a job is held as long as its key is taken
 $lock = $one->hold_lock(1);
 $key = key_for('hold');
@@ -195,6 +205,23 @@ ok($one->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $id", 1), 'which 
 $one->sql("SELECT hipq.reschedule($id, now())");
 like($follower->query('SELECT 1'), qr/succeeded/, 'and is found again where it is then');
 ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the slot is back');
+
+# ---- where successes leave no row a job that moves away has not succeeded
+$router->sql(q{SELECT hipq.create_queue('app.short', owner => 'app', shard_key => $$job_data->>'tenant'$$, retention => '0'), hipq.register_job_type('app.short', 'run', handler => 'run')});
+$one->wait_until(q{SELECT count(*) FROM hipq.job_types_detail WHERE queue = 'app.short'}, 1) or die;
+my $tenant = $router->sql("SELECT 's' || n FROM generate_series(1, 100000) AS n WHERE hipq.slot_of('s' || n) = $slot LIMIT 1");
+my $short = $router->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenant"}', queue => 'app.short', scheduled_run_time => now() + interval '1 day')});
+ok($one->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $short", 1), 'a job waits on shard 1');
+my $patient = $one->session;
+$patient->query_until(qr/waits/, "\\echo waits\nSELECT outcome FROM hipq.wait_for($short, '5 s');\n");
+$router->sql("SELECT hipq.move_slots('app', '{$slot}', 2)");
+ok($two->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $short", 1), 'it moves');
+like($patient->query('SELECT 1'), qr/waiting/, 'wait_for() there says that it waits');
+$patient->quit;
+is($one->sql("SELECT hipq.cancel($short)"), 't', 'it is cancelled from where it was');
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the move is over');
+$router->sql("SELECT hipq.move_slots('app', '{$slot}', 1)");
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the slot is back once more');
 
 # ---- while its slot moves to and fro nobody is told that a job is not there
 my $wanderer = enqueue('run', key => $router->sql("SELECT 'w' || n FROM generate_series(1, 100000) AS n WHERE hipq.slot_of('run' || chr(31) || 'w' || n) = $slot LIMIT 1"));
