@@ -66,6 +66,8 @@ std::optional<int> node_left_by(const Instance &instance, int slot)
 
 bool wait_until_read(const Neighbour &neighbour)
 {
+    if (::RecoveryInProgress())
+        return false;  // others read from the primary
     const std::string position =
         pg::as_extension_owner([] { return select_position.run().front().text(0); });
     const TimestampTz end = ::GetCurrentTimestamp() + longest_wait;
