@@ -276,7 +276,9 @@ is($router->sql("BEGIN; SET LOCAL ROLE reader; SELECT outcome FROM hipq.find_job
 like($router->error_of(q{SELECT hipq._answer('app', 0, 'postgres', 'cancel', 1, '{}', false)}, extra_params => [ '-U', 'reader' ]), qr/42501: permission denied for function _answer/, 'nobody asks for another role');
 like($router->error_of(q{SELECT hipq._answer('app', 0, 'postgres', 'version', 1, '{}', false)}), qr/0A000: another node has called "version"/, 'only what is known is done for others');
 like($router->error_of('TABLE hipq.shard', extra_params => [ '-U', 'app' ]), qr/42501/, 'nobody reads how servers are reached');
-is($router->sql_as('app', q{SET client_min_messages = error; SELECT count(*) FROM dblink_get_connections() AS names WHERE names IS NOT NULL}), 0, 'no connection is left');
+my ($status, $out, $err) = $router->node->psql('postgres', "SELECT hipq.retry($id);\nSELECT outcome FROM hipq.find_job($id);\nSELECT dblink_get_connections() IS NULL", on_error_stop => 0);
+like($err, qr/job $id is not final/, 'a call that fails on the shard');
+is($out, "waiting\nt", 'leaves no connection in the session, nor does one that works');
 
 # ---- cancelled while it waits; no connection is left in the session
 my $session = $router->session(role => 'reader', on_error_stop => 0);
