@@ -18,6 +18,12 @@ constinit pg::Statement select_map(R"(
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1)");
 
+// A node may answer to a move while the process that began it is still on its way through its
+// commit, which the shards have read from its WAL: nobody here sees the move yet. It has this row
+// locked until it is seen.
+constinit pg::Statement
+    wait_for_moves("SELECT FROM hipq.shard_map AS map WHERE map.instance_id = $1 FOR SHARE OF map");
+
 constinit pg::Statement pass_on(R"(
     INSERT INTO hipq.shard_outbox (instance, sender, node, kind, body)
     SELECT $1, 0, entry.node, 'returned', jsonb_build_object('slots', jsonb_agg(entry.returned))
@@ -93,6 +99,7 @@ void take_returned(const std::string &instance, pg::RawValue body)
         instance_id = map.integer32(0);
         own_node = map.integer32(1);
         if (own_node == core::router_node) {
+            wait_for_moves.run(instance_id);
             pass_on.run(instance, instance_id, body);
             delete_moves.run(instance_id, body);
         }
