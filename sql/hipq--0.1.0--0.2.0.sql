@@ -1180,12 +1180,21 @@ GRANT SELECT ON hipq.histograms, hipq.backlog TO PUBLIC;
 -- its queues; node 0, the router, says which node has which slot. Whatever goes from one node to
 -- another is a row in hipq.shard_outbox, which PostgreSQL's logical replication brings.
 
+CREATE FUNCTION hipq._own_timeline() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__own_timeline';
+COMMENT ON FUNCTION hipq._own_timeline()
+    IS 'this server and its timeline: another one after a promotion or a restore';
+
+CREATE FUNCTION hipq._is_own_timeline(noted text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_own_timeline';
+COMMENT ON FUNCTION hipq._is_own_timeline(text)
+    IS 'whether what _own_timeline() has said is still so; true on a standby';
+
 CREATE TABLE hipq.shard_map (
     instance_id integer    NOT NULL CONSTRAINT shard_map_pkey PRIMARY KEY,
     cluster     uuid       NOT NULL,
     own_node    smallint   NOT NULL CONSTRAINT shard_map_own_node_is_in_range CHECK (own_node BETWEEN 0 AND 1023),
     generation  bigint     NOT NULL DEFAULT 1,
-    nodes       smallint[] NOT NULL CONSTRAINT shard_map_has_4096_slots CHECK (cardinality(nodes) = 4096)
+    nodes       smallint[] NOT NULL CONSTRAINT shard_map_has_4096_slots CHECK (cardinality(nodes) = 4096),
+    timeline    text       NOT NULL DEFAULT hipq._own_timeline()
 );
 COMMENT ON TABLE hipq.shard_map
     IS 'instances that are spread over several servers: which node has which slot';
@@ -1195,6 +1204,8 @@ COMMENT ON COLUMN hipq.shard_map.own_node IS 'number of this server among them; 
 COMMENT ON COLUMN hipq.shard_map.generation IS 'grows with each change; the router''s is ahead';
 COMMENT ON COLUMN hipq.shard_map.nodes
     IS 'node of each slot; the first entry is slot 0, which is always the router''s';
+COMMENT ON COLUMN hipq.shard_map.timeline
+    IS 'this server and its timeline when it was last in step with the others';
 SELECT pg_extension_config_dump('hipq.shard_map', '');
 
 CREATE FUNCTION hipq._shards_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__shards_changed';
@@ -1229,7 +1240,8 @@ COMMENT ON COLUMN hipq.shard.state
     IS 'joining: being set up; active; draining: its slots move away; leaving: being dropped';
 COMMENT ON COLUMN hipq.shard.weight IS 'its share of the slots beside those of the others';
 COMMENT ON COLUMN hipq.shard.timeline IS 'timeline of the server when it was last looked at';
-COMMENT ON COLUMN hipq.shard.created_time IS 'when create_shard() was called first';
+COMMENT ON COLUMN hipq.shard.created_time
+    IS 'since when it is connected: letters from before are not for it';
 SELECT pg_extension_config_dump('hipq.shard', '');
 
 CREATE SEQUENCE hipq.shard_outbox_id_seq;
@@ -1256,7 +1268,8 @@ COMMENT ON COLUMN hipq.shard_outbox.sender IS 'node that sent it';
 COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
 COMMENT ON COLUMN hipq.shard_outbox.kind
     IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
-    'come; set_up; map; rejected; stats';
+    'come; set_up; map; rejected; stats; taken = ids of jobs of a shard that the router has taken '
+    'itself; alive = nothing';
 COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
 COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'new jobs, at most 1,000: what differs from a job that says nothing';
 COMMENT ON COLUMN hipq.shard_outbox.body IS 'all else';
@@ -1344,6 +1357,7 @@ CREATE TABLE hipq.shard_move (
     from_node    smallint    NOT NULL,
     to_node      smallint    NOT NULL,
     started_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    busy_keys    jsonb,
     CONSTRAINT shard_move_pkey PRIMARY KEY (instance_id, slot)
 );
 COMMENT ON TABLE hipq.shard_move IS 'on the router: slots on their way from one node to another';
@@ -1352,6 +1366,8 @@ COMMENT ON COLUMN hipq.shard_move.slot IS 'the slot';
 COMMENT ON COLUMN hipq.shard_move.from_node IS 'node that had it';
 COMMENT ON COLUMN hipq.shard_move.to_node IS 'node that has it now';
 COMMENT ON COLUMN hipq.shard_move.started_time IS 'since when';
+COMMENT ON COLUMN hipq.shard_move.busy_keys
+    IS 'keys of the jobs that still run at the node before, as it said last; NULL = it has said nothing';
 SELECT pg_extension_config_dump('hipq.shard_move', '');
 
 CREATE TABLE hipq.shard_leaving (
@@ -1515,6 +1531,22 @@ COMMENT ON PROCEDURE hipq.drop_shard(text, integer, boolean)
     'failure, call it again. instance: the instance; shard: its number; force: it is dead, and will '
     'never come back: it is not asked';
 
+CREATE FUNCTION hipq._receive_again(letter jsonb, after_loss boolean) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__receive_again';
+COMMENT ON FUNCTION hipq._receive_again(jsonb, boolean)
+    IS 'has a kept row of another node''s outbox take effect, unless it has already. after_loss: this '
+    'node has forgotten what it did last';
+
+CREATE FUNCTION hipq._begin_resync(instance_name text, truth jsonb) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__begin_resync';
+COMMENT ON FUNCTION hipq._begin_resync(text, jsonb)
+    IS 'has this node, which was promoted or restored, be what its router says; the router calls it, and '
+    'sends again what is missing, in one transaction';
+
+CREATE PROCEDURE hipq.resync_shard(instance text, shard integer, force boolean DEFAULT false) LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_resync_shard';
+COMMENT ON PROCEDURE hipq.resync_shard(text, integer, boolean)
+    IS 'brings a shard back into step after its standby was promoted, it was restored, or a replication '
+    'slot was lost, step by step, and commits each; after a failure, call it again. instance: the '
+    'instance; shard: its number; force: go on with what is kept, though some of what was sent is not';
+
 CREATE FUNCTION hipq.drain_shard(instance text, shard integer) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drain_shard';
 COMMENT ON FUNCTION hipq.drain_shard(text, integer)
     IS 'moves all slots of a shard to the others, and returns how many; jobs follow them by and by, '
@@ -1613,10 +1645,12 @@ REVOKE ALL ON FUNCTION
     hipq._keep_outbox(text), hipq._subscribe_to_outbox(text, text), hipq._leave_shards(text),
     hipq._position_after_all_sent(timestamptz), hipq._unsubscribe_from_outbox(text),
     hipq._unpublish_outbox(text), hipq.drain_shard(text, integer), hipq.rebalance(text),
-    hipq.move_slots(text, integer[], integer)
+    hipq.move_slots(text, integer[], integer), hipq._own_timeline(),
+    hipq._receive_again(jsonb, boolean), hipq._begin_resync(text, jsonb)
     FROM PUBLIC;
-REVOKE ALL ON PROCEDURE hipq.create_shard(text, integer, text, text, integer), hipq.drop_shard(text, integer, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hipq.slot_of(text) TO PUBLIC;
+REVOKE ALL ON PROCEDURE hipq.create_shard(text, integer, text, text, integer), hipq.drop_shard(text, integer, boolean),
+    hipq.resync_shard(text, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hipq.slot_of(text), hipq._is_own_timeline(text) TO PUBLIC;
 GRANT SELECT ON hipq.shard_rejects_detail TO PUBLIC;
 
 -- ---- calls by id on other nodes ----
@@ -1747,7 +1781,10 @@ FROM (
            NULL,
            hipq.now(),
            format('Shard %s of instance "%s": %s. Jobs that are for it, or come from it, wait.', shard.shard, shard.instance, shard.problem),
-           'View hipq.shards, and the logs of both servers.'
+           CASE
+               WHEN shard.problem ~ ' is (gone|lost)$' THEN format('CALL hipq.resync_shard(%L, %s).', shard.instance COLLATE "default", shard.shard)
+               ELSE format('View hipq.shards, and the logs of both servers. If a standby of it was promoted, or it was restored: CALL hipq.resync_shard(%L, %s).', shard.instance COLLATE "default", shard.shard)
+           END
     FROM hipq.shards AS shard
     WHERE shard.problem IS NOT NULL
     UNION ALL
@@ -1762,7 +1799,21 @@ FROM (
     JOIN hipq.instance USING (instance_id)
     LEFT JOIN pg_stat_subscription AS reader
         ON reader.subname = 'hipq_' || left(map.cluster::text, 8) || '_to_' || map.own_node AND reader.relid IS NULL AND reader.pid IS NOT NULL
-    WHERE map.own_node > 0 AND reader.subid IS NULL
+    WHERE map.own_node > 0 AND reader.subid IS NULL AND hipq._is_own_timeline(map.timeline)
+    UNION ALL
+    SELECT 'shard',
+           'alarm',
+           1,
+           NULL,
+           hipq.now(),
+           format('This server, node %s of instance "%s", was promoted or restored, and may lack what it has sent and received. It starts no job of the instance and takes none.', map.own_node, instance.name),
+           CASE
+               WHEN map.own_node > 0 THEN format('On the router: CALL hipq.resync_shard(%L, %s).', instance.name COLLATE "default", map.own_node)
+               ELSE format('CALL hipq.resync_shard(%L, 0).', instance.name COLLATE "default")
+           END
+    FROM hipq.shard_map AS map
+    JOIN hipq.instance USING (instance_id)
+    WHERE NOT hipq._is_own_timeline(map.timeline)
     UNION ALL
     SELECT 'jobs refused by a shard',
            'alarm',

@@ -271,7 +271,10 @@ FROM (
            NULL,
            hipq.now(),
            format('Shard %s of instance "%s": %s. Jobs that are for it, or come from it, wait.', shard.shard, shard.instance, shard.problem),
-           'View hipq.shards, and the logs of both servers.'
+           CASE
+               WHEN shard.problem ~ ' is (gone|lost)$' THEN format('CALL hipq.resync_shard(%L, %s).', shard.instance COLLATE "default", shard.shard)
+               ELSE format('View hipq.shards, and the logs of both servers. If a standby of it was promoted, or it was restored: CALL hipq.resync_shard(%L, %s).', shard.instance COLLATE "default", shard.shard)
+           END
     FROM hipq.shards AS shard
     WHERE shard.problem IS NOT NULL
     UNION ALL
@@ -286,7 +289,21 @@ FROM (
     JOIN hipq.instance USING (instance_id)
     LEFT JOIN pg_stat_subscription AS reader
         ON reader.subname = 'hipq_' || left(map.cluster::text, 8) || '_to_' || map.own_node AND reader.relid IS NULL AND reader.pid IS NOT NULL
-    WHERE map.own_node > 0 AND reader.subid IS NULL
+    WHERE map.own_node > 0 AND reader.subid IS NULL AND hipq._is_own_timeline(map.timeline)
+    UNION ALL
+    SELECT 'shard',
+           'alarm',
+           1,
+           NULL,
+           hipq.now(),
+           format('This server, node %s of instance "%s", was promoted or restored, and may lack what it has sent and received. It starts no job of the instance and takes none.', map.own_node, instance.name),
+           CASE
+               WHEN map.own_node > 0 THEN format('On the router: CALL hipq.resync_shard(%L, %s).', instance.name COLLATE "default", map.own_node)
+               ELSE format('CALL hipq.resync_shard(%L, 0).', instance.name COLLATE "default")
+           END
+    FROM hipq.shard_map AS map
+    JOIN hipq.instance USING (instance_id)
+    WHERE NOT hipq._is_own_timeline(map.timeline)
     UNION ALL
     SELECT 'jobs refused by a shard',
            'alarm',

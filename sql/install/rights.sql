@@ -17,7 +17,7 @@ REVOKE ALL ON FUNCTION
     hipq.rebalance, hipq.move_slots, hipq._shards_changed, hipq._receive, hipq._tell_shards,
     hipq._set_up_of, hipq._send_set_up, hipq._unfit_for_shards, hipq._join_shards,
     hipq._publish_outbox, hipq._keep_outbox, hipq._subscribe_to_outbox, hipq._leave_shards,
-    hipq._position_after_all_sent,
+    hipq._position_after_all_sent, hipq._own_timeline, hipq._receive_again, hipq._begin_resync,
     hipq._unsubscribe_from_outbox, hipq._unpublish_outbox, hipq.drain_shard,
     hipq._answer, hipq._wait_until_read,
     hipq._is_one_of_support,
@@ -27,7 +27,7 @@ REVOKE ALL ON FUNCTION
     hipq._is_asked_for_support,
     hipq._is_as_asked_support
     FROM PUBLIC;
-REVOKE ALL ON PROCEDURE hipq.create_shard, hipq.drop_shard FROM PUBLIC;
+REVOKE ALL ON PROCEDURE hipq.create_shard, hipq.drop_shard, hipq.resync_shard FROM PUBLIC;
 
 GRANT SELECT ON
     hipq.instances, hipq.instances_detail, hipq.queues, hipq.queues_detail, hipq.job_types,

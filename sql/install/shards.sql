@@ -2,12 +2,21 @@
 -- its queues; node 0, the router, says which node has which slot. Whatever goes from one node to
 -- another is a row in hipq.shard_outbox, which PostgreSQL's logical replication brings.
 
+CREATE FUNCTION hipq._own_timeline() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__own_timeline';
+COMMENT ON FUNCTION hipq._own_timeline()
+    IS 'this server and its timeline: another one after a promotion or a restore';
+
+CREATE FUNCTION hipq._is_own_timeline(noted text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_own_timeline';
+COMMENT ON FUNCTION hipq._is_own_timeline(text)
+    IS 'whether what _own_timeline() has said is still so; true on a standby';
+
 CREATE TABLE hipq.shard_map (
     instance_id integer    NOT NULL CONSTRAINT shard_map_pkey PRIMARY KEY,
     cluster     uuid       NOT NULL,
     own_node    smallint   NOT NULL CONSTRAINT shard_map_own_node_is_in_range CHECK (own_node BETWEEN 0 AND 1023),
     generation  bigint     NOT NULL DEFAULT 1,
-    nodes       smallint[] NOT NULL CONSTRAINT shard_map_has_4096_slots CHECK (cardinality(nodes) = 4096)
+    nodes       smallint[] NOT NULL CONSTRAINT shard_map_has_4096_slots CHECK (cardinality(nodes) = 4096),
+    timeline    text       NOT NULL DEFAULT hipq._own_timeline()
 );
 COMMENT ON TABLE hipq.shard_map
     IS 'instances that are spread over several servers: which node has which slot';
@@ -17,6 +26,8 @@ COMMENT ON COLUMN hipq.shard_map.own_node IS 'number of this server among them; 
 COMMENT ON COLUMN hipq.shard_map.generation IS 'grows with each change; the router''s is ahead';
 COMMENT ON COLUMN hipq.shard_map.nodes
     IS 'node of each slot; the first entry is slot 0, which is always the router''s';
+COMMENT ON COLUMN hipq.shard_map.timeline
+    IS 'this server and its timeline when it was last in step with the others';
 SELECT pg_extension_config_dump('hipq.shard_map', '');
 
 CREATE FUNCTION hipq._shards_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__shards_changed';
@@ -51,7 +62,8 @@ COMMENT ON COLUMN hipq.shard.state
     IS 'joining: being set up; active; draining: its slots move away; leaving: being dropped';
 COMMENT ON COLUMN hipq.shard.weight IS 'its share of the slots beside those of the others';
 COMMENT ON COLUMN hipq.shard.timeline IS 'timeline of the server when it was last looked at';
-COMMENT ON COLUMN hipq.shard.created_time IS 'when create_shard() was called first';
+COMMENT ON COLUMN hipq.shard.created_time
+    IS 'since when it is connected: letters from before are not for it';
 SELECT pg_extension_config_dump('hipq.shard', '');
 
 CREATE SEQUENCE hipq.shard_outbox_id_seq;
@@ -78,7 +90,8 @@ COMMENT ON COLUMN hipq.shard_outbox.sender IS 'node that sent it';
 COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
 COMMENT ON COLUMN hipq.shard_outbox.kind
     IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
-    'come; set_up; map; rejected; stats';
+    'come; set_up; map; rejected; stats; taken = ids of jobs of a shard that the router has taken '
+    'itself; alive = nothing';
 COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
 COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'new jobs, at most 1,000: what differs from a job that says nothing';
 COMMENT ON COLUMN hipq.shard_outbox.body IS 'all else';
@@ -166,6 +179,7 @@ CREATE TABLE hipq.shard_move (
     from_node    smallint    NOT NULL,
     to_node      smallint    NOT NULL,
     started_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    busy_keys    jsonb,
     CONSTRAINT shard_move_pkey PRIMARY KEY (instance_id, slot)
 );
 COMMENT ON TABLE hipq.shard_move IS 'on the router: slots on their way from one node to another';
@@ -174,6 +188,8 @@ COMMENT ON COLUMN hipq.shard_move.slot IS 'the slot';
 COMMENT ON COLUMN hipq.shard_move.from_node IS 'node that had it';
 COMMENT ON COLUMN hipq.shard_move.to_node IS 'node that has it now';
 COMMENT ON COLUMN hipq.shard_move.started_time IS 'since when';
+COMMENT ON COLUMN hipq.shard_move.busy_keys
+    IS 'keys of the jobs that still run at the node before, as it said last; NULL = it has said nothing';
 SELECT pg_extension_config_dump('hipq.shard_move', '');
 
 CREATE TABLE hipq.shard_leaving (
@@ -336,6 +352,22 @@ COMMENT ON PROCEDURE hipq.drop_shard(text, integer, boolean)
     IS 'takes a shard without slots out of its instance, step by step, and commits each; after a '
     'failure, call it again. instance: the instance; shard: its number; force: it is dead, and will '
     'never come back: it is not asked';
+
+CREATE FUNCTION hipq._receive_again(letter jsonb, after_loss boolean) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__receive_again';
+COMMENT ON FUNCTION hipq._receive_again(jsonb, boolean)
+    IS 'has a kept row of another node''s outbox take effect, unless it has already. after_loss: this '
+    'node has forgotten what it did last';
+
+CREATE FUNCTION hipq._begin_resync(instance_name text, truth jsonb) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__begin_resync';
+COMMENT ON FUNCTION hipq._begin_resync(text, jsonb)
+    IS 'has this node, which was promoted or restored, be what its router says; the router calls it, and '
+    'sends again what is missing, in one transaction';
+
+CREATE PROCEDURE hipq.resync_shard(instance text, shard integer, force boolean DEFAULT false) LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_resync_shard';
+COMMENT ON PROCEDURE hipq.resync_shard(text, integer, boolean)
+    IS 'brings a shard back into step after its standby was promoted, it was restored, or a replication '
+    'slot was lost, step by step, and commits each; after a failure, call it again. instance: the '
+    'instance; shard: its number; force: go on with what is kept, though some of what was sent is not';
 
 CREATE FUNCTION hipq.drain_shard(instance text, shard integer) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drain_shard';
 COMMENT ON FUNCTION hipq.drain_shard(text, integer)

@@ -34,6 +34,7 @@ struct Defaults {
     settings::Duration dead_letter_retention;
     bool dead_letter_enabled;
     int dead_letter_max;
+    bool is_standby;  // nor are they, but a promotion changes what the tables mean, too
     bool operator==(const Defaults &) const = default;
 };
 
@@ -43,7 +44,7 @@ Defaults present_defaults()
         settings::default_timeout,     settings::max_timeout,      settings::max_retries,
         settings::retry_base,          settings::retry_multiplier, settings::retry_max,
         settings::retry_jitter,        settings::retention,        settings::dead_letter_retention,
-        settings::dead_letter_enabled, settings::dead_letter_max};
+        settings::dead_letter_enabled, settings::dead_letter_max,  ::RecoveryInProgress()};
 }
 
 // The queues of a catalogue by the names that they may be called by.
@@ -57,7 +58,7 @@ struct Cache {
     std::uint64_t generation;
     Defaults defaults;
     QueuesByName queues{};
-    std::shared_ptr<const Catalogue> working{};  // without the queues that are held
+    std::shared_ptr<const Catalogue> working{};  // without the queues that stand still
 };
 
 // On the heap and never freed, because globals have no destructors.
@@ -230,13 +231,13 @@ const Queue *Catalogue::find(std::string_view full_name) const
 
 namespace {
 
-std::shared_ptr<const Catalogue> without_held_queues(const std::shared_ptr<const Catalogue> &whole)
+std::shared_ptr<const Catalogue> without_still_queues(const std::shared_ptr<const Catalogue> &whole)
 {
-    const auto is_held = [](const auto &entry) { return entry.second.hold.has_value(); };
-    if (std::none_of(whole->queues.begin(), whole->queues.end(), is_held))
+    const auto stands_still = [](const auto &entry) { return entry.second.stands_still(); };
+    if (std::none_of(whole->queues.begin(), whole->queues.end(), stands_still))
         return whole;
     auto working = std::make_shared<Catalogue>(*whole);
-    std::erase_if(working->queues, is_held);
+    std::erase_if(working->queues, stands_still);
     return working;
 }
 
@@ -257,7 +258,7 @@ std::shared_ptr<const Catalogue> catalogue()
         const std::uint64_t generation_before = generation;
         std::shared_ptr<const Catalogue> fresh =
             read_catalogue(job_id_sequence, OidIsValid(hold_table), OidIsValid(map_table));
-        std::shared_ptr<const Catalogue> working = without_held_queues(fresh);
+        std::shared_ptr<const Catalogue> working = without_still_queues(fresh);
         QueuesByName queues = queues_by_name(*fresh);
         *cache = Cache{std::move(fresh), generation_before, defaults, std::move(queues),
                        std::move(working)};

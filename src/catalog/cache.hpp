@@ -45,6 +45,7 @@ struct Shards {
     std::string channel;                   // start of the names of what connects the nodes
     std::bitset<core::slot_count> coming;  // slots whose jobs may still run where they were
     bool has_leaving;                      // there are slots whose jobs are to go elsewhere
+    bool is_in_step;                       // false: promoted or restored; timeline.hpp
 };
 
 struct JobType {
@@ -118,6 +119,9 @@ struct Queue {
     core::Placement placement{};
 
     std::string full_name() const { return instance + "." + name; }
+    bool is_out_of_step() const { return shards != nullptr && !shards->is_in_step; }
+    // Its jobs are not to be started, nor changed.
+    bool stands_still() const { return hold.has_value() || is_out_of_step(); }
     std::string live_table() const;            // app_mail_live
     std::string final_table() const;           // app_mail_final
     std::string qualified_table() const;       // hipq.app_mail, quoted where needed
@@ -148,7 +152,7 @@ std::shared_ptr<const Catalogue> catalogue();
 // placed.
 std::shared_ptr<const Catalogue> catalogue_with_locked_maps();
 
-// The same without the queues that are held: for hipq's own work, which they are not to see.
+// The same without the queues that stand still: for hipq's own work, which they are not to see.
 std::shared_ptr<const Catalogue> working_catalogue();
 
 // A type with the values of the settings, for jobs of types that nobody registered.

@@ -16,5 +16,6 @@
 #include "catalog/rights.hpp"
 #include "catalog/routine.hpp"
 #include "catalog/sight.hpp"
+#include "catalog/timeline.hpp"
 #include "catalog/unregistered_types.hpp"
 #include "catalog/worker_rows.hpp"

@@ -32,7 +32,14 @@ std::int64_t system_identifier()
     return static_cast<std::int64_t>(::GetSystemIdentifier());
 }
 
-// The token of the server's mark as a uuid; nothing when there is no mark.
+// Whoever is not preloaded runs nothing, and need not know whether he is a copy.
+bool goes_on_with_any_token()
+{
+    return !memory::is_loaded() || memory::registry()->server_mark.goes_on;
+}
+
+}  // namespace
+
 std::optional<std::string> own_token()
 {
     if (!memory::is_loaded() || !memory::registry()->server_mark.is_known)
@@ -47,14 +54,6 @@ std::optional<std::string> own_token()
     }
     return text;
 }
-
-// Whoever is not preloaded runs nothing, and need not know whether he is a copy.
-bool goes_on_with_any_token()
-{
-    return !memory::is_loaded() || memory::registry()->server_mark.goes_on;
-}
-
-}  // namespace
 
 void claim_identity_if_new()
 {

@@ -19,6 +19,9 @@ bool is_held();
 // it was made. Needs a transaction.
 void complete_identity();
 
+// The token of the server's mark as a uuid; nothing when there is no mark.
+std::optional<std::string> own_token();
+
 // Makes this database the one that runs the jobs.
 void take_identity();
 

@@ -6,6 +6,7 @@
 #include "queue_hold.hpp"
 
 #include "catalog/queue_statements.hpp"
+#include "catalog/timeline.hpp"
 #include "pg/internal_write.hpp"
 #include "wakeup/wakeup.hpp"
 
@@ -120,6 +121,8 @@ std::optional<std::string> feeding_subscription(const Queue &queue)
 
 void demand_not_held(const Queue &queue)
 {
+    if (queue.is_out_of_step())
+        refuse_out_of_step(queue.instance, queue.shards->own_node);
     if (!queue.hold.has_value())
         return;
     const std::string name = queue.full_name();

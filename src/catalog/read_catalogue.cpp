@@ -5,6 +5,7 @@
 #include "read_catalogue.hpp"
 
 #include "catalog/job_parameters.hpp"
+#include "catalog/timeline.hpp"
 #include "pg/fields.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
@@ -285,7 +286,7 @@ void read_holds(Catalogue &catalogue)
 constinit pg::Statement select_maps(R"(
     SELECT map.instance_id, map.own_node, array_to_string(map.nodes, ','),
            EXISTS (SELECT FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = map.instance_id),
-           'hipq_' || left(map.cluster::text, 8)
+           'hipq_' || left(map.cluster::text, 8), map.timeline
     FROM hipq.shard_map AS map)");
 
 constinit pg::Statement select_coming(
@@ -321,6 +322,7 @@ void read_maps(Catalogue &catalogue)
         shards->own_node = row.integer32(1);
         shards->has_leaving = row.boolean(3);
         shards->channel = row.text(4);
+        shards->is_in_step = is_own_timeline(row.text(5));
         read_map(shards->map, row.text(2));
         for (const pg::Row coming : select_coming.run_latest(shards->instance_id))
             shards->coming.set(static_cast<std::size_t>(coming.integer32(0)));

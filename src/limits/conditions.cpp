@@ -97,6 +97,8 @@ Condition hold_condition()
 
 Condition replica_condition(const catalog::Queue &queue)
 {
+    if (queue.is_out_of_step())
+        return {Finding::node_is_out_of_step, &queue};
     if (!queue.hold.has_value())
         return {Finding::queue_is_no_replica, &queue};
     return {catalog::feeding_subscription(queue).has_value() ? Finding::queue_is_fed

@@ -107,6 +107,8 @@ NamedFacts named(core::JobState state)
 NamedFacts named(const catalog::Queue *queue)
 {
     return {{"queue", queue->full_name()},
+            {"instance", queue->instance},
+            {"node", std::to_string(queue->shards != nullptr ? queue->shards->own_node : 0)},
             {"owner", name_of_role(queue->owner)},
             {"subscription", queue->hold.has_value() ? queue->hold->subscription : ""}};
 }

@@ -231,7 +231,7 @@ const char *first_unmet_condition(const catalog::Queue &queue, const limits::Wai
         settings::max_executors > 0 && limits::owner_condition(queue).passed();
     if (!limits::loaded_condition().passed() || !limits::version_condition().passed() ||
         !limits::enabled_condition().passed() || !limits::hold_condition().passed() ||
-        queue.hold.has_value() || !limits::queue_condition(queue).passed() ||
+        queue.stands_still() || !limits::queue_condition(queue).passed() ||
         (!is_outside && !may_run_inside))
         return "hold";
     if (!limits::pause_condition(queue, kind.job_type, kind.throttle_key).passed())

@@ -21,7 +21,8 @@ constexpr std::array<std::pair<Kind, const char *>, 17> mends{{
      "Set hipq.enabled to on, name the database in hipq.databases, and reload the configuration."},
     {Kind::hold, "SELECT hipq.release_hold() if the jobs shall run here."},
     {Kind::replica,
-     "SELECT hipq.release_hold('instance.queue') if its jobs shall run here from now on."},
+     "SELECT hipq.release_hold('instance.queue') if its jobs shall run here from now on; or, of a "
+     "node of a sharded instance, CALL hipq.resync_shard(instance, shard) on the router."},
     {Kind::queue_owner,
      "ALTER ROLE ... LOGIN, GRANT CONNECT ON DATABASE, or give the queue another "
      "owner with hipq.alter_queue()."},

@@ -107,8 +107,7 @@ void drop_queue(const pg::Arguments &arguments)
                    errhint("Use force => true to drop them too."));
     check_dependent_objects(queue);
     schedules::forget_schedules_of(queue.id);
-    const bool has_scheduler =
-        memory::is_loaded() && !catalog::is_held() && !queue.hold.has_value();
+    const bool has_scheduler = memory::is_loaded() && !catalog::is_held() && !queue.stands_still();
     std::vector<Oid> roles = holders_of_rights(queue);
     pg::as_hipq([&] {
         if (has_scheduler)

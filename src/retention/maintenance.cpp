@@ -79,9 +79,23 @@ bool maintain_attempts(const catalog::Catalogue &catalogue, tables::Patience &pa
     return maintain_trees(tables::attempt_trees(longest_retention), patience);
 }
 
-// What goes to other servers and comes from them.
+bool is_out_of_step()
+{
+    bool found = false;
+    pg::with_transaction([&] {
+        found = std::ranges::any_of(catalog::catalogue()->queues, [](const auto &entry) {
+            return entry.second.is_out_of_step();
+        });
+    });
+    return found;
+}
+
+// What goes to other servers and comes from them. A node that is out of step keeps all: others may
+// still need it.
 bool maintain_outbox(tables::Patience &patience)
 {
+    if (is_out_of_step())
+        return true;
     std::optional<pg::Time> unread_since;
     try_duty(Duty::leaves, nullptr, [&] {
         pg::with_transaction([&] {

@@ -200,6 +200,7 @@ void look_at_queues(Scheduler &scheduler, Look &look)
     look.again_at(shards::return_jobs(*catalogue));
     shards::look_at_held(*catalogue);
     look.again_at(shards::send_stats(*catalogue));
+    look.again_at(shards::show_life(*catalogue));
     look.again_at(external::give_up_waiting(scheduler.impatient, catalogue));
     scheduler.queues.look(catalogue, look.now, is_changed || is_reloaded);
     look.again_at(scheduler.queues.next_due());

@@ -4,10 +4,12 @@
 // stops neither the others nor the stream.
 #include "shards/arrived_jobs.hpp"
 
+#include "core/shards/ids.hpp"
 #include "enqueue/enqueue.hpp"
 #include "job/job.hpp"
 #include "outbox/outbox.hpp"
 #include "pg/error_classes.hpp"
+#include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"
 #include "shards/arrivals.hpp"
 #include "shards/rejects.hpp"
@@ -31,6 +33,7 @@ const catalog::Queue &queue_of(const catalog::Catalogue &catalogue, const Letter
 struct Sorted {
     std::vector<pg::RawValue> sent;
     std::vector<job::RowValues> own;
+    std::vector<pg::RawValue> kept;  // these, and what is held
 };
 
 Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const pg::RawValue> jobs)
@@ -44,6 +47,7 @@ Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const p
             parcels.add(job, *node);
             continue;
         }
+        sorted.kept.push_back(json);
         if (!have_keys && outbox::may_be_busy(queue, job) &&
             outbox::hold(queue, job, json, {letter.sender, letter.id}))
             continue;
@@ -54,11 +58,28 @@ Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const p
     return sorted;
 }
 
+constinit pg::Statement insert_taken(R"(
+    INSERT INTO hipq.shard_outbox (instance, sender, node, kind, queue, jobs)
+    SELECT $1, 0, 0, 'taken', $2, ARRAY(SELECT jsonb_build_object('id', job.value -> 'id') FROM unnest($3) AS job (value)))");
+
+// Its last word about jobs of a shard which it takes itself (core/shards/resync.hpp). Nobody reads
+// the row, unless the shard comes back and has forgotten that it has sent them.
+void note_taken(const Letter &letter, const catalog::Queue &queue,
+                const std::vector<pg::RawValue> &jobs)
+{
+    const int own_node = queue.shards->own_node;
+    if (own_node != core::router_node || letter.sender == own_node || jobs.empty())
+        return;
+    const pg::RawValue kept = job::array_of(jobs);
+    pg::as_hipq([&] { insert_taken.run(letter.instance, letter.queue, kept); });
+}
+
 void take(const Letter &letter, std::span<const pg::RawValue> jobs)
 {
     const auto catalogue = catalog::catalogue_with_locked_maps();
     const catalog::Queue &queue = queue_of(*catalogue, letter);
     const Sorted sorted = sort(letter, queue, jobs);
+    note_taken(letter, queue, sorted.kept);
     const std::vector<bool> written = accept(queue, sorted.own);
     for (std::size_t i = 0; i < written.size(); ++i)
         if (!written[i])

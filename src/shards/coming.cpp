@@ -24,6 +24,14 @@ constinit pg::Statement select_map(R"(
 constinit pg::Statement
     wait_for_moves("SELECT FROM hipq.shard_map AS map WHERE map.instance_id = $1 FOR SHARE OF map");
 
+// What the router hears of a slot's move counts if the sender is the node that it leaves: a node
+// that was promoted may say once more that an earlier move has ended.
+constinit pg::Statement leave_out_others(R"(
+    SELECT jsonb_build_object('slots', coalesce(jsonb_agg(entry.returned), '[]'))
+    FROM pg_catalog.jsonb_array_elements($3 -> 'slots') AS entry (returned)
+    JOIN hipq.shard_move AS move
+        ON move.instance_id = $1 AND move.slot = (entry.returned ->> 'slot')::smallint AND move.from_node = $2)");
+
 constinit pg::Statement pass_on(R"(
     INSERT INTO hipq.shard_outbox (instance, sender, node, kind, body)
     SELECT $1, 0, entry.node, 'returned', jsonb_build_object('slots', jsonb_agg(entry.returned))
@@ -40,6 +48,12 @@ constinit pg::Statement delete_moves(R"(
     DELETE FROM hipq.shard_move AS move
     USING pg_catalog.jsonb_to_recordset($2 -> 'slots') AS entry (slot smallint, busy jsonb)
     WHERE move.instance_id = $1 AND move.slot = entry.slot AND entry.busy = '[]')");
+
+constinit pg::Statement note_busy(R"(
+    UPDATE hipq.shard_move AS move
+    SET busy_keys = entry.busy
+    FROM pg_catalog.jsonb_to_recordset($2 -> 'slots') AS entry (slot smallint, busy jsonb)
+    WHERE move.instance_id = $1 AND move.slot = entry.slot)");
 
 constinit pg::Statement update_coming(R"(
     UPDATE hipq.shard_coming AS coming
@@ -90,7 +104,7 @@ void release(const std::string &instance, int instance_id, int own_node)
 
 }  // namespace
 
-void take_returned(const std::string &instance, pg::RawValue body)
+void take_returned(const std::string &instance, int sender, pg::RawValue body)
 {
     int instance_id = 0;
     int own_node = 0;
@@ -100,8 +114,12 @@ void take_returned(const std::string &instance, pg::RawValue body)
         own_node = map.integer32(1);
         if (own_node == core::router_node) {
             wait_for_moves.run(instance_id);
+            body = leave_out_others.run(instance_id, static_cast<std::int16_t>(sender), body)
+                       .front()
+                       .raw(0);
             pass_on.run(instance, instance_id, body);
             delete_moves.run(instance_id, body);
+            note_busy.run(instance_id, body);
         }
         update_coming.run(instance_id, body);
     });

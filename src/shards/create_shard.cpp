@@ -58,6 +58,12 @@ constinit pg::Statement insert_shard(R"(
     ON CONFLICT (instance_id, node) DO UPDATE
     SET conninfo = EXCLUDED.conninfo, publisher = EXCLUDED.publisher, weight = EXCLUDED.weight
     RETURNING channel)");
+constinit pg::Statement select_lost_slot(R"(
+    SELECT
+    FROM hipq.shard AS shard
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1 AND shard.node = $2 AND shard.state IN ('active', 'draining')
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots AS known WHERE known.slot_name = $3 AND known.wal_status <> 'lost'))");
 constinit pg::Statement select_cluster(R"(
     SELECT map.cluster::text
     FROM hipq.shard_map AS map
@@ -66,7 +72,8 @@ constinit pg::Statement select_cluster(R"(
 constinit pg::Statement send_set_up("SELECT hipq._send_set_up($1, $2)");
 constinit pg::Statement update_shard(R"(
     UPDATE hipq.shard AS shard
-    SET state = 'active', timeline = $3
+    SET state = 'active', timeline = $3,
+        created_time = CASE shard.state WHEN 'joining' THEN clock_timestamp() ELSE shard.created_time END
     FROM hipq.instance AS instance
     WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2)");
 
@@ -167,8 +174,8 @@ void connect_here(const Shard &shard)
     const int timeline = std::stoi(ask_one(
         shard.conninfo, "SELECT timeline_id::text FROM pg_catalog.pg_control_checkpoint()"));
     pg::as_hipq([&] {
-        send_set_up.run(shard.instance, shard.node);
         update_shard.run(shard.instance, static_cast<std::int16_t>(shard.node), timeline);
+        send_set_up.run(shard.instance, shard.node);
     });
 }
 
@@ -181,6 +188,20 @@ void tell(const Shard &shard)
     });
 }
 
+// A new slot would not have what the shard has not read.
+void demand_kept_outbox(const Shard &shard)
+{
+    const bool is_lost = pg::as_extension_owner([&] {
+        return !select_lost_slot
+                    .run(shard.instance, static_cast<std::int16_t>(shard.node), shard.forth())
+                    .empty();
+    });
+    if (is_lost)
+        refuse("the replication slot of " + shard.shown() + " is gone or lost",
+               "CALL hipq.resync_shard('" + shard.instance + "', " + std::to_string(shard.node) +
+                   ").");
+}
+
 void create_shard(Shard shard)
 {
     demand_number(shard.node);
@@ -189,6 +210,7 @@ void create_shard(Shard shard)
     if (!is_known(shard))
         demand_fit_servers(shard);
     write_down(shard);
+    demand_kept_outbox(shard);
     publish(shard.forth(), shard.instance, shard.node);
     next_step();
     keep_wal(shard.forth());

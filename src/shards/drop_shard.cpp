@@ -15,8 +15,6 @@ namespace hipq::shards {
 
 namespace {
 
-constexpr int most_looks = 300;  // a tenth of a second each, at a server that has to catch up
-
 struct Shard {
     std::string instance;
     int node;
@@ -43,7 +41,6 @@ constinit pg::Statement delete_shard(R"(
     DELETE FROM hipq.shard AS shard
     USING hipq.instance AS instance
     WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2)");
-constinit pg::Statement sleep("SELECT pg_catalog.pg_sleep(0.1)");
 
 // Has its row locked. Raises unless it is empty.
 Shard require_empty(const std::string &instance, int node)
@@ -81,23 +78,6 @@ std::string has_read(const std::string &position)
 
 constexpr const char *has_no_reader = "NOT known.active";
 
-std::string ask_here(const std::string &statement)
-{
-    return pg::as_extension_owner([&] { return pg::run_once(statement).front().text(0); });
-}
-
-// Looks again and again, for half a minute, until the answer is true.
-template <class Ask>
-bool comes_true(Ask &&ask)
-{
-    for (int looks = 0; looks < most_looks; ++looks) {
-        if (ask() == "true")
-            return true;
-        pg::as_extension_owner([] { sleep.run(); });
-    }
-    return false;
-}
-
 [[noreturn]] void refuse_unread(const std::string &message)
 {
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", message.c_str()),
@@ -113,16 +93,16 @@ void wait_until_read(From &&from, const std::string &slot, const std::string &na
     const std::string since = from("SELECT pg_catalog.clock_timestamp()::text");
     const std::string end = call_of("hipq._position_after_all_sent", {since});
     std::string position;
-    if (!comes_true([&] { return (position = from(end)).empty() ? "false" : "true"; }))
+    if (!comes_true([&] { return !(position = from(end)).empty(); }))
         refuse_unread("transactions from before may still send jobs from " + names);
-    if (!comes_true([&] { return from(slot_is(slot, has_read(position))); }))
+    if (!comes_true([&] { return from(slot_is(slot, has_read(position))) == "true"; }))
         refuse_unread("not all is read that was sent from " + names);
 }
 
 // Both have read what the other one has sent; then the shard is none any more.
 void part(const Shard &shard)
 {
-    const auto here = [](const std::string &statement) { return ask_here(statement); };
+    const auto here = [](const std::string &statement) { return first_of(ask_here(statement)); };
     const auto there = [&](const std::string &statement) {
         return ask_one(shard.conninfo, statement);
     };
@@ -150,10 +130,11 @@ void drop_shard(const std::string &instance, int node, bool is_dead)
     if (!is_dead) {
         (void)ask(shard.conninfo, call_of("hipq._unsubscribe_from_outbox", {shard.forth}));
         (void)comes_true(
-            [&] { return ask_one(shard.conninfo, slot_is(shard.back, has_no_reader)); });
+            [&] { return ask_one(shard.conninfo, slot_is(shard.back, has_no_reader)) == "true"; });
         (void)ask(shard.conninfo, call_of("hipq._unpublish_outbox", {shard.back}));
     }
-    (void)comes_true([&] { return ask_here(slot_is(shard.forth, has_no_reader)); });
+    (void)comes_true(
+        [&] { return first_of(ask_here(slot_is(shard.forth, has_no_reader))) == "true"; });
     unpublish(shard.forth);
     pg::as_hipq([&] { delete_shard.run(instance, node); });
 }

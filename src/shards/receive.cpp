@@ -5,6 +5,7 @@
 // origin meanwhile.
 #include "shards/receive.hpp"
 
+#include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"
@@ -41,7 +42,7 @@ private:
 };
 
 constinit pg::Statement select_own_node(R"(
-    SELECT map.own_node
+    SELECT map.own_node, map.timeline
     FROM hipq.shard_map AS map
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1)");
@@ -54,11 +55,19 @@ constinit pg::Statement insert_reject(R"(
     INSERT INTO hipq.shard_reject
     SELECT (jsonb_populate_record(NULL::hipq.shard_reject, $1)).*)");
 
+// What the router writes for itself is for nobody. Raises 55000 when this node is out of step: the
+// stream stops before anything takes effect.
 bool is_for_this_node(const Letter &letter)
 {
+    if (letter.sender == letter.node)
+        return false;
     const pg::Rows rows =
         pg::as_extension_owner([&] { return select_own_node.run_latest(letter.instance); });
-    return !rows.empty() && rows.front().integer32(0) == letter.node;
+    if (rows.empty() || rows.front().integer32(0) != letter.node)
+        return false;
+    if (!catalog::is_own_timeline(rows.front().text(1)))
+        catalog::refuse_out_of_step(letter.instance, letter.node);
+    return true;
 }
 
 bool is_first_time(const Letter &letter)
@@ -78,12 +87,12 @@ void take_effect(const Letter &letter)
     else if (letter.kind == "map")
         take_map(letter.instance, letter.body);
     else if (letter.kind == "returned")
-        take_returned(letter.instance, letter.body);
+        take_returned(letter.instance, letter.sender, letter.body);
     else if (letter.kind == "stats")
         take_stats(letter);
     else if (letter.kind == "rejected")
         pg::as_hipq([&] { insert_reject.run(letter.body); });
-    else
+    else if (letter.kind != "alive")
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("node %d of instance \"%s\" has sent \"%s\", which this release of hipq "
                           "does not know",
@@ -146,9 +155,16 @@ bool receive(const Letter &letter)
     if (!is_for_this_node(letter))
         return false;
     keep_memory_between_letters();
+    (void)take_once(letter);
+    return true;
+}
+
+bool take_once(const Letter &letter)
+{
     const AsOrigin as_origin;
-    if (is_first_time(letter))
-        take_effect(letter);
+    if (!is_first_time(letter))
+        return false;
+    take_effect(letter);
     return true;
 }
 

@@ -22,4 +22,7 @@ struct Letter {
 // row. Raises what keeps the stream from going on: nothing has changed then.
 bool receive(const Letter &letter);
 
+// The same for one that is known to be for this node. False: it has taken effect before.
+bool take_once(const Letter &letter);
+
 }  // namespace hipq::shards

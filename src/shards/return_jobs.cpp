@@ -100,6 +100,12 @@ constinit pg::Statement tell_busy(R"(
     moved AS (
         DELETE FROM hipq.shard_move AS move USING told
         WHERE move.instance_id = $1 AND move.slot = told.slot AND told.busy_keys = '[]'
+    ),
+    noted AS (
+        UPDATE hipq.shard_move AS move
+        SET busy_keys = told.busy_keys
+        FROM told
+        WHERE move.instance_id = $1 AND move.slot = told.slot AND told.busy_keys <> '[]'
     )
     INSERT INTO hipq.shard_outbox (instance, sender, node, kind, body)
     SELECT $4, map.own_node, owner.node, 'returned',

@@ -278,7 +278,7 @@ std::array<TimeTree, 2> outbox_trees(std::int64_t retention, std::optional<pg::T
     constexpr std::int64_t day = 86'400'000'000;
     constexpr auto indexes = TimeTree::Indexes::none;
     return {TimeTree{"shard_outbox", "sent_time", retention, indexes, unread_since},
-            TimeTree{"shard_received", "sent_time", retention + day, indexes}};
+            TimeTree{"shard_received", "sent_time", 2 * retention + day, indexes}};
 }
 
 TimeTree final_tree(const catalog::Queue &queue)

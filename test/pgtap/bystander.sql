@@ -71,6 +71,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_duration(float8)', 'hipq._duration(300::float8)', '00:05:00'),
     ('_duration(numeric)', 'hipq._duration(300::numeric)', '00:05:00'),
     ('slot_of', 'hipq.slot_of(''tenant-1'')', '634'),
+    ('_is_own_timeline', 'hipq._is_own_timeline(''secret'')', 'false'),
     ('_next_run', 'lateral (SELECT hipq._next_run(''* * * * *'', NULL) > ''2000-01-01'')', 't'),
     ('_is_one_of', 'hipq._is_one_of(1, ''{1}'')', 'true'),
     ('_is_in_reach', 'hipq._is_in_reach(2, ''{3, NULL, 1}'')', 'false'),

@@ -36,6 +36,40 @@ sub conninfo
 	return sprintf 'host=%s port=%d dbname=postgres user=postgres', $node->host, $node->port;
 }
 
+# A standby of a node: PostgreSQL::Test::Cluster.
+sub standby_of
+{
+	my ($self, $number) = @_;
+	my $primary = $self->{nodes}[$number]->node;
+	$primary->backup('standby');
+	my $standby = PostgreSQL::Test::Cluster->new($primary->name . '_standby');
+	$standby->init_from_backup($primary, 'standby', has_streaming => 1);
+	$standby->start;
+	$primary->wait_for_catchup($standby, 'replay');
+	return $standby;
+}
+
+# It follows no more: what its primary writes from now on it will never have.
+sub cut_off
+{
+	my ($self, $standby) = @_;
+	$standby->safe_psql('postgres', q{ALTER SYSTEM SET primary_conninfo = ''});
+	$standby->reload;
+	$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver') or die 'the standby goes on';
+	return;
+}
+
+# Takes the place of its primary, which is stopped at once. Returns the cluster as it was.
+sub promote
+{
+	my ($self, $number, $standby) = @_;
+	my $before = $self->{nodes}[$number];
+	$before->node->stop('immediate');
+	$standby->promote;
+	$self->{nodes}[$number] = bless { %$before, node => $standby }, ref $before;
+	return $before;
+}
+
 # How many jobs have run, on each node: "0 12 13".
 sub counts { return join ' ', map { $_->sql('SELECT count(*) FROM ran') } $_[0]->nodes; }
 

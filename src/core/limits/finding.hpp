@@ -76,6 +76,7 @@ enum class Outcome : std::uint8_t {
     FINDING(queue_is_no_replica, replica, passed)                                                  \
     FINDING(queue_is_fed, replica, meant)                                                          \
     FINDING(queue_was_fed, replica, failed)                                                        \
+    FINDING(node_is_out_of_step, replica, failed)                                                  \
     FINDING(queue_is_open, queue, passed)                                                          \
     FINDING(queue_is_dropped, queue, failed)                                                       \
     FINDING(nothing_is_paused, pause, passed)                                                      \

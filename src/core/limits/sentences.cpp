@@ -56,6 +56,10 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
     {Finding::queue_was_fed,
      "Queue \"{queue}\" is a replica: its jobs came by subscription \"{subscription}\". It stands "
      "still until hipq.release_hold('{queue}')."},
+    {Finding::node_is_out_of_step,
+     "This server, node {node} of instance \"{instance}\", was promoted or restored, and may lack "
+     "what it has sent and received. It stands still until CALL hipq.resync_shard('{instance}', "
+     "{node}) on the router."},
     {Finding::queue_is_open, "Queue \"{queue}\" is open."},
     {Finding::queue_is_dropped, "Queue \"{queue}\" is being dropped."},
     {Finding::nothing_is_paused, "Nothing of it is paused."},

@@ -104,12 +104,12 @@ ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 
 # (Two looks, so that the second one sees that all was read at the first one.)
 foreach my $minutes (0, 2)
 {
-	$_->set('hipq.clock_offset' => 3 * 86_400 + 60 * $minutes) foreach $shards->nodes;
+	$_->set('hipq.clock_offset' => 5 * 86_400 + 60 * $minutes) foreach $shards->nodes;
 	ok($_->wait_until(q{SELECT count(*) > 1 FROM pg_partition_tree('hipq.shard_outbox') WHERE isleaf}), 'there are leaves') foreach $router, $home;
 	my $position = $router->sql('SELECT pg_current_wal_insert_lsn()');
 	ok($router->wait_until("SELECT count(*) FROM pg_replication_slots WHERE confirmed_flush_lsn < '$position'", 0), 'all is read');
 }
-$_->set('hipq.clock_offset' => 3 * 86_400 + 240) foreach $shards->nodes;
+$_->set('hipq.clock_offset' => 5 * 86_400 + 240) foreach $shards->nodes;
 ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_outbox}, 0), 'what was sent is forgotten in time');
 ok($home->wait_until(q{SELECT count(*) FROM hipq.shard_received}, 0), 'and what came');
 $_->set('hipq.clock_offset' => 0) foreach $shards->nodes;

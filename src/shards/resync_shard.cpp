@@ -1,0 +1,257 @@
+// CALL hipq.resync_shard(): brings a shard back into step with its router, step by step.
+//
+// A new replication slot knows nothing of what was written before it, and a promoted standby does
+// not know what its primary has confirmed. So both read again what the other one keeps and they
+// have not received: first the router, in whose outbox its answers are then; then the shard. Only
+// after that do they subscribe again. A letter takes effect once, whichever way it comes.
+#include "resync_shard.hpp"
+
+#include "catalog/catalog.hpp"
+#include "pg/arguments.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/quote.hpp"
+#include "shards/last_words.hpp"
+#include "shards/node.hpp"
+#include "shards/steps.hpp"
+
+namespace hipq::shards {
+
+namespace {
+
+using Shard = ShardInNeed;
+
+constinit pg::Statement select_shard(R"(
+    SELECT shard.conninfo, shard.publisher, shard.channel, map.cluster::text, shard.created_time::text
+    FROM hipq.shard AS shard
+    JOIN hipq.shard_map AS map USING (instance_id)
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1 AND shard.node = $2)");
+constinit pg::Statement receive_again("SELECT hipq._receive_again($1::jsonb, false)");
+constinit pg::Statement note_timeline(R"(
+    UPDATE hipq.shard AS shard
+    SET timeline = $3
+    FROM hipq.instance AS instance
+    WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2)");
+constinit pg::Statement send_set_up("SELECT hipq._send_set_up($1, $2)");
+
+// ---- before anything is done ----
+
+// Whether it has forgotten the last it did. Raises if its database is no node of the instance.
+bool is_out_of_step(const Shard &shard)
+{
+    const std::string answer = ask_one(
+        shard.conninfo,
+        "SELECT (NOT hipq._is_own_timeline(map.timeline))::text FROM hipq.shard_map AS map JOIN "
+        "hipq.instance AS instance USING (instance_id) WHERE instance.name = " +
+            pg::quote_literal(shard.instance) + " AND map.cluster = " +
+            pg::quote_literal(shard.cluster) + " AND map.own_node = " + std::to_string(shard.node));
+    if (answer.empty())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("the database that \"conninfo\" of shard %d names is not that shard of "
+                          "instance \"%s\"",
+                          shard.node, shard.instance.c_str()),
+                   errhint("It may have been restored as it was before it became one. Restore it "
+                           "as it was later."));
+    return answer == "true";
+}
+
+void demand_own_step(const std::string &instance)
+{
+    for (const auto &[id, queue] : catalog::catalogue()->queues)
+        if (queue.instance == instance && queue.is_out_of_step())
+            catalog::refuse_out_of_step(instance, queue.shards->own_node);
+}
+
+void demand_all_kept(const Line &line)
+{
+    if (are_all_kept(line))
+        return;
+    const std::string sender =
+        line.from == core::router_node ? "the router" : "shard " + std::to_string(line.from);
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("node %d of instance \"%s\" lacks more than %s keeps", line.to,
+                      line.instance.c_str(), sender.c_str()),
+               errdetail("What was sent is kept for hipq.outbox_keep; what is older is gone."),
+               errhint("Restore the shard as it was later. Or CALL hipq.resync_shard('%s', %d, "
+                       "force => true): jobs that were sent in between are lost, and some that it "
+                       "has sent back may run twice.",
+                       line.instance.c_str(), std::max(line.from, line.to)));
+}
+
+// ---- steps ----
+
+std::string literal(const std::string &text)
+{
+    return pg::quote_literal(text);
+}
+
+// Nobody keeps rows for whoever read the slot before.
+void drop_slot(const Ask &node, const std::string &slot)
+{
+    const std::string known =
+        " FROM pg_catalog.pg_replication_slots AS known WHERE known.slot_name = " + literal(slot);
+    (void)node("SELECT pg_catalog.pg_terminate_backend(known.active_pid)::text" + known +
+               " AND known.active");
+    const bool is_free = comes_true(
+        [&] { return node("SELECT known.slot_name::text" + known + " AND known.active").empty(); });
+    if (!is_free)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("somebody reads replication slot \"%s\" again and again", slot.c_str()),
+                   errhint("The old primary of a shard that was promoted must not run any more."));
+    (void)node("SELECT pg_catalog.pg_drop_replication_slot(known.slot_name)::text" + known);
+}
+
+// What commits from now on the slot keeps; what has committed is seen from now on.
+void wait_for_older_senders(const Ask &node)
+{
+    const std::string since = first_of(node("SELECT pg_catalog.clock_timestamp()::text"));
+    const std::string call = call_of("hipq._position_after_all_sent", {since});
+    if (!comes_true([&] { return !first_of(node(call)).empty(); }))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("a transaction from before has enqueued jobs and does not end"),
+                   errhint("View pg_stat_activity has it. CALL hipq.resync_shard() again when it "
+                           "has ended."));
+}
+
+// The router takes what the shard keeps for it. Returns how many letters.
+std::size_t take_what_it_has(const Shard &shard)
+{
+    drop_slot(shard.there(), shard.back);
+    (void)ask(shard.conninfo, call_of("hipq._keep_outbox", {shard.back}));
+    wait_for_older_senders(shard.there());
+    const std::vector<KeptLetter> letters = unread_letters(shard.line_back());
+    for (const KeptLetter &letter : letters)
+        pg::as_hipq([&] { receive_again.run(letter.json); });
+    next_step();
+    subscribe(shard.back, shard.conninfo);
+    next_step();
+    return letters.size();
+}
+
+void keep_anew(const Shard &shard)
+{
+    drop_slot(ask_here, shard.forth);
+    next_step();
+    keep_wal(shard.forth);
+    next_step();
+    wait_for_older_senders(ask_here);
+    next_step();
+}
+
+std::string again(const std::string &letter, bool after_loss)
+{
+    return "SELECT hipq._receive_again(" + literal(letter) + "::jsonb, " +
+           (after_loss ? "true" : "false") + ")::text";
+}
+
+struct Sent {
+    std::size_t letters;
+    std::size_t forgotten;
+};
+
+// A shard that has its tables lacks letters, and takes them in their order. One that was promoted
+// or restored is told what is true now, first.
+Sent send_what_it_lacks(const Shard &shard, bool has_forgotten)
+{
+    const std::vector<KeptLetter> unread = unread_letters(shard.line_forth());
+    Resending resending;
+    std::string truth;
+    if (has_forgotten) {
+        resending = choose(shard.instance, shard.node, unread, newest_read(shard.line_forth()));
+        truth = truth_for(shard.instance, shard.node, resending.stale);
+    } else {
+        for (const KeptLetter &letter : unread)
+            resending.letters.push_back(letter.json);
+    }
+    Sent sent{unread.size(), 0};
+    converse(shard.conninfo, [&](const Ask &there) {
+        if (has_forgotten)
+            sent.forgotten =
+                std::stoul(first_of(there("SELECT hipq._begin_resync(" + literal(shard.instance) +
+                                          ", " + literal(truth) + "::jsonb)")));
+        for (const std::string &letter : resending.letters)
+            (void)there(again(letter, has_forgotten));
+    });
+    (void)ask(shard.conninfo, call_of("hipq._subscribe_to_outbox", {shard.forth, shard.publisher}));
+    return sent;
+}
+
+void finish(const Shard &shard)
+{
+    const int timeline = std::stoi(ask_one(
+        shard.conninfo, "SELECT timeline_id::text FROM pg_catalog.pg_control_checkpoint()"));
+    pg::as_hipq([&] {
+        note_timeline.run(shard.instance, static_cast<std::int16_t>(shard.node), timeline);
+        send_set_up.run(shard.instance, shard.node);
+    });
+}
+
+}  // namespace
+
+ShardInNeed require_shard(const std::string &instance, int node)
+{
+    const pg::Rows rows = pg::as_extension_owner(
+        [&] { return select_shard.run(instance, static_cast<std::int16_t>(node)); });
+    if (rows.empty())
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("instance \"%s\" has no shard %d", instance.c_str(), node),
+                   errhint("View hipq.shards has them."));
+    const pg::Row row = rows.front();
+    const std::string number = std::to_string(node);
+    return {instance,
+            node,
+            row.text(0),
+            row.text(1),
+            row.text(2) + "_to_" + number,
+            row.text(2) + "_from_" + number,
+            row.text(3),
+            row.text(4)};
+}
+
+void disconnect(const ShardInNeed &shard)
+{
+    (void)ask(shard.conninfo, call_of("hipq._unsubscribe_from_outbox", {shard.forth}));
+    unsubscribe(shard.back);
+    next_step();
+}
+
+void resync_shard(const std::string &instance, int node, bool is_forced)
+{
+    const Shard shard = require_shard(instance, node);
+    demand_own_step(instance);
+    const bool has_forgotten = is_out_of_step(shard);
+    if (!is_forced) {
+        demand_all_kept(shard.line_forth());
+        demand_all_kept(shard.line_back());
+    }
+    next_step();
+    disconnect(shard);
+    const std::size_t taken = take_what_it_has(shard);
+    keep_anew(shard);
+    const Sent sent = send_what_it_lacks(shard, has_forgotten);
+    finish(shard);
+    pg::call([&] {
+        ereport(
+            NOTICE, errmsg("shard %d of instance \"%s\" is in step", node, instance.c_str()),
+            errdetail("The router has taken %zu letter(s) that it had missed, and sent %zu that "
+                      "the shard had missed; the shard has forgotten %zu job(s) that had left "
+                      "it.",
+                      taken, sent.letters, sent.forgotten));
+    });
+}
+
+}  // namespace hipq::shards
+
+HIPQ_FUNCTION(hipq_resync_shard)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    hipq::shards::demand_step_by_step(fcinfo, "resync_shard");
+    const std::string instance = arguments.text(0, "instance");
+    const int node = arguments.integer(1, "shard");
+    const bool is_forced = arguments.maybe_bool(2).value_or(false);
+    if (node == hipq::core::router_node)
+        hipq::shards::resync_router(instance, is_forced);
+    else
+        hipq::shards::resync_shard(instance, node, is_forced);
+    return hipq::pg::return_void();
+}

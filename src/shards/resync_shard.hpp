@@ -1,0 +1,42 @@
+// A shard as the router brings it back into step.
+#pragma once
+
+#include "core/shards/ids.hpp"
+#include "shards/kept_letters.hpp"
+
+namespace hipq::shards {
+
+struct ShardInNeed {
+    std::string instance;
+    int node;
+    std::string conninfo;
+    std::string publisher;
+    std::string forth;  // publication, slot and subscription to it
+    std::string back;
+    std::string cluster;
+    std::string since;  // when it was made
+
+    Ask there() const
+    {
+        return [this](const std::string &statement) { return ask(conninfo, statement); };
+    }
+    Line line_back() const { return {instance, node, core::router_node, there(), ask_here}; }
+    Line line_forth() const
+    {
+        return {instance, core::router_node, node, ask_here, there(), since};
+    }
+};
+
+// 42704: there is none of that number.
+ShardInNeed require_shard(const std::string &instance, int node);
+
+// Neither reads what the other one sends any more. Commits.
+void disconnect(const ShardInNeed &shard);
+
+// All of it. Commits.
+void resync_shard(const std::string &instance, int node, bool is_forced);
+
+// The same of the router that has been promoted, and then of all its shards.
+void resync_router(const std::string &instance, bool is_forced);
+
+}  // namespace hipq::shards

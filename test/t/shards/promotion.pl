@@ -1,0 +1,231 @@
+# A shard's standby is promoted without the last that its primary did, and a replication slot is dropped, under load, while slots move.
+# Who is out of step starts nothing and takes nothing, and says what to do; after resync_shard(), cancelled at whatever it does, each job of
+# the ledger in the producer's transaction has run once, in what the servers that are left know.
+#
+# Allowed, as on one server: what the old primary ran at last, and no other server has heard of, runs again. It is counted.
+#
+#   SEED            chooses slots; printed
+use strict;
+use warnings;
+use HipqShards;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $seed = $ENV{SEED} || int rand 1e9;
+note "SEED=$seed";
+srand $seed;
+
+my $shards = HipqShards->new('promotion', 2, autovacuum_naptime => '2s');
+my $router = $shards->router;
+$router->sql('CREATE TABLE ledger (id bigint PRIMARY KEY)');
+$_->sql(q{CREATE FUNCTION hold(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN PERFORM pg_advisory_xact_lock_shared(1); INSERT INTO ran (id) VALUES (job.id); END $$}) foreach $shards->nodes;
+$router->sql(q{SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hold', claim => 'record')});
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'each shard has its slots');
+
+# ---- the load: one transaction after the other, whatever happens
+my $enqueue = q{WITH many AS (
+		INSERT INTO ledger SELECT id FROM unnest(hipq.enqueue_many('run', ARRAY(
+			SELECT jsonb_build_object('tenant', 't' || (random() * 60)::integer) FROM generate_series(1, 20)))) AS id),
+	keyed AS (
+		INSERT INTO ledger SELECT hipq.enqueue('run', job_key => 'key ' || (random() * 200)::integer, scheduled_run_time => now() + '500 ms')
+		FROM generate_series(1, 3))
+	SELECT pg_sleep(0.02)};
+my $stop = $router->node->data_dir . '/stop';
+my $load = fork // die $!;
+if (!$load)
+{
+	HipqCluster::end_by_signals();
+	until (-e $stop || getppid == 1) { $router->try_sql($enqueue); }
+	require POSIX;
+	POSIX::_exit(0);
+}
+sub more_is_enqueued
+{
+	my ($count) = @_;
+	my $before = $router->sql('SELECT count(*) FROM ledger');
+	$router->wait_until("SELECT count(*) > $before + $count FROM ledger") or die 'the load stands still';
+	return;
+}
+# Some slots move to a shard, but for those that the test looks at.
+my %slot_of;
+sub moves
+{
+	my ($to) = @_;
+	my $others = join ',', 0, values %slot_of;
+	return $router->sql("SELECT hipq.move_slots('app', ARRAY(SELECT slot FROM generate_series(1, 4095) AS slot WHERE slot NOT IN ($others) ORDER BY random() LIMIT 300), $to)");
+}
+more_is_enqueued(200);
+
+# ---- a standby of shard 1 is left behind, and promoted
+my $standby = $shards->standby_of(1);
+my $one = $shards->node(1);
+my $both = sprintf 'host=%s,%s port=%d,%d dbname=postgres user=postgres target_session_attrs=read-write', $one->node->host, $standby->host, $one->node->port, $standby->port;
+$router->sql(sprintf q{CALL hipq.create_shard('app', 1, '%s', publisher => '%s')}, $both, $shards->conninfo(0));
+moves(2);
+my $lock = $one->hold_lock(1);
+my $tenant = $router->sql(q{SELECT 'h' || n FROM generate_series(1, 100) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('h' || n) + 1] = 1 LIMIT 1});
+$router->sql(qq{INSERT INTO ledger SELECT hipq.enqueue('hold', '{"tenant": "$tenant"}') FROM generate_series(1, 2)});
+ok($one->wait_until(q{SELECT count(*) > 0 FROM hipq.jobs_detail WHERE job_type = 'hold' AND state = 'running'}), 'jobs run on shard 1');
+# Jobs of shard 1 that wait, of a slot each, to leave it while the standby does not look: to shard 2, to the router, to shard 2 and back.
+%slot_of = map { split /\|/ } split /\n/, $router->sql(q{
+	SELECT DISTINCT ON (slot) tenant, slot FROM (SELECT 'w' || n AS tenant, hipq.slot_of('w' || n) AS slot FROM generate_series(1, 100) AS n) AS made, hipq.shard_map
+	WHERE nodes[slot + 1] = 1 AND NOT EXISTS (SELECT FROM hipq.shard_move AS move WHERE move.slot = made.slot)});
+my @tenants = sort keys %slot_of;
+my %group = (2 => [ @tenants[ 0 .. 4 ] ], 0 => [ @tenants[ 5 .. 9 ] ], back => [ @tenants[ 10 .. 14 ] ]);
+sub later
+{
+	my (@tenants) = @_;
+	return $router->sql(sprintf q{INSERT INTO ledger SELECT hipq.enqueue('run', jsonb_build_object('tenant', tenant), scheduled_run_time => now() + '1 day')
+		FROM unnest('{%s}'::text[]) AS tenant, generate_series(1, 3)}, join ',', @tenants);
+}
+sub move_tenants
+{
+	my ($to, @tenants) = @_;
+	$router->sql(sprintf q{SELECT hipq.move_slots('app', '{%s}', %d)}, join(',', map { $slot_of{$_} } @tenants), $to);
+	my $slots = join ',', map { $slot_of{$_} } @tenants;
+	return ok($router->wait_until("SELECT count(*) FROM hipq.shard_move WHERE slot IN ($slots)", 0), "slots move to node $to");
+}
+# How many of them are on a node.
+sub waiting
+{
+	my ($number, @tenants) = @_;
+	return $shards->node($number)->sql(sprintf q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial' AND shard_key = ANY ('{%s}')}, join ',', @tenants);
+}
+later(map { @$_ } values %group);
+ok($one->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial' AND shard_key LIKE 'w%'}, 45), 'jobs wait on shard 1');
+# Two of a key, one after the other.
+my $key = $router->sql(q{SELECT key FROM (SELECT 'turn ' || n AS key, hipq.slot_of('run' || chr(31) || 'turn ' || n) AS slot FROM generate_series(1, 100) AS n) AS made, hipq.shard_map
+	WHERE nodes[slot + 1] = 1 AND NOT EXISTS (SELECT FROM hipq.shard_move AS move WHERE move.slot = made.slot) LIMIT 1});
+$slot_of{$key} = $router->sql(qq{SELECT hipq.slot_of('run' || chr(31) || '$key')});
+my $turn = $router->sql(qq{SELECT hipq.enqueue('run', job_key => '$key', scheduled_run_time => now() + '1 day')});
+ok($one->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id = $turn", 1), 'one with a key, too');
+
+# Jobs for shard 2 that are enqueued on shard 1, and get their ids there.
+my $away = $router->sql(q{SELECT tenant FROM (SELECT 'e' || n AS tenant, hipq.slot_of('e' || n) AS slot FROM generate_series(1, 100) AS n) AS made, hipq.shard_map
+	WHERE nodes[slot + 1] = 2 AND NOT EXISTS (SELECT FROM hipq.shard_move AS move WHERE move.slot = made.slot) LIMIT 1});
+$slot_of{$away} = $router->sql("SELECT hipq.slot_of('$away')");
+sub enqueue_on_shard
+{
+	my $ids = $one->sql(qq{SELECT string_agg(hipq.enqueue('run', '{"tenant": "$away"}', queue => 'app.mail')::text, ',') FROM generate_series(1, 60)});
+	ok($shards->node(2)->wait_until("SELECT count(*) FROM ran WHERE id IN ($ids)", 60), 'jobs that are enqueued on shard 1 run on shard 2');
+	$router->sql("INSERT INTO ledger SELECT unnest('{$ids}'::bigint[]) ON CONFLICT DO NOTHING");
+	return split /,/, $ids;
+}
+
+more_is_enqueued(100);
+$one->node->wait_for_catchup($standby, 'replay');
+$shards->cut_off($standby);
+more_is_enqueued(100);
+my %given = map { $_ => 1 } enqueue_on_shard();
+move_tenants(2, @{ $group{2} }, @{ $group{back} });
+move_tenants(0, @{ $group{0} });
+is(waiting(2, @{ $group{2} }), 15, 'their jobs have gone to shard 2');
+is(waiting(0, @{ $group{0} }), 15, 'and to the router');
+move_tenants(1, @{ $group{back} });
+is(waiting(1, @{ $group{back} }), 15, 'and back');
+$one->sql("SELECT hipq.reschedule($turn, now())");
+is($one->outcome($turn), 'succeeded', 'the one with the key ends');
+my $next = $router->sql(qq{WITH made AS (INSERT INTO ledger SELECT hipq.enqueue('run', job_key => '$key', scheduled_run_time => now() + '1 day') RETURNING id) SELECT id FROM made});
+ok($one->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id = $next", 1), 'so another one gets its key');
+move_tenants($_, $key) foreach 2, 1;
+moves(2);
+more_is_enqueued(100);
+moves(1);
+$lock->quit;
+ok($one->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'hold' AND state <> 'final'}, 0), 'and jobs end there, which the standby does not know');
+moves(2);
+more_is_enqueued(100);
+my $old = $shards->promote(1, $standby);
+$one = $shards->node(1);
+is(waiting(1, @{ $group{$_} }), 15, 'the promoted standby has the jobs as they were') foreach 2, 0, 'back';
+
+# ---- it stands still and says so
+ok($one->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'was promoted or restored' AND hint ~ 'On the router: CALL hipq.resync_shard\(.app., 1\)'}, 1), 'an alert says what to do');
+my $waits = $one->sql(q{SELECT id FROM hipq.jobs_detail WHERE state <> 'final' LIMIT 1});
+like($one->sql("SELECT explanation FROM hipq.why($waits) WHERE condition = 'replica'"), qr/was promoted or restored.*CALL hipq.resync_shard\('app', 1\) on the router/, 'why(): so does a job');
+like($one->error_of(q{SELECT hipq.enqueue('run', queue => 'app.mail')}), qr/55000: this server, node 1 of instance "app", is not in step/, 'nobody enqueues there');
+like($one->error_of("SELECT hipq.cancel($waits)"), qr/55000: this server, node 1/, 'nor changes a job');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND hint ~ 'CALL hipq.resync_shard\(.app., 1\)'}, 1), 'the router has an alert, too');
+is($one->sql(q{SELECT count(pid) FROM hipq.running}), 0, 'nothing runs');
+my %known = map { $_ => 1 } split /\n/, $one->sql('SELECT id FROM ran');
+more_is_enqueued(100);
+is($one->sql('SELECT count(*) FROM ran'), keys %known, 'nor did anything run');
+
+# ---- resync, cancelled again and again at whatever it does
+my ($tries, $end) = (0, '');
+for (my $time = 20; $end ne 'done' && $tries < 60; $time = int $time * 1.15 + 10)
+{
+	++$tries;
+	my ($status, $out, $err) = $router->node->psql('postgres', "SET statement_timeout = $time; CALL hipq.resync_shard('app', 1)");
+	$end = $status == 0 ? 'done' : $err =~ /canceling|not be established|terminat/ ? 'cancelled' : $err;
+	last if $end !~ /^(done|cancelled)$/;
+	note $err if $status == 0;
+}
+is($end, 'done', "resync_shard(), cancelled " . ($tries - 1) . ' time(s)');
+cmp_ok($tries, '>', 3, 'more than a few times');
+is($router->sql('SELECT problem FROM hipq.shards WHERE shard = 1 AND problem !~ $$^it (does not|is not) read$$'), '', 'the shard has no problem');
+more_is_enqueued(200);
+moves(1);
+
+is(waiting(1, @{ $group{$_} }), 0, "jobs that had gone to node $_ are forgotten") foreach 2, 0;
+is(waiting($_, @{ $group{$_} }), 15, 'and are there') foreach 2, 0;
+is(waiting(1, @{ $group{back} }), 15, 'those that had come back are there once');
+is($one->sql("SELECT string_agg(id::text, ' ') FROM hipq.jobs_detail WHERE job_key = '$key'"), $next, 'the key is that of the second job');
+
+is(join(' ', grep { $given{$_} } enqueue_on_shard()), '', 'ids are not given twice');
+
+# ---- a slot is dropped
+my $name = $router->sql(q{SELECT channel || '_to_2' FROM hipq.shard WHERE node = 2});
+my $two = $shards->node(2);
+$two->sql("ALTER SUBSCRIPTION $name DISABLE");
+$router->wait_until("SELECT NOT active FROM pg_replication_slots WHERE slot_name = '$name'");
+$router->sql("SELECT pg_drop_replication_slot('$name')");
+moves(2);
+more_is_enqueued(200);
+$two->sql("ALTER SUBSCRIPTION $name ENABLE");
+ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'slot is gone' AND hint = $$CALL hipq.resync_shard('app', 2).$$}, 1), 'a slot is gone: an alert says so, and what to do');
+like($router->error_of(sprintf q{CALL hipq.create_shard('app', 2, '%s', publisher => '%s')}, $shards->conninfo(2), $shards->conninfo(0)), qr/55000: the replication slot of shard 2 .* is gone or lost.*resync_shard\('app', 2\)/s, 'create_shard() makes none anew');
+$router->sql(q{CALL hipq.resync_shard('app', 2)});
+more_is_enqueued(100);
+# and where all is well
+$router->sql(q{CALL hipq.resync_shard('app', 1)});
+append_to_file($stop, '');
+waitpid $load, 0;
+
+# ---- the ledger
+$_->sql(q{SELECT hipq.reschedule(id, now()) FROM hipq.jobs_detail WHERE state = 'initial' AND scheduled_run_time > now() + interval '1 hour'}) foreach $shards->nodes;
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'moves come to their ends');
+my $jobs = $router->sql('SELECT count(*) FROM ledger');
+my $limit = time + $PostgreSQL::Test::Utils::timeout_default;
+my ($ran, $refused) = (-1, 0);
+while (time < $limit && $ran + $refused < $jobs)
+{
+	$ran = 0;
+	$ran += $_ foreach split / /, $shards->counts;
+	$refused = $router->sql("SELECT count(DISTINCT job_id) FROM hipq.shard_reject WHERE sqlstate = '23505'");
+	usleep(100_000);
+}
+note "$jobs jobs, $ran runs, $refused duplicates";
+my %runs;
+$runs{$_}++ foreach map { split /\n/, $_->sql('SELECT id FROM ran') } $shards->nodes;
+$runs{$_}++ foreach split /\n/, $router->sql("SELECT DISTINCT job_id FROM hipq.shard_reject WHERE sqlstate = '23505'");
+my @ledger = split /\n/, $router->sql('SELECT id FROM ledger');
+is(join(' ', grep { !$runs{$_} } @ledger), '', 'no job is lost');
+is(join(' ', grep { $runs{$_} > 1 } keys %runs), '', 'none ran twice, and no duplicate ran');
+is(scalar(keys %runs), scalar(@ledger), 'none ran that was not enqueued');
+is($router->sql("SELECT count(*) FROM hipq.shard_reject WHERE sqlstate <> '23505'"), 0, 'none was refused for anything else');
+is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'none is held') foreach $shards->nodes;
+is($_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0, 'none is left over') foreach $shards->nodes;
+
+# ---- what the old primary has run at last: it comes back to be looked at, cut off from all others
+$old->node->append_conf('postgresql.conf', "max_logical_replication_workers = 0\nhipq.enabled = off\n");
+$old->node->start;
+my @last = grep { !$known{$_} } split /\n/, $old->sql('SELECT id FROM ran');
+$old->node->stop('immediate');
+cmp_ok(scalar(@last), '>', 0, 'the old primary had run some that the standby did not know');
+note scalar(grep { $runs{$_} } @last) . ' of ' . @last . ' jobs that the old primary ran at last, and the standby did not know of, have run again or are refused';
+
+unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/, 'nothing alarming in the log') foreach $shards->nodes;
+done_testing();
