@@ -24,7 +24,7 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control
 
 # The parts of the install script, in the order in which they are joined: the one list of them. Each has the name of its room
 # in src/; views come after all that they read.
-INSTALL_PARTS = schema pg limits catalog workers control schedules job retry dead_letters enqueue execute external queues setup shards nodes testing \
+INSTALL_PARTS = schema pg limits catalog workers control schedules job retry dead_letters enqueue execute external queues setup shards permits nodes testing \
     monitor statistics doctor $(INSTALL_VIEWS:%=%_views) rights
 INSTALL_VIEWS = catalog control job retry dead_letters schedules external shards monitor statistics nodes narrow
 

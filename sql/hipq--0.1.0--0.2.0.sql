@@ -465,6 +465,7 @@ COMMENT ON COLUMN hipq.instances_detail.table_naming_strategy
     IS 'SQL expression that gives the name of a queue''s table; NULL = <instance>_<queue>';
 
 ALTER TABLE hipq.queue ADD COLUMN shard_key text NOT NULL DEFAULT 'NONE';
+ALTER TABLE hipq.queue ADD COLUMN throttle_mode text NOT NULL DEFAULT 'home' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared'));
 
 CREATE OR REPLACE VIEW hipq.queues_detail WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
@@ -561,6 +562,9 @@ COMMENT ON COLUMN hipq.queues_detail.dead_letter_handler
 COMMENT ON COLUMN hipq.queue.shard_key
     IS 'what a sharded instance divides its jobs by: a column, or a path within job_data; NONE = '
     'all its jobs are the router''s';
+COMMENT ON COLUMN hipq.queue.throttle_mode
+    IS 'how a sharded instance keeps throttle limits: home = all jobs of a queue with limits are on '
+    'one node, shared = each node has a share';
 COMMENT ON COLUMN hipq.instance.shard_key
     IS 'what its queues divide their jobs by, in a sharded instance, unless they say otherwise; '
     'NONE = nothing';
@@ -893,22 +897,24 @@ CREATE FUNCTION hipq.create_queue(
     weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
     retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
-    shard_key text DEFAULT NULL
+    shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'home'
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
 COMMENT ON FUNCTION hipq.create_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean,
-    boolean, text
+    boolean, text, text
 ) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
     'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
     'queue_ttl, max_timeout: a number is seconds; max_timeout, highest_priority, allow_free_jobs: '
     'caps on what enqueuers ask for; what is NULL is as the setting of that name says; '
     'shard_key: what a sharded instance divides its jobs by, a column or a path within job_data, '
     'NULL = as the instance says; '
+    'throttle_mode: how its nodes keep throttle limits, home = all jobs of a queue with limits are on '
+    'one, shared = each node has a share; '
     'if_not_exists: a queue that is there stays as it is; or_replace: it becomes what the '
     'arguments say, and an owner who is not given stays';
-REVOKE ALL ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text) FROM PUBLIC;
-SELECT hipq._take_rights('hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean)', 'hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text)');
+REVOKE ALL ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text, text) FROM PUBLIC;
+SELECT hipq._take_rights('hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean)', 'hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text, text)');
 DROP FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean);
 
 CREATE FUNCTION hipq.alter_queue(
@@ -917,15 +923,16 @@ CREATE FUNCTION hipq.alter_queue(
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention hipq.duration DEFAULT NULL, durability text DEFAULT NULL,
     weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
-    retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL
+    retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL, throttle_mode text DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
 COMMENT ON FUNCTION hipq.alter_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
-    hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text
+    hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text,
+    text
 ) IS 'changes a queue. queue: the queue; reset: names of arguments that go back to the setting; '
     'the other arguments are those of create_queue(), NULL = as it is';
-GRANT EXECUTE ON FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text) TO PUBLIC;
-SELECT hipq._take_rights('hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[])', 'hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text)');
+GRANT EXECUTE ON FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text, text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[])', 'hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text, text)');
 DROP FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[]);
 
 CREATE FUNCTION hipq.register_job_type(
@@ -1561,6 +1568,99 @@ CREATE FUNCTION hipq.move_slots(instance text, slots integer[], shard integer) R
 COMMENT ON FUNCTION hipq.move_slots(text, integer[], integer)
     IS 'moves slots of an instance to a node, and returns how many; jobs follow them by and by, see '
     'view hipq.shards. instance: the instance; slots: their numbers; shard: the node, 0 = the router';
+
+-- Limits on running jobs that the nodes of a sharded instance share. Each node has a share of a limit
+-- and runs no more than that; the router grants shares. Weights are in thousandths of
+-- throttle_factor. Nothing of it is dumped: a share of yesterday may be somebody else's today.
+
+CREATE TABLE hipq.permit_share (
+    queue_id     integer NOT NULL,
+    job_type     text COLLATE "C" NOT NULL,
+    throttle_key bigint  NOT NULL,
+    epoch        bigint  NOT NULL DEFAULT 0,
+    serial       bigint  NOT NULL DEFAULT 0,
+    is_waiting   boolean NOT NULL DEFAULT false,
+    must_ask     boolean NOT NULL DEFAULT false,
+    share        bigint  NOT NULL DEFAULT 0 CONSTRAINT permit_share_is_not_negative CHECK (share >= 0),
+    has_all      boolean NOT NULL DEFAULT false,
+    target       bigint  NOT NULL DEFAULT 0,
+    weight_limit bigint  NOT NULL DEFAULT 0,
+    asked_want   bigint  NOT NULL DEFAULT 0,
+    asked_unit   bigint  NOT NULL DEFAULT 0,
+    timeline     integer NOT NULL DEFAULT 0,
+    CONSTRAINT permit_share_pkey PRIMARY KEY (queue_id, job_type, throttle_key)
+);
+COMMENT ON TABLE hipq.permit_share
+    IS 'this node''s shares of limits that all nodes of an instance share: it runs no more';
+COMMENT ON COLUMN hipq.permit_share.queue_id IS 'queue that has the limit';
+COMMENT ON COLUMN hipq.permit_share.job_type IS 'job type that has it; empty = the whole queue';
+COMMENT ON COLUMN hipq.permit_share.throttle_key IS 'hash of the throttle key that has it; 0 = the whole job type';
+COMMENT ON COLUMN hipq.permit_share.epoch IS 'the router''s records that the share is by';
+COMMENT ON COLUMN hipq.permit_share.serial IS 'number of the last request';
+COMMENT ON COLUMN hipq.permit_share.is_waiting IS 'whether it has not been answered yet';
+COMMENT ON COLUMN hipq.permit_share.must_ask IS 'whether the router needs to hear what runs here';
+COMMENT ON COLUMN hipq.permit_share.share IS 'what may run here';
+COMMENT ON COLUMN hipq.permit_share.has_all IS 'whether it is all of the limit, so that a heavier job may run';
+COMMENT ON COLUMN hipq.permit_share.target IS 'what the share should be: if it is more, the rest is given up';
+COMMENT ON COLUMN hipq.permit_share.weight_limit IS 'the limit; 0 = not known yet';
+COMMENT ON COLUMN hipq.permit_share.asked_want IS 'what the last request said is wanted';
+COMMENT ON COLUMN hipq.permit_share.asked_unit IS 'weight of the next job, by the last request; 0 = none';
+COMMENT ON COLUMN hipq.permit_share.timeline
+    IS 'of the server when it was written: on another one the share is forgotten';
+
+CREATE TABLE hipq.permit_authority (
+    queue_id     integer NOT NULL,
+    job_type     text COLLATE "C" NOT NULL,
+    throttle_key bigint  NOT NULL,
+    epoch        bigint  NOT NULL,
+    weight_limit bigint  NOT NULL,
+    turn         integer NOT NULL DEFAULT 0,
+    timeline     integer NOT NULL DEFAULT 0,
+    CONSTRAINT permit_authority_pkey PRIMARY KEY (queue_id, job_type, throttle_key)
+);
+COMMENT ON TABLE hipq.permit_authority IS 'on the router: limits that the nodes of an instance share';
+COMMENT ON COLUMN hipq.permit_authority.queue_id IS 'queue that has the limit';
+COMMENT ON COLUMN hipq.permit_authority.job_type IS 'job type that has it; empty = the whole queue';
+COMMENT ON COLUMN hipq.permit_authority.throttle_key IS 'hash of the throttle key that has it; 0 = the whole job type';
+COMMENT ON COLUMN hipq.permit_authority.epoch IS 'grows when the router begins to ask all nodes anew';
+COMMENT ON COLUMN hipq.permit_authority.weight_limit IS 'the limit';
+COMMENT ON COLUMN hipq.permit_authority.turn
+    IS 'which node comes first when whole jobs do not come out even, in the order of their numbers';
+COMMENT ON COLUMN hipq.permit_authority.timeline
+    IS 'of the server when it began: on another one it begins anew';
+
+CREATE TABLE hipq.permit_record (
+    queue_id     integer  NOT NULL,
+    job_type     text COLLATE "C" NOT NULL,
+    throttle_key bigint   NOT NULL,
+    node         smallint NOT NULL,
+    importance   integer  NOT NULL DEFAULT 1,
+    is_heard     boolean  NOT NULL DEFAULT false,
+    heard_time   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    serial       bigint   NOT NULL DEFAULT 0,
+    share        bigint   NOT NULL DEFAULT 0,
+    has_all      boolean  NOT NULL DEFAULT false,
+    want         bigint   NOT NULL DEFAULT 0,
+    unit         bigint   NOT NULL DEFAULT 0,
+    told_target  bigint   NOT NULL DEFAULT 0,
+    CONSTRAINT permit_record_pkey PRIMARY KEY (queue_id, job_type, throttle_key, node)
+);
+COMMENT ON TABLE hipq.permit_record
+    IS 'on the router: the largest share of a limit that each node may have';
+COMMENT ON COLUMN hipq.permit_record.queue_id IS 'queue that has the limit';
+COMMENT ON COLUMN hipq.permit_record.job_type IS 'job type that has it; empty = the whole queue';
+COMMENT ON COLUMN hipq.permit_record.throttle_key IS 'hash of the throttle key that has it; 0 = the whole job type';
+COMMENT ON COLUMN hipq.permit_record.node IS 'the node; 0 = the router';
+COMMENT ON COLUMN hipq.permit_record.importance IS 'its part when all want more than there is';
+COMMENT ON COLUMN hipq.permit_record.is_heard
+    IS 'whether it has said what runs there; until all have, no share grows';
+COMMENT ON COLUMN hipq.permit_record.heard_time IS 'when it was heard last';
+COMMENT ON COLUMN hipq.permit_record.serial IS 'number of its last request';
+COMMENT ON COLUMN hipq.permit_record.share IS 'the largest share that it may have';
+COMMENT ON COLUMN hipq.permit_record.has_all IS 'whether it may run a job that is heavier than the limit';
+COMMENT ON COLUMN hipq.permit_record.want IS 'what it wants to run, with what runs';
+COMMENT ON COLUMN hipq.permit_record.unit IS 'weight of the next job that it could start; 0 = none';
+COMMENT ON COLUMN hipq.permit_record.told_target IS 'the share that it was told it should have';
 
 -- What is known of shards, on the router, and of jobs that another node did not take.
 

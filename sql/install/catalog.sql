@@ -85,6 +85,7 @@ CREATE TABLE hipq.queue (
     is_dropped            boolean     NOT NULL DEFAULT false,
     created_time          timestamptz NOT NULL DEFAULT now(),
     shard_key             text        NOT NULL DEFAULT 'NONE',
+    throttle_mode         text        NOT NULL DEFAULT 'home' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared')),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
     CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
 );
@@ -135,6 +136,9 @@ COMMENT ON COLUMN hipq.queue.retry_enabled
 COMMENT ON COLUMN hipq.queue.shard_key
     IS 'what a sharded instance divides its jobs by: a column, or a path within job_data; NONE = '
     'all its jobs are the router''s';
+COMMENT ON COLUMN hipq.queue.throttle_mode
+    IS 'how a sharded instance keeps throttle limits: home = all jobs of a queue with limits are on '
+    'one node, shared = each node has a share';
 COMMENT ON COLUMN hipq.queue.is_dropped
     IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';

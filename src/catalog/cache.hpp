@@ -118,6 +118,10 @@ struct Queue {
     std::optional<core::ShardKey> shard_key{};  // nothing: all its jobs are the router's
     core::Placement placement{};
 
+    bool has_shared_mode = false;  // throttle_mode = 'shared': of use in a sharded instance only
+
+    // Whether its limits are shared by several nodes.
+    bool shares_limits() const { return has_shared_mode && shards != nullptr; }
     std::string full_name() const { return instance + "." + name; }
     bool is_out_of_step() const { return shards != nullptr && !shards->is_in_step; }
     // Its jobs are not to be started, nor changed.

@@ -41,6 +41,11 @@ void fill_shard_key(Queue &queue, const Value &value)
     queue.placement.unique_scope = core::UniqueScope::everywhere;
 }
 
+void fill_throttle_mode(Queue &queue, const Value &value)
+{
+    queue.has_shared_mode = value.text() == "shared";
+}
+
 constexpr std::array queue_fields{
     field<&Queue::id>("queue.queue_id"),
     field<&Queue::instance_id>("queue.instance_id"),
@@ -67,6 +72,7 @@ constexpr std::array queue_fields{
     field<&Queue::retry_enabled>("queue.retry_enabled"),
     // While the extension is of the release before there is no such column.
     pg::Field<Queue>{"to_jsonb(queue) ->> 'shard_key'", fill_shard_key},
+    pg::Field<Queue>{"to_jsonb(queue) ->> 'throttle_mode'", fill_throttle_mode},
 };
 
 constinit pg::Selection<Queue> select_queues(queue_fields, R"(
@@ -303,7 +309,7 @@ void read_map(core::SlotMap &map, const std::string &text)
     }
 }
 
-// Jobs that share a limit have to be on one node, which keeps it.
+// Jobs that share a limit have to be on one node, which keeps it, unless nodes share it.
 bool has_limit(const Queue &queue)
 {
     constexpr core::Weight smallest = 1'000;
@@ -329,8 +335,9 @@ void read_maps(Catalogue &catalogue)
         for (auto &[id, queue] : catalogue.queues)
             if (queue.instance_id == row.integer32(0)) {
                 queue.shards = shards;
-                queue.placement.throttle_mode =
-                    has_limit(queue) ? core::ThrottleMode::home : core::ThrottleMode::permits;
+                queue.placement.throttle_mode = has_limit(queue) && !queue.has_shared_mode
+                                                    ? core::ThrottleMode::home
+                                                    : core::ThrottleMode::permits;
             }
     }
 }

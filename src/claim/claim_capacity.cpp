@@ -22,6 +22,12 @@ bool Capacities::are_full() const
                                taken.back() == core::Capacity::type_full));
 }
 
+bool Capacities::have_all() const
+{
+    return taken.size() == asked_for &&
+           std::ranges::count(taken, core::Capacity::taken) == std::ssize(taken);
+}
+
 Capacities capacity_for_all(std::size_t jobs)
 {
     return {std::vector(jobs, core::Capacity::taken), jobs};
@@ -37,7 +43,10 @@ Capacities take_capacity(const catalog::Queue &queue, const catalog::JobType &ty
     std::vector<lanes::Claimant> claimants;
     for (const DueJob &job : waiting)  // one that is gone weighs nothing, and is not claimed
         claimants.push_back({job.id, {job.weight, core::name_hash(type.name), job.key}});
-    return {lanes::take_capacity(claimants, limits), waiting.size()};
+    Capacities capacities{lanes::take_capacity(claimants, limits), waiting.size()};
+    if (limits.is_shared && !capacities.have_all())
+        databases::ask_for_shares(MyDatabaseId);
+    return capacities;
 }
 
 bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob> waiting)

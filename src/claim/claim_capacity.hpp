@@ -20,6 +20,7 @@ struct Capacities {
     }
     // Nothing more of this queue or type can be claimed.
     bool are_full() const;
+    bool have_all() const;
 };
 
 // Where there are no limits all have capacity.

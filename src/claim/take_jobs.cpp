@@ -148,10 +148,13 @@ struct Taker {
             return true;
         if (full_keys.contains(row.throttle_key))
             return false;
+        const bool is_shared = lane.queue->shares_limits();
         if (fits_in_batch(row) &&
             lanes::has_key_capacity(lane.queue->id, {row.weight, type(), row.throttle_key},
-                                    key_limit))
+                                    key_limit, is_shared))
             return true;
+        if (is_shared)
+            databases::ask_for_shares(MyDatabaseId);
         full_keys.insert(row.throttle_key);
         return false;
     }

@@ -37,7 +37,7 @@ void detach_scheduler(int exit_code, const memory::LeftByScheduler &left)
     slot->must_give_way = false;
     if (left.must_recover)
         slot->recovered = 0;
-    if (slot->dispatch_asked || left.must_look)
+    if (slot->dispatch_asked || slot->shares_asked || slot->shares_changed || left.must_look)
         slot->next_due = pg::Time{0};
     if (exit_code == 0) {
         slot->failures = 0;
@@ -150,6 +150,22 @@ bool was_asked_for_dispatch()
     return slot != nullptr && std::exchange(slot->dispatch_asked, false);
 }
 
+SharesAsked shares_asked()
+{
+    const memory::Lock lock(LW_SHARED);
+    const memory::DatabaseSlot *slot = slot_of(mine);
+    return slot == nullptr ? SharesAsked{} : SharesAsked{slot->shares_asked, slot->shares_changed};
+}
+
+SharesAsked take_shares_asked()
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::DatabaseSlot *slot = slot_of(mine);
+    if (slot == nullptr)
+        return {};
+    return {std::exchange(slot->shares_asked, false), std::exchange(slot->shares_changed, false)};
+}
+
 pg::Time next_look()
 {
     const memory::Lock lock(LW_SHARED);
@@ -179,7 +195,8 @@ bool leave_scheduler(pg::Time stay_until)
     memory::DatabaseSlot *slot = slot_of(mine);
     if (slot == nullptr)
         return true;
-    if (slot->next_due < stay_until || slot->watches_prefetched || slot->dispatch_asked)
+    if (slot->next_due < stay_until || slot->watches_prefetched || slot->dispatch_asked ||
+        slot->shares_asked || slot->shares_changed)
         return false;
     slot->scheduler = memory::SchedulerState::leaving;
     return true;

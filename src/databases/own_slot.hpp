@@ -10,6 +10,14 @@ bool attach_scheduler(const SchedulerTicket &ticket);
 int own_database_slot();  // -1: this process is no scheduler
 // Whether somebody has called ask_for_dispatch() since this was asked last.
 bool was_asked_for_dispatch();
+// The same of ask_for_shares() and shares_changed(), which stay said until they are taken.
+struct SharesAsked {
+    bool is_asked;
+    bool have_changed;
+    bool any() const { return is_asked || have_changed; }
+};
+SharesAsked shares_asked();
+SharesAsked take_shares_asked();
 // Before looking: forgets what was said so far, so that nothing said while looking is lost. After
 // looking: the earliest of what was said meanwhile and what was found.
 void begin_look();

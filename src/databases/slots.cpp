@@ -66,6 +66,8 @@ memory::DatabaseSlot *slot_for(Oid database)
                                           .is_looking = false,
                                           .must_give_way = false,
                                           .dispatch_asked = false,
+                                          .shares_asked = false,
+                                          .shares_changed = false,
                                           .next_due = pg::infinity,
                                           .not_before = pg::Time{0},
                                           .failures = 0,
@@ -113,18 +115,38 @@ void look_due(Oid database, pg::Time due) noexcept
     wake_whoever_looks_at(*slot);
 }
 
-void ask_for_dispatch(Oid database) noexcept
+namespace {
+
+// Says it once, and has a scheduler started if none runs.
+void ask_for(Oid database, bool memory::DatabaseSlot::*asked) noexcept
 {
     if (!memory::is_loaded())
         return;
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::DatabaseSlot *slot = slot_or_overflow(database);
-    if (slot == nullptr || slot->closed || slot->dispatch_asked)
+    if (slot == nullptr || slot->closed || slot->*asked)
         return;
-    slot->dispatch_asked = true;
+    slot->*asked = true;
     if (slot->scheduler != memory::SchedulerState::running)
         slot->next_due = pg::Time{0};
     wake_whoever_looks_at(*slot);
+}
+
+}  // namespace
+
+void ask_for_dispatch(Oid database) noexcept
+{
+    ask_for(database, &memory::DatabaseSlot::dispatch_asked);
+}
+
+void ask_for_shares(Oid database) noexcept
+{
+    ask_for(database, &memory::DatabaseSlot::shares_asked);
+}
+
+void shares_changed(Oid database) noexcept
+{
+    ask_for(database, &memory::DatabaseSlot::shares_changed);
 }
 
 void database_changed(Oid database) noexcept

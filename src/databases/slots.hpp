@@ -54,6 +54,10 @@ bool is_closed(Oid database);
 bool make_known(Oid database);
 // Has the scheduler find workers for jobs: one of the two has come to be there. Cannot fail.
 void ask_for_dispatch(Oid database) noexcept;
+// Has the scheduler look at this node's shares of limits: a job has found no capacity, or their
+// rows have changed. Both cannot fail.
+void ask_for_shares(Oid database) noexcept;
+void shares_changed(Oid database) noexcept;
 // Executor: has the scheduler look every now and then whether the current job keeps the rest of its
 // hand waiting.
 void watch_prefetched();

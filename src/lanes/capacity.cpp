@@ -41,11 +41,11 @@ std::vector<core::Capacity> take_capacity(std::span<const Claimant> jobs,
     return capacities;
 }
 
-bool has_key_capacity(int queue_id, const core::Load &load, core::Weight limit)
+bool has_key_capacity(int queue_id, const core::Load &load, core::Weight limit, bool is_shared)
 {
     const InFlightLock lock(LW_EXCLUSIVE);
     return jobs_in_flight().limiters().admits({MyDatabaseId, queue_id, load.type, load.key},
-                                              load.weight, limit);
+                                              load.weight, limit, is_shared);
 }
 
 bool waits_for_capacity(int queue_id, std::uint64_t type, std::uint64_t key)

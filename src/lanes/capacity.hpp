@@ -22,7 +22,7 @@ std::vector<core::Capacity> take_capacity(std::span<const Claimant> jobs,
 // Whether a job has capacity under the limit of its throttle key. If not it waits, and somebody is
 // told when there is: of its lane that is true from when it stands there as full
 // (core::Lane::note_full(), LaneReading::full()) and stands_full() has been said.
-bool has_key_capacity(int queue_id, const core::Load &load, core::Weight limit);
+bool has_key_capacity(int queue_id, const core::Load &load, core::Weight limit, bool is_shared);
 // Whether a job waits for capacity under its throttle key: all others of that key do, too.
 bool waits_for_capacity(int queue_id, std::uint64_t type, std::uint64_t key);
 // Capacity may have been made before the jobs stood in their lane as full.

@@ -7,13 +7,15 @@ namespace hipq::lanes {
 
 namespace {
 
-// What stands before the entries, limiters, buckets, holders and errors.
+// What stands before the entries, limiters, shares, buckets, holders and errors.
 struct TableHead {
     core::JobTableHead table;
     core::LimiterTableHead limiters;
+    core::NodeShareTableHead shares;
     std::int32_t capacity;
     std::int32_t holder_count;
     std::int32_t limiter_capacity;
+    std::int32_t share_capacity;
 };
 
 constinit TableHead *head = nullptr;
@@ -33,6 +35,13 @@ Size limiter_capacity()
     return ::mul_size(job_capacity(), core::limiters_per_job);
 }
 
+// Limits that this node shares with others, of all databases: each running job may have a throttle
+// key of its own, and others wait.
+Size share_capacity()
+{
+    return ::add_size(job_capacity(), 1'024);
+}
+
 Size table_size()
 {
     Size size = sizeof(TableHead);
@@ -40,6 +49,8 @@ Size table_size()
         ::add_size(size, ::mul_size(sizeof(core::JobEntry) + sizeof(std::int32_t), job_capacity()));
     size = ::add_size(size,
                       ::mul_size(sizeof(core::Limiter) + sizeof(std::int32_t), limiter_capacity()));
+    size = ::add_size(size,
+                      ::mul_size(sizeof(core::NodeShare) + sizeof(std::int32_t), share_capacity()));
     size = ::add_size(
         size, ::mul_size(max_cancellation_error,
                          ::add_size(job_capacity(), static_cast<Size>(memory::executor_places()))));
@@ -68,6 +79,7 @@ void set_up_in_flight()
     head->capacity = static_cast<std::int32_t>(job_capacity());
     head->holder_count = static_cast<std::int32_t>(holder_count());
     head->limiter_capacity = static_cast<std::int32_t>(limiter_capacity());
+    head->share_capacity = static_cast<std::int32_t>(share_capacity());
     jobs_in_flight().clear();
 }
 
@@ -87,17 +99,21 @@ core::JobTable jobs_in_flight()
 {
     const auto capacity = static_cast<std::size_t>(head->capacity);
     const auto limiter_count = static_cast<std::size_t>(head->limiter_capacity);
+    const auto share_count = static_cast<std::size_t>(head->share_capacity);
     auto *entries = reinterpret_cast<core::JobEntry *>(head + 1);
     auto *limiters = reinterpret_cast<core::Limiter *>(entries + capacity);
-    auto *buckets = reinterpret_cast<std::int32_t *>(limiters + limiter_count);
+    auto *shares = reinterpret_cast<core::NodeShare *>(limiters + limiter_count);
+    auto *buckets = reinterpret_cast<std::int32_t *>(shares + share_count);
     auto *limiter_buckets = buckets + capacity;
-    auto *holders = reinterpret_cast<core::HolderList *>(limiter_buckets + limiter_count);
+    auto *share_buckets = limiter_buckets + limiter_count;
+    auto *holders = reinterpret_cast<core::HolderList *>(share_buckets + share_count);
     return {&head->table,
             {entries, capacity},
             {buckets, capacity},
             {holders, static_cast<std::size_t>(head->holder_count)},
-            core::LimiterTable(&head->limiters, {limiters, limiter_count},
-                               {limiter_buckets, limiter_count})};
+            core::LimiterTable(
+                &head->limiters, {limiters, limiter_count}, {limiter_buckets, limiter_count},
+                {&head->shares, {shares, share_count}, {share_buckets, share_count}})};
 }
 
 char *cancellation_error(std::int32_t entry)

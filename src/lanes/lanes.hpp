@@ -6,4 +6,5 @@
 #include "lanes/holders.hpp"
 #include "lanes/in_flight.hpp"
 #include "lanes/lane_table.hpp"
+#include "lanes/node_shares.hpp"
 #include "lanes/run_times.hpp"

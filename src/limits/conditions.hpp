@@ -38,6 +38,7 @@ struct ThrottleFacts {
     core::Weight limit;
     core::Weight weight;  // of the job
     std::string key{};
+    std::optional<lanes::OwnShare> share{};  // of a limit that several nodes keep together
 };
 struct ExecutorFacts {
     int own;

@@ -46,14 +46,25 @@ std::string names_of(std::span<const lanes::Holder> holders)
     return names;
 }
 
-// "3 of 5 is used by 2 running job(s): 42 (weighs 2), 43 (weighs 1)"
+// "used by 2 running job(s): 42 (weighs 2), 43 (weighs 1)"
+std::string users_of(const lanes::Usage &usage)
+{
+    return "used by " + std::to_string(usage.jobs) + " running job(s): " +
+           (usage.holders.empty() ? "none that weighs anything" : names_of(usage.holders));
+}
+
+// "3 of 5 is used by ..."
 std::string text_of(const lanes::Usage &usage, core::Weight limit)
 {
     if (usage.jobs == 0)
         return "nothing of " + text_of(limit) + " is used any more";
-    const std::string used = text_of(usage.used) + " of " + text_of(limit);
-    return used + " is used by " + std::to_string(usage.jobs) + " running job(s): " +
-           (usage.holders.empty() ? "none that weighs anything" : names_of(usage.holders));
+    return text_of(usage.used) + " of " + text_of(limit) + " is " + users_of(usage);
+}
+
+// "3 is used by ..."
+std::string text_of(const lanes::Usage &usage)
+{
+    return usage.jobs == 0 ? "nothing is used" : text_of(usage.used) + " is " + users_of(usage);
 }
 
 std::string text_of(const catalog::Pause &pause)
@@ -152,7 +163,9 @@ NamedFacts named(const ThrottleFacts &facts)
             {"used", text_of(facts.usage.used)},
             {"limit", text_of(facts.limit)},
             {"weight", text_of(facts.weight)},
-            {"key", facts.key}};
+            {"key", facts.key},
+            {"share", text_of(facts.share.has_value() ? facts.share->share : facts.limit)},
+            {"running", text_of(facts.usage)}};
 }
 
 NamedFacts named(const ExecutorFacts &facts)

@@ -16,23 +16,29 @@ using core::Finding;
 // What a limit that may stand against a job can come to.
 struct LimitFindings {
     Finding is_reached;
+    Finding share_is_used;
     Finding is_awaited;  // by a job that goes first
     Finding has_no_limit;
     Finding has_capacity;
 };
-constexpr LimitFindings queue_findings{Finding::queue_limit_is_reached,
-                                       Finding::queue_limit_is_awaited, Finding::queue_has_no_limit,
-                                       Finding::queue_has_capacity};
-constexpr LimitFindings type_findings{Finding::type_limit_is_reached,
+constexpr LimitFindings queue_findings{
+    Finding::queue_limit_is_reached, Finding::queue_share_is_used, Finding::queue_limit_is_awaited,
+    Finding::queue_has_no_limit, Finding::queue_has_capacity};
+constexpr LimitFindings type_findings{Finding::type_limit_is_reached, Finding::type_share_is_used,
                                       Finding::type_limit_is_awaited, Finding::type_has_no_limit,
                                       Finding::type_has_capacity};
-constexpr LimitFindings key_findings{Finding::key_limit_is_reached, Finding::key_limit_is_awaited,
-                                     Finding::key_has_no_limit, Finding::key_has_capacity};
+constexpr LimitFindings key_findings{Finding::key_limit_is_reached, Finding::key_share_is_used,
+                                     Finding::key_limit_is_awaited, Finding::key_has_no_limit,
+                                     Finding::key_has_capacity};
 
 Condition condition_of(const LimitFindings &findings, ThrottleFacts facts, bool is_awaited)
 {
     Finding finding = findings.has_capacity;
-    if (!core::has_capacity(facts.usage.used, facts.weight, facts.limit))
+    if (facts.share.has_value() && !core::share_admits(facts.share->share, facts.share->has_all,
+                                                       facts.usage.used, facts.weight))
+        finding = findings.share_is_used;
+    else if (!facts.share.has_value() &&
+             !core::has_capacity(facts.usage.used, facts.weight, facts.limit))
         finding = findings.is_reached;
     else if (is_awaited)
         finding = findings.is_awaited;
@@ -56,17 +62,19 @@ bool is_type_awaited(const catalog::Queue &queue, std::string_view job_type)
 Condition queue_throttle_condition(const catalog::Queue &queue, const WaitingJob &job)
 {
     return condition_of(queue_findings,
-                        {lanes::usage_of(queue.id, 0, 0), queue.throttle_limit, job.weight},
+                        {lanes::usage_of(queue.id, 0, 0), queue.throttle_limit, job.weight, "",
+                         lanes::share_of(queue.id, 0, 0)},
                         is_awaited(queue, job.job_type));
 }
 
 Condition type_throttle_condition(const catalog::Queue &queue, const catalog::JobType &type,
                                   const WaitingJob &job)
 {
-    return condition_of(
-        type_findings,
-        {lanes::usage_of(queue.id, core::name_hash(type.name), 0), type.throttle_limit, job.weight},
-        is_type_awaited(queue, job.job_type));
+    const std::uint64_t hash = core::name_hash(type.name);
+    return condition_of(type_findings,
+                        {lanes::usage_of(queue.id, hash, 0), type.throttle_limit, job.weight, "",
+                         lanes::share_of(queue.id, hash, 0)},
+                        is_type_awaited(queue, job.job_type));
 }
 
 Condition key_throttle_condition(const catalog::Queue &queue, const catalog::JobType &type,
@@ -79,9 +87,10 @@ Condition key_throttle_condition(const catalog::Queue &queue, const catalog::Job
     const core::Weight per_key = type.throttle_limit_per_key;
     const bool others_wait = memory::is_loaded() && per_key >= core::weight_unit &&
                              lanes::waits_for_capacity(queue.id, hash, key);
-    return condition_of(
-        key_findings, {lanes::usage_of(queue.id, hash, key), per_key, job.weight, job.throttle_key},
-        others_wait);
+    return condition_of(key_findings,
+                        {lanes::usage_of(queue.id, hash, key), per_key, job.weight,
+                         job.throttle_key, lanes::share_of(queue.id, hash, key)},
+                        others_wait);
 }
 
 }  // namespace

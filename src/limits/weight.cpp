@@ -63,7 +63,8 @@ core::Load load_of(const job::ClaimedJob &job)
 
 core::WeightLimits limits_of(const catalog::Queue &queue, const catalog::JobType &type)
 {
-    return {queue.throttle_limit, type.throttle_limit, type.throttle_limit_per_key};
+    return {queue.throttle_limit, type.throttle_limit, type.throttle_limit_per_key,
+            queue.shares_limits()};
 }
 
 bool is_throttled(const catalog::Queue &queue, std::string_view job_type)

@@ -44,6 +44,8 @@ struct DatabaseSlot {
     bool must_give_way;   // the scheduler is to leave for a process that found no background worker
                           // slot
     bool dispatch_asked;  // a job or a worker may be waiting for the other
+    bool shares_asked;    // a job has found no capacity under this node's share of a limit
+    bool shares_changed;  // rows of shares have
     pg::Time next_due;    // when a scheduler has to look; infinity: when somebody says so
     pg::Time not_before;  // the launcher starts none before (after failures)
     int failures;         // in a row

@@ -47,6 +47,8 @@ enum Position {
     // After what the functions of 0.1.0 have.
     shard_key_to_create = if_not_exists + 2,
     shard_key_to_alter = reset + 1,
+    throttle_mode_to_create = shard_key_to_create + 1,
+    throttle_mode_to_alter = shard_key_to_alter + 1,
 };
 
 constexpr std::array<std::pair<const char *, Position>, 9> resettable{
@@ -355,6 +357,7 @@ void alter_queue(const pg::Arguments &arguments)
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, text);
     set_shard_key(queue.id, read_shard_key(arguments, shard_key_to_alter));
+    set_throttle_mode(queue.id, read_throttle_mode(arguments, throttle_mode_to_alter));
     if (change_queue(queue, arguments, read_reset(arguments)).has_value())
         recovery::forget_dead_letter_crashes(queue.id);
 }
@@ -367,6 +370,7 @@ void replace_queue(const std::string &name, const pg::Arguments &arguments)
     const Object before = read_queue(queue.id);
     if (arguments.count() > shard_key_to_create)
         set_or_reset_shard_key(queue.id, read_shard_key(arguments, shard_key_to_create));
+    set_throttle_mode(queue.id, read_throttle_mode(arguments, throttle_mode_to_create));
     const auto handler = change_queue(queue, arguments, not_given(arguments));
     if (handler.has_value() && *handler != queue.dead_letter_handler)
         recovery::forget_dead_letter_crashes(queue.id);
@@ -398,6 +402,7 @@ std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
     queue.table = table.text;
     if (arguments.count() > shard_key_to_create)
         set_or_reset_shard_key(queue.id, read_shard_key(arguments, shard_key_to_create));
+    set_throttle_mode(queue.id, read_throttle_mode(arguments, throttle_mode_to_create));
     make_tables(queue.id, queue.table);
     give_ownership(queue, role);
     wakeup::note_catalogue_change();

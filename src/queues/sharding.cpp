@@ -1,4 +1,4 @@
-// Reads and stores what a sharded instance divides the jobs of a queue by.
+// Reads and stores how the jobs of a queue are divided in a sharded instance.
 #include "queues/sharding.hpp"
 
 #include "core/job/validate.hpp"
@@ -17,6 +17,8 @@ constinit pg::Statement reset_shard_key(R"(
     FROM hipq.instance AS instance
     WHERE queue.queue_id = $1 AND instance.instance_id = queue.instance_id)");
 
+constinit pg::Statement
+    update_throttle_mode("UPDATE hipq.queue SET throttle_mode = $2 WHERE queue_id = $1");
 }  // namespace
 
 void check_shard_key(const std::string &text)
@@ -48,6 +50,24 @@ void set_shard_key(int queue_id, const std::optional<std::string> &shard_key)
 void set_or_reset_shard_key(int queue_id, const std::optional<std::string> &shard_key)
 {
     pg::as_hipq([&] { reset_shard_key.run(queue_id, shard_key); });
+}
+
+std::optional<std::string> read_throttle_mode(const pg::Arguments &arguments, int position)
+{
+    if (arguments.count() <= position)
+        return std::nullopt;
+    auto mode = arguments.maybe_text(position);
+    if (mode.has_value() && *mode != "home" && *mode != "shared")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("unknown throttle_mode \"%s\"", mode->c_str()),
+                   errhint("It is home or shared."));
+    return mode;
+}
+
+void set_throttle_mode(int queue_id, const std::optional<std::string> &mode)
+{
+    if (mode.has_value())
+        pg::as_hipq([&] { update_throttle_mode.run(queue_id, *mode); });
 }
 
 }  // namespace hipq::queues

@@ -1,5 +1,5 @@
-// What a sharded instance divides the jobs of a queue by: an argument of create_queue and
-// alter_queue.
+// What a sharded instance divides the jobs of a queue by, and how it keeps the queue's limits:
+// arguments of create_queue and alter_queue.
 #pragma once
 
 #include "pg/arguments.hpp"
@@ -14,6 +14,12 @@ std::optional<std::string> read_shard_key(const pg::Arguments &arguments, int po
 void set_shard_key(int queue_id, const std::optional<std::string> &shard_key);
 // Nothing: it becomes that of the instance.
 void set_or_reset_shard_key(int queue_id, const std::optional<std::string> &shard_key);
+
+// How the limits of the queue are kept over several nodes: home or shared. Nothing: not given, or
+// the call is of the release before. 22023 for another word.
+std::optional<std::string> read_throttle_mode(const pg::Arguments &arguments, int position);
+// Nothing: it stays.
+void set_throttle_mode(int queue_id, const std::optional<std::string> &mode);
 
 // 22023 unless it is NONE or core::parse_shard_key() knows it.
 void check_shard_key(const std::string &text);

@@ -51,6 +51,7 @@ struct Scheduler {
     claim::Audit audit{};
     retention::Vacuums vacuums{};
     Stalls stalls{};
+    shards::Shares shares{};
 };
 
 // ---- the database ----
@@ -193,8 +194,10 @@ void look_at_queues(Scheduler &scheduler, Look &look)
     const bool is_changed = std::exchange(scheduler.catalogue, catalogue) != catalogue;
     const bool is_reloaded = std::exchange(scheduler.settings_loaded, PgReloadTime) != PgReloadTime;
     ask_anew_for_capacity(scheduler, is_changed, look.now);
-    if (is_changed)
+    if (is_changed) {
         note_catalogue(scheduler);
+        shards::note_catalogue(scheduler.shares, catalogue);
+    }
     process::forget_duties(*catalogue);
     look.again_at(enqueue::enqueue_successors(*catalogue));
     look.again_at(shards::return_jobs(*catalogue));
@@ -305,11 +308,15 @@ void rest(Scheduler &scheduler)
             return;
         }
         dispatch_if_asked(scheduler);
-        const std::int64_t left = std::min(databases::next_look(), latest).value - pg::now().value;
+        const pg::Time next_shares = shards::keep_shares(scheduler.shares);
+        const pg::Time now = pg::now();
+        const std::int64_t left = std::min(databases::next_look(), latest).value - now.value;
         if (left <= 0)
             return;
-        process::wait_for_work(std::min(watches ? std::min(left, prefetched_interval) : left,
-                                        execute::stop_overdue(MyDatabaseId)));
+        const std::int64_t left_of_all =
+            std::min(watches ? std::min(left, prefetched_interval) : left,
+                     std::max<std::int64_t>(next_shares.value - now.value, 0));
+        process::wait_for_work(std::min(left_of_all, execute::stop_overdue(MyDatabaseId)));
         if (process::check_interrupts())
             return;  // the settings may be others
     }
@@ -332,7 +339,9 @@ bool work(Scheduler &scheduler)
     process::show_idle();
     const pg::Time due =
         databases::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
-    if (due > look.now + minute && databases::leave_scheduler(look.now + minute)) {
+    const pg::Time next_shares = shards::keep_shares(scheduler.shares);
+    if (std::min(due, next_shares) > look.now + minute &&
+        databases::leave_scheduler(look.now + minute)) {
         HIPQ_POINT("scheduler-leaves");
         return false;
     }

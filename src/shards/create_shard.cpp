@@ -11,6 +11,7 @@
 #include "shards/node.hpp"
 #include "shards/remote.hpp"
 #include "shards/steps.hpp"
+#include "wakeup/wakeup.hpp"
 
 namespace hipq::shards {
 
@@ -177,6 +178,7 @@ void connect_here(const Shard &shard)
         update_shard.run(shard.instance, static_cast<std::int16_t>(shard.node), timeline);
         send_set_up.run(shard.instance, shard.node);
     });
+    wakeup::note_shares();  // it may get some of limits
 }
 
 void tell(const Shard &shard)

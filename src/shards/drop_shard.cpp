@@ -10,6 +10,7 @@
 #include "shards/node.hpp"
 #include "shards/remote.hpp"
 #include "shards/steps.hpp"
+#include "wakeup/wakeup.hpp"
 
 namespace hipq::shards {
 
@@ -137,6 +138,7 @@ void drop_shard(const std::string &instance, int node, bool is_dead)
         [&] { return first_of(ask_here(slot_is(shard.forth, has_no_reader))) == "true"; });
     unpublish(shard.forth);
     pg::as_hipq([&] { delete_shard.run(instance, node); });
+    wakeup::note_shares();  // what it had of limits is free
 }
 
 }  // namespace

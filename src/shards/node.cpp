@@ -66,6 +66,11 @@ constinit pg::Statement
 constinit pg::Statement delete_membership(R"(
     DELETE FROM hipq.shard_map AS map USING hipq.instance AS instance
     WHERE instance.instance_id = map.instance_id AND instance.name = $1)");
+constinit pg::Statement delete_permits(R"(
+    DELETE FROM hipq.permit_share AS share
+    USING hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE queue.queue_id = share.queue_id AND instance.name = $1)");
 constexpr const char *count_unfinished = "SELECT count(*) FROM {live} AS job";
 
 std::int64_t unfinished_jobs(const std::string &instance)
@@ -88,7 +93,10 @@ void leave(const std::string &instance)
                    errmsg("%lld job(s) of instance \"%s\" are unfinished on the shard",
                           static_cast<long long>(unfinished), instance.c_str()),
                    errhint("Wait until they have ended, and call hipq.drop_shard() again."));
-    pg::as_hipq([&] { delete_membership.run(instance); });
+    pg::as_hipq([&] {
+        delete_membership.run(instance);
+        delete_permits.run(instance);
+    });
 }
 
 }  // namespace

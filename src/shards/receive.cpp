@@ -12,6 +12,8 @@
 #include "shards/arrived_jobs.hpp"
 #include "shards/coming.hpp"
 #include "shards/map.hpp"
+#include "shards/permits/authority.hpp"
+#include "shards/permits/shares.hpp"
 #include "shards/send_stats.hpp"
 #include "shards/set_up.hpp"
 
@@ -90,6 +92,10 @@ void take_effect(const Letter &letter)
         take_returned(letter.instance, letter.sender, letter.body);
     else if (letter.kind == "stats")
         take_stats(letter);
+    else if (letter.kind == permit_ask)
+        take_requests(letter.instance, letter.sender, letter.body);
+    else if (letter.kind == permit_answer)
+        take_answers(letter.instance, letter.node, letter.body);
     else if (letter.kind == "rejected")
         pg::as_hipq([&] { insert_reject.run(letter.body); });
     else if (letter.kind != "alive")

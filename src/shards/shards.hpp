@@ -3,5 +3,6 @@
 
 #include "shards/alive.hpp"
 #include "shards/coming.hpp"
+#include "shards/permits/shares.hpp"
 #include "shards/return_jobs.hpp"
 #include "shards/send_stats.hpp"

@@ -45,6 +45,7 @@ constinit std::array<std::int64_t, 16> ended{};
 constinit std::size_t end_count = 0;
 
 constinit bool catalogue_has_changed = false;
+constinit bool shares_have_changed = false;
 constinit bool restored = false;
 constinit bool has_aimed = false;
 constinit bool lanes_are_lost = false;
@@ -69,6 +70,7 @@ void forget()
     end_count = 0;
     scheduler_must_look = false;
     catalogue_has_changed = false;
+    shares_have_changed = false;
     restored = false;
     has_aimed = false;
     zone_has_changed = false;
@@ -164,6 +166,8 @@ void pass_on_all()
         databases::work_due(MyDatabaseId, pg::Time{0});
     else if (lane_is_missing)
         databases::look_due(MyDatabaseId, pg::Time{0});
+    if (shares_have_changed)
+        databases::shares_changed(MyDatabaseId);
     for (std::size_t i = 0; i < note_count; ++i)
         pass_on(notes[i], now);
     pass_on_to_dispatch(now);
@@ -183,8 +187,9 @@ LaneNotes::iterator find_note(LaneNotes &notes_so_far, const lanes::LaneName &la
 bool has_notes()
 {
     return note_count > 0 || due_for_worker != pg::infinity || scheduler_must_look ||
-           catalogue_has_changed || rights_have_changed || lanes_are_lost || resumed_queue != 0 ||
-           changed_database != InvalidOid || (lane_notes != nullptr && !lane_notes->empty());
+           catalogue_has_changed || shares_have_changed || rights_have_changed || lanes_are_lost ||
+           resumed_queue != 0 || changed_database != InvalidOid ||
+           (lane_notes != nullptr && !lane_notes->empty());
 }
 
 extern "C" void hipq_transaction_ends(XactEvent event, void *)
@@ -298,6 +303,11 @@ void note_aimed_job()
 void note_catalogue_change()
 {
     catalogue_has_changed = true;
+}
+
+void note_shares() noexcept
+{
+    shares_have_changed = true;
 }
 
 void note_change_of_zone()

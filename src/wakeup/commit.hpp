@@ -38,6 +38,9 @@ void note_resumed_key(int queue_id);
 // pauses, hold).
 void note_catalogue_change();
 
+// Notes that the current transaction changes this node's shares of limits.
+void note_shares() noexcept;
+
 // Notes that the current transaction changes the time zone of a job type: time windows of its jobs
 // open at other times.
 void note_change_of_zone();

@@ -128,11 +128,11 @@ Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const Wei
     if (job.is_weighed)
         return Capacity::taken;
     const auto names = limiter_names(job, load);
-    if (!limiters_.admits(names[0], load.weight, limits.queue))
+    if (!limiters_.admits(names[0], load.weight, limits.queue, limits.is_shared))
         return Capacity::queue_full;
-    if (!limiters_.admits(names[1], load.weight, limits.type))
+    if (!limiters_.admits(names[1], load.weight, limits.type, limits.is_shared))
         return Capacity::type_full;
-    if (load.key != 0 && !limiters_.admits(names[2], load.weight, limits.key))
+    if (load.key != 0 && !limiters_.admits(names[2], load.weight, limits.key, limits.is_shared))
         return Capacity::key_full;
     weigh(entry, load);
     return Capacity::taken;

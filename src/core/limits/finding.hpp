@@ -101,14 +101,17 @@ enum class Outcome : std::uint8_t {
     FINDING(queue_capacity_is_awaited, queue_throttle, meant)                                      \
     FINDING(type_capacity_is_awaited, type_throttle, meant)                                        \
     FINDING(queue_limit_is_reached, queue_throttle, meant)                                         \
+    FINDING(queue_share_is_used, queue_throttle, meant)                                            \
     FINDING(queue_limit_is_awaited, queue_throttle, meant)                                         \
     FINDING(queue_has_no_limit, queue_throttle, passed)                                            \
     FINDING(queue_has_capacity, queue_throttle, passed)                                            \
     FINDING(type_limit_is_reached, type_throttle, meant)                                           \
+    FINDING(type_share_is_used, type_throttle, meant)                                              \
     FINDING(type_limit_is_awaited, type_throttle, meant)                                           \
     FINDING(type_has_no_limit, type_throttle, passed)                                              \
     FINDING(type_has_capacity, type_throttle, passed)                                              \
     FINDING(key_limit_is_reached, key_throttle, meant)                                             \
+    FINDING(key_share_is_used, key_throttle, meant)                                                \
     FINDING(key_limit_is_awaited, key_throttle, meant)                                             \
     FINDING(key_has_no_limit, key_throttle, passed)                                                \
     FINDING(key_has_capacity, key_throttle, passed)                                                \

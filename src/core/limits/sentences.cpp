@@ -91,6 +91,9 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
     {Finding::type_capacity_is_awaited, "A job of the type waits for capacity."},
     {Finding::queue_limit_is_reached,
      "The queue's throttle_limit is reached: {usage}; it weighs {weight}."},
+    {Finding::queue_share_is_used, "This server's share of the queue's throttle_limit is {share} "
+                                   "of {limit} now, and {running}; it "
+                                   "weighs {weight}."},
     {Finding::queue_limit_is_awaited,
      "A job before it waits for capacity under the queue's throttle_limit: {usage}."},
     {Finding::queue_has_no_limit, "There is no limit."},
@@ -98,6 +101,9 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
      "There is capacity under the queue's throttle_limit: {used} of {limit} is used."},
     {Finding::type_limit_is_reached,
      "The job type's throttle_limit is reached: {usage}; it weighs {weight}."},
+    {Finding::type_share_is_used, "This server's share of the job type's throttle_limit is {share} "
+                                  "of {limit} now, and {running}; it "
+                                  "weighs {weight}."},
     {Finding::type_limit_is_awaited,
      "A job before it waits for capacity under the job type's throttle_limit: {usage}."},
     {Finding::type_has_no_limit, "There is no limit."},
@@ -105,6 +111,9 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
      "There is capacity under the job type's throttle_limit: {used} of {limit} is used."},
     {Finding::key_limit_is_reached,
      "The throttle_limit_per_key of \"{key}\" is reached: {usage}; it weighs {weight}."},
+    {Finding::key_share_is_used, "This server's share of the throttle_limit_per_key of \"{key}\" "
+                                 "is {share} of {limit} now, and "
+                                 "{running}; it weighs {weight}."},
     {Finding::key_limit_is_awaited,
      "A job before it waits for capacity under the throttle_limit_per_key of \"{key}\": {usage}."},
     {Finding::key_has_no_limit, "There is no limit."},

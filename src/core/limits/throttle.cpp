@@ -7,12 +7,7 @@ namespace hipq::core {
 
 std::int32_t &LimiterTable::bucket_of(const LimiterName &name) const
 {
-    std::uint64_t hash = name.type ^ (name.key * 0x9e3779b97f4a7c15U);
-    hash ^= (std::uint64_t{name.database} << 32) | static_cast<std::uint32_t>(name.queue_id);
-    hash ^= hash >> 29;
-    hash *= 0xbf58476d1ce4e5b9U;
-    hash ^= hash >> 32;
-    return buckets_[hash % buckets_.size()];
+    return buckets_[hash_of(name) % buckets_.size()];
 }
 
 void LimiterTable::clear()
@@ -25,6 +20,7 @@ void LimiterTable::clear()
             i + 1 < limiters_.size() ? static_cast<std::int32_t>(i + 1) : no_limiter;
     }
     std::fill(buckets_.begin(), buckets_.end(), no_limiter);
+    shares_.clear();
 }
 
 std::int32_t LimiterTable::find(const LimiterName &name) const
@@ -69,6 +65,8 @@ std::int32_t LimiterTable::enter(const LimiterName &name, Weight weight)
         return no_limiter;
     at(limiter).used += weight;
     ++at(limiter).jobs;
+    if (NodeShare *share = shares_.find(name))
+        share->peak = std::max(share->peak, at(limiter).used);
     return limiter;
 }
 
@@ -80,24 +78,62 @@ bool LimiterTable::leave(std::int32_t limiter, Weight weight)
     const bool has_waited = left.waiting != 0 && has_capacity(left.used, left.waiting, left.limit);
     if (has_waited)
         left.waiting = 0;
+    NodeShare *share = shares_.find(left.name);
+    const bool is_let_in = share != nullptr && let_in(*share);
     if (left.jobs == 0)
         erase(limiter);
-    return has_waited;
+    return has_waited || is_let_in;
 }
 
-bool LimiterTable::admits(const LimiterName &name, Weight weight, Weight limit)
+Weight LimiterTable::used_by(const LimiterName &name) const
 {
+    const std::int32_t limiter = find(name);
+    return limiter == no_limiter ? 0 : at(limiter).used;
+}
+
+bool LimiterTable::let_in(NodeShare &share) const
+{
+    const bool has_room = share.waiting != 0 && share_admits(share.share, share.has_all,
+                                                             used_by(share.name), share.waiting);
+    if (has_room)
+        share.waiting = 0;
+    return has_room;
+}
+
+namespace {
+
+// The lighter of two who wait, one of whom may not be there.
+void add_waiting(Weight &waiting, Weight weight)
+{
+    waiting = waiting == 0 ? weight : std::min(waiting, weight);
+}
+
+}  // namespace
+
+bool LimiterTable::admits(const LimiterName &name, Weight weight, Weight limit, bool is_shared)
+{
+    const bool is_limited = is_shared && limit >= weight_unit;
+    if (NodeShare *share = is_limited ? shares_.find_or_make(name) : shares_.find(name)) {
+        if (share_admits(share->share, share->has_all, used_by(name), weight))
+            return true;
+        add_waiting(share->waiting, weight);
+        add_waiting(share->refused, weight);
+        return false;
+    }
+    if (is_limited && weight > 0)
+        return false;  // no place to note its share: nothing may run
     const std::int32_t limiter = find(name);
     if (limiter == no_limiter || has_capacity(at(limiter).used, weight, limit))
         return true;
-    Weight &waiting = at(limiter).waiting;
-    waiting = waiting == 0 ? weight : std::min(waiting, weight);
+    add_waiting(at(limiter).waiting, weight);
     at(limiter).limit = limit;
     return false;
 }
 
 bool LimiterTable::is_awaited(const LimiterName &name) const
 {
+    if (const NodeShare *share = shares_.find(name))
+        return share->waiting != 0;
     const std::int32_t limiter = find(name);
     return limiter != no_limiter && at(limiter).waiting != 0;
 }
@@ -108,6 +144,10 @@ bool LimiterTable::forget_waiting(std::uint32_t database)
     for (Limiter &limiter : limiters_)
         if (limiter.name.database == database)
             any = std::exchange(limiter.waiting, 0) != 0 || any;
+    if (shares_.any())
+        for (NodeShare &share : shares_.all())
+            if (share.name.database == database)
+                any = std::exchange(share.waiting, 0) != 0 || any;
     return any;
 }
 

@@ -6,6 +6,9 @@
 // allocation; operations are straight-line code. The caller sees to locking.
 #pragma once
 
+#include "core/limits/limiter_name.hpp"
+#include "core/limits/node_shares.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +16,6 @@
 #include <string_view>
 
 namespace hipq::core {
-
-using Weight = std::int64_t;  // thousandths
-inline constexpr Weight weight_unit = 1'000;
-inline constexpr Weight no_weight_limit = 0;
-inline constexpr Weight largest_weight = 999'999'999;  // numeric(9,3)
 
 // A limit below 1 is none. A job that weighs nothing always has capacity; one that weighs more than
 // the limit runs when nothing that weighs anything runs.
@@ -49,17 +47,9 @@ struct Load {
 struct WeightLimits {
     Weight queue;
     Weight type;
-    Weight key;  // for each key of the type
+    Weight key;              // for each key of the type
+    bool is_shared = false;  // by several nodes: this one's shares stand for them
     constexpr bool any() const { return std::max({queue, type, key}) >= weight_unit; }
-};
-
-// What a limiter counts. 0 for a type: the whole queue; for a key: the whole type.
-struct LimiterName {
-    std::uint32_t database;
-    std::int32_t queue_id;
-    std::uint64_t type;
-    std::uint64_t key;
-    bool operator==(const LimiterName &) const = default;
 };
 
 struct Limiter {
@@ -81,8 +71,8 @@ struct LimiterTableHead {
 class LimiterTable {
 public:
     LimiterTable(LimiterTableHead *head, std::span<Limiter> limiters,
-                 std::span<std::int32_t> buckets)
-        : head_(head), limiters_(limiters), buckets_(buckets)
+                 std::span<std::int32_t> buckets, NodeShareTable shares = {})
+        : head_(head), limiters_(limiters), buckets_(buckets), shares_(shares)
     {
     }
 
@@ -97,8 +87,16 @@ public:
     // and has to be told.
     bool leave(std::int32_t limiter, Weight weight);
 
-    // Whether a job of that weight has capacity under a limit. If not, it waits from now on.
-    bool admits(const LimiterName &name, Weight weight, Weight limit);
+    // Whether a job of that weight has capacity under a limit. If not, it waits from now on. Where
+    // this node has a share of the limit, that decides, whatever the asker knows of it.
+    bool admits(const LimiterName &name, Weight weight, Weight limit, bool is_shared = false);
+    // What runs.
+    Weight used_by(const LimiterName &name) const;
+    // Whether somebody who waits for a share has capacity now; he is forgotten then, and has to be
+    // told.
+    bool let_in(NodeShare &share) const;
+    NodeShareTable &shares() { return shares_; }
+    const NodeShareTable &shares() const { return shares_; }
     // Whether somebody waits there.
     bool is_awaited(const LimiterName &name) const;
     // Nobody waits any more in a database, as far as is known here: whoever does says so again.
@@ -121,6 +119,7 @@ private:
     LimiterTableHead *head_;
     std::span<Limiter> limiters_;
     std::span<std::int32_t> buckets_;
+    NodeShareTable shares_;
 };
 
 // The limiters of a job: of its queue, its type, its key.

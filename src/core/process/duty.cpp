@@ -51,6 +51,8 @@ std::string_view name(Duty duty)
         return "send the jobs of slots that have left";
     case Duty::figures:
         return "send figures of queues to the router";
+    case Duty::shares:
+        return "keep the shares of limits";
     }
     return "";
 }

@@ -23,8 +23,9 @@ enum class Duty : unsigned char {
     made_jobs,
     unused_types,
     drop,
-    slots,   // that have gone to another node
-    figures  // of queues, for the router
+    slots,    // that have gone to another node
+    figures,  // of queues, for the router
+    shares    // of limits that several nodes keep together
 };
 
 // As messages have it: "cannot <name> of queue ...".

@@ -20,8 +20,7 @@ std::string permit_home(std::string_view queue, std::string_view job_type,
 
 bool may_start(const PermitShare &share, Weight running, Weight weight)
 {
-    const bool fits = running + weight <= share.share;
-    return weight == 0 || fits || (share.has_all && running == 0);
+    return share_admits(share.share, share.has_all, running, weight);
 }
 
 namespace {
@@ -53,11 +52,15 @@ bool should_refresh(const PermitShare &share, const PermitNeed &need)
     return share.is_waiting || share.must_ask || has_too_much || wants_more;
 }
 
+Weight lowered_share(const PermitShare &share, const PermitNeed &need)
+{
+    return std::min({share.share, share.target, wanted(share, need)});
+}
+
 PermitRequest ask(PermitShare &share, int node, const PermitNeed &need)
 {
-    const Weight want = wanted(share, need);
-    share.share = std::max(need.running, std::min({share.share, share.target, want}));
-    share.asked_want = want;
+    share.share = std::max(need.running, lowered_share(share, need));
+    share.asked_want = wanted(share, need);
     share.asked_unit = need.unit;
     share.is_waiting = true;
     share.must_ask = false;

@@ -67,6 +67,7 @@ struct PermitShare {
     Weight limit = 0;       // as far as it is known; 0: not yet
     Weight asked_want = 0;  // by the last request
     Weight asked_unit = 0;
+    bool operator==(const PermitShare &) const = default;
 };
 
 // What the node wants to run now.
@@ -87,6 +88,9 @@ bool should_ask(const PermitShare &share, const PermitNeed &need);
 // Whether an answer that was lost would matter. Then the node asks again, each `permit_refresh`.
 bool should_refresh(const PermitShare &share, const PermitNeed &need);
 inline constexpr std::int64_t permit_refresh = 2'000'000;  // microseconds
+
+// What a request leaves of the share, unless more runs: what it should be, and what is wanted.
+Weight lowered_share(const PermitShare &share, const PermitNeed &need);
 
 // Lowers the share, to what it should be and to what is wanted, and makes the request: to be
 // committed together. (Who keeps what it does not want makes others wait for two more messages:
@@ -116,6 +120,7 @@ struct PermitRecord {
     Weight want = 0;
     Weight unit = 0;
     Weight told_target = 0;
+    bool operator==(const PermitRecord &) const = default;
 };
 
 struct PermitAuthority {

@@ -1,0 +1,40 @@
+// Limits that the nodes of a sharded instance share.
+#pragma once
+
+#include "catalog/catalog.hpp"
+#include "core/limits/limiter_name.hpp"
+#include "core/shards/ids.hpp"
+
+namespace hipq::shards {
+
+// By the order in which their rows are locked.
+struct LimitKey {
+    int queue_id;
+    std::string job_type;           // empty: the limit of the whole queue
+    std::int64_t throttle_key = 0;  // its hash; 0: the limit of the whole type
+    auto operator<=>(const LimitKey &) const = default;
+    bool is_of_throttle_key() const { return throttle_key != 0; }
+};
+
+struct SharedLimit {
+    const catalog::Queue *queue;  // of the catalogue that was asked
+    LimitKey key;
+    core::Weight limit;
+
+    bool is_routers() const { return queue->shards->own_node == core::router_node; }
+    core::LimiterName name() const;
+};
+
+// What a catalogue says of them.
+struct SharedLimits {
+    std::vector<SharedLimit> whole{};    // of queues and types, in the order of their keys
+    std::vector<SharedLimit> per_key{};  // of types, each of whose throttle keys has the limit
+
+    // Of one throttle key; nothing: it has no limit, or not a shared one.
+    std::optional<SharedLimit> of_key(const core::LimiterName &name) const;
+    // By its key; nothing: there is no such limit.
+    std::optional<SharedLimit> find(const LimitKey &key) const;
+};
+SharedLimits shared_limits(const catalog::Catalogue &catalogue);
+
+}  // namespace hipq::shards

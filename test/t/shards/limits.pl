@@ -1,0 +1,145 @@
+# A throttle_limit that all nodes share: never more runs at once, whatever happens to them, and nearly as much as may.
+#
+#   SHARD_STARTS    jobs in the part with faults (1500)
+#   SHARD_COUNT     shards (2)
+use strict;
+use warnings;
+use HipqFaults;
+use HipqLimits;
+use HipqShards;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $starts = $ENV{SHARD_STARTS} || 1500;
+my $count = $ENV{SHARD_COUNT} || 2;
+my $long = $starts > 1500;
+my $limit = 6;
+
+my $shards = HipqShards->new('limits', $count, 'hipq.max_executors' => 8, 'autovacuum_naptime' => '2s');
+my $router = $shards->router;
+my %killed;    # node number => when it was down
+$_->sql($HipqLimits::handler) foreach $shards->nodes;
+my $create = q{SELECT hipq.create_queue('app.capped', owner => 'app', throttle_limit => 6, throttle_mode => 'shared', shard_key => $$job_data->>'tenant'$$)};
+$router->sql($create);
+$router->sql(q{SELECT hipq.register_job_type('app.capped', 'pause', handler => 'pause_for')});
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the slots are where they belong');
+
+sub tenants_of
+{
+	my ($node) = @_;
+	return $router->sql(qq{SELECT string_agg('t' || n, ',') FROM generate_series(1, 400) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = $node});
+}
+# Enqueues jobs of some tenants.
+sub enqueue
+{
+	my ($jobs, $ms, $tenants, $more) = @_;
+	$more //= '';
+	return $router->sql(qq{SELECT count(*) FROM unnest(hipq.enqueue_many('pause', ARRAY(
+		SELECT jsonb_build_object('ms', $ms, 'tenant', tenants[1 + n % cardinality(tenants)])
+		FROM generate_series(1, $jobs) AS n, string_to_array('$tenants', ',') AS tenants), queue => 'app.capped'$more))});
+}
+sub waiting { my $sum = 0; $sum += $_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state <> 'final'}) foreach $shards->nodes; return $sum; }
+sub wait_for_end
+{
+	my ($how, $seconds) = @_;
+	my $end = time + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
+	my $left = 1;
+	usleep(100_000) while time < $end && ($left = waiting());
+	is($left, 0, "$how: all jobs end");
+	return;
+}
+sub runs
+{
+	my ($type) = @_;
+	return grep { $_->[3] eq $type } map { HipqLimits::runs_of($shards->node($_), $killed{$_} // []) } 0 .. $count;
+}
+sub shares { return join ' ', map { $_->sql(q{SELECT coalesce(sum(share), 0) / 1000 FROM hipq.permit_share WHERE job_type = ''}) } $shards->nodes; }
+
+# ---- all the work on one shard: its share is all of the limit
+my $tenants = tenants_of(1);
+my $begin = time;
+enqueue(300, 50, $tenants);
+wait_for_end('on one shard');
+my @runs = runs('pause');
+my ($first) = sort { $a <=> $b } map { $_->[0] } @runs;
+my ($last) = sort { $b <=> $a } map { $_->[0] } @runs;
+my ($most, $used) = HipqLimits::sweep($first, $last, @runs);
+note sprintf 'on one shard: at most %g of %d at once, %.0f %% used, first start after %.0f ms', $most, $limit, 100 * $used / $limit, 1000 * ($first - $begin);
+is(scalar(@runs), 300, 'each has run once');
+cmp_ok($most, '<=', $limit, 'never more than the limit');
+cmp_ok($used, '>', 0.6 * $limit, 'more than a fixed half is used');
+ok($shards->node(1)->wait_until(q{SELECT share FROM hipq.permit_share WHERE job_type = ''}, 0), 'what is not needed is given back');
+
+# ---- on all of them
+$begin = time;
+enqueue(600, 50, join ',', map { tenants_of($_) } 1 .. $count);
+$router->sql('SELECT 1');
+ok($shards->node(1)->wait_until(q{SELECT share > 0 FROM hipq.permit_share WHERE job_type = ''}), 'a shard has a share');
+ok($shards->node(2)->wait_until(q{SELECT share > 0 FROM hipq.permit_share WHERE job_type = ''}), 'and so has another');
+my $id = $shards->node(1)->sql(q{SELECT max(id) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state = 'initial'});
+like($shards->node(1)->sql("SELECT string_agg(explanation, E'\\n') FROM hipq.why($id)"), qr/This server's share of the queue's throttle_limit is [1-6] of 6 now, and [1-6] is used by/, 'why() tells of the share');
+wait_for_end('on all shards');
+@runs = grep { $_->[0] >= $begin } runs('pause');
+($first) = sort { $a <=> $b } map { $_->[0] } @runs;
+($last) = sort { $b <=> $a } map { $_->[0] } @runs;
+($most, $used) = HipqLimits::sweep($first, $last, @runs);
+note sprintf 'on all shards: at most %g of %d at once, %.0f %% used', $most, $limit, 100 * $used / $limit;
+cmp_ok($most, '<=', $limit, 'never more than the limit');
+cmp_ok($used, '>', 0.6 * $limit, 'most of it is used');
+
+# ---- a job type, and throttle keys
+$router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 0)});
+$router->sql(q{SELECT hipq.register_job_type('app.capped', 'few', handler => 'pause_for', throttle_limit => 2)});
+$router->sql(q{SELECT hipq.register_job_type('app.capped', 'keyed', handler => 'pause_for', throttle_limit_per_key => 2)});
+my $all = join ',', map { tenants_of($_) } 1 .. $count;
+my $enqueue = "SELECT count(*) FROM unnest(hipq.enqueue_many('%s', ARRAY(
+	SELECT jsonb_build_object('ms', 30, 'tenant', tenants[1 + n %% cardinality(tenants)])
+	FROM generate_series(1, %d) AS n, string_to_array('$all', ',') AS tenants), queue => 'app.capped'%s))";
+$router->sql(sprintf $enqueue, 'few', 60, '');
+$router->sql(sprintf $enqueue, 'keyed', 60, ", throttle_key => 'key $_'") foreach 1 .. 3;
+ok($shards->node(1)->wait_until(q{SELECT count(*) > 1 FROM hipq.permit_share WHERE throttle_key <> 0}), 'throttle keys have shares');
+wait_for_end('type and keys');
+($most) = HipqLimits::sweep(0, time, runs('few'));
+is($most, 2, 'as many of the type as may');
+is($router->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0, 'nothing is left on the router');
+foreach my $number (1 .. 3)
+{
+	my %of_key = map { $_ => 1 } map { split /\n/, $_->sql("SELECT id FROM hipq.jobs_detail WHERE throttle_key = 'key $number'") } $shards->nodes;
+	my @of_key = grep { $of_key{ $_->[4] } } runs('keyed');
+	is(scalar(@of_key), 60, "each job of key $number has run once");
+	is((HipqLimits::sweep(0, time, @of_key))[0], 2, '2 of them at once, and never more');
+}
+ok($_->wait_until('SELECT count(*) FROM hipq.permit_share WHERE throttle_key <> 0', 0), 'keys are forgotten') foreach $shards->nodes;
+ok($router->wait_until('SELECT count(*) FROM hipq.permit_authority WHERE throttle_key <> 0', 0), 'by the router, too');
+
+# ---- faults: shards stop and come back, slots move, and heavier jobs are among the others
+$router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
+$begin = time;
+my $ms = $long ? 5 : 30;
+foreach (1 .. 10)
+{
+	enqueue($starts / 15, $ms, $all);
+	enqueue($starts / 30, $ms, $all, ', throttle_factor => 2');
+}
+my $round = 0;
+while (waiting() > $starts / 10 && $round < ($long ? 1000 : 6))
+{
+	my $number = 1 + $round++ % $count;
+	my $node = $shards->node($number);
+	usleep($long ? 5_000_000 : 700_000);
+	$router->sql("SELECT hipq.move_slots('app', ARRAY(SELECT (1 + random() * 4094)::integer FROM generate_series(1, 300)), 1 + (random() * ($count - 1))::integer)");
+	$node->node->stop('immediate');
+	push @{ $killed{$number} }, time;
+	$node->node->start;
+}
+cmp_ok($round, '>', 2, "$round shards were stopped");
+wait_for_end('with faults', $long ? 3600 : 120);
+@runs = grep { $_->[0] >= $begin } runs('pause');
+my %ended;
+$ended{ $_->[4] }++ foreach @runs;
+is(scalar(keys %ended), $starts, 'each has run');
+($most, $used) = HipqLimits::sweep($begin, (sort { $b <=> $a } map { $_->[0] } @runs)[0], @runs);
+note sprintf '%d starts with %d stops: at most %g of %d at once, %.0f %% used, %.0f starts/s', scalar(@runs), $round, $most, $limit, 100 * $used / $limit, @runs / (time - $begin);
+cmp_ok($most, '<=', $limit, 'never more than the limit');
+
+done_testing();
