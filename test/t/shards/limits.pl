@@ -112,8 +112,24 @@ foreach my $number (1 .. 3)
 ok($_->wait_until('SELECT count(*) FROM hipq.permit_share WHERE throttle_key <> 0', 0), 'keys are forgotten') foreach $shards->nodes;
 ok($router->wait_until('SELECT count(*) FROM hipq.permit_authority WHERE throttle_key <> 0', 0), 'by the router, too');
 
-# ---- faults: shards stop and come back, slots move, and heavier jobs are among the others
+# ---- a limit that is lowered, and a job that is heavier than it
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
+$begin = time;
+enqueue(240, 40, $all);
+ok($router->wait_until(q{SELECT coalesce(sum(share), 0) > 4000 FROM hipq.permit_record WHERE throttle_key = 0 AND job_type = ''}), 'the limit is set again, and used');
+$router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 3)});
+ok($router->wait_until(q{SELECT sum(share) <= 3000 FROM hipq.permit_record WHERE throttle_key = 0 AND job_type = ''}), 'shares follow a lowered limit');
+my $lowered = time;
+enqueue(1, 100, $tenants, ', throttle_factor => 5');
+wait_for_end('lowered');
+@runs = grep { $_->[0] >= $begin } runs('pause');
+my ($heavy) = grep { $_->[2] == 5 } @runs;
+my @light = grep { $_ != $heavy } @runs;
+is((HipqLimits::sweep($lowered, time, @light))[0], 3, 'from then on it holds');
+is(scalar(grep { $_->[0] < $heavy->[1] && $_->[1] > $heavy->[0] } @light), 0, 'a job that is heavier than the limit runs alone');
+$router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
+
+# ---- faults: servers stop and come back, slots move, and heavier jobs are among the others
 $begin = time;
 my $ms = $long ? 5 : 30;
 foreach (1 .. 10)
@@ -124,7 +140,7 @@ foreach (1 .. 10)
 my $round = 0;
 while (waiting() > $starts / 10 && $round < ($long ? 1000 : 6))
 {
-	my $number = 1 + $round++ % $count;
+	my $number = $round++ % ($count + 1);
 	my $node = $shards->node($number);
 	usleep($long ? 5_000_000 : 700_000);
 	$router->sql("SELECT hipq.move_slots('app', ARRAY(SELECT (1 + random() * 4094)::integer FROM generate_series(1, 300)), 1 + (random() * ($count - 1))::integer)");
@@ -132,7 +148,7 @@ while (waiting() > $starts / 10 && $round < ($long ? 1000 : 6))
 	push @{ $killed{$number} }, time;
 	$node->node->start;
 }
-cmp_ok($round, '>', 2, "$round shards were stopped");
+cmp_ok($round, '>', 2, "$round servers were stopped");
 wait_for_end('with faults', $long ? 3600 : 120);
 @runs = grep { $_->[0] >= $begin } runs('pause');
 my %ended;
@@ -141,5 +157,30 @@ is(scalar(keys %ended), $starts, 'each has run');
 ($most, $used) = HipqLimits::sweep($begin, (sort { $b <=> $a } map { $_->[0] } @runs)[0], @runs);
 note sprintf '%d starts with %d stops: at most %g of %d at once, %.0f %% used, %.0f starts/s', scalar(@runs), $round, $most, $limit, 100 * $used / $limit, @runs / (time - $begin);
 cmp_ok($most, '<=', $limit, 'never more than the limit');
+
+# ---- a shard that is down keeps its share until it is dropped
+my ($one, $two) = ($shards->node(1), $shards->node(2));
+enqueue(1, 60_000, tenants_of(2));
+ok($two->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state = 'running'}, 1), 'a job runs');
+$router->sql(q{SELECT hipq.drain_shard('app', 2)});
+ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_move}, 0), 'on a shard that is drained');
+$two->node->stop('immediate');
+push @{ $killed{2} }, time;
+sub most_of
+{
+	my $from = time;
+	enqueue(120, 20, tenants_of(1));
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+	usleep(50_000) while time < $end && $one->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state <> 'final'}) != 0;
+	return (HipqLimits::sweep($from, time, grep { $_->[3] eq 'pause' } HipqLimits::runs_of($one, $killed{1} // [])))[0];
+}
+SKIP:
+{
+	skip 'other shards have shares, too', 3 if $count > 2;
+	is(most_of(), 5, 'what it had is left free');
+	$router->sql(q{CALL hipq.drop_shard('app', 2, force => true)});
+	ok($router->wait_until('SELECT count(*) FROM hipq.permit_record WHERE node = 2', 0), 'until it is dropped');
+	is(most_of(), 6, 'then others use it');
+}
 
 done_testing();
