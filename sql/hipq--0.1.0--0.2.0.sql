@@ -1737,6 +1737,7 @@ REVOKE ALL ON TABLE
     hipq.shard_move, hipq.shard_leaving, hipq.shard_coming, hipq.shard_held_job, hipq.shards,
     hipq.shard_rejects_detail
     FROM PUBLIC;
+REVOKE ALL ON hipq.permit_share, hipq.permit_authority, hipq.permit_record FROM PUBLIC;
 REVOKE ALL ON SEQUENCE hipq.shard_outbox_id_seq, hipq.shard_held_job_seq FROM PUBLIC;
 REVOKE ALL ON FUNCTION
     hipq._shards_changed(), hipq._receive(), hipq._set_up_of(text),
