@@ -1707,6 +1707,30 @@ COMMENT ON COLUMN hipq.shards.lag IS 'how long the last rows took to take effect
 COMMENT ON COLUMN hipq.shards.rejects IS 'jobs that it could not take: hipq.shard_rejects';
 COMMENT ON COLUMN hipq.shards.problem IS 'what keeps rows from going to and fro; NULL = nothing';
 
+CREATE VIEW hipq.shard_limits WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       nullif(record.job_type, '') AS job_type,
+       trim_scale(authority.weight_limit / 1000.0) AS throttle_limit,
+       record.node,
+       CASE WHEN record.is_heard THEN trim_scale(record.share / 1000.0) END AS share,
+       trim_scale(record.want / 1000.0) AS wanted,
+       date_trunc('milliseconds', clock_timestamp() - record.heard_time) AS heard_ago
+FROM hipq.permit_record AS record
+JOIN hipq.permit_authority AS authority USING (queue_id, job_type, throttle_key)
+JOIN hipq.queue USING (queue_id)
+JOIN hipq.instance USING (instance_id)
+WHERE throttle_key = 0;
+COMMENT ON VIEW hipq.shard_limits
+    IS 'on the router: limits that nodes share, and what each node has of them';
+COMMENT ON COLUMN hipq.shard_limits.queue IS 'queue that has the limit: instance.queue';
+COMMENT ON COLUMN hipq.shard_limits.job_type IS 'job type that has it; NULL = the whole queue';
+COMMENT ON COLUMN hipq.shard_limits.throttle_limit IS 'the limit';
+COMMENT ON COLUMN hipq.shard_limits.node IS 'number of a server of the instance; 0 = the router';
+COMMENT ON COLUMN hipq.shard_limits.share
+    IS 'the most that may run there; NULL = it has not said what runs, so no share grows';
+COMMENT ON COLUMN hipq.shard_limits.wanted IS 'what it wants to run, with what runs';
+COMMENT ON COLUMN hipq.shard_limits.heard_ago IS 'how long ago it asked last';
+
 CREATE VIEW hipq.shard_rejects_detail WITH (security_barrier) AS
 SELECT reject.instance || '.' || reject.queue AS queue,
        reject.job_id,
@@ -1737,7 +1761,7 @@ REVOKE ALL ON TABLE
     hipq.shard_move, hipq.shard_leaving, hipq.shard_coming, hipq.shard_held_job, hipq.shards,
     hipq.shard_rejects_detail
     FROM PUBLIC;
-REVOKE ALL ON hipq.permit_share, hipq.permit_authority, hipq.permit_record FROM PUBLIC;
+REVOKE ALL ON hipq.permit_share, hipq.permit_authority, hipq.permit_record, hipq.shard_limits FROM PUBLIC;
 REVOKE ALL ON SEQUENCE hipq.shard_outbox_id_seq, hipq.shard_held_job_seq FROM PUBLIC;
 REVOKE ALL ON FUNCTION
     hipq._shards_changed(), hipq._receive(), hipq._set_up_of(text),
@@ -1788,7 +1812,7 @@ COMMENT ON COLUMN hipq.shard_stats.queues IS 'an object for each queue: columns 
 
 REVOKE ALL ON FUNCTION hipq._answer(text, integer, text, text, bigint, text[], boolean), hipq._wait_until_read(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hipq.find_job(bigint, text) TO PUBLIC;
-GRANT SELECT ON hipq.shards TO pg_monitor;
+GRANT SELECT ON hipq.shards, hipq.shard_limits TO pg_monitor;
 
 -- Sizes of files are not asked for, which with many queues takes long.
 CREATE OR REPLACE VIEW hipq.alerts_detail WITH (security_barrier) AS

@@ -47,4 +47,4 @@ GRANT SELECT ON
 -- Members of pg_monitor see all that has no data of jobs. Alerts tell of the whole server: an empty
 -- view would tell others that all is well.
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts, hipq.alerts_detail, hipq.shards TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.alerts_detail, hipq.shards, hipq.shard_limits TO pg_monitor;

@@ -43,6 +43,30 @@ COMMENT ON COLUMN hipq.shards.lag IS 'how long the last rows took to take effect
 COMMENT ON COLUMN hipq.shards.rejects IS 'jobs that it could not take: hipq.shard_rejects';
 COMMENT ON COLUMN hipq.shards.problem IS 'what keeps rows from going to and fro; NULL = nothing';
 
+CREATE VIEW hipq.shard_limits WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       nullif(record.job_type, '') AS job_type,
+       trim_scale(authority.weight_limit / 1000.0) AS throttle_limit,
+       record.node,
+       CASE WHEN record.is_heard THEN trim_scale(record.share / 1000.0) END AS share,
+       trim_scale(record.want / 1000.0) AS wanted,
+       date_trunc('milliseconds', clock_timestamp() - record.heard_time) AS heard_ago
+FROM hipq.permit_record AS record
+JOIN hipq.permit_authority AS authority USING (queue_id, job_type, throttle_key)
+JOIN hipq.queue USING (queue_id)
+JOIN hipq.instance USING (instance_id)
+WHERE throttle_key = 0;
+COMMENT ON VIEW hipq.shard_limits
+    IS 'on the router: limits that nodes share, and what each node has of them';
+COMMENT ON COLUMN hipq.shard_limits.queue IS 'queue that has the limit: instance.queue';
+COMMENT ON COLUMN hipq.shard_limits.job_type IS 'job type that has it; NULL = the whole queue';
+COMMENT ON COLUMN hipq.shard_limits.throttle_limit IS 'the limit';
+COMMENT ON COLUMN hipq.shard_limits.node IS 'number of a server of the instance; 0 = the router';
+COMMENT ON COLUMN hipq.shard_limits.share
+    IS 'the most that may run there; NULL = it has not said what runs, so no share grows';
+COMMENT ON COLUMN hipq.shard_limits.wanted IS 'what it wants to run, with what runs';
+COMMENT ON COLUMN hipq.shard_limits.heard_ago IS 'how long ago it asked last';
+
 CREATE VIEW hipq.shard_rejects_detail WITH (security_barrier) AS
 SELECT reject.instance || '.' || reject.queue AS queue,
        reject.job_id,

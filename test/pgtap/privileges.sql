@@ -128,7 +128,7 @@ $$, 'all functions but these');
 
 SELECT is_empty($$
 SELECT oid::regclass FROM pg_class
-WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_' AND relname NOT IN ('alerts', 'alerts_detail', 'shards')
+WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_' AND relname NOT IN ('alerts', 'alerts_detail', 'shards', 'shard_limits')
   AND NOT EXISTS (SELECT FROM given WHERE grantee = 0 AND object = pg_describe_object('pg_class'::regclass, pg_class.oid, 0))
 $$, 'all views but those of alerts and of servers, and what other views alone read');
 
@@ -137,7 +137,7 @@ SELECT is_empty($$SELECT object, grantee::regrole, privilege_type FROM given WHE
 
 SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_monitor'::regrole$$,
     $$VALUES ('schema hipq', 'USAGE'), ('view hipq.alerts', 'SELECT'), ('view hipq.alerts_detail', 'SELECT'),
-    ('view hipq.shards', 'SELECT')$$, 'rights of pg_monitor');
+    ('view hipq.shards', 'SELECT'), ('view hipq.shard_limits', 'SELECT')$$, 'rights of pg_monitor');
 
 SELECT is_empty($$
 SELECT DISTINCT object, grantee::regrole FROM given

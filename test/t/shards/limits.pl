@@ -83,7 +83,9 @@ wait_for_end('on all shards');
 ($first) = sort { $a <=> $b } map { $_->[0] } @runs;
 ($last) = sort { $b <=> $a } map { $_->[0] } @runs;
 ($most, $used) = HipqLimits::sweep($first, $last, @runs);
-note sprintf 'on all shards: at most %g of %d at once, %.0f %% used', $most, $limit, 100 * $used / $limit;
+my $letters = 0;
+$letters += $_->sql("SELECT count(*) FROM hipq.shard_outbox WHERE kind LIKE 'permit%' AND sent_time BETWEEN to_timestamp($first) AND to_timestamp($last)") foreach $shards->nodes;
+note sprintf 'on all shards: at most %g of %d at once, %.0f %% used, %.0f letters/s', $most, $limit, 100 * $used / $limit, $letters / ($last - $first);
 cmp_ok($most, '<=', $limit, 'never more than the limit');
 cmp_ok($used, '>', 0.6 * $limit, 'most of it is used');
 
@@ -129,6 +131,17 @@ is((HipqLimits::sweep($lowered, time, @light))[0], 3, 'from then on it holds');
 is(scalar(grep { $_->[0] < $heavy->[1] && $_->[1] > $heavy->[0] } @light), 0, 'a job that is heavier than the limit runs alone');
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
 
+# ---- a new limit: nothing starts before all have said what they run
+$shards->node(2)->node->stop;
+push @{ $killed{2} }, time;
+$router->sql(q{SELECT hipq.register_job_type('app.capped', 'late', handler => 'pause_for', throttle_limit => 1)});
+$router->sql(qq{SELECT hipq.enqueue('late', jsonb_build_object('ms', 10, 'tenant', split_part('$tenants', ',', 1)), queue => 'app.capped')});
+ok($router->wait_until(q{SELECT string_agg(coalesce(share::text, '?'), ' ' ORDER BY node) FROM hipq.shard_limits WHERE job_type = 'late' AND node <= 2}, '0 0 ?'), 'two have said it, one is down');
+is(scalar(runs('late')), 0, 'and so no job has begun');
+$shards->node(2)->node->start;
+wait_for_end('all are heard');
+is(scalar(runs('late')), 1, 'then it begins');
+
 # ---- faults: servers stop and come back, slots move, and heavier jobs are among the others
 $begin = time;
 my $ms = $long ? 5 : 30;
@@ -161,7 +174,7 @@ cmp_ok($most, '<=', $limit, 'never more than the limit');
 # ---- a shard that is down keeps its share until it is dropped
 my ($one, $two) = ($shards->node(1), $shards->node(2));
 enqueue(1, 60_000, tenants_of(2));
-ok($two->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state = 'running'}, 1), 'a job runs');
+ok($two->wait_until(q{SELECT count(*) FROM hipq.running WHERE queue = 'app.capped'}, 1), 'a job runs');
 $router->sql(q{SELECT hipq.drain_shard('app', 2)});
 ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_move}, 0), 'on a shard that is drained');
 $two->node->stop('immediate');
