@@ -41,10 +41,10 @@ sub enqueue
 sub waiting { my $sum = 0; $sum += $_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state <> 'final'}) foreach $shards->nodes; return $sum; }
 sub wait_for_end
 {
-	my ($how, $seconds) = @_;
+	my ($how, $seconds, $others) = @_;
 	my $end = time + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
-	my $left = 1;
-	usleep(100_000) while time < $end && ($left = waiting());
+	my $left = -1;
+	usleep(100_000) while time < $end && ($left = waiting() - ($others // 0));
 	is($left, 0, "$how: all jobs end");
 	return;
 }
@@ -170,6 +170,49 @@ is(scalar(keys %ended), $starts, 'each has run');
 ($most, $used) = HipqLimits::sweep($begin, (sort { $b <=> $a } map { $_->[0] } @runs)[0], @runs);
 note sprintf '%d starts with %d stops: at most %g of %d at once, %.0f %% used, %.0f starts/s', scalar(@runs), $round, $most, $limit, 100 * $used / $limit, @runs / (time - $begin);
 cmp_ok($most, '<=', $limit, 'never more than the limit');
+
+# ---- what external workers have counts through a crash of their server
+$router->sql(q{SELECT hipq.register_job_type('app.capped', 'outside')});
+$router->sql(qq{SELECT hipq.enqueue('outside', jsonb_build_object('tenant', split_part('$tenants', ',', 1)), queue => 'app.capped') FROM generate_series(1, 2)});
+my $worker = $shards->node(1)->sql_as('app', q{SELECT hipq.register_worker('outsider', '{app.capped}', '{outside}', capacity => 2)});
+my @claimed;
+ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'outside'}, 2), 'jobs for a worker have come');
+push @claimed, split /\n/, $shards->node(1)->sql_as('app', "SELECT id FROM hipq.claim($worker, max_jobs => 2, wait => '10 s')") while @claimed < 2;
+$shards->node(1)->node->stop('immediate');
+push @{ $killed{1} }, time;
+$shards->node(1)->node->start;
+$begin = time;
+enqueue(120, 30, $all);
+wait_for_end('beside a worker', undef, 2);
+($most) = HipqLimits::sweep($begin, time, grep { $_->[0] >= $begin } runs('pause'));
+is($most, $limit - 2, 'what a worker has is left free');
+$shards->node(1)->sql_as('app', "SELECT hipq.complete($_, 1)") foreach @claimed;
+$begin = time;
+enqueue(120, 30, $all);
+wait_for_end('without the worker');
+($most) = HipqLimits::sweep($begin, time, grep { $_->[0] >= $begin } runs('pause'));
+is($most, $limit, 'until it has ended');
+
+# ---- a server that was promoted does not trust what its tables say of shares
+foreach my $number (1, 0)
+{
+	my $node = $shards->node($number);
+	my $before = $node->sql('SELECT max(epoch) FROM hipq.permit_share');
+	$node->node->stop;
+	push @{ $killed{$number} }, time;
+	$node->node->set_standby_mode;
+	$node->node->start;
+	$node->node->promote;
+	ok($node->wait_until('SELECT NOT pg_is_in_recovery()'), "node $number is promoted");
+	$begin = time;
+	enqueue(120, 30, $all);
+	wait_for_end("promoted $number");
+	@runs = grep { $_->[0] >= $begin } runs('pause');
+	($most) = HipqLimits::sweep($begin, time, @runs);
+	is(scalar(@runs), 120, 'jobs run');
+	is($most, $limit, 'as many at once as may');
+	cmp_ok($node->sql('SELECT max(epoch) FROM hipq.permit_share'), $number == 0 ? '>' : '==', $before, $number == 0 ? 'by new records' : 'by the same records');
+}
 
 # ---- a shard that is down keeps its share until it is dropped
 my ($one, $two) = ($shards->node(1), $shards->node(2));
