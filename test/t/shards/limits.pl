@@ -10,7 +10,8 @@ use HipqShards;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $starts = $ENV{SHARD_STARTS} || 1500;
+my $part = int(($ENV{SHARD_STARTS} || 1500) / 30);
+my $starts = 30 * $part;
 my $count = $ENV{SHARD_COUNT} || 2;
 my $long = $starts > 1500;
 my $limit = 6;
@@ -29,16 +30,18 @@ sub tenants_of
 	my ($node) = @_;
 	return $router->sql(qq{SELECT string_agg('t' || n, ',') FROM generate_series(1, 400) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = $node});
 }
+my $enqueued = 0;
+sub waiting { my $sum = $enqueued; $sum -= $_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state = 'final'}) foreach $shards->nodes; return $sum; }
 # Enqueues jobs of some tenants.
 sub enqueue
 {
 	my ($jobs, $ms, $tenants, $more) = @_;
 	$more //= '';
+	$enqueued += $jobs;
 	return $router->sql(qq{SELECT count(*) FROM unnest(hipq.enqueue_many('pause', ARRAY(
 		SELECT jsonb_build_object('ms', $ms, 'tenant', tenants[1 + n % cardinality(tenants)])
 		FROM generate_series(1, $jobs) AS n, string_to_array('$tenants', ',') AS tenants), queue => 'app.capped'$more))});
 }
-sub waiting { my $sum = 0; $sum += $_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state <> 'final'}) foreach $shards->nodes; return $sum; }
 sub wait_for_end
 {
 	my ($how, $seconds, $others) = @_;
@@ -99,6 +102,7 @@ my $enqueue = "SELECT count(*) FROM unnest(hipq.enqueue_many('%s', ARRAY(
 	FROM generate_series(1, %d) AS n, string_to_array('$all', ',') AS tenants), queue => 'app.capped'%s))";
 $router->sql(sprintf $enqueue, 'few', 60, '');
 $router->sql(sprintf $enqueue, 'keyed', 60, ", throttle_key => 'key $_'") foreach 1 .. 3;
+$enqueued += 240;
 ok($shards->node(1)->wait_until(q{SELECT count(*) > 1 FROM hipq.permit_share WHERE throttle_key <> 0}), 'throttle keys have shares');
 wait_for_end('type and keys');
 ($most) = HipqLimits::sweep(0, time, runs('few'));
@@ -136,6 +140,7 @@ $shards->node(2)->node->stop;
 push @{ $killed{2} }, time;
 $router->sql(q{SELECT hipq.register_job_type('app.capped', 'late', handler => 'pause_for', throttle_limit => 1)});
 $router->sql(qq{SELECT hipq.enqueue('late', jsonb_build_object('ms', 10, 'tenant', split_part('$tenants', ',', 1)), queue => 'app.capped')});
+$enqueued++;
 ok($router->wait_until(q{SELECT string_agg(coalesce(share::text, '?'), ' ' ORDER BY node) FROM hipq.shard_limits WHERE job_type = 'late' AND node <= 2}, '0 0 ?'), 'two have said it, one is down');
 is(scalar(runs('late')), 0, 'and so no job has begun');
 $shards->node(2)->node->start;
@@ -147,8 +152,8 @@ $begin = time;
 my $ms = $long ? 5 : 30;
 foreach (1 .. 10)
 {
-	enqueue($starts / 15, $ms, $all);
-	enqueue($starts / 30, $ms, $all, ', throttle_factor => 2');
+	enqueue(2 * $part, $ms, $all);
+	enqueue($part, $ms, $all, ', throttle_factor => 2');
 }
 my $round = 0;
 while (waiting() > $starts / 10 && $round < ($long ? 1000 : 6))
@@ -173,10 +178,13 @@ cmp_ok($most, '<=', $limit, 'never more than the limit');
 
 # ---- what external workers have counts through a crash of their server
 $router->sql(q{SELECT hipq.register_job_type('app.capped', 'outside')});
-$router->sql(qq{SELECT hipq.enqueue('outside', jsonb_build_object('tenant', split_part('$tenants', ',', 1)), queue => 'app.capped') FROM generate_series(1, 2)});
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the moves come to their ends');
+my ($tenant) = split /,/, tenants_of(1);
+$router->sql(qq{SELECT hipq.enqueue('outside', '{"tenant": "$tenant"}', queue => 'app.capped') FROM generate_series(1, 2)});
+$enqueued += 2;
+ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'outside'}, 2), 'jobs for a worker have come');
 my $worker = $shards->node(1)->sql_as('app', q{SELECT hipq.register_worker('outsider', '{app.capped}', '{outside}', capacity => 2)});
 my @claimed;
-ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'outside'}, 2), 'jobs for a worker have come');
 push @claimed, split /\n/, $shards->node(1)->sql_as('app', "SELECT id FROM hipq.claim($worker, max_jobs => 2, wait => '10 s')") while @claimed < 2;
 $shards->node(1)->node->stop('immediate');
 push @{ $killed{1} }, time;
