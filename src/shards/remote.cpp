@@ -55,7 +55,8 @@ void converse(const std::string &conninfo, const std::function<void(const Ask &)
     const auto call = [&](const std::string &function, const auto &...arguments) {
         pg::as_extension_owner([&] {
             const std::string places = sizeof...(arguments) == 1 ? "($1)" : "($1, $2)";
-            pg::run_once("SELECT " + pg::quote_name(place_of_dblink()) + "." + function + places,
+            pg::run_once("SELECT " + pg::quote_name(nodes::schema_of_dblink()) + "." + function +
+                             places,
                          arguments...);
         });
     };
