@@ -135,6 +135,18 @@ is((HipqLimits::sweep($lowered, time, @light))[0], 3, 'from then on it holds');
 is(scalar(grep { $_->[0] < $heavy->[1] && $_->[1] > $heavy->[0] } @light), 0, 'a job that is heavier than the limit runs alone');
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
 
+# ---- at home again: one node keeps the limit, and there are no shares
+$router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_mode => 'home')});
+$begin = time;
+enqueue(60, 20, $all);
+wait_for_end('at home');
+my @used = grep { @{ $_->[1] } } map { my $number = $_; [ $number, [ grep { $_->[0] >= $begin && $_->[3] eq 'pause' } HipqLimits::runs_of($shards->node($number), $killed{$number} // []) ] ] } 0 .. $count;
+is(scalar(@used), 1, 'on one node');
+is((HipqLimits::sweep($begin, time, @{ $used[0][1] }))[0], $limit, 'within the limit');
+ok($_->wait_until('SELECT coalesce(sum(share), 0) FROM hipq.permit_share', 0), 'without a share') foreach $shards->nodes;
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_limits', 0), 'nor records of any');
+$router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_mode => 'shared')});
+
 # ---- a new limit: nothing starts before all have said what they run
 $shards->node(2)->node->stop;
 push @{ $killed{2} }, time;
