@@ -187,7 +187,7 @@ std::optional<FoundJob> find_permitted_job(const catalog::Catalogue &catalogue, 
                                            const std::optional<std::string> &queue,
                                            catalog::Privilege privilege)
 {
-    const auto job = find_job(catalogue, id, queue);
+    auto job = find_job(catalogue, id, queue);
     if (!job.has_value())
         return std::nullopt;
     if (!catalog::may(catalog::caller(), *job->queue, privilege)) {

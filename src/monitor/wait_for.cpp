@@ -166,7 +166,7 @@ std::optional<JobStatus> wait_here(const catalog::Catalogue &catalogue, const ca
     refuse_current(id);
     const Awaiting awaiting(id);  // before the first look, so that no end falls between
     for (;;) {
-        const auto standing = look(catalogue, queue, id);
+        auto standing = look(catalogue, queue, id);
         if (!standing.has_value())
             return std::nullopt;
         if (standing->is_own)
@@ -216,7 +216,7 @@ JobStatus wait_elsewhere(const catalog::Catalogue &catalogue, std::int64_t id,
         const auto answer = is_held ? std::nullopt : nodes::require_certain(call, found);
         if (!is_held && !answer.has_value())
             job::raise_unknown_job(id);
-        const JobStatus status =
+        JobStatus status =
             is_held ? JobStatus{false, "waiting", no_result, "NONE", false} : status_in(*answer);
         if (status.is_final || is_over(end))
             return status;
