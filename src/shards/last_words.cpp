@@ -111,9 +111,8 @@ Resending choose(const std::string &instance, int node, const std::vector<KeptLe
         }
         // Those that were accepted before come first: newer ones may be duplicates of them.
         std::vector<KeptLetter> ordered = unread;
-        std::stable_partition(ordered.begin(), ordered.end(), [](const KeptLetter &letter) {
-            return letter.kind == "moved";
-        });
+        std::stable_partition(ordered.begin(), ordered.end(),
+                              [](const KeptLetter &letter) { return letter.kind == "moved"; });
         for (const KeptLetter &letter : ordered) {
             const auto jobs = jobs_of.find(letter.id);
             const bool is_empty = has_jobs(letter) && jobs == jobs_of.end();

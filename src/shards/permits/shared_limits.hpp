@@ -12,7 +12,8 @@ struct LimitKey {
     int queue_id;
     std::string job_type;           // empty: the limit of the whole queue
     std::int64_t throttle_key = 0;  // its hash; 0: the limit of the whole type
-    auto operator<=>(const LimitKey &) const = default;
+    auto operator<=>(const LimitKey &) const =
+        default;  // NOLINT(modernize-use-nullptr): a false alarm of clang-tidy 14
     bool is_of_throttle_key() const { return throttle_key != 0; }
 };
 
