@@ -73,6 +73,21 @@ sub promote
 # How many jobs have run, on each node: "0 12 13".
 sub counts { return join ' ', map { $_->sql('SELECT count(*) FROM ran') } $_[0]->nodes; }
 
+# Whether a count comes to 0 so many days later. Maintenance looks each minute, and what it may drop it knows from how far others had
+# to read at an earlier look: so the clocks go on by two minutes each time.
+sub forgotten
+{
+	my ($self, $days, $node, $count) = @_;
+	my $limit = time + $PostgreSQL::Test::Utils::timeout_default;
+	for (my $minutes = 0; time < $limit; $minutes += 2)
+	{
+		$_->set('hipq.clock_offset' => 86_400 * $days + 60 * $minutes) foreach $self->nodes;
+		return 1 if $node->sql($count) == 0;
+		select undef, undef, undef, 0.2;
+	}
+	return 0;
+}
+
 # Waits until so many jobs have run on all nodes together.
 sub wait_for_runs
 {

@@ -101,17 +101,9 @@ $home->sql("ALTER SUBSCRIPTION $subscription ENABLE");
 ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0), 'as long as it is so');
 
 # ---- what was sent, and what came, is kept for hipq.outbox_keep, and leaves are made
-# (Two looks, so that the second one sees that all was read at the first one.)
-foreach my $minutes (0, 2)
-{
-	$_->set('hipq.clock_offset' => 5 * 86_400 + 60 * $minutes) foreach $shards->nodes;
-	ok($_->wait_until(q{SELECT count(*) > 1 FROM pg_partition_tree('hipq.shard_outbox') WHERE isleaf}), 'there are leaves') foreach $router, $home;
-	my $position = $router->sql('SELECT pg_current_wal_insert_lsn()');
-	ok($router->wait_until("SELECT count(*) FROM pg_replication_slots WHERE confirmed_flush_lsn < '$position'", 0), 'all is read');
-}
-$_->set('hipq.clock_offset' => 5 * 86_400 + 240) foreach $shards->nodes;
-ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_outbox}, 0), 'what was sent is forgotten in time');
-ok($home->wait_until(q{SELECT count(*) FROM hipq.shard_received}, 0), 'and what came');
+ok($shards->forgotten(5, $router, 'SELECT count(*) FROM hipq.shard_outbox'), 'what was sent is forgotten in time');
+ok($shards->forgotten(5, $home, 'SELECT count(*) FROM hipq.shard_received'), 'and what came');
+ok($_->wait_until(q{SELECT count(*) > 1 FROM pg_partition_tree('hipq.shard_outbox') WHERE isleaf}), 'there are leaves') foreach $router, $home;
 $_->set('hipq.clock_offset' => 0) foreach $shards->nodes;
 $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', queue => 'app.mail')});
 ok($shards->wait_for_runs(231), 'and jobs go on');    # the one of tomorrow has run, too
