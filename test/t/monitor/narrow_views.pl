@@ -38,11 +38,10 @@ $hipq->sql(q{
 	INSERT INTO hipq.shard (instance_id, node, conninfo, publisher, channel, state) SELECT instance_id, 1, '', '', 'hipq_12345678', 'draining' FROM hipq.instance;
 	INSERT INTO hipq.shard_stats (instance_id, node, as_of, queues) SELECT instance_id, 1, now(),
 		'[{"queue": "orders", "backlog_estimate": 1000000, "running_jobs": 1000, "failed": 10000, "state": "1 type paused"}]' FROM hipq.instance;
-	WITH shared AS (INSERT INTO hipq.permit_authority (queue_id, job_type, throttle_key, epoch, weight_limit)
-			SELECT queue_id, 'send_receipt', 0, 1, 1000000 FROM hipq.queue WHERE name = 'orders' RETURNING queue_id, job_type)
-		INSERT INTO hipq.permit_record (queue_id, job_type, throttle_key, node, is_heard, share, want) SELECT queue_id, job_type, 0, 1, true, 123500, 1000000 FROM shared;
 	INSERT INTO hipq.shard_reject (instance, sender, node, outbox_id, queue, job_id, sqlstate, error, job)
 		VALUES ('shop', 0, 1, 1, 'orders', 1754152054860810693, '23505', 'an unfinished job has its key', '{"job_type": "send_receipt"}')});
+$hipq->sql(q{SELECT hipq.alter_queue('shop.orders', throttle_mode => 'shared')});
+ok($hipq->wait_until('SELECT count(*) > 1 FROM hipq.shard_limits'), 'a limit is shared');
 
 sub printed
 {
