@@ -26,6 +26,7 @@ sub new
 	delete $ENV{INITDB_TEMPLATE} if defined $path;    # it is of one version only
 	my $self = bless { node => $node, database => $database }, $class;
 	init($node, allows_streaming => $streaming, has_archiving => $archiving);
+	$node->adjust_conf('postgresql.conf', 'autovacuum_worker_slots', undef) if defined $path;    # which 18 writes, and older ones do not know
 	$node->append_conf('postgresql.conf', "max_worker_processes = 20\nrestart_after_crash = on\nlog_statement = none\n");
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'\n") if $preload;
 	$node->append_conf('postgresql.conf', "$_ = '$settings{$_}'\n") foreach sort keys %settings;
