@@ -186,6 +186,14 @@ void note_catalogue(Scheduler &scheduler)
                     [](const auto &entry) { return entry.second.is_dropped; });
 }
 
+void look_at_shards(const catalog::Catalogue &catalogue, Look &look)
+{
+    look.again_at(shards::return_jobs(catalogue));
+    shards::look_at_held(catalogue);
+    look.again_at(shards::send_stats(catalogue));
+    look.again_at(shards::show_life(catalogue));
+}
+
 void look_at_queues(Scheduler &scheduler, Look &look)
 {
     scheduler.queues.begin_look();
@@ -200,10 +208,8 @@ void look_at_queues(Scheduler &scheduler, Look &look)
     }
     process::forget_duties(*catalogue);
     look.again_at(enqueue::enqueue_successors(*catalogue));
-    look.again_at(shards::return_jobs(*catalogue));
-    shards::look_at_held(*catalogue);
-    look.again_at(shards::send_stats(*catalogue));
-    look.again_at(shards::show_life(*catalogue));
+    if (scheduler.shares.has_sharded)
+        look_at_shards(*catalogue, look);
     look.again_at(external::give_up_waiting(scheduler.impatient, catalogue));
     scheduler.queues.look(catalogue, look.now, is_changed || is_reloaded);
     look.again_at(scheduler.queues.next_due());
