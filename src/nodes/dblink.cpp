@@ -10,6 +10,14 @@
 #include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"
 
+#include <csignal>
+
+extern "C" {
+#include "utils/timeout.h"
+}
+
+extern "C" void hipq_connect_is_late();
+
 namespace hipq::nodes {
 
 namespace {
@@ -31,7 +39,8 @@ bool is_uri(const std::string &conninfo)
     return conninfo.starts_with("postgresql://") || conninfo.starts_with("postgres://");
 }
 
-// Before version 16 connecting cannot be interrupted; what conninfo says itself counts.
+// Before version 16 connecting cannot be interrupted, and from then on dblink does not obey this:
+// ConnectLimit does. What conninfo says itself counts.
 std::string bounded(std::string conninfo)
 {
     constexpr const char *limit = "connect_timeout=5";
@@ -42,12 +51,41 @@ std::string bounded(std::string conninfo)
     return conninfo;
 }
 
+constexpr int longest_connect = 6'000;  // ms: a server that is frozen accepts, and says nothing
+
+volatile std::sig_atomic_t is_late = 0;
+
+// While it lives, connecting is cancelled when it takes too long.
+class ConnectLimit {
+public:
+    ConnectLimit()
+    {
+        static const TimeoutId timer =
+            pg::call([] { return ::RegisterTimeout(USER_TIMEOUT, hipq_connect_is_late); });
+        timer_ = timer;
+        is_late = 0;
+        ::enable_timeout_after(timer_, longest_connect);
+    }
+    ~ConnectLimit()
+    {
+        ::disable_timeout(timer_, false);
+        if (is_late != 0)
+            QueryCancelPending = false;  // if nobody has looked at it yet
+    }
+    ConnectLimit(const ConnectLimit &) = delete;
+    ConnectLimit &operator=(const ConnectLimit &) = delete;
+
+private:
+    TimeoutId timer_;
+};
+
 class Connection {
 public:
     explicit Connection(std::string schema) : schema_(std::move(schema)) {}
 
     void open(const std::string &conninfo) const
     {
+        const ConnectLimit limit;
         run("dblink_connect($1, $2)", connection_name, bounded(conninfo));
     }
 
@@ -141,11 +179,21 @@ std::string schema_of_dblink()
     return rows.front().text(0);
 }
 
+// A signal handler's part: the wait for the other server looks at it.
+static void cancel_connect()
+{
+    is_late = 1;
+    InterruptPending = true;
+    QueryCancelPending = true;
+    ::SetLatch(MyLatch);
+}
+
 Reply ask(const std::string &conninfo, const std::string &statement, const std::string &where)
 {
     const Connection connection(schema_of_dblink());
     Reply reply{true, std::nullopt, ""};
     bool is_sent = false;
+    is_late = 0;
     std::optional<pg::Error> failure;
     std::exception_ptr other;
     try {
@@ -158,6 +206,8 @@ Reply ask(const std::string &conninfo, const std::string &statement, const std::
         other = std::current_exception();
     }
     close_or_die(connection);
+    if (!is_sent && is_late != 0)
+        return {false, std::nullopt, "it does not answer"};
     if (other != nullptr)
         std::rethrow_exception(other);
     if (!failure.has_value())
@@ -180,3 +230,8 @@ void rest(long milliseconds)
 }
 
 }  // namespace hipq::nodes
+
+extern "C" void hipq_connect_is_late()
+{
+    hipq::nodes::cancel_connect();
+}
