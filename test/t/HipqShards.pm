@@ -70,6 +70,13 @@ sub promote
 	return $before;
 }
 
+# A tenant whose jobs go to a node.
+sub tenant_of
+{
+	my ($self, $node) = @_;
+	return $self->router->sql("SELECT min(n) FROM generate_series(1, 1000) AS n, hipq.shard_map WHERE nodes[hipq.slot_of(n::text) + 1] = $node");
+}
+
 # How many jobs have run, on each node: "0 12 13".
 sub counts { return join ' ', map { $_->sql('SELECT count(*) FROM ran') } $_[0]->nodes; }
 

@@ -9,8 +9,7 @@ my ($router, $late, $early) = $shards->nodes;
 $late->set('hipq.clock_offset' => -5);
 $early->set('hipq.clock_offset' => 5);
 
-sub tenant_of { my ($node) = @_; return $router->sql("SELECT min(n) FROM generate_series(1, 1000) AS n, hipq.shard_map WHERE nodes[hipq.slot_of(n::text) + 1] = $node"); }
-my ($tenant_of_late, $tenant_of_early) = map { tenant_of($_) } 1, 2;
+my ($tenant_of_late, $tenant_of_early) = map { $shards->tenant_of($_) } 1, 2;
 
 # ---- at once, and later
 $router->sql(qq{SELECT hipq.enqueue('run', jsonb_build_object('tenant', tenant)) FROM unnest('{$tenant_of_late, $tenant_of_early}'::text[]) AS tenant, generate_series(1, 50)});

@@ -8,9 +8,8 @@ my $shards = HipqShards->new('outbox', 2);
 my ($router, $lame, $well) = $shards->nodes;
 my ($subscription) = $lame->sql('SELECT subname FROM pg_subscription');
 
-# A tenant whose jobs go to a shard; a statement that sends it so many jobs of half a kB.
-sub tenant_of { my ($node) = @_; return $router->sql("SELECT min(n) FROM generate_series(1, 1000) AS n, hipq.shard_map WHERE nodes[hipq.slot_of(n::text) + 1] = $node"); }
-my %tenant = (lame => tenant_of(1), well => tenant_of(2));
+# A statement that sends a tenant so many jobs of half a kB.
+my %tenant = (lame => $shards->tenant_of(1), well => $shards->tenant_of(2));
 sub sending
 {
 	my ($tenant, $count) = @_;
@@ -19,13 +18,15 @@ sub sending
 sub kept { return $router->sql('SELECT coalesce(sum(cardinality(jobs)), 0) FROM hipq.shard_outbox'); }
 sub all_read
 {
+	my ($readers) = @_;
 	my $position = $router->sql('SELECT pg_current_wal_insert_lsn()');
-	return $router->wait_until("SELECT count(*) FROM pg_replication_slots WHERE confirmed_flush_lsn < '$position'", 0);
+	return $router->wait_until("SELECT count(*) FROM pg_replication_slots WHERE slot_name LIKE '$readers' AND confirmed_flush_lsn < '$position'", 0);
 }
 
 # ---- a limit
 $lame->sql("ALTER SUBSCRIPTION $subscription DISABLE");
 $router->sql(sending(lame => 3000));
+ok(all_read('%_to_2'), 'the other shard has read all that the server wrote');
 $router->set('hipq.outbox_max' => '1MB');
 my $error = $router->error_of(sending(lame => 1));
 like($error, qr/53400: too much waits for shard 1 of instance "app"/, 'more than hipq.outbox_max is refused');
@@ -44,7 +45,7 @@ ok($shards->forgotten(5, $router, 'SELECT count(*) FROM hipq.shard_received'), '
 is(kept(), 3011, 'what one shard has not read is kept');
 $lame->sql("ALTER SUBSCRIPTION $subscription ENABLE");
 ok($shards->wait_for_runs(3011), 'all jobs run when it reads again');
-ok(all_read(), 'it has read all');
+ok(all_read('%'), 'it has read all');
 ok($shards->forgotten(6, $router, q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'jobs'}), 'then it is forgotten');
 
 # ---- from a shard to the router
