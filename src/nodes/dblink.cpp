@@ -25,6 +25,7 @@ namespace {
 constexpr const char *connection_name = "hipq_call_by_id";
 constexpr long first_pause = 1;  // ms
 constexpr long longest_pause = 10;
+constexpr const char *get_result = "dblink_get_result($1) AS reply (answer text)";
 
 constinit pg::Statement select_schema(R"(
     SELECT place.nspname
@@ -89,8 +90,8 @@ public:
         run("dblink_connect($1, $2)", connection_name, bounded(conninfo));
     }
 
-    // Nothing: NULL. Raises what the other server raises.
-    std::optional<std::string> query(const std::string &statement) const
+    // Raises what the other server raises.
+    Answers query(const std::string &statement) const
     {
         run("dblink_send_query($1, $2)", connection_name, statement);
         long pause = first_pause;
@@ -98,8 +99,11 @@ public:
             rest(pause);
             pause = std::min(2 * pause, longest_pause);
         }
-        const pg::Rows rows = run("dblink_get_result($1) AS reply (answer text)", connection_name);
-        return rows.empty() ? std::nullopt : rows.front().maybe_text(0);
+        Answers answers;
+        for (const pg::Row row : run(get_result, connection_name))
+            answers.push_back(row.maybe_text(0));
+        run(get_result, connection_name);  // none is left, and the next statement may be sent
+        return answers;
     }
 
     // Also of one that was never opened.
@@ -142,7 +146,40 @@ void close_or_die(const Connection &connection)
         });
 }
 
+// ---- a session ----
+
+struct Ending {
+    bool is_connected = false;
+    bool is_late = false;  // it has taken too long to connect
+    std::optional<pg::Error> failure;
+};
+
+// Raises what no other server has raised: the caller was cancelled.
+Ending in_session(const std::string &conninfo, const std::function<void(const Connection &)> &talk)
+{
+    const Connection connection(schema_of_dblink());
+    Ending ending;
+    is_late = 0;
+    std::exception_ptr other;
+    try {
+        ending.failure = pg::in_subtransaction(pg::Ending::kept, [&] {
+            connection.open(conninfo);
+            ending.is_connected = true;
+            talk(connection);
+        });
+    } catch (...) {
+        other = std::current_exception();
+    }
+    close_or_die(connection);
+    ending.is_late = !ending.is_connected && is_late != 0;
+    if (other != nullptr && !ending.is_late)
+        std::rethrow_exception(other);
+    return ending;
+}
+
 // ---- errors ----
+
+constexpr const char *no_answer = "The server accepts the connection, and does not answer.";
 
 // The other server is not there, or goes away.
 bool is_of_connection(const pg::Error &error)
@@ -190,33 +227,32 @@ static void cancel_connect()
 
 Reply ask(const std::string &conninfo, const std::string &statement, const std::string &where)
 {
-    const Connection connection(schema_of_dblink());
     Reply reply{true, std::nullopt, ""};
-    bool is_sent = false;
-    is_late = 0;
-    std::optional<pg::Error> failure;
-    std::exception_ptr other;
-    try {
-        failure = pg::in_subtransaction(pg::Ending::kept, [&] {
-            connection.open(conninfo);
-            is_sent = true;
-            reply.answer = connection.query(statement);
-        });
-    } catch (...) {
-        other = std::current_exception();
-    }
-    close_or_die(connection);
-    if (!is_sent && is_late != 0)
-        return {false, std::nullopt, "it does not answer"};
-    if (other != nullptr)
-        std::rethrow_exception(other);
-    if (!failure.has_value())
+    const Ending ending = in_session(conninfo, [&](const Connection &connection) {
+        const Answers answers = connection.query(statement);
+        reply.answer = answers.empty() ? std::nullopt : answers.front();
+    });
+    if (ending.is_late)
+        return {false, std::nullopt, no_answer};
+    if (!ending.failure.has_value())
         return reply;
-    if (is_of_connection(*failure))
-        return {false, std::nullopt, trouble_of(*failure)};
-    if (!is_sent)
-        throw *failure;  // NOLINT(cert-err60-cpp): as it came
-    raise_again(*failure, where);
+    if (is_of_connection(*ending.failure))
+        return {false, std::nullopt, trouble_of(*ending.failure)};
+    if (!ending.is_connected)
+        throw *ending.failure;  // NOLINT(cert-err60-cpp): as it came
+    raise_again(*ending.failure, where);
+}
+
+void converse(const std::string &conninfo, const std::function<void(const Query &)> &talk)
+{
+    const Ending ending = in_session(conninfo, [&](const Connection &connection) {
+        talk([&](const std::string &statement) { return connection.query(statement); });
+    });
+    if (ending.is_late)
+        HIPQ_RAISE(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+                   errmsg("could not establish connection"), errdetail("%s", no_answer));
+    if (ending.failure.has_value())
+        throw *ending.failure;  // NOLINT(cert-err60-cpp): as it came
 }
 
 void rest(long milliseconds)

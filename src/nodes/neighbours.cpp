@@ -1,6 +1,7 @@
 // Knows the neighbours of this node, and how far they have read.
 #include "nodes/neighbours.hpp"
 
+#include "core/text/names.hpp"
 #include "nodes/dblink.hpp"
 #include "pg/transaction.hpp"
 
@@ -12,18 +13,36 @@ constexpr std::int64_t longest_wait = 5'000'000;  // us
 constexpr long look_interval = 20;                // ms
 
 constinit pg::Statement select_shards(R"(
-    SELECT shard.node, shard.conninfo, shard.channel || '_to_' || shard.node
+    SELECT shard.node, shard.conninfo
     FROM hipq.shard AS shard
     WHERE shard.instance_id = $1
     ORDER BY shard.node)");
 
 constinit pg::Statement select_router(R"(
-    SELECT 0, known.subconninfo, channel.name || '_from_' || map.own_node
-    FROM hipq.shard_map AS map
-    CROSS JOIN LATERAL (SELECT 'hipq_' || left(map.cluster::text, 8)) AS channel (name)
-    JOIN pg_catalog.pg_subscription AS known ON known.subname = channel.name || '_to_' || map.own_node
+    SELECT known.subconninfo
+    FROM pg_catalog.pg_subscription AS known
     JOIN pg_catalog.pg_database AS database ON database.oid = known.subdbid AND database.datname = current_database()
-    WHERE map.instance_id = $1)");
+    WHERE known.subname = $1)");
+
+std::vector<Neighbour> shards_of(const Instance &instance)
+{
+    std::vector<Neighbour> found;
+    for (const pg::Row row : select_shards.run_latest(instance.id)) {
+        const int node = row.integer32(0);
+        found.push_back({node, row.text(1), core::line_to_shard(instance.shards->channel, node)});
+    }
+    return found;
+}
+
+std::vector<Neighbour> router_of(const catalog::Shards &shards)
+{
+    std::vector<Neighbour> found;
+    for (const pg::Row row :
+         select_router.run_latest(core::line_to_shard(shards.channel, shards.own_node)))
+        found.push_back({core::router_node, row.text(0),
+                         core::line_from_shard(shards.channel, shards.own_node)});
+    return found;
+}
 
 constinit pg::Statement select_left(
     "SELECT move.from_node FROM hipq.shard_move AS move WHERE move.instance_id = $1 AND move.slot "
@@ -47,13 +66,8 @@ std::string Instance::shown(int node) const
 
 std::vector<Neighbour> neighbours(const Instance &instance)
 {
-    return pg::as_extension_owner([&] {
-        std::vector<Neighbour> found;
-        pg::Statement &select = instance.is_router() ? select_shards : select_router;
-        for (const pg::Row row : select.run_latest(instance.id))
-            found.push_back({row.integer32(0), row.text(1), row.text(2)});
-        return found;
-    });
+    return pg::as_extension_owner(
+        [&] { return instance.is_router() ? shards_of(instance) : router_of(*instance.shards); });
 }
 
 std::optional<int> node_left_by(const Instance &instance, int slot)

@@ -1,6 +1,7 @@
 // Looks how far a node is behind in reading the outbox.
 #include "outbox/room.hpp"
 
+#include "core/text/names.hpp"
 #include "pg/guard.hpp"
 #include "settings.hpp"
 
@@ -53,8 +54,9 @@ const char *time_of(XLogRecPtr position)
 
 std::string slot_for(const catalog::Shards &shards, int node)
 {
-    return shards.own_node == 0 ? shards.channel + "_to_" + std::to_string(node)
-                                : shards.channel + "_from_" + std::to_string(shards.own_node);
+    return shards.own_node == core::router_node
+               ? core::line_to_shard(shards.channel, node)
+               : core::line_from_shard(shards.channel, shards.own_node);
 }
 
 void demand_room(const catalog::Queue &queue, int node)

@@ -4,6 +4,7 @@
 // is repeated. The order keeps every row of the outbox that the shard is to get: first the
 // publication, then the slot that keeps rows, then whoever reads them.
 #include "catalog/catalog.hpp"
+#include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
@@ -25,8 +26,8 @@ struct Shard {
     int weight;
     std::string channel{};  // start of the names of what connects the two
 
-    std::string forth() const { return channel + "_to_" + std::to_string(node); }
-    std::string back() const { return channel + "_from_" + std::to_string(node); }
+    std::string forth() const { return core::line_to_shard(channel, node); }
+    std::string back() const { return core::line_from_shard(channel, node); }
     std::string shown() const
     {
         return "shard " + std::to_string(node) + " of instance \"" + instance + "\"";

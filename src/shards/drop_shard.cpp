@@ -4,6 +4,7 @@
 // shard reads all that is sent to it and leaves, so that it sends nothing more; then the router
 // reads what is left.
 #include "catalog/catalog.hpp"
+#include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
@@ -60,8 +61,8 @@ Shard require_empty(const std::string &instance, int node)
                            "shows none.",
                            instance.c_str(), node));
     const std::string channel = row.text(1);
-    const std::string number = std::to_string(node);
-    return {instance, node, row.text(0), channel + "_to_" + number, channel + "_from_" + number};
+    return {instance, node, row.text(0), core::line_to_shard(channel, node),
+            core::line_from_shard(channel, node)};
 }
 
 // Whether the reader of a slot is where it has to be, as seen by a server that has the slot.

@@ -1,24 +1,30 @@
-// Calls other nodes by dblink.
+// Has other nodes do something, for procedures that set up shards.
 #include "shards/remote.hpp"
 
 #include "nodes/nodes.hpp"
 #include "pg/quote.hpp"
-#include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"
 
 namespace hipq::shards {
 
+namespace {
+
+std::vector<std::string> as_texts(const nodes::Answers &answers)
+{
+    std::vector<std::string> texts;
+    for (const std::optional<std::string> &answer : answers)
+        texts.push_back(answer.value_or(""));
+    return texts;
+}
+
+}  // namespace
+
 std::vector<std::string> ask(const std::string &conninfo, const std::string &statement)
 {
-    const std::string schema = nodes::schema_of_dblink();
-    return pg::as_extension_owner([&] {
-        std::vector<std::string> answers;
-        for (const pg::Row row : pg::run_once("SELECT answer.value FROM " + pg::quote_name(schema) +
-                                                  ".dblink($1, $2) AS answer (value text)",
-                                              conninfo, statement))
-            answers.push_back(row.text(0));
-        return answers;
-    });
+    std::vector<std::string> answers;
+    nodes::converse(conninfo,
+                    [&](const nodes::Query &query) { answers = as_texts(query(statement)); });
+    return answers;
 }
 
 std::vector<std::string> ask_here(const std::string &statement)
@@ -48,27 +54,13 @@ bool comes_true(const std::function<bool()> &is_so)
     return false;
 }
 
-// A connection with a name outlives an error: so whatever happens, it is closed.
-void converse(const std::string &conninfo, const std::function<void(const Ask &)> &talk)
+void in_one_transaction(const std::string &conninfo, const std::function<void(const Ask &)> &talk)
 {
-    const std::string name = "hipq_conversation";
-    const auto call = [&](const std::string &function, const auto &...arguments) {
-        pg::as_extension_owner([&] {
-            const std::string places = sizeof...(arguments) == 1 ? "($1)" : "($1, $2)";
-            pg::run_once("SELECT " + pg::quote_name(nodes::schema_of_dblink()) + "." + function +
-                             places,
-                         arguments...);
-        });
-    };
-    call("dblink_connect", name, conninfo);
-    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
-        (void)ask(name, "BEGIN");
-        talk([&](const std::string &statement) { return ask(name, statement); });
-        (void)ask(name, "COMMIT");
+    nodes::converse(conninfo, [&](const nodes::Query &query) {
+        (void)query("BEGIN");
+        talk([&](const std::string &statement) { return as_texts(query(statement)); });
+        (void)query("COMMIT");
     });
-    call("dblink_disconnect", name);
-    if (error.has_value())
-        throw *error;  // NOLINT(cert-err60-cpp): as it came
 }
 
 std::string ask_one(const std::string &conninfo, const std::string &statement)

@@ -29,7 +29,7 @@ bool comes_true(const std::function<bool()> &is_so);
 
 // Runs `talk` in one transaction of another server, and commits there. When it raises, nothing has
 // happened there, and the error goes on.
-void converse(const std::string &conninfo, const std::function<void(const Ask &)> &talk);
+void in_one_transaction(const std::string &conninfo, const std::function<void(const Ask &)> &talk);
 
 // "SELECT function('argument', ...)::text"
 std::string call_of(const char *function, const std::vector<std::string> &arguments);

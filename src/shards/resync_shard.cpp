@@ -7,6 +7,7 @@
 #include "resync_shard.hpp"
 
 #include "catalog/catalog.hpp"
+#include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
@@ -62,9 +63,11 @@ void demand_own_step(const std::string &instance)
             catalog::refuse_out_of_step(instance, queue.shards->own_node);
 }
 
+// Of somebody who has got nothing so far the first letters may be on their way.
 void demand_all_kept(const Line &line)
 {
-    if (are_all_kept(line))
+    const bool is_new = newest_read(line) == 0;
+    if (are_all_kept(line) || (is_new && comes_true([&] { return are_all_kept(line); })))
         return;
     const std::string sender =
         line.from == core::router_node ? "the router" : "shard " + std::to_string(line.from);
@@ -164,7 +167,7 @@ Sent send_what_it_lacks(const Shard &shard, bool has_forgotten)
             resending.letters.push_back(letter.json);
     }
     Sent sent{unread.size(), 0};
-    converse(shard.conninfo, [&](const Ask &there) {
+    in_one_transaction(shard.conninfo, [&](const Ask &there) {
         if (has_forgotten)
             sent.forgotten =
                 std::stoul(first_of(there("SELECT hipq._begin_resync(" + literal(shard.instance) +
@@ -197,13 +200,12 @@ ShardInNeed require_shard(const std::string &instance, int node)
                    errmsg("instance \"%s\" has no shard %d", instance.c_str(), node),
                    errhint("View hipq.shards has them."));
     const pg::Row row = rows.front();
-    const std::string number = std::to_string(node);
     return {instance,
             node,
             row.text(0),
             row.text(1),
-            row.text(2) + "_to_" + number,
-            row.text(2) + "_from_" + number,
+            core::line_to_shard(row.text(2), node),
+            core::line_from_shard(row.text(2), node),
             row.text(3),
             row.text(4)};
 }

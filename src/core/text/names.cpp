@@ -159,6 +159,16 @@ std::string worker_channel(std::int64_t worker_id)
     return "hipq_worker_" + std::to_string(worker_id);
 }
 
+std::string line_to_shard(const std::string &channel, int node)
+{
+    return channel + "_to_" + std::to_string(node);
+}
+
+std::string line_from_shard(const std::string &channel, int node)
+{
+    return channel + "_from_" + std::to_string(node);
+}
+
 std::string default_table_name(const QueueName &name)
 {
     return name.instance == built_in_instance ? name.queue : name.instance + "_" + name.queue;

@@ -34,6 +34,11 @@ std::optional<QueueName> parse_queue_name(std::string_view text);
 // What an external worker listens on.
 std::string worker_channel(std::int64_t worker_id);
 
+// What brings rows of the outbox from the router to a shard, and from a shard to the router: name
+// of the publication, the replication slot and the subscription. `channel`: hipq.shard has it.
+std::string line_to_shard(const std::string &channel, int node);
+std::string line_from_shard(const std::string &channel, int node);
+
 // The table of a queue by the default naming strategy: <instance>_<queue>; <queue> in the built-in
 // instance "hipq".
 std::string default_table_name(const QueueName &name);
