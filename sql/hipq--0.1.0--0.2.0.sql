@@ -1511,8 +1511,8 @@ CREATE FUNCTION hipq._keep_outbox(slot text) RETURNS void LANGUAGE c AS 'MODULE_
 COMMENT ON FUNCTION hipq._keep_outbox(text)
     IS 'makes the replication slot of a publication of the outbox; the router calls it';
 
-CREATE FUNCTION hipq._subscribe_to_outbox(publication text, publisher text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__subscribe_to_outbox';
-COMMENT ON FUNCTION hipq._subscribe_to_outbox(text, text)
+CREATE FUNCTION hipq._subscribe_to_outbox(publication text, publisher text, publisher_version integer) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__subscribe_to_outbox';
+COMMENT ON FUNCTION hipq._subscribe_to_outbox(text, text, integer)
     IS 'subscribes to a publication of another node''s outbox; the router calls it';
 
 CREATE FUNCTION hipq._leave_shards(instance_name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__leave_shards';
@@ -1767,7 +1767,7 @@ REVOKE ALL ON FUNCTION
     hipq._shards_changed(), hipq._receive(), hipq._set_up_of(text),
     hipq._send_set_up(text, integer), hipq._tell_shards(), hipq._unfit_for_shards(),
     hipq._join_shards(text, text, integer), hipq._publish_outbox(text, text, integer),
-    hipq._keep_outbox(text), hipq._subscribe_to_outbox(text, text), hipq._leave_shards(text),
+    hipq._keep_outbox(text), hipq._subscribe_to_outbox(text, text, integer), hipq._leave_shards(text),
     hipq._position_after_all_sent(timestamptz), hipq._unsubscribe_from_outbox(text),
     hipq._unpublish_outbox(text), hipq.drain_shard(text, integer), hipq.rebalance(text),
     hipq.move_slots(text, integer[], integer), hipq._own_timeline(),

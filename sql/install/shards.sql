@@ -326,8 +326,8 @@ CREATE FUNCTION hipq._keep_outbox(slot text) RETURNS void LANGUAGE c AS 'MODULE_
 COMMENT ON FUNCTION hipq._keep_outbox(text)
     IS 'makes the replication slot of a publication of the outbox; the router calls it';
 
-CREATE FUNCTION hipq._subscribe_to_outbox(publication text, publisher text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__subscribe_to_outbox';
-COMMENT ON FUNCTION hipq._subscribe_to_outbox(text, text)
+CREATE FUNCTION hipq._subscribe_to_outbox(publication text, publisher text, publisher_version integer) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__subscribe_to_outbox';
+COMMENT ON FUNCTION hipq._subscribe_to_outbox(text, text, integer)
     IS 'subscribes to a publication of another node''s outbox; the router calls it';
 
 CREATE FUNCTION hipq._leave_shards(instance_name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__leave_shards';

@@ -167,12 +167,13 @@ void connect_there(const Shard &shard)
     (void)ask(shard.conninfo, call_of("hipq._publish_outbox", {shard.back(), shard.instance, "0"}));
     (void)ask(shard.conninfo, call_of("hipq._keep_outbox", {shard.back()}));
     (void)ask(shard.conninfo,
-              call_of("hipq._subscribe_to_outbox", {shard.forth(), shard.publisher}));
+              call_of("hipq._subscribe_to_outbox",
+                      {shard.forth(), shard.publisher, std::to_string(PG_VERSION_NUM)}));
 }
 
 void connect_here(const Shard &shard)
 {
-    subscribe(shard.back(), shard.conninfo);
+    subscribe(shard.back(), shard.conninfo, version_of(shard.conninfo));
     const int timeline = std::stoi(ask_one(
         shard.conninfo, "SELECT timeline_id::text FROM pg_catalog.pg_control_checkpoint()"));
     pg::as_hipq([&] {

@@ -99,6 +99,14 @@ void leave(const std::string &instance)
     });
 }
 
+// Then a standby of the publisher may have the slot, too, and nobody is sent what that standby has
+// not got (synchronized_standby_slots). The slot becomes such a one by what the subscription says.
+bool can_fail_over(int publisher_version)
+{
+    constexpr int first_with_failover = 170'000;
+    return PG_VERSION_NUM >= first_with_failover && publisher_version >= first_with_failover;
+}
+
 }  // namespace
 
 void publish(const std::string &publication, const std::string &instance, int node)
@@ -121,16 +129,17 @@ void keep_wal(const std::string &slot)
     });
 }
 
-void subscribe(const std::string &publication, const std::string &publisher)
+void subscribe(const std::string &publication, const std::string &publisher, int publisher_version)
 {
     pg::as_extension_owner([&] {
         if (!select_subscription.run(publication).empty())
             return;
         const std::string name = pg::quote_name(publication);
+        const char *failover = can_fail_over(publisher_version) ? ", failover = true" : "";
         pg::run_once("CREATE SUBSCRIPTION " + name + " CONNECTION " + pg::quote_literal(publisher) +
                      " PUBLICATION " + name +
                      " WITH (binary = true, create_slot = false, slot_name = " +
-                     pg::quote_literal(publication) + ", copy_data = false)");
+                     pg::quote_literal(publication) + ", copy_data = false" + failover + ")");
     });
 }
 
@@ -200,6 +209,7 @@ HIPQ_FUNCTION(hipq__unpublish_outbox)
 HIPQ_FUNCTION(hipq__subscribe_to_outbox)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::shards::subscribe(arguments.text(0, "publication"), arguments.text(1, "publisher"));
+    hipq::shards::subscribe(arguments.text(0, "publication"), arguments.text(1, "publisher"),
+                            arguments.integer(2, "publisher_version"));
     return hipq::pg::return_void();
 }

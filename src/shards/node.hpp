@@ -9,7 +9,8 @@ namespace hipq::shards {
 void publish(const std::string &publication, const std::string &instance, int node);
 // In a transaction that has written nothing.
 void keep_wal(const std::string &slot);
-void subscribe(const std::string &publication, const std::string &publisher);
+// publisher_version: server_version_num there.
+void subscribe(const std::string &publication, const std::string &publisher, int publisher_version);
 
 // The way back, in the same manner. What unsubscribe() ends is gone after the commit; then the
 // other node can forget the publication with its slot.

@@ -68,6 +68,11 @@ std::string ask_one(const std::string &conninfo, const std::string &statement)
     return first_of(ask(conninfo, statement));
 }
 
+int version_of(const std::string &conninfo)
+{
+    return std::stoi(ask_one(conninfo, "SELECT current_setting('server_version_num')"));
+}
+
 std::string call_of(const char *function, const std::vector<std::string> &arguments)
 {
     std::string call = std::string("SELECT ") + function + "(";

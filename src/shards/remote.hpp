@@ -18,6 +18,9 @@ std::vector<std::string> ask(const std::string &conninfo, const std::string &sta
 // The same for a statement of one row.
 std::string ask_one(const std::string &conninfo, const std::string &statement);
 
+// server_version_num of a server.
+int version_of(const std::string &conninfo);
+
 // Here.
 std::vector<std::string> ask_here(const std::string &statement);
 

@@ -126,7 +126,7 @@ std::size_t take_what_it_has(const Shard &shard)
     for (const KeptLetter &letter : letters)
         pg::as_hipq([&] { receive_again.run(letter.json); });
     next_step();
-    subscribe(shard.back, shard.conninfo);
+    subscribe(shard.back, shard.conninfo, version_of(shard.conninfo));
     next_step();
     return letters.size();
 }
@@ -175,7 +175,9 @@ Sent send_what_it_lacks(const Shard &shard, bool has_forgotten)
         for (const std::string &letter : resending.letters)
             (void)there(again(letter, has_forgotten));
     });
-    (void)ask(shard.conninfo, call_of("hipq._subscribe_to_outbox", {shard.forth, shard.publisher}));
+    (void)ask(shard.conninfo,
+              call_of("hipq._subscribe_to_outbox",
+                      {shard.forth, shard.publisher, std::to_string(PG_VERSION_NUM)}));
     return sent;
 }
 

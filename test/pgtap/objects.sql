@@ -1321,7 +1321,7 @@ $got$, $want$VALUES
     ('_send_set_up(instance_name text, to_node integer DEFAULT NULL::integer)', 'void', 'v'),
     ('_set_up_of(instance_name text)', 'jsonb', 'v'),
     ('_shards_changed()', 'trigger', 'v'),
-    ('_subscribe_to_outbox(publication text, publisher text)', 'void', 'v'),
+    ('_subscribe_to_outbox(publication text, publisher text, publisher_version integer)', 'void', 'v'),
     ('_tell_shards()', 'trigger', 'v'),
     ('_unfit_for_shards()', 'text', 'v'),
     ('create_shard(IN instance text, IN shard integer, IN conninfo text, IN publisher text DEFAULT NULL::text, IN weight integer DEFAULT 100)', NULL, 'v'),

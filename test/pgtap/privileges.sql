@@ -115,7 +115,7 @@ $$, $$VALUES
     ('hipq._join_shards(text,text,integer)'),
     ('hipq._publish_outbox(text,text,integer)'),
     ('hipq._keep_outbox(text)'),
-    ('hipq._subscribe_to_outbox(text,text)'),
+    ('hipq._subscribe_to_outbox(text,text,integer)'),
     ('hipq._answer(text,integer,text,text,bigint,text[],boolean)'),
     ('hipq._wait_until_read(text)'),
     ('hipq._is_one_of_support(internal)'),
