@@ -2,6 +2,8 @@
 #include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/quote.hpp"
+#include "queues/sharding.hpp"
 #include "wakeup/wakeup.hpp"
 
 namespace hipq::queues {
@@ -47,6 +49,9 @@ void drop_job_type(const pg::Arguments &arguments)
     });
     wakeup::note_resumed_key(queue.id);
     wakeup::note_catalogue_change();
+    tell_of_shards(queue, "job type \"" + name + "\" of queue \"" + queue_name + "\"",
+                   "hipq.drop_job_type(" + pg::quote_literal(queue_name) + ", " +
+                       pg::quote_literal(name) + ")");
 }
 
 }  // namespace

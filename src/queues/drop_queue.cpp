@@ -5,8 +5,10 @@
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/quote.hpp"
 #include "queues/grants.hpp"
 #include "queues/many_locks.hpp"
+#include "queues/sharding.hpp"
 #include "schedules/schedules.hpp"
 #include "tables/tables.hpp"
 #include "wakeup/wakeup.hpp"
@@ -118,6 +120,8 @@ void drop_queue(const pg::Arguments &arguments)
     leave_out_owners(roles);
     take_needless_schema(roles);
     wakeup::note_catalogue_change();
+    tell_of_shards(queue, "queue \"" + text + "\"",
+                   "hipq.drop_queue(" + pg::quote_literal(text) + ")");
 }
 
 }  // namespace

@@ -70,4 +70,17 @@ void set_throttle_mode(int queue_id, const std::optional<std::string> &mode)
         pg::as_hipq([&] { update_throttle_mode.run(queue_id, *mode); });
 }
 
+void tell_of_shards(const catalog::Queue &queue, const std::string &what, const std::string &call)
+{
+    if (queue.shards == nullptr || queue.shards->own_node != core::router_node)
+        return;
+    pg::call([&] {
+        ereport(NOTICE,
+                errmsg("%s stays on the shards of instance \"%s\"", what.c_str(),
+                       queue.instance.c_str()),
+                errhint("Run SELECT %s on each of them, when its jobs there have ended.",
+                        call.c_str()));
+    });
+}
+
 }  // namespace hipq::queues

@@ -2,6 +2,7 @@
 // arguments of create_queue and alter_queue.
 #pragma once
 
+#include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"
 
 namespace hipq::queues {
@@ -23,5 +24,9 @@ void set_throttle_mode(int queue_id, const std::optional<std::string> &mode);
 
 // 22023 unless it is NONE or core::parse_shard_key() knows it.
 void check_shard_key(const std::string &text);
+
+// What is dropped on the router stays on shards, which may have jobs of it that have not ended: a
+// NOTICE says so. what: "queue"; call: what drops it there.
+void tell_of_shards(const catalog::Queue &queue, const std::string &what, const std::string &call);
 
 }  // namespace hipq::queues

@@ -40,9 +40,15 @@ constinit pg::Statement begin_leaving(R"(
     FROM hipq.instance AS instance
     WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2)");
 constinit pg::Statement delete_shard(R"(
-    DELETE FROM hipq.shard AS shard
-    USING hipq.instance AS instance
-    WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2)");
+    WITH dropped AS (
+        DELETE FROM hipq.shard AS shard
+        USING hipq.instance AS instance
+        WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2
+        RETURNING shard.instance_id, shard.node
+    )
+    DELETE FROM hipq.shard_stats AS stats
+    USING dropped
+    WHERE stats.instance_id = dropped.instance_id AND stats.node = dropped.node)");
 
 // Has its row locked. Raises unless it is empty.
 Shard require_empty(const std::string &instance, int node)

@@ -75,6 +75,10 @@ $two->node->stop('immediate');
 $router->sql(q{CALL hipq.drop_shard('app', 2, force => true)});
 is(slots(), '1 4095', 'one that is dead is dropped without being asked');
 is(left_over($router), '1 1 1', 'and nothing of it is left on the router');
+is($router->sql('SELECT count(*) FROM hipq.shard_stats WHERE node = 2'), 0, 'nor what it has said of its queues');
+my (undef, undef, $notice) = $router->node->psql('postgres', q{SELECT hipq.drop_job_type('app.mail', 'hold')});
+like($notice, qr/NOTICE:  job type "hold" of queue "app.mail" stays on the shards of instance "app"\nHINT:  Run SELECT hipq.drop_job_type\('app.mail', 'hold'\) on each/, 'what is dropped on the router stays on shards');
+$one->sql(q{SELECT hipq.drop_job_type('app.mail', 'hold')});
 
 # ---- the last one: the router gets all back
 $router->sql(q{SELECT hipq.drain_shard('app', 1)});
