@@ -2,9 +2,9 @@
 // worker's in its row, a running one of the server's by a request to the executor that has it in
 // hand.
 #include "catalog/catalog.hpp"
-#include "control/elsewhere.hpp"
 #include "executors/executors.hpp"
 #include "job/job.hpp"
+#include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
@@ -88,7 +88,8 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason,
         const auto job =
             job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::control);
         if (!job.has_value())
-            return call_elsewhere(*catalogue, {"cancel", id, {reason, queue}, queue}) == "true";
+            return nodes::call_for_job(*catalogue, {"cancel", id, {reason, queue}, queue}) ==
+                   "true";
         outcome = try_to_cancel(*job, error);
     }
     return outcome == Outcome::cancelled;

@@ -1,9 +1,9 @@
 // hipq.retry, reschedule, erase, release_hold: what operators do to a job. hipq.cancel is in
 // cancel.cpp.
 #include "catalog/catalog.hpp"
-#include "control/elsewhere.hpp"
 #include "enqueue/enqueue.hpp"
 #include "job/job.hpp"
+#include "nodes/nodes.hpp"
 #include "outbox/outbox.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
@@ -41,7 +41,7 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
     const auto catalogue = catalog::catalogue();
     const auto found = job::find_permitted_job(*catalogue, id, queue, Privilege::control);
     if (!found.has_value())
-        return std::stoll(call_elsewhere(
+        return std::stoll(nodes::call_for_job(
             *catalogue, {"retry", id, {reason, nodes::text_of(data), queue}, queue}));
     const FoundJob &job = *found;
     const std::string state = state_name(job);
@@ -108,7 +108,8 @@ void reschedule_elsewhere(const catalog::Catalogue &catalogue, std::int64_t id,
     const auto time_text = time.has_value() ? std::optional(nodes::text_of(*time)) : std::nullopt;
     const auto priority_text =
         priority.has_value() ? std::optional(std::to_string(*priority)) : std::nullopt;
-    (void)call_elsewhere(catalogue, {"reschedule", id, {time_text, priority_text, queue}, queue});
+    (void)nodes::call_for_job(catalogue,
+                              {"reschedule", id, {time_text, priority_text, queue}, queue});
 }
 
 void reschedule(std::int64_t id, const std::optional<pg::Time> &time,
@@ -167,7 +168,9 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
 {
     const auto catalogue = catalog::catalogue();
     const auto found = job::find_job(*catalogue, id, queue);
-    if (!found.has_value() || !may_know_of(*found))
+    if (!found.has_value())
+        return nodes::call(*catalogue, {"erase", id, {queue}, queue}) == "true";
+    if (!may_know_of(*found))
         return false;
     const FoundJob job = job::require_job(*catalogue, id, queue, Privilege::control);
     const std::string state = state_name(job);

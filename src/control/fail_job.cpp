@@ -7,6 +7,7 @@
 #include "catalog/catalog.hpp"
 #include "executors/executors.hpp"
 #include "job/job.hpp"
+#include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
@@ -72,7 +73,10 @@ std::string fail_job(std::int64_t id, const std::string &error,
 {
     catalog::check_error(error);
     const auto catalogue = catalog::catalogue();
-    const FoundJob job = job::require_job(*catalogue, id, queue, catalog::Privilege::control);
+    const auto found = job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::control);
+    if (!found.has_value())
+        return nodes::call_for_job(*catalogue, {"fail_job", id, {error, queue}, queue});
+    const FoundJob &job = *found;
     if (job.state == core::JobState::final)
         refuse(job, "It is final.", "Use hipq.retry() to run it again as a new job.");
     if (memory::is_loaded() && lanes::is_running(MyDatabaseId, id) &&

@@ -3,6 +3,7 @@
 #include "catalog/catalog.hpp"
 #include "executors/executors.hpp"
 #include "job/job.hpp"
+#include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 
 namespace hipq::execute {
@@ -68,6 +69,13 @@ executors::Extended try_to_extend(std::int64_t id, std::int64_t seconds, std::in
                                : executors::Extended{executors::ExtendAnswer::not_running, {}};
 }
 
+pg::Time extend_elsewhere(const catalog::Catalogue &catalogue, std::int64_t id,
+                          std::int64_t seconds, const std::optional<std::string> &queue)
+{
+    const std::string more = std::to_string(seconds) + " s";
+    return nodes::time_of(nodes::call_for_job(catalogue, {"extend_job", id, {more, queue}, queue}));
+}
+
 // A handler that asks for its own job does not open the queue's tables: it would keep them from
 // being changed until it ends.
 pg::Time extend(std::int64_t id, std::int64_t more, const std::optional<std::string> &queue)
@@ -76,8 +84,10 @@ pg::Time extend(std::int64_t id, std::int64_t more, const std::optional<std::str
         return extend_own(more);
     const std::int64_t seconds = catalog::check_more(more);
     const auto catalogue = catalog::catalogue();
-    job::FoundJob job = job::require_job(*catalogue, id, queue, catalog::Privilege::control);
-    const std::int64_t most = job.queue->caps.max_timeout;
+    const auto job = job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::control);
+    if (!job.has_value())
+        return extend_elsewhere(*catalogue, id, seconds, queue);
+    const std::int64_t most = job->queue->caps.max_timeout;
     executors::Extended extended = try_to_extend(id, seconds, most);
     for (int look = 1; look < most_looks && extended.answer == executors::ExtendAnswer::changing;
          ++look) {

@@ -31,6 +31,14 @@ constexpr Known known_functions[] = {
     {"why", 1,
      "SELECT jsonb_agg(to_jsonb(line) ORDER BY line.ordinality)::text FROM hipq.why($1, $2) WITH "
      "ORDINALITY AS line"},
+    {"erase", 1, "SELECT to_jsonb(hipq.erase($1, $2))::text"},
+    {"fail_job", 2, "SELECT hipq.fail_job($1, $2, $3)"},
+    {"is_job_retriable", 1,
+     "SELECT answer.retriable::text || ' ' || answer.reason FROM hipq.is_job_retriable($1, $2) AS "
+     "answer"},
+    {"extend_job", 2,
+     "SELECT coalesce((extract(epoch FROM hipq.extend_job($1, $2::hipq.duration, $3)) * 1000000)"
+     "::bigint::text, 'infinity')"},
     {"find_job", 1, "SELECT to_jsonb(found)::text FROM hipq.find_job($1, $2) AS found"},
     {"redrive", 1, "SELECT to_jsonb(hipq.redrive($1, $2))::text"},
     {"dismiss_dead_letter", 0, "SELECT to_jsonb(hipq.dismiss_dead_letter($1)::text)::text"},

@@ -30,6 +30,12 @@ std::optional<std::string> text_of(pg::RawValue json)
     });
 }
 
+pg::Time time_of(const std::string &microseconds)
+{
+    constexpr std::int64_t epoch = (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+    return microseconds == "infinity" ? pg::infinity : pg::Time{std::stoll(microseconds) - epoch};
+}
+
 pg::RawValue json_of(const std::string &text)
 {
     return {JSONBOID, pg::call([&] {

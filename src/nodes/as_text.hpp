@@ -9,6 +9,9 @@ std::string text_of(pg::Time time);
 // Of jsonb; nothing for NULL.
 std::optional<std::string> text_of(pg::RawValue json);
 
+// From microseconds since 1970, or "infinity".
+pg::Time time_of(const std::string &microseconds);
+
 // And back: jsonb in the current memory context.
 pg::RawValue json_of(const std::string &text);
 

@@ -5,6 +5,7 @@
 #include "nodes/search.hpp"
 
 #include "core/shards/search.hpp"
+#include "job/job.hpp"
 #include "nodes/dblink.hpp"
 #include "nodes/neighbours.hpp"
 #include "pg/arguments.hpp"
@@ -332,6 +333,14 @@ Found search(const catalog::Catalogue &catalogue, const Call &call)
 std::optional<std::string> call(const catalog::Catalogue &catalogue, const Call &call)
 {
     return require_certain(call, search(catalogue, call));
+}
+
+std::string call_for_job(const catalog::Catalogue &catalogue, const Call &call)
+{
+    const auto answer = nodes::call(catalogue, call);
+    if (!answer.has_value())
+        job::raise_unknown_job(call.id);
+    return *answer;
 }
 
 std::optional<std::string> require_certain(const Call &call, const Found &found)

@@ -15,7 +15,7 @@ enum class Place : unsigned char {
 
 struct Found {
     Place place = Place::nowhere;
-    std::string answer{};  // elsewhere: JSON
+    std::string answer{};  // elsewhere: JSON, or text, as answer.cpp has it for the function
     std::string node{};    // elsewhere: shard 2 of instance "app"
     std::string reason{};  // held, unknown: a sentence; nowhere: one if it is known why
     std::string log{};     // unknown: what the server's log says beside
@@ -28,9 +28,12 @@ struct Found {
 // What another node does is done at once, whatever becomes of the transaction at hand.
 Found search(const catalog::Catalogue &catalogue, const Call &call);
 
-// The same for who wants an answer: the JSON, or nothing if no node has the job. Raises HQ503 if
+// The same for who wants an answer: that, or nothing if no node has the job. Raises HQ503 if
 // that is not certain, 55P03 while the job is held.
 std::optional<std::string> call(const catalog::Catalogue &catalogue, const Call &call);
+
+// The same, and 42704 if no node has the job.
+std::string call_for_job(const catalog::Catalogue &catalogue, const Call &call);
 
 // That answer, or the errors.
 std::optional<std::string> require_certain(const Call &call, const Found &found);

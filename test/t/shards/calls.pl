@@ -63,12 +63,23 @@ foreach my $place (0 .. 2)
 	is($node->sql("SELECT outcome FROM hipq.wait_for($again)"), 'succeeded', "retry() on $name: the new job runs");
 	is($node->sql("SELECT manual_reason, retry_of, job_data ->> 'quote' FROM hipq.find_job($again)"), "once more|$id|it's", "$name: as it was asked for");
 	is($node->sql("SELECT job_data FROM hipq.find_job(" . $node->sql("SELECT hipq.retry($id, job_data => 'null')") . ')'), 'null', "$name: with JSON null");
+	$id = enqueue('run');
+	is($node->sql("SELECT hipq.fail_job($id, 'by hand')"), 'final', "fail_job() on $name");
+	is($one->sql("SELECT outcome, error FROM hipq.jobs_detail WHERE id = $id"), 'failed|by hand', "$name: its row says so");
+	my $verdict = "SELECT * FROM hipq.is_job_retriable($id)";
+	like($node->sql($verdict), qr/^f\|\w+ .+/, "is_job_retriable() on $name");
+	is($node->sql($verdict), $one->sql($verdict), "$name: as the other node says itself");
+	is($node->sql("SELECT hipq.erase($id)"), 't', "erase() on $name");
+	is($one->sql("SELECT count(*) FROM hipq.jobs WHERE id = $id"), 0, "$name: it is gone");
+	is($node->sql("SELECT hipq.erase($id)"), 'f', "$name: once");
 }
 
 # ---- running and final jobs
 my $lock = $one->hold_lock(1);
 my $id = enqueue('hold', now => 'running');
 is($two->sql("SELECT outcome FROM hipq.find_job($id)"), 'running', 'find_job(): it runs');
+is($router->sql("SELECT hipq.extend_job($id, '1 hour') > now() + interval '59 minutes'"), 't', 'extend_job() of one that runs');
+is($two->sql("SELECT hipq.extend_job($id, '1 hour') > now() + interval '119 minutes'"), 't', 'once more, from another shard');
 is($router->sql("SELECT hipq.cancel($id)"), 't', 'a job that runs is cancelled from the router');
 is($two->sql("SELECT outcome FROM hipq.wait_for($id)"), 'cancelled', 'wait_for() on another shard hears of it');
 $id = enqueue('hold', now => 'running');
@@ -110,7 +121,7 @@ my $unknown = $router->sql(qq{SELECT (hipq.slot_of('$tenants[1]')::bigint << 51)
 foreach my $place (0 .. 2)
 {
 	my ($node, $name) = ($nodes[$place], $names[$place]);
-	foreach my $call ('cancel(%s)', 'retry(%s)', 'reschedule(%s, now())', q{wait_for(%s, '0')})
+	foreach my $call ('cancel(%s)', 'retry(%s)', 'reschedule(%s, now())', q{wait_for(%s, '0')}, q{fail_job(%s, 'no')}, q{extend_job(%s, '1 s')}, 'is_job_retriable(%s)')
 	{
 		like($node->error_of(sprintf "SELECT hipq.$call", $unknown), qr/42704: job $unknown does not exist/, "$name: $call of no job");
 	}
