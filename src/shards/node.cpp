@@ -17,8 +17,13 @@ constinit pg::Statement
     select_publication("SELECT FROM pg_catalog.pg_publication AS known WHERE known.pubname = $1");
 constinit pg::Statement
     select_slot("SELECT FROM pg_catalog.pg_replication_slots AS known WHERE known.slot_name = $1");
-constinit pg::Statement
-    make_slot("SELECT pg_catalog.pg_create_logical_replication_slot($1, 'pgoutput')");
+// From 17 on a slot may fail over: a standby can have it, too, and nobody is sent what that standby
+// has not got (synchronized_standby_slots).
+constexpr int first_with_failover = 170'000;
+constinit pg::Statement make_slot(
+    PG_VERSION_NUM >= first_with_failover
+        ? "SELECT pg_catalog.pg_create_logical_replication_slot($1, 'pgoutput', failover => true)"
+        : "SELECT pg_catalog.pg_create_logical_replication_slot($1, 'pgoutput')");
 constinit pg::Statement drop_slot(R"(
     SELECT pg_catalog.pg_drop_replication_slot(known.slot_name)
     FROM pg_catalog.pg_replication_slots AS known
@@ -99,11 +104,9 @@ void leave(const std::string &instance)
     });
 }
 
-// Then a standby of the publisher may have the slot, too, and nobody is sent what that standby has
-// not got (synchronized_standby_slots). The slot becomes such a one by what the subscription says.
+// Whether the publisher has made the slot so. A subscription is to say the same as its slot.
 bool can_fail_over(int publisher_version)
 {
-    constexpr int first_with_failover = 170'000;
     return PG_VERSION_NUM >= first_with_failover && publisher_version >= first_with_failover;
 }
 
