@@ -11,7 +11,9 @@ sub new
 {
 	my ($class, $name, $shards, %settings) = @_;
 	my $paths = delete $settings{install_paths} // [];
-	my %wal = (streaming => 'logical', 'wal_sender_timeout' => '10s', 'wal_retrieve_retry_interval' => '200ms', %settings);
+	# PostgreSQL's modules allow 10 connections to a server that streams. A procedure makes one for each thing that it asks, and on a
+	# busy machine those of before are not gone yet.
+	my %wal = (streaming => 'logical', wal_sender_timeout => '10s', wal_retrieve_retry_interval => '200ms', max_connections => 50, %settings);
 	my @nodes = map { HipqCluster->new($_ == 0 ? "${name}_router" : "${name}_shard$_", install_path => $paths->[$_], %wal) } 0 .. $shards;
 	my $self = bless { nodes => \@nodes }, $class;
 	$_->sql(q{CREATE TABLE ran (id bigint, node text DEFAULT current_setting('port'), tenant text); GRANT ALL ON ran TO app;
@@ -68,6 +70,20 @@ sub promote
 	$standby->promote;
 	$self->{nodes}[$number] = bless { %$before, node => $standby }, ref $before;
 	return $before;
+}
+
+# Calls resync_shard() on the router, again if it fails, as the manual has it: what it says.
+sub resync
+{
+	my ($self, $arguments) = @_;
+	my ($status, $err);
+	foreach my $try (1 .. 3)
+	{
+		($status, undef, $err) = $self->router->node->psql('postgres', "CALL hipq.resync_shard('app', $arguments)");
+		return $err if $status == 0;
+		Test::More::diag("resync_shard($arguments) fails, try $try: $err");
+	}
+	die 'resync_shard() fails';
 }
 
 # A tenant whose jobs go to a node.

@@ -43,7 +43,7 @@ $router->sql(q{SELECT hipq.enqueue('run', jsonb_build_object('tenant', 't' || n)
 ok($router->wait_until(q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'WaitForStandbyConfirmation'}), 'the shard is sent nothing');
 $shards->promote(0, $standby);
 $router = $shards->router;
-$router->sql(q{CALL hipq.resync_shard('app', 0)});
+$shards->resync(0);
 ok($shards->wait_for_runs(enqueue(20)), 'the promoted router goes on, and what it has forgotten nobody knows');
 is($one->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'once');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0), 'all is well');

@@ -187,10 +187,10 @@ more_is_enqueued(200);
 $two->sql("ALTER SUBSCRIPTION $name ENABLE");
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'slot is gone' AND hint = $$CALL hipq.resync_shard('app', 2).$$}, 1), 'a slot is gone: an alert says so, and what to do');
 like($router->error_of(sprintf q{CALL hipq.create_shard('app', 2, '%s', publisher => '%s')}, $shards->conninfo(2), $shards->conninfo(0)), qr/55000: the replication slot of shard 2 .* is gone or lost.*resync_shard\('app', 2\)/s, 'create_shard() makes none anew');
-$router->sql(q{CALL hipq.resync_shard('app', 2)});
+$shards->resync(2);
 more_is_enqueued(100);
 # and where all is well
-$router->sql(q{CALL hipq.resync_shard('app', 1)});
+$shards->resync(1);
 append_to_file($stop, '');
 waitpid $load, 0;
 

@@ -31,8 +31,7 @@ like($router->error_of(q{CALL hipq.resync_shard('app', 7)}), qr/42704: instance 
 like($router->error_of(q{BEGIN; CALL hipq.resync_shard('app', 1)}), qr/2D000: hipq.resync_shard\(\) commits/, 'not in a transaction');
 like($router->error_of(q{CALL hipq.resync_shard('app', 0)}), qr/55000: this server is no router of instance "app" that is out of step/, 'the router is in step');
 like($one->error_of(q{CALL hipq.resync_shard('app', 1)}), qr/42704: instance "app" has no shard 1/, 'it is called on the router');
-my ($status, $out, $err) = $router->node->psql('postgres', q{CALL hipq.resync_shard('app', 1)});
-like($err, qr/NOTICE:  shard 1 of instance "app" is in step/, 'of a shard in step it does no harm');
+like($shards->resync(1), qr/NOTICE:  shard 1 of instance "app" is in step/, 'of a shard in step it does no harm');
 enqueue(20);
 
 # ---- a slot that is lost, as max_slot_wal_keep_size has it
@@ -43,7 +42,7 @@ $router->sql($_) foreach ('CREATE TABLE filled AS SELECT 1; DROP TABLE filled', 
 is($router->sql(q{SELECT wal_status FROM pg_replication_slots}), 'lost', 'a slot is lost');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'slot is lost' AND hint = $$CALL hipq.resync_shard('app', 1).$$}, 1), 'an alert says so, and what to do');
 $one->node->start;
-$router->sql(q{CALL hipq.resync_shard('app', 1)});
+$shards->resync(1);
 $enqueued += 20;
 ok($shards->wait_for_runs($enqueued), 'what the slot had not kept runs');
 $router->set(max_slot_wal_keep_size => '-1');
@@ -57,8 +56,7 @@ $shards->promote(1, $standby);
 $one = $shards->node(1);
 $router->sql(q{SELECT hipq.enqueue('run', jsonb_build_object('tenant', 't' || n)) FROM generate_series(1, 20) AS n});
 ok($one->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'was promoted or restored'}, 1), 'a promoted shard that has everything stands still, too');
-($status, $out, $err) = $router->node->psql('postgres', q{CALL hipq.resync_shard('app', 1)});
-like($err, qr/DETAIL:  The router has taken 0 letter\(s\) .* has forgotten 0 job\(s\)/, 'nothing had been forgotten');
+like($shards->resync(1), qr/DETAIL:  The router has taken 0 letter\(s\) .* has forgotten 0 job\(s\)/, 'nothing had been forgotten');
 $enqueued += 20;
 ok($shards->wait_for_runs($enqueued), 'what was enqueued meanwhile runs, and nothing else');
 is($one->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'once');
@@ -75,7 +73,7 @@ $shards->promote(1, $standby);
 $one = $shards->node(1);
 like($router->error_of(q{CALL hipq.resync_shard('app', 1)}), qr/55000: node 1 of instance "app" lacks more than the router keeps.*outbox_keep.*force => true/s, 'a shard that lacks more than is kept is refused');
 ok($one->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'was promoted or restored'}, 1), 'it stays where it is, and says so');
-$router->sql(q{CALL hipq.resync_shard('app', 1, force => true)});
+$shards->resync('1, force => true');
 ok($one->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0), 'by force it goes on');
 is($one->sql('SELECT count(*) FROM ran'), $known, 'without what is not kept');
 $enqueued = $known;
@@ -92,7 +90,7 @@ $router = $shards->router;
 like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')}), qr/55000: this server, node 0 of instance "app", is not in step.*CALL hipq.resync_shard\('app', 0\)/s, 'a promoted router takes no job');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND hint = $$CALL hipq.resync_shard('app', 0).$$}, 1), 'an alert says what to do');
 like($router->error_of(q{CALL hipq.resync_shard('app', 1)}), qr/55000: this server, node 0/, 'the router comes first');
-$router->sql(q{CALL hipq.resync_shard('app', 0)});
+$shards->resync(0);
 enqueue(20);
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0), 'all is well');
 
