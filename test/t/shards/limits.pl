@@ -224,7 +224,7 @@ foreach my $number (1, 0)
 	$node->node->start;
 	$node->node->promote;
 	ok($node->wait_until('SELECT NOT pg_is_in_recovery()'), "node $number is promoted");
-	$router->sql("CALL hipq.resync_shard('app', $number)");
+	$shards->resync($number);
 	$begin = time;
 	enqueue(120, 30, $all);
 	wait_for_end("promoted $number");
