@@ -1278,8 +1278,8 @@ COMMENT ON COLUMN hipq.shard_outbox.kind
     'come; set_up; map; rejected; stats; taken = ids of jobs of a shard that the router has taken '
     'itself; alive = nothing';
 COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
-COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'new jobs, at most 1,000: what differs from a job that says nothing';
-COMMENT ON COLUMN hipq.shard_outbox.body IS 'all else';
+COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'at most 1,000 jobs: what of each is not in the body';
+COMMENT ON COLUMN hipq.shard_outbox.body IS 'of new jobs: what all have that do not say otherwise; all else';
 
 CREATE TABLE hipq.shard_outbox_default PARTITION OF hipq.shard_outbox DEFAULT;
 COMMENT ON TABLE hipq.shard_outbox_default IS 'rows of hipq.shard_outbox for which there is no leaf yet';

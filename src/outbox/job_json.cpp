@@ -9,6 +9,7 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
@@ -103,6 +104,13 @@ void push(JsonbParseState **state, ColumnType type, Datum datum, const char *sta
     (void)::pushJsonbValue(state, WJB_VALUE, &value);
 }
 
+void push_null(JsonbParseState **state)
+{
+    JsonbValue value{};
+    value.type = jbvNull;
+    (void)::pushJsonbValue(state, WJB_VALUE, &value);
+}
+
 char *c_string(const JsonbValue &value)
 {
     return ::pnstrdup(value.val.string.val, value.val.string.len);
@@ -178,9 +186,38 @@ Datum state_of(Datum text)
     return job::state_datum(*state);
 }
 
-}  // namespace
+// Most jobs that are enqueued together have the same values but for these.
+bool may_be_shared(Column column)
+{
+    return column != Column::id && column != Column::job_key && column != Column::shard_key &&
+           core::definition(column).type != ColumnType::jsonb;
+}
 
-pg::RawValue json_of(const job::RowValues &job)
+bool is_by_value(ColumnType type)
+{
+    return type != ColumnType::numeric && type != ColumnType::text && type != ColumnType::jsonb;
+}
+
+// Two that only look different, one of them compressed, are not the same to it: both are written.
+bool has_same_bytes(Datum a, Datum b)
+{
+    const std::size_t size = VARSIZE_ANY(DatumGetPointer(a));
+    return a == b || (size == VARSIZE_ANY(DatumGetPointer(b)) &&
+                      std::memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0);
+}
+
+bool is_same(const job::RowValues &a, const job::RowValues &b, Column column)
+{
+    if (a.null(column) || b.null(column))
+        return a.null(column) == b.null(column);
+    return is_by_value(core::definition(column).type)
+               ? a.value(column) == b.value(column)
+               : has_same_bytes(a.value(column), b.value(column));
+}
+
+// Of the columns for which `is_written`; NULL as the null of JSON.
+template <class Choice>
+pg::RawValue object_of(const job::RowValues &job, const Choice &is_written)
 {
     const std::string state_name =
         job.null(Column::state) ? "" : std::string(core::name(job.state()));
@@ -189,42 +226,104 @@ pg::RawValue json_of(const job::RowValues &job)
         (void)::pushJsonbValue(&state, WJB_BEGIN_OBJECT, nullptr);
         for (std::size_t i = 0; i < core::column_count; ++i) {
             const auto column = static_cast<Column>(i);
-            if (job.null(column) || column == Column::queue_id)
+            if (column == Column::queue_id || !is_written(column))
                 continue;
             JsonbValue key = text_value(core::name(column));
             (void)::pushJsonbValue(&state, WJB_KEY, &key);
-            push(&state, core::definition(column).type, job.value(column), state_name.c_str());
+            if (job.null(column))
+                push_null(&state);
+            else
+                push(&state, core::definition(column).type, job.value(column), state_name.c_str());
         }
         JsonbValue *object = ::pushJsonbValue(&state, WJB_END_OBJECT, nullptr);
         return pg::RawValue{JSONBOID, JsonbPGetDatum(::JsonbValueToJsonb(object)), false};
     });
 }
 
+// PostgreSQL regime. The state as text.
+void put(job::RowValues &job, Column column, JsonbValue &value)
+{
+    const ColumnType type = core::definition(column).type;
+    if (value.type == jbvNull && type != ColumnType::jsonb)
+        job.set_null(column);
+    else
+        job.set(column, datum_of(type, value));
+}
+
+// PostgreSQL regime. Whether the state is among them.
+bool put_all(job::RowValues &job, Jsonb *object)
+{
+    bool has_state = false;
+    JsonbValue value{};
+    JsonbIterator *rest = ::JsonbIteratorInit(&object->root);
+    (void)::JsonbIteratorNext(&rest, &value, true);
+    while (::JsonbIteratorNext(&rest, &value, true) == WJB_KEY) {
+        const auto column = core::find_column(
+            {value.val.string.val, static_cast<std::size_t>(value.val.string.len)});
+        (void)::JsonbIteratorNext(&rest, &value, true);
+        if (!column.has_value())
+            continue;
+        put(job, *column, value);
+        has_state = has_state || column == Column::state;
+    }
+    return has_state && !job.null(Column::state);
+}
+
+}  // namespace
+
+pg::RawValue json_of(const job::RowValues &job)
+{
+    return object_of(job, [&](Column column) { return !job.null(column); });
+}
+
+pg::RawValue shared_json_of(const job::RowValues &first)
+{
+    return object_of(first,
+                     [&](Column column) { return may_be_shared(column) && !first.null(column); });
+}
+
+pg::RawValue json_of(const job::RowValues &job, const job::RowValues &first)
+{
+    return object_of(job, [&](Column column) {
+        return may_be_shared(column) ? !is_same(job, first, column) : !job.null(column);
+    });
+}
+
 job::RowValues values_of(pg::RawValue json)
 {
-    job::RowValues job{};
-    job.nulls.fill(true);
-    Jsonb *object = pg::call([&] { return DatumGetJsonbP(json.value); });
-    if (!JB_ROOT_IS_OBJECT(object))
+    job::RowValues none{};
+    none.nulls.fill(true);
+    return values_of(json, none);
+}
+
+job::RowValues values_of(pg::RawValue json, const job::RowValues &shared)
+{
+    job::RowValues job = shared;
+    bool has_state = false;
+    const bool is_object = pg::call([&] {
+        Jsonb *object = DatumGetJsonbP(json.value);
+        if (!JB_ROOT_IS_OBJECT(object))
+            return false;
+        has_state = put_all(job, object);
+        return true;
+    });
+    if (!is_object)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("a job that has arrived is no JSON object"));
-    for (std::size_t i = 0; i < core::column_count; ++i) {
-        const auto column = static_cast<Column>(i);
-        const std::string_view name = core::name(column);
-        const ColumnType type = core::definition(column).type;
-        bool is_there = false;
-        const Datum value = pg::call([&] {
-            JsonbValue found{};
-            is_there =
-                ::getKeyJsonValueFromContainer(&object->root, name.data(),
-                                               static_cast<int>(name.size()), &found) != nullptr &&
-                (found.type != jbvNull || type == ColumnType::jsonb);
-            return is_there ? datum_of(type, found) : Datum{0};
-        });
-        if (is_there)
-            job.set(column, type == ColumnType::job_state ? state_of(value) : value);
-    }
+    if (has_state)
+        job.set(Column::state, state_of(job.value(Column::state)));
     return job;
+}
+
+job::RowValues copy_of(const job::RowValues &job)
+{
+    return pg::call([&] {
+        job::RowValues copy = job;
+        for (std::size_t i = 0; i < core::column_count; ++i)
+            if (!copy.nulls[i] && !is_by_value(core::job_columns[i].type))
+                copy.values[i] = ::datumCopy(copy.values[i], false, -1);
+        return copy;
+    });
 }
 
 }  // namespace hipq::outbox

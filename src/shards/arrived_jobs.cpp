@@ -36,20 +36,30 @@ struct Sorted {
     std::vector<pg::RawValue> kept;  // these, and what is held
 };
 
+// What all of its jobs have, but for those that say otherwise. What was moved is whole.
+std::optional<job::RowValues> shared_by(const Letter &letter)
+{
+    return letter.kind == moved || letter.body.null ? std::nullopt
+                                                    : std::optional(outbox::values_of(letter.body));
+}
+
 Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const pg::RawValue> jobs)
 {
     const bool have_keys = letter.kind == moved;
+    const std::optional<job::RowValues> shared = shared_by(letter);
     Sorted sorted;
     outbox::Parcels parcels(queue, letter.kind);
     for (const pg::RawValue &json : jobs) {
-        const job::RowValues job = outbox::values_of(json);
+        const job::RowValues job =
+            shared.has_value() ? outbox::values_of(json, *shared) : outbox::values_of(json);
         if (const auto node = outbox::destination(queue, job.as_int64(Column::id))) {
             parcels.add(job, *node);
             continue;
         }
         sorted.kept.push_back(json);
         if (!have_keys && outbox::may_be_busy(queue, job) &&
-            outbox::hold(queue, job, json, {letter.sender, letter.id}))
+            outbox::hold(queue, job, shared.has_value() ? outbox::json_of(job) : json,
+                         {letter.sender, letter.id}))
             continue;
         sorted.sent.push_back(json);
         sorted.own.push_back(job);

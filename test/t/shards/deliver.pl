@@ -43,6 +43,8 @@ $router->sql(q{INSERT INTO hipq.app_mail (job_type, job_data) SELECT 'run', json
 ok($shards->wait_for_runs(151), 'INSERT');
 $router->node->psql('postgres', qq{COPY hipq.app_mail (job_type, job_data) FROM stdin;\n} . join('', map { qq{run\t{"tenant": "c$_"}\n} } 1 .. 50) . "\\.\n", on_error_die => 1);
 ok($shards->wait_for_runs(201), 'COPY');
+is($router->sql(q{SELECT count(*) FILTER (WHERE value ? 'job_type'), count(*) FILTER (WHERE NOT value ? 'id' OR NOT value ? 'job_data'), bool_and(body ->> 'job_type' = 'run')
+	FROM hipq.shard_outbox, unnest(jobs) AS job (value) WHERE cardinality(jobs) > 1}), '0|0|t', 'what jobs of a row have in common is in it once');
 $router->sql(q{INSERT INTO hipq.app_mail (job_type, shard_key) VALUES ('run', 'given')});
 ok($shards->wait_for_runs(202), 'a shard_key that is given');
 $router->sql(q{SELECT hipq.enqueue('run')});
@@ -53,6 +55,22 @@ $router->sql(q{BEGIN; SAVEPOINT a; SELECT hipq.enqueue('run', '{"tenant": "never
 ok($shards->wait_for_runs(204), 'what is rolled back is never sent');
 is($router->sql_as('app', q{SELECT hipq.enqueue('run', '{"tenant": "c"}') > 0}), 't', 'with the right to enqueue alone');
 ok($shards->wait_for_runs(205), 'it runs');
+
+# ---- jobs of a row that differ, and the same by themselves, which say all
+my @various = ("run\t7\t2100-01-01 00:00:00+00\t2099-01-01 00:00:00+00\t\\N", "run\t\\N\t\\N\t2099-01-02 00:00:00+00\t9", "ran\t7\t2100-01-01 00:00:00+00\t2099-01-01 00:00:00+00\t\\N");
+sub copy
+{
+	my ($from, @rows) = @_;
+	my $lines = join '', map { qq({"tenant": "a", "various": "$from $_"}\t$rows[$_]\n) } 0 .. $#rows;
+	return $router->node->psql('postgres', "COPY hipq.app_mail (job_data, job_type, priority, expires_time, scheduled_run_time, max_retries) FROM stdin;\n$lines\\.\n", on_error_die => 1);
+}
+copy('together', @various);
+copy("alone$_", $various[$_]) foreach 0 .. 2;
+my $of_a = $shards->node(node_by_map($id));
+ok($of_a->wait_until(q{SELECT count(*) FROM hipq.app_mail WHERE job_data ? 'various'}, 6), 'jobs that differ arrive');
+my $given = q{SELECT string_agg(concat_ws('|', job_type, priority, expires_time, scheduled_run_time, max_retries, shard_key, timeout), ',' ORDER BY id) FROM hipq.app_mail WHERE job_data ->> 'various' LIKE '%s%%'};
+is($of_a->sql(sprintf $given, 'together'), $of_a->sql(sprintf $given, 'alone'), 'with what each was given');
+like($of_a->sql(sprintf $given, 'together'), qr/^run\|7\|2100.*,run\|.*\|2099-01-02 .*\|9\|a\|.*,ran\|7\|2100/, 'that is');
 
 # ---- from a shard
 my $other = node_by_map($id) == 1 ? 2 : 1;
@@ -72,6 +90,7 @@ $home->sql(q{ALTER TABLE hipq.app_mail_live ADD CONSTRAINT is_good CHECK (NOT jo
 my ($good, $bad) = split /,/, $router->sql(q{SELECT array_to_string(hipq.enqueue_many('run', array['{"tenant": "k"}'::jsonb, '{"tenant": "k", "bad": 1}']), ',')});
 ok($shards->wait_for_runs(207), 'the other job of the call runs');
 ok($router->wait_until(q{SELECT string_agg(concat_ws(' ', job_id, sqlstate), ',') FROM hipq.shard_rejects WHERE sqlstate <> '23505'}, "$bad 23514"), 'the bad one is among the rejects');
+is($_->sql(qq{SELECT concat_ws(' ', job ->> 'id', job ->> 'job_type', job -> 'job_data' ->> 'bad') FROM hipq.shard_reject WHERE job_id = $bad}), "$bad run 1", 'as a whole') foreach $router, $home;
 
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'jobs refused by a shard' AND times = 1}, 1), 'an alert says so');
 
