@@ -10,6 +10,7 @@
 #include "pg/internal_write.hpp"
 #include "shards/receive.hpp"
 #include "shards/set_up.hpp"
+#include "shards/slot_sql.hpp"
 #include "wakeup/wakeup.hpp"
 
 namespace hipq::shards {
@@ -174,7 +175,8 @@ constexpr const char *make_way_sql = R"(
     DELETE FROM {live} AS job
     USING unnest($1) AS sent (value)
     WHERE job.job_type = sent.value ->> 'job_type' AND job.job_key = sent.value ->> 'job_key' AND job.job_key <> 'NONE'
-      AND job.id <> (sent.value ->> 'id')::bigint AND job.id >> 51 = (sent.value ->> 'id')::bigint >> 51)";
+      AND job.id <> (sent.value ->> 'id')::bigint AND )" HIPQ_SLOT_OF("job.id") " = " HIPQ_SLOT_OF(
+    "(sent.value ->> 'id')::bigint");
 
 void make_way(const Letter &letter)
 {

@@ -5,12 +5,15 @@
 // the others, and its key is free here after it.
 #include "shards/return_jobs.hpp"
 
-#include <set>
+#include <chrono>
+#include <map>
 
+#include "core/shards/ids.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
 #include "shards/older_maps.hpp"
+#include "shards/slot_sql.hpp"
 
 namespace hipq::shards {
 
@@ -41,26 +44,42 @@ bool is_quiet(int instance_id)
     return seen.front().null(0) || !has_users_since(seen.front().time(0));
 }
 
-// Ids have their slots in the upper bits.
-#define HIPQ_IS_IN_SLOT                                                                            \
-    "job.id BETWEEN leaving.slot::bigint << 51 AND (leaving.slot::bigint << 51) + "                \
-    "2251799813685247"
+// ---- jobs of slots that are leaving ----
 
-// $1 instance, $2 its name, $3 own node, $4 queue.
+// Ids do not begin with their slots, so a queue is looked through in the order of ids, a portion at
+// a time. $1 instance, $2 id to go on after; plain ids are all of slot 0, which stays. Returns what
+// was found, and where the portion ends; NULL: there is nothing behind $2.
+constexpr const char *look_sql = R"(
+    WITH portion AS MATERIALIZED (
+        SELECT job.id FROM {live} AS job WHERE job.id > $2 ORDER BY job.id LIMIT 20000
+    ),
+    found AS MATERIALIZED (
+        SELECT portion.id
+        FROM portion
+        WHERE (SELECT array_agg(leaving.slot IS NOT NULL ORDER BY known.slot)
+               FROM generate_series(0, 4095) AS known (slot)
+               LEFT JOIN hipq.shard_leaving AS leaving ON leaving.instance_id = $1 AND leaving.slot = known.slot
+              )[(portion.id & 4095)::integer + 1]
+        ORDER BY portion.id
+        LIMIT 1000
+    )
+    SELECT found.id, true FROM found
+    UNION ALL
+    SELECT CASE WHEN (SELECT count(*) FROM found) = 1000 THEN (SELECT max(found.id) FROM found)
+                ELSE (SELECT max(portion.id) FROM portion)
+           END, false)";
+
+// $1 instance, $2 its name, $3 own node, $4 queue, $5 ids, whose slots may have come back
+// meanwhile.
 constexpr const char *send_sql = R"(
     WITH chosen AS MATERIALIZED (
-        SELECT waiting.*
-        FROM hipq.shard_leaving AS leaving
-        CROSS JOIN LATERAL (
-            SELECT job.*
-            FROM {live} AS job
-            WHERE )" HIPQ_IS_IN_SLOT R"( AND job.state IN ('initial', 'retry')
-            ORDER BY job.id
-            LIMIT 1000
-            FOR UPDATE SKIP LOCKED
-        ) AS waiting
-        WHERE leaving.instance_id = $1
-        LIMIT 1000
+        SELECT job.*
+        FROM {live} AS job
+        JOIN hipq.shard_leaving AS leaving ON leaving.instance_id = $1 AND leaving.slot = )" HIPQ_SLOT_OF(
+    "job.id") R"(
+        WHERE job.id = ANY ($5) AND job.state IN ('initial', 'retry')
+        ORDER BY job.id
+        FOR UPDATE OF job SKIP LOCKED
     ),
     gone AS (
         DELETE FROM {live} AS job USING chosen WHERE job.id = chosen.id RETURNING job.id
@@ -70,16 +89,16 @@ constexpr const char *send_sql = R"(
         SELECT $2, $3, owner.node, 'moved', $4, array_agg(to_jsonb(chosen) - 'queue_id' ORDER BY chosen.id)
         FROM chosen
         JOIN hipq.shard_map AS map ON map.instance_id = $1
-        CROSS JOIN LATERAL (SELECT CASE WHEN $3 = 0 THEN map.nodes[(chosen.id >> 51) + 1] ELSE 0 END) AS owner (node)
+        CROSS JOIN LATERAL (SELECT CASE WHEN $3 = 0 THEN map.nodes[)" HIPQ_SLOT_OF("chosen.id") R"( + 1] ELSE 0 END) AS owner (node)
         GROUP BY owner.node
     )
     SELECT count(*) FROM gone)";
 
-// What is unfinished here yet: keys, and slots. $1 instance, $2 queue.
-constexpr const char *busy_sql =
-    "SELECT leaving.slot, CASE WHEN job.job_key <> 'NONE' THEN jsonb_build_array($2, job.job_type, "
-    "job.job_key)::text END FROM hipq.shard_leaving AS leaving JOIN {live} AS job "
-    "ON " HIPQ_IS_IN_SLOT " WHERE leaving.instance_id = $1";
+// What is unfinished here yet: keys, and slots. $1 queue, $2 ids.
+constexpr const char *busy_sql = "SELECT job.id, " HIPQ_SLOT_OF("job.id") R"(,
+           CASE WHEN job.job_key <> 'NONE' THEN jsonb_build_array($1, job.job_type, job.job_key)::text END
+    FROM {live} AS job
+    WHERE job.id = ANY ($2))";
 
 // $2 slots and $3 keys, side by side; NULL for a job without.
 constinit pg::Statement tell_busy(R"(
@@ -120,75 +139,210 @@ constinit pg::Statement forget_empty(R"(
     DELETE FROM hipq.shard_leaving AS leaving
     WHERE leaving.instance_id = $1 AND leaving.busy_keys = '[]' AND leaving.slot <> ALL ($2))");
 
-// Its queues, each of which has its own tables.
-using Queues = std::vector<const Queue *>;
+// ---- the search for them ----
 
-std::int64_t send_waiting(const Queues &queues)
+// Its queues by their numbers, each of which has its own tables.
+using Queues = std::vector<const Queue *>;
+using Ids = std::vector<std::int64_t>;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t before_first_id = core::first_id - 1;
+
+// How far an instance has been looked through. When nobody can bring jobs by the map from before
+// any more, one search finds all that will ever be there, and then only that is looked at.
+struct Search {
+    Clock::time_point began{};
+    int queue_id = 0;                      // where to go on
+    std::int64_t after = before_first_id;  // in that queue
+    bool was_quiet = false;                // when it began
+    bool is_over = false;                  // was_quiet, and `left` is all there is
+    std::map<int, Ids> left{};             // unfinished jobs that were found, by queue
+    Clock::time_point next{};              // when to begin anew
+};
+
+// A queue may be long, so looking through it again and again takes a tenth of a core at most. A
+// search that is over is made anew, too, should a job have come in a way that nobody has thought
+// of.
+Clock::duration rest_after(const Search &search)
 {
-    std::int64_t sent = 0;
-    for (const Queue *queue : queues)
-        sent += catalog::statement_for(*queue, send_sql)
-                    .run(queue->instance_id, queue->instance,
-                         static_cast<std::int16_t>(queue->shards->own_node), queue->name)
-                    .front()
-                    .integer(0);
-    return sent;
+    constexpr Clock::duration least = std::chrono::microseconds(look_interval);
+    constexpr Clock::duration most = std::chrono::seconds(10);
+    return search.is_over
+               ? most
+               : std::clamp<Clock::duration>(9 * (Clock::now() - search.began), least, most);
 }
 
-void tell_of_running(const Queues &queues)
+void end(Search &search)
 {
+    search.is_over = search.was_quiet;
+    search.next = Clock::now() + rest_after(search);
+}
+
+void begin(Search &search, bool is_quiet)
+{
+    search = Search{};
+    search.began = Clock::now();
+    search.was_quiet = is_quiet;
+}
+
+bool has_begun(const Search &search)
+{
+    return search.began != Clock::time_point{};
+}
+
+bool has_ended(const Search &search)
+{
+    return search.next != Clock::time_point{};
+}
+
+void send(const Queue &queue, const Ids &ids)
+{
+    (void)catalog::statement_for(queue, send_sql)
+        .run(queue.instance_id, queue.instance, static_cast<std::int16_t>(queue.shards->own_node),
+             queue.name, ids);
+}
+
+// Keys and slots, side by side.
+struct Busy {
     std::vector<std::int64_t> slots;
     std::vector<std::string> keys;  // empty: a job without
-    for (const Queue *queue : queues)
-        for (const pg::Row row :
-             catalog::statement_for(*queue, busy_sql).run(queue->instance_id, queue->name)) {
-            slots.push_back(row.integer(0));
-            keys.push_back(row.text(1));
-        }
-    const int instance_id = queues.front()->instance_id;
-    tell_busy.run(instance_id, slots, keys, queues.front()->instance);
-    forget_empty.run(instance_id, slots);
+};
+
+// Those of the ids that are unfinished here yet.
+Ids note_busy(const Queue &queue, const Ids &ids, Busy &busy)
+{
+    Ids left;
+    for (const pg::Row row : catalog::statement_for(queue, busy_sql).run(queue.name, ids)) {
+        left.push_back(row.integer(0));
+        busy.slots.push_back(row.integer(1));
+        busy.keys.push_back(row.text(2));
+    }
+    return left;
 }
 
-// Whether there may be more at once.
-bool take_step(const Queues &queues)
+// Whether there may be more in this queue.
+bool look_at_portion(const Queue &queue, Search &search)
 {
-    const int instance_id = queues.front()->instance_id;
-    lock_map.run();
-    note_seen.run(instance_id);
-    const bool was_quiet = is_quiet(instance_id);  // before looking for jobs
-    if (send_waiting(queues) > 0)
-        return true;
-    if (was_quiet)
-        tell_of_running(queues);
+    Ids found;
+    std::optional<std::int64_t> end;
+    for (const pg::Row row :
+         catalog::statement_for(queue, look_sql).run(queue.instance_id, search.after)) {
+        if (row.boolean(1))
+            found.push_back(row.integer(0));
+        else
+            end = row.maybe_integer(0);
+    }
+    if (!found.empty()) {
+        send(queue, found);
+        Busy unused;
+        for (const std::int64_t id : note_busy(queue, found, unused))
+            search.left[queue.id].push_back(id);
+    }
+    search.after = end.value_or(search.after);
+    return end.has_value();
+}
+
+// False: all queues have been looked through.
+bool look_further(const Queues &queues, Search &search)
+{
+    for (const Queue *queue : queues) {
+        if (queue->id < search.queue_id)
+            continue;
+        if (queue->id > search.queue_id)
+            search.after = before_first_id;
+        search.queue_id = queue->id;
+        if (look_at_portion(*queue, search))
+            return true;
+        search.queue_id = queue->id + 1;
+        search.after = before_first_id;
+    }
     return false;
 }
 
-bool step(const Queues &queues)
+void tell_of_running(const Queues &queues, Search &search)
+{
+    Busy busy;
+    for (const Queue *queue : queues)
+        if (const auto left = search.left.find(queue->id);
+            left != search.left.end() && !left->second.empty()) {
+            send(*queue, left->second);
+            left->second = note_busy(*queue, left->second, busy);
+        }
+    const int instance_id = queues.front()->instance_id;
+    tell_busy.run(instance_id, busy.slots, busy.keys, queues.front()->instance);
+    forget_empty.run(instance_id, busy.slots);
+}
+
+// Whether there may be more at once.
+bool take_step(const Queues &queues, Search &search)
+{
+    const int instance_id = queues.front()->instance_id;
+    lock_map.run();
+    const bool are_more_leaving = note_seen.run(instance_id).processed() > 0;
+    if (!has_begun(search) || are_more_leaving ||
+        (has_ended(search) && search.next <= Clock::now()))
+        begin(search, is_quiet(instance_id));  // before looking for jobs
+    if (!has_ended(search)) {
+        if (look_further(queues, search))
+            return true;
+        end(search);
+    }
+    if (search.is_over)
+        tell_of_running(queues, search);
+    return false;
+}
+
+// What a step that has failed has found may not have been sent.
+bool step(const Queues &queues, Search &search)
 {
     bool has_more = false;
+    bool is_done = false;
     process::do_duty(core::Duty::slots, nullptr, [&] {
         pg::with_transaction([&] {
             for (const Queue *queue : queues)
                 catalog::lock_or_raise(*queue);
-            pg::as_hipq([&] { has_more = take_step(queues); });
+            pg::as_hipq([&] { has_more = take_step(queues, search); });
         });
+        is_done = true;
     });
+    if (!is_done)
+        search = Search{};
+    return is_done && has_more;
+}
+
+// The scheduler has other things to do, too. Whether there may be more at once.
+bool take_steps(const Queues &queues, Search &search)
+{
+    constexpr Clock::duration at_once = std::chrono::milliseconds(200);
+    const Clock::time_point end = Clock::now() + at_once;
+    bool has_more = true;
+    while (has_more && Clock::now() < end) {
+        has_more = step(queues, search);
+        process::check_interrupts();
+    }
     return has_more;
+}
+
+std::map<int, Queues> leaving(const catalog::Catalogue &catalogue)
+{
+    std::map<int, Queues> instances;
+    for (const auto &[id, queue] : catalogue.queues)
+        if (!queue.is_dropped && queue.shards != nullptr && queue.shards->has_leaving)
+            instances[queue.instance_id].push_back(&queue);
+    return instances;
 }
 
 }  // namespace
 
 pg::Time return_jobs(const catalog::Catalogue &catalogue)
 {
-    std::map<int, Queues> instances;
-    for (const auto &[id, queue] : catalogue.queues)
-        if (!queue.is_dropped && queue.shards != nullptr && queue.shards->has_leaving)
-            instances[queue.instance_id].push_back(&queue);
+    static auto *searches = new std::map<int, Search>;  // by instance
+    const std::map<int, Queues> instances = leaving(catalogue);
+    std::erase_if(*searches, [&](const auto &known) { return !instances.contains(known.first); });
+    bool has_more = false;
     for (const auto &[instance, queues] : instances)
-        while (step(queues))
-            process::check_interrupts();
-    return instances.empty() ? pg::infinity : pg::now() + look_interval;
+        has_more = take_steps(queues, (*searches)[instance]) || has_more;
+    return instances.empty() ? pg::infinity : pg::now() + (has_more ? 0 : look_interval);
 }
 
 }  // namespace hipq::shards

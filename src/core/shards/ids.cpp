@@ -19,18 +19,21 @@ std::optional<std::int64_t> compose_id(const JobId &parts)
                       is_within(parts.sequence, 1, largest_sequence);
     if (!fits)
         return std::nullopt;
-    const std::int64_t place = (std::int64_t{parts.slot} << node_bits) | parts.node;
-    return (place << sequence_bits) | parts.sequence;
+    if (parts.slot == router_slot && parts.node == router_node)
+        return parts.sequence;
+    const std::int64_t place = (std::int64_t{parts.node} << slot_bits) | parts.slot;
+    return ((sequence_offset + parts.sequence) << place_bits) | place;
 }
 
 std::optional<JobId> decompose_id(std::int64_t id)
 {
-    const std::int64_t sequence = id & largest_sequence;
-    if (id <= 0 || sequence == 0)
+    if (is_plain_id(id))
+        return JobId{router_slot, router_node, id};
+    const std::int64_t sequence = (id >> place_bits) - sequence_offset;
+    if (sequence < 1)
         return std::nullopt;
-    const std::int64_t place = id >> sequence_bits;
-    return JobId{static_cast<int>(place >> node_bits), static_cast<int>(place & (node_count - 1)),
-                 sequence};
+    return JobId{static_cast<int>(id & (slot_count - 1)),
+                 static_cast<int>((id >> slot_bits) & (node_count - 1)), sequence};
 }
 
 std::optional<std::int64_t> sequence_after_promotion(std::int64_t last_known)

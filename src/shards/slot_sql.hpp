@@ -1,0 +1,5 @@
+// The slot of a job's id, in SQL.
+#pragma once
+
+// As core/shards/ids.hpp has it: all plain ids are of slot 0, the router's.
+#define HIPQ_SLOT_OF(id) "CASE WHEN " id " < 2199023255552 THEN 0 ELSE (" id " & 4095)::integer END"
