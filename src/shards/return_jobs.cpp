@@ -46,12 +46,27 @@ bool is_quiet(int instance_id)
 
 // ---- jobs of slots that are leaving ----
 
+// Takes the `chosen` jobs out of the queue and sends them. $1 instance, $2 its name, $3 own node,
+// $4 queue.
+#define HIPQ_SEND_CHOSEN                                                                           \
+    "gone AS (DELETE FROM {live} AS job USING chosen WHERE job.id = chosen.id RETURNING job.id), " \
+    "sent AS ("                                                                                    \
+    "    INSERT INTO hipq.shard_outbox (instance, sender, node, kind, queue, jobs)"                \
+    "    SELECT $2, $3, owner.node, 'moved', $4,"                                                  \
+    "           array_agg(to_jsonb(chosen) - 'queue_id' ORDER BY chosen.id)"                       \
+    "    FROM chosen"                                                                              \
+    "    JOIN hipq.shard_map AS map ON map.instance_id = $1"                                       \
+    "    CROSS JOIN LATERAL ("                                                                     \
+    "        SELECT CASE WHEN $3 = 0 THEN map.nodes[" HIPQ_SLOT_OF(                                \
+        "chosen.id") " + 1] ELSE 0 END) AS owner (node)"                                           \
+                     "    GROUP BY owner.node) "
+
 // Ids do not begin with their slots, so a queue is looked through in the order of ids, a portion at
-// a time. $1 instance, $2 id to go on after; plain ids are all of slot 0, which stays. Returns what
-// was found, and where the portion ends; NULL: there is nothing behind $2.
+// a time. $5 id to go on after; plain ids are all of slot 0, which stays. Sends what waits, and
+// returns what else was found, and where the portion ends; NULL: there is nothing behind $5.
 constexpr const char *look_sql = R"(
     WITH portion AS MATERIALIZED (
-        SELECT job.id FROM {live} AS job WHERE job.id > $2 ORDER BY job.id LIMIT 20000
+        SELECT job.id FROM {live} AS job WHERE job.id > $5 ORDER BY job.id LIMIT 20000
     ),
     found AS MATERIALIZED (
         SELECT portion.id
@@ -62,15 +77,22 @@ constexpr const char *look_sql = R"(
               )[(portion.id & 4095)::integer + 1]
         ORDER BY portion.id
         LIMIT 1000
-    )
-    SELECT found.id, true FROM found
+    ),
+    chosen AS MATERIALIZED (
+        SELECT job.*
+        FROM found
+        JOIN {live} AS job ON job.id = found.id
+        WHERE job.state IN ('initial', 'retry')
+        FOR UPDATE OF job SKIP LOCKED
+    ),
+    )" HIPQ_SEND_CHOSEN R"(
+    SELECT found.id, true FROM found WHERE found.id NOT IN (SELECT gone.id FROM gone)
     UNION ALL
     SELECT CASE WHEN (SELECT count(*) FROM found) = 1000 THEN (SELECT max(found.id) FROM found)
                 ELSE (SELECT max(portion.id) FROM portion)
            END, false)";
 
-// $1 instance, $2 its name, $3 own node, $4 queue, $5 ids, whose slots may have come back
-// meanwhile.
+// $5: ids of jobs that were found, whose slots may have come back meanwhile.
 constexpr const char *send_sql = R"(
     WITH chosen AS MATERIALIZED (
         SELECT job.*
@@ -78,21 +100,9 @@ constexpr const char *send_sql = R"(
         JOIN hipq.shard_leaving AS leaving ON leaving.instance_id = $1 AND leaving.slot = )" HIPQ_SLOT_OF(
     "job.id") R"(
         WHERE job.id = ANY ($5) AND job.state IN ('initial', 'retry')
-        ORDER BY job.id
         FOR UPDATE OF job SKIP LOCKED
     ),
-    gone AS (
-        DELETE FROM {live} AS job USING chosen WHERE job.id = chosen.id RETURNING job.id
-    ),
-    sent AS (
-        INSERT INTO hipq.shard_outbox (instance, sender, node, kind, queue, jobs)
-        SELECT $2, $3, owner.node, 'moved', $4, array_agg(to_jsonb(chosen) - 'queue_id' ORDER BY chosen.id)
-        FROM chosen
-        JOIN hipq.shard_map AS map ON map.instance_id = $1
-        CROSS JOIN LATERAL (SELECT CASE WHEN $3 = 0 THEN map.nodes[)" HIPQ_SLOT_OF("chosen.id") R"( + 1] ELSE 0 END) AS owner (node)
-        GROUP BY owner.node
-    )
-    SELECT count(*) FROM gone)";
+    )" HIPQ_SEND_CHOSEN "SELECT count(*) FROM gone";
 
 // What is unfinished here yet: keys, and slots. $1 queue, $2 ids.
 constexpr const char *busy_sql = "SELECT job.id, " HIPQ_SLOT_OF("job.id") R"(,
@@ -195,11 +205,12 @@ bool has_ended(const Search &search)
     return search.next != Clock::time_point{};
 }
 
-void send(const Queue &queue, const Ids &ids)
+template <class Choice>
+pg::Rows send(const Queue &queue, const char *sql, const Choice &choice)
 {
-    (void)catalog::statement_for(queue, send_sql)
+    return catalog::statement_for(queue, sql)
         .run(queue.instance_id, queue.instance, static_cast<std::int16_t>(queue.shards->own_node),
-             queue.name, ids);
+             queue.name, choice);
 }
 
 // Keys and slots, side by side.
@@ -223,20 +234,12 @@ Ids note_busy(const Queue &queue, const Ids &ids, Busy &busy)
 // Whether there may be more in this queue.
 bool look_at_portion(const Queue &queue, Search &search)
 {
-    Ids found;
     std::optional<std::int64_t> end;
-    for (const pg::Row row :
-         catalog::statement_for(queue, look_sql).run(queue.instance_id, search.after)) {
+    for (const pg::Row row : send(queue, look_sql, search.after)) {
         if (row.boolean(1))
-            found.push_back(row.integer(0));
+            search.left[queue.id].push_back(row.integer(0));
         else
             end = row.maybe_integer(0);
-    }
-    if (!found.empty()) {
-        send(queue, found);
-        Busy unused;
-        for (const std::int64_t id : note_busy(queue, found, unused))
-            search.left[queue.id].push_back(id);
     }
     search.after = end.value_or(search.after);
     return end.has_value();
@@ -265,12 +268,20 @@ void tell_of_running(const Queues &queues, Search &search)
     for (const Queue *queue : queues)
         if (const auto left = search.left.find(queue->id);
             left != search.left.end() && !left->second.empty()) {
-            send(*queue, left->second);
+            (void)send(*queue, send_sql, left->second);
             left->second = note_busy(*queue, left->second, busy);
         }
     const int instance_id = queues.front()->instance_id;
     tell_busy.run(instance_id, busy.slots, busy.keys, queues.front()->instance);
     forget_empty.run(instance_id, busy.slots);
+}
+
+// One that is not over is made anew as soon as it may be the last one.
+bool is_due(const Search &search, int instance_id)
+{
+    return !has_begun(search) ||
+           (has_ended(search) &&
+            (search.next <= Clock::now() || (!search.is_over && is_quiet(instance_id))));
 }
 
 // Whether there may be more at once.
@@ -279,8 +290,7 @@ bool take_step(const Queues &queues, Search &search)
     const int instance_id = queues.front()->instance_id;
     lock_map.run();
     const bool are_more_leaving = note_seen.run(instance_id).processed() > 0;
-    if (!has_begun(search) || are_more_leaving ||
-        (has_ended(search) && search.next <= Clock::now()))
+    if (are_more_leaving || is_due(search, instance_id))
         begin(search, is_quiet(instance_id));  // before looking for jobs
     if (!has_ended(search)) {
         if (look_further(queues, search))
