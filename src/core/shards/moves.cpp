@@ -44,8 +44,6 @@ Arrival arrival(int node, SlotPhase phase, MoveOrder order, const MovedJob &job)
 {
     if (phase == SlotPhase::unknown)
         return Arrival::hold;
-    if (!is_own(phase) && job.is_behind_others && order == MoveOrder::strict)
-        return Arrival::hold;
     if (!is_own(phase))
         return node == router_node ? Arrival::forward : Arrival::send_back;
     const bool waits_for_key = job.has_key && job.was_accepted && job.key_is_used_here;
@@ -53,12 +51,9 @@ Arrival arrival(int node, SlotPhase phase, MoveOrder order, const MovedJob &job)
     return waits ? Arrival::hold : Arrival::accept;
 }
 
-bool comes_before(MoveOrder order, const HeldJob &a, const HeldJob &b)
+bool comes_before(const HeldJob &a, const HeldJob &b)
 {
-    const auto comes_first = [&](const HeldJob &job) {
-        return job.was_accepted || (order == MoveOrder::strict && job.is_from_old_node);
-    };
-    return std::pair(!comes_first(a), a.arrival) < std::pair(!comes_first(b), b.arrival);
+    return std::pair(!a.was_accepted, a.place) < std::pair(!b.was_accepted, b.place);
 }
 
 bool may_start_in(SlotPhase phase, MoveOrder order, const MovedJob &job)
@@ -73,7 +68,9 @@ bool must_go_back(SlotPhase phase)
 
 bool may_say_returned(MoveOrder order, const Leaving &leaving)
 {
-    return !leaving.has_waiting_jobs && (order == MoveOrder::by_key || leaving.router_is_done);
+    if (leaving.has_waiting_jobs)
+        return false;
+    return order == MoveOrder::by_key || (leaving.producers_are_done && !leaving.has_running_jobs);
 }
 
 }  // namespace hipq::core

@@ -4,7 +4,8 @@
 // be forwarded; what runs there ends there. Then it says `returned`, with the keys that still run,
 // and for each of them `released` when it is free. Streams from node to node keep their order, and
 // a node commits a message together with what it does about it. So what the new node has after
-// `returned` is all there is, but for those keys.
+// `returned` is all there is, but for those keys. In strict order it says `returned` when nothing
+// runs any more, so there are none.
 //
 // That nothing is lost, nothing runs twice and no two jobs of a key run at once, whatever crashes,
 // is shown by a model that goes through all orders of events: test/unit/shards/move_model.hpp.
@@ -28,7 +29,7 @@ enum class SlotPhase : std::uint8_t {
 enum class MoveOrder : std::uint8_t {
     by_key,  // of each job type and key; others start at once
     strict,  // of the slot: those that were enqueued on the router, in the order of its commits;
-             // also those enqueued on the shard that had the slot, until it moves back there
+             // also those enqueued on a shard while it has the slot
 };
 
 // A move as the router knows it, until the last key is released. A slot does not move again before.
@@ -54,8 +55,7 @@ struct MovedJob {
     bool key_runs_there = false;
     // By another unfinished job in this node's table.
     bool key_is_used_here = false;
-    // Older ones are held here: of its key; in strict order of its slot, and when that leaves,
-    // older ones that wait in the table count, too.
+    // Older ones are held here: of its key; in strict order of its slot.
     bool is_behind_others = false;
 };
 
@@ -74,16 +74,16 @@ enum class Arrival : std::uint8_t {
 // hold one more after it. So a duty of the scheduler looks at those that are held, again and again.
 Arrival arrival(int node, SlotPhase phase, MoveOrder order, const MovedJob &job);
 
-// Of jobs that are held for one key, or in strict order for one slot, which is let in first. By
-// key: those that were accepted before, which newer ones may be duplicates of. In strict order:
-// those that the router has from the old node while the slot moves; that sends its oldest first.
-// Then by arrival.
+// Of jobs that are held, which is let in first: those that were accepted before, which newer ones
+// may be duplicates of. Then by arrival, or in strict order by id.
+//
+// In strict order all that a slot holds is let in by one transaction. So nobody sees a younger job
+// without an older one, and the table starts its oldest first, however they have come.
 struct HeldJob {
     bool was_accepted;
-    bool is_from_old_node;  // as the router says that forwards it
-    std::int64_t arrival;
+    std::int64_t place;  // when it arrived; in strict order its id
 };
-bool comes_before(MoveOrder order, const HeldJob &a, const HeldJob &b);
+bool comes_before(const HeldJob &a, const HeldJob &b);
 
 // Whether a job in the table may start. Not all that are there may: a transaction that enqueued it
 // can have begun before the slot moved, even away and back.
@@ -96,13 +96,16 @@ bool must_go_back(SlotPhase phase);
 // What the old node knows of its part of a move. All of it must be of one snapshot.
 struct Leaving {
     bool has_waiting_jobs;  // in the table or held
-    bool router_is_done;    // no job follows that the router's producers enqueued by the old map:
-                            // a shard has had the message `last`; on the router itself, all
-                            // transactions have ended that may know that map
+    bool has_running_jobs;
+    bool producers_are_done;  // no job follows that was enqueued by the old map: all transactions
+                              // here have ended that may know it, and a shard has had the message
+                              // `last`, which says so of the router
 };
 
 // Whether the old node may say `returned`. Strict order waits for `last`, and so for transactions
-// that are open on the router. Otherwise such a job is sent back later, and does no harm.
+// that are open on the router; by key such a job is sent back later, and does no harm. It waits
+// for what runs, too: so a slot never runs on two nodes at once, and a job that fails, or whose
+// server crashes, comes back before the younger ones start.
 bool may_say_returned(MoveOrder order, const Leaving &leaving);
 
 }  // namespace hipq::core

@@ -8,7 +8,6 @@ std::uint8_t packed(const Message &message)
     const bool is_job = message.kind == MessageKind::job;
     unsigned byte = static_cast<unsigned>(message.kind);
     byte |= static_cast<unsigned>(message.value) << 3U;
-    byte |= (message.is_from_old_node ? 1U : 0U) << 5U;
     byte |= (is_job ? message.was_accepted : message.awaits_key) ? 0x40U : 0U;
     byte |= (is_job ? message.releases : message.has_returned) ? 0x80U : 0U;
     return static_cast<std::uint8_t>(byte);
@@ -19,7 +18,6 @@ Message unpacked(std::uint8_t byte)
     Message message = simple(static_cast<MessageKind>(byte & 7U));
     const bool is_job = message.kind == MessageKind::job;
     message.value = static_cast<std::uint8_t>((byte >> 3U) & (is_job ? 3U : 7U));
-    message.is_from_old_node = is_job && (byte & 0x20U) != 0;
     (is_job ? message.was_accepted : message.awaits_key) = (byte & 0x40U) != 0;
     (is_job ? message.releases : message.has_returned) = (byte & 0x80U) != 0;
     return message;
@@ -89,7 +87,8 @@ bool MoveModel::begin_on_shard(State &state, int n, int job) const
     const bool has_begun = state.producers[at] != 0 || state.shards[0].producers[at] != 0 ||
                            state.shards[1].producers[at] != 0;
     if (!has(setting_.producers, n + 1) || has(state.born, job) || has_begun || comes_too_early ||
-        shard.phase == SlotPhase::unknown)
+        shard.phase == SlotPhase::unknown ||
+        (setting_.only_where_slot_is && must_go_back(shard.phase)))
         return false;
     shard.producers[at] = static_cast<std::uint8_t>(1 + static_cast<int>(shard.phase));
     return true;
@@ -138,8 +137,7 @@ MovedJob MoveModel::as_seen(const ShardState &shard, SlotPhase phase, bool was_a
     what.was_accepted = was_accepted;
     what.key_runs_there = phase == SlotPhase::settling && shard.awaits_key != 0;
     what.key_is_used_here = setting_.have_key && unfinished(shard) != 0;
-    what.is_behind_others = ((setting_.have_key || is_strict) && held_before > 0) ||
-                            (is_strict && must_go_back(phase) && shard.waiting != 0);
+    what.is_behind_others = (setting_.have_key || is_strict) && held_before > 0;
     return what;
 }
 
@@ -276,7 +274,7 @@ bool MoveModel::deliver_to_router(State &state, int n) const
         return true;
     }
     if (message.kind == MessageKind::job) {
-        forward(state, message, n + 1);
+        forward(state, message);
         if (message.releases)
             take_released(state, n + 1);
     } else if (message.kind == MessageKind::returned) {
@@ -302,18 +300,21 @@ bool MoveModel::send_back(State &state, int n, int job) const
     return true;
 }
 
-bool MoveModel::look_at_held(State &state, int n) const
+// Lets the first of those that are held in.
+bool MoveModel::let_in_one(State &state, int n) const
 {
     ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
     if (shard.held.count == 0)
         return false;
     const auto held = [&](std::size_t i) {
         const SentJob job = held_job(shard, i);
-        return HeldJob{job.was_accepted, job.is_from_old_node, static_cast<std::int64_t>(i)};
+        const bool by_id = setting_.order == MoveOrder::strict;
+        return HeldJob{job.was_accepted,
+                       by_id ? std::int64_t{job.job} : static_cast<std::int64_t>(i)};
     };
     std::size_t first = 0;
     for (std::size_t i = 1; i < shard.held.count; ++i)
-        if (rules_.comes_before(setting_.order, held(i), held(first)))
+        if (rules_.comes_before(held(i), held(first)))
             first = i;
     const SentJob job = held_job(shard, first);
     const MovedJob what = as_seen(shard, shard.phase, job.was_accepted, 0);
@@ -324,6 +325,16 @@ bool MoveModel::look_at_held(State &state, int n) const
     return carry_out(state, n, verdict, job, setting_.have_key);
 }
 
+bool MoveModel::look_at_held(State &state, int n) const
+{
+    if (!let_in_one(state, n))
+        return false;
+    if (setting_.order == MoveOrder::strict && rules_.lets_all_in_at_once)
+        while (let_in_one(state, n)) {
+        }
+    return true;
+}
+
 bool MoveModel::say_returned(State &state, int n) const
 {
     const auto at = static_cast<std::size_t>(n);
@@ -331,9 +342,9 @@ bool MoveModel::say_returned(State &state, int n) const
     if (shard.phase != SlotPhase::leaving || shard.has_returned != 0 || is_full(state.from[at], 1))
         return false;
     const bool is_done =
-        node_of(n) == router_node ? !has_old_producers(shard) : shard.router_is_done != 0;
+        !has_old_producers(shard) && (node_of(n) == router_node || shard.router_is_done != 0);
     const bool waiting = shard.waiting != 0 || shard.held.count != 0;
-    if (!rules_.may_say_returned(setting_.order, {waiting, is_done}))
+    if (!rules_.may_say_returned(setting_.order, {waiting, shard.running != 0, is_done}))
         return false;
     const bool runs = setting_.have_key && unfinished(shard) != 0;
     shard.has_returned = 1;
@@ -360,6 +371,9 @@ bool MoveModel::claim(State &state, int n) const
         put(shard.running, job);
         if (setting_.order == MoveOrder::strict && job > 0 && !has(state.started, job - 1))
             state.wrong = out_of_order;
+        if (setting_.order == MoveOrder::strict &&
+            state.shards.at(static_cast<std::size_t>(1 - n)).running != 0)
+            state.wrong = on_two_nodes;
         put(state.started, job);
         return true;
     }

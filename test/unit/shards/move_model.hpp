@@ -34,8 +34,7 @@ using Bits = std::uint8_t;  // a bit for each job, or a truth
 // this is found.
 struct MoveRules {
     Arrival (*arrival)(int, SlotPhase, MoveOrder, const MovedJob &) = core::arrival;
-    bool (*comes_before)(MoveOrder, const core::HeldJob &,
-                         const core::HeldJob &) = core::comes_before;
+    bool (*comes_before)(const core::HeldJob &, const core::HeldJob &) = core::comes_before;
     bool (*may_start_in)(SlotPhase, MoveOrder, const MovedJob &) = core::may_start_in;
     bool (*must_go_back)(SlotPhase) = core::must_go_back;
     bool (*may_say_returned)(MoveOrder, const Leaving &) = core::may_say_returned;
@@ -43,6 +42,7 @@ struct MoveRules {
     bool (*is_stale)(int, const LastWord &, bool) = core::is_stale;
     bool (*must_release)(bool, bool) = core::must_release;
     // Not rules of core, but of who uses it.
+    bool lets_all_in_at_once = true;    // in strict order
     bool names_timelines = true;        // in messages (core::MessageName)
     bool waits_after_promotion = true;  // slots are unknown until the resync
     bool reads_before_resync = true;    // what the promoted shard still has to say
@@ -56,6 +56,7 @@ struct MoveSetting {
     bool tail_is_lost = false;
     bool router_is_one = false;  // the router itself plays shard 1; its streams to itself are empty
     Bits producers = 0b111;      // on which nodes
+    bool only_where_slot_is = false;  // shards' producers begin there alone
 };
 
 enum class MessageKind : std::uint8_t { none, job, map, last, returned, released, resynced };
@@ -63,12 +64,11 @@ enum class MessageKind : std::uint8_t { none, job, map, last, returned, released
 // A message in one byte.
 struct Message {
     MessageKind kind = MessageKind::none;
-    std::uint8_t value = 0;         // the job, or the phase
-    bool was_accepted = false;      // job
-    bool is_from_old_node = false;  // job: while the slot moves
-    bool releases = false;          // job: its key is free where it comes from
-    bool awaits_key = false;        // returned, resynced
-    bool has_returned = false;      // resynced
+    std::uint8_t value = 0;     // the job, or the phase
+    bool was_accepted = false;  // job
+    bool releases = false;      // job: its key is free where it comes from
+    bool awaits_key = false;    // returned, resynced
+    bool has_returned = false;  // resynced
 };
 std::uint8_t packed(const Message &message);
 Message unpacked(std::uint8_t byte);
@@ -146,6 +146,7 @@ public:
     bool deliver_to_shard(State &state, int n) const;
     bool deliver_to_router(State &state, int n) const;
     bool send_back(State &state, int n, int job) const;
+    bool let_in_one(State &state, int n) const;
     bool look_at_held(State &state, int n) const;
     bool say_returned(State &state, int n) const;
     bool claim(State &state, int n) const;

@@ -12,7 +12,13 @@ namespace hipq::test {
 
 using namespace hipq::core;
 
-enum Wrong : std::uint8_t { nothing, duplicate_of_accepted, out_of_order, queue_is_full };
+enum Wrong : std::uint8_t {
+    nothing,
+    duplicate_of_accepted,
+    out_of_order,
+    on_two_nodes,
+    queue_is_full
+};
 
 constexpr Bits bit(int job)
 {
@@ -78,20 +84,18 @@ inline Message simple(MessageKind kind)
 struct SentJob {
     int job;
     bool was_accepted = false;
-    bool is_from_old_node = false;
 };
 inline Message job_message(const SentJob &sent, bool releases = false)
 {
     Message message = simple(MessageKind::job);
     message.value = static_cast<std::uint8_t>(sent.job);
     message.was_accepted = sent.was_accepted;
-    message.is_from_old_node = sent.is_from_old_node;
     message.releases = releases;
     return message;
 }
 inline SentJob sent_job(const Message &message)
 {
-    return {message.value, message.was_accepted, message.is_from_old_node};
+    return {message.value, message.was_accepted};
 }
 inline Message phase_message(MessageKind kind, SlotPhase phase)
 {
@@ -210,12 +214,10 @@ inline void take_returned(MoveState &state, int from, bool awaits_key)
 }
 
 // A job that a node has sent to the router.
-inline void forward(MoveState &state, const Message &message, int sender)
+inline void forward(MoveState &state, const Message &message)
 {
     const Route way = route(map_with_owner(state.owner), router_node, the_slot);
-    SentJob job = sent_job(message);
-    job.is_from_old_node = state.moves != 0 && sender == state.move_from;
-    send(state, way.node, job_message(job));
+    send(state, way.node, job_message(sent_job(message)));
 }
 
 inline bool is_anywhere(const MoveState &state, int job)

@@ -81,6 +81,8 @@ const char *MoveModel::fault(const State &state) const
         return "a job that was accepted is dropped as a duplicate";
     if (state.wrong == out_of_order)
         return "a younger job starts before an older one";
+    if (state.wrong == on_two_nodes)
+        return "a job starts while one of its slot runs on another node";
     if (state.wrong == queue_is_full)
         return "a stream of the model is too short";
     const auto ran = [](const ShardState &shard) { return Bits(shard.running | shard.done); };

@@ -14,27 +14,27 @@ namespace {
 
 constexpr Bits on_the_router = 0b001;
 constexpr Bits on_the_old_node = 0b010;
+constexpr Bits on_the_new_node = 0b100;
 
 constexpr MoveSetting there_and_back{};
 constexpr MoveSetting without_keys{.have_key = false};
 constexpr MoveSetting with_lost_tail{.tail_is_lost = true};
 constexpr MoveSetting with_lost_tail_and_no_retry{.may_retry = false, .tail_is_lost = true};
-constexpr MoveSetting strict_from_the_router{.have_key = false,
-                                             .order = MoveOrder::strict,
-                                             .most_moves = 3,
-                                             .may_retry = false,
-                                             .producers = on_the_router};
-constexpr MoveSetting strict_from_the_old_node{.have_key = false,
+constexpr MoveSetting strict_from_the_router{
+    .have_key = false, .order = MoveOrder::strict, .most_moves = 3, .producers = on_the_router};
+constexpr MoveSetting strict_from_the_old_node{
+    .have_key = false, .order = MoveOrder::strict, .most_moves = 1, .producers = on_the_old_node};
+constexpr MoveSetting strict_from_the_new_node{.have_key = false,
                                                .order = MoveOrder::strict,
-                                               .most_moves = 1,
-                                               .may_retry = false,
-                                               .producers = on_the_old_node};
+                                               .most_moves = 3,
+                                               .producers = on_the_new_node,
+                                               .only_where_slot_is = true};
+constexpr MoveSetting strict_with_keys{.order = MoveOrder::strict, .producers = on_the_router};
 
 constexpr MoveSetting from_the_router{.router_is_one = true, .producers = 0b110};
 constexpr MoveSetting strict_from_the_router_itself{.have_key = false,
                                                     .order = MoveOrder::strict,
                                                     .most_moves = 3,
-                                                    .may_retry = false,
                                                     .router_is_one = true,
                                                     .producers = on_the_old_node};
 
@@ -57,6 +57,7 @@ constexpr auto two_of_a_key = "two jobs of one key run at once";
 constexpr auto lost = "a job is lost";
 constexpr auto dropped = "a job that was accepted is dropped as a duplicate";
 constexpr auto out_of_order = "a younger job starts before an older one";
+constexpr auto on_two_nodes = "a job starts while one of its slot runs on another node";
 constexpr auto stuck = "no way leads to the end";
 
 // The right decision about a job of which something is not seen.
@@ -84,7 +85,13 @@ TEST(MoveModel, keeps_the_order_of_one_node_if_it_is_told_to)
 {
     expect_sound(strict_from_the_router);
     expect_sound(strict_from_the_old_node);
+    expect_sound(strict_from_the_new_node);
     expect_sound(strict_from_the_router_itself);
+}
+
+TEST(MoveModel, loses_and_repeats_nothing_in_strict_order_with_keys)
+{
+    expect_sound(strict_with_keys);
 }
 
 TEST(MoveModel, loses_and_repeats_nothing_when_the_end_of_a_log_is_lost)
@@ -140,20 +147,46 @@ TEST(BrokenMove, loses_the_order_if_jobs_do_not_queue_behind_those_held)
     expect_fault(strict_from_the_router, rules, out_of_order);
 }
 
-TEST(BrokenMove, loses_the_order_if_held_jobs_are_let_in_as_they_arrived)
+TEST(BrokenMove, loses_the_order_if_held_jobs_are_let_in_one_by_one_as_they_arrived)
 {
     MoveRules rules;
-    rules.comes_before = [](MoveOrder, const HeldJob &a, const HeldJob &b) {
-        return a.arrival < b.arrival;
+    rules.lets_all_in_at_once = false;
+    rules.comes_before = [](const HeldJob &, const HeldJob &) { return false; };
+    expect_fault(strict_from_the_router, rules, out_of_order);
+}
+
+TEST(BrokenMove, loses_the_order_of_a_key_if_held_jobs_are_let_in_as_they_arrived)
+{
+    MoveRules rules;
+    rules.comes_before = [](const HeldJob &, const HeldJob &) { return false; };
+    expect_fault(strict_with_keys, rules, out_of_order);
+}
+
+TEST(BrokenMove, loses_the_order_if_a_leaving_slot_goes_on)
+{
+    MoveRules rules;
+    rules.may_start_in = [](SlotPhase phase, MoveOrder order, const MovedJob &job) {
+        return phase == SlotPhase::leaving || may_start_in(phase, order, job);
     };
     expect_fault(strict_from_the_router, rules, out_of_order);
+}
+
+TEST(BrokenMove, runs_a_slot_on_two_nodes_if_returned_comes_before_what_runs_has_ended)
+{
+    MoveRules rules;
+    rules.may_say_returned = [](MoveOrder order, const Leaving &leaving) {
+        return may_say_returned(order,
+                                {leaving.has_waiting_jobs, false, leaving.producers_are_done});
+    };
+    expect_fault(strict_from_the_router, rules, on_two_nodes);
 }
 
 TEST(BrokenMove, loses_the_order_if_returned_comes_before_the_waiting_jobs)
 {
     MoveRules rules;
     rules.may_say_returned = [](MoveOrder order, const Leaving &leaving) {
-        return may_say_returned(order, {false, leaving.router_is_done});
+        return may_say_returned(order,
+                                {false, leaving.has_running_jobs, leaving.producers_are_done});
     };
     expect_fault(strict_from_the_router, rules, out_of_order);
 }
@@ -162,7 +195,7 @@ TEST(BrokenMove, loses_the_order_if_returned_comes_before_last)
 {
     MoveRules rules;
     rules.may_say_returned = [](MoveOrder order, const Leaving &leaving) {
-        return may_say_returned(order, {leaving.has_waiting_jobs, true});
+        return may_say_returned(order, {leaving.has_waiting_jobs, leaving.has_running_jobs, true});
     };
     expect_fault(strict_from_the_router, rules, out_of_order);
     expect_fault(strict_from_the_router_itself, rules, out_of_order);
