@@ -360,6 +360,7 @@ bool MoveModel::say_returned(State &state, int n) const
 // The oldest first.
 bool MoveModel::claim(State &state, int n) const
 {
+    const bool order_is_promised = setting_.order == MoveOrder::strict && !setting_.tail_is_lost;
     ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
     for (int job = 0; job < job_count; ++job) {
         if (!has(shard.waiting, job))
@@ -369,10 +370,9 @@ bool MoveModel::claim(State &state, int n) const
             return false;
         take(shard.waiting, job);
         put(shard.running, job);
-        if (setting_.order == MoveOrder::strict && job > 0 && !has(state.started, job - 1))
+        if (order_is_promised && job > 0 && !has(state.started, job - 1))
             state.wrong = out_of_order;
-        if (setting_.order == MoveOrder::strict &&
-            state.shards.at(static_cast<std::size_t>(1 - n)).running != 0)
+        if (order_is_promised && state.shards.at(static_cast<std::size_t>(1 - n)).running != 0)
             state.wrong = on_two_nodes;
         put(state.started, job);
         return true;

@@ -66,6 +66,8 @@ bool MoveModel::resync(State &state, bool backwards) const
     end.awaits_key = state.awaits_key != 0;
     end.has_returned = state.moves != 0 && state.has_returned != 0;
     push(state.to[0], end);
+    if (state.told_last != 0 && state.move_from == 1)
+        push(state.to[0], simple(MessageKind::last));  // it is part of what is true now
     tail.kept = {};
     tail.step = Tail::Step::resynced;
     return true;

@@ -20,6 +20,8 @@ constexpr MoveSetting there_and_back{};
 constexpr MoveSetting without_keys{.have_key = false};
 constexpr MoveSetting with_lost_tail{.tail_is_lost = true};
 constexpr MoveSetting with_lost_tail_and_no_retry{.may_retry = false, .tail_is_lost = true};
+constexpr MoveSetting strict_with_lost_tail{
+    .have_key = false, .order = MoveOrder::strict, .may_retry = false, .tail_is_lost = true};
 constexpr MoveSetting strict_from_the_router{
     .have_key = false, .order = MoveOrder::strict, .most_moves = 3, .producers = on_the_router};
 constexpr MoveSetting strict_from_the_old_node{
@@ -97,6 +99,7 @@ TEST(MoveModel, loses_and_repeats_nothing_in_strict_order_with_keys)
 TEST(MoveModel, loses_and_repeats_nothing_when_the_end_of_a_log_is_lost)
 {
     expect_sound(with_lost_tail);
+    expect_sound(strict_with_lost_tail);
 }
 
 // ---- broken rules
