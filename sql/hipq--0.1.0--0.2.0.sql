@@ -466,6 +466,7 @@ COMMENT ON COLUMN hipq.instances_detail.table_naming_strategy
 
 ALTER TABLE hipq.queue ADD COLUMN shard_key text NOT NULL DEFAULT 'NONE';
 ALTER TABLE hipq.queue ADD COLUMN throttle_mode text NOT NULL DEFAULT 'home' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared'));
+ALTER TABLE hipq.queue ADD COLUMN move_order text NOT NULL DEFAULT 'key' CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict'));
 
 CREATE OR REPLACE VIEW hipq.queues_detail WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
@@ -565,6 +566,9 @@ COMMENT ON COLUMN hipq.queue.shard_key
 COMMENT ON COLUMN hipq.queue.throttle_mode
     IS 'how a sharded instance keeps throttle limits: home = all jobs of a queue with limits are on '
     'one node, shared = each node has a share';
+COMMENT ON COLUMN hipq.queue.move_order
+    IS 'what stays in order while slots move from one node of a sharded instance to another: key = '
+    'jobs with one job_key, strict = all jobs of a slot';
 COMMENT ON COLUMN hipq.instance.shard_key
     IS 'what its queues divide their jobs by, in a sharded instance, unless they say otherwise; '
     'NONE = nothing';
@@ -897,12 +901,12 @@ CREATE FUNCTION hipq.create_queue(
     weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
     retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
-    shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'home'
+    shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'home', move_order text DEFAULT 'key'
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
 COMMENT ON FUNCTION hipq.create_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean,
-    boolean, text, text
+    boolean, text, text, text
 ) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
     'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
     'queue_ttl, max_timeout: a number is seconds; max_timeout, highest_priority, allow_free_jobs: '
@@ -911,10 +915,12 @@ COMMENT ON FUNCTION hipq.create_queue(
     'NULL = as the instance says; '
     'throttle_mode: how its nodes keep throttle limits, home = all jobs of a queue with limits are on '
     'one, shared = each node has a share; '
+    'move_order: what stays in order while slots move between its nodes, key = jobs with one '
+    'job_key, strict = all jobs of a slot; '
     'if_not_exists: a queue that is there stays as it is; or_replace: it becomes what the '
     'arguments say, and an owner who is not given stays';
-REVOKE ALL ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text, text) FROM PUBLIC;
-SELECT hipq._take_rights('hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean)', 'hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text, text)');
+REVOKE ALL ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text, text, text) FROM PUBLIC;
+SELECT hipq._take_rights('hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean)', 'hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text, text, text)');
 DROP FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean);
 
 CREATE FUNCTION hipq.alter_queue(
@@ -923,16 +929,17 @@ CREATE FUNCTION hipq.alter_queue(
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention hipq.duration DEFAULT NULL, durability text DEFAULT NULL,
     weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
-    retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL, throttle_mode text DEFAULT NULL
+    retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL, throttle_mode text DEFAULT NULL,
+    move_order text DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
 COMMENT ON FUNCTION hipq.alter_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text,
-    text
+    text, text
 ) IS 'changes a queue. queue: the queue; reset: names of arguments that go back to the setting; '
     'the other arguments are those of create_queue(), NULL = as it is';
-GRANT EXECUTE ON FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text, text) TO PUBLIC;
-SELECT hipq._take_rights('hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[])', 'hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text, text)');
+GRANT EXECUTE ON FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text, text, text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[])', 'hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text, text, text)');
 DROP FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[]);
 
 CREATE FUNCTION hipq.register_job_type(
@@ -1275,7 +1282,7 @@ COMMENT ON COLUMN hipq.shard_outbox.sender IS 'node that sent it';
 COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
 COMMENT ON COLUMN hipq.shard_outbox.kind
     IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
-    'come; set_up; map; rejected; stats; taken = ids of jobs of a shard that the router has taken '
+    'come; last = no more jobs of a slot come from the router, in strict order; set_up; map; rejected; stats; taken = ids of jobs of a shard that the router has taken '
     'itself; alive = nothing';
 COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
 COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'at most 1,000 jobs: what of each is not in the body';
@@ -1365,6 +1372,9 @@ CREATE TABLE hipq.shard_move (
     to_node      smallint    NOT NULL,
     started_time timestamptz NOT NULL DEFAULT clock_timestamp(),
     busy_keys    jsonb,
+    in_order     text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    seen_time    timestamptz,
+    last_sent    boolean     NOT NULL DEFAULT false,
     CONSTRAINT shard_move_pkey PRIMARY KEY (instance_id, slot)
 );
 COMMENT ON TABLE hipq.shard_move IS 'on the router: slots on their way from one node to another';
@@ -1374,14 +1384,26 @@ COMMENT ON COLUMN hipq.shard_move.from_node IS 'node that had it';
 COMMENT ON COLUMN hipq.shard_move.to_node IS 'node that has it now';
 COMMENT ON COLUMN hipq.shard_move.started_time IS 'since when';
 COMMENT ON COLUMN hipq.shard_move.busy_keys
-    IS 'keys of the jobs that still run at the node before, as it said last; NULL = it has said nothing';
+    IS 'keys of the jobs that still run at the node before, as it said last, and what queues in strict '
+    'order wait for there; NULL = it has said nothing';
+COMMENT ON COLUMN hipq.shard_move.in_order
+    IS 'queues whose jobs stay in order, as it was when the move began (move_order = strict)';
+COMMENT ON COLUMN hipq.shard_move.seen_time
+    IS 'when the scheduler saw it first: transactions from before may still send jobs to the node '
+    'before; NULL = not yet, or nothing has to stay in order';
+COMMENT ON COLUMN hipq.shard_move.last_sent IS 'the node before has been told that these have ended';
 SELECT pg_extension_config_dump('hipq.shard_move', '');
+CREATE TRIGGER shards_changed AFTER UPDATE OF last_sent OR DELETE OR TRUNCATE ON hipq.shard_move
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
+ALTER TABLE hipq.shard_move ENABLE ALWAYS TRIGGER shards_changed;
 
 CREATE TABLE hipq.shard_leaving (
     instance_id integer     NOT NULL,
     slot        smallint    NOT NULL,
     seen_time   timestamptz,
     busy_keys   jsonb,
+    in_order    text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    last_came   boolean     NOT NULL DEFAULT false,
     CONSTRAINT shard_leaving_pkey PRIMARY KEY (instance_id, slot)
 );
 COMMENT ON TABLE hipq.shard_leaving
@@ -1391,7 +1413,13 @@ COMMENT ON COLUMN hipq.shard_leaving.slot IS 'the slot';
 COMMENT ON COLUMN hipq.shard_leaving.seen_time
     IS 'when the scheduler saw it first: transactions from before may still bring jobs; NULL = not yet';
 COMMENT ON COLUMN hipq.shard_leaving.busy_keys
-    IS 'keys of the jobs that still ran when the new node was last told; NULL = not yet';
+    IS 'keys of the jobs that still ran when the new node was last told, and what queues in strict '
+    'order waited for; NULL = not yet';
+COMMENT ON COLUMN hipq.shard_leaving.in_order
+    IS 'queues of which no job starts here any more, and none there before all of them have gone';
+COMMENT ON COLUMN hipq.shard_leaving.last_came
+    IS 'the router has said that none of its transactions may send more jobs; of use to queues in '
+    'strict order only';
 SELECT pg_extension_config_dump('hipq.shard_leaving', '');
 CREATE TRIGGER shards_changed AFTER INSERT OR DELETE OR TRUNCATE ON hipq.shard_leaving
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
@@ -1401,6 +1429,8 @@ CREATE TABLE hipq.shard_coming (
     instance_id integer  NOT NULL,
     slot        smallint NOT NULL,
     busy_keys   jsonb,
+    in_order    text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    quiet_time  timestamptz,
     CONSTRAINT shard_coming_pkey PRIMARY KEY (instance_id, slot)
 );
 COMMENT ON TABLE hipq.shard_coming
@@ -1408,9 +1438,14 @@ COMMENT ON TABLE hipq.shard_coming
 COMMENT ON COLUMN hipq.shard_coming.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.shard_coming.slot IS 'the slot';
 COMMENT ON COLUMN hipq.shard_coming.busy_keys
-    IS 'keys of the jobs that run there: [queue, job type, job key]; NULL = any may';
+    IS 'keys of the jobs that run there: [queue, job type, job key]; and of queues in strict order, '
+    '{"queue": ..., "awaits": "last" or "jobs"}; NULL = any may';
+COMMENT ON COLUMN hipq.shard_coming.in_order IS 'queues of which all jobs are held until then';
+COMMENT ON COLUMN hipq.shard_coming.quiet_time
+    IS 'since when all have come and none was held, of queues in strict order: transactions from '
+    'before may still hold one; NULL = not yet';
 SELECT pg_extension_config_dump('hipq.shard_coming', '');
-CREATE TRIGGER shards_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.shard_coming
+CREATE TRIGGER shards_changed AFTER INSERT OR UPDATE OF busy_keys OR DELETE OR TRUNCATE ON hipq.shard_coming
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
 ALTER TABLE hipq.shard_coming ENABLE ALWAYS TRIGGER shards_changed;
 
@@ -1426,11 +1461,12 @@ CREATE TABLE hipq.shard_held_job (
     queue       text COLLATE "C" NOT NULL,
     job_type    text COLLATE "C" NOT NULL,
     job_key     text COLLATE "C" NOT NULL,
-    job         jsonb    NOT NULL
+    job         jsonb    NOT NULL,
+    was_accepted boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE hipq.shard_held_job
     IS 'jobs with a key, of slots that have just come, until no job with their key runs at the node '
-    'before';
+    'before; in strict order all jobs of the slot, until none is left there';
 COMMENT ON COLUMN hipq.shard_held_job.place IS 'order in which they came';
 COMMENT ON COLUMN hipq.shard_held_job.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.shard_held_job.slot IS 'their slot';
@@ -1440,6 +1476,8 @@ COMMENT ON COLUMN hipq.shard_held_job.queue IS 'their queue within the instance'
 COMMENT ON COLUMN hipq.shard_held_job.job_type IS 'their job type';
 COMMENT ON COLUMN hipq.shard_held_job.job_key IS 'their key';
 COMMENT ON COLUMN hipq.shard_held_job.job IS 'the job, as it came';
+COMMENT ON COLUMN hipq.shard_held_job.was_accepted
+    IS 'it comes from the table of the node before, so it has its key; in strict order only';
 CREATE INDEX shard_held_job_slot ON hipq.shard_held_job (instance_id, slot);
 SELECT pg_extension_config_dump('hipq.shard_held_job', '');
 
@@ -1680,7 +1718,8 @@ SELECT instance.name AS instance,
            WHEN NOT forth.active THEN 'it does not read'
            WHEN back.subid IS NULL THEN 'its subscription is gone'
            WHEN back.pid IS NULL THEN 'it is not read'
-       END AS problem
+       END AS problem,
+       moves.wait_for
 FROM hipq.shard
 JOIN hipq.instance USING (instance_id)
 JOIN hipq.shard_map AS map USING (instance_id)
@@ -1689,9 +1728,18 @@ LEFT JOIN pg_stat_replication AS sender ON sender.pid = forth.active_pid
 LEFT JOIN pg_stat_subscription AS back ON back.subname = shard.channel || '_from_' || shard.node AND back.relid IS NULL
 CROSS JOIN LATERAL (SELECT count(*) FROM unnest(map.nodes) AS node WHERE node = shard.node) AS slots
 CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE move.to_node = shard.node) AS coming, count(*) FILTER (WHERE move.from_node = shard.node) AS leaving
+    SELECT count(*) FILTER (WHERE move.to_node = shard.node) AS coming,
+           count(*) FILTER (WHERE move.from_node = shard.node) AS leaving,
+           nullif(array_to_string(ARRAY[
+               CASE WHEN bool_or(state.awaits_last) THEN 'transactions on the router' END,
+               CASE WHEN bool_or(move.busy_keys IS NULL) THEN 'waiting jobs' END,
+               CASE WHEN bool_or(state.awaits_jobs) THEN 'running jobs' END], ', '), '') AS wait_for
     FROM hipq.shard_move AS move
-    WHERE move.instance_id = shard.instance_id
+    CROSS JOIN LATERAL (
+        SELECT move.in_order <> '{}' AND move.from_node <> 0 AND NOT move.last_sent AS awaits_last,
+               jsonb_path_exists(move.busy_keys, '$[*] ? (@.type() == "array" || @.awaits == "jobs")') AS awaits_jobs
+    ) AS state
+    WHERE move.instance_id = shard.instance_id AND shard.node IN (move.from_node, move.to_node)
 ) AS moves
 CROSS JOIN LATERAL (SELECT count(*) FROM hipq.shard_reject AS reject WHERE reject.instance = instance.name AND reject.node = shard.node) AS rejects
 WHERE map.own_node = 0;
@@ -1706,6 +1754,8 @@ COMMENT ON COLUMN hipq.shards.behind IS 'WAL that it has not confirmed yet, of a
 COMMENT ON COLUMN hipq.shards.lag IS 'how long the last rows took to take effect there; NULL = nothing is under way';
 COMMENT ON COLUMN hipq.shards.rejects IS 'jobs that it could not take: hipq.shard_rejects';
 COMMENT ON COLUMN hipq.shards.problem IS 'what keeps rows from going to and fro; NULL = nothing';
+COMMENT ON COLUMN hipq.shards.wait_for
+    IS 'what slots wait for that are coming or leaving; NULL = nothing';
 
 CREATE VIEW hipq.shard_limits WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,
@@ -1939,6 +1989,32 @@ FROM (
     FROM hipq.shard_map AS map
     JOIN hipq.instance USING (instance_id)
     WHERE NOT hipq._is_own_timeline(map.timeline)
+    UNION ALL
+    SELECT 'move of slots',
+           'alarm',
+           waiting.slots,
+           waiting.since,
+           clock_timestamp(),
+           format('%s slot(s) of instance "%s" that move in strict order wait for %s. Their jobs wait, too.', waiting.slots, waiting.instance,
+                  coalesce(users.names, 'the scheduler of this database')),
+           'End the transaction: jobs that it has enqueued have to come before those that are enqueued now.'
+    FROM (
+        SELECT instance.name AS instance, count(*) AS slots, min(move.started_time) AS since, max(coalesce(move.seen_time, move.started_time)) AS moment
+        FROM hipq.shard_move AS move
+        JOIN hipq.instance USING (instance_id)
+        WHERE move.in_order <> '{}' AND CASE move.from_node WHEN 0 THEN move.busy_keys IS NULL ELSE NOT move.last_sent END
+        GROUP BY instance.name
+    ) AS waiting
+    CROSS JOIN LATERAL (
+        SELECT string_agg(coalesce('process ' || held.pid || coalesce(' (' || activity.usename || ', ' || activity.state || ')', ''), 'a prepared transaction'), ', ' ORDER BY held.pid) AS names
+        FROM pg_locks AS held
+        JOIN pg_database AS database ON database.oid = held.database AND database.datname = current_database()
+        LEFT JOIN pg_stat_activity AS activity ON activity.pid = held.pid
+        WHERE held.relation = 'hipq.shard_map'::regclass AND held.mode = 'RowShareLock' AND held.pid IS DISTINCT FROM pg_backend_pid()
+          AND (activity.xact_start IS NULL OR activity.xact_start <= waiting.moment)
+    ) AS users
+    WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
+      AND clock_timestamp() - waiting.since > current_setting('hipq.alert_held_snapshot', true)::interval
     UNION ALL
     SELECT 'jobs refused by a shard',
            'alarm',

@@ -86,6 +86,7 @@ CREATE TABLE hipq.queue (
     created_time          timestamptz NOT NULL DEFAULT now(),
     shard_key             text        NOT NULL DEFAULT 'NONE',
     throttle_mode         text        NOT NULL DEFAULT 'home' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared')),
+    move_order            text        NOT NULL DEFAULT 'key' CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict')),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
     CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
 );
@@ -139,6 +140,9 @@ COMMENT ON COLUMN hipq.queue.shard_key
 COMMENT ON COLUMN hipq.queue.throttle_mode
     IS 'how a sharded instance keeps throttle limits: home = all jobs of a queue with limits are on '
     'one node, shared = each node has a share';
+COMMENT ON COLUMN hipq.queue.move_order
+    IS 'what stays in order while slots move from one node of a sharded instance to another: key = '
+    'jobs with one job_key, strict = all jobs of a slot';
 COMMENT ON COLUMN hipq.queue.is_dropped
     IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';

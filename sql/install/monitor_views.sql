@@ -305,6 +305,32 @@ FROM (
     JOIN hipq.instance USING (instance_id)
     WHERE NOT hipq._is_own_timeline(map.timeline)
     UNION ALL
+    SELECT 'move of slots',
+           'alarm',
+           waiting.slots,
+           waiting.since,
+           clock_timestamp(),
+           format('%s slot(s) of instance "%s" that move in strict order wait for %s. Their jobs wait, too.', waiting.slots, waiting.instance,
+                  coalesce(users.names, 'the scheduler of this database')),
+           'End the transaction: jobs that it has enqueued have to come before those that are enqueued now.'
+    FROM (
+        SELECT instance.name AS instance, count(*) AS slots, min(move.started_time) AS since, max(coalesce(move.seen_time, move.started_time)) AS moment
+        FROM hipq.shard_move AS move
+        JOIN hipq.instance USING (instance_id)
+        WHERE move.in_order <> '{}' AND CASE move.from_node WHEN 0 THEN move.busy_keys IS NULL ELSE NOT move.last_sent END
+        GROUP BY instance.name
+    ) AS waiting
+    CROSS JOIN LATERAL (
+        SELECT string_agg(coalesce('process ' || held.pid || coalesce(' (' || activity.usename || ', ' || activity.state || ')', ''), 'a prepared transaction'), ', ' ORDER BY held.pid) AS names
+        FROM pg_locks AS held
+        JOIN pg_database AS database ON database.oid = held.database AND database.datname = current_database()
+        LEFT JOIN pg_stat_activity AS activity ON activity.pid = held.pid
+        WHERE held.relation = 'hipq.shard_map'::regclass AND held.mode = 'RowShareLock' AND held.pid IS DISTINCT FROM pg_backend_pid()
+          AND (activity.xact_start IS NULL OR activity.xact_start <= waiting.moment)
+    ) AS users
+    WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
+      AND clock_timestamp() - waiting.since > current_setting('hipq.alert_held_snapshot', true)::interval
+    UNION ALL
     SELECT 'jobs refused by a shard',
            'alarm',
            count(*),

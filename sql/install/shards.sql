@@ -90,7 +90,7 @@ COMMENT ON COLUMN hipq.shard_outbox.sender IS 'node that sent it';
 COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
 COMMENT ON COLUMN hipq.shard_outbox.kind
     IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
-    'come; set_up; map; rejected; stats; taken = ids of jobs of a shard that the router has taken '
+    'come; last = no more jobs of a slot come from the router, in strict order; set_up; map; rejected; stats; taken = ids of jobs of a shard that the router has taken '
     'itself; alive = nothing';
 COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
 COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'at most 1,000 jobs: what of each is not in the body';
@@ -180,6 +180,9 @@ CREATE TABLE hipq.shard_move (
     to_node      smallint    NOT NULL,
     started_time timestamptz NOT NULL DEFAULT clock_timestamp(),
     busy_keys    jsonb,
+    in_order     text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    seen_time    timestamptz,
+    last_sent    boolean     NOT NULL DEFAULT false,
     CONSTRAINT shard_move_pkey PRIMARY KEY (instance_id, slot)
 );
 COMMENT ON TABLE hipq.shard_move IS 'on the router: slots on their way from one node to another';
@@ -189,14 +192,26 @@ COMMENT ON COLUMN hipq.shard_move.from_node IS 'node that had it';
 COMMENT ON COLUMN hipq.shard_move.to_node IS 'node that has it now';
 COMMENT ON COLUMN hipq.shard_move.started_time IS 'since when';
 COMMENT ON COLUMN hipq.shard_move.busy_keys
-    IS 'keys of the jobs that still run at the node before, as it said last; NULL = it has said nothing';
+    IS 'keys of the jobs that still run at the node before, as it said last, and what queues in strict '
+    'order wait for there; NULL = it has said nothing';
+COMMENT ON COLUMN hipq.shard_move.in_order
+    IS 'queues whose jobs stay in order, as it was when the move began (move_order = strict)';
+COMMENT ON COLUMN hipq.shard_move.seen_time
+    IS 'when the scheduler saw it first: transactions from before may still send jobs to the node '
+    'before; NULL = not yet, or nothing has to stay in order';
+COMMENT ON COLUMN hipq.shard_move.last_sent IS 'the node before has been told that these have ended';
 SELECT pg_extension_config_dump('hipq.shard_move', '');
+CREATE TRIGGER shards_changed AFTER UPDATE OF last_sent OR DELETE OR TRUNCATE ON hipq.shard_move
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
+ALTER TABLE hipq.shard_move ENABLE ALWAYS TRIGGER shards_changed;
 
 CREATE TABLE hipq.shard_leaving (
     instance_id integer     NOT NULL,
     slot        smallint    NOT NULL,
     seen_time   timestamptz,
     busy_keys   jsonb,
+    in_order    text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    last_came   boolean     NOT NULL DEFAULT false,
     CONSTRAINT shard_leaving_pkey PRIMARY KEY (instance_id, slot)
 );
 COMMENT ON TABLE hipq.shard_leaving
@@ -206,7 +221,13 @@ COMMENT ON COLUMN hipq.shard_leaving.slot IS 'the slot';
 COMMENT ON COLUMN hipq.shard_leaving.seen_time
     IS 'when the scheduler saw it first: transactions from before may still bring jobs; NULL = not yet';
 COMMENT ON COLUMN hipq.shard_leaving.busy_keys
-    IS 'keys of the jobs that still ran when the new node was last told; NULL = not yet';
+    IS 'keys of the jobs that still ran when the new node was last told, and what queues in strict '
+    'order waited for; NULL = not yet';
+COMMENT ON COLUMN hipq.shard_leaving.in_order
+    IS 'queues of which no job starts here any more, and none there before all of them have gone';
+COMMENT ON COLUMN hipq.shard_leaving.last_came
+    IS 'the router has said that none of its transactions may send more jobs; of use to queues in '
+    'strict order only';
 SELECT pg_extension_config_dump('hipq.shard_leaving', '');
 CREATE TRIGGER shards_changed AFTER INSERT OR DELETE OR TRUNCATE ON hipq.shard_leaving
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
@@ -216,6 +237,8 @@ CREATE TABLE hipq.shard_coming (
     instance_id integer  NOT NULL,
     slot        smallint NOT NULL,
     busy_keys   jsonb,
+    in_order    text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    quiet_time  timestamptz,
     CONSTRAINT shard_coming_pkey PRIMARY KEY (instance_id, slot)
 );
 COMMENT ON TABLE hipq.shard_coming
@@ -223,9 +246,14 @@ COMMENT ON TABLE hipq.shard_coming
 COMMENT ON COLUMN hipq.shard_coming.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.shard_coming.slot IS 'the slot';
 COMMENT ON COLUMN hipq.shard_coming.busy_keys
-    IS 'keys of the jobs that run there: [queue, job type, job key]; NULL = any may';
+    IS 'keys of the jobs that run there: [queue, job type, job key]; and of queues in strict order, '
+    '{"queue": ..., "awaits": "last" or "jobs"}; NULL = any may';
+COMMENT ON COLUMN hipq.shard_coming.in_order IS 'queues of which all jobs are held until then';
+COMMENT ON COLUMN hipq.shard_coming.quiet_time
+    IS 'since when all have come and none was held, of queues in strict order: transactions from '
+    'before may still hold one; NULL = not yet';
 SELECT pg_extension_config_dump('hipq.shard_coming', '');
-CREATE TRIGGER shards_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.shard_coming
+CREATE TRIGGER shards_changed AFTER INSERT OR UPDATE OF busy_keys OR DELETE OR TRUNCATE ON hipq.shard_coming
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
 ALTER TABLE hipq.shard_coming ENABLE ALWAYS TRIGGER shards_changed;
 
@@ -241,11 +269,12 @@ CREATE TABLE hipq.shard_held_job (
     queue       text COLLATE "C" NOT NULL,
     job_type    text COLLATE "C" NOT NULL,
     job_key     text COLLATE "C" NOT NULL,
-    job         jsonb    NOT NULL
+    job         jsonb    NOT NULL,
+    was_accepted boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE hipq.shard_held_job
     IS 'jobs with a key, of slots that have just come, until no job with their key runs at the node '
-    'before';
+    'before; in strict order all jobs of the slot, until none is left there';
 COMMENT ON COLUMN hipq.shard_held_job.place IS 'order in which they came';
 COMMENT ON COLUMN hipq.shard_held_job.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.shard_held_job.slot IS 'their slot';
@@ -255,6 +284,8 @@ COMMENT ON COLUMN hipq.shard_held_job.queue IS 'their queue within the instance'
 COMMENT ON COLUMN hipq.shard_held_job.job_type IS 'their job type';
 COMMENT ON COLUMN hipq.shard_held_job.job_key IS 'their key';
 COMMENT ON COLUMN hipq.shard_held_job.job IS 'the job, as it came';
+COMMENT ON COLUMN hipq.shard_held_job.was_accepted
+    IS 'it comes from the table of the node before, so it has its key; in strict order only';
 CREATE INDEX shard_held_job_slot ON hipq.shard_held_job (instance_id, slot);
 SELECT pg_extension_config_dump('hipq.shard_held_job', '');
 

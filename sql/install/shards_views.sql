@@ -16,7 +16,8 @@ SELECT instance.name AS instance,
            WHEN NOT forth.active THEN 'it does not read'
            WHEN back.subid IS NULL THEN 'its subscription is gone'
            WHEN back.pid IS NULL THEN 'it is not read'
-       END AS problem
+       END AS problem,
+       moves.wait_for
 FROM hipq.shard
 JOIN hipq.instance USING (instance_id)
 JOIN hipq.shard_map AS map USING (instance_id)
@@ -25,9 +26,18 @@ LEFT JOIN pg_stat_replication AS sender ON sender.pid = forth.active_pid
 LEFT JOIN pg_stat_subscription AS back ON back.subname = shard.channel || '_from_' || shard.node AND back.relid IS NULL
 CROSS JOIN LATERAL (SELECT count(*) FROM unnest(map.nodes) AS node WHERE node = shard.node) AS slots
 CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE move.to_node = shard.node) AS coming, count(*) FILTER (WHERE move.from_node = shard.node) AS leaving
+    SELECT count(*) FILTER (WHERE move.to_node = shard.node) AS coming,
+           count(*) FILTER (WHERE move.from_node = shard.node) AS leaving,
+           nullif(array_to_string(ARRAY[
+               CASE WHEN bool_or(state.awaits_last) THEN 'transactions on the router' END,
+               CASE WHEN bool_or(move.busy_keys IS NULL) THEN 'waiting jobs' END,
+               CASE WHEN bool_or(state.awaits_jobs) THEN 'running jobs' END], ', '), '') AS wait_for
     FROM hipq.shard_move AS move
-    WHERE move.instance_id = shard.instance_id
+    CROSS JOIN LATERAL (
+        SELECT move.in_order <> '{}' AND move.from_node <> 0 AND NOT move.last_sent AS awaits_last,
+               jsonb_path_exists(move.busy_keys, '$[*] ? (@.type() == "array" || @.awaits == "jobs")') AS awaits_jobs
+    ) AS state
+    WHERE move.instance_id = shard.instance_id AND shard.node IN (move.from_node, move.to_node)
 ) AS moves
 CROSS JOIN LATERAL (SELECT count(*) FROM hipq.shard_reject AS reject WHERE reject.instance = instance.name AND reject.node = shard.node) AS rejects
 WHERE map.own_node = 0;
@@ -42,6 +52,8 @@ COMMENT ON COLUMN hipq.shards.behind IS 'WAL that it has not confirmed yet, of a
 COMMENT ON COLUMN hipq.shards.lag IS 'how long the last rows took to take effect there; NULL = nothing is under way';
 COMMENT ON COLUMN hipq.shards.rejects IS 'jobs that it could not take: hipq.shard_rejects';
 COMMENT ON COLUMN hipq.shards.problem IS 'what keeps rows from going to and fro; NULL = nothing';
+COMMENT ON COLUMN hipq.shards.wait_for
+    IS 'what slots wait for that are coming or leaving; NULL = nothing';
 
 CREATE VIEW hipq.shard_limits WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,

@@ -7,6 +7,7 @@
 #include "cache.hpp"
 
 #include "catalog/read_catalogue.hpp"
+#include "core/shards/ids.hpp"
 #include "core/text/names.hpp"
 #include "pg/time_zone.hpp"
 #include "settings.hpp"
@@ -74,6 +75,7 @@ constinit Oid hold_table = InvalidOid;
 constinit Oid map_table = InvalidOid;
 constinit Oid coming_table = InvalidOid;
 constinit Oid leaving_table = InvalidOid;
+constinit Oid move_table = InvalidOid;
 constinit Oid job_id_sequence = InvalidOid;
 
 // A process that reads while others write tries this often before it takes what it has; the next
@@ -84,7 +86,8 @@ void forget(Datum, Oid relation) noexcept
 {
     if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table ||
         relation == pause_table || relation == instance_table || relation == hold_table ||
-        relation == map_table || relation == coming_table || relation == leaving_table)
+        relation == map_table || relation == coming_table || relation == leaving_table ||
+        relation == move_table)
         ++generation;
 }
 
@@ -104,6 +107,7 @@ void find_tables()
             OidIsValid(schema) ? ::get_relname_relid("shard_coming", schema) : InvalidOid;
         leaving_table =
             OidIsValid(schema) ? ::get_relname_relid("shard_leaving", schema) : InvalidOid;
+        move_table = OidIsValid(schema) ? ::get_relname_relid("shard_move", schema) : InvalidOid;
         job_id_sequence =
             OidIsValid(schema) ? ::get_relname_relid("job_id_seq", schema) : InvalidOid;
     });
@@ -167,6 +171,28 @@ const Pause *Queue::find_pause(std::string_view job_type) const
         return &*pause;
     const JobType *type = find_job_type(job_type);
     return type != nullptr && type->pause.has_value() ? &*type->pause : nullptr;
+}
+
+namespace {
+
+bool has_slot_of(const std::shared_ptr<const SlotSet> &slots, std::int64_t job_id)
+{
+    if (slots == nullptr)
+        return false;
+    const auto parts = core::decompose_id(job_id);
+    return parts.has_value() && slots->test(static_cast<std::size_t>(parts->slot));
+}
+
+}  // namespace
+
+bool Queue::has_left_in_order(std::int64_t job_id) const
+{
+    return has_slot_of(leaving_in_order, job_id);
+}
+
+bool Queue::comes_in_order(std::int64_t job_id) const
+{
+    return has_slot_of(coming_in_order, job_id);
 }
 
 std::vector<std::string> Queue::paused_keys(std::string_view job_type) const

@@ -45,8 +45,14 @@ struct Shards {
     std::string channel;                   // start of the names of what connects the nodes
     std::bitset<core::slot_count> coming;  // slots whose jobs may still run where they were
     bool has_leaving;                      // there are slots whose jobs are to go elsewhere
-    bool is_in_step;                       // false: promoted or restored; timeline.hpp
+    bool awaits_last;  // of the router: a shard that slots leave in strict order is to be told that
+                       // nobody sends to it by the map from before any more
+    bool is_settling;  // slots have come in strict order, and jobs may still be held
+    bool is_in_step;   // false: promoted or restored; timeline.hpp
 };
+
+// Slots.
+using SlotSet = std::bitset<core::slot_count>;
 
 struct JobType {
     int queue_id;
@@ -118,12 +124,20 @@ struct Queue {
     std::optional<core::ShardKey> shard_key{};  // nothing: all its jobs are the router's
     core::Placement placement{};
 
+    // Slots that move in strict order; null: none. Of those that leave this node no job starts here
+    // any more; of those that come every job is held.
+    std::shared_ptr<const SlotSet> leaving_in_order{};
+    std::shared_ptr<const SlotSet> coming_in_order{};
+
     bool has_shared_mode = false;  // throttle_mode = 'shared': of use in a sharded instance only
 
     // Whether its limits are shared by several nodes.
     bool shares_limits() const { return has_shared_mode && shards != nullptr; }
     std::string full_name() const { return instance + "." + name; }
     bool is_out_of_step() const { return shards != nullptr && !shards->is_in_step; }
+    // Of a job by its id: the slot is one of those above.
+    bool has_left_in_order(std::int64_t job_id) const;
+    bool comes_in_order(std::int64_t job_id) const;
     // Its jobs are not to be started, nor changed.
     bool stands_still() const { return hold.has_value() || is_out_of_step(); }
     std::string live_table() const;            // app_mail_live

@@ -292,11 +292,55 @@ void read_holds(Catalogue &catalogue)
 constinit pg::Statement select_maps(R"(
     SELECT map.instance_id, map.own_node, array_to_string(map.nodes, ','),
            EXISTS (SELECT FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = map.instance_id),
-           'hipq_' || left(map.cluster::text, 8), map.timeline
+           'hipq_' || left(map.cluster::text, 8), map.timeline,
+           EXISTS (SELECT FROM hipq.shard_move AS move
+                   WHERE move.instance_id = map.instance_id AND map.own_node = 0 AND move.from_node <> 0 AND move.in_order <> '{}' AND NOT move.last_sent),
+           EXISTS (SELECT FROM hipq.shard_coming AS coming
+                   WHERE coming.instance_id = map.instance_id AND coming.in_order <> '{}' AND coming.busy_keys = '[]')
     FROM hipq.shard_map AS map)");
 
 constinit pg::Statement select_coming(
     "SELECT coming.slot FROM hipq.shard_coming AS coming WHERE coming.instance_id = $1");
+
+constinit pg::Statement select_leaving_in_order(R"(
+    SELECT leaving.slot, queue.name
+    FROM hipq.shard_leaving AS leaving
+    CROSS JOIN unnest(leaving.in_order) AS queue (name)
+    WHERE leaving.instance_id = $1)");
+constinit pg::Statement select_coming_in_order(R"(
+    SELECT coming.slot, queue.name
+    FROM hipq.shard_coming AS coming
+    CROSS JOIN unnest(coming.in_order) AS queue (name)
+    WHERE coming.instance_id = $1)");
+
+using SlotsOfQueues = std::map<std::string, std::shared_ptr<SlotSet>>;
+
+SlotsOfQueues slots_in_order(pg::Statement &select, int instance_id)
+{
+    SlotsOfQueues slots;
+    for (const pg::Row row : select.run_latest(instance_id)) {
+        std::shared_ptr<SlotSet> &of_queue = slots[row.text(1)];
+        if (of_queue == nullptr)
+            of_queue = std::make_shared<SlotSet>();
+        of_queue->set(static_cast<std::size_t>(row.integer32(0)));
+    }
+    return slots;
+}
+
+void read_slots_in_order(Catalogue &catalogue, int instance_id)
+{
+    const SlotsOfQueues leaving = slots_in_order(select_leaving_in_order, instance_id);
+    const SlotsOfQueues coming = slots_in_order(select_coming_in_order, instance_id);
+    const auto find = [](const SlotsOfQueues &slots, const Queue &queue) {
+        const auto found = slots.find(queue.name);
+        return found == slots.end() ? nullptr : found->second;
+    };
+    for (auto &[id, queue] : catalogue.queues)
+        if (queue.instance_id == instance_id) {
+            queue.leaving_in_order = find(leaving, queue);
+            queue.coming_in_order = find(coming, queue);
+        }
+}
 
 // Numbers with commas between them.
 void read_map(core::SlotMap &map, const std::string &text)
@@ -329,6 +373,8 @@ void read_maps(Catalogue &catalogue)
         shards->has_leaving = row.boolean(3);
         shards->channel = row.text(4);
         shards->is_in_step = is_own_timeline(row.text(5));
+        shards->awaits_last = row.boolean(6);
+        shards->is_settling = row.boolean(7);
         read_map(shards->map, row.text(2));
         for (const pg::Row coming : select_coming.run_latest(shards->instance_id))
             shards->coming.set(static_cast<std::size_t>(coming.integer32(0)));
@@ -339,6 +385,7 @@ void read_maps(Catalogue &catalogue)
                                                     ? core::ThrottleMode::home
                                                     : core::ThrottleMode::permits;
             }
+        read_slots_in_order(catalogue, shards->instance_id);
     }
 }
 

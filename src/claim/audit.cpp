@@ -32,7 +32,8 @@ bool has_paused_key(const Queue &queue, const WaitingRow &row)
 
 bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
 {
-    if (has_paused_key(queue, row) || !lanes::lanes_are_known(queue.id))
+    if (has_paused_key(queue, row) || !lanes::lanes_are_known(queue.id) ||
+        queue.has_left_in_order(row.key.id))  // it goes to another node
         return true;
     const lanes::LaneRef lane = lanes::find_lane({leaf, queue.id, row.priority, row.job_type});
     // In this order: a claim puts it into a prefetched batch before it takes it out of the lane.

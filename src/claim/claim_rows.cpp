@@ -199,6 +199,8 @@ std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &l
         waiting.reserve(rows.size());
         for (const pg::Row row : rows) {
             std::string text = row.text(3);
+            if (queue.has_left_in_order(row.integer(0)))
+                continue;
             if (text == core::none_text || windows.opens(text) <= now)
                 waiting.push_back({row.integer(0), row.place(2), row.time(1)});
             else if (std::find(closed.begin(), closed.end(), text) == closed.end())
@@ -223,6 +225,17 @@ std::vector<job::ClaimedJob> claim_by_lock(const catalog::Queue &queue,
     auto rows = job::LiveRows::open_to_lock(queue);
     return rows.has_value() ? lock_directly(*rows, waiting, now)
                             : lock_by_sql(queue, ids_of(waiting), now);
+}
+
+bool have_left(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs)
+{
+    if (queue.shards == nullptr)
+        return false;
+    const auto catalogue = catalog::catalogue();
+    const catalog::Queue *present = catalogue->find(queue.id);
+    return present != nullptr && std::any_of(jobs.begin(), jobs.end(), [&](const auto &job) {
+               return present->has_left_in_order(job.id);
+           });
 }
 
 std::optional<job::ClaimedJob> claim_for_trial(const catalog::Queue &queue, std::int64_t id,

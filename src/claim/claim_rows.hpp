@@ -56,6 +56,12 @@ std::vector<job::ClaimedJob> claim_by_record(const catalog::Queue &queue,
 std::vector<job::ClaimedJob> claim_by_lock(const catalog::Queue &queue,
                                            std::span<const job::DueJob> waiting, pg::Time now);
 
+// Whether one of them, which are claimed, is of a slot that has left this node in strict order
+// since the catalogue of `queue` was read: older ones may be on their way already, and none is to
+// start. Who sends them locks their rows after the slot has left; so whoever has passed over a
+// locked row, and asks after he has claimed, is told.
+bool have_left(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs);
+
 // A job as its next attempt would find it, due or not, for one that is rolled back: a waiting job
 // is locked, a final one stays as it is. Nothing: it is neither, or somebody holds it. Needs a
 // transaction.

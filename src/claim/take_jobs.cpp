@@ -259,6 +259,14 @@ struct Taker {
             reading.exhausted();
     }
 
+    // They are on their way to another node, and nobody is to start them here any more.
+    void pass_over_left(LaneRows &found) const
+    {
+        if (lane.queue->leaving_in_order != nullptr)
+            for (LaneRow &row : found.rows)
+                row.is_claimable = row.is_claimable && !lane.queue->has_left_in_order(row.key.id);
+    }
+
     void leave_full(lanes::LaneReading &reading, core::LaneKey key,
                     std::uint64_t throttle_key) const
     {
@@ -276,9 +284,10 @@ struct Taker {
                 leave_full(reading, range->first, throttle_key);
                 continue;
             }
-            take(index.read(lane.head.job_type, lane.head.priority, *range, now, piece(), weighs,
-                            windows, claimer.prefetched.paused_keys),
-                 reading);
+            LaneRows found = index.read(lane.head.job_type, lane.head.priority, *range, now,
+                                        piece(), weighs, windows, claimer.prefetched.paused_keys);
+            pass_over_left(found);
+            take(found, reading);
         }
     }
 };

@@ -88,6 +88,9 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
     task.jobs = task.mode == core::ClaimMode::lock
                     ? claim::claim_by_lock(*task.queue, waiting, now)
                     : claim::claim_by_record(*task.queue, waiting, now);
+    executor.prefetched.is_paused = claim::have_left(*task.queue, task.jobs);
+    if (executor.prefetched.is_paused)
+        return claim;
     if (task.jobs.empty() ||
         (limits::limits_of(*task.queue, *type).any() && !claim::weigh_the_same(task.jobs, waiting)))
         return claim;

@@ -180,8 +180,11 @@ std::vector<Dispatched> choose_workers(std::span<const WaitingJob> jobs, Workers
     return chosen;
 }
 
-// Those that could be claimed for their workers. Raises 40001 when one of them weighs something
-// else by now than it has capacity for: the rows are read again then.
+// A job may not start here any more; the catalogue that the lanes were found by is an old one.
+struct SlotHasLeft {};
+
+// Those that could be claimed for their workers. Throws SlotHasLeft. Raises 40001 when one of them
+// weighs something else by now than it has capacity for: the rows are read again then.
 std::vector<ClaimedJob> claim(const ServedLane &served, const Candidates &candidates,
                               std::span<const Dispatched> chosen)
 {
@@ -194,6 +197,8 @@ std::vector<ClaimedJob> claim(const ServedLane &served, const Candidates &candid
     if (limits::limits_of(queue, type).any() && !claim::weigh_the_same(jobs, candidates.waiting))
         HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                    errmsg("the weight of a job has changed"));
+    if (claim::have_left(queue, jobs))
+        throw SlotHasLeft{};
     return jobs;
 }
 
@@ -283,6 +288,11 @@ Given try_to_give_away(Dispatcher &dispatcher, const Lanes &lanes, const ServedL
             if (!result.lanes_are_outdated)
                 give_away(dispatcher, served, most, given);
         });
+    } catch (const SlotHasLeft &) {
+        workers::cancel_dispatch(given);
+        lanes::release_prefetched();
+        result.lanes_are_outdated = true;
+        return result;
     } catch (const pg::Error &error) {
         workers::cancel_dispatch(given);
         lanes::release_prefetched();

@@ -88,8 +88,10 @@ void explain_elsewhere(pg::ResultSet &result, const catalog::Catalogue &catalogu
         return;
     case nodes::Place::held:
         result.add("exists", true,
-                   "The job has come to this node, and is held until its key is free.");
-        result.add("key", false, found.reason);
+                   found.keeps_order
+                       ? "The job has come to this node, and is held until its slot has come."
+                       : "The job has come to this node, and is held until its key is free.");
+        result.add(found.keeps_order ? "order" : "key", false, found.reason);
         return;
     case nodes::Place::unknown:
         result.add(node_condition, false,

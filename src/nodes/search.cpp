@@ -22,9 +22,19 @@ namespace {
 
 // ---- here, and not among the jobs ----
 
+// Of one that is held for order also what it waits for.
 constinit pg::Statement select_held(R"(
-    SELECT held.queue
+    SELECT held.queue,
+           CASE WHEN held.queue = ANY (coming.in_order) THEN
+               CASE
+                   WHEN coming.busy_keys @> jsonb_build_array(jsonb_build_object('queue', held.queue, 'awaits', 'last')) THEN 'last'
+                   WHEN coming.busy_keys @> jsonb_build_array(jsonb_build_object('queue', held.queue)) THEN 'jobs'
+                   WHEN coming.busy_keys IS NULL THEN 'returned'
+                   ELSE 'nothing'
+               END
+           END
     FROM hipq.shard_held_job AS held
+    LEFT JOIN hipq.shard_coming AS coming ON coming.instance_id = held.instance_id AND coming.slot = held.slot
     WHERE held.instance_id = $1 AND held.slot = $2 AND (held.job ->> 'id')::bigint = $3)");
 
 constinit pg::Statement select_reject(R"(
@@ -41,6 +51,24 @@ bool may_know(const catalog::Catalogue &catalogue, const Instance &instance,
     return found != nullptr && catalog::has_any_right(catalog::caller(), *found);
 }
 
+// `awaits`: empty: it is held for its key.
+std::string why_held(const std::string &awaits)
+{
+    if (awaits.empty())
+        return "Its slot has just come to this node, and a job with its key may still run at the "
+               "node before.";
+    std::string reason = "Its slot has just come to this node, and its queue keeps the order while "
+                         "slots move (move_order = strict). ";
+    if (awaits == "last")
+        return reason + "It waits for transactions that are open on the router: they may have "
+                        "enqueued jobs that come before it.";
+    if (awaits == "jobs")
+        return reason + "It waits for jobs of its slot that still run at the node before.";
+    if (awaits == "returned")
+        return reason + "It waits for jobs of its slot that have not come from the node before.";
+    return reason + "It is let in with those that came before it in a moment.";
+}
+
 std::optional<Found> find_held(const catalog::Catalogue &catalogue, const Instance &instance,
                                std::int64_t id)
 {
@@ -52,9 +80,10 @@ std::optional<Found> find_held(const catalog::Catalogue &catalogue, const Instan
     });
     if (rows.empty() || !may_know(catalogue, instance, rows.front().text(0)))
         return std::nullopt;
-    return Found{Place::held, "", "",
-                 "Its slot has just come to this node, and a job with its key may still run at the "
-                 "node before."};
+    const std::string awaits = rows.front().text(1);
+    Found found{Place::held, "", "", why_held(awaits)};
+    found.keeps_order = !awaits.empty();
+    return found;
 }
 
 // Why there is no such job.
@@ -348,7 +377,8 @@ std::optional<std::string> require_certain(const Call &call, const Found &found)
     const auto id = static_cast<long long>(call.id);
     if (found.place == Place::held)
         HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-                   errmsg("job %lld is held until its key is free", id),
+                   found.keeps_order ? errmsg("job %lld is held until its slot has come", id)
+                                     : errmsg("job %lld is held until its key is free", id),
                    errdetail_internal("%s", found.reason.c_str()),
                    errhint("Try again in a moment."));
     if (found.place == Place::unknown)

@@ -15,10 +15,11 @@ enum class Place : unsigned char {
 
 struct Found {
     Place place = Place::nowhere;
-    std::string answer{};  // elsewhere: JSON, or text, as answer.cpp has it for the function
-    std::string node{};    // elsewhere: shard 2 of instance "app"
-    std::string reason{};  // held, unknown: a sentence; nowhere: one if it is known why
-    std::string log{};     // unknown: what the server's log says beside
+    std::string answer{};      // elsewhere: JSON, or text, as answer.cpp has it for the function
+    std::string node{};        // elsewhere: shard 2 of instance "app"
+    std::string reason{};      // held, unknown: a sentence; nowhere: one if it is known why
+    std::string log{};         // unknown: what the server's log says beside
+    bool keeps_order = false;  // held: for the order of its queue, not for its key
 };
 
 // Passes a call on to the node that has its job, of which this node knows nothing. Does nothing in

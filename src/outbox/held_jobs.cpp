@@ -1,5 +1,5 @@
 // Puts jobs aside until the node that had their slot has said that no job with their key is left
-// there.
+// there, or in strict order no job of the slot.
 #include "held_jobs.hpp"
 
 #include "core/shards/ids.hpp"
@@ -13,13 +13,21 @@ namespace {
 using core::Column;
 
 // No row of the slot: it has come. The scheduler looks at those that are held: "returned" may have
-// come before this commits.
+// come before this commits. In strict order jobs stay behind those of their slot that are held.
 constinit pg::Statement insert_held(R"(
-    INSERT INTO hipq.shard_held_job (instance_id, slot, queue, job_type, job_key, job, sender, outbox_id)
-    SELECT coming.instance_id, coming.slot, $3, $4, $5, $6, $7, $8
+    INSERT INTO hipq.shard_held_job (instance_id, slot, queue, job_type, job_key, job, sender, outbox_id, was_accepted)
+    SELECT coming.instance_id, coming.slot, $3, $4, $5, $6, $7, $8, $9
     FROM hipq.shard_coming AS coming
     WHERE coming.instance_id = $1 AND coming.slot = $2
-      AND (coming.busy_keys IS NULL OR coming.busy_keys @> jsonb_build_array(jsonb_build_array($3, $4, $5))))");
+      AND CASE
+              WHEN $3 = ANY (coming.in_order) THEN
+                  coming.busy_keys IS NULL OR coming.busy_keys @> jsonb_build_array(jsonb_build_object('queue', $3))
+                  OR EXISTS (
+                      SELECT
+                      FROM hipq.shard_held_job AS held
+                      WHERE held.instance_id = $1 AND held.slot = $2 AND held.queue = $3)
+              ELSE coming.busy_keys IS NULL OR coming.busy_keys @> jsonb_build_array(jsonb_build_array($3, $4, $5))
+          END)");
 
 int slot_of(const job::RowValues &job)
 {
@@ -31,6 +39,8 @@ int slot_of(const job::RowValues &job)
 
 bool may_be_busy(const catalog::Queue &queue, const job::RowValues &job)
 {
+    if (queue.comes_in_order(job.as_int64(Column::id)))
+        return true;
     return queue.shards != nullptr && !job.null(Column::job_key) &&
            job.as_text(Column::job_key) != core::none_text &&
            queue.shards->coming.test(static_cast<std::size_t>(slot_of(job)));
@@ -43,7 +53,8 @@ bool hold(const catalog::Queue &queue, const job::RowValues &job, pg::RawValue j
         return insert_held
                    .run(queue.instance_id, static_cast<std::int16_t>(slot_of(job)), queue.name,
                         job.as_text(Column::job_type), job.as_text(Column::job_key), json,
-                        static_cast<std::int16_t>(origin.node), origin.outbox_id)
+                        static_cast<std::int16_t>(origin.node), origin.outbox_id,
+                        origin.was_accepted)
                    .processed() > 0;
     });
     if (is_held)

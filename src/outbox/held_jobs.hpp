@@ -1,5 +1,5 @@
 // Jobs with a key, of slots that have just come to this node, while their key may still be taken
-// where the slot was.
+// where the slot was. Of queues in strict order all jobs, while any is left there.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -14,10 +14,12 @@ bool may_be_busy(const catalog::Queue &queue, const job::RowValues &job);
 struct Origin {
     int node;
     std::int64_t outbox_id;
+    bool was_accepted = false;  // it was in the table of another node
     bool operator==(const Origin &) const = default;
 };
 
-// Puts a job aside, as it travels. False: its key is known to be free.
+// Puts a job aside, as it travels. False: its key is known to be free; in strict order all have
+// come, and none is held.
 bool hold(const catalog::Queue &queue, const job::RowValues &job, pg::RawValue json,
           const Origin &origin);
 

@@ -357,7 +357,7 @@ void alter_queue(const pg::Arguments &arguments)
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, text);
     set_shard_key(queue.id, read_shard_key(arguments, shard_key_to_alter));
-    set_throttle_mode(queue.id, read_throttle_mode(arguments, throttle_mode_to_alter));
+    set_modes(queue.id, arguments, throttle_mode_to_alter);
     if (change_queue(queue, arguments, read_reset(arguments)).has_value())
         recovery::forget_dead_letter_crashes(queue.id);
 }
@@ -370,7 +370,7 @@ void replace_queue(const std::string &name, const pg::Arguments &arguments)
     const Object before = read_queue(queue.id);
     if (arguments.count() > shard_key_to_create)
         set_or_reset_shard_key(queue.id, read_shard_key(arguments, shard_key_to_create));
-    set_throttle_mode(queue.id, read_throttle_mode(arguments, throttle_mode_to_create));
+    set_modes(queue.id, arguments, throttle_mode_to_create);
     const auto handler = change_queue(queue, arguments, not_given(arguments));
     if (handler.has_value() && *handler != queue.dead_letter_handler)
         recovery::forget_dead_letter_crashes(queue.id);
@@ -402,7 +402,7 @@ std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
     queue.table = table.text;
     if (arguments.count() > shard_key_to_create)
         set_or_reset_shard_key(queue.id, read_shard_key(arguments, shard_key_to_create));
-    set_throttle_mode(queue.id, read_throttle_mode(arguments, throttle_mode_to_create));
+    set_modes(queue.id, arguments, throttle_mode_to_create);
     make_tables(queue.id, queue.table);
     give_ownership(queue, role);
     wakeup::note_catalogue_change();

@@ -19,6 +19,9 @@ constinit pg::Statement reset_shard_key(R"(
 
 constinit pg::Statement
     update_throttle_mode("UPDATE hipq.queue SET throttle_mode = $2 WHERE queue_id = $1");
+constinit pg::Statement
+    update_move_order("UPDATE hipq.queue SET move_order = $2 WHERE queue_id = $1");
+
 }  // namespace
 
 void check_shard_key(const std::string &text)
@@ -52,22 +55,35 @@ void set_or_reset_shard_key(int queue_id, const std::optional<std::string> &shar
     pg::as_hipq([&] { reset_shard_key.run(queue_id, shard_key); });
 }
 
-std::optional<std::string> read_throttle_mode(const pg::Arguments &arguments, int position)
+namespace {
+
+std::optional<std::string> read_mode(const pg::Arguments &arguments, int position, const char *name,
+                                     std::array<const char *, 2> words)
 {
     if (arguments.count() <= position)
         return std::nullopt;
     auto mode = arguments.maybe_text(position);
-    if (mode.has_value() && *mode != "home" && *mode != "shared")
+    if (mode.has_value() && *mode != words[0] && *mode != words[1])
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("unknown throttle_mode \"%s\"", mode->c_str()),
-                   errhint("It is home or shared."));
+                   errmsg("unknown %s \"%s\"", name, mode->c_str()),
+                   errhint("It is %s or %s.", words[0], words[1]));
     return mode;
 }
 
-void set_throttle_mode(int queue_id, const std::optional<std::string> &mode)
+void set_mode(pg::Statement &update, int queue_id, const std::optional<std::string> &mode)
 {
     if (mode.has_value())
-        pg::as_hipq([&] { update_throttle_mode.run(queue_id, *mode); });
+        pg::as_hipq([&] { update.run(queue_id, *mode); });
+}
+
+}  // namespace
+
+void set_modes(int queue_id, const pg::Arguments &arguments, int position)
+{
+    const auto throttle_mode = read_mode(arguments, position, "throttle_mode", {"home", "shared"});
+    const auto move_order = read_mode(arguments, position + 1, "move_order", {"key", "strict"});
+    set_mode(update_throttle_mode, queue_id, throttle_mode);
+    set_mode(update_move_order, queue_id, move_order);
 }
 
 void tell_of_shards(const catalog::Queue &queue, const std::string &what, const std::string &call)

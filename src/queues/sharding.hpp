@@ -1,5 +1,5 @@
-// What a sharded instance divides the jobs of a queue by, and how it keeps the queue's limits:
-// arguments of create_queue and alter_queue.
+// What a sharded instance divides the jobs of a queue by, how it keeps the queue's limits, and what
+// it keeps in order: arguments of create_queue and alter_queue.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -16,11 +16,10 @@ void set_shard_key(int queue_id, const std::optional<std::string> &shard_key);
 // Nothing: it becomes that of the instance.
 void set_or_reset_shard_key(int queue_id, const std::optional<std::string> &shard_key);
 
-// How the limits of the queue are kept over several nodes: home or shared. Nothing: not given, or
-// the call is of the release before. 22023 for another word.
-std::optional<std::string> read_throttle_mode(const pg::Arguments &arguments, int position);
-// Nothing: it stays.
-void set_throttle_mode(int queue_id, const std::optional<std::string> &mode);
+// Takes over throttle_mode, how the limits of the queue are kept over several nodes, and
+// move_order, what stays in order while slots move; the first argument is at that position. What is
+// not given stays, as in a call of the release before. 22023 for words that they do not have.
+void set_modes(int queue_id, const pg::Arguments &arguments, int position);
 
 // 22023 unless it is NONE or core::parse_shard_key() knows it.
 void check_shard_key(const std::string &text);

@@ -189,7 +189,8 @@ void note_catalogue(Scheduler &scheduler)
 void look_at_shards(const catalog::Catalogue &catalogue, Look &look)
 {
     look.again_at(shards::return_jobs(catalogue));
-    shards::look_at_held(catalogue);
+    look.again_at(shards::send_last(catalogue));
+    look.again_at(shards::look_at_held(catalogue));
     look.again_at(shards::send_stats(catalogue));
     look.again_at(shards::show_life(catalogue));
 }

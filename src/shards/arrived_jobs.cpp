@@ -47,6 +47,7 @@ Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const p
 {
     const bool have_keys = letter.kind == moved;
     const std::optional<job::RowValues> shared = shared_by(letter);
+    const outbox::Origin origin{letter.sender, letter.id, have_keys};
     Sorted sorted;
     outbox::Parcels parcels(queue, letter.kind);
     for (const pg::RawValue &json : jobs) {
@@ -57,9 +58,10 @@ Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const p
             continue;
         }
         sorted.kept.push_back(json);
-        if (!have_keys && outbox::may_be_busy(queue, job) &&
-            outbox::hold(queue, job, shared.has_value() ? outbox::json_of(job) : json,
-                         {letter.sender, letter.id}))
+        const bool may_be_held = have_keys ? queue.comes_in_order(job.as_int64(Column::id))
+                                           : outbox::may_be_busy(queue, job);
+        if (may_be_held && !letter.is_let_in &&
+            outbox::hold(queue, job, shared.has_value() ? outbox::json_of(job) : json, origin))
             continue;
         sorted.sent.push_back(json);
         sorted.own.push_back(job);

@@ -4,13 +4,18 @@
 // and commits later. So the scheduler looks at them, too.
 #include "shards/coming.hpp"
 
+#include "job/job.hpp"
+#include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
 #include "shards/arrived_jobs.hpp"
+#include "shards/older_maps.hpp"
 
 namespace hipq::shards {
 
 namespace {
+
+constexpr std::int64_t look_interval = 50'000;  // us: while jobs may still be held in strict order
 
 constinit pg::Statement select_map(R"(
     SELECT map.instance_id, map.own_node
@@ -61,45 +66,143 @@ constinit pg::Statement update_coming(R"(
     FROM pg_catalog.jsonb_to_recordset($2 -> 'slots') AS entry (slot smallint, busy jsonb)
     WHERE coming.instance_id = $1 AND coming.slot = entry.slot)");
 
+// In strict order a slot that has come stays known until nobody can hold a job of it any more.
+constinit pg::Statement delete_come("DELETE FROM hipq.shard_coming AS coming WHERE "
+                                    "coming.instance_id = $1 AND coming.busy_keys = '[]' AND "
+                                    "coming.in_order = '{}'");
+
+// ---- jobs that are held ----
+
 constinit pg::Statement select_held("SELECT FROM hipq.shard_held_job AS held LIMIT 1");
 
+// Those that were accepted before come first, then the older ones (core::comes_before). In strict
+// order one transaction at a time lets in jobs of a slot, and all of them; so whoever has its row
+// locked does it alone, and sees what is left.
 constinit pg::Statement release_jobs(R"(
-    WITH released AS (
+    WITH alone AS MATERIALIZED (
+        SELECT coming.slot
+        FROM hipq.shard_coming AS coming
+        WHERE coming.instance_id = $1 AND coming.in_order <> '{}'
+        FOR UPDATE SKIP LOCKED
+    ),
+    chosen AS MATERIALIZED (
+        SELECT free.place
+        FROM hipq.shard_held_job AS free
+        LEFT JOIN hipq.shard_coming AS coming ON coming.instance_id = free.instance_id AND coming.slot = free.slot
+        WHERE free.instance_id = $1
+          AND CASE
+                  WHEN coming.slot IS NULL THEN true
+                  WHEN free.queue = ANY (coming.in_order) THEN
+                      NOT coming.busy_keys @> jsonb_build_array(jsonb_build_object('queue', free.queue))
+                      AND free.slot IN (SELECT alone.slot FROM alone)
+                  ELSE NOT coming.busy_keys @> jsonb_build_array(jsonb_build_array(free.queue, free.job_type, free.job_key))
+              END
+        ORDER BY NOT free.was_accepted, CASE WHEN free.queue = ANY (coming.in_order) THEN (free.job ->> 'id')::bigint ELSE free.place END
+        LIMIT 20000
+        FOR UPDATE OF free SKIP LOCKED
+    ),
+    released AS (
         DELETE FROM hipq.shard_held_job AS held
-        WHERE held.place IN (
-            SELECT free.place
-            FROM hipq.shard_held_job AS free
-            LEFT JOIN hipq.shard_coming AS coming ON coming.instance_id = free.instance_id AND coming.slot = free.slot
-            WHERE free.instance_id = $1
-              AND (coming.slot IS NULL
-                   OR NOT coming.busy_keys @> jsonb_build_array(jsonb_build_array(free.queue, free.job_type, free.job_key)))
-            FOR UPDATE OF free SKIP LOCKED)
-        RETURNING held.place, held.queue, held.sender, held.outbox_id, held.job
+        USING chosen
+        WHERE held.place = chosen.place
+        RETURNING held.place, held.queue, held.sender, held.outbox_id, held.job, held.slot, held.was_accepted
+    ),
+    anew AS (
+        UPDATE hipq.shard_coming AS coming
+        SET quiet_time = NULL
+        WHERE coming.instance_id = $1 AND coming.quiet_time IS NOT NULL AND coming.slot IN (SELECT released.slot FROM released)
     )
-    SELECT released.queue, released.sender, released.outbox_id, array_agg(released.job ORDER BY released.place)
+    SELECT released.queue, released.sender, released.outbox_id, released.job
     FROM released
-    GROUP BY released.queue, released.sender, released.outbox_id
-    ORDER BY min(released.place))");
+    LEFT JOIN hipq.shard_coming AS coming ON coming.instance_id = $1 AND coming.slot = released.slot
+    ORDER BY NOT released.was_accepted,
+             CASE WHEN released.queue = ANY (coming.in_order) THEN (released.job ->> 'id')::bigint ELSE released.place END)");
 
-constinit pg::Statement delete_come("DELETE FROM hipq.shard_coming AS coming WHERE "
-                                    "coming.instance_id = $1 AND coming.busy_keys = '[]'");
+// As a letter that they came in. Nobody at the node before has their keys any more, so they are let
+// in as those are that come from there.
+Letter letter_like(const pg::Row &row, const std::string &instance, int own_node)
+{
+    Letter letter{};
+    letter.id = row.integer(2);
+    letter.instance = instance;
+    letter.sender = row.integer32(1);
+    letter.node = own_node;
+    letter.kind = "moved";
+    letter.queue = row.text(0);
+    letter.is_let_in = true;
+    return letter;
+}
 
-// As the letters that they came in, in their order. Nobody at the node before has their keys any
-// more, so they are let in as those are that come from there.
-void release(const std::string &instance, int instance_id, int own_node)
+// Returns how many there were.
+std::size_t release_some(const std::string &instance, int instance_id, int own_node)
 {
     const pg::Rows rows = pg::as_hipq([&] { return release_jobs.run(instance_id); });
+    std::vector<pg::RawValue> jobs;
+    std::optional<Letter> letter;
+    const auto take = [&] {
+        if (!letter.has_value())
+            return;
+        letter->jobs = job::array_of(jobs);
+        take_jobs(*letter);
+        jobs.clear();
+    };
     for (const pg::Row row : rows) {
-        Letter letter{};
-        letter.id = row.integer(2);
-        letter.instance = instance;
-        letter.sender = row.integer32(1);
-        letter.node = own_node;
-        letter.kind = "moved";
-        letter.queue = row.text(0);
-        letter.jobs = row.raw(3);
-        take_jobs(letter);
+        Letter next = letter_like(row, instance, own_node);
+        const bool is_of_same = letter.has_value() && letter->id == next.id &&
+                                letter->sender == next.sender && letter->queue == next.queue;
+        if (!is_of_same) {
+            take();
+            letter = std::move(next);
+        }
+        jobs.push_back(row.raw(3));
     }
+    take();
+    return rows.size();
+}
+
+// In one transaction, however many they are: in strict order nobody is to see some without others.
+void release(const std::string &instance, int instance_id, int own_node)
+{
+    while (release_some(instance, instance_id, own_node) > 0) {
+    }
+}
+
+// ---- the end, in strict order ----
+
+// Whoever had begun when the last job came may hold one, and so may everybody who has seen one that
+// was held. So they have to end, after a moment at which none is held, before the slot is like any
+// other: a younger job would get past theirs.
+
+constinit pg::Statement forget_quiet(R"(
+    DELETE FROM hipq.shard_coming AS coming
+    WHERE coming.instance_id = $1 AND coming.in_order <> '{}' AND coming.busy_keys = '[]' AND coming.quiet_time <= $2
+      AND NOT EXISTS (
+          SELECT
+          FROM hipq.shard_held_job AS held
+          WHERE held.instance_id = $1 AND held.slot = coming.slot))");
+
+constinit pg::Statement note_quiet(R"(
+    UPDATE hipq.shard_coming AS coming
+    SET quiet_time = clock_timestamp()
+    WHERE coming.instance_id = $1 AND coming.in_order <> '{}' AND coming.busy_keys = '[]' AND coming.quiet_time IS NULL
+      AND NOT EXISTS (
+          SELECT
+          FROM hipq.shard_held_job AS held
+          WHERE held.instance_id = $1 AND held.slot = coming.slot))");
+
+constinit pg::Statement select_quiet(R"(
+    SELECT max(coming.quiet_time)
+    FROM hipq.shard_coming AS coming
+    WHERE coming.instance_id = $1 AND coming.in_order <> '{}' AND coming.busy_keys = '[]')");
+
+void settle(int instance_id)
+{
+    pg::as_hipq([&] {
+        const pg::Rows quiet = select_quiet.run(instance_id);
+        if (!quiet.front().null(0) && !has_users_since(quiet.front().time(0)))
+            forget_quiet.run(instance_id, quiet.front().time(0));
+        note_quiet.run(instance_id);
+    });
 }
 
 }  // namespace
@@ -127,22 +230,29 @@ void take_returned(const std::string &instance, int sender, pg::RawValue body)
     pg::as_hipq([&] { delete_come.run(instance_id); });
 }
 
-void look_at_held(const catalog::Catalogue &catalogue)
+pg::Time look_at_held(const catalog::Catalogue &catalogue)
 {
     std::map<int, const catalog::Queue *> instances;
     for (const auto &[id, queue] : catalogue.queues)
         if (queue.shards != nullptr)
             instances.emplace(queue.instance_id, &queue);
     if (instances.empty())
-        return;
+        return pg::infinity;
+    const bool is_settling = std::any_of(instances.begin(), instances.end(), [](const auto &entry) {
+        return entry.second->shards->is_settling;
+    });
     process::do_duty(core::Duty::slots, nullptr, [&] {
         pg::with_transaction([&] {
-            if (pg::as_hipq([&] { return select_held.run().empty(); }))
+            if (!is_settling && pg::as_hipq([&] { return select_held.run().empty(); }))
                 return;
-            for (const auto &[id, queue] : instances)
+            for (const auto &[id, queue] : instances) {
                 release(queue->instance, id, queue->shards->own_node);
+                if (queue->shards->is_settling)
+                    settle(id);
+            }
         });
     });
+    return is_settling ? pg::now() + look_interval : pg::infinity;
 }
 
 }  // namespace hipq::shards

@@ -49,7 +49,8 @@ constinit pg::Statement leave_all_out(R"(
 constinit pg::Statement select_truth(R"(
     SELECT jsonb_build_object(
                'set_up', hipq._set_up_of($1), 'generation', map.generation, 'nodes', to_jsonb(map.nodes),
-               'moves', (SELECT coalesce(jsonb_agg(jsonb_build_object('slot', move.slot, 'from_node', move.from_node, 'to_node', move.to_node, 'busy', move.busy_keys)), '[]')
+               'moves', (SELECT coalesce(jsonb_agg(jsonb_build_object('slot', move.slot, 'from_node', move.from_node, 'to_node', move.to_node, 'busy', move.busy_keys,
+                                                                     'in_order', move.in_order, 'last', move.last_sent)), '[]')
                          FROM hipq.shard_move AS move
                          WHERE move.instance_id = map.instance_id AND $2 IN (move.from_node, move.to_node)),
                'stale', to_jsonb($3::bigint[]))::text
@@ -65,7 +66,8 @@ bool has_jobs(const KeptLetter &letter)
 // What is true now says it all.
 bool is_superseded(const KeptLetter &letter)
 {
-    return letter.kind == "set_up" || letter.kind == "map" || letter.kind == "returned";
+    return letter.kind == "set_up" || letter.kind == "map" || letter.kind == "returned" ||
+           letter.kind == "last";
 }
 
 struct Word {

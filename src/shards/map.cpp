@@ -26,21 +26,24 @@ constinit pg::Statement update_map(R"(
 // $1 instance, $2 own node, $3 the moves. What comes back has not left.
 #define HIPQ_MOVES                                                                                 \
     "WITH move AS ("                                                                               \
-    "    SELECT entry.slot, entry.from_node, entry.to_node"                                        \
+    "    SELECT entry.slot, entry.from_node, entry.to_node, coalesce(entry.in_order, '{}') AS "    \
+    "in_order"                                                                                     \
     "    FROM pg_catalog.jsonb_to_recordset($3) AS entry (slot smallint, from_node smallint, "     \
-    "to_node smallint)) "
+    "to_node smallint, in_order text[])) "
 
 constinit pg::Statement begin_leaving(HIPQ_MOVES R"(
-    INSERT INTO hipq.shard_leaving (instance_id, slot)
-    SELECT $1, move.slot FROM move WHERE move.from_node = $2
-    ON CONFLICT ON CONSTRAINT shard_leaving_pkey DO UPDATE SET seen_time = NULL, busy_keys = NULL)");
+    INSERT INTO hipq.shard_leaving (instance_id, slot, in_order)
+    SELECT $1, move.slot, move.in_order FROM move WHERE move.from_node = $2
+    ON CONFLICT ON CONSTRAINT shard_leaving_pkey
+    DO UPDATE SET seen_time = NULL, busy_keys = NULL, in_order = excluded.in_order, last_came = false)");
 constinit pg::Statement end_leaving(HIPQ_MOVES R"(
     DELETE FROM hipq.shard_leaving AS leaving USING move
     WHERE leaving.instance_id = $1 AND leaving.slot = move.slot AND move.to_node = $2)");
 constinit pg::Statement begin_coming(HIPQ_MOVES R"(
-    INSERT INTO hipq.shard_coming (instance_id, slot)
-    SELECT $1, move.slot FROM move WHERE move.to_node = $2
-    ON CONFLICT ON CONSTRAINT shard_coming_pkey DO UPDATE SET busy_keys = NULL)");
+    INSERT INTO hipq.shard_coming (instance_id, slot, in_order)
+    SELECT $1, move.slot, move.in_order FROM move WHERE move.to_node = $2
+    ON CONFLICT ON CONSTRAINT shard_coming_pkey
+    DO UPDATE SET busy_keys = NULL, in_order = excluded.in_order, quiet_time = NULL)");
 
 void take_moves(int instance_id, int own_node, pg::RawValue moves)
 {
@@ -60,10 +63,16 @@ constinit pg::Statement lock_map(R"(
     WHERE instance.name = $1 AND map.own_node = 0
     FOR UPDATE OF map)");
 
-// $2 slots, $3 their nodes. Those that move already, or are there, are left alone.
+// $2 slots, $3 their nodes. Those that move already, or are there, are left alone. What order is
+// kept is settled here, for all nodes: a queue may be altered while a slot moves.
 constinit pg::Statement insert_moves(R"(
-    INSERT INTO hipq.shard_move (instance_id, slot, from_node, to_node)
-    SELECT map.instance_id, entry.slot, map.nodes[entry.slot + 1], entry.node
+    INSERT INTO hipq.shard_move (instance_id, slot, from_node, to_node, in_order)
+    SELECT map.instance_id, entry.slot, map.nodes[entry.slot + 1], entry.node,
+           ARRAY(
+               SELECT queue.name
+               FROM hipq.queue AS queue
+               WHERE queue.instance_id = $1 AND queue.move_order = 'strict' AND NOT queue.is_dropped
+               ORDER BY queue.name)
     FROM hipq.shard_map AS map
     CROSS JOIN unnest($2, $3) AS entry (slot, node)
     WHERE map.instance_id = $1 AND map.nodes[entry.slot + 1] <> entry.node
@@ -82,7 +91,7 @@ constinit pg::Statement change_map(R"(
 
 // $2: the slots that begin to move.
 constinit pg::Statement select_begun(R"(
-    SELECT jsonb_agg(jsonb_build_object('slot', move.slot, 'from_node', move.from_node, 'to_node', move.to_node))
+    SELECT jsonb_agg(jsonb_build_object('slot', move.slot, 'from_node', move.from_node, 'to_node', move.to_node, 'in_order', move.in_order))
     FROM hipq.shard_move AS move
     WHERE move.instance_id = $1 AND move.slot = ANY ($2))");
 

@@ -11,6 +11,7 @@
 #include "pg/subtransaction.hpp"
 #include "shards/arrived_jobs.hpp"
 #include "shards/coming.hpp"
+#include "shards/last_letter.hpp"
 #include "shards/map.hpp"
 #include "shards/permits/authority.hpp"
 #include "shards/permits/shares.hpp"
@@ -90,6 +91,8 @@ void take_effect(const Letter &letter)
         take_map(letter.instance, letter.body);
     else if (letter.kind == "returned")
         take_returned(letter.instance, letter.sender, letter.body);
+    else if (letter.kind == "last")
+        take_last(letter.instance, letter.body);
     else if (letter.kind == "stats")
         take_stats(letter);
     else if (letter.kind == permit_ask)

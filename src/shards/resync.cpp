@@ -35,21 +35,23 @@ constinit pg::Statement lock_map(R"(
     "    FROM pg_catalog.jsonb_array_elements_text($3 -> 'nodes') WITH ORDINALITY AS entry "       \
     "(node, place)), "                                                                             \
     "move AS ("                                                                                    \
-    "    SELECT entry.slot, entry.from_node, entry.to_node, entry.busy"                            \
+    "    SELECT entry.slot, entry.from_node, entry.to_node, entry.busy, "                          \
+    "           coalesce(entry.in_order, '{}') AS in_order, coalesce(entry.last, true) AS last"    \
     "    FROM pg_catalog.jsonb_to_recordset($3 -> 'moves') AS entry (slot smallint, from_node "    \
-    "smallint, to_node smallint, busy jsonb)) "
+    "smallint, to_node smallint, busy jsonb, in_order text[], last boolean)) "
 
 constinit pg::Statement end_leaving(HIPQ_NODES R"(
     DELETE FROM hipq.shard_leaving AS leaving
     USING present
     WHERE leaving.instance_id = $1 AND leaving.slot = present.slot AND present.node = $2)");
+// Nobody awaits what left by a move that has ended.
 constinit pg::Statement leave_anew(R"(
     UPDATE hipq.shard_leaving AS leaving
-    SET seen_time = NULL, busy_keys = NULL
+    SET seen_time = NULL, busy_keys = NULL, last_came = true
     WHERE leaving.instance_id = $1)");
 constinit pg::Statement begin_leaving(HIPQ_NODES R"(
-    INSERT INTO hipq.shard_leaving (instance_id, slot)
-    SELECT $1, gone.slot
+    INSERT INTO hipq.shard_leaving (instance_id, slot, in_order, last_came)
+    SELECT $1, gone.slot, coalesce(move.in_order, '{}'), coalesce(move.last, true)
     FROM (
         SELECT present.slot
         FROM hipq.shard_map AS map
@@ -58,12 +60,14 @@ constinit pg::Statement begin_leaving(HIPQ_NODES R"(
         UNION
         SELECT move.slot FROM move WHERE move.from_node = $2
     ) AS gone
-    ON CONFLICT DO NOTHING)");
+    LEFT JOIN move ON move.slot = gone.slot AND move.from_node = $2
+    ON CONFLICT ON CONSTRAINT shard_leaving_pkey
+    DO UPDATE SET in_order = excluded.in_order, last_came = excluded.last_came)");
 constinit pg::Statement end_coming("DELETE FROM hipq.shard_coming AS coming WHERE "
                                    "coming.instance_id = $1");
 constinit pg::Statement begin_coming(HIPQ_NODES R"(
-    INSERT INTO hipq.shard_coming (instance_id, slot, busy_keys)
-    SELECT $1, move.slot, move.busy FROM move WHERE move.to_node = $2)");
+    INSERT INTO hipq.shard_coming (instance_id, slot, busy_keys, in_order)
+    SELECT $1, move.slot, move.busy, move.in_order FROM move WHERE move.to_node = $2)");
 constinit pg::Statement update_map(R"(
     UPDATE hipq.shard_map AS map
     SET generation = ($2 ->> 'generation')::bigint,

@@ -2,7 +2,8 @@
 //
 // First what waits is sent, until nothing does. Then the new node is told which keys still run
 // here, and again each time one has ended; a job that is to be retried waits, so it is sent like
-// the others, and its key is free here after it.
+// the others, and its key is free here after it. Of a queue in strict order it is told what it
+// awaits here as long as any job of the slot is left, or may come.
 #include "shards/return_jobs.hpp"
 
 #include <chrono>
@@ -104,16 +105,36 @@ constexpr const char *send_sql = R"(
     ),
     )" HIPQ_SEND_CHOSEN "SELECT count(*) FROM gone";
 
-// What is unfinished here yet: keys, and slots. $1 queue, $2 ids.
+// What is unfinished here yet: slots, and keys or a queue in strict order. $1 queue, $2 ids,
+// $3 instance.
 constexpr const char *busy_sql = "SELECT job.id, " HIPQ_SLOT_OF("job.id") R"(,
-           CASE WHEN job.job_key <> 'NONE' THEN jsonb_build_array($1, job.job_type, job.job_key)::text END
+           CASE
+               WHEN $1 = ANY (leaving.in_order) THEN jsonb_build_object('queue', $1, 'awaits', 'jobs')
+               WHEN job.job_key <> 'NONE' THEN jsonb_build_array($1, job.job_type, job.job_key)
+           END::text
     FROM {live} AS job
+    LEFT JOIN hipq.shard_leaving AS leaving ON leaving.instance_id = $3 AND leaving.slot = )" HIPQ_SLOT_OF(
+    "job.id") R"(
     WHERE job.id = ANY ($2))";
+
+// Queues in strict order of which jobs may still come: held here, or by the router's older maps.
+// The router itself has looked for those who have one. $2 own node.
+constinit pg::Statement select_expected(R"(
+    SELECT leaving.slot,
+           jsonb_build_object('queue', queue.name, 'awaits', CASE WHEN leaving.last_came OR $2 = 0 THEN 'jobs' ELSE 'last' END)::text
+    FROM hipq.shard_leaving AS leaving
+    CROSS JOIN unnest(leaving.in_order) AS queue (name)
+    WHERE leaving.instance_id = $1
+      AND (($2 <> 0 AND NOT leaving.last_came)
+           OR EXISTS (
+               SELECT
+               FROM hipq.shard_held_job AS held
+               WHERE held.instance_id = $1 AND held.slot = leaving.slot AND held.queue = queue.name)))");
 
 // $2 slots and $3 keys, side by side; NULL for a job without.
 constinit pg::Statement tell_busy(R"(
     WITH present AS (
-        SELECT leaving.slot, coalesce(jsonb_agg(busy.job_key::jsonb ORDER BY busy.job_key) FILTER (WHERE busy.job_key IS NOT NULL), '[]') AS job_keys
+        SELECT leaving.slot, coalesce(jsonb_agg(DISTINCT busy.job_key::jsonb) FILTER (WHERE busy.job_key IS NOT NULL), '[]') AS job_keys
         FROM hipq.shard_leaving AS leaving
         LEFT JOIN unnest($2, $3) AS busy (slot, job_key) ON busy.slot = leaving.slot AND busy.job_key <> ''
         WHERE leaving.instance_id = $1
@@ -216,14 +237,15 @@ pg::Rows send(const Queue &queue, const char *sql, const Choice &choice)
 // Keys and slots, side by side.
 struct Busy {
     std::vector<std::int64_t> slots;
-    std::vector<std::string> keys;  // empty: a job without
+    std::vector<std::string> keys;  // as JSON; empty: a job without
 };
 
 // Those of the ids that are unfinished here yet.
 Ids note_busy(const Queue &queue, const Ids &ids, Busy &busy)
 {
     Ids left;
-    for (const pg::Row row : catalog::statement_for(queue, busy_sql).run(queue.name, ids)) {
+    for (const pg::Row row :
+         catalog::statement_for(queue, busy_sql).run(queue.name, ids, queue.instance_id)) {
         left.push_back(row.integer(0));
         busy.slots.push_back(row.integer(1));
         busy.keys.push_back(row.text(2));
@@ -272,6 +294,11 @@ void tell_of_running(const Queues &queues, Search &search)
             left->second = note_busy(*queue, left->second, busy);
         }
     const int instance_id = queues.front()->instance_id;
+    const auto own_node = static_cast<std::int16_t>(queues.front()->shards->own_node);
+    for (const pg::Row row : select_expected.run(instance_id, own_node)) {
+        busy.slots.push_back(row.integer(0));
+        busy.keys.push_back(row.text(1));
+    }
     tell_busy.run(instance_id, busy.slots, busy.keys, queues.front()->instance);
     forget_empty.run(instance_id, busy.slots);
 }

@@ -3,6 +3,7 @@
 
 #include "shards/alive.hpp"
 #include "shards/coming.hpp"
+#include "shards/last_letter.hpp"
 #include "shards/permits/shares.hpp"
 #include "shards/return_jobs.hpp"
 #include "shards/send_stats.hpp"

@@ -45,7 +45,7 @@ INSERT INTO example VALUES
     (NULL, 'retry_on', '{timeout}'), (NULL, 'do_not_retry_on', '{explicit_failure}'), (NULL, 'on_missing_handler', 'wait'), (NULL, 'claim', 'auto'),
     (NULL, 'batch_size', '1'), (NULL, 'throttle_limit_per_key', '2.5'), (NULL, 'requires', '{"gpu": true}'), (NULL, 'worker_wait_ttl', '1 hour'),
     (NULL, 'parameters', '{}'), (NULL, 'validate', 'enqueue'), (NULL, 'shard_key', 'NONE'), (NULL, 'table_naming_strategy', 'NONE'), (NULL, 'db_config', '{}'),
-    (NULL, 'throttle_mode', 'home'), (NULL, 'dry_run', 'true'), (NULL, 'drop_others', 'false'), (NULL, 'job_keys', '{new}'),
+    (NULL, 'throttle_mode', 'home'), (NULL, 'move_order', 'strict'), (NULL, 'dry_run', 'true'), (NULL, 'drop_others', 'false'), (NULL, 'job_keys', '{new}'),
     (NULL, 'sort', 'backlog'), (NULL, 'lines', '5'), (NULL, 'slots', '{1}'), (NULL, 'shard', '1'), (NULL, 'key', 'tenant 7'),
     (NULL, 'traceparent', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'),
     ('create_queue', 'queue', 'app.made'), ('create_instance', 'name', 'made'), ('alter_instance', 'name', 'app'), ('drop_instance', 'name', 'app'),
