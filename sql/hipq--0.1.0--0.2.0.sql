@@ -467,6 +467,13 @@ COMMENT ON COLUMN hipq.instances_detail.table_naming_strategy
 ALTER TABLE hipq.queue ADD COLUMN shard_key text NOT NULL DEFAULT 'NONE';
 ALTER TABLE hipq.queue ADD COLUMN throttle_mode text NOT NULL DEFAULT 'home' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared'));
 ALTER TABLE hipq.queue ADD COLUMN move_order text NOT NULL DEFAULT 'key' CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict'));
+ALTER TABLE hipq.queue ADD COLUMN unique_scope text NOT NULL DEFAULT 'global' CONSTRAINT queue_unique_scope_is_known CHECK (unique_scope IN ('global', 'shard_key'));
+
+ALTER TABLE hipq.successor ADD COLUMN shard_key text COLLATE "C" NOT NULL DEFAULT 'NONE';
+ALTER TABLE hipq.successor DROP CONSTRAINT successor_pkey;
+ALTER TABLE hipq.successor ADD CONSTRAINT successor_pkey PRIMARY KEY (queue_id, job_type, job_key, shard_key);
+COMMENT ON COLUMN hipq.successor.shard_key
+    IS 'shard key that the job key is unique within; NONE = none, or the whole queue';
 
 CREATE OR REPLACE VIEW hipq.queues_detail WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
@@ -569,6 +576,8 @@ COMMENT ON COLUMN hipq.queue.throttle_mode
 COMMENT ON COLUMN hipq.queue.move_order
     IS 'what stays in order while slots move from one node of a sharded instance to another: key = '
     'jobs with one job_key, strict = all jobs of a slot';
+COMMENT ON COLUMN hipq.queue.unique_scope
+    IS 'what keys are unique within: global = the whole queue, shard_key = the jobs of each shard key';
 COMMENT ON COLUMN hipq.instance.shard_key
     IS 'what its queues divide their jobs by, in a sharded instance, unless they say otherwise; '
     'NONE = nothing';
@@ -901,7 +910,8 @@ CREATE FUNCTION hipq.create_queue(
     weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
     retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
-    shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'home', move_order text DEFAULT 'key'
+    shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'home', move_order text DEFAULT 'key',
+    unique_scope text DEFAULT 'global'
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
 COMMENT ON FUNCTION hipq.create_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
@@ -917,6 +927,8 @@ COMMENT ON FUNCTION hipq.create_queue(
     'one, shared = each node has a share; '
     'move_order: what stays in order while slots move between its nodes, key = jobs with one '
     'job_key, strict = all jobs of a slot; '
+    'unique_scope: what keys are unique within, global = the whole queue, shard_key = the jobs of each '
+    'shard key; '
     'if_not_exists: a queue that is there stays as it is; or_replace: it becomes what the '
     'arguments say, and an owner who is not given stays';
 REVOKE ALL ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean, text, text, text) FROM PUBLIC;
@@ -930,7 +942,7 @@ CREATE FUNCTION hipq.alter_queue(
     weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL, throttle_mode text DEFAULT NULL,
-    move_order text DEFAULT NULL
+    move_order text DEFAULT NULL, unique_scope text DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
 COMMENT ON FUNCTION hipq.alter_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
@@ -1095,6 +1107,28 @@ GRANT EXECUTE ON FUNCTION hipq.claim(bigint, integer, hipq.duration) TO PUBLIC;
 SELECT hipq._take_rights('hipq._former_claim(bigint, integer, hipq.duration)', 'hipq.claim(bigint, integer, hipq.duration)');
 DROP FUNCTION hipq._former_claim(bigint, integer, hipq.duration);
 
+CREATE FUNCTION hipq.complete_by_key(
+    queue text, job_type text, job_key text, result jsonb DEFAULT 'null', shard_key text DEFAULT NULL
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete_by_key';
+COMMENT ON FUNCTION hipq.complete_by_key(text, text, text, jsonb, text)
+    IS 'ends the attempt that runs of the job with that key with success, and returns the job''s '
+    'id. queue, job_type, job_key: the job; result: its result; shard_key: that of the job, where '
+    'keys are unique for each';
+GRANT EXECUTE ON FUNCTION hipq.complete_by_key(text, text, text, jsonb, text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.complete(text, text, text, jsonb)', 'hipq.complete_by_key(text, text, text, jsonb, text)');
+DROP FUNCTION hipq.complete(text, text, text, jsonb);
+
+CREATE FUNCTION hipq.fail_by_key(
+    queue text, job_type text, job_key text, error text, retriable boolean DEFAULT true, shard_key text DEFAULT NULL
+) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_by_key';
+COMMENT ON FUNCTION hipq.fail_by_key(text, text, text, text, boolean, text)
+    IS 'fails the attempt that runs of the job with that key, and returns the job''s state. '
+    'queue, job_type, job_key: the job; error: why; retriable: whether it may be retried; '
+    'shard_key: that of the job, where keys are unique for each';
+GRANT EXECUTE ON FUNCTION hipq.fail_by_key(text, text, text, text, boolean, text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.fail(text, text, text, text, boolean)', 'hipq.fail_by_key(text, text, text, text, boolean, text)');
+DROP FUNCTION hipq.fail(text, text, text, text, boolean);
+
 DROP FUNCTION hipq._take_rights(regprocedure, regprocedure);
 
 -- A driver that gives its parameters no type could not say which of the functions of one name it
@@ -1103,9 +1137,7 @@ DROP FUNCTION hipq.extend(bigint, text, text);
 ALTER FUNCTION hipq.extend(bigint, hipq.duration, text) RENAME TO extend_job;
 ALTER FUNCTION hipq.extend(bigint[], integer[], hipq.duration) RENAME TO extend_attempts;
 ALTER FUNCTION hipq.complete(bigint[], integer[], jsonb[]) RENAME TO complete_attempts;
-ALTER FUNCTION hipq.complete(text, text, text, jsonb) RENAME TO complete_by_key;
 ALTER FUNCTION hipq.fail(bigint[], integer[], text[], boolean) RENAME TO fail_attempts;
-ALTER FUNCTION hipq.fail(text, text, text, text, boolean) RENAME TO fail_by_key;
 ALTER FUNCTION hipq.release(bigint[], integer[]) RENAME TO release_attempts;
 ALTER FUNCTION hipq.redrive(text, text, text, timestamptz, double precision, text, text, integer) RENAME TO redrive_jobs;
 ALTER FUNCTION hipq.dismiss_dead_letters(bigint) RENAME TO dismiss_dead_letter;
@@ -1438,7 +1470,8 @@ COMMENT ON TABLE hipq.shard_coming
 COMMENT ON COLUMN hipq.shard_coming.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.shard_coming.slot IS 'the slot';
 COMMENT ON COLUMN hipq.shard_coming.busy_keys
-    IS 'keys of the jobs that run there: [queue, job type, job key]; and of queues in strict order, '
+    IS 'keys of the jobs that run there: [queue, job type, job key], and the '
+    'shard key if keys are unique for each; and of queues in strict order, '
     '{"queue": ..., "awaits": "last" or "jobs"}; NULL = any may';
 COMMENT ON COLUMN hipq.shard_coming.in_order IS 'queues of which all jobs are held until then';
 COMMENT ON COLUMN hipq.shard_coming.quiet_time
@@ -1462,7 +1495,8 @@ CREATE TABLE hipq.shard_held_job (
     job_type    text COLLATE "C" NOT NULL,
     job_key     text COLLATE "C" NOT NULL,
     job         jsonb    NOT NULL,
-    was_accepted boolean NOT NULL DEFAULT false
+    was_accepted boolean NOT NULL DEFAULT false,
+    shard_key   text COLLATE "C" NOT NULL DEFAULT 'NONE'
 );
 COMMENT ON TABLE hipq.shard_held_job
     IS 'jobs with a key, of slots that have just come, until no job with their key runs at the node '
@@ -1478,6 +1512,8 @@ COMMENT ON COLUMN hipq.shard_held_job.job_key IS 'their key';
 COMMENT ON COLUMN hipq.shard_held_job.job IS 'the job, as it came';
 COMMENT ON COLUMN hipq.shard_held_job.was_accepted
     IS 'it comes from the table of the node before, so it has its key; in strict order only';
+COMMENT ON COLUMN hipq.shard_held_job.shard_key
+    IS 'shard key that their key is unique within; NONE = none, or the whole queue';
 CREATE INDEX shard_held_job_slot ON hipq.shard_held_job (instance_id, slot);
 SELECT pg_extension_config_dump('hipq.shard_held_job', '');
 

@@ -87,6 +87,7 @@ CREATE TABLE hipq.queue (
     shard_key             text        NOT NULL DEFAULT 'NONE',
     throttle_mode         text        NOT NULL DEFAULT 'home' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared')),
     move_order            text        NOT NULL DEFAULT 'key' CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict')),
+    unique_scope          text        NOT NULL DEFAULT 'global' CONSTRAINT queue_unique_scope_is_known CHECK (unique_scope IN ('global', 'shard_key')),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
     CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
 );
@@ -143,6 +144,8 @@ COMMENT ON COLUMN hipq.queue.throttle_mode
 COMMENT ON COLUMN hipq.queue.move_order
     IS 'what stays in order while slots move from one node of a sharded instance to another: key = '
     'jobs with one job_key, strict = all jobs of a slot';
+COMMENT ON COLUMN hipq.queue.unique_scope
+    IS 'what keys are unique within: global = the whole queue, shard_key = the jobs of each shard key';
 COMMENT ON COLUMN hipq.queue.is_dropped
     IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';

@@ -9,7 +9,8 @@ CREATE TABLE hipq.successor (
     job_key  text COLLATE "C" NOT NULL,
     job_id   bigint           NOT NULL CONSTRAINT successor_job_id_is_unique UNIQUE,
     job      jsonb            NOT NULL,
-    CONSTRAINT successor_pkey PRIMARY KEY (queue_id, job_type, job_key)
+    shard_key text COLLATE "C" NOT NULL DEFAULT 'NONE',
+    CONSTRAINT successor_pkey PRIMARY KEY (queue_id, job_type, job_key, shard_key)
 );
 COMMENT ON TABLE hipq.successor
     IS 'jobs that start when the one with their key has finished: on_duplicate => ''after''';
@@ -19,6 +20,8 @@ COMMENT ON COLUMN hipq.successor.job_key
     IS 'job key, which another job holds until it has finished';
 COMMENT ON COLUMN hipq.successor.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.successor.job IS 'the whole row of the job, as it will be';
+COMMENT ON COLUMN hipq.successor.shard_key
+    IS 'shard key that the job key is unique within; NONE = none, or the whole queue';
 SELECT pg_extension_config_dump('hipq.successor', '');
 
 CREATE FUNCTION hipq.enqueue(

@@ -79,11 +79,13 @@ COMMENT ON FUNCTION hipq.complete_attempts(bigint[], integer[], jsonb[])
     IS 'ends attempts of external workers with success, and returns the ids of those that were '
     'not over. ids, attempts: the attempts; results: their results, NULL = none';
 
-CREATE FUNCTION hipq.complete_by_key(queue text, job_type text, job_key text, result jsonb DEFAULT 'null') RETURNS bigint
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete_by_key';
-COMMENT ON FUNCTION hipq.complete_by_key(text, text, text, jsonb)
+CREATE FUNCTION hipq.complete_by_key(
+    queue text, job_type text, job_key text, result jsonb DEFAULT 'null', shard_key text DEFAULT NULL
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete_by_key';
+COMMENT ON FUNCTION hipq.complete_by_key(text, text, text, jsonb, text)
     IS 'ends the attempt that runs of the job with that key with success, and returns the job''s '
-    'id. queue, job_type, job_key: the job; result: its result';
+    'id. queue, job_type, job_key: the job; result: its result; shard_key: that of the job, where '
+    'keys are unique for each';
 
 CREATE FUNCTION hipq.fail(id bigint, attempt integer, error text, retriable boolean DEFAULT true) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail';
 COMMENT ON FUNCTION hipq.fail(bigint, integer, text, boolean)
@@ -97,11 +99,13 @@ COMMENT ON FUNCTION hipq.fail_attempts(bigint[], integer[], text[], boolean)
     IS 'fails attempts of external workers, and returns the ids of those that were not over. ids, '
     'attempts: the attempts; errors: why; retriable: whether they may be retried';
 
-CREATE FUNCTION hipq.fail_by_key(queue text, job_type text, job_key text, error text, retriable boolean DEFAULT true) RETURNS text
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_by_key';
-COMMENT ON FUNCTION hipq.fail_by_key(text, text, text, text, boolean)
+CREATE FUNCTION hipq.fail_by_key(
+    queue text, job_type text, job_key text, error text, retriable boolean DEFAULT true, shard_key text DEFAULT NULL
+) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_by_key';
+COMMENT ON FUNCTION hipq.fail_by_key(text, text, text, text, boolean, text)
     IS 'fails the attempt that runs of the job with that key, and returns the job''s state. '
-    'queue, job_type, job_key: the job; error: why; retriable: whether it may be retried';
+    'queue, job_type, job_key: the job; error: why; retriable: whether it may be retried; '
+    'shard_key: that of the job, where keys are unique for each';
 
 CREATE FUNCTION hipq.release(id bigint, attempt integer, delay hipq.duration DEFAULT '0') RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release';
 COMMENT ON FUNCTION hipq.release(bigint, integer, hipq.duration)

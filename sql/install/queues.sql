@@ -31,7 +31,8 @@ CREATE FUNCTION hipq.create_queue(
     weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
     retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
-    shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'home', move_order text DEFAULT 'key'
+    shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'home', move_order text DEFAULT 'key',
+    unique_scope text DEFAULT 'global'
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
 COMMENT ON FUNCTION hipq.create_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
@@ -47,6 +48,8 @@ COMMENT ON FUNCTION hipq.create_queue(
     'one, shared = each node has a share; '
     'move_order: what stays in order while slots move between its nodes, key = jobs with one '
     'job_key, strict = all jobs of a slot; '
+    'unique_scope: what keys are unique within, global = the whole queue, shard_key = the jobs of each '
+    'shard key; '
     'if_not_exists: a queue that is there stays as it is; or_replace: it becomes what the '
     'arguments say, and an owner who is not given stays';
 
@@ -57,7 +60,7 @@ CREATE FUNCTION hipq.alter_queue(
     weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL, throttle_mode text DEFAULT NULL,
-    move_order text DEFAULT NULL
+    move_order text DEFAULT NULL, unique_scope text DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
 COMMENT ON FUNCTION hipq.alter_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,

@@ -246,7 +246,8 @@ COMMENT ON TABLE hipq.shard_coming
 COMMENT ON COLUMN hipq.shard_coming.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.shard_coming.slot IS 'the slot';
 COMMENT ON COLUMN hipq.shard_coming.busy_keys
-    IS 'keys of the jobs that run there: [queue, job type, job key]; and of queues in strict order, '
+    IS 'keys of the jobs that run there: [queue, job type, job key], and the '
+    'shard key if keys are unique for each; and of queues in strict order, '
     '{"queue": ..., "awaits": "last" or "jobs"}; NULL = any may';
 COMMENT ON COLUMN hipq.shard_coming.in_order IS 'queues of which all jobs are held until then';
 COMMENT ON COLUMN hipq.shard_coming.quiet_time
@@ -270,7 +271,8 @@ CREATE TABLE hipq.shard_held_job (
     job_type    text COLLATE "C" NOT NULL,
     job_key     text COLLATE "C" NOT NULL,
     job         jsonb    NOT NULL,
-    was_accepted boolean NOT NULL DEFAULT false
+    was_accepted boolean NOT NULL DEFAULT false,
+    shard_key   text COLLATE "C" NOT NULL DEFAULT 'NONE'
 );
 COMMENT ON TABLE hipq.shard_held_job
     IS 'jobs with a key, of slots that have just come, until no job with their key runs at the node '
@@ -286,6 +288,8 @@ COMMENT ON COLUMN hipq.shard_held_job.job_key IS 'their key';
 COMMENT ON COLUMN hipq.shard_held_job.job IS 'the job, as it came';
 COMMENT ON COLUMN hipq.shard_held_job.was_accepted
     IS 'it comes from the table of the node before, so it has its key; in strict order only';
+COMMENT ON COLUMN hipq.shard_held_job.shard_key
+    IS 'shard key that their key is unique within; NONE = none, or the whole queue';
 CREATE INDEX shard_held_job_slot ON hipq.shard_held_job (instance_id, slot);
 SELECT pg_extension_config_dump('hipq.shard_held_job', '');
 

@@ -122,7 +122,8 @@ struct Queue {
     std::optional<QueueHold> hold{};
     std::shared_ptr<const Shards> shards{};     // null: its jobs are all here
     std::optional<core::ShardKey> shard_key{};  // nothing: all its jobs are the router's
-    core::Placement placement{};
+    std::string shard_key_text{};               // the same, as create_queue() was given it
+    core::Placement placement{core::UniqueScope::everywhere, core::ThrottleMode::permits};
 
     // Slots that move in strict order; null: none. Of those that leave this node no job starts here
     // any more; of those that come every job is held.
@@ -133,6 +134,12 @@ struct Queue {
 
     // Whether its limits are shared by several nodes.
     bool shares_limits() const { return has_shared_mode && shards != nullptr; }
+    // Whether its keys are unique for each shard key: core/shards/route.hpp. That is part of its
+    // index over keys then, and of each search for the job with a key.
+    bool has_keys_by_shard() const
+    {
+        return placement.unique_scope == core::UniqueScope::shard_key;
+    }
     std::string full_name() const { return instance + "." + name; }
     bool is_out_of_step() const { return shards != nullptr && !shards->is_in_step; }
     // Of a job by its id: the slot is one of those above.

@@ -2,6 +2,7 @@
 #include "queue_statements.hpp"
 
 #include "core/job/columns.hpp"
+#include "pg/quote.hpp"
 
 namespace hipq::catalog {
 
@@ -17,8 +18,12 @@ struct Kept {
     }
 };
 
-using Key = std::pair<const char *, std::string>;  // text and table: a new queue may take the
-                                                   // number of none, but the name of an old one
+struct Key {
+    const char *text;
+    std::string table;  // a new queue may take the number of none, but the name of an old one
+    std::string scope;  // of keys: what their shard keys are; empty: the whole queue
+    auto operator<=>(const Key &) const = default;  // NOLINT(modernize-use-nullptr)
+};
 using Statements = std::map<Key, std::unique_ptr<Kept>>;
 
 constinit Statements *statements = nullptr;
@@ -28,6 +33,26 @@ void replace_all(std::string &text, std::string_view placeholder, const std::str
     for (std::size_t at = text.find(placeholder); at != std::string::npos;
          at = text.find(placeholder, at + value.size()))
         text.replace(at, placeholder.size(), value);
+}
+
+std::string scope_of_keys(const Queue &queue)
+{
+    return queue.has_keys_by_shard() ? queue.shard_key_text : std::string();
+}
+
+// As outbox/placement.cpp finds it, but that #>> also counts from the end of an array.
+std::string shard_key_of(const std::string &row, const std::optional<core::ShardKey> &shard_key)
+{
+    std::string result = "coalesce(nullif(" + row + ".shard_key, 'NONE'), ";
+    if (shard_key.has_value() && shard_key->column.has_value())
+        result += row + "." + std::string(core::name(*shard_key->column)) + ", ";
+    if (shard_key.has_value() && !shard_key->path.empty()) {
+        std::string path;
+        for (const std::string &name : shard_key->path)
+            path.append(path.empty() ? "" : ", ").append(pg::quote_literal(name));
+        result += row + ".job_data #>> ARRAY[" + path + "], ";
+    }
+    return result + "'NONE')";
 }
 
 // While the extension is of the release before, its tables do not have the columns of this one.
@@ -51,7 +76,7 @@ std::string with_tables(const char *text, const Queue &queue)
     }
     replace_all(sql, "{table}", queue.qualified_table());
     replace_all(sql, "{live}", queue.qualified_live_table());
-    return sql;
+    return with_scope_of_keys(std::move(sql), queue);
 }
 
 // A process keeps so many at most. One that goes from queue to queue has no plans of those that it
@@ -87,10 +112,10 @@ void forget_those_of_dropped_tables()
 {
     std::map<std::string, bool> tables;
     for (const auto &[key, kept] : *statements)
-        tables[key.second] = false;
+        tables[key.table] = false;
     for (auto &[table, there] : tables)
         there = is_there(table);
-    forget_if([&](const auto &entry) { return !tables[entry.first.second]; });
+    forget_if([&](const auto &entry) { return !tables[entry.first.table]; });
 }
 
 // The half that was used longest ago.
@@ -131,12 +156,31 @@ pg::Statement &used_now(Kept &kept)
 
 }  // namespace
 
+std::string with_scope_of_keys(std::string sql, const Queue &queue)
+{
+    constexpr std::string_view opening = "{+";
+    constexpr std::string_view closing = "+}";
+    for (std::size_t from = sql.find(opening); from != std::string::npos;
+         from = sql.find(opening, from)) {
+        const std::size_t to = sql.find(closing, from);
+        const std::string inner = sql.substr(from + opening.size(), to - from - opening.size());
+        sql.replace(from, to + closing.size() - from, queue.has_keys_by_shard() ? inner : "");
+    }
+    constexpr std::string_view of = "{shard key of ";
+    for (std::size_t from = sql.find(of); from != std::string::npos; from = sql.find(of, from)) {
+        const std::size_t to = sql.find('}', from);
+        const std::string row = sql.substr(from + of.size(), to - from - of.size());
+        sql.replace(from, to + 1 - from, shard_key_of(row, queue.shard_key));
+    }
+    return sql;
+}
+
 pg::Statement &statement_for(const Queue &queue, const char *text)
 {
     if (statements == nullptr)
         statements = new Statements();
     forget_those_without_new_columns(queue.table);
-    const Key key{text, queue.table};
+    const Key key{text, queue.table, scope_of_keys(queue)};
     if (const auto known = statements->find(key); known != statements->end())
         return used_now(*known->second);
     make_capacity();

@@ -36,9 +36,14 @@ void fill_retention(Queue &queue, const Value &value)
 
 void fill_shard_key(Queue &queue, const Value &value)
 {
-    queue.shard_key = core::parse_shard_key(value.text());
-    // The index that keeps keys unique does not have the shard key.
-    queue.placement.unique_scope = core::UniqueScope::everywhere;
+    queue.shard_key_text = value.text();
+    queue.shard_key = core::parse_shard_key(queue.shard_key_text);
+}
+
+void fill_unique_scope(Queue &queue, const Value &value)
+{
+    queue.placement.unique_scope =
+        core::parse_unique_scope(value.text()).value_or(core::UniqueScope::everywhere);
 }
 
 void fill_throttle_mode(Queue &queue, const Value &value)
@@ -73,6 +78,7 @@ constexpr std::array queue_fields{
     // While the extension is of the release before there is no such column.
     pg::Field<Queue>{"to_jsonb(queue) ->> 'shard_key'", fill_shard_key},
     pg::Field<Queue>{"to_jsonb(queue) ->> 'throttle_mode'", fill_throttle_mode},
+    pg::Field<Queue>{"to_jsonb(queue) ->> 'unique_scope'", fill_unique_scope},
 };
 
 constinit pg::Selection<Queue> select_queues(queue_fields, R"(

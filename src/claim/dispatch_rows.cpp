@@ -77,6 +77,7 @@ constexpr const char *hold_by_key_sql = R"(
     SELECT )" HIPQ_CLAIMED_COLUMNS R"(
     FROM {live} AS job
     WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE' AND job.state = 'running' AND job.worker_id IS NOT NULL
+      {+AND ($3 IS NULL OR job.shard_key COLLATE "C" = $3)+}
     FOR UPDATE)";
 
 constexpr const char *deadline_sql =
@@ -274,10 +275,12 @@ std::vector<job::ClaimedJob> hold_attempts(const catalog::Queue &queue, const At
 }
 
 std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type,
-                                            std::string_view job_key)
+                                            std::string_view job_key,
+                                            const std::optional<std::string> &shard_key)
 {
-    return job::first_claimed_job(pg::as_hipq(
-        [&] { return catalog::statement_for(queue, hold_by_key_sql).run(job_type, job_key); }));
+    return job::first_claimed_job(pg::as_hipq([&] {
+        return catalog::statement_for(queue, hold_by_key_sql).run(job_type, job_key, shard_key);
+    }));
 }
 
 void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time deadline,

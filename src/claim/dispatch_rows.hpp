@@ -51,9 +51,11 @@ std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::in
 // Those of the attempts of which that is so, in their order. Whoever calls names them in the order
 // of ids: callers wait for each other's rows.
 std::vector<job::ClaimedJob> hold_attempts(const catalog::Queue &queue, const Attempts &attempts);
-// The same for the attempt that runs of the job with that key.
+// The same for the attempt that runs of the job with that key; `shard_key`: of that shard key,
+// where keys are unique for each. Without it there has to be one job.
 std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type,
-                                            std::string_view job_key);
+                                            std::string_view job_key,
+                                            const std::optional<std::string> &shard_key);
 
 // Gives an attempt that is held until then.
 void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time deadline,

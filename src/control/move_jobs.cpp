@@ -20,6 +20,11 @@ constexpr const char *columns = HIPQ_MOVED_COLUMNS("job_data");
 constexpr const char *columns_as_they_come =
     HIPQ_MOVED_COLUMNS("hipq._fitting_data($3, job_type, id, job_data)");
 
+// Where keys of the other queue are unique for each shard key they get the one that they would have
+// as new jobs there.
+constexpr std::string_view shard_key_as_it_is = ", shard_key";
+constexpr const char *shard_key_there = "{+, {shard key of chosen}+}";
+
 // $1 job type, $2 limit, $3 the other queue. A job that somebody holds, as an executor does that
 // runs it, is passed over; one whose key is taken in the other queue stays. Jobs come out of one
 // table only as they have come into the other.
@@ -28,7 +33,8 @@ constexpr const char *move_sql = R"(
         SELECT {columns}
         FROM {from} AS job
         WHERE job.job_type = $1 AND job.state IN ('initial', 'retry')
-          AND (job.job_key = 'NONE' OR NOT EXISTS (SELECT FROM {to_live} AS holder WHERE holder.job_type = $1 AND holder.job_key = job.job_key))
+          AND (job.job_key = 'NONE' OR NOT EXISTS (SELECT FROM {to_live} AS holder WHERE holder.job_type = $1 AND holder.job_key = job.job_key
+              {+AND holder.shard_key COLLATE "C" = {shard key of job}+}))
         ORDER BY job.id
         LIMIT $2
         FOR UPDATE OF job SKIP LOCKED
@@ -47,6 +53,7 @@ constexpr const char *count_held_sql = R"(
     SELECT count(*)
     FROM {from} AS job
     JOIN {to_live} AS holder ON holder.job_type = job.job_type AND holder.job_key = job.job_key
+        {+AND holder.shard_key COLLATE "C" = {shard key of job}+}
     WHERE job.job_type = $1 AND job.job_key <> 'NONE' AND job.state IN ('initial', 'retry'))";
 
 // $1 job type, $2 to $4 what the other queue allows.
@@ -65,12 +72,19 @@ constinit pg::Statement
 constinit pg::Statement
     move_aims("UPDATE hipq.aimed_job SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
 
+std::string with_shard_key_there(std::string list, const Queue &to)
+{
+    if (to.has_keys_by_shard())
+        list.replace(list.find(shard_key_as_it_is), shard_key_as_it_is.size(), shard_key_there);
+    return list;
+}
+
 // The statement with its placeholders filled in: rare enough to be planned each time.
 std::string between(const char *text, const Queue &from, const Queue &to)
 {
     const std::array<std::pair<std::string_view, std::string>, 5> names{
         {{"{columns}", columns},
-         {"{columns as they come}", columns_as_they_come},
+         {"{columns as they come}", with_shard_key_there(columns_as_they_come, to)},
          {"{from}", from.qualified_live_table()},
          {"{to_live}", to.qualified_live_table()},
          {"{to}", to.qualified_table()}}};
@@ -79,7 +93,7 @@ std::string between(const char *text, const Queue &from, const Queue &to)
         for (std::size_t at = sql.find(placeholder); at != std::string::npos;
              at = sql.find(placeholder, at + name.size()))
             sql.replace(at, placeholder.size(), name);
-    return sql;
+    return catalog::with_scope_of_keys(std::move(sql), to);
 }
 
 const Queue &require_controlled(const catalog::Catalogue &catalogue, const std::string &name)
@@ -129,6 +143,21 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
     });
 }
 
+// Ids keep their slots, by which one node sees all jobs that may not be two.
+void demand_same_scope(const Queue &from, const Queue &to)
+{
+    const bool have_shards = from.shards != nullptr || to.shards != nullptr;
+    const bool is_same = from.has_keys_by_shard() == to.has_keys_by_shard() &&
+                         (!from.has_keys_by_shard() || from.shard_key_text == to.shard_key_text);
+    if (have_shards && !is_same)
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("jobs of a sharded instance cannot be moved to a queue whose keys have "
+                          "another scope"),
+                   errdetail("The queues differ in unique_scope, or in the shard_key by which keys "
+                             "are unique."),
+                   errhint("Cancel the jobs and enqueue them there."));
+}
+
 void move_jobs(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
@@ -142,6 +171,7 @@ void move_jobs(FunctionCallInfo fcinfo)
                    errhint("Name another queue to move jobs to."));
     if (to.find_job_type(job_type) == nullptr)
         catalog::raise_unknown_type(job_type, to.full_name());
+    demand_same_scope(from, to);
     demand_caps(from, to, job_type);
     pg::ResultSet result(fcinfo);
     const Moved moved = move_between(from, to, job_type, most);

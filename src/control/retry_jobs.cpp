@@ -29,6 +29,7 @@ constexpr const char *retry_sql = R"(
       AND NOT EXISTS (
           SELECT FROM {live} AS holder
           WHERE job.job_key <> 'NONE' AND holder.job_key = job.job_key AND holder.job_type = job.job_type
+            {+AND holder.shard_key COLLATE "C" = {shard key of job}+}
       )
     ORDER BY job.update_time, job.id
     LIMIT $5

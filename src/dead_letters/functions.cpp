@@ -150,10 +150,18 @@ constinit pg::Statement
     lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
 
 // Of the queue that the new jobs go to. What stays for its key does not take the place of others
-// under the limit.
+// under the limit. $7: a column that the new jobs do not take along.
 #define HIPQ_KEY_IS_TAKEN                                                                          \
     "(letter.job_key <> 'NONE' AND EXISTS (SELECT FROM {live} AS holder"                           \
-    " WHERE holder.job_type = letter.job_type AND holder.job_key = letter.job_key))"
+    " WHERE holder.job_type = letter.job_type AND holder.job_key = letter.job_key"                 \
+    "{+ AND holder.shard_key COLLATE \"C\" = (SELECT {shard key of job}"                           \
+    " FROM jsonb_populate_record(NULL::hipq.job, letter.job - $7) AS job)+}))"
+
+// What the shard key of jobs is in one queue need not be theirs in another one.
+std::string left_behind(const Queue &from, const Queue &to)
+{
+    return from.shard_key_text == to.shard_key_text ? "" : "shard_key";
+}
 
 constexpr const char *choose_sql =
     "SELECT letter.job_id, letter.job_type" HIPQ_FILTERED_LETTERS
@@ -164,7 +172,8 @@ constexpr const char *count_taken_sql =
 
 // New jobs with what the old ones were given; their expiry has passed with them. $1 ids, $2 delays
 // in microseconds, $3 now, $4 the queue of the dead letters, $5 that of the new jobs: data that
-// come into another one have to fit there. Those whose key an unfinished job holds are left.
+// come into another one have to fit there. $6: as $7 above. Those whose key an unfinished job holds
+// are left.
 constexpr const char *redrive_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, job_data)" HIPQ_GIVEN_COLUMNS(
     "") R"()
@@ -173,7 +182,7 @@ constexpr const char *redrive_sql = R"(
            )" HIPQ_GIVEN_COLUMNS("job.") R"(
     FROM unnest($1, $2) WITH ORDINALITY AS slot(job_id, delay, place)
     JOIN hipq.dead_letter AS letter ON letter.queue_id = $4 AND letter.job_id = slot.job_id
-    CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, letter.job) AS job
+    CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, letter.job{+ - $6+}) AS job
     ORDER BY slot.place
     ON CONFLICT DO NOTHING
     RETURNING retry_of, id)";
@@ -190,7 +199,8 @@ Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters,
     Ids made;
     const outbox::MadeJobs elsewhere;
     const pg::Rows rows = pg::as_hipq([&] {
-        return catalog::statement_for(to, redrive_sql).run(letters, delays, now, from.id, to.id);
+        return catalog::statement_for(to, redrive_sql)
+            .run(letters, delays, now, from.id, to.id, left_behind(from, to));
     });
     for (const pg::Row row : rows) {
         redriven.push_back(row.integer(0));
@@ -268,8 +278,8 @@ Redriven redrive_jobs(const pg::Arguments &arguments)
     lock_redrives(queue);
     const pg::Rows chosen = pg::as_hipq([&] {
         return catalog::statement_for(to, choose_sql)
-            .run(queue.id, filter.job_type, filter.reason, filter.before, filter.state,
-                 filter.most);
+            .run(queue.id, filter.job_type, filter.reason, filter.before, filter.state, filter.most,
+                 left_behind(queue, to));
     });
     Ids letters;
     for (const pg::Row row : chosen) {
@@ -279,7 +289,8 @@ Redriven redrive_jobs(const pg::Arguments &arguments)
     const auto made = static_cast<std::int64_t>(enqueue_again(queue, to, letters, rate).size());
     const pg::Rows taken = pg::as_hipq([&] {
         return catalog::statement_for(to, count_taken_sql)
-            .run(queue.id, filter.job_type, filter.reason, filter.before, filter.state);
+            .run(queue.id, filter.job_type, filter.reason, filter.before, filter.state, filter.most,
+                 left_behind(queue, to));
     });
     return {made, taken.front().integer(0)};
 }

@@ -2,6 +2,7 @@
 #include "by_call.hpp"
 
 #include "catalog/catalog.hpp"
+#include "core/job/unique_key.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/direct.hpp"
 #include "enqueue/elsewhere.hpp"
@@ -23,20 +24,22 @@ constexpr const char *insert_sql =
     "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) VALUES (" HIPQ_OPTION_VALUES
     ", $11, $12) ON CONFLICT DO NOTHING RETURNING id";
 
-// Keyed jobs first, in the order of their keys; then those without key in the order given.
+// Keyed jobs first, in the order of their keys and scopes; then those without key in the order
+// given.
 constexpr const char *insert_many_sql =
     "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) SELECT " HIPQ_OPTION_VALUES
     R"(, element.data, element.key
     FROM (
-        SELECT given.data, nullif(given.key, 'NONE') AS key, given.position
-        FROM unnest($11::jsonb[], $12::text[]) WITH ORDINALITY AS given (data, key, position)
+        SELECT given.data, nullif(given.key, 'NONE') AS key, {+given.scope, +}given.position
+        FROM unnest($11::jsonb[], $12::text[]{+, $13::text[]+}) WITH ORDINALITY AS given (data, key, {+scope, +}position)
     ) AS element
-    ORDER BY element.key COLLATE "C", element.position
+    ORDER BY element.key COLLATE "C", {+element.scope COLLATE "C", +}element.position
     ON CONFLICT DO NOTHING
-    RETURNING id, job_key)";
+    RETURNING id, job_key{+, shard_key+})";
 
 constexpr const char *holder_sql =
-    "SELECT job.id FROM {live} AS job WHERE job.job_type = $1 AND job.job_key = $2";
+    "SELECT job.id FROM {live} AS job WHERE job.job_type = $1 AND job.job_key = $2"
+    "{+ AND job.job_key <> 'NONE' AND job.shard_key COLLATE \"C\" = $3+}";
 
 template <class... Rest>
 pg::Rows insert(const catalog::Queue &queue, const char *sql, const JobOptions &options,
@@ -51,23 +54,27 @@ pg::Rows insert(const catalog::Queue &queue, const char *sql, const JobOptions &
 }
 
 // The unfinished job that holds a key, if it still does.
-std::optional<std::int64_t> holder_of(const catalog::Queue &queue, const std::string &type,
-                                      const std::string &key)
+std::optional<std::int64_t> holder_of(const catalog::Queue &queue, const core::UniqueKey &key)
 {
-    const pg::Rows rows = pg::as_extension_owner(
-        [&] { return catalog::statement_for(queue, holder_sql).run(type, key); });
+    const pg::Rows rows = pg::as_extension_owner([&] {
+        return catalog::statement_for(queue, holder_sql).run(key.type, key.key, key.scope);
+    });
     return rows.empty() ? std::nullopt : std::optional<std::int64_t>(rows.front().integer(0));
 }
 
-[[noreturn]] void refuse_duplicate(const catalog::Queue &queue, const std::string &type,
-                                   const std::string &key, std::int64_t holder)
+[[noreturn]] void refuse_duplicate(const catalog::Queue &queue, const core::UniqueKey &key,
+                                   std::int64_t holder)
 {
     const std::string name = queue.full_name();
+    const std::string type(key.type);
+    std::string shown = "\"" + std::string(key.key) + "\"";
+    if (key.scope != core::none_text)
+        shown += " and shard key \"" + std::string(key.scope) + "\"";
     const bool may_know = catalog::may(catalog::caller(), queue, catalog::Privilege::read) ||
                           catalog::may(catalog::caller(), queue, catalog::Privilege::control);
     HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
-               errmsg("job type \"%s\" has an unfinished job with key \"%s\" in queue \"%s\"",
-                      type.c_str(), key.c_str(), name.c_str()),
+               errmsg("job type \"%s\" has an unfinished job with key %s in queue \"%s\"",
+                      type.c_str(), shown.c_str(), name.c_str()),
                may_know ? errdetail("Job %lld holds the key.", static_cast<long long>(holder)) : 0,
                errhint("Use on_duplicate => 'return' to get the id of that job instead."));
 }
@@ -85,11 +92,11 @@ bool is_change(OnDuplicate on_duplicate)
                errhint("Give a job_key, or use on_duplicate => 'error'."));
 }
 
-std::int64_t holder_or_error(const catalog::Queue &queue, const std::string &type,
-                             const std::string &key, std::int64_t holder, OnDuplicate on_duplicate)
+std::int64_t holder_or_error(const catalog::Queue &queue, const core::UniqueKey &key,
+                             std::int64_t holder, OnDuplicate on_duplicate)
 {
     if (on_duplicate == OnDuplicate::error)
-        refuse_duplicate(queue, type, key, holder);
+        refuse_duplicate(queue, key, holder);
     return holder;
 }
 
@@ -122,43 +129,76 @@ bool is_keyed(const Keys &keys, std::size_t position)
     return position < keys.size() && has_key(keys[position]);
 }
 
+// The scopes of the keys of many jobs, as scope_of_key() has them: empty where all have one, the
+// whole queue.
+using Scopes = std::vector<std::string>;
+
+Scopes scopes_of(const catalog::Queue &queue, const JobOptions &options,
+                 std::span<const pg::RawValue> data, const Keys &keys)
+{
+    Scopes scopes;
+    if (!queue.has_keys_by_shard())
+        return scopes;
+    const job::RowValues chosen = chosen_values(queue, options);
+    for (std::size_t i = 0; i < data.size(); ++i)
+        scopes.push_back(is_keyed(keys, i) ? scope_of_key(chosen, queue, data[i], *keys[i])
+                                           : std::string(core::none_text));
+    return scopes;
+}
+
+std::string_view scope_at(const Scopes &scopes, std::size_t position)
+{
+    return scopes.empty() ? core::none_text : std::string_view(scopes[position]);
+}
+
+// A key and its scope, in the order in which jobs are inserted.
+using KeyInScope = std::pair<std::string, std::string>;
+
+KeyInScope key_at(const Keys &keys, const Scopes &scopes, std::size_t position)
+{
+    return {*keys[position], std::string(scope_at(scopes, position))};
+}
+
 // What one INSERT of many gave: ids of keyed jobs by key, ids of the others in order.
 struct Inserted {
-    std::map<std::string, std::int64_t> keyed;
+    std::map<KeyInScope, std::int64_t> keyed;
     std::vector<std::int64_t> unkeyed;
 };
 
-Inserted inserted(const pg::Rows &rows)
+Inserted inserted(const pg::Rows &rows, bool have_scopes)
 {
     Inserted result;
     for (const pg::Row row : rows) {
         if (const std::string key = row.text(1); key != "NONE")
-            result.keyed.emplace(key, row.integer(0));
+            result.keyed.emplace(KeyInScope{key, have_scopes ? row.text(2) : "NONE"},
+                                 row.integer(0));
         else
             result.unkeyed.push_back(row.integer(0));
     }
     return result;
 }
 
-std::vector<std::size_t> in_order_of_keys(const Keys &keys)
+std::vector<std::size_t> in_order_of_keys(const Keys &keys, const Scopes &scopes)
 {
     std::vector<std::size_t> positions;
     for (std::size_t i = 0; i < keys.size(); ++i)
         if (is_keyed(keys, i))
             positions.push_back(i);
-    std::stable_sort(positions.begin(), positions.end(),
-                     [&](std::size_t a, std::size_t b) { return *keys[a] < *keys[b]; });
+    std::stable_sort(positions.begin(), positions.end(), [&](std::size_t a, std::size_t b) {
+        return std::pair(std::string_view(*keys[a]), scope_at(scopes, a)) <
+               std::pair(std::string_view(*keys[b]), scope_at(scopes, b));
+    });
     return positions;
 }
 
 // Keyed jobs first, as insert_many_sql has it.
-Inserted insert_directly(DirectEnqueue &direct, pg::RawValue data, const Keys &keys)
+Inserted insert_directly(DirectEnqueue &direct, std::span<const pg::RawValue> elements,
+                         const Keys &keys, const Scopes &scopes)
 {
     Inserted fresh;
-    const std::vector<pg::RawValue> elements = job::elements_of(data);
-    for (const std::size_t i : in_order_of_keys(keys))
+    for (const std::size_t i : in_order_of_keys(keys, scopes))
         if (const auto id = direct.insert_unless_taken(elements[i], keys[i]))
-            fresh.keyed.emplace(*keys[i], *id);
+            fresh.keyed.emplace(key_at(keys, scopes, i), *id);
     std::vector<pg::RawValue> unkeyed;
     for (std::size_t i = 0; i < elements.size(); ++i)
         if (!is_keyed(keys, i))
@@ -167,19 +207,24 @@ Inserted insert_directly(DirectEnqueue &direct, pg::RawValue data, const Keys &k
     return fresh;
 }
 
+pg::RawValue text_array_or_null(const Keys &texts)
+{
+    return texts.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(texts);
+}
+
 Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
-                     const Keys &keys)
+                     std::span<const pg::RawValue> elements, const Keys &keys, const Scopes &scopes)
 {
     const bool has_keys = std::any_of(keys.begin(), keys.end(), has_key);
     if (auto direct = DirectEnqueue::begin(
             queue, options, has_keys ? NewRows::With::keys : NewRows::With::no_keys)) {
-        Inserted fresh = insert_directly(*direct, data, keys);
+        Inserted fresh = insert_directly(*direct, elements, keys, scopes);
         direct->end();
         return fresh;
     }
-    const pg::RawValue key_array =
-        keys.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(keys);
-    return inserted(insert(queue, insert_many_sql, options, data, key_array));
+    return inserted(insert(queue, insert_many_sql, options, data, text_array_or_null(keys),
+                           text_array_or_null({scopes.begin(), scopes.end()})),
+                    queue.has_keys_by_shard());
 }
 
 // Nothing: the key is held, or the id is in use.
@@ -219,15 +264,20 @@ namespace {
 Enqueued enqueue_here(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
                       const std::optional<std::string> &key, OnDuplicate on_duplicate)
 {
+    const std::string scope = has_key(key) && queue.has_keys_by_shard()
+                                  ? scope_of_key(chosen_values(queue, options), queue, data, *key)
+                                  : "NONE";
     for (;;) {
         if (is_change(on_duplicate))
-            if (const auto met = apply_on_duplicate({queue, options, data, *key}, on_duplicate))
+            if (const auto met =
+                    apply_on_duplicate({queue, options, data, *key, scope}, on_duplicate))
                 return *met;
         if (const auto id = insert_one(queue, options, data, key))
             return {*id, EnqueueAction::inserted};
         if (has_key(key) && !is_change(on_duplicate)) {
-            if (const auto holder = holder_of(queue, options.type, *key))
-                return {holder_or_error(queue, options.type, *key, *holder, on_duplicate),
+            const core::UniqueKey wanted{options.type, *key, scope};
+            if (const auto holder = holder_of(queue, wanted))
+                return {holder_or_error(queue, wanted, *holder, on_duplicate),
                         EnqueueAction::returned};
         }
         pg::call([] { CHECK_FOR_INTERRUPTS(); });  // the holder has finished meanwhile: the key is
@@ -279,10 +329,11 @@ std::vector<std::int64_t> change_many(const catalog::Queue &queue, const JobOpti
                                       pg::RawValue data, std::size_t count, const Keys &keys,
                                       OnDuplicate on_duplicate)
 {
-    const std::vector<std::size_t> positions = in_order_of_keys(keys);
+    const std::vector<pg::RawValue> elements = job::elements_of(data);
+    const std::vector<std::size_t> positions =
+        in_order_of_keys(keys, scopes_of(queue, options, elements, keys));
     if (positions.size() < count)
         refuse_change_without_key();
-    const std::vector<pg::RawValue> elements = job::elements_of(data);
     std::vector<std::int64_t> ids(count);
     for (const std::size_t i : positions)
         ids[i] = enqueue_here(queue, options, elements[i], keys[i], on_duplicate).id;
@@ -313,12 +364,14 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
         return enqueue_by_shards(queue, options, job::elements_of(data), keys, on_duplicate);
     if (is_change(on_duplicate))
         return change_many(queue, options, data, count, keys, on_duplicate);
-    const Inserted fresh = insert_many(queue, options, data, keys);
+    const std::vector<pg::RawValue> elements = job::elements_of(data);
+    const Scopes scopes = scopes_of(queue, options, elements, keys);
+    const Inserted fresh = insert_many(queue, options, data, elements, keys, scopes);
     const auto keyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), has_key));
     if (fresh.unkeyed.size() !=
         count - keyed)  // a job without key is in nobody's way but by its id
         refuse_ids_in_use();
-    std::map<std::string, bool> seen;
+    std::set<KeyInScope> seen;
     std::vector<std::int64_t> ids;
     auto next_unkeyed = fresh.unkeyed.begin();
     for (std::size_t i = 0; i < count; ++i) {
@@ -326,24 +379,16 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
             ids.push_back(*next_unkeyed++);
             continue;
         }
-        const std::string &key = *keys[i];
+        const KeyInScope key = key_at(keys, scopes, i);
+        const core::UniqueKey wanted{options.type, key.first, key.second};
         if (const auto found = fresh.keyed.find(key); found != fresh.keyed.end()) {
-            const bool is_first = seen.emplace(key, true).second;
-            ids.push_back(
-                is_first ? found->second
-                         : holder_or_error(queue, options.type, key, found->second, on_duplicate));
-        } else if (const auto holder = holder_of(queue, options.type, key)) {
-            ids.push_back(holder_or_error(queue, options.type, key, *holder, on_duplicate));
+            const bool is_first = seen.insert(key).second;
+            ids.push_back(is_first ? found->second
+                                   : holder_or_error(queue, wanted, found->second, on_duplicate));
+        } else if (const auto holder = holder_of(queue, wanted)) {
+            ids.push_back(holder_or_error(queue, wanted, *holder, on_duplicate));
         } else {  // its holder finished between our statement and this look: enqueue it alone
-            const pg::RawValue one = pg::call([&] {
-                bool is_null = false;
-                const int subscript = static_cast<int>(i) + 1;
-                const Datum value =
-                    ::array_get_element(data.value, 1, const_cast<int *>(&subscript), -1, -1, false,
-                                        TYPALIGN_INT, &is_null);
-                return pg::RawValue{JSONBOID, value, is_null};
-            });
-            ids.push_back(enqueue_here(queue, options, one, key, on_duplicate).id);
+            ids.push_back(enqueue_here(queue, options, elements[i], keys[i], on_duplicate).id);
         }
     }
     return ids;

@@ -200,8 +200,7 @@ public:
             return;
         }
         write_pending();
-        job::make_capacity_for_successor(queue_id_, job.as_text(Column::job_type),
-                                         job.as_text(Column::job_key));
+        job::make_capacity_for_successor(*queue_, job);
         rows_.insert_or_raise(job);
         job::note_if_waiting(rows_.leaf(), job, *queue_);
     }

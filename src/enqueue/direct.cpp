@@ -3,7 +3,9 @@
 // A row for each job: a copy of what the options say, with its own data and key.
 #include "direct.hpp"
 
+#include "core/job/validate.hpp"
 #include "job/job.hpp"
+#include "outbox/outbox.hpp"
 
 namespace hipq::enqueue {
 
@@ -88,6 +90,30 @@ job::RowValues checked_job(const job::RowValues &chosen, const catalog::Queue &q
     return job;
 }
 
+void demand_same_scope(const catalog::Queue &before, const catalog::Queue &present)
+{
+    if (before.has_keys_by_shard() == present.has_keys_by_shard() &&
+        (!before.has_keys_by_shard() || before.shard_key_text == present.shard_key_text))
+        return;
+    const std::string name = before.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+               errmsg("the scope of keys of queue \"%s\" has been changed meanwhile", name.c_str()),
+               errhint("Try again."));
+}
+
+std::string scope_of_key(const job::RowValues &chosen, const catalog::Queue &queue,
+                         pg::RawValue data, const std::string &key)
+{
+    if (!queue.has_keys_by_shard())
+        return std::string(core::none_text);
+    job::RowValues job = chosen;
+    if (!data.null)
+        job.set(Column::job_data, data.value);
+    job.set(Column::job_key, text_datum(key));
+    job::complete_job_data(job, queue.find_job_type(job.as_text(Column::job_type)));
+    return outbox::shard_key_of(job, queue).value_or(std::string(core::none_text));
+}
+
 job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &queue,
                        const JobOptions &options, pg::RawValue data,
                        const std::optional<std::string> &key)
@@ -108,6 +134,7 @@ std::optional<DirectEnqueue> DirectEnqueue::begin(const catalog::Queue &queue,
         rows->close();
         return std::nullopt;
     }
+    demand_same_scope(queue, *present);
     job::RowValues chosen = chosen_values(*present, options);
     rows->coerce(chosen);
     return DirectEnqueue(*rows, std::move(catalogue), *present, chosen);
@@ -123,8 +150,7 @@ std::optional<std::int64_t>
 DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key)
 {
     const job::RowValues job = new_job(data, key);
-    job::make_capacity_for_successor(queue_->id, job.as_text(Column::job_type),
-                                     job.as_text(Column::job_key));
+    job::make_capacity_for_successor(*queue_, job);
     if (!rows_.insert_unless_taken(job))
         return std::nullopt;
     job::note_if_waiting(rows_.leaf(), job, *queue_);

@@ -19,6 +19,15 @@ job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &opti
 job::RowValues checked_job(const job::RowValues &chosen, const catalog::Queue &queue,
                            pg::RawValue data, const std::optional<std::string> &key);
 
+// What a key is unique within for a job with these values and data (core/shards/route.hpp): what
+// its row will have.
+std::string scope_of_key(const job::RowValues &chosen, const catalog::Queue &queue,
+                         pg::RawValue data, const std::string &key);
+
+// 40001 if what keys are unique within has changed since somebody looked for one: `present` is what
+// the catalogue says while the live leaf is locked, so that it cannot change any more.
+void demand_same_scope(const catalog::Queue &before, const catalog::Queue &present);
+
 // Needs a transaction. What begin() opens is closed by end(), or by the abort.
 class DirectEnqueue {
 public:

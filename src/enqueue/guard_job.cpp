@@ -288,8 +288,7 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
         return nullptr;
     fill_new_job(row, catalogue, queue);
     if (core::is_unfinished(row.state()))
-        job::make_capacity_for_successor(queue.id, row.as_text(Column::job_type),
-                                         row.as_text(Column::job_key));
+        job::make_capacity_for_successor(queue, row);
     job::note_if_waiting(RelationGetRelid(relation), row, queue);
     note_if_taken(row, caller);
     return row.is_changed ? row.form() : tuple;

@@ -106,9 +106,11 @@ void set_id(job::RowValues &job, const catalog::Catalogue &catalogue, const cata
         outbox::fill_shard_key(job, queue);
     } else if (queue.shards != nullptr)
         outbox::place(job, queue, catalogue.job_ids);
-    else
+    else {
         job.set(Column::id, Int64GetDatum(pg::call(
                                 [&] { return ::nextval_internal(catalogue.job_ids, false); })));
+        outbox::fill_shard_key(job, queue);
+    }
 }
 
 // The trace that a call has named for its jobs.

@@ -9,6 +9,7 @@
 
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
+#include "enqueue/direct.hpp"
 #include "job/job.hpp"
 #include "lanes/lanes.hpp"
 #include "pg/demand.hpp"
@@ -30,7 +31,7 @@ struct Holder {
 constexpr const char *holder_sql = R"(
     SELECT job.id, job.state::text, job.scheduled_run_time
     FROM {live} AS job
-    WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE')";
+    WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE'{+ AND job.shard_key COLLATE "C" = $3+})";
 
 #define HIPQ_CHOSEN_WAITING                                                                        \
     "FROM (SELECT waiting.id FROM {live} AS waiting WHERE waiting.id = $1 AND waiting.state IN "   \
@@ -58,8 +59,11 @@ std::optional<Holder> find_holder(const Newcomer &newcomer)
 {
     const pg::Rows rows = pg::as_extension_owner([&] {
         return catalog::statement_for(newcomer.queue, holder_sql)
-            .run(newcomer.options.type, newcomer.key);
+            .run(newcomer.options.type, newcomer.key, newcomer.scope);
     });
+    const auto catalogue = catalog::catalogue();
+    if (const catalog::Queue *present = catalogue->find(newcomer.queue.id))
+        demand_same_scope(newcomer.queue, *present);
     if (rows.empty())
         return std::nullopt;
     const pg::Row row = rows.front();
@@ -156,7 +160,7 @@ void wait_for_change(const catalog::Queue &queue, std::int64_t id)
 // faster.
 std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
 {
-    if (const auto id = job::successor_of_key(newcomer.queue, newcomer.options.type, newcomer.key))
+    if (const auto id = job::successor_of_key(newcomer.queue, newcomer.unique_key()))
         return Enqueued{*id, EnqueueAction::returned};
     const auto id = add_successor(newcomer);
     if (!id.has_value())
@@ -201,7 +205,7 @@ std::optional<Enqueued> apply_on_duplicate(const Newcomer &newcomer, OnDuplicate
         pg::call([] { CHECK_FOR_INTERRUPTS(); });
         const auto holder = find_holder(newcomer);
         if (!holder.has_value()) {
-            if (!make_successor_a_job(newcomer.queue, newcomer.options.type, newcomer.key))
+            if (!make_successor_a_job(newcomer.queue, newcomer.unique_key()))
                 return std::nullopt;
         } else if (job::is_current_job(holder->id) && on_duplicate != OnDuplicate::after) {
             return std::nullopt;

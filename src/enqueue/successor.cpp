@@ -13,22 +13,22 @@ namespace hipq::enqueue {
 
 namespace {
 
-constinit pg::Statement insert(R"(
-    INSERT INTO hipq.successor (queue_id, job_type, job_key, job_id, job)
-    VALUES ($1, $2, $3, $4, to_jsonb($5))
-    ON CONFLICT (queue_id, job_type, job_key) DO NOTHING)");
+constexpr const char *insert_sql = R"(
+    INSERT INTO hipq.successor (queue_id, job_type, job_key, job_id, job{+, shard_key+})
+    VALUES ($1, $2, $3, $4, to_jsonb($5){+, $6+})
+    ON CONFLICT ON CONSTRAINT successor_pkey DO NOTHING)";
 
 #define HIPQ_WHOLE_JOB(prefix)                                                                     \
     prefix "queue_id, " prefix "job_data, " prefix "manual_reason" HIPQ_OWN_COLUMNS(prefix)        \
         HIPQ_GIVEN_COLUMNS(prefix) HIPQ_ATTEMPT_COLUMNS(prefix)
 
-// The successor goes only if the job has come. $1 queue, $2 job type, $3 key
+// The successor goes only if the job has come. $1 queue, $2 job type, $3 key, $4 its scope
 constexpr const char *make_job_sql = R"(
     WITH job AS (
         SELECT entry.*
         FROM hipq.successor AS chosen
         CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, chosen.job) AS entry
-        WHERE chosen.queue_id = $1 AND chosen.job_type = $2 AND chosen.job_key = $3
+        WHERE chosen.queue_id = $1 AND chosen.job_type = $2 AND chosen.job_key = $3{+ AND chosen.shard_key = $4+}
         FOR UPDATE OF chosen SKIP LOCKED
     ),
     made AS (
@@ -58,17 +58,20 @@ std::optional<std::int64_t> add_successor(const Newcomer &newcomer)
     const std::int64_t id = job.as_int64(core::Column::id);
     const pg::RawValue row = job::row_of(job, job_row_type());
     const bool is_added = pg::as_hipq([&] {
-        return insert.run(newcomer.queue.id, newcomer.options.type, newcomer.key, id, row)
+        return catalog::statement_for(newcomer.queue, insert_sql)
+                   .run(newcomer.queue.id, newcomer.options.type, newcomer.key, id, row,
+                        newcomer.scope)
                    .processed() == 1;
     });
     return is_added ? std::optional(id) : std::nullopt;
 }
 
-bool make_successor_a_job(const catalog::Queue &queue, std::string_view type, std::string_view key)
+bool make_successor_a_job(const catalog::Queue &queue, const core::UniqueKey &key)
 {
     return pg::as_hipq([&] {
-        return catalog::statement_for(queue, make_job_sql).run(queue.id, type, key).processed() ==
-               1;
+        return catalog::statement_for(queue, make_job_sql)
+                   .run(queue.id, key.type, key.key, key.scope)
+                   .processed() == 1;
     });
 }
 

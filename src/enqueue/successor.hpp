@@ -17,6 +17,8 @@ struct Newcomer {
     const JobOptions &options;
     pg::RawValue data;  // jsonb
     const std::string &key;
+    const std::string &scope;  // that it is unique within: core/job/unique_key.hpp
+    core::UniqueKey unique_key() const { return {options.type, key, scope}; }
 };
 
 // Makes the newcomer the successor, and gives it an id; nothing: there is one by now. Whoever else
@@ -26,6 +28,6 @@ std::optional<std::int64_t> add_successor(const Newcomer &newcomer);
 // Enqueues a successor. False: it is none any more, somebody else is doing so, or
 // its key is held. Whoever is inserting a job with that key at this moment is waited for, as far as
 // lock_timeout allows.
-bool make_successor_a_job(const catalog::Queue &queue, std::string_view type, std::string_view key);
+bool make_successor_a_job(const catalog::Queue &queue, const core::UniqueKey &key);
 
 }  // namespace hipq::enqueue

@@ -46,7 +46,7 @@ pg::Time put_into_lane(const Queue &queue, const Successor &successor)
     try {
         pg::with_transaction([&] {
             LockTimeout = longest_lock;
-            make_successor_a_job(queue, successor.type, successor.key);
+            make_successor_a_job(queue, successor.unique_key());
         });
     } catch (const pg::Error &error) {
         if (error.sqlstate().starts_with("57"))  // this process is to end

@@ -45,7 +45,8 @@ void make_current(const std::optional<catalog::Handler> &handler, std::span<cons
     for (const ClaimedJob &job : jobs)
         current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key,
                            may_commit, takes_batches,
-                           std::string(job.values->as_text(core::Column::traceparent))});
+                           std::string(job.values->as_text(core::Column::traceparent)),
+                           std::string(job.values->as_text(core::Column::shard_key))});
     job::set_current_jobs(std::move(current));
 }
 

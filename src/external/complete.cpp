@@ -81,9 +81,8 @@ std::int64_t complete_by_key(const pg::Arguments &arguments)
 {
     const pg::RawValue result = checked_result(arguments.raw(3, JSONBOID));
     const auto catalogue = catalog::catalogue();
-    return complete(hold_attempt(*catalogue, arguments.text(0, "queue"),
-                                 arguments.text(1, "job_type"), arguments.text(2, "job_key")),
-                    result);
+    return complete(
+        hold_attempt(*catalogue, arguments.text(0, "queue"), job_key_of(arguments, 1, 4)), result);
 }
 
 }  // namespace

@@ -57,8 +57,7 @@ std::string fail_by_key(const pg::Arguments &arguments)
     catalog::check_error(error);
     const auto catalogue = catalog::catalogue();
     const HeldAttempt attempt =
-        hold_attempt(*catalogue, arguments.text(0, "queue"), arguments.text(1, "job_type"),
-                     arguments.text(2, "job_key"));
+        hold_attempt(*catalogue, arguments.text(0, "queue"), job_key_of(arguments, 1, 5));
     fail(attempt, error, is_retriable);
     return state_of(attempt);
 }

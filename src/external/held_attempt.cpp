@@ -25,7 +25,9 @@ constexpr const char *job_status_sql =
 constexpr const char *key_sql = R"(
     SELECT job.id, job.state::text, job.worker_id
     FROM {live} AS job
-    WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE')";
+    WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE'
+      {+AND ($3 IS NULL OR job.shard_key COLLATE "C" = $3)+}
+    LIMIT 2)";
 
 // ---- whose it is ----
 
@@ -141,16 +143,40 @@ JobStatus require_job_status(const Queue &queue, std::int64_t id)
         errhint("Nothing was changed. Claim the next job."));
 }
 
-[[noreturn]] void raise_without_attempt(const Queue &queue, const std::string &job_type,
-                                        const std::string &job_key)
+pg::Rows jobs_with_key(const Queue &queue, const JobKey &key)
 {
-    const pg::Rows rows = pg::as_hipq(
-        [&] { return catalog::statement_for(queue, key_sql).run_latest(job_type, job_key); });
+    return pg::as_hipq([&] {
+        return catalog::statement_for(queue, key_sql).run_latest(key.type, key.key, key.shard_key);
+    });
+}
+
+// Where keys are unique for each shard key several jobs may have one. Whoever names none of them
+// may mean one that does not run.
+void demand_one_job(const Queue &queue, const JobKey &key)
+{
+    const std::string name = queue.full_name();
+    if (key.shard_key.has_value() && !queue.has_keys_by_shard())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("keys of queue \"%s\" are unique in the whole queue", name.c_str()),
+                   errhint("Leave shard_key out."));
+    if (queue.has_keys_by_shard() && !key.shard_key.has_value() &&
+        jobs_with_key(queue, key).size() > 1)
+        HIPQ_RAISE(errcode(ERRCODE_CARDINALITY_VIOLATION),
+                   errmsg("queue \"%s\" has several unfinished jobs of type \"%s\" with key \"%s\"",
+                          name.c_str(), key.type.c_str(), key.key.c_str()),
+                   errdetail("Its keys are unique for each shard key."),
+                   errhint("Give shard_key, or name the job by its id with hipq.complete() or "
+                           "hipq.fail()."));
+}
+
+[[noreturn]] void raise_without_attempt(const Queue &queue, const JobKey &key)
+{
+    const pg::Rows rows = jobs_with_key(queue, key);
     const std::string name = queue.full_name();
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                    errmsg("queue \"%s\" has no unfinished job of type \"%s\" with key \"%s\"",
-                          name.c_str(), job_type.c_str(), job_key.c_str()));
+                          name.c_str(), key.type.c_str(), key.key.c_str()));
     const pg::Row row = rows.front();
     const std::string state = row.text(1);
     const auto id = static_cast<long long>(row.integer(0));
@@ -309,14 +335,21 @@ std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<A
     return all;
 }
 
+JobKey job_key_of(const pg::Arguments &arguments, int type, int shard_key)
+{
+    return {arguments.text(type, "job_type"), arguments.text(type + 1, "job_key"),
+            arguments.count() > shard_key ? arguments.maybe_text(shard_key) : std::nullopt};
+}
+
 HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_name,
-                         const std::string &job_type, const std::string &job_key)
+                         const JobKey &key)
 {
     const Queue &queue = catalog::require_known_queue(catalogue, queue_name);
     catalog::require(queue, catalog::Privilege::work);
-    auto job = claim::hold_attempt(queue, job_type, job_key);
+    demand_one_job(queue, key);
+    auto job = claim::hold_attempt(queue, key.type, key.key, key.shard_key);
     if (!job.has_value())
-        raise_without_attempt(queue, job_type, job_key);
+        raise_without_attempt(queue, key);
     require_callers(queue, job->id, *job->worker_id);
     return held(queue, std::move(*job));
 }

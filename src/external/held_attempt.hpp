@@ -43,10 +43,21 @@ std::vector<std::int64_t> look_at_attempts(const catalog::Catalogue &catalogue,
 std::vector<HeldAttempt> hold_attempts(const catalog::Catalogue &catalogue,
                                        std::vector<AttemptName> names);
 
-// The attempt that runs of the job with this key: 42704 if no unfinished job has it; 55000 if none
-// of its attempts runs; else as above.
+// Names the job by its key; where keys are unique for each shard key, also by that, if it is given.
+struct JobKey {
+    std::string type;
+    std::string key;
+    std::optional<std::string> shard_key;
+};
+// Arguments of that meaning, the first two side by side; the third is not there in calls of the
+// release before.
+JobKey job_key_of(const pg::Arguments &arguments, int type, int shard_key);
+
+// The attempt that runs of the job with this key: 42704 if no unfinished job has it; 21000 if
+// several have; 55000 if none of its attempts runs; 22023 for a shard key where that says nothing;
+// else as above.
 HeldAttempt hold_attempt(const catalog::Catalogue &catalogue, const std::string &queue,
-                         const std::string &job_type, const std::string &job_key);
+                         const JobKey &key);
 
 // Arguments `ids` and `attempts`: 22004 for nulls, 2202E unless there are as many of one as of the
 // other.

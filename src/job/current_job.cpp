@@ -2,6 +2,7 @@
 #include "current_job.hpp"
 
 #include "catalog/catalog.hpp"
+#include "core/job/validate.hpp"
 #include "lanes/lanes.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
@@ -9,6 +10,8 @@
 namespace hipq::job {
 
 namespace {
+
+using core::Column;
 
 constinit std::vector<CurrentJob> *current = nullptr;  // on the heap: no destructor at exit
 
@@ -80,12 +83,15 @@ constexpr const char *remove_row_sql =
     "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('initial', "
     "'retry', 'running')";
 
-const CurrentJob *find_current(int queue_id, std::string_view type, std::string_view key)
+const CurrentJob *find_current(const catalog::Queue &queue, const RowValues &row)
 {
-    if (current == nullptr || current->empty() || key == "NONE")
+    if (current == nullptr || current->empty() || row.as_text(Column::job_key) == core::none_text)
         return nullptr;
+    const core::UniqueScope scope = queue.placement.unique_scope;
+    const core::UniqueKey wanted = row.unique_key(scope);
     const auto found = std::find_if(current->begin(), current->end(), [&](const CurrentJob &job) {
-        return job.key == key && job.type == type && job.queue_id == queue_id;
+        return job.key == wanted.key && job.type == wanted.type && job.queue_id == queue.id &&
+               core::key_scope(scope, job.shard_key) == wanted.scope;
     });
     return found == current->end() ? nullptr : &*found;
 }
@@ -165,9 +171,9 @@ bool is_running_in(int queue_id, std::int64_t id)
            lanes::is_running_in(MyDatabaseId, queue_id, id);
 }
 
-void make_capacity_for_successor(int queue_id, std::string_view type, std::string_view key)
+void make_capacity_for_successor(const catalog::Queue &queue, const RowValues &row)
 {
-    const CurrentJob *job = find_current(queue_id, type, key);
+    const CurrentJob *job = find_current(queue, row);
     if (job == nullptr)
         return;
     if (job->may_commit)
@@ -175,10 +181,7 @@ void make_capacity_for_successor(int queue_id, std::string_view type, std::strin
                    errmsg("a procedure cannot enqueue a job with the type and key of its own job"),
                    errhint("It may commit before it ends. Use hipq.enqueue() with on_duplicate => "
                            "'after', or a function as handler."));
-    const auto catalogue = catalog::catalogue();
-    if (const catalog::Queue *queue = catalogue->find(queue_id))
-        pg::as_hipq(
-            [&] { catalog::statement_for(*queue, remove_row_sql).run(job->id, job->attempt); });
+    pg::as_hipq([&] { catalog::statement_for(queue, remove_row_sql).run(job->id, job->attempt); });
 }
 
 }  // namespace hipq::job

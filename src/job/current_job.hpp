@@ -1,6 +1,9 @@
 // The jobs whose handler runs in this session, if any.
 #pragma once
 
+#include "catalog/catalog.hpp"
+#include "job/job_row.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +21,7 @@ struct CurrentJob {
     bool may_commit;            // its handler may commit midway
     bool is_of_batch;           // its handler takes batches
     std::string traceparent{};  // empty: it has none
+    std::string shard_key{};    // "NONE" = none
 };
 
 // The jobs that run: one, or a batch; none outside a handler.
@@ -58,10 +62,11 @@ struct RequestedEnd {
 };
 RequestedEnd requested_end();
 
-// A new job with the very type and key of the running one is its successor: the running row makes
-// room in the same transaction, and the finish then writes the final copy only. If the handler
-// fails, both are undone. Called before a row is inserted; does nothing for every other row. Raises
-// 0A000 in a procedure, which may commit before it ends.
-void make_capacity_for_successor(int queue_id, std::string_view type, std::string_view key);
+// A new job with the very type and key of the running one (and, where keys are unique for each
+// shard key, with that) is its successor: the running row makes room in the same transaction, and
+// the finish then writes the final copy only. If the handler fails, both are undone. Called before
+// a whole row is inserted; does nothing for every other row. Raises 0A000 in a procedure, which may
+// commit before it ends.
+void make_capacity_for_successor(const catalog::Queue &queue, const RowValues &job);
 
 }  // namespace hipq::job

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "core/job/guard.hpp"
+#include "core/job/unique_key.hpp"
+#include "core/shards/route.hpp"
 #include "pg/spi.hpp"
 
 namespace hipq::job {
@@ -58,6 +60,12 @@ struct RowValues {
         return null(column) ? std::string_view() : text_view(value(column));
     }
     core::JobState state() const;  // NULL is initial
+    // Of a whole row. It points into it.
+    core::UniqueKey unique_key(core::UniqueScope scope) const
+    {
+        return {as_text(core::Column::job_type), as_text(core::Column::job_key),
+                core::key_scope(scope, as_text(core::Column::shard_key))};
+    }
 };
 
 // A tuple of a job, taken apart for the current memory context.

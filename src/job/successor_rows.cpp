@@ -5,6 +5,7 @@
 #include "successor_rows.hpp"
 
 #include "catalog/catalog.hpp"
+#include "core/job/validate.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 
@@ -12,10 +13,10 @@ namespace hipq::job {
 
 namespace {
 
-constinit pg::Statement find_by_key(R"(
+constexpr const char *find_by_key_sql = R"(
     SELECT successor.job_id
     FROM hipq.successor AS successor
-    WHERE successor.queue_id = $1 AND successor.job_type = $2 AND successor.job_key = $3)");
+    WHERE successor.queue_id = $1 AND successor.job_type = $2 AND successor.job_key = $3{+ AND successor.shard_key = $4+})";
 
 constinit pg::Statement find_by_id(R"(
     SELECT successor.queue_id, successor.job_type, successor.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text,
@@ -31,11 +32,12 @@ constinit pg::Statement
     select_queues("SELECT DISTINCT successor.queue_id FROM hipq.successor AS successor");
 
 constexpr const char *select_sql = R"(
-    SELECT successor.job_type, successor.job_key, holder.id
+    SELECT successor.job_type, successor.job_key, holder.id{+, successor.shard_key+}
     FROM hipq.successor AS successor
     LEFT JOIN LATERAL (
         SELECT job.id FROM {live} AS job
         WHERE job.job_type = successor.job_type AND job.job_key = successor.job_key AND job.job_key <> 'NONE'
+            {+AND job.shard_key COLLATE "C" = successor.shard_key+}
     ) AS holder ON true
     WHERE successor.queue_id = $1)";
 
@@ -52,10 +54,13 @@ constinit pg::Statement take_by_id(R"(
 
 }  // namespace
 
-std::optional<std::int64_t> successor_of_key(const catalog::Queue &queue, std::string_view type,
-                                             std::string_view key)
+std::optional<std::int64_t> successor_of_key(const catalog::Queue &queue,
+                                             const core::UniqueKey &key)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return find_by_key.run(queue.id, type, key); });
+    const pg::Rows rows = pg::as_hipq([&] {
+        return catalog::statement_for(queue, find_by_key_sql)
+            .run(queue.id, key.type, key.key, key.scope);
+    });
     return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
 }
 
@@ -70,7 +75,9 @@ std::vector<Successor> successors(const catalog::Queue &queue)
         pg::as_hipq([&] { return catalog::statement_for(queue, select_sql).run(queue.id); });
     std::vector<Successor> result;
     for (const pg::Row row : rows)
-        result.push_back({row.text(0), row.text(1), row.maybe_integer(2)});
+        result.push_back({row.text(0), row.text(1),
+                          queue.has_keys_by_shard() ? row.text(3) : std::string(core::none_text),
+                          row.maybe_integer(2)});
     return result;
 }
 

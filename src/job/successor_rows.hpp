@@ -2,13 +2,14 @@
 // (enqueue/successor.hpp).
 #pragma once
 
+#include "core/job/unique_key.hpp"
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {
 
 // The id of the successor of whoever holds that key, if there is one.
-std::optional<std::int64_t> successor_of_key(const catalog::Queue &queue, std::string_view type,
-                                             std::string_view key);
+std::optional<std::int64_t> successor_of_key(const catalog::Queue &queue,
+                                             const core::UniqueKey &key);
 
 // Takes back what add_successor() did.
 void remove_successor(std::int64_t id);
@@ -17,7 +18,9 @@ void remove_successor(std::int64_t id);
 struct Successor {
     std::string type;
     std::string key;
+    std::string scope;
     std::optional<std::int64_t> holder;
+    core::UniqueKey unique_key() const { return {type, key, scope}; }
 };
 std::vector<Successor> successors(const catalog::Queue &queue);
 

@@ -2,6 +2,7 @@
 // there, or in strict order no job of the slot.
 #include "held_jobs.hpp"
 
+#include "core/job/validate.hpp"
 #include "core/shards/ids.hpp"
 #include "pg/internal_write.hpp"
 #include "wakeup/wakeup.hpp"
@@ -12,11 +13,12 @@ namespace {
 
 using core::Column;
 
-// No row of the slot: it has come. The scheduler looks at those that are held: "returned" may have
-// come before this commits. In strict order jobs stay behind those of their slot that are held.
+// A key is named by queue, type and key, and by its scope if that is not the whole queue. No row of
+// the slot: it has come. The scheduler looks at those that are held: "returned" may have come
+// before this commits. In strict order jobs stay behind those of their slot that are held.
 constinit pg::Statement insert_held(R"(
-    INSERT INTO hipq.shard_held_job (instance_id, slot, queue, job_type, job_key, job, sender, outbox_id, was_accepted)
-    SELECT coming.instance_id, coming.slot, $3, $4, $5, $6, $7, $8, $9
+    INSERT INTO hipq.shard_held_job (instance_id, slot, queue, job_type, job_key, job, sender, outbox_id, was_accepted, shard_key)
+    SELECT coming.instance_id, coming.slot, $3, $4, $5, $6, $7, $8, $9, $10
     FROM hipq.shard_coming AS coming
     WHERE coming.instance_id = $1 AND coming.slot = $2
       AND CASE
@@ -26,13 +28,24 @@ constinit pg::Statement insert_held(R"(
                       SELECT
                       FROM hipq.shard_held_job AS held
                       WHERE held.instance_id = $1 AND held.slot = $2 AND held.queue = $3)
-              ELSE coming.busy_keys IS NULL OR coming.busy_keys @> jsonb_build_array(jsonb_build_array($3, $4, $5))
+              ELSE
+                  coming.busy_keys IS NULL
+                  OR jsonb_build_array($3, $4, $5) || CASE WHEN $10 <> 'NONE' THEN jsonb_build_array($10) ELSE '[]' END
+                     IN (SELECT busy.name FROM jsonb_array_elements(coming.busy_keys) AS busy (name))
           END)");
 
 int slot_of(const job::RowValues &job)
 {
     const auto parts = core::decompose_id(job.as_int64(Column::id));
     return parts.has_value() ? parts->slot : core::router_slot;
+}
+
+// It has its shard key since it was placed.
+std::string_view scope_of(const catalog::Queue &queue, const job::RowValues &job)
+{
+    return job.null(Column::shard_key)
+               ? core::none_text
+               : core::key_scope(queue.placement.unique_scope, job.as_text(Column::shard_key));
 }
 
 }  // namespace
@@ -54,7 +67,7 @@ bool hold(const catalog::Queue &queue, const job::RowValues &job, pg::RawValue j
                    .run(queue.instance_id, static_cast<std::int16_t>(slot_of(job)), queue.name,
                         job.as_text(Column::job_type), job.as_text(Column::job_key), json,
                         static_cast<std::int16_t>(origin.node), origin.outbox_id,
-                        origin.was_accepted)
+                        origin.was_accepted, scope_of(queue, job))
                    .processed() > 0;
     });
     if (is_held)

@@ -2,8 +2,10 @@
 #include "placement.hpp"
 
 #include "core/job/bounds.hpp"
+#include "core/job/validate.hpp"
 #include "core/shards/ids.hpp"
 #include "core/shards/shard_key.hpp"
+#include "pg/demand.hpp"
 
 #include <charconv>
 
@@ -58,11 +60,42 @@ std::optional<std::string> text_of(const job::RowValues &job, Column column)
     return std::string(job.as_text(column));
 }
 
-// What the job is divided by; nothing: it has none, and goes by its key or anywhere.
+std::string_view text_or_none(const job::RowValues &job, Column column)
+{
+    return job.null(column) ? core::none_text : job.as_text(column);
+}
+
+// Of a job with a key that is unique within its shard key this has to be in the row, and its index.
+void demand_short_shard_key(const job::RowValues &job, const catalog::Queue &queue,
+                            const std::string &shard_key)
+{
+    if (queue.has_keys_by_shard() && text_or_none(job, Column::job_key) != core::none_text)
+        pg::demand(core::check_size_of("shard_key", shard_key.size(), core::most_shard_key));
+}
+
+void keep_shard_key(job::RowValues &job, const catalog::Queue &queue,
+                    const std::optional<std::string> &shard_key)
+{
+    if (!shard_key.has_value())
+        return;
+    if (shard_key->size() > core::most_shard_key) {
+        demand_short_shard_key(job, queue, *shard_key);
+        return;  // one that is too long divides as well, but is not written down
+    }
+    job.set(Column::shard_key, pg::call([&] {
+                return PointerGetDatum(::cstring_to_text_with_len(
+                    shard_key->data(), static_cast<int>(shard_key->size())));
+            }));
+}
+
+}  // namespace
+
 std::optional<std::string> shard_key_of(const job::RowValues &job, const catalog::Queue &queue)
 {
     if (auto given = text_of(job, Column::shard_key))
         return given;
+    if (!queue.shard_key.has_value())
+        return std::nullopt;
     if (queue.shard_key->column.has_value())
         return text_of(job, *queue.shard_key->column);
     if (job.null(Column::job_data))
@@ -72,27 +105,11 @@ std::optional<std::string> shard_key_of(const job::RowValues &job, const catalog
     return text == nullptr ? std::nullopt : std::optional<std::string>(text);
 }
 
-std::string_view text_or_none(const job::RowValues &job, Column column)
-{
-    return job.null(column) ? core::none_text : job.as_text(column);
-}
-
-void keep_shard_key(job::RowValues &job, const std::optional<std::string> &shard_key)
-{
-    if (!shard_key.has_value() || shard_key->size() > core::most_shard_key)
-        return;  // one that is too long divides as well, but is not written down
-    job.set(Column::shard_key, pg::call([&] {
-                return PointerGetDatum(::cstring_to_text_with_len(
-                    shard_key->data(), static_cast<int>(shard_key->size())));
-            }));
-}
-
-}  // namespace
-
 void fill_shard_key(job::RowValues &job, const catalog::Queue &queue)
 {
-    if (queue.shards != nullptr && queue.shard_key.has_value())
-        keep_shard_key(job, shard_key_of(job, queue));
+    const bool is_needed = queue.shards != nullptr || queue.has_keys_by_shard();
+    if (is_needed && queue.shard_key.has_value())
+        keep_shard_key(job, queue, shard_key_of(job, queue));
 }
 
 void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence)
@@ -101,7 +118,7 @@ void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence)
     int slot = core::router_slot;
     if (queue.shard_key.has_value()) {
         const auto shard_key = shard_key_of(job, queue);
-        keep_shard_key(job, shard_key);
+        keep_shard_key(job, queue, shard_key);
         const core::PlacedJob placed{
             queue.name, shard_key.has_value() ? *shard_key : core::none_text,
             job.as_text(Column::job_type), text_or_none(job, Column::job_key), number};

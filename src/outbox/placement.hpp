@@ -10,7 +10,11 @@ namespace hipq::outbox {
 // where the queue takes that from elsewhere. `sequence` is that of ids.
 void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence);
 
-// Only the shard_key, of one that has its id.
+// What the job is divided by; nothing: it has none, and goes by its key or anywhere.
+std::optional<std::string> shard_key_of(const job::RowValues &job, const catalog::Queue &queue);
+
+// Only the shard_key, of one that has its id, or whose instance has no shards. It matters where
+// keys are unique for each shard key, too.
 void fill_shard_key(job::RowValues &job, const catalog::Queue &queue);
 
 // The node that a job is to be sent to; nothing: it stays here, as every job does in an instance

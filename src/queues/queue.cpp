@@ -45,10 +45,8 @@ enum Position {
     if_not_exists,  // of create_queue, before or_replace
     reset = if_not_exists,
     // After what the functions of 0.1.0 have.
-    shard_key_to_create = if_not_exists + 2,
-    shard_key_to_alter = reset + 1,
-    throttle_mode_to_create = shard_key_to_create + 1,
-    throttle_mode_to_alter = shard_key_to_alter + 1,
+    sharding_to_create = if_not_exists + 2,
+    sharding_to_alter = reset + 1,
 };
 
 constexpr std::array<std::pair<const char *, Position>, 9> resettable{
@@ -262,11 +260,11 @@ std::int32_t insert_rows(const core::QueueName &name, Oid role, const std::strin
     return id;
 }
 
-void make_tables(int id, const std::string &table)
+void make_tables(int id, const std::string &table, core::UniqueScope scope)
 {
     pg::as_hipq([&] {
         tables::make_attempt_leaves_once();
-        tables::create_or_adopt_queue_table(id, table);
+        tables::create_or_adopt_queue_table(id, table, scope);
     });
 }
 
@@ -356,8 +354,7 @@ void alter_queue(const pg::Arguments &arguments)
     catalog::lock_queue_name(text);
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, text);
-    set_shard_key(queue.id, read_shard_key(arguments, shard_key_to_alter));
-    set_modes(queue.id, arguments, throttle_mode_to_alter);
+    change_sharding(queue, read_sharding(arguments, sharding_to_alter), IfNoShardKey::stays);
     if (change_queue(queue, arguments, read_reset(arguments)).has_value())
         recovery::forget_dead_letter_crashes(queue.id);
 }
@@ -368,9 +365,7 @@ void replace_queue(const std::string &name, const pg::Arguments &arguments)
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, name);
     const Object before = read_queue(queue.id);
-    if (arguments.count() > shard_key_to_create)
-        set_or_reset_shard_key(queue.id, read_shard_key(arguments, shard_key_to_create));
-    set_modes(queue.id, arguments, throttle_mode_to_create);
+    change_sharding(queue, read_sharding(arguments, sharding_to_create), IfNoShardKey::is_reset);
     const auto handler = change_queue(queue, arguments, not_given(arguments));
     if (handler.has_value() && *handler != queue.dead_letter_handler)
         recovery::forget_dead_letter_crashes(queue.id);
@@ -400,10 +395,9 @@ std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
     Queue queue = describe(name, role);
     queue.id = insert_rows(name, role, table.text, arguments);
     queue.table = table.text;
-    if (arguments.count() > shard_key_to_create)
-        set_or_reset_shard_key(queue.id, read_shard_key(arguments, shard_key_to_create));
-    set_modes(queue.id, arguments, throttle_mode_to_create);
-    make_tables(queue.id, queue.table);
+    const core::UniqueScope scope =
+        set_sharding(queue.id, read_sharding(arguments, sharding_to_create));
+    make_tables(queue.id, queue.table, scope);
     give_ownership(queue, role);
     wakeup::note_catalogue_change();
     tell_if_new(if_exists, object_name(Section::queues, {text}));

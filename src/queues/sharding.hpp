@@ -1,5 +1,6 @@
 // What a sharded instance divides the jobs of a queue by, how it keeps the queue's limits, and what
-// it keeps in order: arguments of create_queue and alter_queue.
+// it keeps in order, and what keys are unique within: the last arguments of create_queue and
+// alter_queue.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -7,19 +8,27 @@
 
 namespace hipq::queues {
 
-// The argument at that position; nothing: it is not given, or the call is of the release before,
-// which has none. 22023 for what is no shard key.
-std::optional<std::string> read_shard_key(const pg::Arguments &arguments, int position);
+// Nothing: not given, or the call is of a release that does not have it.
+struct Sharding {
+    bool has_arguments;                        // the call is of a release that has some
+    std::optional<std::string> shard_key;      // NONE, or what core::parse_shard_key() knows
+    std::optional<std::string> throttle_mode;  // how limits are kept over several nodes
+    std::optional<std::string> move_order;     // what stays in order while slots move
+    std::optional<core::UniqueScope> unique_scope;
+};
+// From that position on, in this order. 22023 for what none of them can be.
+Sharding read_sharding(const pg::Arguments &arguments, int first);
 
-// Nothing: it stays.
-void set_shard_key(int queue_id, const std::optional<std::string> &shard_key);
-// Nothing: it becomes that of the instance.
-void set_or_reset_shard_key(int queue_id, const std::optional<std::string> &shard_key);
+// For a queue that has no tables yet; without a shard key it gets that of its instance. Returns
+// what its keys are unique within. 22023 for the shard key if it has none.
+core::UniqueScope set_sharding(int queue_id, const Sharding &sharding);
 
-// Takes over throttle_mode, how the limits of the queue are kept over several nodes, and
-// move_order, what stays in order while slots move; the first argument is at that position. What is
-// not given stays, as in a call of the release before. 22023 for words that they do not have.
-void set_modes(int queue_id, const pg::Arguments &arguments, int position);
+// What is not given stays; `or_reset`: the shard key becomes that of the instance. What keys are
+// unique within, and the shard key if it is that, can be changed while no unfinished job has a key
+// (55006), and not any more when the instance has shards (55000). The live leaf is locked for that,
+// but nobody waits: 55P03 if it is in use for some seconds.
+enum class IfNoShardKey : bool { stays, is_reset };
+void change_sharding(const catalog::Queue &queue, const Sharding &sharding, IfNoShardKey if_none);
 
 // 22023 unless it is NONE or core::parse_shard_key() knows it.
 void check_shard_key(const std::string &text);

@@ -41,13 +41,14 @@ constinit pg::Statement
                    'durability', queue.durability, 'weight', queue.weight, 'dead_letter_max', queue.dead_letter_max,
                    'dead_letter_handler', queue.dead_letter_handler, 'max_timeout', queue.max_timeout, 'highest_priority', queue.highest_priority,
                    'allow_free_jobs', queue.allow_free_jobs, 'retry_enabled', queue.retry_enabled,
-                   'shard_key', nullif(queue.shard_key, instance.shard_key), 'throttle_mode', queue.throttle_mode, 'move_order', queue.move_order)
+                   'shard_key', nullif(queue.shard_key, instance.shard_key), 'throttle_mode', queue.throttle_mode,
+                   'move_order', queue.move_order, 'unique_scope', queue.unique_scope)
         FROM hipq.queue
         JOIN hipq.instance USING (instance_id)
         WHERE queue.queue_id = ANY ($1) AND NOT queue.is_dropped)",
                                R"({"throttle_limit": 0, "history": "failed", "durability": "strict",
             "weight": 100, "dead_letter_handler": "NONE", "allow_free_jobs": true, "throttle_mode": "home",
-            "move_order": "key"})"));
+            "move_order": "key", "unique_scope": "global"})"));
 
 // $2: the job type; NULL: all that are registered.
 constinit pg::Statement select_job_types(

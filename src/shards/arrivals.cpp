@@ -62,12 +62,6 @@ std::vector<bool> insert_by_sql(const catalog::Queue &queue,
     return written;
 }
 
-void make_capacity(const catalog::Queue &queue, const job::RowValues &job)
-{
-    job::make_capacity_for_successor(queue.id, job.as_text(Column::job_type),
-                                     job.as_text(Column::job_key));
-}
-
 }  // namespace
 
 std::vector<bool> accept(const catalog::Queue &queue, std::vector<job::RowValues> jobs)
@@ -85,7 +79,7 @@ std::vector<bool> accept(const catalog::Queue &queue, std::vector<job::RowValues
             unkeyed.push_back(jobs[i]);
             continue;
         }
-        make_capacity(queue, jobs[i]);
+        job::make_capacity_for_successor(queue, jobs[i]);
         written[i] = rows->insert_unless_taken(jobs[i]);
         if (written[i])
             job::note_if_waiting(rows->leaf(), jobs[i], queue);

@@ -95,7 +95,11 @@ constinit pg::Statement release_jobs(R"(
                   WHEN free.queue = ANY (coming.in_order) THEN
                       NOT coming.busy_keys @> jsonb_build_array(jsonb_build_object('queue', free.queue))
                       AND free.slot IN (SELECT alone.slot FROM alone)
-                  ELSE NOT coming.busy_keys @> jsonb_build_array(jsonb_build_array(free.queue, free.job_type, free.job_key))
+                  ELSE
+                      coming.busy_keys IS NOT NULL
+                      AND jsonb_build_array(free.queue, free.job_type, free.job_key)
+                          || CASE WHEN free.shard_key <> 'NONE' THEN jsonb_build_array(free.shard_key) ELSE '[]' END
+                          NOT IN (SELECT busy.name FROM jsonb_array_elements(coming.busy_keys) AS busy (name))
               END
         ORDER BY NOT free.was_accepted, CASE WHEN free.queue = ANY (coming.in_order) THEN (free.job ->> 'id')::bigint ELSE free.place END
         LIMIT 20000

@@ -179,6 +179,7 @@ constexpr const char *make_way_sql = R"(
     DELETE FROM {live} AS job
     USING unnest($1) AS sent (value)
     WHERE job.job_type = sent.value ->> 'job_type' AND job.job_key = sent.value ->> 'job_key' AND job.job_key <> 'NONE'
+      {+AND job.shard_key COLLATE "C" = coalesce(sent.value ->> 'shard_key', 'NONE')+}
       AND job.id <> (sent.value ->> 'id')::bigint AND )" HIPQ_SLOT_OF("job.id") " = " HIPQ_SLOT_OF(
     "(sent.value ->> 'id')::bigint");
 

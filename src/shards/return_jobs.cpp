@@ -110,7 +110,8 @@ constexpr const char *send_sql = R"(
 constexpr const char *busy_sql = "SELECT job.id, " HIPQ_SLOT_OF("job.id") R"(,
            CASE
                WHEN $1 = ANY (leaving.in_order) THEN jsonb_build_object('queue', $1, 'awaits', 'jobs')
-               WHEN job.job_key <> 'NONE' THEN jsonb_build_array($1, job.job_type, job.job_key)
+               WHEN job.job_key <> 'NONE' THEN
+                   jsonb_build_array($1, job.job_type, job.job_key){+ || CASE WHEN job.shard_key <> 'NONE' THEN jsonb_build_array(job.shard_key) ELSE '[]' END+}
            END::text
     FROM {live} AS job
     LEFT JOIN hipq.shard_leaving AS leaving ON leaving.instance_id = $3 AND leaving.slot = )" HIPQ_SLOT_OF(

@@ -38,7 +38,8 @@ constinit pg::Statement select_number(R"(
 constinit pg::Statement select_next_number("SELECT nextval('hipq.queue_id_seq')::integer");
 
 // What keeps the table $1 from being a queue's: the first such thing, as a sentence. $2: the owner
-// of the extension; $3, $4, $5: live leaf, final tree and index of keys, as they have to be called.
+// of the extension; $3, $4, $5: live leaf, final tree and index of keys, as they have to be called;
+// $6: columns of the latter.
 constinit pg::Statement select_difference(R"(
     WITH tree AS (
         SELECT relation.oid, relation.relname::text AS name, relation.relkind, relation.relrowsecurity, relation.relhasrules,
@@ -52,7 +53,7 @@ constinit pg::Statement select_difference(R"(
                ($4 || '_default', $4, 'DEFAULT')
     ), needed_index (definition) AS (
         VALUES (format('CREATE UNIQUE INDEX %1$s_pkey ON hipq.%1$s USING btree (id)', $3)),
-               (format('CREATE UNIQUE INDEX %s ON hipq.%s USING btree (job_type, job_key) WHERE (job_key <> ''NONE''::text)', $5, $3)),
+               (format('CREATE UNIQUE INDEX %s ON hipq.%s USING btree %s WHERE (job_key <> ''NONE''::text)', $5, $3, $6)),
                (format('CREATE INDEX %1$s_line ON hipq.%1$s USING btree (job_type, priority, scheduled_run_time, id)', $3)),
                (format('CREATE INDEX %1$s_expiry ON hipq.%1$s USING btree (expires_time) '
                        'WHERE (expires_time < %2$L::timestamp with time zone)', $3, '9999-01-01 00:00:00+00'::timestamptz))
@@ -152,11 +153,11 @@ std::optional<std::int64_t> number_of(std::string_view table)
     return rows.empty() ? std::nullopt : rows.front().maybe_integer(0);
 }
 
-void adopt(int queue_id, const std::string &table)
+void adopt(int queue_id, const std::string &table, core::UniqueScope scope)
 {
-    for (const pg::Row row :
-         select_difference.run(table, pg::extension_owner(), core::live_leaf_name(table),
-                               core::final_tree_name(table), core::key_index_name(table)))
+    for (const pg::Row row : select_difference.run(
+             table, pg::extension_owner(), core::live_leaf_name(table),
+             core::final_tree_name(table), core::key_index_name(table), key_index_columns(scope)))
         refuse(table, row.text(0));
     demand_empty(table);
     if (!number_of(table).has_value())
@@ -177,13 +178,13 @@ int choose_queue_id(std::string_view table)
     return next_free_number();
 }
 
-void create_or_adopt_queue_table(int queue_id, std::string_view table)
+void create_or_adopt_queue_table(int queue_id, std::string_view table, core::UniqueScope scope)
 {
     const std::string name(table);
     if (OidIsValid(relation_oid(name)))
-        adopt(queue_id, name);
+        adopt(queue_id, name, scope);
     else
-        create_queue_table(queue_id, name);
+        create_queue_table(queue_id, name, scope);
 }
 
 }  // namespace hipq::tables

@@ -15,6 +15,6 @@ int choose_queue_id(std::string_view table);
 
 // Makes the table of a new queue, or takes over the one that is left: its rights and what hangs on
 // it stay. 55000 for one that differs from what hipq makes, or has jobs; see create_queue_table.
-void create_or_adopt_queue_table(int queue_id, std::string_view table);
+void create_or_adopt_queue_table(int queue_id, std::string_view table, core::UniqueScope scope);
 
 }  // namespace hipq::tables

@@ -57,19 +57,25 @@ void create_part(const std::string &table, const std::string &part, const std::s
                  options);
 }
 
+void create_key_index(const std::string &table, core::UniqueScope scope)
+{
+    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(core::key_index_name(table)) + " ON " +
+                 pg::quote_table(core::live_leaf_name(table)) + " " + key_index_columns(scope) +
+                 " WHERE job_key <> 'NONE'");
+}
+
 // No index holds a column that a claim or a success changes: writing `running` stays a HOT update
 // while the page has room. Pages are filled well all the same: claims by lock, the rule for fast
 // jobs, need no room, and under an old snapshot, when no page can be used again, half-filled ones
 // cost more than all else (docs/performance.md).
-void create_live_leaf(const std::string &table)
+void create_live_leaf(const std::string &table, core::UniqueScope scope)
 {
     const std::string leaf = core::live_leaf_name(table);
     create_part(table, leaf, "(CONSTRAINT " + pg::quote_name(leaf + "_pkey") + " PRIMARY KEY (id))",
                 "NULL, 'initial', 'running', 'error', 'retry'",
                 "WITH (fillfactor = 90, vacuum_truncate = off)");
     const std::string on_leaf = " ON " + pg::quote_table(leaf) + " ";
-    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(core::key_index_name(table)) + on_leaf +
-                 "(job_type, job_key) WHERE job_key <> 'NONE'");
+    create_key_index(table, scope);
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_line") + on_leaf +
                  "(job_type, priority, scheduled_run_time, id)");
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_expiry") + on_leaf +
@@ -208,14 +214,31 @@ void attach_queue_table(int queue_id, std::string_view table)
                  ")");
 }
 
-void create_queue_table(int queue_id, std::string_view table)
+// Of column shard_key the index has its own collation: that of the database may change with the
+// library that has it.
+const char *key_index_columns(core::UniqueScope scope)
+{
+    return scope == core::UniqueScope::shard_key ? "(job_type, job_key, shard_key COLLATE \"C\")"
+                                                 : "(job_type, job_key)";
+}
+
+void remake_key_index(const std::string &table, core::UniqueScope scope)
+{
+    pin_table_settings();
+    const std::string index = core::key_index_name(table);
+    if (OidIsValid(relation_oid(index)))
+        pg::run_once("DROP INDEX " + pg::quote_table(index));
+    create_key_index(table, scope);
+}
+
+void create_queue_table(int queue_id, std::string_view table, core::UniqueScope scope)
 {
     pin_table_settings();
     const std::string name(table);
     const std::string queue = name_of_queue(queue_id);
     create_parent(name);
     attach_queue_table(queue_id, name);
-    create_live_leaf(name);
+    create_live_leaf(name, scope);
     create_final_tree(name);
     strip_grants({name, core::live_leaf_name(name), core::final_tree_name(name)});
     comment_on(name, "queue " + queue + ": INSERT a row to enqueue a job");

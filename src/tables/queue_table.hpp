@@ -8,7 +8,13 @@ namespace hipq::tables {
 
 // Makes and attaches hipq.<table>, its live leaf with indexes and constraints, its final tree with
 // the default leaf, ready for queue `queue_id`. Needs a transaction and hipq's permit (as_hipq).
-void create_queue_table(int queue_id, std::string_view table);
+void create_queue_table(int queue_id, std::string_view table, core::UniqueScope scope);
+
+// What the index of the live leaf that keeps keys unique is over, as pg_get_indexdef() has it.
+const char *key_index_columns(core::UniqueScope scope);
+// Makes that index anew. Needs as_hipq, and the live leaf locked for oneself. 23505 if two jobs
+// have one key then.
+void remake_key_index(const std::string &table, core::UniqueScope scope);
 
 // Makes a table one of hipq.job's: jobs that are inserted there are queue `queue_id`'s. Needs
 // as_hipq.

@@ -255,7 +255,7 @@ private:
         bool any = false;
         for (const job::Successor &successor : job::successors(queue))
             any = (!successor.holder.has_value() &&
-                   enqueue::make_successor_a_job(queue, successor.type, successor.key)) ||
+                   enqueue::make_successor_a_job(queue, successor.unique_key())) ||
                   any;
         return any;
     }

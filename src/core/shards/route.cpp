@@ -30,6 +30,18 @@ constexpr bool is_node(int node)
 
 }  // namespace
 
+std::optional<UniqueScope> parse_unique_scope(std::string_view text)
+{
+    if (text == "shard_key")
+        return UniqueScope::shard_key;
+    return text == "global" ? std::optional(UniqueScope::everywhere) : std::nullopt;
+}
+
+std::string_view key_scope(UniqueScope scope, std::string_view shard_key)
+{
+    return scope == UniqueScope::shard_key ? shard_key : std::string_view("NONE");
+}
+
 std::string placement_key(const Placement &placement, const PlacedJob &job)
 {
     if (placement.throttle_mode == ThrottleMode::home)

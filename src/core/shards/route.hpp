@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ enum class UniqueScope {
     shard_key,   // one for each shard key
     everywhere,  // 'global': one in the whole queue
 };
+
+// The scope by its name in SQL; nothing for another word.
+std::optional<UniqueScope> parse_unique_scope(std::string_view text);
 
 // How the limits of a queue are kept over several nodes.
 enum class ThrottleMode {
@@ -39,6 +43,11 @@ struct PlacedJob {
 
 // The text whose slot is the job's.
 std::string placement_key(const Placement &placement, const PlacedJob &job);
+
+// What the type and key of a job are unique within: its shard key, or "NONE" for the whole queue.
+// Jobs without a shard key are as those of one of that name. Two unfinished jobs that agree in it,
+// and in type and key, have one slot: so the index of one node sees both.
+std::string_view key_scope(UniqueScope scope, std::string_view shard_key);
 
 // Of all slots, the node that has it. The router's map is the truth, every other node has a copy
 // that may be late.

@@ -121,7 +121,7 @@ is($hipq->sql(q{SELECT has_function_privilege('app', 'hipq.create_queue'::regpro
 is($hipq->sql(q{SELECT has_function_privilege('app', 'hipq.register_job_type'::regproc, 'EXECUTE')}), 'f', 'who had lost one has it not');
 my $rights = '';
 IPC::Run::run([ 'pg_dump', '--schema-only', '-d', $node->connstr('postgres') ], '>', \$rights) or die 'pg_dump fails';
-like($rights, qr/^GRANT ALL ON FUNCTION hipq\.create_queue\(.*or_replace boolean, shard_key text, throttle_mode text, move_order text\) TO app WITH GRANT OPTION;/m, 'a dump tells of it');
+like($rights, qr/^GRANT ALL ON FUNCTION hipq\.create_queue\(.*or_replace boolean, shard_key text, throttle_mode text, move_order text, unique_scope text\) TO app WITH GRANT OPTION;/m, 'a dump tells of it');
 $hipq->sql(q{GRANT EXECUTE ON FUNCTION hipq.register_job_type TO PUBLIC});
 load_goes_on('new library, new extension');
 is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE id = $waiting"), 'later', 'the waiting job is there');

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 using namespace hipq::core;
 
 namespace {
@@ -58,6 +60,40 @@ TEST(PlacementKey, is_the_queue_where_its_jobs_stay_together)
     for (const Placement &placement : {at_home, at_home_and_unique})
         for (const PlacedJob &job : {keyed_of_tenant, of_tenant, keyed, plain})
             EXPECT_EQ(placement_key(placement, job), "mail");
+}
+
+TEST(UniqueScope, has_two_names)
+{
+    EXPECT_EQ(parse_unique_scope("global"), UniqueScope::everywhere);
+    EXPECT_EQ(parse_unique_scope("shard_key"), UniqueScope::shard_key);
+    for (const char *other : {"", "NONE", "queue", "GLOBAL", "shard_key "})
+        EXPECT_FALSE(parse_unique_scope(other).has_value()) << other;
+}
+
+TEST(KeyScope, is_the_shard_key_or_the_whole_queue)
+{
+    EXPECT_EQ(key_scope(UniqueScope::shard_key, "tenant-1"), "tenant-1");
+    EXPECT_EQ(key_scope(UniqueScope::shard_key, "NONE"), "NONE");
+    EXPECT_EQ(key_scope(UniqueScope::everywhere, "tenant-1"), "NONE");
+}
+
+// Else two nodes could have one each.
+TEST(KeyScope, puts_jobs_that_may_not_be_two_into_one_slot)
+{
+    constexpr std::array placements{by_shard_key, unique_everywhere, at_home, at_home_and_unique};
+    constexpr std::array shard_keys{"NONE", "", "tenant-1", "tenant-2", "ann", "welcome"};
+    constexpr std::array keys{"ann", "bob", "tenant-1"};
+    for (const Placement &placement : placements)
+        for (const char *key : keys)
+            for (const char *one : shard_keys)
+                for (const char *other : shard_keys) {
+                    if (key_scope(placement.unique_scope, one) !=
+                        key_scope(placement.unique_scope, other))
+                        continue;
+                    EXPECT_EQ(placement_key(placement, {"mail", one, "welcome", key, 7}),
+                              placement_key(placement, {"mail", other, "welcome", key, 8}))
+                        << one << ' ' << other;
+                }
 }
 
 TEST(Route, leads_from_the_router_to_the_shard)
