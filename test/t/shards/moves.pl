@@ -39,6 +39,21 @@ is($shards->node($from)->sql('SELECT count(*) FROM hipq.shard_leaving'), 0, 'nor
 ok($shards->node($to)->wait_until('SELECT count(*) FROM hipq.shard_coming', 0), 'the slot has come');
 $shards->node($to)->sql(q{SELECT hipq.cancel_jobs('app.mail', 'run')});
 
+# ---- a few jobs among so many of other slots that the queue is looked through in portions
+($from, $to) = ($to, $from);
+my $many = $router->sql("SELECT 'm' || n FROM hipq.shard_map, generate_series(1, 100) AS n WHERE nodes[hipq.slot_of('m' || n) + 1] = $from AND hipq.slot_of('m' || n) <> $slot LIMIT 1");
+my $few = q{SELECT hipq.enqueue('run', '{"tenant": "k"}', scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 3)};
+$router->sql($few);
+$router->sql(qq{SELECT hipq.enqueue_many('run', array_fill('{"tenant": "$many"}'::jsonb, '{1000}'), scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 25)});
+$router->sql($few);
+ok($shards->node($from)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial'}, 25_006), 'many jobs wait, few of them in the slot');
+$router->sql("SELECT hipq.move_slots('app', '{$slot}', $to)");
+ok($shards->node($to)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial'}, 6), 'those follow it, the first and the last');
+settled('few jobs among many');
+is(live($from), 25_000, 'the others stay');
+is($shards->node($from)->sql('SELECT count(*) FROM hipq.shard_leaving'), 0, 'and nothing is left to do');
+$_->sql('SET hipq.allow_drop = on; TRUNCATE hipq.app_mail') foreach $shards->nodes;
+
 # ---- a job with a key runs at the old node; the next one with that key waits at the new one
 $slot = slot_of_key('hold', 'key');
 ($from, $to) = owner() == 1 ? (1, 2) : (2, 1);
