@@ -195,6 +195,18 @@ $new->sql(enqueue($tenant, $_)) foreach 7 .. 8;
 started($tenant, '1 2 3 4 5 6 7 8', 'they start in order, and before those that were enqueued at the new node');
 $session->quit;
 
+# ---- a long backlog is sent in several transactions, while the old node has an executor that could go on
+$tenant = new_tenant(1);
+$router->sql(qq{SELECT count(*) FROM unnest(hipq.enqueue_many('step', ARRAY(
+	SELECT jsonb_build_object('tenant', '$tenant', 'number', n) FROM generate_series(1, 3000) AS n), queue => 'app.steps'))});
+ok($shards->node(1)->wait_until("SELECT count(*) > 20 FROM ran WHERE tenant = '$tenant'"), 'an executor works off a backlog');
+move($tenant, 2);
+settled('a backlog');
+my $here = $shards->node(1)->sql("SELECT count(*) FROM ran WHERE tenant = '$tenant'");
+cmp_ok($here, '<', 3000, 'some of it has moved');
+ok($new->wait_until("SELECT count(*) FROM ran WHERE tenant = '$tenant'", 3000 - $here), 'and runs at the new node');
+is(scalar(out_of_order([$tenant])), 0, 'all of it in order');
+
 # ---- under load: producers on all nodes, slots that move between all nodes, servers that are killed
 # Those of the router each have their tenants, and enqueue one transaction after the other, some of them long. Numbers come from the
 # ledger, so they have no gaps where a transaction was lost.
