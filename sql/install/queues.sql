@@ -37,7 +37,7 @@ CREATE FUNCTION hipq.create_queue(
 COMMENT ON FUNCTION hipq.create_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean,
-    boolean, text, text, text
+    boolean, text, text, text, text
 ) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
     'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
     'queue_ttl, max_timeout: a number is seconds; max_timeout, highest_priority, allow_free_jobs: '
@@ -65,7 +65,7 @@ CREATE FUNCTION hipq.alter_queue(
 COMMENT ON FUNCTION hipq.alter_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text,
-    text, text
+    text, text, text
 ) IS 'changes a queue. queue: the queue; reset: names of arguments that go back to the setting; '
     'the other arguments are those of create_queue(), NULL = as it is';
 

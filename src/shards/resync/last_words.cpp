@@ -3,7 +3,7 @@
 // The router answers to whatever a shard sends with a row of its outbox. Rows get their numbers as
 // time passes; so what answers to something that the shard has forgotten has a greater number than
 // the newest letter that it has received.
-#include "last_words.hpp"
+#include "shards/resync/last_words.hpp"
 
 #include "core/shards/resync.hpp"
 #include "pg/internal_write.hpp"

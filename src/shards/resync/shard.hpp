@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/shards/ids.hpp"
-#include "shards/kept_letters.hpp"
+#include "shards/resync/kept_letters.hpp"
 
 namespace hipq::shards {
 

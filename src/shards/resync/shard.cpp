@@ -4,15 +4,15 @@
 // not know what its primary has confirmed. So both read again what the other one keeps and they
 // have not received: first the router, in whose outbox its answers are then; then the shard. Only
 // after that do they subscribe again. A letter takes effect once, whichever way it comes.
-#include "resync_shard.hpp"
+#include "shards/resync/shard.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
-#include "shards/last_words.hpp"
 #include "shards/node.hpp"
+#include "shards/resync/last_words.hpp"
 #include "shards/steps.hpp"
 
 namespace hipq::shards {

@@ -2,7 +2,7 @@
 //
 // Its router calls it, in one transaction: either the node is what the router says, with all that
 // it was sent, or nothing has changed.
-#include "resync.hpp"
+#include "shards/resync/node.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/shards/ids.hpp"

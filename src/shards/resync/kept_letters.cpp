@@ -2,7 +2,7 @@
 //
 // Both count their letters in portions of 4,096 numbers. Only where the counts differ are letters
 // named one by one.
-#include "kept_letters.hpp"
+#include "shards/resync/kept_letters.hpp"
 
 #include "pg/quote.hpp"
 

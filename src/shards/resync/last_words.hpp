@@ -2,7 +2,7 @@
 // has to forget (core/shards/resync.hpp).
 #pragma once
 
-#include "shards/kept_letters.hpp"
+#include "shards/resync/kept_letters.hpp"
 
 namespace hipq::shards {
 

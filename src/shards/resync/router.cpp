@@ -6,8 +6,8 @@
 // may have had what followed from it, and nobody can tell.
 #include "catalog/catalog.hpp"
 #include "pg/internal_write.hpp"
-#include "resync_shard.hpp"
-#include "shards/resync.hpp"
+#include "shards/resync/node.hpp"
+#include "shards/resync/shard.hpp"
 #include "shards/steps.hpp"
 #include "wakeup/wakeup.hpp"
 
