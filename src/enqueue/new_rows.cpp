@@ -31,8 +31,8 @@ bool is_keyed(const job::RowValues &job)
     return job.as_text(Column::job_key) != core::none_text;
 }
 
-// Entries of an index are made faster in its order. The ids of one server grow anyway, but jobs that
-// come from others may have been enqueued on several.
+// Entries of an index are made faster in its order. The ids of one server grow anyway, but jobs
+// that come from others may have been enqueued on several.
 std::vector<const job::RowValues *> by_id(std::span<const job::RowValues> jobs)
 {
     std::vector<const job::RowValues *> ordered;
