@@ -209,6 +209,15 @@ SELECT pg_temp.shown();
 SELECT pg_temp.shown('hipq.scope_g');
 SELECT hipq.cancel_jobs('scope.g') > 0;
 
+-- the shard key is that of the other queue
+SELECT hipq.register_job_type('scope.n', 't');
+SELECT hipq.enqueue('t', '{"tenant": "c", "of": {"n": 5}}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) > 0;
+SELECT hipq.enqueue('t', '{"tenant": "d", "of": {"n": 5}}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) > 0;
+SELECT hipq.enqueue('t', '{"of": {"n": 6}}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) > 0;
+SELECT * FROM hipq.move_jobs('scope.q', 'scope.n', 't');
+SELECT pg_temp.shown('hipq.scope_n');
+SELECT pg_temp.shown();
+
 -- ---- altering
 SELECT pg_temp.try($$SELECT hipq.alter_queue('scope.q', unique_scope => 'global')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('scope.q', shard_key => 'throttle_key')$$);

@@ -41,9 +41,9 @@ std::string scope_of_keys(const Queue &queue)
 }
 
 // As outbox/placement.cpp finds it, but that #>> also counts from the end of an array.
-std::string shard_key_of(const std::string &row, const std::optional<core::ShardKey> &shard_key)
+std::string found_shard_key(const std::string &row, const std::optional<core::ShardKey> &shard_key)
 {
-    std::string result = "coalesce(nullif(" + row + ".shard_key, 'NONE'), ";
+    std::string result = "coalesce(";
     if (shard_key.has_value() && shard_key->column.has_value())
         result += row + "." + std::string(core::name(*shard_key->column)) + ", ";
     if (shard_key.has_value() && !shard_key->path.empty()) {
@@ -156,6 +156,22 @@ pg::Statement &used_now(Kept &kept)
 
 }  // namespace
 
+namespace {
+
+// A placeholder with the name of a row.
+template <class Expression>
+void fill_in(std::string &sql, std::string_view opening, const Expression &expression_of)
+{
+    for (std::size_t from = sql.find(opening); from != std::string::npos;
+         from = sql.find(opening, from)) {
+        const std::size_t to = sql.find('}', from);
+        const std::string row = sql.substr(from + opening.size(), to - from - opening.size());
+        sql.replace(from, to + 1 - from, expression_of(row));
+    }
+}
+
+}  // namespace
+
 std::string with_scope_of_keys(std::string sql, const Queue &queue)
 {
     constexpr std::string_view opening = "{+";
@@ -166,12 +182,13 @@ std::string with_scope_of_keys(std::string sql, const Queue &queue)
         const std::string inner = sql.substr(from + opening.size(), to - from - opening.size());
         sql.replace(from, to + closing.size() - from, queue.has_keys_by_shard() ? inner : "");
     }
-    constexpr std::string_view of = "{shard key of ";
-    for (std::size_t from = sql.find(of); from != std::string::npos; from = sql.find(of, from)) {
-        const std::size_t to = sql.find('}', from);
-        const std::string row = sql.substr(from + of.size(), to - from - of.size());
-        sql.replace(from, to + 1 - from, shard_key_of(row, queue.shard_key));
-    }
+    const auto found = [&](const std::string &row) {
+        return found_shard_key(row, queue.shard_key);
+    };
+    fill_in(sql, "{found shard key of ", found);
+    fill_in(sql, "{shard key of ", [&](const std::string &row) {
+        return "coalesce(nullif(" + row + ".shard_key, 'NONE'), " + found(row) + ")";
+    });
     return sql;
 }
 

@@ -1,6 +1,7 @@
 // hipq.move_jobs: moves waiting jobs to another queue. They keep their ids, times, retries and
 // history.
 #include "catalog/catalog.hpp"
+#include "core/shards/moved_key.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
@@ -93,6 +94,10 @@ std::string between(const char *text, const Queue &from, const Queue &to)
         for (std::size_t at = sql.find(placeholder); at != std::string::npos;
              at = sql.find(placeholder, at + name.size()))
             sql.replace(at, placeholder.size(), name);
+    constexpr std::string_view kept = "{shard key of ";
+    if (!core::keeps_shard_key(from.shard_key, to.shard_key))
+        for (std::size_t at = sql.find(kept); at != std::string::npos; at = sql.find(kept, at + 1))
+            sql.replace(at, kept.size(), "{found shard key of ");
     return catalog::with_scope_of_keys(std::move(sql), to);
 }
 

@@ -5,6 +5,7 @@
 // passed over by filter: nobody waits for a handler.
 #include "catalog/catalog.hpp"
 #include "core/retry/redrive.hpp"
+#include "core/shards/moved_key.hpp"
 #include "job/job.hpp"
 #include "nodes/nodes.hpp"
 #include "outbox/outbox.hpp"
@@ -160,7 +161,7 @@ constinit pg::Statement
 // What the shard key of jobs is in one queue need not be theirs in another one.
 std::string left_behind(const Queue &from, const Queue &to)
 {
-    return from.shard_key_text == to.shard_key_text ? "" : "shard_key";
+    return core::keeps_shard_key(from.shard_key, to.shard_key) ? "" : "shard_key";
 }
 
 constexpr const char *choose_sql =
