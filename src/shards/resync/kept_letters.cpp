@@ -1,6 +1,6 @@
 // Compares what a node keeps with what another one has received.
 //
-// Both count their letters in portions of 4,096 numbers. Only where the counts differ are letters
+// Both sum up their letters in portions of 4,096 numbers. Only where the sums differ are letters
 // named one by one.
 #include "shards/resync/kept_letters.hpp"
 
@@ -36,14 +36,17 @@ std::string received(const Line &line)
            pg::quote_literal(line.instance) + " AND letter.sender = " + std::to_string(line.from);
 }
 
+// Numbers of letters alone would not do: the receiver may have some that are not kept, such as
+// those from before the shard was made, and lack as many.
 std::string counted(const std::string &letters)
 {
-    return "(SELECT id >> 12 AS portion, count(*) AS letters FROM " + letters +
-           " GROUP BY 1) AS counted";
+    return "(SELECT id >> 12 AS portion, concat_ws(' ', count(*), sum(id), "
+           "sum((extract(epoch FROM sent_time) * 1000000)::bigint)) AS letters FROM " +
+           letters + " GROUP BY 1) AS counted";
 }
 
-// Portions, a JSON array, of which the two do not have the same number of letters; but for those
-// from before the oldest that is kept.
+// Portions, a JSON array, of which the two do not have the same letters; but for those from before
+// the oldest that is kept.
 std::string portions_that_differ(const Line &line)
 {
     const std::string counts = first_of(
@@ -51,7 +54,7 @@ std::string portions_that_differ(const Line &line)
                           counted(received(line))));
     return first_of(line.ask_sender(
         "SELECT coalesce(jsonb_agg(portion), '[]')::text FROM " + counted(kept(line)) +
-        " FULL JOIN (SELECT known.key::bigint AS portion, known.value::bigint AS letters FROM "
+        " FULL JOIN (SELECT known.key::bigint AS portion, known.value AS letters FROM "
         "pg_catalog.jsonb_each_text(" +
         pg::quote_literal(counts) +
         ") AS known (key, value)) AS known USING (portion) WHERE counted.letters IS DISTINCT FROM "
