@@ -252,6 +252,14 @@ SELECT hipq.enqueue('t', '2', queue => 'scope.new', job_key => 'k', throttle_key
 SELECT hipq.enqueue('t', '3', queue => 'scope.new', job_key => 'k', throttle_key => 'x', scheduled_run_time => :later, on_duplicate => 'replace') = :x;
 SELECT pg_temp.shown('hipq.scope_new');
 
+-- ---- a table that a dump without data has left is taken over by a queue of its scope
+SELECT hipq.cancel_jobs('scope.new') > 0;
+DELETE FROM hipq.queue WHERE table_name = 'scope_new';
+TRUNCATE hipq.scope_new;
+SELECT pg_temp.try($$SELECT hipq.create_queue('scope.new', shard_key => 'throttle_key')$$);
+SELECT hipq.create_queue('scope.new', shard_key => 'throttle_key', unique_scope => 'shard_key') > 0;
+SELECT hipq.enqueue('t', '1', queue => 'scope.new', job_key => 'k', throttle_key => throttle_key, scheduled_run_time => :later) > 0 FROM unnest('{x, y}'::text[]) AS throttle_key;
+
 SELECT hipq.drop_queue('scope.new', force => true);
 SELECT hipq.drop_queue('scope.q', force => true);
 SELECT hipq.drop_queue('scope.g', force => true);

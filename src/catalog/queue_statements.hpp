@@ -13,8 +13,9 @@ namespace hipq::catalog {
 //
 // {+ ... +} stands for what is between where the queue's keys are unique for each shard key, and
 // for nothing where they are unique in the whole queue. In it {shard key of job} stands for that of
-// a row named "job", as a new job of this queue with these values would have it. (The live leaf has
-// it in column shard_key, and in its index as: shard_key COLLATE "C".)
+// a row named "job", as a new job of this queue with these values would have it;
+// {found shard key of job} is the same of a row whose own column says nothing of it. (The live leaf
+// has it in column shard_key, and in its index as: shard_key COLLATE "C".)
 pg::Statement &statement_for(const Queue &queue, const char *text);
 
 // The same of a statement that is made otherwise.
