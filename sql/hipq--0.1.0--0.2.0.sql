@@ -1425,7 +1425,7 @@ COMMENT ON COLUMN hipq.shard_move.seen_time
     'before; NULL = not yet, or nothing has to stay in order';
 COMMENT ON COLUMN hipq.shard_move.last_sent IS 'the node before has been told that these have ended';
 SELECT pg_extension_config_dump('hipq.shard_move', '');
-CREATE TRIGGER shards_changed AFTER UPDATE OF last_sent OR DELETE OR TRUNCATE ON hipq.shard_move
+CREATE TRIGGER shards_changed AFTER UPDATE OF last_sent OR TRUNCATE ON hipq.shard_move
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._shards_changed();
 ALTER TABLE hipq.shard_move ENABLE ALWAYS TRIGGER shards_changed;
 

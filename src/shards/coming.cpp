@@ -203,7 +203,9 @@ void settle(int instance_id)
 {
     pg::as_hipq([&] {
         const pg::Rows quiet = select_quiet.run(instance_id);
-        if (!quiet.front().null(0) && !has_users_since(quiet.front().time(0)))
+        // As long as some are held a DELETE of nothing would bring the next look at once.
+        if (!quiet.front().null(0) && select_held.run().empty() &&
+            !has_users_since(quiet.front().time(0)))
             forget_quiet.run(instance_id, quiet.front().time(0));
         note_quiet.run(instance_id);
     });

@@ -167,9 +167,12 @@ constinit pg::Statement tell_busy(R"(
     GROUP BY map.own_node, owner.node)");
 
 // $2: slots that have unfinished jobs here.
-constinit pg::Statement forget_empty(R"(
-    DELETE FROM hipq.shard_leaving AS leaving
-    WHERE leaving.instance_id = $1 AND leaving.busy_keys = '[]' AND leaving.slot <> ALL ($2))");
+#define HIPQ_IS_EMPTY                                                                              \
+    "leaving.instance_id = $1 AND leaving.busy_keys = '[]' AND leaving.slot <> ALL ($2)"
+constinit pg::Statement
+    select_empty("SELECT FROM hipq.shard_leaving AS leaving WHERE " HIPQ_IS_EMPTY " LIMIT 1");
+constinit pg::Statement
+    forget_empty("DELETE FROM hipq.shard_leaving AS leaving WHERE " HIPQ_IS_EMPTY);
 
 // ---- the search for them ----
 
@@ -301,7 +304,9 @@ void tell_of_running(const Queues &queues, Search &search)
         busy.keys.push_back(row.text(1));
     }
     tell_busy.run(instance_id, busy.slots, busy.keys, queues.front()->instance);
-    forget_empty.run(instance_id, busy.slots);
+    // A DELETE of nothing would fire the trigger, too, and bring the next look at once.
+    if (!select_empty.run(instance_id, busy.slots).empty())
+        forget_empty.run(instance_id, busy.slots);
 }
 
 // One that is not over is made anew as soon as it may be the last one.

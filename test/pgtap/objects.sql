@@ -1387,7 +1387,7 @@ $got$, $want$VALUES
     ('shards_changed', 'hipq.shard_coming', 'hipq._shards_changed', 'A', 'statement after insert update delete truncate'),
     ('shards_changed', 'hipq.shard_leaving', 'hipq._shards_changed', 'A', 'statement after insert delete truncate'),
     ('shards_changed', 'hipq.shard_map', 'hipq._shards_changed', 'A', 'statement after insert update delete truncate'),
-    ('shards_changed', 'hipq.shard_move', 'hipq._shards_changed', 'A', 'statement after update delete truncate'),
+    ('shards_changed', 'hipq.shard_move', 'hipq._shards_changed', 'A', 'statement after update truncate'),
     ('tell_shards', 'hipq.job_type', 'hipq._tell_shards', 'A', 'statement after insert update delete'),
     ('tell_shards', 'hipq.pause', 'hipq._tell_shards', 'A', 'statement after insert update delete'),
     ('tell_shards', 'hipq.queue', 'hipq._tell_shards', 'A', 'statement after insert update delete')
