@@ -11,10 +11,10 @@ SELECT instance.name AS instance,
        date_trunc('milliseconds', sender.replay_lag) AS lag,
        rejects.count AS rejects,
        CASE
-           WHEN forth.slot_name IS NULL THEN 'its replication slot is gone'
-           WHEN forth.wal_status = 'lost' THEN 'its replication slot is lost'
+           WHEN forth.slot_name IS NULL THEN 'replication slot is gone'
+           WHEN forth.wal_status = 'lost' THEN 'replication slot is lost'
            WHEN NOT forth.active THEN 'it does not read'
-           WHEN back.subid IS NULL THEN 'its subscription is gone'
+           WHEN back.subid IS NULL THEN 'subscription is gone'
            WHEN back.pid IS NULL THEN 'it is not read'
        END AS problem,
        moves.wait_for
@@ -28,10 +28,11 @@ CROSS JOIN LATERAL (SELECT count(*) FROM unnest(map.nodes) AS node WHERE node = 
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE move.to_node = shard.node) AS coming,
            count(*) FILTER (WHERE move.from_node = shard.node) AS leaving,
-           nullif(array_to_string(ARRAY[
-               CASE WHEN bool_or(state.awaits_last) THEN 'transactions on the router' END,
-               CASE WHEN bool_or(move.busy_keys IS NULL) THEN 'waiting jobs' END,
-               CASE WHEN bool_or(state.awaits_jobs) THEN 'running jobs' END], ', '), '') AS wait_for
+           CASE
+               WHEN bool_or(state.awaits_last) THEN 'transactions'
+               WHEN bool_or(move.busy_keys IS NULL) THEN 'waiting jobs'
+               WHEN bool_or(state.awaits_jobs) THEN 'running jobs'
+           END AS wait_for
     FROM hipq.shard_move AS move
     CROSS JOIN LATERAL (
         SELECT move.in_order <> '{}' AND move.from_node <> 0 AND NOT move.last_sent AS awaits_last,
@@ -53,7 +54,8 @@ COMMENT ON COLUMN hipq.shards.lag IS 'how long the last rows took to take effect
 COMMENT ON COLUMN hipq.shards.rejects IS 'jobs that it could not take: hipq.shard_rejects';
 COMMENT ON COLUMN hipq.shards.problem IS 'what keeps rows from going to and fro; NULL = nothing';
 COMMENT ON COLUMN hipq.shards.wait_for
-    IS 'what slots wait for that are coming or leaving; NULL = nothing';
+    IS 'what slots wait for that are coming or leaving: transactions, which are open on the router, '
+    'waiting jobs, or running jobs; NULL = nothing';
 
 CREATE VIEW hipq.shard_limits WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,

@@ -126,7 +126,7 @@ is($new->sql('SELECT count(*) FROM hipq.shard_held_job'), 1, 'and holds the job 
 like($new->sql("SELECT hipq.why($held)::text"), qr/keeps the order while slots move .*waits for transactions that are open on the router/, 'why() says so');
 like($router->sql("SELECT hipq.why($held)::text"), qr/waits for transactions that are open on the router/, 'also on the router');
 like($router->error_of("SELECT hipq.cancel($held)"), qr/55P03: job $held is held .*open on the router/s, 'and so does a call that has to wait');
-is($router->sql('SELECT string_agg(wait_for, $$|$$ ORDER BY shard) FROM hipq.shards'), 'transactions on the router|transactions on the router', 'view shards has it, of both nodes');
+is($router->sql('SELECT string_agg(wait_for, $$|$$ ORDER BY shard) FROM hipq.shards'), 'transactions|transactions', 'view shards has it, of both nodes');
 is($router->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'move of slots'}), 0, 'there is no alert yet');
 $router->set('hipq.alert_held_snapshot' => 0);
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
