@@ -224,7 +224,7 @@ sub enqueue
 sub outcome
 {
 	my ($self, $id, $seconds) = @_;
-	my ($is_final, $outcome) = $self->poll("SELECT outcome FROM hipq.jobs_detail WHERE id = $id AND state = 'final'", sub { $_[0] ne '' }, $seconds);
+	my ($is_final, $outcome) = $self->poll("SELECT outcome FROM hipq.jobs WHERE id = $id AND outcome NOT IN ('waiting', 'running')", sub { $_[0] ne '' }, $seconds);
 	return $outcome if $is_final;
 	Test::More::diag("job $id does not end\n" . $self->look_at($id));
 	return $self->sql("SELECT outcome FROM hipq.jobs WHERE id = $id");

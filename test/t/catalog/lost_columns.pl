@@ -37,8 +37,10 @@ my %calls = (
 	run_until_idle => q{SET hipq.allow_foreign_handlers = on; SELECT hipq.run_until_idle('app.main')},
 	register_worker => q{SELECT hipq.register_worker('other', '{app.main}', '{out}')});
 
-# A column that a view shows goes only with the view, and that with the extension: unless somebody takes the views out of it.
-$hipq->sql(q{DO $$ DECLARE view regclass; BEGIN
+# A column that a view shows goes only with the view, and that with the extension: unless somebody takes the views out of it, and the
+# functions that return their rows.
+$hipq->sql(q{DO $$ DECLARE view regclass; function regprocedure; BEGIN
+	FOR function IN SELECT pg_proc.oid FROM pg_proc JOIN pg_class ON pg_class.reltype = prorettype WHERE pronamespace = 'hipq'::regnamespace AND relkind = 'v' LOOP EXECUTE format('ALTER EXTENSION hipq DROP FUNCTION %s', function); END LOOP;
 	FOR view IN SELECT oid FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' LOOP EXECUTE format('ALTER EXTENSION hipq DROP VIEW %s', view); END LOOP; END $$});
 
 # The column as it was, for ADD COLUMN.
