@@ -67,6 +67,6 @@ RequestedEnd requested_end();
 // the finish then writes the final copy only. If the handler fails, both are undone. Called before
 // a whole row is inserted; does nothing for every other row. Raises 0A000 in a procedure, which may
 // commit before it ends.
-void make_capacity_for_successor(const catalog::Queue &queue, const RowValues &job);
+void make_capacity_for_successor(const catalog::Queue &queue, const RowValues &row);
 
 }  // namespace hipq::job
