@@ -241,6 +241,7 @@ enqueue(1, 60_000, tenants_of(2));
 ok($two->wait_until(q{SELECT count(*) FROM hipq.running WHERE queue = 'app.capped'}, 1), 'a job runs');
 $router->sql(q{SELECT hipq.drain_shard('app', 2)});
 ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_move}, 0), 'on a shard that is drained');
+ok($router->wait_until(q{SELECT sum(share) FROM hipq.permit_record WHERE node = 2 AND throttle_key = 0 AND job_type = ''}, 1000), 'which has given back what it does not need');
 $two->node->stop('immediate');
 push @{ $killed{2} }, time;
 sub most_of
