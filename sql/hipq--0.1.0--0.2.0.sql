@@ -1587,7 +1587,8 @@ COMMENT ON FUNCTION hipq._keep_outbox(text)
 
 CREATE FUNCTION hipq._subscribe_to_outbox(publication text, publisher text, publisher_version integer) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__subscribe_to_outbox';
 COMMENT ON FUNCTION hipq._subscribe_to_outbox(text, text, integer)
-    IS 'subscribes to a publication of another node''s outbox; the router calls it';
+    IS 'subscribes to a publication of another node''s outbox; the router calls it. publisher_version: '
+    'server_version_num there';
 
 CREATE FUNCTION hipq._leave_shards(instance_name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__leave_shards';
 COMMENT ON FUNCTION hipq._leave_shards(text)
