@@ -182,6 +182,15 @@ sub set
 	return $self->reload;
 }
 
+# hipq.enabled = off, and none of its processes is there that has yet to read so. Jobs that run are waited for.
+sub switch_off
+{
+	my ($self) = @_;
+	$self->set('hipq.enabled' => 'off');
+	$self->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler')}, 0);
+	return;
+}
+
 # The server reads its settings and pg_hba.conf again; who connects after that finds them in force.
 sub reload
 {

@@ -13,7 +13,7 @@ $hipq->sql(q{
 
 # ---- a live leaf of one row, as the statistics have it
 {
-	$hipq->set('hipq.enabled' => 'off');
+	$hipq->switch_off;
 	my $lock = $hipq->hold_lock(1);
 	my $first = $hipq->enqueue('run', q{'{"lock": 1}'});
 	$hipq->sql('VACUUM ANALYZE hipq.app_main_live');

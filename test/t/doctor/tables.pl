@@ -43,7 +43,7 @@ $hipq->sql(q{
 	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE sql AS '';
 	SELECT hipq.register_job_type('app.main', 'work', handler => 'work')});
 is($hipq->outcome_of('work'), 'succeeded', 'a job has run');
-$hipq->set('hipq.enabled' => 'off');
+$hipq->switch_off;
 $hipq->sql(q{ALTER SYSTEM SET hipq.clock_offset = '1 d'});
 $hipq->sql('SELECT pg_reload_conf()');
 ok($hipq->wait_until(q{SELECT hipq.now() > clock_timestamp() + interval '23 h'}), 'a day goes by');

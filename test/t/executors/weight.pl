@@ -40,8 +40,7 @@ sub shares
 	my $runs = runs(@queues);
 	$hipq->set('hipq.enabled' => 'on');
 	ok($hipq->wait_until("SELECT coalesce(sum(took), 0) > $seconds FROM $runs"), "executors work for $seconds s on @queues");
-	$hipq->set('hipq.enabled' => 'off');
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0), 'and stop');
+	$hipq->switch_off;
 	foreach my $queue (@queues)
 	{
 		is($hipq->sql("SELECT count(*) > 0 FROM hipq.app_${queue}_live"), 't', "$queue still has jobs");
@@ -73,7 +72,7 @@ is( $hipq->sql(q{
 	SELECT count(*) FROM (SELECT (priority, scheduled_run_time, id) < lag((priority, scheduled_run_time, id)) OVER (ORDER BY accepted_time) AS wrong
 		FROM hipq.job WHERE job_type LIKE 'type%') AS pair WHERE wrong}),
 	0, 'start by priority, then time, then id, also where no lane was known before');
-$hipq->set('hipq.enabled' => 'off');
+$hipq->switch_off;
 $hipq->sql(q{
 	INSERT INTO hipq.app_main (job_type, job_data, priority) SELECT 'type1', '{"ms": 1}', 5 FROM generate_series(1, 200);
 	INSERT INTO hipq.app_main (job_type, job_data, priority) SELECT 'type2', '{"ms": 1}', 4 FROM generate_series(1, 200)});
@@ -148,8 +147,7 @@ my $both = runs('idle', 'busy');
 ok($hipq->wait_until("SELECT coalesce(sum(took), 0) > 1.5 FROM " . runs('idle')), 'then another one too');
 my $share = $hipq->sql("SELECT round(100 * sum(took) FILTER (WHERE queue = 'app.idle') / sum(took)) FROM $both WHERE began >= ($since) AND ended <= (SELECT max(ended) FROM " . runs('idle') . ')');
 is_near($share, 50, 10, 'which has saved up nothing');
-$hipq->set('hipq.enabled' => 'off');
-$hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0);
+$hipq->switch_off;
 $hipq->sql("SELECT hipq.drop_queue('app.$_', force => true)") foreach 'idle', 'busy';
 
 # ---- among owners

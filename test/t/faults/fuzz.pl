@@ -268,8 +268,7 @@ sub ends_by_error { return log_lines(qr/hipq (?:launcher|scheduler|executor).*(?
 {
 	my $jobs = 60;
 	$hipq->sql("SELECT count(hipq.enqueue((ARRAY['ok', 'fails', 'ext'])[1 + n % 3], '{}', scheduled_run_time => now() + interval '1 hour', job_key => 'alone' || n)) FROM generate_series(1, $jobs) AS n");
-	$hipq->set('hipq.enabled' => 'off');
-	$hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler')}, 0);
+	$hipq->switch_off;
 	like(found_by($roles[0], HipqFuzz::alone('CALL fuzz.leaves_row()')), qr/FUZZ: refused with P0001, but something was changed/, 'what a refusal leaves for others is found');
 	%answers = ();
 	my @all = map { found_by($roles[$_], $fuzz->script_alone($roles[$_], 1000 + $_, 40)) } 0 .. $#roles;

@@ -13,7 +13,7 @@ my $unfinished = q{SELECT count(*) FROM hipq.app_main_live};
 my $missed = q{SELECT count(*) FROM hipq.alerts WHERE alert = 'cursor miss'};
 
 # ---- the order of a transaction is not that of its jobs
-$hipq->set('hipq.enabled' => 'off');
+$hipq->switch_off;
 $hipq->sql(q{
 	SELECT hipq.enqueue('type1', jsonb_build_object('n', n), scheduled_run_time => now() - n * interval '1 minute') FROM generate_series(1, 50) AS n});
 $hipq->set('hipq.enabled' => 'on');
@@ -40,7 +40,7 @@ foreach my $end ([ 'COMMIT', 'infinity' ], [ 'ROLLBACK', '-infinity' ])
 }
 
 # ---- more lanes than there is room for
-$hipq->set('hipq.enabled' => 'off');
+$hipq->switch_off;
 $hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', priority => p) FROM generate_series(1, 10) AS n, generate_series(0, 2) AS p});
 is($hipq->sql('SELECT count(*) FROM hipq.lanes'), 4, 'thirty lanes do not fit');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lanes'}), 1, 'an alert says so');

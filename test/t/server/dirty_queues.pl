@@ -65,7 +65,7 @@ $hipq->sql(q{SELECT hipq.resume('app.q_cf')});
 is($hipq->outcome($paused), 'succeeded', 'and runs when that is over');
 
 # ---- very many due lanes
-$hipq->set('hipq.enabled' => 'off');
+$hipq->switch_off;
 $hipq->sql("SELECT hipq.enqueue('run', '{}', queue => queue_name(n), priority => p) FROM generate_series(1, $queues) AS n, generate_series(0, 9) AS p");
 $hipq->set('hipq.enabled' => 'on');
 ok($hipq->wait_until($unfinished, 0), 'more due lanes than an executor weighs at a time: all run');
