@@ -210,7 +210,8 @@ PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -Wno-unknown-warni
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
 # GCC 16 warns of parts of a map that is not made yet when a member after it throws.
-PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-Werror -Wno-error=maybe-uninitialized)
+# All that debuggers can know takes a third of a compilation's time; lines are enough for a stack.
+PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-g1 -Werror -Wno-error=maybe-uninitialized)
 PG_CPPFLAGS += -DUSE_ASSERT_CHECKING -DHIPQ_POINTS
 endif
 # It links with the C compiler.

@@ -28,7 +28,7 @@ sources := $(sort $(wildcard $(here)src/*.cpp $(here)src/*/*.cpp))
 part_sources := $(sort $(foreach part,$(parts),$(wildcard $(clients)/$(part)/src/*/*.cpp)))
 objects = $(sources:$(here)src/%.cpp=$(builddir)/%.o) $(part_sources:$(clients)/%.cpp=$(builddir)/%.o)
 
-CXXFLAGS ?= -g -O2
+CXXFLAGS ?= $(if $(WERROR),-g1,-g) -O2
 flags = -std=c++20 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -I$(here)src $(parts:%=-I$(clients)/%/src) -I$(clients)/cpp/include \
     -isystem $(shell $(PG_CONFIG) --includedir) -DHIPQ_VERSION='"$(version)"' $(own_flags)
 compile = $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags)
