@@ -55,7 +55,7 @@ COMMENT ON COLUMN hipq.shards.rejects IS 'jobs that it could not take: hipq.shar
 COMMENT ON COLUMN hipq.shards.problem IS 'what keeps rows from going to and fro; NULL = nothing';
 COMMENT ON COLUMN hipq.shards.wait_for
     IS 'what slots wait for that are coming or leaving: transactions, which are open on the router, '
-    'waiting jobs, or running jobs; NULL = nothing';
+    'waiting jobs, or running jobs (jobs with keys from before there were shards, too); NULL = nothing';
 
 CREATE VIEW hipq.shard_limits WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,

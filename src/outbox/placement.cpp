@@ -88,6 +88,15 @@ void keep_shard_key(job::RowValues &job, const catalog::Queue &queue,
             }));
 }
 
+int slot_by(const std::optional<std::string> &shard_key, const job::RowValues &job,
+            const catalog::Queue &queue, std::int64_t number)
+{
+    const core::PlacedJob placed{queue.name, shard_key.has_value() ? *shard_key : core::none_text,
+                                 job.as_text(Column::job_type), text_or_none(job, Column::job_key),
+                                 number};
+    return core::slot_of(core::placement_key(queue.placement, placed));
+}
+
 }  // namespace
 
 std::optional<std::string> shard_key_of(const job::RowValues &job, const catalog::Queue &queue)
@@ -112,6 +121,12 @@ void fill_shard_key(job::RowValues &job, const catalog::Queue &queue)
         keep_shard_key(job, queue, shard_key_of(job, queue));
 }
 
+int slot_if_placed_now(const job::RowValues &job, const catalog::Queue &queue, std::int64_t number)
+{
+    return queue.shard_key.has_value() ? slot_by(shard_key_of(job, queue), job, queue, number)
+                                       : core::router_slot;
+}
+
 void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence)
 {
     const std::int64_t number = pg::call([&] { return ::nextval_internal(sequence, false); });
@@ -119,10 +134,7 @@ void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence)
     if (queue.shard_key.has_value()) {
         const auto shard_key = shard_key_of(job, queue);
         keep_shard_key(job, queue, shard_key);
-        const core::PlacedJob placed{
-            queue.name, shard_key.has_value() ? *shard_key : core::none_text,
-            job.as_text(Column::job_type), text_or_none(job, Column::job_key), number};
-        slot = core::slot_of(core::placement_key(queue.placement, placed));
+        slot = slot_by(shard_key, job, queue, number);
     }
     const auto id = core::compose_id({slot, queue.shards->own_node, number});
     if (!id.has_value())

@@ -10,6 +10,9 @@ namespace hipq::outbox {
 // where the queue takes that from elsewhere. `sequence` is that of ids.
 void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence);
 
+// The slot that place() would give a job whose number is `number`.
+int slot_if_placed_now(const job::RowValues &job, const catalog::Queue &queue, std::int64_t number);
+
 // What the job is divided by; nothing: it has none, and goes by its key or anywhere.
 std::optional<std::string> shard_key_of(const job::RowValues &job, const catalog::Queue &queue);
 

@@ -3,7 +3,8 @@
 // First what waits is sent, until nothing does. Then the new node is told which keys still run
 // here, and again each time one has ended; a job that is to be retried waits, so it is sent like
 // the others, and its key is free here after it. Of a queue in strict order it is told what it
-// awaits here as long as any job of the slot is left, or may come.
+// awaits here as long as any job of the slot is left, or may come. The router tells so of keys of
+// jobs from before it had shards, too (plain_jobs.hpp).
 #include "shards/return_jobs.hpp"
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
 #include "shards/older_maps.hpp"
+#include "shards/plain_jobs.hpp"
 #include "shards/slot_sql.hpp"
 
 namespace hipq::shards {
@@ -105,18 +107,18 @@ constexpr const char *send_sql = R"(
     ),
     )" HIPQ_SEND_CHOSEN "SELECT count(*) FROM gone";
 
-// What is unfinished here yet: slots, and keys or a queue in strict order. $1 queue, $2 ids,
-// $3 instance.
-constexpr const char *busy_sql = "SELECT job.id, " HIPQ_SLOT_OF("job.id") R"(,
+// What is unfinished here yet: slots, and keys or a queue in strict order. $1 queue, $2 ids, $3
+// their slots, $4 instance.
+constexpr const char *busy_sql = R"(
+    SELECT job.id, known.slot,
            CASE
                WHEN $1 = ANY (leaving.in_order) THEN jsonb_build_object('queue', $1, 'awaits', 'jobs')
                WHEN job.job_key <> 'NONE' THEN
                    jsonb_build_array($1, job.job_type, job.job_key){+ || CASE WHEN job.shard_key <> 'NONE' THEN jsonb_build_array(job.shard_key) ELSE '[]' END+}
            END::text
-    FROM {live} AS job
-    LEFT JOIN hipq.shard_leaving AS leaving ON leaving.instance_id = $3 AND leaving.slot = )" HIPQ_SLOT_OF(
-    "job.id") R"(
-    WHERE job.id = ANY ($2))";
+    FROM unnest($2, $3) AS known (id, slot)
+    JOIN {live} AS job ON job.id = known.id
+    LEFT JOIN hipq.shard_leaving AS leaving ON leaving.instance_id = $4 AND leaving.slot = known.slot)";
 
 // Queues in strict order of which jobs may still come: held here, or by the router's older maps.
 // The router itself has looked for those who have one. $2 own node.
@@ -178,21 +180,22 @@ constinit pg::Statement
 
 // Its queues by their numbers, each of which has its own tables.
 using Queues = std::vector<const Queue *>;
-using Ids = std::vector<std::int64_t>;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t before_first_id = core::first_id - 1;
+constexpr std::int64_t before_plain_ids = 0;
 
 // How far an instance has been looked through. When nobody can bring jobs by the map from before
 // any more, one search finds all that will ever be there, and then only that is looked at.
 struct Search {
     Clock::time_point began{};
-    int queue_id = 0;                      // where to go on
-    std::int64_t after = before_first_id;  // in that queue
-    bool was_quiet = false;                // when it began
-    bool is_over = false;                  // was_quiet, and `left` is all there is
-    std::map<int, Ids> left{};             // unfinished jobs that were found, by queue
-    Clock::time_point next{};              // when to begin anew
+    int queue_id = 0;                       // where to go on
+    std::int64_t after = before_plain_ids;  // in that queue
+    bool was_quiet = false;                 // when it began
+    bool is_over = false;                   // was_quiet, and `left` is all there is
+    std::map<int, PlacedJobs> left{};       // unfinished jobs that were found, by queue
+    Clock::time_point next{};               // when to begin anew
+    Clock::time_point next_telling{};       // of `left`
 };
 
 // A queue may be long, so looking through it again and again takes a tenth of a core at most. A
@@ -202,9 +205,8 @@ Clock::duration rest_after(const Search &search)
 {
     constexpr Clock::duration least = std::chrono::microseconds(look_interval);
     constexpr Clock::duration most = std::chrono::seconds(10);
-    return search.is_over
-               ? most
-               : std::clamp<Clock::duration>(9 * (Clock::now() - search.began), least, most);
+    const Clock::duration rest = 9 * (Clock::now() - search.began);
+    return search.is_over ? std::max(rest, most) : std::clamp(rest, least, most);
 }
 
 void end(Search &search)
@@ -244,29 +246,49 @@ struct Busy {
     std::vector<std::string> keys;  // as JSON; empty: a job without
 };
 
-// Those of the ids that are unfinished here yet.
-Ids note_busy(const Queue &queue, const Ids &ids, Busy &busy)
+// Those of the jobs that are unfinished here yet.
+PlacedJobs note_busy(const Queue &queue, const PlacedJobs &jobs, Busy &busy)
 {
-    Ids left;
-    for (const pg::Row row :
-         catalog::statement_for(queue, busy_sql).run(queue.name, ids, queue.instance_id)) {
-        left.push_back(row.integer(0));
+    PlacedJobs left;
+    for (const pg::Row row : catalog::statement_for(queue, busy_sql)
+                                 .run(queue.name, jobs.ids, jobs.slots, queue.instance_id)) {
+        left.add(row.integer(0), row.integer32(1));
         busy.slots.push_back(row.integer(1));
         busy.keys.push_back(row.text(2));
     }
     return left;
 }
 
-// Whether there may be more in this queue.
-bool look_at_portion(const Queue &queue, Search &search)
+// Sends what waits. Returns where the portion ends; nothing: there is none.
+std::optional<std::int64_t> look_at_portion(const Queue &queue, std::int64_t after,
+                                            PlacedJobs &left)
 {
     std::optional<std::int64_t> end;
-    for (const pg::Row row : send(queue, look_sql, search.after)) {
+    for (const pg::Row row : send(queue, look_sql, after)) {
         if (row.boolean(1))
-            search.left[queue.id].push_back(row.integer(0));
+            left.add(row.integer(0), core::decompose_id(row.integer(0))->slot);
         else
             end = row.maybe_integer(0);
     }
+    return end;
+}
+
+bool may_have_plain_jobs(const Queue &queue)
+{
+    return queue.shards->own_node == core::router_node && queue.shard_key.has_value();
+}
+
+// Plain ids are less than all others. Whether there may be more in this queue.
+bool look_on(const Queue &queue, Search &search)
+{
+    PlacedJobs &left = search.left[queue.id];
+    std::optional<std::int64_t> end;
+    if (search.after < before_first_id)
+        end = may_have_plain_jobs(queue)
+                  ? look_at_plain_jobs(queue, search.after, left).value_or(before_first_id)
+                  : before_first_id;
+    else
+        end = look_at_portion(queue, search.after, left);
     search.after = end.value_or(search.after);
     return end.has_value();
 }
@@ -278,12 +300,12 @@ bool look_further(const Queues &queues, Search &search)
         if (queue->id < search.queue_id)
             continue;
         if (queue->id > search.queue_id)
-            search.after = before_first_id;
+            search.after = before_plain_ids;
         search.queue_id = queue->id;
-        if (look_at_portion(*queue, search))
+        if (look_on(*queue, search))
             return true;
         search.queue_id = queue->id + 1;
-        search.after = before_first_id;
+        search.after = before_plain_ids;
     }
     return false;
 }
@@ -293,8 +315,8 @@ void tell_of_running(const Queues &queues, Search &search)
     Busy busy;
     for (const Queue *queue : queues)
         if (const auto left = search.left.find(queue->id);
-            left != search.left.end() && !left->second.empty()) {
-            (void)send(*queue, send_sql, left->second);
+            left != search.left.end() && !left->second.ids.empty()) {
+            (void)send(*queue, send_sql, left->second.ids);
             left->second = note_busy(*queue, left->second, busy);
         }
     const int instance_id = queues.front()->instance_id;
@@ -307,6 +329,17 @@ void tell_of_running(const Queues &queues, Search &search)
     // A DELETE of nothing would fire the trigger, too, and bring the next look at once.
     if (!select_empty.run(instance_id, busy.slots).empty())
         forget_empty.run(instance_id, busy.slots);
+}
+
+// There may be many keys, so a tenth of the time at most.
+void tell_at_times(const Queues &queues, Search &search)
+{
+    const Clock::time_point start = Clock::now();
+    if (start < search.next_telling)
+        return;
+    tell_of_running(queues, search);
+    const Clock::time_point end = Clock::now();
+    search.next_telling = end + 9 * (end - start);
 }
 
 // One that is not over is made anew as soon as it may be the last one.
@@ -331,7 +364,7 @@ bool take_step(const Queues &queues, Search &search)
         end(search);
     }
     if (search.is_over)
-        tell_of_running(queues, search);
+        tell_at_times(queues, search);
     return false;
 }
 

@@ -6,11 +6,13 @@ use warnings;
 use HipqCluster;
 
 # new($name, $shards, setting => value ...): running and connected; each shard has its part of the slots. install_paths => [...]: of
-# other versions of PostgreSQL, of the router and each shard.
+# other versions of PostgreSQL, of the router and each shard. before => SQL: of all of them, before they are connected, and
+# router_before => SQL of the router alone.
 sub new
 {
 	my ($class, $name, $shards, %settings) = @_;
 	my $paths = delete $settings{install_paths} // [];
+	my ($before, $router_before) = (delete $settings{before}, delete $settings{router_before});
 	# PostgreSQL's modules allow 10 connections to a server that streams. A procedure makes one for each thing that it asks, and on a
 	# busy machine those of before are not gone yet.
 	my %wal = (streaming => 'logical', wal_sender_timeout => '10s', wal_retrieve_retry_interval => '200ms', max_connections => 50, %settings);
@@ -22,6 +24,8 @@ sub new
 	$self->router->sql(q{CREATE EXTENSION dblink;
 		SELECT hipq.create_queue('app.mail', owner => 'app', shard_key => $$job_data->>'tenant'$$);
 		SELECT hipq.register_job_type('app.mail', 'run', handler => 'run')});
+	if (defined $before) { $_->sql($before) foreach @nodes; }
+	$self->router->sql($router_before) if defined $router_before;
 	$self->router->sql(sprintf("CALL hipq.create_shard('app', %d, '%s', publisher => '%s')", $_, $self->conninfo($_), $self->conninfo(0))) foreach 1 .. $shards;
 	$self->router->sql(q{SELECT hipq.rebalance('app')}) if $shards > 0;
 	return $self;

@@ -1,0 +1,60 @@
+// Finds jobs of the router from before its instance had shards, whose keys are in slots that leave.
+//
+// Their ids name no other slot than the router's, so they end where they are. But a new job is
+// placed by its key: if one of these has it, the new one has to wait on its shard, as for a job
+// that still runs where a slot was. In strict order it waits for jobs without a key, too.
+#include "shards/plain_jobs.hpp"
+
+#include "core/shards/ids.hpp"
+#include "job/job.hpp"
+#include "outbox/outbox.hpp"
+
+namespace hipq::shards {
+
+namespace {
+
+// $1 instance, $2 queue, $3 id to go on after, $4 ids from which on none is plain. At last the id
+// where the portion ends, without a job; NULL: there is none.
+constexpr const char *portion_sql = R"(
+    WITH portion AS MATERIALIZED (
+        SELECT job.id, job.job_key FROM {live} AS job WHERE job.id > $3 AND job.id < $4 ORDER BY job.id LIMIT 20000
+    )
+    SELECT job.id, job
+    FROM portion
+    JOIN {live} AS job ON job.id = portion.id
+    WHERE portion.job_key <> 'NONE'
+       OR EXISTS (SELECT FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = $1 AND $2 = ANY (leaving.in_order))
+    UNION ALL
+    SELECT max(portion.id), NULL FROM portion)";
+
+constinit pg::Statement select_leaving(
+    "SELECT leaving.slot FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = $1");
+
+catalog::SlotSet leaving_slots(int instance_id)
+{
+    catalog::SlotSet slots;
+    for (const pg::Row row : select_leaving.run(instance_id))
+        slots.set(static_cast<std::size_t>(row.integer32(0)));
+    return slots;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> look_at_plain_jobs(const catalog::Queue &queue, std::int64_t after,
+                                               PlacedJobs &found)
+{
+    const catalog::SlotSet leaving = leaving_slots(queue.instance_id);
+    std::optional<std::int64_t> end;
+    for (const pg::Row row : catalog::statement_for(queue, portion_sql)
+                                 .run(queue.instance_id, queue.name, after, core::first_id)) {
+        end = row.maybe_integer(0);
+        if (row.null(1))
+            break;
+        const int slot = outbox::slot_if_placed_now(job::row_values(row.raw(1)), queue, *end);
+        if (leaving.test(static_cast<std::size_t>(slot)))
+            found.add(*end, slot);
+    }
+    return end;
+}
+
+}  // namespace hipq::shards

@@ -1,0 +1,91 @@
+# Jobs with keys from before their instance had shards: new ones with their keys wait on the shards until they have ended.
+use strict;
+use warnings;
+use HipqShards;
+use Test::More;
+
+# They wait for an hour, but for the last one, which runs until its lock is free. Of queue app.order, which keeps its order, jobs without
+# a key.
+my $shards = HipqShards->new('plain_jobs', 2,
+	before => q{
+		CREATE FUNCTION hold(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+		BEGIN
+			INSERT INTO ran (id, tenant) VALUES (job.id, job.job_key);
+			PERFORM pg_advisory_xact_lock_shared(1);
+		END $$},
+	router_before => q{
+		SELECT hipq.create_queue('app.order', owner => 'app', shard_key => $$job_data->>'tenant'$$, move_order => 'strict');
+		SELECT hipq.create_queue('app.scoped', owner => 'app', shard_key => $$job_data->>'tenant'$$, unique_scope => 'shard_key');
+		SELECT hipq.create_queue('app.local', owner => 'app');
+		SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hold');
+		SELECT hipq.register_job_type('app.order', 'ordered', handler => 'run');
+		SELECT hipq.register_job_type('app.scoped', 'scoped', handler => 'run');
+		SELECT hipq.register_job_type('app.local', 'local', handler => 'run');
+		SELECT hipq.enqueue('hold', job_key => 'key' || n, scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 60) AS n;
+		SELECT hipq.enqueue('hold', scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 10) AS n;
+		SELECT hipq.enqueue('ordered', '{"tenant": "k"}', scheduled_run_time => now() + interval '1 hour');
+		SELECT hipq.enqueue('scoped', '{"tenant": "k"}', job_key => 'one', scheduled_run_time => now() + interval '1 hour');
+		SELECT hipq.enqueue('local', job_key => 'one', scheduled_run_time => now() + interval '1 hour')});
+my $router = $shards->router;
+my $plain = 'id < 2::bigint ^ 41';
+is($router->sql("SELECT count(*) FROM hipq.jobs_detail WHERE $plain"), 73, 'jobs are there from before');
+isnt($router->sql(q{SELECT nodes[hipq.slot_of('k') + 1] FROM hipq.shard_map}), 0, 'the tenant has a shard now');
+
+# On the shards.
+sub sum
+{
+	my ($sql) = @_;
+	my $sum = 0;
+	$sum += $shards->node($_)->sql($sql) foreach 1, 2;
+	return $sum;
+}
+sub sum_comes_to
+{
+	my ($sql, $wanted, $what) = @_;
+	my $limit = time + $PostgreSQL::Test::Utils::timeout_default;
+	select undef, undef, undef, 0.05 while sum($sql) != $wanted && time < $limit;
+	return is(sum($sql), $wanted, $what);
+}
+
+# ---- the move ends for slots without such keys, and for the others when they have
+ok($router->wait_until('SELECT count(*) BETWEEN 1 AND 62 FROM hipq.shard_move'), 'moves of slots wait for them, and of no others');
+$router->sql(q{SELECT hipq.enqueue('hold', job_key => 'new' || n) FROM generate_series(1, 60) AS n});
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant LIKE 'new%'}, 60, 'jobs with other keys run');
+$router->sql(q{SELECT hipq.enqueue('hold', job_key => 'key' || n) FROM generate_series(1, 60) AS n;
+	SELECT hipq.enqueue('ordered', '{"tenant": "k", "n": 2}');
+	SELECT hipq.enqueue('scoped', '{"tenant": "k"}', job_key => 'one');
+	SELECT hipq.enqueue('scoped', '{"tenant": "l"}', job_key => 'one');
+	SELECT hipq.enqueue('run', '{"tenant": "k"}')});
+sum_comes_to('SELECT count(*) FROM hipq.shard_held_job', 62, 'those with the same keys are held');
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'l'}, 1, 'not the same key of another tenant');
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'k'}, 1, 'nor jobs of another queue of that tenant');
+is(sum(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}), 0, 'and do not run');
+
+# ---- one runs and ends
+my $first = $router->sql("SELECT id FROM hipq.jobs_detail WHERE $plain AND job_key = 'key1'");
+my $lock = $router->hold_lock(1);
+$router->sql("SELECT hipq.reschedule($first, now())");
+ok($router->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $first", 'running'), 'one of before runs');
+is(sum(q{SELECT count(*) FROM ran WHERE tenant = 'key1'}), 0, 'the new one waits');
+$lock->quit;
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'key1'}, 1, 'and runs when it has ended');
+is(sum(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}), 1, 'the others wait');
+
+# ---- one is cancelled
+$router->sql("SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE $plain AND job_key = 'key2'");
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'key2'}, 1, 'one whose key a cancelled job had runs');
+
+# ---- a restart of the router, which forgets what it has found
+$router->node->restart;
+is(sum(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}), 2, 'after a restart of the router the others wait');
+
+# ---- all of them
+$router->sql("SELECT hipq.reschedule(id, now()) FROM hipq.jobs_detail WHERE $plain AND state = 'initial' AND queue <> 'app.local'");
+ok($router->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE $plain AND state <> 'final'", 1), 'those of before run where they are');
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}, 60, 'then all others run');
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'k'}, 3, 'also those in order, and of a tenant');
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the moves come to their end');
+is($router->sql('SELECT count(*) FROM hipq.shard_leaving'), 0, 'nothing is left to do');
+is($router->sql('SELECT count(*) FROM hipq.shard_rejects'), 0, 'no job was a duplicate');
+
+done_testing();
