@@ -49,6 +49,7 @@ void drop_job_type(const pg::Arguments &arguments)
     });
     wakeup::note_resumed_key(queue.id);
     wakeup::note_catalogue_change();
+    tell_of_new_places(queue);
     tell_of_shards(queue, "job type \"" + name + "\" of queue \"" + queue_name + "\"",
                    "hipq.drop_job_type(" + pg::quote_literal(queue_name) + ", " +
                        pg::quote_literal(name) + ")");

@@ -5,6 +5,7 @@
 #include "pg/internal_write.hpp"
 #include "queues/if_exists.hpp"
 #include "queues/job_type_arguments.hpp"
+#include "queues/sharding.hpp"
 #include "recovery/recovery.hpp"
 #include "wakeup/wakeup.hpp"
 
@@ -210,6 +211,7 @@ void replace_job_type(const Queue &queue, const JobType &present, const pg::Argu
     if (what.handler != present.handler || decider != present.retry_handler)
         recovery::forget_type_crashes(queue.id, present.name);
     wakeup::note_catalogue_change();
+    tell_of_new_places(queue);
     tell_of_changes(before, read_job_type(queue.id, present.name));
 }
 
@@ -258,6 +260,7 @@ void register_job_type(const pg::Arguments &arguments, IfExists if_exists)
     external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
     if (present == nullptr && store(queue, name, arguments, what, decider, nullptr)) {
         wakeup::note_catalogue_change();
+        tell_of_new_places(queue);
         return tell_if_new(if_exists, object);
     }
     if (if_exists == IfExists::fails)
@@ -327,6 +330,7 @@ void alter_job_type(const pg::Arguments &arguments)
     if (what.has_value() || decider.has_value())
         recovery::forget_type_crashes(queue.id, name);
     wakeup::note_catalogue_change();
+    tell_of_new_places(queue);
 }
 
 }  // namespace

@@ -345,6 +345,7 @@ std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments 
         give_ownership(queue, *new_owner);
     }
     wakeup::note_catalogue_change();
+    tell_of_new_places(queue);
     return handler;
 }
 

@@ -245,4 +245,35 @@ void tell_of_shards(const catalog::Queue &queue, const std::string &what, const 
     });
 }
 
+namespace {
+
+// Where jobs with keys go: what else is unique for each shard key does not change.
+bool have_same_places(const Queue &one, const Queue &other)
+{
+    return one.shard_key.has_value() == other.shard_key.has_value() &&
+           (!one.shard_key.has_value() ||
+            one.placement.throttle_mode == other.placement.throttle_mode);
+}
+
+}  // namespace
+
+void tell_of_new_places(const Queue &before)
+{
+    if (before.shards == nullptr || before.shards->own_node != core::router_node)
+        return;
+    const auto catalogue = catalog::catalogue();
+    const Queue *after = catalogue->find(before.id);
+    if (after == nullptr || have_same_places(before, *after))
+        return;
+    const std::string name = before.full_name();
+    pg::call([&] {
+        ereport(NOTICE,
+                errmsg("new jobs of queue \"%s\" go to other servers than those of before",
+                       name.c_str()),
+                errdetail("An unfinished job stays where it is, so a new one with its key is not "
+                          "known as its duplicate, and may run beside it."),
+                errhint("Let jobs that have keys end before new ones with their keys come."));
+    });
+}
+
 }  // namespace hipq::queues

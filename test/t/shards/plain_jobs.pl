@@ -88,4 +88,25 @@ ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the moves co
 is($router->sql('SELECT count(*) FROM hipq.shard_leaving'), 0, 'nothing is left to do');
 is($router->sql('SELECT count(*) FROM hipq.shard_rejects'), 0, 'no job was a duplicate');
 
+# ---- what else places jobs anew says so
+sub says
+{
+	my ($node, $sql) = @_;
+	my ($status, undef, $err) = $node->node->psql('postgres', $sql);
+	die "$sql: $err" if $status != 0;
+	return $err;
+}
+my $notice = qr/NOTICE:  new jobs of queue "app.mail" go to other servers than those of before/;
+unlike(says($router, q{SELECT hipq.alter_queue('app.mail', weight => 3)}), $notice, 'most changes say nothing of places');
+like(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_limit => 5)}), $notice, 'a limit that is kept at home does');
+unlike(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_limit => 6)}), $notice, 'another one does not');
+like(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_mode => 'shared')}), $notice, 'nor does it stay at home');
+unlike(says($router, q{SELECT hipq.register_job_type('app.mail', 'limited', throttle_limit => 5)}), $notice, 'a shared limit places nothing');
+unlike(says($router, q{SELECT hipq.alter_queue('app.local', throttle_limit => 5)}), qr/go to other servers/, 'nor one of a queue that is not divided');
+like(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_mode => 'home', throttle_limit => 0)}), $notice, 'the limit of a job type does');
+like(says($router, q{SELECT hipq.drop_job_type('app.mail', 'limited')}), $notice, 'until the type is dropped');
+like(says($router, q{SELECT hipq.register_job_type('app.mail', 'limited', throttle_limit => 5)}), $notice, 'or registered');
+ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.job_type WHERE name = 'limited'}, 1), 'shards follow');
+unlike(says($shards->node(1), q{SELECT hipq.alter_job_type('app.mail', 'limited', throttle_limit => 0)}), $notice, 'a shard says nothing');
+
 done_testing();
