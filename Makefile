@@ -11,7 +11,7 @@
 #   make bench [PEERS="graphile-worker pg-boss pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
 #   make dist                        the source as build/hipq-VERSION.tar.gz (tools/dist)
 #   make reference                   fills docs/reference/ from the catalogue (tools/reference)
-#   make format | lint               clang-format in place; rooms, documents, clang-format and clang-tidy as checks
+#   make format | lint               clang-format in place; rooms, documents, clang-format and clang-tidy as checks; DEEP=1: takes its time
 #
 # WERROR=1 is the build that tests run on: warnings are errors, assertions are on, and so are the points at which tests make a
 # process die (src/pg/point.hpp). CMakeLists.txt builds the same from the same lists, always without points.
@@ -66,7 +66,7 @@ built_programs := $(foreach program,$(PROGRAMS),$(if $(call why_not,$(program)),
 # HIPQ_SERVER is a server of tools/source-server, with flags of its own.
 objdir = build/obj$(if $(WERROR),-werror)$(HIPQ_SERVER:%=-%)
 OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
-EXTRA_CLEAN = $(wildcard build/obj*) build/tidy
+EXTRA_CLEAN = $(wildcard build/obj* build/tidy*)
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
 tool_goals = demo demo-shards web check soak fuzz asan check-assert bench dist reference format lint format-check room-check document-check tidy \
@@ -135,19 +135,24 @@ format-check:
 	@clang-format --dry-run -Werror $(formatted)
 	@echo "clang-format: $(words $(formatted)) files are formatted"
 
-# One stamp per source, so that only what changed is looked at again. Clang does not know all of gcc's flags: it gets those that matter.
+# One stamp per source, so that only what changed is looked at again. Clang's analyzer takes three quarters of the time if it goes as
+# deep as it can (DEEP=1); that is for what one changes, and for releases.
+tidy_out := build/tidy$(if $(DEEP),-deep)
+tidy_depth := $(if $(DEEP),,-Xclang -analyzer-config -Xclang mode=shallow)
+
+# Clang does not know all of gcc's flags: it gets those that matter.
 tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_POINTS -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
 
 # As in a compilation (below), what is not a rule starts with the compiled prelude; if the clang of this clang-tidy is there to compile it.
 tidy_bin := $(dir $(realpath $(shell command -v clang-tidy)))
 tidy_clang := $(wildcard $(tidy_bin)clang++)
-tidy_prelude = $(if $(tidy_clang),build/tidy/prelude.pch)
+tidy_prelude = $(if $(tidy_clang),$(tidy_out)/prelude.pch)
 with_tidy_prelude = $(if $(filter src/core/%,$<),,$(tidy_prelude:%=-include-pch %))
 
 # What keeps checks out of others' headers, if those of clang-tidy are there to compile it.
 tidy_include := $(if $(wildcard $(tidy_bin)../include/clang-tidy/ClangTidyCheck.h),$(tidy_bin)../include)
-tidy_own_files = $(if $(tidy_include),build/tidy/own_files_only.so)
-run_tidy = clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_flags) $(with_tidy_prelude)
+tidy_own_files = $(if $(tidy_include),$(tidy_out)/own_files_only.so)
+run_tidy = clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_flags) $(tidy_depth) $(with_tidy_prelude)
 
 # Programs that are left out, and what they alone are made of, are not looked at.
 tidied_clients = $(built_programs) $(if $(filter web,$(built_programs)),metrics)
@@ -155,33 +160,33 @@ tidied_client_sources = $(filter $(tidied_clients:%=clients/%/src/%),$(CLIENT_SO
 tidy_client_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_PAGE='""' -Iclients/$1/src -Iclients/metrics/src \
     -Iclients/cpp/include -isystem $(shell $(PG_CONFIG) --includedir) $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
 
-tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok) $(tidied_client_sources:%.cpp=build/tidy/%.ok)
+tidy: $(SOURCES:src/%.cpp=$(tidy_out)/%.ok) $(tidied_client_sources:%.cpp=$(tidy_out)/%.ok)
 	@echo "clang-tidy: $(words $(SOURCES) $(tidied_client_sources)) files are clean"
 
-build/tidy/clients/%.ok: clients/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
+$(tidy_out)/clients/%.ok: clients/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
-	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(call tidy_client_flags,$(word 2,$(subst /, ,$<))) && touch $@
+	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(call tidy_client_flags,$(word 2,$(subst /, ,$<))) $(tidy_depth) && touch $@
 
-build/tidy/prelude.pch: src/pg/postgres.hpp
+$(tidy_out)/prelude.pch: src/pg/postgres.hpp
 	@mkdir -p $(@D)
 	@echo '#include "pg/postgres.hpp"' > $(@:.pch=.hpp)
 	@$(tidy_clang) $(tidy_flags) -x c++-header -o $@ $(@:.pch=.hpp)
 
-build/tidy/own_files_only.so: tools/clang-tidy/own_files_only.cpp
+$(tidy_out)/own_files_only.so: tools/clang-tidy/own_files_only.cpp
 	@mkdir -p $(@D)
 	@$(CXX) -std=c++17 -O1 -fPIC -fno-rtti -shared -Wall -Wextra -isystem $(tidy_include) -o $@ $<
 
-build/tidy/%.ok: src/%.cpp $(ALL_HEADERS) .clang-tidy Makefile $(tidy_prelude) $(tidy_own_files)
+$(tidy_out)/%.ok: src/%.cpp $(ALL_HEADERS) .clang-tidy Makefile $(tidy_prelude) $(tidy_own_files)
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
 	@$(run_tidy) && touch $@
 
 # Whether clang-tidy, run like this, finds what it is there for: the checks that the sample names, no others.
 tidy-sample: tools/clang-tidy/sample.cpp $(tidy_prelude) $(tidy_own_files)
-	@$(run_tidy) 2>/dev/null | sed -n 's/.*\[\([a-zA-Z.-]*\),.*\]$$/\1/p' | sort -u > build/tidy/found
-	@sed -n 's|.*// finds: ||p' $< | tr ' ' '\n' | sort -u | diff - build/tidy/found
-	@echo "clang-tidy: finds all $$(wc -l < build/tidy/found) kinds of trouble in its sample"
+	@$(run_tidy) 2>/dev/null | sed -n 's/.*\[\([a-zA-Z.-]*\),.*\]$$/\1/p' | sort -u > $(tidy_out)/found
+	@sed -n 's|.*// finds: ||p' $< | tr ' ' '\n' | sort -u | diff - $(tidy_out)/found
+	@echo "clang-tidy: finds all $$(wc -l < $(tidy_out)/found) kinds of trouble in its sample"
 
 # `make install check`: what is not a tool's goal is made by a make that includes PGXS.
 other_goals = $(filter-out $(tool_goals),$(MAKECMDGOALS))
