@@ -8,6 +8,8 @@
 // leaves to SQL.
 #include "enqueue/copy_jobs.hpp"
 
+#include <memory>
+
 #include "core/job/validate.hpp"
 #include "enqueue/elsewhere.hpp"
 #include "enqueue/new_job.hpp"
@@ -192,7 +194,7 @@ public:
         demand_job_type(job);
         check_new_job(job, *queue_);
         ++count_;
-        if (elsewhere_.has_value() && elsewhere_->takes(job))
+        if (elsewhere_ != nullptr && elsewhere_->takes(job))
             return;
         fill_new_job(job, catalogue_, *queue_);
         if (job.as_text(Column::job_key) == core::none_text) {
@@ -214,7 +216,7 @@ public:
         for (const RowValues &job : jobs_)
             job::note_if_waiting(rows_.leaf(), job, *queue_);
         jobs_.clear();
-        if (elsewhere_.has_value())
+        if (elsewhere_ != nullptr)
             elsewhere_->send();
     }
 
@@ -227,9 +229,7 @@ public:
         if (queue_ == nullptr)
             HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                        errmsg("queue %d does not exist", queue_id_));
-        elsewhere_.reset();
-        if (queue_->shards != nullptr)
-            elsewhere_.emplace(queue_id_);
+        elsewhere_ = queue_->shards == nullptr ? nullptr : std::make_unique<Elsewhere>(queue_id_);
     }
 
     std::uint64_t count() const { return count_; }
@@ -240,7 +240,7 @@ private:
     int queue_id_;
     KnownCatalogue catalogue_;
     const catalog::Queue *queue_ = nullptr;
-    std::optional<Elsewhere> elsewhere_;  // of a sharded instance
+    std::unique_ptr<Elsewhere> elsewhere_;  // of a sharded instance
     std::vector<RowValues> jobs_;
     std::uint64_t count_ = 0;
 };
