@@ -1,8 +1,10 @@
 // hipq.move_jobs: moves waiting jobs to another queue. They keep their ids, times, retries and
 // history.
 #include "catalog/catalog.hpp"
+#include "core/shards/ids.hpp"
 #include "core/shards/moved_key.hpp"
 #include "job/job.hpp"
+#include "outbox/outbox.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "wakeup/wakeup.hpp"
@@ -148,18 +150,59 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
     });
 }
 
+bool have_shards(const Queue &from, const Queue &to)
+{
+    return from.shards != nullptr || to.shards != nullptr;
+}
+
+// An id says on which server of its instance its job is.
+void demand_same_instance(const Queue &from, const Queue &to)
+{
+    if (have_shards(from, to) && from.instance_id != to.instance_id)
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("jobs cannot be moved to another instance if one of the two has shards"),
+                   errdetail("Ids of jobs say on which server of their instance they are."),
+                   errhint("Cancel the jobs and enqueue them there."));
+}
+
 // Ids keep their slots, by which one node sees all jobs that may not be two.
 void demand_same_scope(const Queue &from, const Queue &to)
 {
-    const bool have_shards = from.shards != nullptr || to.shards != nullptr;
     const bool is_same = from.has_keys_by_shard() == to.has_keys_by_shard() &&
                          (!from.has_keys_by_shard() || from.shard_key_text == to.shard_key_text);
-    if (have_shards && !is_same)
+    if (have_shards(from, to) && !is_same)
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("jobs of a sharded instance cannot be moved to a queue whose keys have "
                           "another scope"),
                    errdetail("The queues differ in unique_scope, or in the shard_key by which keys "
                              "are unique."),
+                   errhint("Cancel the jobs and enqueue them there."));
+}
+
+// $1 ids, $2 whether the queues place keys alike, $3 ids from which on none is plain. What was
+// there before the instance had shards is not placed by its key.
+constexpr const char *select_misplaced_sql = R"(
+    SELECT FROM {to_live} AS job
+    WHERE job.id = ANY ($1) AND job.job_key <> 'NONE' AND (NOT $2 OR job.id < $3)
+    LIMIT 1)";
+
+// A new job with the key of one that has come has to be known as its duplicate.
+void demand_same_places(const Queue &from, const Queue &to, const std::vector<std::int64_t> &moved)
+{
+    const bool is_alike = outbox::place_keys_alike(from, to);
+    if (!have_shards(from, to) || (is_alike && !to.shard_key.has_value()))
+        return;
+    const bool has_misplaced = pg::as_hipq([&] {
+        return !pg::run_once(between(select_misplaced_sql, from, to), moved, is_alike,
+                             core::first_id)
+                    .empty();
+    });
+    if (has_misplaced)
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("jobs with keys cannot be moved to a queue that would place them on "
+                          "another server"),
+                   errdetail("They keep their ids, and with them their server, so new jobs with "
+                             "their keys would not be known as duplicates."),
                    errhint("Cancel the jobs and enqueue them there."));
 }
 
@@ -176,10 +219,12 @@ void move_jobs(FunctionCallInfo fcinfo)
                    errhint("Name another queue to move jobs to."));
     if (to.find_job_type(job_type) == nullptr)
         catalog::raise_unknown_type(job_type, to.full_name());
+    demand_same_instance(from, to);
     demand_same_scope(from, to);
     demand_caps(from, to, job_type);
     pg::ResultSet result(fcinfo);
     const Moved moved = move_between(from, to, job_type, most);
+    demand_same_places(from, to, moved.ids);
     result.add(static_cast<std::int64_t>(moved.ids.size()), moved.held);
 }
 

@@ -127,6 +127,17 @@ int slot_if_placed_now(const job::RowValues &job, const catalog::Queue &queue, s
                                        : core::router_slot;
 }
 
+bool place_keys_alike(const catalog::Queue &one, const catalog::Queue &other)
+{
+    if (one.shard_key.has_value() != other.shard_key.has_value())
+        return false;
+    if (!one.shard_key.has_value())
+        return true;  // on the router
+    const bool is_home = one.placement.throttle_mode == core::ThrottleMode::home;
+    return is_home == (other.placement.throttle_mode == core::ThrottleMode::home) &&
+           (!is_home || one.name == other.name);
+}
+
 void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence)
 {
     const std::int64_t number = pg::call([&] { return ::nextval_internal(sequence, false); });

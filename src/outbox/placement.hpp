@@ -13,6 +13,10 @@ void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence);
 // The slot that place() would give a job whose number is `number`.
 int slot_if_placed_now(const job::RowValues &job, const catalog::Queue &queue, std::int64_t number);
 
+// Whether a job with a key gets the same slot in both queues, of one instance; or before and after
+// a change of one. (What its key is unique within does not matter here.)
+bool place_keys_alike(const catalog::Queue &one, const catalog::Queue &other);
+
 // What the job is divided by; nothing: it has none, and goes by its key or anywhere.
 std::optional<std::string> shard_key_of(const job::RowValues &job, const catalog::Queue &queue);
 

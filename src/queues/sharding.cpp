@@ -4,6 +4,7 @@
 
 #include "core/job/validate.hpp"
 #include "core/shards/shard_key.hpp"
+#include "outbox/outbox.hpp"
 #include "pg/internal_write.hpp"
 #include "tables/tables.hpp"
 
@@ -245,25 +246,13 @@ void tell_of_shards(const catalog::Queue &queue, const std::string &what, const 
     });
 }
 
-namespace {
-
-// Where jobs with keys go: what else is unique for each shard key does not change.
-bool have_same_places(const Queue &one, const Queue &other)
-{
-    return one.shard_key.has_value() == other.shard_key.has_value() &&
-           (!one.shard_key.has_value() ||
-            one.placement.throttle_mode == other.placement.throttle_mode);
-}
-
-}  // namespace
-
 void tell_of_new_places(const Queue &before)
 {
     if (before.shards == nullptr || before.shards->own_node != core::router_node)
         return;
     const auto catalogue = catalog::catalogue();
     const Queue *after = catalogue->find(before.id);
-    if (after == nullptr || have_same_places(before, *after))
+    if (after == nullptr || outbox::place_keys_alike(before, *after))
         return;
     const std::string name = before.full_name();
     pg::call([&] {

@@ -17,12 +17,16 @@ my $shards = HipqShards->new('plain_jobs', 2,
 		SELECT hipq.create_queue('app.order', owner => 'app', shard_key => $$job_data->>'tenant'$$, move_order => 'strict');
 		SELECT hipq.create_queue('app.scoped', owner => 'app', shard_key => $$job_data->>'tenant'$$, unique_scope => 'shard_key');
 		SELECT hipq.create_queue('app.local', owner => 'app');
+		SELECT hipq.create_queue('app.other', owner => 'app', shard_key => $$job_data->>'tenant'$$);
+		SELECT hipq.create_queue('alone.mail', owner => 'app');
+		SELECT hipq.register_job_type(queue, 'hold') FROM unnest('{app.local, app.other, alone.mail}'::text[]) AS queue;
+		SELECT hipq.register_job_type(queue, 'rest', handler => 'run') FROM unnest('{app.mail, app.local}'::text[]) AS queue;
 		SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hold');
 		SELECT hipq.register_job_type('app.order', 'ordered', handler => 'run');
 		SELECT hipq.register_job_type('app.scoped', 'scoped', handler => 'run');
 		SELECT hipq.register_job_type('app.local', 'local', handler => 'run');
-		SELECT hipq.enqueue('hold', job_key => 'key' || n, scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 60) AS n;
-		SELECT hipq.enqueue('hold', scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 10) AS n;
+		SELECT hipq.enqueue('hold', queue => 'app.mail', job_key => 'key' || n, scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 60) AS n;
+		SELECT hipq.enqueue('hold', queue => 'app.mail', scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 10) AS n;
 		SELECT hipq.enqueue('ordered', '{"tenant": "k"}', scheduled_run_time => now() + interval '1 hour');
 		SELECT hipq.enqueue('scoped', '{"tenant": "k"}', job_key => 'one', scheduled_run_time => now() + interval '1 hour');
 		SELECT hipq.enqueue('local', job_key => 'one', scheduled_run_time => now() + interval '1 hour')});
@@ -49,9 +53,9 @@ sub sum_comes_to
 
 # ---- the move ends for slots without such keys, and for the others when they have
 ok($router->wait_until('SELECT count(*) BETWEEN 1 AND 62 FROM hipq.shard_move'), 'moves of slots wait for them, and of no others');
-$router->sql(q{SELECT hipq.enqueue('hold', job_key => 'new' || n) FROM generate_series(1, 60) AS n});
+$router->sql(q{SELECT hipq.enqueue('hold', queue => 'app.mail', job_key => 'new' || n) FROM generate_series(1, 60) AS n});
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant LIKE 'new%'}, 60, 'jobs with other keys run');
-$router->sql(q{SELECT hipq.enqueue('hold', job_key => 'key' || n) FROM generate_series(1, 60) AS n;
+$router->sql(q{SELECT hipq.enqueue('hold', queue => 'app.mail', job_key => 'key' || n) FROM generate_series(1, 60) AS n;
 	SELECT hipq.enqueue('ordered', '{"tenant": "k", "n": 2}');
 	SELECT hipq.enqueue('scoped', '{"tenant": "k"}', job_key => 'one');
 	SELECT hipq.enqueue('scoped', '{"tenant": "l"}', job_key => 'one');
@@ -70,6 +74,17 @@ is(sum(q{SELECT count(*) FROM ran WHERE tenant = 'key1'}), 0, 'the new one waits
 $lock->quit;
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'key1'}, 1, 'and runs when it has ended');
 is(sum(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}), 1, 'the others wait');
+
+# ---- none gets to a queue whose keys nobody looks for
+foreach my $case ([ 'app.mail', 'app.other', 'one of before to another queue' ], [ 'app.mail', 'app.local', 'one to a queue that is not divided' ])
+{
+	my ($from, $to, $name) = @$case;
+	like($router->error_of("SELECT hipq.move_jobs('$from', '$to', 'hold')"), qr/0A000: jobs with keys cannot be moved to a queue that would place them on another server/, "no move of $name");
+}
+like($router->error_of(q{SELECT hipq.move_jobs('app.mail', 'alone.mail', 'hold')}), qr/0A000: jobs cannot be moved to another instance if one of the two has shards/, 'nor to an instance without shards');
+$router->sql(q{SELECT hipq.enqueue('rest', scheduled_run_time => now() + interval '1 hour', queue => 'app.local')});
+is($router->sql(q{SELECT moved FROM hipq.move_jobs('app.local', 'app.mail', 'rest')}), 1, 'one without a key moves');
+is($router->sql(q{SELECT count(hipq.cancel(id)) FROM hipq.jobs_detail WHERE job_type = 'rest' AND state = 'initial'}), 1, 'and is there');
 
 # ---- one is cancelled
 $router->sql("SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE $plain AND job_key = 'key2'");
