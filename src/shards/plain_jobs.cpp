@@ -13,19 +13,26 @@ namespace hipq::shards {
 
 namespace {
 
-// $1 instance, $2 queue, $3 id to go on after, $4 ids from which on none is plain. At last the id
-// where the portion ends, without a job; NULL: there is none.
+// $1 instance, $2 queue, $3 id to go on after, $4 ids from which on none is plain. One row without
+// a job has the id where the portion ends; NULL: there is none. Rows are whole, as the shard key
+// may be in job_data, so they are few.
 constexpr const char *portion_sql = R"(
     WITH portion AS MATERIALIZED (
         SELECT job.id, job.job_key FROM {live} AS job WHERE job.id > $3 AND job.id < $4 ORDER BY job.id LIMIT 20000
+    ),
+    chosen AS MATERIALIZED (
+        SELECT portion.id
+        FROM portion
+        WHERE portion.job_key <> 'NONE'
+           OR EXISTS (SELECT FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = $1 AND $2 = ANY (leaving.in_order))
+        ORDER BY portion.id
+        LIMIT 1000
     )
-    SELECT job.id, job
-    FROM portion
-    JOIN {live} AS job ON job.id = portion.id
-    WHERE portion.job_key <> 'NONE'
-       OR EXISTS (SELECT FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = $1 AND $2 = ANY (leaving.in_order))
+    SELECT job.id, job FROM chosen JOIN {live} AS job ON job.id = chosen.id
     UNION ALL
-    SELECT max(portion.id), NULL FROM portion)";
+    SELECT CASE WHEN (SELECT count(*) FROM chosen) = 1000 THEN (SELECT max(chosen.id) FROM chosen)
+                ELSE (SELECT max(portion.id) FROM portion)
+           END, NULL)";
 
 constinit pg::Statement select_leaving(
     "SELECT leaving.slot FROM hipq.shard_leaving AS leaving WHERE leaving.instance_id = $1");
@@ -47,12 +54,14 @@ std::optional<std::int64_t> look_at_plain_jobs(const catalog::Queue &queue, std:
     std::optional<std::int64_t> end;
     for (const pg::Row row : catalog::statement_for(queue, portion_sql)
                                  .run(queue.instance_id, queue.name, after, core::first_id)) {
-        end = row.maybe_integer(0);
-        if (row.null(1))
-            break;
-        const int slot = outbox::slot_if_placed_now(job::row_values(row.raw(1)), queue, *end);
+        if (row.null(1)) {
+            end = row.maybe_integer(0);
+            continue;
+        }
+        const std::int64_t id = row.integer(0);
+        const int slot = outbox::slot_if_placed_now(job::row_values(row.raw(1)), queue, id);
         if (leaving.test(static_cast<std::size_t>(slot)))
-            found.add(*end, slot);
+            found.add(id, slot);
     }
     return end;
 }

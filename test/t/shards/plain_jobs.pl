@@ -19,6 +19,7 @@ my $shards = HipqShards->new('plain_jobs', 2,
 		SELECT hipq.create_queue('app.local', owner => 'app');
 		SELECT hipq.create_queue('app.other', owner => 'app', shard_key => $$job_data->>'tenant'$$);
 		SELECT hipq.create_queue('alone.mail', owner => 'app');
+		SELECT hipq.register_job_type('app.other', 'bulk', handler => 'run');
 		SELECT hipq.register_job_type(queue, 'hold') FROM unnest('{app.local, app.other, alone.mail}'::text[]) AS queue;
 		SELECT hipq.register_job_type(queue, 'rest', handler => 'run') FROM unnest('{app.mail, app.local}'::text[]) AS queue;
 		SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hold');
@@ -29,10 +30,12 @@ my $shards = HipqShards->new('plain_jobs', 2,
 		SELECT hipq.enqueue('hold', queue => 'app.mail', scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 10) AS n;
 		SELECT hipq.enqueue('ordered', '{"tenant": "k"}', scheduled_run_time => now() + interval '1 hour');
 		SELECT hipq.enqueue('scoped', '{"tenant": "k"}', job_key => 'one', scheduled_run_time => now() + interval '1 hour');
-		SELECT hipq.enqueue('local', job_key => 'one', scheduled_run_time => now() + interval '1 hour')});
+		SELECT hipq.enqueue('local', job_key => 'one', scheduled_run_time => now() + interval '1 hour');
+		INSERT INTO hipq.app_other (job_type, job_key, scheduled_run_time)
+			SELECT 'bulk', CASE WHEN n > 21000 THEN 'key' || n END, now() + interval '1 hour' FROM generate_series(1, 22500) AS n});
 my $router = $shards->router;
 my $plain = 'id < 2::bigint ^ 41';
-is($router->sql("SELECT count(*) FROM hipq.jobs_detail WHERE $plain"), 73, 'jobs are there from before');
+is($router->sql("SELECT count(*) FROM hipq.jobs_detail WHERE $plain"), 22573, 'jobs are there from before');
 isnt($router->sql(q{SELECT nodes[hipq.slot_of('k') + 1] FROM hipq.shard_map}), 0, 'the tenant has a shard now');
 
 # On the shards.
@@ -52,7 +55,11 @@ sub sum_comes_to
 }
 
 # ---- the move ends for slots without such keys, and for the others when they have
-ok($router->wait_until('SELECT count(*) BETWEEN 1 AND 62 FROM hipq.shard_move'), 'moves of slots wait for them, and of no others');
+my $slots = $router->sql(q{SELECT count(DISTINCT slot) FROM (
+	SELECT hipq.slot_of(CASE WHEN queue = 'app.scoped' THEN 'k' ELSE job_type || chr(31) || job_key END) FROM hipq.jobs_detail WHERE job_key IS NOT NULL AND queue <> 'app.local'
+	UNION SELECT hipq.slot_of('k')) AS of_key (slot)});
+cmp_ok($slots, '>', 1000, 'keys are in many slots');
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', $slots), 'moves of these slots wait for them, and of no others');
 $router->sql(q{SELECT hipq.enqueue('hold', queue => 'app.mail', job_key => 'new' || n) FROM generate_series(1, 60) AS n});
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant LIKE 'new%'}, 60, 'jobs with other keys run');
 $router->sql(q{SELECT hipq.enqueue('hold', queue => 'app.mail', job_key => 'key' || n) FROM generate_series(1, 60) AS n;
@@ -89,6 +96,13 @@ is($router->sql(q{SELECT count(hipq.cancel(id)) FROM hipq.jobs_detail WHERE job_
 # ---- one is cancelled
 $router->sql("SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE $plain AND job_key = 'key2'");
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'key2'}, 1, 'one whose key a cancelled job had runs');
+
+# ---- one that is far behind in a long queue
+$router->sql(q{SELECT hipq.enqueue('bulk', '{"tenant": "b"}', job_key => 'key22500')});
+sum_comes_to('SELECT count(*) FROM hipq.shard_held_job', 61, 'a job waits for the last one of a long queue');
+$router->sql("SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE $plain AND job_key = 'key22500'");
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'b'}, 1, 'until that is cancelled');
+$router->sql(q{SELECT hipq.cancel_jobs('app.other', 'bulk')}) foreach 1 .. 3;
 
 # ---- a restart of the router, which forgets what it has found
 $router->node->restart;
