@@ -43,6 +43,7 @@ $hipq->sql(q{
 	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE sql AS '';
 	SELECT hipq.register_job_type('app.main', 'work', handler => 'work')});
 is($hipq->outcome_of('work'), 'succeeded', 'a job has run');
+ok($hipq->wait_until(q{SELECT count(*) > 0 FROM pg_inherits WHERE inhparent = 'hipq.app_main_final'::regclass AND inhrelid::regclass::text ~ '_final_p'}), 'leaves are made');
 $hipq->switch_off;
 $hipq->sql(q{ALTER SYSTEM SET hipq.clock_offset = '1 d'});
 $hipq->sql('SELECT pg_reload_conf()');
