@@ -78,6 +78,9 @@ foreach my $mode ('fast', 'immediate')
 	my $id = $hipq->enqueue('run', q{'{"lock": 1}'});
 	my $pid = $hipq->pid_of($id);
 	system_or_bail('pg_ctl', '-D', $hipq->node->data_dir, '-m', 'smart', '--no-wait', 'stop');
+	my $status = $hipq->node->data_dir . '/postmaster.pid';
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+	usleep(10_000) while slurp_file($status) !~ /^stopping/m && time < $end;    # it has the signal, and may not have looked yet
 	$client->query_until(qr/^t$/m, "SELECT pg_terminate_backend($pid);\n");
 	my $attempts = '';
 	foreach (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
