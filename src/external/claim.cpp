@@ -143,12 +143,11 @@ bool end_misfit(const Queue &queue, const ClaimedJob &job)
 void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs,
             std::vector<Accepted> &accepted)
 {
-    if (queue != nullptr &&
-        (queue->is_dropped || !catalog::may(catalog::caller(), *queue, catalog::Privilege::work)))
+    if (queue == nullptr)
+        return drop_unknown(queue, worker_id, jobs);
+    if (queue->is_dropped || !catalog::may(catalog::caller(), *queue, catalog::Privilege::work))
         return;
-    std::vector<ClaimedJob> taken;
-    if (queue != nullptr)
-        taken = claim::accept(*queue, worker_id, attempts_of(jobs), pg::now());
+    std::vector<ClaimedJob> taken = claim::accept(*queue, worker_id, attempts_of(jobs), pg::now());
     Jobs refused;
     std::ranges::copy_if(jobs, std::back_inserter(refused), [&](const ExternalJob &job) {
         return std::ranges::none_of(taken, [&](const ClaimedJob &one) { return one.id == job.id; });
