@@ -4,6 +4,7 @@ package HipqCluster;
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
+use POSIX ();
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep time);
 
@@ -92,8 +93,16 @@ sub node { return $_[0]->{node}; }
 # The server's major version.
 sub version { my ($self) = @_; return $self->{version} //= int $self->sql('SHOW server_version_num') / 10_000; }
 
-# For a process that a test has forked: it ends by a signal. The modules of PostgreSQL's tests would have it stop the test's servers.
-sub end_by_signals { $SIG{$_} = 'DEFAULT' foreach qw(TERM INT); return; }
+# For a process that a test has forked: it ends by a signal. The modules of PostgreSQL's tests would have it stop the test's servers. It
+# also ends when the test has, however that ended: prove waits for whoever has the test's output.
+sub end_by_signals
+{
+	$SIG{$_} = 'DEFAULT' foreach qw(TERM INT);
+	my $test = getppid;
+	$SIG{ALRM} = sub { POSIX::_exit(1) if getppid != $test; alarm 2; };
+	alarm 2;
+	return;
+}
 
 # The same cluster, seen from another of its databases.
 sub in
