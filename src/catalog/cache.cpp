@@ -301,6 +301,18 @@ std::shared_ptr<const Catalogue> catalogue_with_locked_maps()
     return catalogue();
 }
 
+bool are_maps_settled()
+{
+    if (!OidIsValid(map_table))
+        return true;
+    return pg::call([] {
+        if (!::ConditionalLockRelationOid(map_table, ShareLock))
+            return false;
+        ::UnlockRelationOid(map_table, ShareLock);
+        return true;
+    });
+}
+
 std::shared_ptr<const Catalogue> working_catalogue()
 {
     catalogue();

@@ -177,6 +177,12 @@ std::shared_ptr<const Catalogue> catalogue();
 // placed.
 std::shared_ptr<const Catalogue> catalogue_with_locked_maps();
 
+// Whether nobody is just changing a map of shards. What a change has written is read by shards as
+// soon as it is on disk, seen here later (with a synchronous standby: much later), and others are
+// told to forget the old map later still; its lock goes after all that. If true, catalogue() has
+// every map that any shard may have heard of until now.
+bool are_maps_settled();
+
 // The same without the queues that stand still: for hipq's own work, which they are not to see.
 std::shared_ptr<const Catalogue> working_catalogue();
 

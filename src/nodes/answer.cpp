@@ -97,6 +97,22 @@ Oid require_role(const std::string &name)
     return role;
 }
 
+// Nothing: there is no such job here.
+std::optional<std::optional<std::string>> ask_once(const Known &known, const Call &call, Oid role,
+                                                   Asker asker, std::string_view instance)
+{
+    const BeingAsked being_asked(asker, instance);
+    std::optional<std::string> answer;
+    const auto failure = pg::in_subtransaction(pg::Ending::kept, [&] {
+        pg::as_extension_owner([&] { pg::as_role(role, [&] { answer = run(known, call); }); });
+    });
+    if (being_asked.is_missing())
+        return std::nullopt;
+    if (failure.has_value())
+        throw *failure;  // NOLINT(cert-err60-cpp): as it came
+    return answer;
+}
+
 std::optional<std::string> answer(const pg::Arguments &arguments)
 {
     const std::string instance = arguments.text(0, "instance_name");
@@ -114,16 +130,13 @@ std::optional<std::string> answer_here(const Call &call, Oid role, Asker asker,
                                        std::string_view instance)
 {
     const Known &known = require_known(call);
-    const BeingAsked being_asked(asker, instance);
-    std::optional<std::string> answer;
-    const auto failure = pg::in_subtransaction(pg::Ending::kept, [&] {
-        pg::as_extension_owner([&] { pg::as_role(role, [&] { answer = run(known, call); }); });
-    });
-    if (being_asked.is_missing())
-        return std::nullopt;
-    if (failure.has_value())
-        throw *failure;  // NOLINT(cert-err60-cpp): as it came
-    return answer;
+    if (const auto first = ask_once(known, call, role, asker, instance))
+        return *first;
+    // One that is held is let in after it was looked for among the others, and before those that
+    // are held were looked at.
+    return asker == Asker::router
+               ? ask_once(known, call, role, asker, instance).value_or(std::nullopt)
+               : std::nullopt;
 }
 
 }  // namespace hipq::nodes

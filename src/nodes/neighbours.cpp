@@ -44,9 +44,11 @@ std::vector<Neighbour> router_of(const catalog::Shards &shards)
     return found;
 }
 
-constinit pg::Statement select_left(
-    "SELECT move.from_node FROM hipq.shard_move AS move WHERE move.instance_id = $1 AND move.slot "
-    "= $2");
+constinit pg::Statement select_place(R"(
+    SELECT map.generation, map.nodes[$2 + 1], move.from_node
+    FROM hipq.shard_map AS map
+    LEFT JOIN hipq.shard_move AS move ON move.instance_id = map.instance_id AND move.slot = $2
+    WHERE map.instance_id = $1)");
 
 constinit pg::Statement select_position("SELECT pg_catalog.pg_current_wal_insert_lsn()::text");
 
@@ -55,6 +57,18 @@ constinit pg::Statement select_read(R"(
     SELECT
     FROM pg_catalog.pg_replication_slots AS known
     WHERE known.slot_name = $1 AND known.confirmed_flush_lsn >= $2::pg_catalog.pg_lsn - 24::numeric)");
+
+// False: it does not become true.
+bool wait_until(const std::function<bool()> &is_true)
+{
+    const TimestampTz end = ::GetCurrentTimestamp() + longest_wait;
+    while (!is_true()) {
+        if (::GetCurrentTimestamp() >= end)
+            return false;
+        rest(look_interval);
+    }
+    return true;
+}
 
 }  // namespace
 
@@ -70,12 +84,24 @@ std::vector<Neighbour> neighbours(const Instance &instance)
         [&] { return instance.is_router() ? shards_of(instance) : router_of(*instance.shards); });
 }
 
-std::optional<int> node_left_by(const Instance &instance, int slot)
+core::SlotPlace place_of(const Instance &instance, int slot)
 {
-    return pg::as_extension_owner([&]() -> std::optional<int> {
-        const pg::Rows rows = select_left.run_latest(instance.id, static_cast<std::int16_t>(slot));
-        return rows.empty() ? std::nullopt : std::optional(rows.front().integer32(0));
+    return pg::as_extension_owner([&] {
+        const pg::Rows rows = select_place.run_latest(instance.id, static_cast<std::int16_t>(slot));
+        if (rows.empty())
+            return core::SlotPlace{};
+        const pg::Row row = rows.front();
+        const auto left = row.maybe_integer(2);
+        return core::SlotPlace{row.integer(0), row.integer32(1),
+                               left.has_value() ? std::optional(static_cast<int>(*left))
+                                                : std::nullopt};
     });
+}
+
+bool wait_for_moves()
+{
+    // On a standby nobody moves anything, and wait_until_read() says that it knows nothing.
+    return ::RecoveryInProgress() || wait_until([] { return catalog::are_maps_settled(); });
 }
 
 bool wait_until_read(const Neighbour &neighbour)
@@ -84,17 +110,10 @@ bool wait_until_read(const Neighbour &neighbour)
         return false;  // others read from the primary
     const std::string position =
         pg::as_extension_owner([] { return select_position.run().front().text(0); });
-    const TimestampTz end = ::GetCurrentTimestamp() + longest_wait;
-    const auto is_read = [&] {
+    return wait_until([&] {
         return pg::as_extension_owner(
             [&] { return !select_read.run_latest(neighbour.slot, position).empty(); });
-    };
-    while (!is_read()) {
-        if (::GetCurrentTimestamp() >= end)
-            return false;
-        rest(look_interval);
-    }
-    return true;
+    });
 }
 
 }  // namespace hipq::nodes

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "catalog/catalog.hpp"
+#include "core/shards/search.hpp"
 
 namespace hipq::nodes {
 
@@ -24,8 +25,12 @@ struct Neighbour {
 // On the router all shards, on a shard the router: as its subscription reaches it.
 std::vector<Neighbour> neighbours(const Instance &instance);
 
-// The node that a slot of the map is just leaving, as the router knows.
-std::optional<int> node_left_by(const Instance &instance, int slot);
+// Where a slot is, as the router's map says now.
+core::SlotPlace place_of(const Instance &instance, int slot);
+
+// Waits until the router's map has all moves that a shard may have heard of until now, for some
+// seconds at most. False: it has not.
+bool wait_for_moves();
 
 // Waits until a neighbour has read all that this server has written so far, for some seconds at
 // most. False: it has not. The caller may be cancelled.

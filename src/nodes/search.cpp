@@ -1,7 +1,8 @@
 // Asks the nodes of an instance one after the other, in the order of core/shards/search.hpp.
 //
 // A job may be on its way while they are asked. So "no" is not believed at once: what was sent so
-// far has to be read first, and then all are asked again, this node among them.
+// far has to be read first, and then all are asked again, this node among them. That counts if its
+// slot has not begun to move meanwhile, as far as a shard may have heard.
 #include "nodes/search.hpp"
 
 #include "core/shards/search.hpp"
@@ -129,7 +130,7 @@ class Search {
 public:
     Search(const Instance &instance, const Call &call)
         : instance_(&instance), call_(&call), neighbours_(neighbours(instance)),
-          plan_(plan_by(instance.shards->map))
+          place_(present_place()), plan_(present_plan())
     {
     }
 
@@ -146,41 +147,38 @@ public:
     }
 
 private:
-    core::SearchPlan plan_by(const core::SlotMap &map) const
+    core::SlotPlace present_place() const
+    {
+        const auto parts = core::decompose_id(call_->id);
+        return parts.has_value() && instance_->is_router() ? place_of(*instance_, parts->slot)
+                                                           : core::SlotPlace{};
+    }
+
+    core::SearchPlan present_plan() const
     {
         std::vector<int> shards;
         for (const Neighbour &neighbour : neighbours_)
             if (neighbour.node != core::router_node)
                 shards.push_back(neighbour.node);
-        const auto parts = core::decompose_id(call_->id);
-        const auto left = parts.has_value() && instance_->is_router()
-                              ? node_left_by(*instance_, parts->slot)
-                              : std::nullopt;
-        return core::search_plan(call_->id, map, instance_->shards->own_node, left, shards);
+        return core::search_plan(call_->id, instance_->shards->own_node, place_, shards);
     }
 
-    core::SearchPlan present_plan() const
-    {
-        const auto catalogue = catalog::catalogue();
-        for (const auto &[id, queue] : catalogue->queues)
-            if (queue.instance_id == instance_->id && queue.shards != nullptr)
-                return plan_by(queue.shards->map);
-        return {};
-    }
-
-    // Once all that may have been on its way has been read; again if the map has changed meanwhile.
+    // Once all that may have been on its way has been read; again if the slot has begun or ceased
+    // to move meanwhile.
     void ask_until_certain()
     {
+        if (!instance_->is_router() || plan_ == core::SearchPlan{})
+            return;
         for (int look = 0; look < most_looks; ++look) {
-            const core::SearchPlan plan = present_plan();
-            if (look > 0 && plan == plan_)
-                return;
-            plan_ = plan;
-            if (plan_.senders.empty() && plan_.receivers.empty())
-                return;
             unread_.clear();
+            if (!wait_for_moves())
+                return add(unread_, "Slots are being moved by a transaction that is still open.");
+            place_ = present_place();
+            plan_ = present_plan();
             wait_for_readers();
             if (ask_here() || ask_all())
+                return;
+            if (wait_for_moves() && place_ == present_place())
                 return;
         }
         add(unread_, "Its slot has begun to move again and again.");
@@ -227,8 +225,11 @@ private:
         return true;
     }
 
+    // What the router sent to a node that the slot has left comes back from there first.
     void wait_for_readers()
     {
+        if (place_.left.has_value())
+            wait_for_receiver(*place_.left);
         for (const int node : plan_.senders)
             if (const Neighbour *sender = find(node); sender != nullptr)
                 demand_read(node, "sent by",
@@ -236,8 +237,13 @@ private:
                                                   pg::quote_literal(instance_->name) + ")::text") ==
                                 "true");
         for (const int node : plan_.receivers)
-            if (const Neighbour *receiver = find(node); receiver != nullptr)
-                demand_read(node, "sent to", !silent_.contains(node) && wait_until_read(*receiver));
+            wait_for_receiver(node);
+    }
+
+    void wait_for_receiver(int node)
+    {
+        if (const Neighbour *receiver = find(node); receiver != nullptr)
+            demand_read(node, "sent to", !silent_.contains(node) && wait_until_read(*receiver));
     }
 
     void demand_read(int node, const char *direction, bool is_read)
@@ -273,7 +279,8 @@ private:
     const Instance *instance_;
     const Call *call_;
     std::vector<Neighbour> neighbours_;
-    core::SearchPlan plan_{};
+    core::SlotPlace place_;
+    core::SearchPlan plan_;
     std::set<int> silent_{};  // these cannot be reached, and are asked once
     std::string silence_{};   // who they are, in sentences
     std::string log_{};       // and why

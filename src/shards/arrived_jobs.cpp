@@ -117,12 +117,26 @@ std::optional<pg::Error> error_of_taking(const Letter &letter, std::span<const p
     return error;
 }
 
+// Shards know a queue or a job type of the router as soon as it is on its disk, and the router's
+// processes when the commit has ended. Its tables are locked until then.
+constinit pg::Statement wait_for_set_up("LOCK TABLE hipq.queue, hipq.job_type IN SHARE MODE");
+
+bool may_be_of_open_commit(const Letter &letter, const pg::Error &error)
+{
+    return letter.node == core::router_node && error.sqlerrcode() == ERRCODE_UNDEFINED_OBJECT;
+}
+
 }  // namespace
 
 void take_jobs(const Letter &letter)
 {
     const std::vector<pg::RawValue> jobs = job::elements_of(letter.jobs);
-    if (!error_of_taking(letter, jobs).has_value())
+    auto error_of_all = error_of_taking(letter, jobs);
+    if (error_of_all.has_value() && may_be_of_open_commit(letter, *error_of_all)) {
+        pg::as_hipq([] { wait_for_set_up.run(); });
+        error_of_all = error_of_taking(letter, jobs);
+    }
+    if (!error_of_all.has_value())
         return;
     for (const pg::RawValue &job : jobs)
         if (const auto error = error_of_taking(letter, {&job, 1}))

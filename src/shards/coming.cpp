@@ -23,12 +23,6 @@ constinit pg::Statement select_map(R"(
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1)");
 
-// A node may answer to a move while the process that began it is still on its way through its
-// commit, which the shards have read from its WAL: nobody here sees the move yet. It has this row
-// locked until it is seen.
-constinit pg::Statement
-    wait_for_moves("SELECT FROM hipq.shard_map AS map WHERE map.instance_id = $1 FOR SHARE OF map");
-
 // What the router hears of a slot's move counts if the sender is the node that it leaves: a node
 // that was promoted may say once more that an earlier move has ended.
 constinit pg::Statement leave_out_others(R"(
@@ -222,7 +216,6 @@ void take_returned(const std::string &instance, int sender, pg::RawValue body)
         instance_id = map.integer32(0);
         own_node = map.integer32(1);
         if (own_node == core::router_node) {
-            wait_for_moves.run(instance_id);
             body = leave_out_others.run(instance_id, static_cast<std::int16_t>(sender), body)
                        .front()
                        .raw(0);

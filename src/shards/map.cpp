@@ -56,6 +56,8 @@ constinit pg::Statement select_moves("SELECT $1 -> 'moves' WHERE $1 ? 'moves'");
 
 // ---- the router ----
 
+// First that lock which the router waits for before it takes what shards send (receive.cpp).
+constinit pg::Statement lock_table("LOCK TABLE hipq.shard_map IN ROW EXCLUSIVE MODE");
 constinit pg::Statement lock_map(R"(
     SELECT map.instance_id
     FROM hipq.shard_map AS map
@@ -143,7 +145,10 @@ constinit pg::Statement select_map(R"(
 
 int lock_router(const std::string &instance)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return lock_map.run(instance); });
+    const pg::Rows rows = pg::as_hipq([&] {
+        lock_table.run();
+        return lock_map.run(instance);
+    });
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("this server is not the router of instance \"%s\"", instance.c_str()),

@@ -58,6 +58,13 @@ constinit pg::Statement insert_reject(R"(
     INSERT INTO hipq.shard_reject
     SELECT (jsonb_populate_record(NULL::hipq.shard_reject, $1)).*)");
 
+// A shard answers to a move as soon as it reads of it, which may be before the router's processes
+// see it, and before they are told to forget the map from before: by that one, jobs would go back
+// to the node that they have left, and come again behind the word that none is left there. The lock
+// of who moves slots goes after all that. Before any other lock: who moves takes this one first,
+// too.
+constinit pg::Statement wait_for_moves("LOCK TABLE hipq.shard_map IN SHARE MODE");
+
 // What the router writes for itself is for nobody. Raises 55000 when this node is out of step: the
 // stream stops before anything takes effect.
 bool is_for_this_node(const Letter &letter)
@@ -171,6 +178,8 @@ bool receive(const Letter &letter)
 bool take_once(const Letter &letter)
 {
     const AsOrigin as_origin;
+    if (letter.node == core::router_node)
+        pg::as_hipq([] { wait_for_moves.run(); });
     if (!is_first_time(letter))
         return false;
     take_effect(letter);

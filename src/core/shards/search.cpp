@@ -25,7 +25,7 @@ std::vector<int> known_among(std::initializer_list<std::optional<int>> nodes,
 
 }  // namespace
 
-SearchPlan search_plan(std::int64_t id, const SlotMap &map, int own_node, std::optional<int> left,
+SearchPlan search_plan(std::int64_t id, int own_node, const SlotPlace &place,
                        std::span<const int> shards)
 {
     const auto parts = decompose_id(id);
@@ -33,12 +33,11 @@ SearchPlan search_plan(std::int64_t id, const SlotMap &map, int own_node, std::o
         return {};
     if (own_node != router_node)
         return {{router_node}, {}, {}};
-    const int owner = map[static_cast<std::size_t>(parts->slot)];
     SearchPlan plan;
-    plan.senders = known_among({parts->node, left}, shards);
+    plan.senders = known_among({parts->node, place.left}, shards);
     if (parts->slot != router_slot) {
-        plan.receivers = known_among({owner, left}, shards);
-        plan.ask = known_among({owner, left, parts->node}, shards);
+        plan.receivers = known_among({place.owner, place.left}, shards);
+        plan.ask = known_among({place.owner, place.left, parts->node}, shards);
         for (const int shard : shards)
             if (!contains(plan.ask, shard))
                 plan.ask.push_back(shard);

@@ -22,10 +22,18 @@ struct SearchPlan {
     bool operator==(const SearchPlan &) const = default;
 };
 
-// From a node. `left`: the node that the slot of the job is just leaving, as the router knows.
-// `shards`: those that the router has; a shard knows the router alone, and asks it, which asks on.
-// Nothing to do for an id that no job elsewhere can have.
-SearchPlan search_plan(std::int64_t id, const SlotMap &map, int own_node, std::optional<int> left,
+// What the router's map says of a slot.
+struct SlotPlace {
+    std::int64_t generation = 0;  // of the map: how often slots have begun to move
+    int owner = router_node;
+    std::optional<int> left{};                           // the node that it is just leaving
+    bool operator==(const SlotPlace &) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+// From a node. `place`: of the slot of the job, as the router knows. `shards`: those that the
+// router has; a shard knows the router alone, and asks it, which asks on. Nothing to do for an id
+// that no job elsewhere can have.
+SearchPlan search_plan(std::int64_t id, int own_node, const SlotPlace &place,
                        std::span<const int> shards);
 
 }  // namespace hipq::core

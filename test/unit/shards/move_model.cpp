@@ -63,7 +63,7 @@ bool MoveModel::begin_on_router(State &state, int job) const
     if (!has(setting_.producers, router_node) || has(state.born, job) || has_begun ||
         comes_too_early)
         return false;
-    state.producers[at] = static_cast<std::uint8_t>(1 + state.owner);
+    state.producers[at] = static_cast<std::uint8_t>(1 + owner_seen(state));
     return true;
 }
 
@@ -164,7 +164,7 @@ bool MoveModel::begin_move(State &state) const
         is_full(state.to[1], 1))
         return false;
     ++state.moves_begun;
-    state.moves = 1;
+    state.moves = state.unseen = 1;
     state.move_from = state.owner;
     state.move_to = static_cast<std::uint8_t>(3 - state.owner);
     state.owner = state.move_to;
@@ -173,11 +173,19 @@ bool MoveModel::begin_move(State &state) const
     return true;
 }
 
+bool MoveModel::see_move(State &state) const
+{
+    if (state.unseen == 0)
+        return false;
+    state.unseen = 0;
+    return true;
+}
+
 // No producer that has seen the old map follows any more.
 bool MoveModel::tell_last(State &state) const
 {
-    const bool is_wanted =
-        setting_.order == MoveOrder::strict && state.moves != 0 && state.told_last == 0;
+    const bool is_wanted = setting_.order == MoveOrder::strict && state.moves != 0 &&
+                           state.unseen == 0 && state.told_last == 0;
     const auto has_seen_old_owner = [&](std::uint8_t seen) { return seen == 1 + state.move_from; };
     const auto has_seen_it_elsewhere = [&](std::uint8_t seen) {
         return setting_.router_is_one && seen != 0 &&
@@ -265,6 +273,9 @@ bool MoveModel::deliver_to_router(State &state, int n) const
     const auto at = static_cast<std::size_t>(n);
     if (state.from[at].count == 0 || is_full(state.to[0], 2) || is_full(state.to[1], 2))
         return false;
+    const bool is_job = unpacked(state.from[at].messages[0]).kind == MessageKind::job;
+    if (state.unseen != 0 && node_of(n) != router_node && (rules_.waits_for_moves || !is_job))
+        return false;
     const Message message = pop(state.from[at]);
     Tail &tail = state.tail;
     if (n == 0 && tail.step == Tail::Step::lost_from_here)
@@ -274,7 +285,8 @@ bool MoveModel::deliver_to_router(State &state, int n) const
         return true;
     }
     if (message.kind == MessageKind::job) {
-        forward(state, message);
+        // Where it plays a shard, too, both see a move at once.
+        forward(state, message, node_of(n) == router_node ? state.owner : owner_seen(state));
         if (message.releases)
             take_released(state, n + 1);
     } else if (message.kind == MessageKind::returned) {

@@ -1,7 +1,9 @@
 // A model of a router and two shards that move one slot between them: its states, and what may
 // happen next. All decisions are those of core/shards; this is what a database does with them.
 //
-// A step is a transaction. Producers have two: one that looks at the map, and one that commits.
+// A step is a transaction. Producers have two: one that looks at the map, and one that commits. So
+// has a move: shards read of it as soon as it is on disk, and the router's other processes see it
+// later (with a synchronous standby: much later).
 // Streams keep their order. A crash takes what was not committed: open producers, and attempts,
 // whose jobs wait again.
 //
@@ -42,6 +44,7 @@ struct MoveRules {
     bool (*is_stale)(int, const LastWord &, bool) = core::is_stale;
     bool (*must_release)(bool, bool) = core::must_release;
     // Not rules of core, but of who uses it.
+    bool waits_for_moves = true;        // the router takes jobs when it sees all that were begun
     bool lets_all_in_at_once = true;    // in strict order
     bool names_timelines = true;        // in messages (core::MessageName)
     bool waits_after_promotion = true;  // slots are unknown until the resync
@@ -110,7 +113,8 @@ struct MoveState {
     std::array<ShardState, 2> shards;
     std::array<MessageQueue, 2> to, from;
     std::uint8_t owner;
-    Bits moves;  // a move is under way
+    Bits moves;   // a move is under way
+    Bits unseen;  // and was committed a moment ago: only who began it sees it
     std::uint8_t move_from, move_to;
     Bits has_returned, awaits_key, told_last;
     std::uint8_t moves_begun;
@@ -142,6 +146,7 @@ public:
     bool begin_on_shard(State &state, int n, int job) const;
     bool commit_on_shard(State &state, int n, int job) const;
     bool begin_move(State &state) const;
+    bool see_move(State &state) const;
     bool tell_last(State &state) const;
     bool deliver_to_shard(State &state, int n) const;
     bool deliver_to_router(State &state, int n) const;
@@ -177,6 +182,7 @@ void MoveModel::each_next(const State &state, Emit &&emit) const
             emit(next, what);
     };
     attempt("the router begins a move", [&](State &next) { return begin_move(next); });
+    attempt("the router sees the move", [&](State &next) { return see_move(next); });
     attempt("the router says last", [&](State &next) { return tell_last(next); });
     attempt("the router crashes", [&](State &next) { return crash_router(next); });
     attempt("the standby of 1 stops to follow", [&](State &next) { return stop_following(next); });

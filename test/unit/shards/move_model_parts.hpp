@@ -167,6 +167,12 @@ inline SlotPhase phase_at(const MoveState &state, int node)
     return phase_of(node, state.owner, move_of(state, move));
 }
 
+// Where the slot is, as other processes of the router than the one that has just moved it see it.
+inline int owner_seen(const MoveState &state)
+{
+    return state.unseen != 0 ? state.move_from : state.owner;
+}
+
 // The router writes into its outbox. A shard that is promoted gets it by the resync.
 inline void send(MoveState &state, int node, const Message &message)
 {
@@ -214,9 +220,9 @@ inline void take_returned(MoveState &state, int from, bool awaits_key)
 }
 
 // A job that a node has sent to the router.
-inline void forward(MoveState &state, const Message &message)
+inline void forward(MoveState &state, const Message &message, int owner)
 {
-    const Route way = route(map_with_owner(state.owner), router_node, the_slot);
+    const Route way = route(map_with_owner(owner), router_node, the_slot);
     send(state, way.node, job_message(sent_job(message)));
 }
 

@@ -12,13 +12,13 @@ namespace {
 constexpr int slot = 17;
 constexpr std::array<int, 4> shards{1, 2, 3, 4};
 
-SlotMap map_with(int owner)
+SlotPlace owned_by(int owner)
 {
-    SlotMap map;
-    map.fill(1);
-    map[router_slot] = router_node;
-    map[slot] = static_cast<std::int16_t>(owner);
-    return map;
+    return {1, owner, {}};
+}
+SlotPlace moving(int from, int to)
+{
+    return {2, to, from};
 }
 
 std::int64_t id_of(int of_slot, int born_on)
@@ -32,7 +32,7 @@ using Nodes = std::vector<int>;
 
 TEST(SearchPlan, asks_the_owner_of_the_slot_first)
 {
-    const SearchPlan plan = search_plan(id_of(slot, router_node), map_with(3), 0, {}, shards);
+    const SearchPlan plan = search_plan(id_of(slot, router_node), 0, owned_by(3), shards);
     EXPECT_EQ(plan.ask, (Nodes{3, 1, 2, 4}));
     EXPECT_EQ(plan.receivers, Nodes{3}) << "the router may have just sent it there";
     EXPECT_EQ(plan.senders, Nodes{}) << "the router's own outbox is no other node's";
@@ -40,7 +40,7 @@ TEST(SearchPlan, asks_the_owner_of_the_slot_first)
 
 TEST(SearchPlan, asks_the_node_that_the_slot_leaves_and_that_of_birth_next)
 {
-    const SearchPlan plan = search_plan(id_of(slot, 4), map_with(3), 0, 2, shards);
+    const SearchPlan plan = search_plan(id_of(slot, 4), 0, moving(2, 3), shards);
     EXPECT_EQ(plan.ask, (Nodes{3, 2, 4, 1}));
     EXPECT_EQ(plan.senders, (Nodes{4, 2})) << "either may have sent it to the router";
     EXPECT_EQ(plan.receivers, (Nodes{3, 2}));
@@ -48,34 +48,32 @@ TEST(SearchPlan, asks_the_node_that_the_slot_leaves_and_that_of_birth_next)
 
 TEST(SearchPlan, asks_each_node_once)
 {
-    EXPECT_EQ(search_plan(id_of(slot, 3), map_with(3), 0, 3, shards),
+    EXPECT_EQ(search_plan(id_of(slot, 3), 0, moving(3, 3), shards),
               (SearchPlan{{3, 1, 2, 4}, {3}, {3}}));
 }
 
 TEST(SearchPlan, asks_nobody_for_a_job_of_the_router)
 {
-    EXPECT_EQ(search_plan(7, map_with(3), 0, {}, shards), SearchPlan{}) << "a plain id";
-    EXPECT_EQ(search_plan(id_of(router_slot, 2), map_with(3), 0, {}, shards),
-              (SearchPlan{{}, {2}, {}}))
+    EXPECT_EQ(search_plan(7, 0, owned_by(3), shards), SearchPlan{}) << "a plain id";
+    EXPECT_EQ(search_plan(id_of(router_slot, 2), 0, owned_by(3), shards), (SearchPlan{{}, {2}, {}}))
         << "one that was enqueued on a shard may be on its way";
 }
 
 TEST(SearchPlan, asks_only_nodes_that_are_there)
 {
-    EXPECT_EQ(search_plan(id_of(slot, 9), map_with(8), 0, 7, shards),
+    EXPECT_EQ(search_plan(id_of(slot, 9), 0, moving(7, 8), shards),
               (SearchPlan{{1, 2, 3, 4}, {}, {}}));
-    EXPECT_EQ(search_plan(id_of(slot, 0), map_with(0), 0, {}, {}), SearchPlan{});
+    EXPECT_EQ(search_plan(id_of(slot, 0), 0, owned_by(0), {}), SearchPlan{});
 }
 
 TEST(SearchPlan, of_a_shard_asks_the_router)
 {
-    EXPECT_EQ(search_plan(id_of(slot, 2), map_with(3), 2, {}, {}),
-              (SearchPlan{{router_node}, {}, {}}));
-    EXPECT_EQ(search_plan(7, map_with(3), 2, {}, {}), (SearchPlan{{router_node}, {}, {}}));
+    EXPECT_EQ(search_plan(id_of(slot, 2), 2, owned_by(3), {}), (SearchPlan{{router_node}, {}, {}}));
+    EXPECT_EQ(search_plan(7, 2, owned_by(3), {}), (SearchPlan{{router_node}, {}, {}}));
 }
 
 TEST(SearchPlan, asks_nobody_for_what_is_no_id)
 {
     for (const std::int64_t id : {std::int64_t{0}, std::int64_t{-5}, std::int64_t{1} << 41})
-        EXPECT_EQ(search_plan(id, map_with(3), 0, {}, shards), SearchPlan{}) << id;
+        EXPECT_EQ(search_plan(id, 0, owned_by(3), shards), SearchPlan{}) << id;
 }
