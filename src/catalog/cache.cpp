@@ -301,16 +301,29 @@ std::shared_ptr<const Catalogue> catalogue_with_locked_maps()
     return catalogue();
 }
 
-bool are_maps_settled()
+namespace {
+
+// Whether no other transaction that has written to the table is open.
+bool is_settled(Oid table)
 {
-    if (!OidIsValid(map_table))
-        return true;
-    return pg::call([] {
-        if (!::ConditionalLockRelationOid(map_table, ShareLock))
+    return !OidIsValid(table) || pg::call([&] {
+        if (!::ConditionalLockRelationOid(table, ShareLock))
             return false;
-        ::UnlockRelationOid(map_table, ShareLock);
+        ::UnlockRelationOid(table, ShareLock);
         return true;
     });
+}
+
+}  // namespace
+
+bool are_maps_settled()
+{
+    return is_settled(map_table);
+}
+
+bool is_set_up_settled()
+{
+    return is_settled(queue_table) && is_settled(job_type_table);
 }
 
 std::shared_ptr<const Catalogue> working_catalogue()

@@ -20,7 +20,15 @@ namespace hipq::catalog {
 
 namespace {
 
-enum class Kind : std::uint16_t { queue = 1, table, schedule, partitions, schema_rights, set_up };
+enum class Kind : std::uint16_t {
+    queue = 1,
+    table,
+    schedule,
+    partitions,
+    schema_rights,
+    set_up,
+    shards
+};
 
 constexpr int longest_wait = 5'000;  // ms
 
@@ -47,9 +55,12 @@ void lock(Kind kind, std::string_view name)
 
 const char *in_use_message(Kind kind)
 {
-    return kind == Kind::partitions
-               ? "another transaction that makes a queue is open"
-               : "another transaction that gives a role its first right or takes its last is open";
+    if (kind == Kind::partitions)
+        return "another transaction that makes a queue is open";
+    if (kind == Kind::shards)
+        return "another transaction that changes queues, job types or pauses of an instance with "
+               "shards is open";
+    return "another transaction that gives a role its first right or takes its last is open";
 }
 
 [[noreturn]] void raise_in_use(Kind kind)
@@ -106,6 +117,11 @@ void lock_partitions()
 void lock_schema_rights()
 {
     lock_for_a_while(Kind::schema_rights);
+}
+
+void lock_set_up_of_shards()
+{
+    lock_for_a_while(Kind::shards);
 }
 
 }  // namespace hipq::catalog

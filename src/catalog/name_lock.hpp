@@ -16,9 +16,11 @@ void lock_schedule_name(std::string_view name);
 void lock_set_up(Oid role);
 
 // For what can be changed by one transaction at a time, whosever queue it is about: the partitions
-// of hipq.job, and the rights on hipq's schema. Whoever needs both locks the partitions first. Each
-// waits for 5 s; then it raises 55P03, which names the process that has it. Needs a transaction.
+// of hipq.job, the rights on hipq's schema, and what is set up for shards. Whoever needs several
+// locks them in this order. Each waits for 5 s; then it raises 55P03, which names the process that
+// has it. Needs a transaction.
 void lock_partitions();
 void lock_schema_rights();
+void lock_set_up_of_shards();
 
 }  // namespace hipq::catalog

@@ -163,25 +163,32 @@ private:
         return core::search_plan(call_->id, instance_->shards->own_node, place_, shards);
     }
 
-    // Once all that may have been on its way has been read; again if the slot has begun or ceased
-    // to move meanwhile.
+    // Once all that may have been on its way has been read; again if slots have begun to move
+    // meanwhile, or this one has ceased to.
     void ask_until_certain()
     {
         if (!instance_->is_router() || plan_ == core::SearchPlan{})
             return;
         for (int look = 0; look < most_looks; ++look) {
             unread_.clear();
-            if (!wait_for_moves())
-                return add(unread_, "Slots are being moved by a transaction that is still open.");
+            late_.clear();
+            if (!see_all_moves())
+                return;
             place_ = present_place();
             plan_ = present_plan();
             wait_for_readers();
-            if (ask_here() || ask_all())
-                return;
-            if (wait_for_moves() && place_ == present_place())
+            if (ask_here() || ask_all() || !see_all_moves() || place_ == present_place())
                 return;
         }
-        add(unread_, "Its slot has begun to move again and again.");
+        add(unread_, "Slots have begun to move again and again.");
+    }
+
+    bool see_all_moves()
+    {
+        if (wait_for_moves())
+            return true;
+        add(unread_, "Slots are being moved by a transaction that is still open.");
+        return false;
     }
 
     bool ask_all()
@@ -225,31 +232,31 @@ private:
         return true;
     }
 
-    // What the router sent to a node that the slot has left comes back from there first.
     void wait_for_readers()
     {
-        if (place_.left.has_value())
-            wait_for_receiver(*place_.left);
+        wait_for_receivers();
         for (const int node : plan_.senders)
             if (const Neighbour *sender = find(node); sender != nullptr)
                 demand_read(node, "sent by",
                             reply_of(*sender, "SELECT hipq._wait_until_read(" +
                                                   pg::quote_literal(instance_->name) + ")::text") ==
                                 "true");
-        for (const int node : plan_.receivers)
-            wait_for_receiver(node);
+        wait_for_receivers();
     }
 
-    void wait_for_receiver(int node)
+    void wait_for_receivers()
     {
-        if (const Neighbour *receiver = find(node); receiver != nullptr)
-            demand_read(node, "sent to", !silent_.contains(node) && wait_until_read(*receiver));
+        for (const int node : plan_.receivers)
+            if (const Neighbour *receiver = find(node);
+                receiver != nullptr && !silent_.contains(node) && !late_.contains(node))
+                demand_read(node, "sent to", wait_until_read(*receiver));
     }
 
     void demand_read(int node, const char *direction, bool is_read)
     {
         if (is_read || silent_.contains(node))
             return;
+        late_.insert(node);
         add(unread_, std::string("Not all that was ") + direction + " " + instance_->shown(node) +
                          " has been read.");
     }
@@ -285,6 +292,7 @@ private:
     std::string silence_{};   // who they are, in sentences
     std::string log_{};       // and why
     std::string unread_{};    // what could not be waited for, at the last look
+    std::set<int> late_{};    // and whom it is about
     Found found_{};
 };
 

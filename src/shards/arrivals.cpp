@@ -16,12 +16,15 @@ bool is_keyed(const job::RowValues &job)
     return job.as_text(Column::job_key) != core::none_text;
 }
 
+// What was accepted stays so, whatever has been altered since.
 void complete(job::RowValues &job, const enqueue::KnownCatalogue &catalogue,
-              const catalog::Queue &queue)
+              const catalog::Queue &queue, bool was_accepted)
 {
     job.set(Column::queue_id, Int32GetDatum(queue.id));
-    enqueue::demand_job_type(job);
-    enqueue::check_new_job(job, queue);
+    if (!was_accepted) {
+        enqueue::demand_job_type(job);
+        enqueue::check_new_job(job, queue);
+    }
     enqueue::fill_new_job(job, catalogue, queue);
 }
 
@@ -64,11 +67,12 @@ std::vector<bool> insert_by_sql(const catalog::Queue &queue,
 
 }  // namespace
 
-std::vector<bool> accept(const catalog::Queue &queue, std::vector<job::RowValues> jobs)
+std::vector<bool> accept(const catalog::Queue &queue, std::vector<job::RowValues> jobs,
+                         bool was_accepted)
 {
     const enqueue::KnownCatalogue catalogue = catalog::catalogue();
     for (job::RowValues &job : jobs)
-        complete(job, catalogue, queue);
+        complete(job, catalogue, queue, was_accepted);
     auto rows = enqueue::NewRows::open(queue, enqueue::NewRows::With::keys);
     if (!rows.has_value())
         return insert_by_sql(queue, jobs);

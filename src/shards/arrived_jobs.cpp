@@ -13,6 +13,7 @@
 #include "pg/subtransaction.hpp"
 #include "shards/arrivals.hpp"
 #include "shards/rejects.hpp"
+#include "shards/remote.hpp"
 
 namespace hipq::shards {
 
@@ -92,7 +93,7 @@ void take(const Letter &letter, std::span<const pg::RawValue> jobs)
     const catalog::Queue &queue = queue_of(*catalogue, letter);
     const Sorted sorted = sort(letter, queue, jobs);
     note_taken(letter, queue, sorted.kept);
-    const std::vector<bool> written = accept(queue, sorted.own);
+    const std::vector<bool> written = accept(queue, sorted.own, letter.was_accepted);
     for (std::size_t i = 0; i < written.size(); ++i)
         if (!written[i])
             reject_duplicate(letter, sorted.sent[i]);
@@ -117,13 +118,16 @@ std::optional<pg::Error> error_of_taking(const Letter &letter, std::span<const p
     return error;
 }
 
-// Shards know a queue or a job type of the router as soon as it is on its disk, and the router's
-// processes when the commit has ended. Its tables are locked until then.
-constinit pg::Statement wait_for_set_up("LOCK TABLE hipq.queue, hipq.job_type IN SHARE MODE");
-
-bool may_be_of_open_commit(const Letter &letter, const pg::Error &error)
+// Shards know what is set up on the router as soon as it is on its disk, and the router's processes
+// when the commit has ended. So a job that a shard was right to send may look bad here. Raises
+// 55P03 when that takes long: then the stream stops, and goes on by itself.
+void wait_for_set_up()
 {
-    return letter.node == core::router_node && error.sqlerrcode() == ERRCODE_UNDEFINED_OBJECT;
+    if (!comes_true([] { return catalog::is_set_up_settled(); }))
+        HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+                   errmsg("a transaction that sets up queues is open"),
+                   errdetail("A shard has sent a job that may need what it sets up."),
+                   errhint("End it: it has RowExclusiveLock on hipq.queue or hipq.job_type."));
 }
 
 }  // namespace
@@ -132,8 +136,8 @@ void take_jobs(const Letter &letter)
 {
     const std::vector<pg::RawValue> jobs = job::elements_of(letter.jobs);
     auto error_of_all = error_of_taking(letter, jobs);
-    if (error_of_all.has_value() && may_be_of_open_commit(letter, *error_of_all)) {
-        pg::as_hipq([] { wait_for_set_up.run(); });
+    if (error_of_all.has_value() && letter.node == core::router_node) {
+        wait_for_set_up();
         error_of_all = error_of_taking(letter, jobs);
     }
     if (!error_of_all.has_value())

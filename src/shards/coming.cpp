@@ -110,7 +110,7 @@ constinit pg::Statement release_jobs(R"(
         SET quiet_time = NULL
         WHERE coming.instance_id = $1 AND coming.quiet_time IS NOT NULL AND coming.slot IN (SELECT released.slot FROM released)
     )
-    SELECT released.queue, released.sender, released.outbox_id, released.job
+    SELECT released.queue, released.sender, released.outbox_id, released.job, released.was_accepted
     FROM released
     LEFT JOIN hipq.shard_coming AS coming ON coming.instance_id = $1 AND coming.slot = released.slot
     ORDER BY NOT released.was_accepted,
@@ -128,6 +128,7 @@ Letter letter_like(const pg::Row &row, const std::string &instance, int own_node
     letter.kind = "moved";
     letter.queue = row.text(0);
     letter.is_let_in = true;
+    letter.was_accepted = row.boolean(4);
     return letter;
 }
 

@@ -25,6 +25,8 @@ struct Shard {
     std::string back;
 };
 
+// Nobody gives it slots meanwhile.
+constinit pg::Statement lock_map("LOCK TABLE hipq.shard_map IN SHARE MODE");
 constinit pg::Statement lock_shard(R"(
     SELECT shard.conninfo, shard.channel, shard.state,
            (SELECT count(*) FROM unnest(map.nodes) AS entry (node) WHERE entry.node = shard.node)
@@ -53,7 +55,10 @@ constinit pg::Statement delete_shard(R"(
 // Has its row locked. Raises unless it is empty.
 Shard require_empty(const std::string &instance, int node)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return lock_shard.run(instance, node); });
+    const pg::Rows rows = pg::as_hipq([&] {
+        lock_map.run();
+        return lock_shard.run(instance, node);
+    });
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                    errmsg("instance \"%s\" has no shard %d", instance.c_str(), node),

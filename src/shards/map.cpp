@@ -5,6 +5,7 @@
 #include "core/shards/rebalance.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/subtransaction.hpp"
 
 namespace hipq::shards {
 
@@ -143,12 +144,28 @@ constinit pg::Statement select_map(R"(
     WHERE instance.name = $1
     ORDER BY entry.place)");
 
+// Whoever waits for this lock keeps the router from taking what all other shards send.
+void lock_table_for_a_while()
+{
+    constexpr int longest_wait = 5'000;  // ms
+    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+        const pg::LockTimeoutScope bounded(longest_wait);
+        pg::as_hipq([] { lock_table.run(); });
+    });
+    if (!error.has_value())
+        return;
+    if (error->sqlerrcode() != ERRCODE_LOCK_NOT_AVAILABLE)
+        throw *error;  // NOLINT(cert-err60-cpp): as it came
+    HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+               errmsg("the router is just taking what a shard has sent, and has to wait"),
+               errhint("Try again. It waits for a transaction that is open: pg_locks tells for "
+                       "which."));
+}
+
 int lock_router(const std::string &instance)
 {
-    const pg::Rows rows = pg::as_hipq([&] {
-        lock_table.run();
-        return lock_map.run(instance);
-    });
+    lock_table_for_a_while();
+    const pg::Rows rows = pg::as_hipq([&] { return lock_map.run(instance); });
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("this server is not the router of instance \"%s\"", instance.c_str()),

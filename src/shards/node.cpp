@@ -132,6 +132,8 @@ void keep_wal(const std::string &slot)
     });
 }
 
+// What takes effect does so in whole transactions, one after the other: not streamed, which is the
+// default from PostgreSQL 18 on.
 void subscribe(const std::string &publication, const std::string &publisher, int publisher_version)
 {
     pg::as_extension_owner([&] {
@@ -142,7 +144,8 @@ void subscribe(const std::string &publication, const std::string &publisher, int
         pg::run_once("CREATE SUBSCRIPTION " + name + " CONNECTION " + pg::quote_literal(publisher) +
                      " PUBLICATION " + name +
                      " WITH (binary = true, create_slot = false, slot_name = " +
-                     pg::quote_literal(publication) + ", copy_data = false" + failover + ")");
+                     pg::quote_literal(publication) + ", copy_data = false, streaming = false" +
+                     failover + ")");
     });
 }
 

@@ -61,9 +61,14 @@ constinit pg::Statement insert_reject(R"(
 // A shard answers to a move as soon as it reads of it, which may be before the router's processes
 // see it, and before they are told to forget the map from before: by that one, jobs would go back
 // to the node that they have left, and come again behind the word that none is left there. The lock
-// of who moves slots goes after all that. Before any other lock: who moves takes this one first,
-// too.
+// of who moves slots goes after all that. Who moves takes it first, before rows of the map.
 constinit pg::Statement wait_for_moves("LOCK TABLE hipq.shard_map IN SHARE MODE");
+
+bool depends_on_moves(const Letter &letter)
+{
+    return letter.node == core::router_node &&
+           (letter.kind == "jobs" || letter.kind == "moved" || letter.kind == "returned");
+}
 
 // What the router writes for itself is for nobody. Raises 55000 when this node is out of step: the
 // stream stops before anything takes effect.
@@ -178,7 +183,7 @@ bool receive(const Letter &letter)
 bool take_once(const Letter &letter)
 {
     const AsOrigin as_origin;
-    if (letter.node == core::router_node)
+    if (depends_on_moves(letter))
         pg::as_hipq([] { wait_for_moves.run(); });
     if (!is_first_time(letter))
         return false;

@@ -13,10 +13,11 @@ struct Letter {
     int sender;
     int node;
     std::string kind;
-    std::string queue;       // within the instance
-    pg::RawValue jobs;       // jsonb[]
-    pg::RawValue body;       // jsonb
-    bool is_let_in = false;  // its jobs were held, and are not to be held any more
+    std::string queue;                    // within the instance
+    pg::RawValue jobs;                    // jsonb[]
+    pg::RawValue body;                    // jsonb
+    bool is_let_in = false;               // its jobs were held, and are not to be held any more
+    bool was_accepted = kind == "moved";  // its jobs were in the table of another node
 };
 
 // Has it take effect, once, if it is for this node. False: it is not, and is stored like any other

@@ -1,6 +1,7 @@
 // Sets up here what the router has, and tells shards of what is set up anew.
 #include "shards/set_up.hpp"
 
+#include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 
@@ -29,6 +30,19 @@ constinit pg::Statement select_sharded(R"(
 
 constinit pg::Statement send("SELECT hipq._send_set_up($1)");
 
+// Whole, as this transaction sees it. So those who set up wait for each other: a letter that lacks
+// what another transaction is just about to commit would undo that on the shards.
+void tell_shards()
+{
+    pg::as_hipq([] {
+        const pg::Rows instances = select_sharded.run();
+        if (!instances.empty())
+            catalog::lock_set_up_of_shards();
+        for (const pg::Row row : instances)
+            send.run_latest(row.text(0));
+    });
+}
+
 }  // namespace
 
 void take_set_up(const std::string &instance, pg::RawValue set_up)
@@ -49,9 +63,6 @@ HIPQ_FUNCTION(hipq__tell_shards)
     if (!CALLED_AS_TRIGGER(fcinfo))
         HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
                    errmsg("hipq._tell_shards() is a trigger"));
-    hipq::pg::as_hipq([] {
-        for (const hipq::pg::Row row : hipq::shards::select_sharded.run())
-            hipq::shards::send.run(row.text(0));
-    });
+    hipq::shards::tell_shards();
     return Datum{0};
 }

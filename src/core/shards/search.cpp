@@ -34,14 +34,15 @@ SearchPlan search_plan(std::int64_t id, int own_node, const SlotPlace &place,
     if (own_node != router_node)
         return {{router_node}, {}, {}};
     SearchPlan plan;
-    plan.senders = known_among({parts->node, place.left}, shards);
-    if (parts->slot != router_slot) {
-        plan.receivers = known_among({place.owner, place.left}, shards);
-        plan.ask = known_among({place.owner, place.left, parts->node}, shards);
-        for (const int shard : shards)
-            if (!contains(plan.ask, shard))
-                plan.ask.push_back(shard);
+    if (parts->slot == router_slot) {
+        plan.senders = known_among({parts->node}, shards);
+        return plan;
     }
+    plan.ask = known_among({place.owner, place.left, parts->node}, shards);
+    for (const int shard : shards)
+        if (!contains(plan.ask, shard))
+            plan.ask.push_back(shard);
+    plan.senders = plan.receivers = plan.ask;
     return plan;
 }
 

@@ -14,11 +14,11 @@ struct SearchPlan {
     // In this order: where the job most likely is comes first. Running and final jobs stay where
     // they were when their slot moved, so any node may have it.
     std::vector<int> ask;
-    // Nodes that may have it in their outbox, on its way to the router. What they have sent has to
-    // be read before the others are asked again.
-    std::vector<int> senders;
-    // Nodes to which it may be on its way from the router.
+    // Before the others are asked again: what the router has sent to these is read, then what they
+    // have sent, then what the router has sent since. So a job that was sent by an older map, to a
+    // node that its slot has left, is where it belongs: also if nobody knows of that move any more.
     std::vector<int> receivers;
+    std::vector<int> senders;
     bool operator==(const SearchPlan &) const = default;
 };
 

@@ -26,15 +26,6 @@ bool is_empty(const PermitRecord &record)
            record.unit == 0;
 }
 
-// Subscriptions do not wait for the disk when they commit, and what is not there is not sent.
-void commit_at_once()
-{
-    pg::call([] {
-        (void)::set_config_option("synchronous_commit", "local", PGC_USERSET, PGC_S_SESSION,
-                                  GUC_ACTION_LOCAL, true, 0, false);
-    });
-}
-
 }  // namespace
 
 AuthorityTurn::AuthorityTurn(const SharedLimit &limit) : limit_(limit)

@@ -43,6 +43,14 @@ constinit pg::Statement select_answers(R"(
 
 }  // namespace
 
+void commit_at_once()
+{
+    pg::call([] {
+        (void)::set_config_option("synchronous_commit", "local", PGC_USERSET, PGC_S_SESSION,
+                                  GUC_ACTION_LOCAL, true, 0, false);
+    });
+}
+
 void Requests::add(const SharedLimit &limit, const core::PermitRequest &request)
 {
     queues_.push_back(limit.queue->name);

@@ -21,6 +21,11 @@ inline bool hear(core::PermitShare &share, const core::PermitAnswer &answer)
                                       : core::take_answer(share, answer);
 }
 
+// For a transaction that sends some: it is sent when it is on this server's disk, and then it is
+// seen here. No synchronous standby is waited for: on another timeline shares count for nothing.
+// (Subscriptions do not wait for the disk either when they commit.)
+void commit_at_once();
+
 // Collects what is to be sent of one instance, and sends it at once.
 class Requests {
 public:

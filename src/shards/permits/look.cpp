@@ -153,6 +153,7 @@ void look_at_shares(Shares &shares, const Occasion &occasion)
     if (is_all || occasion.is_turn)
         for (const SharedLimit &limit : keys_of_others(shares, is_all))
             looks.emplace(limit.key, std::pair(limit, nullptr));
+    commit_at_once();
     std::map<int, Outgoing> outgoing;
     bool are_keys_awaited = false;
     for (auto &[key, look] : looks) {

@@ -114,6 +114,7 @@ is($home->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'once');
 
 # ---- a shard whose subscription does not run
 my $subscription = $home->sql('SELECT subname FROM pg_subscription');
+like($home->sql('SELECT substream FROM pg_subscription'), qr/^f$/, 'transactions are not streamed before they end');
 $home->sql("ALTER SUBSCRIPTION $subscription DISABLE");
 ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'nothing reads what the router sends'}, 1), 'a shard says so itself');
 $home->sql("ALTER SUBSCRIPTION $subscription ENABLE");

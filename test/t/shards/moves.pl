@@ -101,6 +101,18 @@ ok($shards->node(1)->wait_until(q{SELECT string_agg(state::text, ',') FROM hipq.
 ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 1), 'the later one is a duplicate');
 $session->quit;
 
+# ---- a job that was accepted stays so, though its queue has limits now that it breaks
+$slot = slot_of_key('run', 'long');
+$router->sql("SELECT hipq.move_slots('app', '{$slot}', 0)");
+settled('to the router');
+my $long = $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', job_key => 'long', timeout => '2 hours', scheduled_run_time => now() + interval '1 hour')});
+$router->sql(q{SELECT hipq.alter_queue('app.mail', max_timeout => '1 hour')});
+ok($shards->node(1)->wait_until(q{SELECT max_timeout = 3600 FROM hipq.queues_detail WHERE queue = 'app.mail'}, 't'), 'longer jobs are refused');
+$router->sql("SELECT hipq.move_slots('app', '{$slot}', 1)");
+settled('to a shard');
+is($shards->node(1)->sql("SELECT outcome FROM hipq.jobs WHERE id = $long"), 'waiting', 'and one from before moves');
+$router->sql(q{SELECT hipq.alter_queue('app.mail', max_timeout => NULL)});
+
 # ---- rebalance after drain, under load
 my $before = 0;
 $before += $_ foreach split / /, $shards->counts;

@@ -71,19 +71,69 @@ move_slowly('others are not told to forget the old map',
 	begin => sub { $_[0]->query_safe("SELECT draw_commits_out('$file')"); append_to_file($file, ''); },
 	end => sub { unlink $file or die $!; });
 
-# ---- a job of a queue that a shard knows before the router's processes do
-my $making = $router->session;
-$making->query_until(qr/makes/, q{SET synchronous_commit = on;
-\echo makes
-SELECT hipq.create_queue('app.young', owner => 'app', shard_key => $$job_data->>'tenant'$$), hipq.register_job_type('app.young', 'run', handler => 'run');
-});
-ok($one->wait_until(q{SELECT count(*) FROM hipq.job_types WHERE queue = 'app.young'}, 1), 'shard 1 has heard of the queue');
-my $tenant = $one->sql(q{SELECT 't' || n FROM generate_series(1, 100) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = 2 LIMIT 1});
-my $young = $one->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenant"}', queue => 'app.young')});
-ok($router->wait_until(q{SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IN ('hipq.queue'::regclass, 'hipq.job_type'::regclass)}, 1), 'the router waits until it sees it');
-answer();
-$making->quit;
+# ---- jobs that shards may send by what is set up, and the router's processes do not see it yet
+sub tenant_of { my ($node) = @_; return $router->sql("SELECT 't' || n FROM generate_series(1, 100) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = $node LIMIT 1"); }
+sub enqueue_too_early
+{
+	my ($what, $set_up, $is_heard, $enqueue) = @_;
+	my $session = $router->session;
+	$session->query_until(qr/sets up/, "SET synchronous_commit = on;\n\\echo sets up\nSELECT $set_up;\n");
+	ok($one->wait_until($is_heard, 't'), "$what: shard 1 has heard of it");
+	my $id = $one->sql("SELECT hipq.enqueue('run', $enqueue)");
+	ok($router->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type ~ 'logical replication.*worker' AND wait_event = 'PgSleep'}, 1), "$what: the router waits until it sees it");
+	answer();
+	$session->query('SELECT 1');
+	$session->quit;
+	return $id;
+}
+my $two_s = tenant_of(2);
+my $young = enqueue_too_early('a queue', q{hipq.create_queue('app.young', owner => 'app', shard_key => $$job_data->>'tenant'$$), hipq.register_job_type('app.young', 'run', handler => 'run')},
+	q{SELECT count(*) = 1 FROM hipq.job_types WHERE queue = 'app.young'}, qq{'{"tenant": "$two_s"}', queue => 'app.young'});
 ok($two->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $young", 'succeeded'), 'and the job runs on its shard');
+$router->sql(q{SELECT hipq.create_queue('app.whole', owner => 'app', max_timeout => '1 hour'), hipq.register_job_type('app.whole', 'run', handler => 'run')});
+my $long = enqueue_too_early('a limit', q{hipq.alter_queue('app.whole', max_timeout => '3 hours')},
+	q{SELECT max_timeout = 10800 FROM hipq.queues_detail WHERE queue = 'app.whole'}, q{queue => 'app.whole', timeout => '2 hours'});
+ok($router->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $long", 'succeeded'), 'and the job runs on the router');
+
+# ---- what two transactions set up at once reaches the shards whole
+my $pausing = $router->session;
+$pausing->query_safe(q{BEGIN; SELECT hipq.pause('app.whole')});
+my $altering = $router->session;
+$altering->query_until(qr/alters/, "\\echo alters\nSELECT hipq.alter_queue('app.young', max_timeout => '4 hours');\n");
+ok($router->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%alter_queue%' AND wait_event_type = 'Lock'}, 1), 'who sets up waits for whoever does');
+$pausing->query_safe('COMMIT');
+$altering->query_safe('SELECT 1');
+ok($one->wait_until(q{SELECT max_timeout = 14400 FROM hipq.queues_detail WHERE queue = 'app.young'}, 't'), 'shard 1 has heard of both');
+is($one->sql(q{SELECT count(*) FROM hipq.pauses WHERE queue = 'app.whole'}), 1, 'the queue is paused there');
+$pausing->query_safe(q{BEGIN; SELECT hipq.resume('app.whole')});
+like($router->error_of(q{SELECT hipq.alter_queue('app.young', max_timeout => '5 hours')}), qr/55P03: another transaction that changes queues, job types or pauses of an instance with shards is open.*HINT/s, 'but not for long');
+$pausing->query_safe('COMMIT');
+
+# ---- a transaction that has enqueued by the map from before a move ends after the move
+move_to(1);
+my $late = $router->session;
+my $id = $late->query_safe(q{BEGIN; SELECT hipq.enqueue('run', '{"tenant": "one"}', queue => 'app.mail', job_key => 'mine', scheduled_run_time => now() + interval '1 day')});
+move_to(2);
+my $line = $router->sql(q{SELECT subname FROM pg_subscription WHERE subname LIKE '%from_1'});
+$router->sql("ALTER SUBSCRIPTION $line DISABLE");
+$late->query_safe('COMMIT');
+ok($one->wait_until("SELECT count(*) FROM hipq.shard_outbox WHERE jobs::text LIKE '%$id%'", 1), 'shard 1 sends its job back, which nobody reads');
+like($router->error_of("SELECT hipq.cancel($id)"), qr/HQ503: .*DETAIL: .*Not all that was sent by shard 1 of instance "app" has been read/s, 'so nobody says that it is not there');
+$router->sql("ALTER SUBSCRIPTION $line ENABLE");
+ok($two->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $id", 1), 'then shard 2 gets it');
+is($router->sql("SELECT hipq.cancel($id)"), 't', 'and it is cancelled');
+
+# ---- a shard that is just being given slots is not dropped
+$router->sql(q{SELECT hipq.move_slots('app', (SELECT array_agg((place - 1)::integer) FROM hipq.shard_map, unnest(nodes) WITH ORDINALITY AS entry (node, place) WHERE node = 2), 1)});
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'shard 2 has no slots');
+my $giving = $router->session;
+$giving->query_safe("BEGIN; SELECT hipq.move_slots('app', '{$slot}', 2)");
+my $dropping = $router->session(on_error_stop => 0);
+$dropping->query_until(qr/drops/, "\\echo drops\nCALL hipq.drop_shard('app', 2);\n");
+ok($router->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%drop_shard%' AND wait_event_type = 'Lock'}, 1), 'drop_shard() waits for who gives it slots');
+$giving->query_safe('COMMIT');
+$dropping->query('SELECT 1');
+like($dropping->{stderr}, qr/shard 2 of instance "app" has slots/, 'and refuses');
 is($_->sql('SELECT count(*) FROM hipq.shard_reject'), 0, 'nothing was rejected') foreach values %nodes;
 
 done_testing();
