@@ -239,12 +239,12 @@ my $wanderer = enqueue('run', key => $router->sql("SELECT 'w' || n FROM generate
 my @lookers;
 foreach my $node (@nodes)
 {
-	$node->sql(q{CREATE TABLE is_enough (x integer); CREATE FUNCTION look(job bigint, OUT looks integer, OUT misses integer) LANGUAGE plpgsql AS $$
+	$node->sql(q{CREATE TABLE is_enough (x integer); CREATE SEQUENCE looks; CREATE FUNCTION look(job bigint, OUT looks integer, OUT misses integer) LANGUAGE plpgsql AS $$
 		BEGIN
 			looks := 0;
 			misses := 0;
 			WHILE NOT EXISTS (SELECT FROM is_enough) LOOP
-				looks := looks + 1;
+				looks := nextval('looks');
 				BEGIN
 					PERFORM FROM hipq.find_job(job);
 					misses := misses + (NOT FOUND)::integer;
@@ -255,10 +255,14 @@ foreach my $node (@nodes)
 	push @lookers, $node->session;
 	$lookers[-1]->query_until(qr/looks/, "\\echo looks\nSELECT looks > 5 AND misses = 0, looks, misses FROM look($wanderer);\n");
 }
-foreach my $to (2, 1, 2, 1)
+# Four moves at least, and as many as it takes for each to look.
+for (my $moves = 0; $moves < 4 || ($moves < 100 && grep { $_->sql('SELECT last_value FROM looks') <= 6 } @nodes); $moves += 2)
 {
-	$router->sql("SELECT hipq.move_slots('app', '{$slot}', $to)");
-	$router->wait_until('SELECT count(*) FROM hipq.shard_move', 0) or die;
+	foreach my $to (2, 1)
+	{
+		$router->sql("SELECT hipq.move_slots('app', '{$slot}', $to)");
+		$router->wait_until('SELECT count(*) FROM hipq.shard_move', 0) or die;
+	}
 }
 foreach my $place (0 .. 2)
 {
