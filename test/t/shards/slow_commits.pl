@@ -9,6 +9,8 @@ use Test::More;
 my $shards = HipqShards->new('slow_commits', 2, synchronous_standby_names => 'nobody', synchronous_commit => 'local');
 my ($router, $one, $two) = $shards->nodes;
 my %nodes = ('the router' => $router, 'shard 1' => $one, 'shard 2' => $two);
+# The query on the router of who looks for a job from there.
+my %looks = ('the router' => q{SELECT 'found'%}, 'shard 1' => q{%\_answer('app', 1, %}, 'shard 2' => q{%\_answer('app', 2, %});
 ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the slots are where they belong');
 $_->sql('CREATE EXTENSION dblink') foreach $one, $two;
 my $slot = $router->sql(q{SELECT hipq.slot_of('run' || chr(31) || 'mine')});
@@ -41,8 +43,12 @@ sub move_slowly
 	$moving->query_until(qr/moves/, "\\echo moves\nSELECT hipq.move_slots('app', '{$slot}', 2);\n");
 	ok($one->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $id", 0), "$what: shard 1 has heard of the move, and sends the job");
 	my %looking = map { $_ => $nodes{$_}->session(on_error_stop => 0) } keys %nodes;
-	$looking{$_}->query_until(qr/looks/, "\\echo looks\n\\set VERBOSITY verbose\nSELECT 'found', count(*) FROM hipq.find_job($id);\n") foreach keys %looking;
-	ok($router->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query ~ '(_answer|find_job)' AND wait_event = 'Extension'}, 3), "$what: who looks for it waits");
+	# One after the other: none waits for more than 5 s.
+	foreach my $name (sort keys %looking)
+	{
+		$looking{$name}->query_until(qr/looks/, "\\echo looks\n\\set VERBOSITY verbose\nSELECT 'found', count(*) FROM hipq.find_job($id);\n");
+		ok($router->wait_until(qq{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE \$\$$looks{$name}\$\$ AND pid <> pg_backend_pid() AND wait_event = 'Extension'}, 't'), "$what: who looks for it from $name waits");
+	}
 	is(letters($router), $to_shards, "$what: the router sends it nowhere");
 	is($two->sql('SELECT count(*) FROM hipq.shard_coming WHERE busy_keys IS NOT NULL'), 0, "$what: nor says that all has come");
 	$way{end}->();
@@ -134,6 +140,12 @@ ok($router->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE 
 $giving->query_safe('COMMIT');
 $dropping->query('SELECT 1');
 like($dropping->{stderr}, qr/shard 2 of instance "app" has slots/, 'and refuses');
+
+# ---- who moves slots waits behind what shards send, and others behind him
+my $taking = $router->session;
+$taking->query_safe('BEGIN; LOCK TABLE hipq.shard_map IN SHARE MODE');
+like($router->error_of("SELECT hipq.move_slots('app', '{$slot}', 1)"), qr/55P03: the router is just taking what a shard has sent, and has to wait.*HINT/s, 'so not for long');
+$taking->query_safe('COMMIT');
 is($_->sql('SELECT count(*) FROM hipq.shard_reject'), 0, 'nothing was rejected') foreach values %nodes;
 
 done_testing();
