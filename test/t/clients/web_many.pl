@@ -90,7 +90,7 @@ foreach my $call (@calls)
 		push @slowest, max(0, statements_since($offset));
 	}
 	cmp_ok(min(@slowest), '>', 0, '... asks the server');
-	$hipq->in_time(min(@slowest), 50, '... in statements of at most 50 ms');
+	$hipq->in_time(min(@slowest) / 1000, 0.05, '... in statements of at most 50 ms');
 }
 
 # ---- viewers

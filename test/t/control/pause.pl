@@ -57,7 +57,7 @@ is($hipq->sql(q{
 	END $$;
 	SELECT hipq.pause('app.main', reason => 'too much')}), 't', 'a queue is paused');
 my $paused = $hipq->sql('SELECT clock_timestamp()');
-$hipq->in_time(last_start_after($paused), 100, 'at once: nothing is started from then on');
+$hipq->in_time(last_start_after($paused) / 1000, 0.1, 'at once: nothing is started from then on');
 cmp_ok(unfinished('true'), '>', 0, 'although there is work');
 enqueue_many('lock', 100);
 my $left = unfinished('true');
