@@ -158,21 +158,30 @@ sub in
 # Whether a view has left a queue out, as its table was locked, which it is for a moment while leaves are made. It warns of that.
 sub is_incomplete { return ($_[0] // '') =~ /WARNING:  queue "[^"]*" is left out because its table is locked/; }
 
-# Runs SQL that must work, returns what it says. What only reads, and got less than there is, is asked again for some seconds.
+# Whether a call by id says that nobody knows yet: other servers have not read what was sent to them within 5 s. It has done nothing.
+sub is_unknown { return ($_[0] // '') =~ /not all servers that may have it have answered/; }
+
+# Runs SQL that must work, returns what it says. What only reads, and got less than there is, is asked again for some seconds; so is a
+# single call that nobody knows the answer of.
 sub sql
 {
 	my ($self, $sql, @options) = @_;
 	my $only_reads = $sql =~ /^\s*(?:SET\s[^;]*;\s*)*(?:SELECT|WITH)\b/ && $sql !~ /\b(?:INSERT|UPDATE|DELETE|CREATE|ALTER|CALL|DO)\b|\bhipq\.(?!now|why)\w+\(/;
-	my ($end, $out, $err) = time() + 5;
+	my $is_single = $sql !~ /;\s*\S/;
+	my $end = time() + 15;
 	while (1)
 	{
-		($out, $err) = ('', '');
-		$self->node->psql($self->{database}, $sql, stdout => \$out, stderr => \$err, on_error_die => 1, @options);
-		last unless $only_reads && is_incomplete($err) && time() < $end;
-		usleep(100_000);
+		my ($out, $err) = ('', '');
+		my $works = eval { $self->node->psql($self->{database}, $sql, stdout => \$out, stderr => \$err, on_error_die => 1, @options); 1 };
+		if (time() < $end && ($works ? $only_reads && is_incomplete($err) : $is_single && is_unknown($@)))
+		{
+			usleep(100_000);
+			next;
+		}
+		die $@ unless $works;
+		print "#### Begin standard error\n$err\n#### End standard error\n" if $err ne '';    # as safe_psql() has it
+		return $out;
 	}
-	print "#### Begin standard error\n$err\n#### End standard error\n" if $err ne '';    # as safe_psql() has it
-	return $out;
 }
 
 # Runs SQL while the server may be away: status (0: it worked), what it says, and what it says on stderr.

@@ -42,6 +42,34 @@ sub conninfo
 	return sprintf 'host=%s port=%d dbname=postgres user=postgres', $node->host, $node->port;
 }
 
+# Waits until no slot moves, and each node knows that: the router is told so before the jobs have come to the node that gets them. All
+# nodes have to be there.
+sub settled
+{
+	my ($self) = @_;
+	my $router = $self->router;
+	return 0 unless $router->wait_until('SELECT count(*) FROM hipq.shard_move', 0);
+	my $map = q{FROM hipq.shard_map JOIN hipq.instance USING (instance_id) WHERE name = 'app'};
+	my $generation = $router->sql("SELECT generation $map");
+	foreach my $node ($self->nodes)
+	{
+		return 0 unless $node->wait_until("SELECT generation >= $generation AND NOT EXISTS (SELECT FROM hipq.shard_coming) $map");
+	}
+	return 1;
+}
+
+# Runs SQL on the router that moves slots; once more if a transaction was in its way for 5 s, as one of a server that is stopped may be.
+sub on_router
+{
+	my ($self, $sql) = @_;
+	foreach my $try (1 .. 3)
+	{
+		my ($status, $out, $err) = $self->router->node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+		return $out if $status == 0;
+		die "$sql fails: $err" if $try == 3 || $err !~ /ERROR:  55P03/;
+	}
+}
+
 # A standby of a node: PostgreSQL::Test::Cluster.
 sub standby_of
 {

@@ -9,7 +9,7 @@ my $shards = HipqShards->new('calls', 2);
 my ($router, $one, $two) = $shards->nodes;
 my @nodes = ($router, $one, $two);
 my @names = ('the router', 'shard 1', 'shard 2');
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the slots are where they belong');
+ok($shards->settled, 'the slots are where they belong');
 $_->sql('CREATE EXTENSION dblink') foreach $one, $two;
 
 # A handler that waits for advisory lock 1 of its server, and one that fails.
@@ -21,6 +21,15 @@ $router->sql(q{SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hol
 	hipq.register_job_type('app.mail', 'tell', handler => 'tell'),
 	hipq.create_queue('app.whole', owner => 'app'), hipq.register_job_type('app.whole', 'run', handler => 'run')});
 foreach my $shard ($one, $two) { $shard->wait_until(q{SELECT count(*) FROM hipq.job_types_detail WHERE queue IN ('app.mail', 'app.whole')}, 5) or die; }
+
+# What a call raises; once more where nobody knew in 5 s, as on a busy machine.
+sub refusal
+{
+	my ($node, $sql) = @_;
+	my $error = '';
+	foreach (1 .. 4) { $error = $node->error_of($sql); last unless HipqCluster::is_unknown($error); }
+	return $error;
+}
 
 # A tenant whose jobs are on a node.
 sub tenant_of { my ($node) = @_; return $router->sql("SELECT 't' || n FROM generate_series(1, 200) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = $node LIMIT 1"); }
@@ -57,8 +66,8 @@ foreach my $place (0 .. 2)
 	is($node->sql("SELECT hipq.cancel($id, reason => 'it''s \\over')"), 't', "cancel() on $name");
 	is($one->sql("SELECT outcome, error FROM hipq.jobs_detail WHERE id = $id"), q{cancelled|cancelled: it's \over}, "$name: its row says so");
 	is($node->sql("SELECT hipq.cancel($id)"), 'f', "$name: once");
-	like($node->error_of("SELECT hipq.reschedule($id, now())"), qr/55000: cannot reschedule job $id in state "final".*DETAIL: .*HINT: .*hipq.retry/s, "$name: an error of the other node comes whole");
-	like($node->error_of("SELECT hipq.reschedule($id, now())"), qr/CONTEXT: .*(?:shard 1|the router) of instance "app"/s, "$name: and says whose it is") unless $place == 1;
+	like(refusal($node, "SELECT hipq.reschedule($id, now())"), qr/55000: cannot reschedule job $id in state "final".*DETAIL: .*HINT: .*hipq.retry/s, "$name: an error of the other node comes whole");
+	like(refusal($node, "SELECT hipq.reschedule($id, now())"), qr/CONTEXT: .*(?:shard 1|the router) of instance "app"/s, "$name: and says whose it is") unless $place == 1;
 	my $again = $node->sql(qq{SELECT hipq.retry($id, 'once more', '{"tenant": "$tenants[1]", "quote": "it''s"}')});
 	is($node->sql("SELECT outcome FROM hipq.wait_for($again)"), 'succeeded', "retry() on $name: the new job runs");
 	is($node->sql("SELECT manual_reason, retry_of, job_data ->> 'quote' FROM hipq.find_job($again)"), "once more|$id|it's", "$name: as it was asked for");
@@ -114,7 +123,7 @@ like($router->error_of("SELECT hipq.cancel($id)"), qr/HQ503: cannot find job $id
 like($two->error_of("SELECT hipq.cancel($id)"), qr/HQ503: cannot find job $id.*Not all that was sent to shard 1/s, 'the same from another shard');
 like($router->sql("SELECT condition, passed, explanation FROM hipq.why($id)"), qr/^node\|f\|The job is not here.*Not all that was sent to shard 1/, 'why() says it, and does not fail');
 $one->sql("ALTER SUBSCRIPTION $subscription ENABLE");
-is($router->sql("SELECT hipq.cancel($id)"), 't', 'when it reads again');
+ok($router->wait_until("SELECT hipq.cancel($id)"), 'when it reads again');
 
 # ---- ids that no job has
 my $unknown = $router->sql(qq{SELECT hipq.slot_of('$tenants[1]')::bigint + (1::bigint << 50)});
@@ -123,15 +132,15 @@ foreach my $place (0 .. 2)
 	my ($node, $name) = ($nodes[$place], $names[$place]);
 	foreach my $call ('cancel(%s)', 'retry(%s)', 'reschedule(%s, now())', q{wait_for(%s, '0')}, q{fail_job(%s, 'no')}, q{extend_job(%s, '1 s')}, 'is_job_retriable(%s)')
 	{
-		like($node->error_of(sprintf "SELECT hipq.$call", $unknown), qr/42704: job $unknown does not exist/, "$name: $call of no job");
+		like(refusal($node, sprintf "SELECT hipq.$call", $unknown), qr/42704: job $unknown does not exist/, "$name: $call of no job");
 	}
 	foreach my $call ('redrive', 'dismiss_dead_letter', 'purge_dead_letter')
 	{
-		like($node->error_of("SELECT hipq.$call($unknown)"), qr/42704: job $unknown has no dead letter/, "$name: $call() of no job");
+		like(refusal($node, "SELECT hipq.$call($unknown)"), qr/42704: job $unknown has no dead letter/, "$name: $call() of no job");
 	}
-	is($node->sql("SELECT condition, passed FROM hipq.why($unknown)"), 'exists|f', "$name: why() of no job");
+	ok($node->wait_until("SELECT condition, passed FROM hipq.why($unknown)", 'exists|f'), "$name: why() of no job");
 	is($node->sql("SELECT count(*) FROM hipq.find_job($unknown)"), 0, "$name: find_job() of no job");
-	like($node->error_of("SELECT hipq.cancel($_)"), qr/42704: job $_ does not exist/, "$name: $_") foreach 0, -1, 999_999, '9223372036854775807';
+	like(refusal($node, "SELECT hipq.cancel($_)"), qr/42704: job $_ does not exist/, "$name: $_") foreach 0, -1, 999_999, '9223372036854775807';
 }
 
 # ---- refused by its shard
@@ -139,7 +148,7 @@ my $key = key_for('run');
 enqueue('run', key => $key);
 $id = enqueue('run', key => $key, anywhere => 1);
 ok($router->wait_until("SELECT count(*) FROM hipq.shard_reject WHERE job_id = $id", 1), 'of two jobs with a key the later one is refused');
-like($router->error_of("SELECT hipq.cancel($id)"), qr/42704: job $id does not exist.*DETAIL: .*not taken by shard 1 of instance "app": an unfinished job has its key \(23505\).*HINT: .*shard_rejects/s, 'cancel() says so');
+like(refusal($router, "SELECT hipq.cancel($id)"), qr/42704: job $id does not exist.*DETAIL: .*not taken by shard 1 of instance "app": an unfinished job has its key \(23505\).*HINT: .*shard_rejects/s, 'cancel() says so');
 like($router->sql("SELECT condition, passed, explanation FROM hipq.why($id)"), qr/^exists\|f\|It was not taken by shard 1/, 'why() too');
 
 # ---- dead letters
@@ -150,7 +159,7 @@ foreach my $place (0 .. 2)
 	ok($one->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id IN ($dead, $dismissed)", 2), "$name: two jobs die");
 	my $again = $node->sql("SELECT hipq.redrive($dead)");
 	ok($one->wait_until("SELECT outcome, retry_of FROM hipq.jobs_detail WHERE id = $again", "failed|$dead"), "redrive() on $name: it runs again");
-	like($node->error_of("SELECT hipq.redrive($dead)"), qr/55000: cannot redrive dead letter of job $dead in state "redriven"/, "$name: once");
+	like(refusal($node, "SELECT hipq.redrive($dead)"), qr/55000: cannot redrive dead letter of job $dead in state "redriven"/, "$name: once");
 	$node->sql("SELECT hipq.dismiss_dead_letter($dismissed)");
 	is($one->sql("SELECT state FROM hipq.dead_letters WHERE job_id = $dismissed"), 'dismissed', "dismiss_dead_letter() on $name");
 	$node->sql("SELECT hipq.purge_dead_letter($dismissed)");
@@ -198,7 +207,7 @@ foreach my $place (0 .. 2)
 	my ($node, $name) = ($nodes[$place], $names[$place]);
 	is($node->sql("SELECT outcome FROM hipq.find_job($final)"), 'succeeded', "$name: a final job is found where it was");
 	is($node->sql("SELECT outcome FROM hipq.find_job($running)"), 'running', "$name: a job that runs is, too");
-	like($node->error_of("SELECT hipq.cancel($held)"), qr/55P03: job $held is held until its key is free.*HINT: .*Try again/s, "$name: a held one cannot be cancelled yet");
+	like(refusal($node, "SELECT hipq.cancel($held)"), qr/55P03: job $held is held until its key is free.*HINT: .*Try again/s, "$name: a held one cannot be cancelled yet");
 	like($node->sql("SELECT string_agg(condition || ' ' || passed, ',') FROM hipq.why($held)"), $place == 2 ? qr/^exists true,key false$/ : qr/^node true,exists true,key false$/, "$name: why() says that it is held");
 	is($node->sql("SELECT outcome FROM hipq.wait_for($held, '100 ms')"), 'waiting', "$name: it waits");
 }
@@ -206,7 +215,7 @@ is($two->sql("SELECT hipq.cancel($running)"), 't', 'the running one is cancelled
 $lock->quit;
 ok($two->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $held", 1), 'then the held one is let in');
 is($one->sql("SELECT hipq.cancel($held)"), 't', 'and cancelled from where its slot was');
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the move is over');
+ok($shards->settled, 'the move is over');
 $id = enqueue('run', anywhere => 1, key => $router->sql("SELECT 'f' || n FROM generate_series(1, 100000) AS n WHERE hipq.slot_of('run' || chr(31) || 'f' || n) = $slot LIMIT 1"));
 my $follower = $router->session;
 $follower->query_until(qr/waits/, "\\echo waits\nSELECT outcome FROM hipq.wait_for($id, '1 min');\n");
@@ -215,7 +224,7 @@ $router->sql("SELECT hipq.move_slots('app', '{$slot}', 1)");
 ok($one->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $id", 1), 'which moves');
 $one->sql("SELECT hipq.reschedule($id, now())");
 like($follower->query('SELECT 1'), qr/succeeded/, 'and is found again where it is then');
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the slot is back');
+ok($shards->settled, 'the slot is back');
 
 # ---- where successes leave no row a job that moves away has not succeeded
 $router->sql(q{SELECT hipq.create_queue('app.short', owner => 'app', shard_key => $$job_data->>'tenant'$$, retention => '0'), hipq.register_job_type('app.short', 'run', handler => 'run')});
@@ -230,9 +239,9 @@ ok($two->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $short", 1), 'it 
 like($patient->query('SELECT 1'), qr/waiting/, 'wait_for() there says that it waits');
 $patient->quit;
 is($one->sql("SELECT hipq.cancel($short)"), 't', 'it is cancelled from where it was');
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the move is over');
+ok($shards->settled, 'the move is over');
 $router->sql("SELECT hipq.move_slots('app', '{$slot}', 1)");
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the slot is back once more');
+ok($shards->settled, 'the slot is back once more');
 
 # ---- while its slot moves to and fro nobody is told that a job is not there
 my $wanderer = enqueue('run', key => $router->sql("SELECT 'w' || n FROM generate_series(1, 100000) AS n WHERE hipq.slot_of('run' || chr(31) || 'w' || n) = $slot LIMIT 1"));
@@ -248,7 +257,7 @@ foreach my $node (@nodes)
 				BEGIN
 					PERFORM FROM hipq.find_job(job);
 					misses := misses + (NOT FOUND)::integer;
-				EXCEPTION WHEN lock_not_available THEN NULL;    -- held
+				EXCEPTION WHEN lock_not_available OR SQLSTATE 'HQ503' THEN NULL;    -- held; or nobody knows yet
 				END;
 			END LOOP;
 		END $$});

@@ -6,7 +6,7 @@ use Test::More;
 
 my $shards = HipqShards->new('cluster_queues', 2);
 my ($router, $one, $two) = $shards->nodes;
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the slots are where they belong');
+ok($shards->settled, 'the slots are where they belong');
 $_->sql(q{CREATE FUNCTION hold(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$}) foreach $shards->nodes;
 $router->sql(q{SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hold')});
 my $tenant = $router->sql(q{SELECT 't' || n FROM generate_series(1, 100) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = 1 LIMIT 1});

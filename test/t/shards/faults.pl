@@ -58,7 +58,7 @@ foreach my $cycle (1 .. $count)
 	my $before = $router->sql('SELECT count(*) FROM ledger');
 	$router->wait_until("SELECT count(*) > $before + 200 FROM ledger") or die 'the load stands still';
 	my $target = 1 + int rand 2;
-	$router->sql("SELECT hipq.move_slots('app', ARRAY(SELECT (1 + random() * 4094)::integer FROM generate_series(1, 400)), $target)") if rand() < 0.7;
+	$shards->on_router("SELECT hipq.move_slots('app', ARRAY(SELECT (1 + random() * 4094)::integer FROM generate_series(1, 400)), $target)") if rand() < 0.7;
 	usleep(rand 300_000);
 	my $offset = -s $node->node->logfile;
 	my $what = exists $more{$fault} ? $more{$fault}->($node) : HipqFaults::inject($node, $fault);

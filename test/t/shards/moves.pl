@@ -17,7 +17,7 @@ $router->sql(q{SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hol
 my $slot = $router->sql(q{SELECT hipq.slot_of('k')});
 sub slot_of_key { my ($type, $key) = @_; return $router->sql("SELECT hipq.slot_of('$type' || chr(31) || '$key')"); }
 sub owner { return $router->sql("SELECT nodes[$slot + 1] FROM hipq.shard_map"); }
-sub settled { my ($how) = @_; return ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), "$how: the move comes to its end"); }
+sub settled { my ($how) = @_; return ok($shards->settled, "$how: the move comes to its end"); }
 sub live { my ($node) = @_; return $shards->node($node)->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}); }
 
 # ---- bad arguments
@@ -121,14 +121,14 @@ $session = $router->session;
 my $enqueued = 0;
 foreach my $round (1 .. 5)
 {
-	$router->sql(q{SELECT hipq.rebalance('app')}) if $round == 2;
-	$router->sql(q{UPDATE hipq.shard SET state = 'active'; SELECT hipq.rebalance('app')}) if $round == 4;
+	$shards->on_router(q{SELECT hipq.rebalance('app')}) if $round == 2;
+	$shards->on_router(q{UPDATE hipq.shard SET state = 'active'; SELECT hipq.rebalance('app')}) if $round == 4;
 	$session->query_safe(qq{SELECT hipq.enqueue('run', jsonb_build_object('tenant', 'r$round' || n), job_key => 'r$round' || n) FROM generate_series(1, 200) AS n});
 	$enqueued += 200;
 }
 ok($shards->wait_for_runs($before + $enqueued), 'every job that was enqueued while slots moved runs, once');
 settled('drain and back');
-$router->sql(q{SELECT hipq.rebalance('app')});    # those that were on their way
+$shards->on_router(q{SELECT hipq.rebalance('app')});    # those that were on their way
 settled('what was on its way');
 is($router->sql('SELECT string_agg(DISTINCT node::text, $$ $$) FROM hipq.shard_map, unnest(nodes) AS node'), '0 1 2', 'both shards have slots');
 is($router->sql(q{SELECT count(*) FROM hipq.shard_rejects}), 1, 'none was refused');

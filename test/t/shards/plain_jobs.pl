@@ -113,7 +113,7 @@ $router->sql("SELECT hipq.reschedule(id, now()) FROM hipq.jobs_detail WHERE $pla
 ok($router->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE $plain AND state <> 'final'", 1), 'those of before run where they are');
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}, 60, 'then all others run');
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'k'}, 3, 'also those in order, and of a tenant');
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the moves come to their end');
+ok($shards->settled, 'the moves come to their end');
 is($router->sql('SELECT count(*) FROM hipq.shard_leaving'), 0, 'nothing is left to do');
 is($router->sql('SELECT count(*) FROM hipq.shard_rejects'), 0, 'no job was a duplicate');
 

@@ -54,7 +54,7 @@ sub moves
 {
 	my ($to) = @_;
 	my $others = join ',', 0, values %slot_of;
-	return $router->sql("SELECT hipq.move_slots('app', ARRAY(SELECT slot FROM generate_series(1, 4095) AS slot WHERE slot NOT IN ($others) ORDER BY random() LIMIT 300), $to)");
+	return $shards->on_router("SELECT hipq.move_slots('app', ARRAY(SELECT slot FROM generate_series(1, 4095) AS slot WHERE slot NOT IN ($others) ORDER BY random() LIMIT 300), $to)");
 }
 more_is_enqueued(200);
 
@@ -83,15 +83,15 @@ sub later
 sub move_tenants
 {
 	my ($to, @tenants) = @_;
-	$router->sql(sprintf q{SELECT hipq.move_slots('app', '{%s}', %d)}, join(',', map { $slot_of{$_} } @tenants), $to);
+	$shards->on_router(sprintf q{SELECT hipq.move_slots('app', '{%s}', %d)}, join(',', map { $slot_of{$_} } @tenants), $to);
 	my $slots = join ',', map { $slot_of{$_} } @tenants;
 	return ok($router->wait_until("SELECT count(*) FROM hipq.shard_move WHERE slot IN ($slots)", 0), "slots move to node $to");
 }
-# How many of them are on a node.
-sub waiting
+# All of them come to a node.
+sub all_wait
 {
-	my ($number, @tenants) = @_;
-	return $shards->node($number)->sql(sprintf q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial' AND shard_key = ANY ('{%s}')}, join ',', @tenants);
+	my ($number, $jobs, $how, @tenants) = @_;
+	return ok($shards->node($number)->wait_until(sprintf(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial' AND shard_key = ANY ('{%s}')}, join ',', @tenants), $jobs), $how);
 }
 later(map { @$_ } values %group);
 ok($one->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial' AND shard_key LIKE 'w%'}, 45), 'jobs wait on shard 1');
@@ -121,10 +121,10 @@ more_is_enqueued(100);
 my %given = map { $_ => 1 } enqueue_on_shard();
 move_tenants(2, @{ $group{2} }, @{ $group{back} });
 move_tenants(0, @{ $group{0} });
-is(waiting(2, @{ $group{2} }), 15, 'their jobs have gone to shard 2');
-is(waiting(0, @{ $group{0} }), 15, 'and to the router');
+all_wait(2, 15, 'their jobs have gone to shard 2', @{ $group{2} });
+all_wait(0, 15, 'and to the router', @{ $group{0} });
 move_tenants(1, @{ $group{back} });
-is(waiting(1, @{ $group{back} }), 15, 'and back');
+all_wait(1, 15, 'and back', @{ $group{back} });
 $one->sql("SELECT hipq.reschedule($turn, now())");
 is($one->outcome($turn), 'succeeded', 'the one with the key ends');
 my $next = $router->sql(qq{WITH made AS (INSERT INTO ledger SELECT hipq.enqueue('run', job_key => '$key', scheduled_run_time => now() + '1 day') RETURNING id) SELECT id FROM made});
@@ -139,7 +139,7 @@ moves(2);
 more_is_enqueued(100);
 my $old = $shards->promote(1, $standby);
 $one = $shards->node(1);
-is(waiting(1, @{ $group{$_} }), 15, 'the promoted standby has the jobs as they were') foreach 2, 0, 'back';
+all_wait(1, 15, 'the promoted standby has the jobs as they were', @{ $group{$_} }) foreach 2, 0, 'back';
 
 # ---- it stands still and says so
 ok($one->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'was promoted or restored' AND hint ~ 'On the router: CALL hipq.resync_shard\(.app., 1\)'}, 1), 'an alert says what to do');
@@ -169,9 +169,9 @@ is($router->sql('SELECT problem FROM hipq.shards WHERE shard = 1 AND problem !~ 
 more_is_enqueued(200);
 moves(1);
 
-is(waiting(1, @{ $group{$_} }), 0, "jobs that had gone to node $_ are forgotten") foreach 2, 0;
-is(waiting($_, @{ $group{$_} }), 15, 'and are there') foreach 2, 0;
-is(waiting(1, @{ $group{back} }), 15, 'those that had come back are there once');
+all_wait(1, 0, "jobs that had gone to node $_ are forgotten", @{ $group{$_} }) foreach 2, 0;
+all_wait($_, 15, 'and are there', @{ $group{$_} }) foreach 2, 0;
+all_wait(1, 15, 'those that had come back are there once', @{ $group{back} });
 is($one->sql("SELECT string_agg(id::text, ' ') FROM hipq.jobs_detail WHERE job_key = '$key'"), $next, 'the key is that of the second job');
 
 is(join(' ', grep { $given{$_} } enqueue_on_shard()), '', 'ids are not given twice');

@@ -37,7 +37,7 @@ sub enqueue
 		defined $more ? ", $more" : '');
 }
 sub rejects { return $router->sql(q{SELECT count(*) FROM hipq.shard_rejects WHERE queue = 'app.keyed' AND sqlstate = '23505'}); }
-sub settled { my ($how) = @_; return ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), "$how: the move comes to its end"); }
+sub settled { my ($how) = @_; return ok($shards->settled, "$how: the move comes to its end"); }
 sub owner { my ($slot) = @_; return $router->sql("SELECT nodes[$slot + 1] FROM hipq.shard_map"); }
 
 # ---- shards are told
@@ -139,8 +139,8 @@ ok($shards->node($place)->wait_until(q{SELECT unique_scope FROM hipq.queue WHERE
 my %ids;
 foreach my $round (1 .. 12)
 {
-	$router->sql(q{UPDATE hipq.shard SET state = 'draining' WHERE node = 1; SELECT hipq.rebalance('app')}) if $round == 3;
-	$router->sql(q{UPDATE hipq.shard SET state = 'active'; SELECT hipq.rebalance('app')}) if $round == 7;
+	$shards->on_router(q{UPDATE hipq.shard SET state = 'draining' WHERE node = 1; SELECT hipq.rebalance('app')}) if $round == 3;
+	$shards->on_router(q{UPDATE hipq.shard SET state = 'active'; SELECT hipq.rebalance('app')}) if $round == 7;
 	$ids{$_} = 1
 	  foreach split /\n/, $shards->node($round % 3)->sql(q{SELECT hipq.enqueue('short', jsonb_build_object('tenant', 'm' || n % 40), queue => 'app.keyed', job_key => 'k' || n % 3, on_duplicate => 'return')
 		FROM generate_series(1, 240) AS n});

@@ -89,7 +89,7 @@ sub out_of_order
 sub enqueue { my ($tenant, $number, $more) = @_; return sprintf q{SELECT hipq.enqueue('step', '{"tenant": "%s", "number": %d%s}', queue => 'app.steps')}, $tenant, $number, $more // ''; }
 sub slot_of { my ($tenant) = @_; return $router->sql("SELECT hipq.slot_of('$tenant')"); }
 sub move { my ($tenant, $node) = @_; return $router->sql(sprintf "SELECT hipq.move_slots('app', '{%d}', %d)", slot_of($tenant), $node); }
-sub settled { my ($how) = @_; return ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), "$how: the move comes to its end"); }
+sub settled { my ($how) = @_; return ok($shards->settled, "$how: the move comes to its end"); }
 
 # A tenant whose jobs are on a node, which no test has had.
 my $used = 0;
@@ -122,7 +122,7 @@ move($tenant, 2);
 my $held = $router->sql(enqueue($tenant, 2));
 my $new = $shards->node(2);
 ok($new->wait_until(q{SELECT busy_keys ->> 0 FROM hipq.shard_coming}, '{"queue": "steps", "awaits": "last"}'), 'the new node knows what the old one waits for');
-is($new->sql('SELECT count(*) FROM hipq.shard_held_job'), 1, 'and holds the job that was enqueued later');
+ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 1), 'and holds the job that was enqueued later');
 like($new->sql("SELECT hipq.why($held)::text"), qr/keeps the order while slots move .*waits for transactions that are open on the router/, 'why() says so');
 like($router->sql("SELECT hipq.why($held)::text"), qr/waits for transactions that are open on the router/, 'also on the router');
 like($router->error_of("SELECT hipq.cancel($held)"), qr/55P03: job $held is held .*open on the router/s, 'and so does a call that has to wait');
@@ -170,7 +170,7 @@ move($tenant, 0);
 ok($router->wait_until('SELECT last_sent FROM hipq.shard_move', 't'), 'nobody on the router has the map from before');
 $session->query_safe('BEGIN; ' . enqueue($tenant, 2));
 $lock->quit;
-settled('to the router');
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'to the router: the move comes to its end');
 is($router->sql('SELECT busy_keys FROM hipq.shard_coming'), '[]', 'all have come, and a transaction has a job to hold yet');
 my $points = HipqPoints->new($router);
 $points->arm('after-read-catalogue', 'wait');
@@ -253,7 +253,7 @@ foreach my $cycle (1 .. $count)
 	my ($fault, $number) = @{ $faults[ $cycle - 1 ] };
 	my $before = $router->sql('SELECT count(*) FROM ledger');
 	$router->wait_until("SELECT count(*) > $before + 60 FROM ledger", 't') or die 'the load stands still';
-	$moved += $router->sql(sprintf "SELECT hipq.move_slots('app', '{%s}', %d)", $slots, int rand 3);
+	$moved += $shards->on_router(sprintf "SELECT hipq.move_slots('app', '{%s}', %d)", $slots, int rand 3);
 	usleep(rand 600_000);
 	my $what = HipqFaults::inject($shards->node($number), $fault);
 	HipqFaults::bring_back($shards->node($number), $fault) or die 'the server does not come back';
@@ -261,8 +261,8 @@ foreach my $cycle (1 .. $count)
 }
 foreach my $node (1, 2, 0, 1)    # there and back again with nobody killed
 {
-	$router->wait_until('SELECT count(*) FROM hipq.shard_move', 0);
-	$moved += $router->sql("SELECT hipq.move_slots('app', '{$slots}', $node)");
+	$shards->settled;
+	$moved += $shards->on_router("SELECT hipq.move_slots('app', '{$slots}', $node)");
 }
 append_to_file($stop, '');
 waitpid $_, 0 foreach @loads;

@@ -76,7 +76,7 @@ my $moved = 0;
 foreach my $node (1, 2, 1, 2, 0, 1, 2, 0, 2)
 {
 	more_ended(6) or die 'jobs stand still';
-	$moved += $router->sql("SELECT hipq.move_slots('app', '{$slots}', $node)");
+	$moved += $shards->on_router("SELECT hipq.move_slots('app', '{$slots}', $node)");
 }
 cmp_ok($moved, '>', 6, 'slots have moved');
 ok(more_ended(6), 'jobs go on');
@@ -84,7 +84,7 @@ ok(more_ended(6), 'jobs go on');
 # ---- all end, in order
 sub unfinished { return join ' ', map { $_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.out' AND state <> 'final'}) . ' ' . $_->sql('SELECT count(*) FROM hipq.shard_held_job') } $shards->nodes; }
 stop(producers => @producers);
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'the moves come to their end');
+ok($shards->settled, 'the moves come to their end');
 my $end = time + $PostgreSQL::Test::Utils::timeout_default;
 usleep(100_000) while unfinished() ne '0 0 0 0 0 0' && time < $end;
 is(unfinished(), '0 0 0 0 0 0', 'all jobs end');
