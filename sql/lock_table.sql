@@ -21,7 +21,7 @@ DECLARE
     mode text;
 BEGIN
     FOR name, mode IN
-        SELECT pg_class.oid::regclass::text, modes.mode
+        SELECT 'hipq.' || quote_ident(relname), modes.mode
         FROM pg_class
         CROSS JOIN unnest('{ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE, SHARE UPDATE EXCLUSIVE, SHARE, SHARE ROW EXCLUSIVE, EXCLUSIVE,
                             ACCESS EXCLUSIVE}'::text[]) AS modes (mode)

@@ -267,7 +267,7 @@ is($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ') FROM hipq.jobs WHERE qu
 	or diag $hipq->sql(q{SELECT attempt.* FROM hipq.jobs_detail AS job JOIN hipq.attempts_detail AS attempt ON attempt.queue = job.queue AND attempt.job_id = job.id WHERE job.queue = 'ann.work' AND outcome = 'failed'});
 # What else keeps the machine busy may have begun, or ended, meanwhile.
 $slowness = max($slowness, $hipq->slowness);
-$slowest *= $slowness;
+$slowest *= $slowness + $hipq->stalled(60);
 my $outages = outages();
 note "the server was down: $outages";
 foreach my $kind (qw(sql scheduled external))
@@ -279,7 +279,7 @@ foreach my $kind (qw(sql scheduled external))
 			LATERAL (SELECT 1000 * extract(epoch FROM accepted_time - scheduled_run_time - down) AS ms) AS waited
 		WHERE queue = 'ann.work' AND job_type = '$kind' AND outcome = 'succeeded'});
 	note "$kind: $jobs jobs, from due to start p50 $p50, p99 $p99, at most $most ms";
-	cmp_ok($jobs, '>', 20 * $seconds / $slowness, "there were jobs of kind $kind");
+	cmp_ok($jobs, '>', 10 * $seconds / $slowness, "there were jobs of kind $kind");
 	cmp_ok($p99, '<', $slowest, "99 of 100 of them start soon");
 }
 is(join(' ', sort keys %slowest), 'alter cancel jobs queues why', 'her questions are answered');

@@ -103,7 +103,7 @@ foreach my $mode ('fast', 'immediate')
 	my $pid = $hipq->pid_of($job{running});
 	my $start = $hipq->sql('SELECT pg_postmaster_start_time()');
 	kill 'KILL', $pid;
-	ok($hipq->wait_until(q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}), 'the server comes back after kill -9');
+	ok($hipq->wait_until("SELECT count(*) FILTER (WHERE pid = $pid) = 0 AND count(*) FILTER (WHERE backend_type = 'hipq launcher') = 1 FROM pg_stat_activity"), 'the server comes back after kill -9');
 	is($hipq->sql('SELECT pg_postmaster_start_time()'), $start, 'by itself');
 	eval { $_->quit } foreach @locks;
 	check_after('kill -9', 'crashed', %job);

@@ -5,7 +5,7 @@ use HipqCluster;
 use IPC::Run;
 use Test::More;
 
-my $hipq = HipqCluster->new('narrow_views', 'hipq.max_executors' => 2, 'hipq.alert_waiting' => '1s', 'hipq.alert_least_jobs' => 1, 'hipq.heartbeat_timeout' => '10min');
+my $hipq = HipqCluster->new('narrow_views', 'hipq.max_executors' => 2, 'hipq.executor_idle_timeout' => '1h', 'hipq.alert_waiting' => '1s', 'hipq.alert_least_jobs' => 1, 'hipq.heartbeat_timeout' => '10min');
 $hipq->sql(q{
 	CREATE ROLE shop LOGIN;
 	GRANT CREATE ON SCHEMA public TO shop;

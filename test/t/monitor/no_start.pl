@@ -63,10 +63,11 @@ $hipq->sql(q{SELECT hipq.pause('app.paused')});
 push @waiting, $hipq->enqueue('paused'), $hipq->enqueue('later', q{scheduled_run_time => now() + interval '20 min'});
 push @waiting, $hipq->enqueue('missing', q{queue => 'app.missing'});
 my $client = $hipq->session;
-my $locked = $client->query_safe(q{BEGIN; INSERT INTO hipq.app_locked (job_type, scheduled_run_time) VALUES ('locked', now() + interval '1 s') RETURNING id});
-my ($id) = $locked =~ /(\d+)/;
-$client->query_safe("COMMIT; BEGIN; SELECT FROM hipq.app_locked WHERE id = $id FOR UPDATE");
-push @waiting, $id;
+my ($locked) = $client->query_safe(q{
+	INSERT INTO hipq.app_locked (job_type, scheduled_run_time) VALUES ('locked', now() + interval '3 s') RETURNING id \gset
+	BEGIN;
+	SELECT id FROM hipq.app_locked WHERE id = :id FOR UPDATE;}) =~ /(\d+)/;
+push @waiting, $locked;
 
 ok(wait_for_alarm($before + 3), 'it is noticed, and goes on');
 is(join(' ', cried()), join(' ', @stuck), 'the log says so once, and of no other job');

@@ -40,12 +40,12 @@ $hipq->node->start;
 my $since = time();
 my $clock = clock_gettime(CLOCK_MONOTONIC);
 # A long job that runs again would be hard to tell from one that was left.
-my $recovered = $hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id IN ($ran) AND reason = 'server_restart'", $executors, 30) ? time() - $since : 'never';
+my $recovered = $hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id IN ($ran) AND reason = 'server_restart'", $executors, 30) ? time() - $since : 1e9;
 my @lines = grep { my ($time, $pid, $what) = split / /; $what eq 'begin' } split /\n/, substr(slurp_file($load->marks_file), $marks);
 if (!@lines) { usleep(10_000) until time() > $since + 30 || substr(slurp_file($load->marks_file), $marks) =~ / begin /; }
-my ($first) = map { (split / /)[0] / 1e6 - $clock } grep { / begin / } split /\n/, substr(slurp_file($load->marks_file), $marks);
-cmp_ok($recovered, '<=', $limit, "jobs that ran are back in line within $limit s");
-cmp_ok($first, '<=', $limit, "and handlers run within $limit s");
+my ($first) = ((map { (split / /)[0] / 1e6 - $clock } grep { / begin / } split /\n/, substr(slurp_file($load->marks_file), $marks)), 1e9);
+$hipq->in_time($recovered, $limit, "jobs that ran are back in line within $limit s");
+$hipq->in_time($first, $limit, "and handlers run within $limit s");
 is($hipq->sql('SELECT count(*) FROM hipq.job'), $waiting + $executors, 'no job is lost');
 note sprintf '%d jobs in line: what ran was back after %.2f s, the first handler began after %.2f s', $waiting, $recovered, $first;
 

@@ -3,6 +3,7 @@ use strict;
 use warnings;
 use HipqCluster;
 use HipqPoints;
+use HipqProgram;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -53,8 +54,13 @@ sub leave
 	is($hipq->outcome($hipq->enqueue('other', q{queue => 'app.other'})), 'succeeded', 'jobs of other queues run');
 	my $left = q{SELECT string_agg(job_key, ', ' ORDER BY job_key) FROM hipq.jobs_detail WHERE state <> 'final'};
 	ok($hipq->wait_until($left, 'asked running 33, called error 5, called running 5, run running 1700, run running 7'), 'all come home but those that are poison');
-	my $log = slurp_file($hipq->node->logfile, $log_end);
-	my @complaints = $log =~ /WARNING:\s+cannot rescue job \d+ in queue "app.main": poisonous row/g;
+	my ($log, @complaints);
+	HipqProgram->wait_for(sub    # the last of them may not have been tried yet
+	{
+		$log = slurp_file($hipq->node->logfile, $log_end);
+		@complaints = $log =~ /WARNING:\s+cannot rescue job \d+ in queue "app.main": poisonous row/g;
+		return @complaints >= 5;
+	});
 	is(scalar @complaints, 5, 'of which the log tells, once each');
 	unlike($log, qr/"hipq scheduler" \(PID \d+\) exited/, 'the scheduler lives');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'run' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}), 1_998, 'functions ran again, uncharged');

@@ -2,10 +2,12 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqPoints;
 use Test::More;
 
 my $queues = 60;
-my $hipq = HipqCluster->new('many_leaves', 'hipq.max_executors' => 2, 'hipq.executor_idle_timeout' => '2s', 'hipq.health_enabled' => 'off');
+my $hipq = HipqCluster->new('many_leaves', 'hipq.max_executors' => 2, 'hipq.executor_idle_timeout' => '1h', 'hipq.health_enabled' => 'off', track_commit_timestamp => 'on');
+my $points = HipqPoints->new($hipq);
 $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
 	CREATE FUNCTION queue_name(n integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'app.q_' || translate(n::text, '0123456789', 'abcdefghij')$$});
@@ -23,16 +25,19 @@ my $scheduler = $hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type
 kill 'STOP', $scheduler;
 $hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP PERFORM hipq.enqueue('run', '{}', queue => queue_name(n)); COMMIT; END LOOP; END \$\$");
 ok($hipq->wait_until(q{SELECT sum(initial + running_jobs + retry) FROM hipq.queues}, 0), 'executors run a job in each queue');
+$hipq->set('hipq.executor_idle_timeout' => '100ms');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0), 'and leave');
 cmp_ok($hipq->sql($without_leaves), '>=', $queues - 1, 'nobody has made leaves');
+$points->arm('before-make-leaf', 'wait', 3);
 kill 'CONT', $scheduler;
-ok($hipq->wait_until("SELECT ($without_leaves) < $queues - 1"), 'the scheduler begins to make them');
-my $left = $hipq->sql($without_leaves);
+ok($points->wait_held('before-make-leaf'), 'the scheduler makes them');
 $hipq->sql(q{SELECT hipq.enqueue('outside', queue => 'outside.jobs')});
+$points->reset;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs WHERE state = 'running'}, 1), 'it gives a worker a job meanwhile');
-my $left_then = $hipq->sql($without_leaves);
-note("$left queues lacked leaves when the job came, $left_then when it was given");
-cmp_ok($left_then, '>', 0, 'before all are made');
-ok($hipq->wait_until($without_leaves, 0), 'in the end they are');
+ok($hipq->wait_until($without_leaves, 0), 'in the end all are made');
+my $later = $hipq->sql(q{
+	SELECT count(*) FROM pg_class AS leaf JOIN pg_inherits ON inhrelid = leaf.oid
+	WHERE leaf.relname LIKE 'app\_q\_%\_final\_%' AND pg_xact_commit_timestamp(leaf.xmin) > (SELECT pg_xact_commit_timestamp(xmin) FROM hipq.outside_jobs_live)});
+cmp_ok($later, '>', 0, "before the last of them: $later came later");
 
 done_testing();

@@ -13,7 +13,7 @@ $hipq->sql(q{
 	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
-my $moment = 5;
+my $moment = 9;
 
 # ---- an executor that is about to leave is not counted on
 {
@@ -63,10 +63,13 @@ my $moment = 5;
 # ---- a job whose time comes later, enqueued while the scheduler looks after hands
 {
 	$hipq->set('hipq.executor_idle_timeout' => '1min');    # executors that end wake the scheduler
-	$hipq->sql(q{SELECT count(*) FROM (SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 20000)) AS job});
+	$hipq->sql(q{
+		CREATE FUNCTION nap(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(0.001)';
+		SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap');
+		SELECT count(*) FROM (SELECT hipq.enqueue_many('nap', array_agg('{}'::jsonb)) FROM generate_series(1, 20000)) AS job});
 	my $waiting = q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'};
 	$hipq->wait_until("SELECT ($waiting) BETWEEN 1 AND 19500");
-	my $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 s'});
+	my $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 s', priority => -1});
 	cmp_ok($hipq->sql($waiting), '>', 1, 'executors have jobs in flight when a job for later comes');
 	$hipq->outcome($id);
 	my $late = $hipq->sql("SELECT extract(epoch FROM accepted_time - scheduled_run_time) FROM hipq.jobs_detail WHERE id = $id");

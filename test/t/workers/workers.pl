@@ -46,8 +46,8 @@ $hipq->sql("NOTIFY hipq_worker_$id, 'hello'");
 like(ask($bound, 'SELECT 1'), qr/Asynchronous notification "hipq_worker_$id"/, 'it listens');
 my $start = time();
 $bound->quit;
-ok($hipq->wait_until(status_of('bound'), 'unhealthy', 5), 'its session ends: it is unhealthy');
-$hipq->in_time(time() - $start, 5, 'at once');
+ok($hipq->wait_until(status_of('bound'), 'unhealthy', 9), 'its session ends: it is unhealthy');
+$hipq->in_time(time() - $start, 9, 'at once');
 is($hipq->sql(q{SELECT pid IS NULL FROM hipq.workers_detail WHERE name = 'bound'}), 't', 'and bound to none');
 like($hipq->error_of("SET SESSION AUTHORIZATION first; SELECT hipq.heartbeat($id)"), qr/55000.*worker $id has ended/, 'it cannot say that it is alive');
 
@@ -62,7 +62,7 @@ is($hipq->sql(status_of('bound')), 'unhealthy', 'it is still known');
 $bound = session('first');
 ask($bound, register('bound', listen => 'true'));
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.workers_detail WHERE name = 'bound'});
-ok($hipq->wait_until(status_of('bound'), 'unhealthy', 5), 'and SIGTERM to its session');
+ok($hipq->wait_until(status_of('bound'), 'unhealthy', 9), 'and SIGTERM to its session');
 eval { $bound->quit };
 
 # ---- forgotten after the grace
@@ -92,13 +92,13 @@ is($hipq->sql_as('first', "BEGIN; SELECT count(hipq.heartbeat($beats, '{\"queue_
 	'heartbeats write nothing');
 is($hipq->sql_as('first', "BEGIN READ ONLY; SELECT hipq.heartbeat($beats); COMMIT"), 'healthy', 'so they may come from anywhere');
 $hipq->sql_as('first', "SELECT hipq.heartbeat($beats, '{}')");
-is($hipq->sql(q{SET hipq.clock_offset = 25; } . status_of('beats')), 'healthy', 'silent for 25 s it is healthy');
+is($hipq->sql(q{SET hipq.clock_offset = 15; } . status_of('beats')), 'healthy', 'silent for 15 s it is healthy');
 is($hipq->sql(q{SET hipq.clock_offset = 31; } . status_of('beats')), 'unhealthy', 'for 31 s unhealthy');
 my $is_active = q{SELECT concat_ws(' ', status, health->>'status') FROM hipq.workers_detail WHERE name = 'beats'};
 is($hipq->sql("SET hipq.clock_offset = 31; $is_active"), 'inactive unhealthy', 'and inactive');
 $hipq->set('hipq.health_enabled' => 'off');
 $hipq->sql_as('first', "SELECT hipq.heartbeat($beats)");
-is($hipq->sql("SET hipq.clock_offset = 25; $is_active"), 'active unknown', 'it is active without being judged');
+is($hipq->sql("SET hipq.clock_offset = 15; $is_active"), 'active unknown', 'it is active without being judged');
 is($hipq->sql("SET hipq.clock_offset = 31; $is_active"), 'inactive unknown', 'as long as it is heard of');
 $hipq->set('hipq.health_enabled' => 'on');
 
