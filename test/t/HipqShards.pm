@@ -135,7 +135,7 @@ sub counts { return join ' ', map { $_->sql('SELECT count(*) FROM ran') } $_[0]-
 sub forgotten
 {
 	my ($self, $days, $node, $count) = @_;
-	my $limit = time + $PostgreSQL::Test::Utils::timeout_default;
+	my $limit = time + 3 * $PostgreSQL::Test::Utils::timeout_default;    # it sets clocks of all nodes each time
 	for (my $minutes = 0; time < $limit; $minutes += 2)
 	{
 		$_->set('hipq.clock_offset' => 86_400 * $days + 60 * $minutes) foreach $self->nodes;
