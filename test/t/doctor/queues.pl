@@ -6,7 +6,7 @@ use HipqDoctor;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('doctor_queues');
+my $hipq = HipqCluster->new('doctor_queues', 'hipq.heartbeat_timeout' => '1d');
 is(findings($hipq), '', 'a new server has nothing');
 $hipq->create_queue('app.mail');
 $hipq->sql(q{
@@ -110,13 +110,13 @@ alter(q{default_time_windows => 'NONE', time_zone => 'UTC'});
 is_gone($hipq, 'unclear time windows', $type);
 
 # A worker needs longer than it may wait for the next job.
-$hipq->sql(q{SELECT hipq.alter_job_type('app.mail', 'outside', queue_ttl => '1 s')});
 my $slow = $hipq->enqueue('outside', q{queue => 'app.mail'});
 $hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $slow");
 my $worker = $hipq->sql(q{SELECT worker_id FROM hipq.workers WHERE name = 'two'});
 is($hipq->sql("SELECT id FROM hipq.claim($worker)"), $slow, 'a worker takes a job');
 $hipq->wait_until("SELECT clock_timestamp() - since > interval '0.8 s' FROM hipq.running WHERE id = $slow");
 $hipq->sql("SELECT hipq.complete($slow, 1)");
+$hipq->sql(q{SELECT hipq.alter_job_type('app.mail', 'outside', queue_ttl => '1 s')});
 is_mended($hipq, 'warning', 'short queue_ttl', 'job type "outside" of queue "app.mail"', qr/within 1 s/);
 is(findings($hipq), '', 'all is well again');
 

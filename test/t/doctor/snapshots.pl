@@ -26,6 +26,7 @@ eval { $session->quit };
 $hipq->sql(q{BEGIN; CREATE TABLE prepared (); PREPARE TRANSACTION 'it''s late'});
 ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}), 'a prepared transaction grows old');
 is_mended($hipq, 'warning', 'blocked vacuum', q{prepared transaction "it's late"}, qr/keeps dead rows of this database, and the locks/);
+$hipq->set('hipq.alert_held_snapshot' => '1h');
 
 # ---- slots
 $hipq->sql(q{SELECT pg_create_physical_replication_slot('unborn')});

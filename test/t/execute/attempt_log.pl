@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqProgram;
 use JSON::PP qw(decode_json);
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -210,7 +211,9 @@ $json->sql(q{
 	SELECT hipq.register_job_type('app.main', 'speak', handler => 'speak')});
 $id = $json->enqueue('speak', q{queue => 'app.main'});
 is($json->outcome($id), 'succeeded', 'a job runs');
-my ($line) = grep { ($_->{message} // '') eq 'stock is low' } map { decode_json($_) } split /\n/, slurp_file($json->node->data_dir . '/log/lines.json');
+# The process that writes them takes its time.
+my $line;
+HipqProgram->wait_for(sub { ($line) = map { decode_json($_) } slurp_file($json->node->data_dir . '/log/lines.json') =~ /^(.*"message":"stock is low".*)\n/m });
 is(join('|', @{$line}{qw(error_severity hint)}), 'WARNING|Order more.', 'its lines are JSON');
 like($line->{context}, qr/\nhipq job $id of type "speak", attempt 1$/, 'with the job in their context');
 

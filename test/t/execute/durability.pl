@@ -46,9 +46,9 @@ sub first_is_flushed
 	$hipq->sql("SELECT hipq.enqueue_many('$type', array_agg('{}'::jsonb)) FROM generate_series(1, 50)");
 	$hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0);
 	my $lock = $hipq->hold_lock;
-	my $first = $hipq->sql(qq{SELECT (hipq.enqueue_many('$type', ARRAY['$data', '{"wait": 1}']::jsonb[]))[1]});
+	my ($first, $second) = split / /, $hipq->sql(qq{SELECT array_to_string(hipq.enqueue_many('$type', ARRAY['$data', '{"wait": 1}']::jsonb[]), ' ')});
 	$hipq->outcome($first);
-	$hipq->wait_until(qq{SELECT count(*) FROM hipq.running WHERE job_type = '$type'}, 1);
+	$hipq->wait_until("SELECT count(*) FROM hipq.running WHERE id = $second", 1);
 	# The first has written 100 kB, the lock of the second is a few bytes.
 	my $flushed = $hipq->sql('SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() < 50000');
 	$lock->quit;
@@ -60,7 +60,14 @@ $hipq->sql(q{
 		IF data ? 'first' THEN PERFORM pg_logical_emit_message(false, 'test', repeat('x', 100000)); END IF;
 		IF data ? 'tell' THEN PERFORM pg_notify('told', 'yes'); END IF;
 		IF data ? 'wait' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF; END $$});
-is(first_is_flushed('silent', '{"first": 1}'), 'f', 'a job that tells nobody is not on disk at once');
+# The WAL writer may come by in the very moment, not each time.
+my $silent;
+foreach (1 .. 5)
+{
+	$silent = first_is_flushed('silent', '{"first": 1}');
+	last if $silent eq 'f';
+}
+is($silent, 'f', 'a job that tells nobody is not on disk at once');
 is(first_is_flushed('telling', '{"first": 1, "tell": 1}'), 't', 'one that notifies is');
 
 # What is finished and flushed survives a crash of the server; what was enqueued always does.

@@ -202,7 +202,7 @@ is(ask($near->{session}, "SELECT id || ' ' || attempt FROM hipq.claim($slow, wai
 ask($near->{session}, "SELECT pg_sleep(0.7); SELECT hipq.complete($job, 1)");
 my (undef, undef, $warning) = $node->psql('postgres', q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 1)});
 like($warning, qr/WARNING:  queue_ttl 1 is short for job type "slow"/, 'a queue_ttl under twice the run time is warned of');
-(undef, undef, $warning) = $node->psql('postgres', q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 2)});
+(undef, undef, $warning) = $node->psql('postgres', q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 60)});
 is($warning, '', 'a longer one is not');
 ask($near->{session}, "SELECT hipq.deregister_worker($slow)");
 

@@ -242,9 +242,7 @@ foreach my $stop (qw(fast immediate))
 	is($hipq->sql(row($jobs[$_])), 'running 1 five', 'nothing has changed') foreach 0, 1;
 	is(unmet_conditions($jobs[2]), 'throttle of queue', 'they weigh what they did');
 }
-my $other = $hipq->session;
-kill 'KILL', $other->query_safe('SELECT pg_backend_pid()') =~ /(\d+)/;
-eval { $other->quit };
+HipqFaults::inject($hipq, 'kill backend');
 ok($hipq->wait_until(q{SELECT coalesce(max(queue_depth), 0) FROM hipq.workers WHERE name = 'five'}, 2), 'after a crash too');
 is($hipq->sql(row($jobs[0])), 'running 1 five', 'nothing has changed');
 $hipq->sql("SELECT hipq.cancel($jobs[0])");
