@@ -23,13 +23,14 @@ echo "\$\$ \$child" > $there/new.\$HIPQ_JOB_ID && mv $there/new.\$HIPQ_JOB_ID $t
 while [ ! -e $there/go ]; do sleep 0.05; done
 echo done
 END
-my @worker = ('--queue', 'app.run', '--types', 'wait,deaf,end', '--jobs', 4, '--kill-after', 1, '--', $program);
+sub worker { my ($kill_after) = @_; return ('--queue', 'app.run', '--types', 'wait,deaf,end', '--jobs', 4, '--kill-after', $kill_after, '--', $program); }
+my @worker = worker(1);
 my $run = HipqRun->new($hipq, arguments => \@worker);
 ok($run->is_ready, 'it registers');
 
 sub enqueue { my ($type, $rest) = @_; return $hipq->enqueue($type, q{'{}', queue => 'app.run'} . ($rest // '')); }
 # The processes of a job, once they are there.
-sub processes { my ($id) = @_; $run->wait_for(sub { -e "$there/$id" }) or return diag("job $id does not run"); return split ' ', slurp_file("$there/$id"); }
+sub processes { my ($id) = @_; $run->wait_for(sub { -e "$there/$id" }) or do { diag("job $id does not run"); return; }; return split ' ', slurp_file("$there/$id"); }
 sub is_gone { my ($what, @pids) = @_; return ok($run->wait_for(sub { !grep { kill 0, $_ } @pids }), $what); }
 sub attempts { return $hipq->attempts($_[0]); }
 
@@ -49,7 +50,7 @@ $id = enqueue('deaf');
 $hipq->sql("SELECT hipq.cancel($id)");
 is_gone('one that heeds no SIGTERM is killed', @pids);
 
-$id = enqueue('wait', q{, timeout => 1, max_retries => 0});
+$id = enqueue('wait', q{, timeout => 5, max_retries => 0});
 @pids = processes($id);
 is($hipq->outcome($id), 'failed', 'a job times out');
 is(attempts($id), '1 timeout 57014', '... for that reason');
@@ -93,7 +94,7 @@ unlink "$there/go";
 foreach my $case ([ 'a second signal' ], [ 'the end of the grace', '--grace', 0.5 ])
 {
 	my ($what, @options) = @$case;
-	$run = HipqRun->new($hipq, arguments => [ @options, @worker ]);
+	$run = HipqRun->new($hipq, arguments => [ @options, worker(10) ]);
 	ok($run->is_ready, 'another one registers');
 	my ($waits, $ends) = ($later, enqueue('end'));
 	@pids = map { processes($_) } $waits, $ends;

@@ -5,7 +5,7 @@ use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('cancel', 'hipq.terminate_grace' => '1s', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h',
+my $hipq = HipqCluster->new('cancel', 'hipq.terminate_grace' => '30s', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h',
 	wal_level => 'replica', max_wal_senders => 1);
 $hipq->create_queue('app.main');
 my $node = $hipq->node;
@@ -70,14 +70,15 @@ is($hipq->sql("SELECT string_agg(pid::text, ' ') FROM hipq.executors WHERE pid =
 is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'one that catches the cancellation and ends');
 is($hipq->outcome($id), 'cancelled', 'is cancelled all the same');
 is(written($id), '', 'what it wrote is gone');
+$hipq->set('hipq.terminate_grace' => '1s');
 ($id, $pid) = start('work', '{"catch": "always"}');
-is($hipq->sql("SELECT hipq.cancel($id, 'for good')"), 't', 'one that catches it for ever');
-is($hipq->sql("SELECT hipq.cancel($id, 'again')"), 't', 'may be told twice');
+is($hipq->sql("SELECT hipq.cancel($id, 'for good'); SELECT hipq.cancel($id, 'again')"), "t\nt", 'one that catches it for ever, which may be told twice,');
 is($hipq->outcome($id), 'cancelled', 'is ended');
 is(row($id), 'cancelled 1 0 cancelled cancelled: for good', 'as cancelled');
 is($hipq->attempts($id), '1 cancelled 57014', 'with its attempt');
 is($hipq->sql("SELECT executor_pid FROM hipq.attempts_detail WHERE job_id = $id"), $pid, 'and who ran it');
 ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0), 'with its process');
+$hipq->set('hipq.terminate_grace' => '30s');
 is(written($id), '', 'what it wrote is gone');
 
 # ---- procedures, retry handlers, itself
@@ -118,7 +119,19 @@ is($hipq->sql("SELECT length(error) > 80 AND error ~ '^cancelled: \x{e2}\x{82}\x
 
 # ---- before its code starts, and after it has ended: commits that wait for a standby that there is not
 $hipq->sql('TRUNCATE written');
-$hipq->set('synchronous_standby_names' => 'nobody');
+# They do so once the checkpointer has read the setting, which a commit shows.
+sub let_commits_wait
+{
+	$hipq->set('synchronous_standby_names' => 'nobody');
+	my $probe = $hipq->session(on_error_stop => 0);
+	my $pid = $probe->query_safe('SELECT pg_backend_pid()');
+	$probe->query_until(qr/probing/, "\\echo probing\nDO \$\$ BEGIN LOOP PERFORM pg_logical_emit_message(true, 'probe', ''); COMMIT; PERFORM pg_sleep(0.01); END LOOP; END \$\$;\n");
+	$hipq->wait_until("SELECT wait_event FROM pg_stat_activity WHERE pid = $pid", 'SyncRep');
+	$hipq->sql("SELECT pg_terminate_backend($pid)");
+	eval { $probe->quit };
+	return;
+}
+let_commits_wait();
 # The commits of this session are not to wait.
 my $quietly = "SET synchronous_commit = local;";
 $id = $hipq->sql("$quietly SELECT hipq.enqueue('work', queue => 'app.main')");
@@ -129,7 +142,7 @@ is($hipq->outcome($id), 'cancelled', 'ends so');
 is(row($id), 'cancelled 1 0 cancelled cancelled: early', 'with the reason');
 is(written($id), '', 'and has not taken effect');
 ($id) = start('work', '{"catch": "once"}');
-$hipq->set('synchronous_standby_names' => 'nobody');
+let_commits_wait();
 $hipq->sql("SELECT pg_cancel_backend(pid) FROM hipq.running WHERE id = $id");
 ok($hipq->wait_until("SELECT count(*) FROM hipq.executors JOIN pg_stat_activity USING (pid) WHERE job_id = $id AND wait_event = 'SyncRep'", 1), 'a job whose end is being written');
 is($hipq->sql("$quietly SELECT hipq.cancel($id, 'late')"), 'f', 'cannot be cancelled any more');
@@ -162,7 +175,7 @@ unlink $file;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE job_type = 'deaf'}, 0), 'when the batch ends');
 is($hipq->sql(q{SELECT string_agg(format('%s %s', outcome, count), ', ' ORDER BY outcome) FROM (SELECT outcome, count(*) FROM hipq.jobs WHERE job_type = 'deaf' GROUP BY outcome) AS outcomes}),
 	'cancelled 90, succeeded 10', 'those that were cancelled are, the others run to their ends');
-$hipq->set('hipq.terminate_grace' => '1s', 'hipq.max_executors' => 4);
+$hipq->set('hipq.terminate_grace' => '30s', 'hipq.max_executors' => 4);
 
 # ---- many short jobs, some of them cancelled at any moment
 $hipq->sql(q{
@@ -173,6 +186,8 @@ $hipq->sql(q{
 	CREATE PROCEDURE cancel_some() LANGUAGE plpgsql AS $$
 	DECLARE victim bigint;
 	BEGIN
+		PERFORM hipq.resume('app.main', 'brief');    -- now: until another session had come they might all have run
+		COMMIT;
 		WHILE EXISTS (SELECT FROM hipq.app_main_live WHERE job_type = 'brief') LOOP
 			SELECT job_id INTO victim FROM hipq._executors() WHERE job_id IS NOT NULL AND status = 'running' ORDER BY random() LIMIT 1;
 			IF FOUND AND hipq.cancel(victim, 'random') THEN INSERT INTO cancelled VALUES (victim) ON CONFLICT DO NOTHING; END IF;
@@ -187,6 +202,7 @@ $hipq->pid_of($_) foreach @sleepers;
 my $pids = $hipq->sql('SELECT string_agg(pid::text, $$ $$ ORDER BY pid) FROM hipq.executors');
 is(scalar(split / /, $pids), 4, 'all executors work');
 $hipq->sql("SELECT hipq.cancel($_)") foreach @sleepers;
+$hipq->sql(q{SELECT hipq.pause('app.main', 'brief')});
 $hipq->sql(q{SELECT count(*) FROM hipq.enqueue_many('brief', (SELECT array_agg('{}'::jsonb) FROM generate_series(1, 2000)), queue => 'app.main')});
 $hipq->sql('CALL cancel_some()');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE job_type = 'brief'}, 0), 'all jobs end');
@@ -204,7 +220,7 @@ $hipq->sql(q{
 	ALTER TABLE cancelled RENAME TO stormed;
 	CREATE PROCEDURE storm() LANGUAGE plpgsql AS $$
 	BEGIN
-		PERFORM hipq.enqueue_many('stormy', (SELECT array_agg('{}'::jsonb) FROM generate_series(1, 1000)), queue => 'app.main');
+		PERFORM hipq.enqueue_many('stormy', (SELECT array_agg('{}'::jsonb) FROM generate_series(1, 3000)), queue => 'app.main');
 		COMMIT;
 		WHILE EXISTS (SELECT FROM hipq.app_main_live WHERE job_type = 'stormy') LOOP
 			PERFORM pg_cancel_backend(pid) FROM hipq._executors() WHERE pid IS NOT NULL AND random() < 0.3;

@@ -15,7 +15,7 @@ $primary->sql(q{
 	GRANT ALL ON effect TO app;
 	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS $$ INSERT INTO effect VALUES (job.id) $$;
 	CREATE FUNCTION notify(job hipq.job) RETURNS void LANGUAGE sql AS $$ SELECT pg_notify('done', job.id::text) $$;
-	SELECT hipq.register_job_type(queue, 'run', handler => 'run', default_timeout => '1 s') FROM hipq.queues;
+	SELECT hipq.register_job_type(queue, 'run', handler => 'run') FROM hipq.queues;
 	SELECT hipq.register_job_type(queue, 'notify', handler => 'notify', claim => 'lock') FROM hipq.queues});
 is($primary->outcome_of('run', "queue => 'app.$_'"), 'succeeded', "$_: jobs run without a standby") foreach 'strict', 'grouped';
 
@@ -33,7 +33,7 @@ sub resume { $standby->sql('SELECT pg_wal_replay_resume()'); return; }
 
 # What is enqueued while the standby stands does not wait for it; whoever looks does not either.
 my $local = 'SET synchronous_commit = local;';
-sub enqueue { my ($type, $queue) = @_; return $primary->sql("$local SELECT hipq.enqueue('$type', queue => 'app.$queue')"); }
+sub enqueue { my ($type, $queue, $more) = @_; return $primary->sql("$local SELECT hipq.enqueue('$type', queue => 'app.$queue'" . ($more // '') . ')'); }
 sub told { my ($id, $wait, $set) = @_; return $primary->sql(($set // '') . "SELECT outcome FROM hipq.wait_for($id, '$wait')"); }
 
 # ---- the standby does not apply
@@ -51,7 +51,8 @@ ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id =
 is(told($job{'grouped notify'}, '2 s'), 'running', 'but wait_for() says so to nobody who waits for the standby');
 is(told($job{'grouped notify'}, '2 s', $local), 'succeeded', 'and to whoever does not');
 unlike($listener->query_safe('SELECT 1'), qr/Asynchronous notification/, 'grouped: no listener is told');
-$job{"strict $_"} = enqueue($_, 'strict') foreach 'run', 'notify';
+$job{'strict run'} = enqueue('run', 'strict', q{, timeout => '1 s'});
+$job{'strict notify'} = enqueue('notify', 'strict');
 $job{'grouped run'} = enqueue('run', 'grouped');
 ok($primary->wait_until(q{SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND wait_event = 'SyncRep'}), 'executors wait for the standby');
 isnt(told($job{'strict run'}, '2 s', $local), 'succeeded', 'strict: no job is over before the standby has it, past its timeout too');
@@ -80,6 +81,8 @@ foreach my $i (1 .. 20)
 is(scalar @told, 20, 'told of twenty jobs');
 pause();
 push @waiting, enqueue('run', $_) foreach 'strict', 'grouped';
+my $enqueued = $primary->sql('SELECT pg_current_wal_flush_lsn()');
+ok($primary->wait_until("SELECT flush_lsn >= '$enqueued' FROM pg_stat_replication"), 'the standby has two more, and does not apply them');
 ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id = $waiting[1]"), 'grouped: one more is over at the primary');
 is(told($waiting[1], '1 s'), 'running', 'and nobody is told');
 $primary->node->stop('immediate');

@@ -52,8 +52,7 @@ $hipq->sql(q{
 sub run_all
 {
 	my ($type, $data) = @_;
-	$hipq->set('hipq.enabled' => 'off');
-	$hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0);
+	$hipq->switch_off;
 	$hipq->sql('TRUNCATE call');
 	my $before = $hipq->sql('SELECT coalesce(max(id), 0) FROM hipq.job');
 	$hipq->sql("SELECT hipq.enqueue_many('$type', (SELECT array_agg(value ORDER BY ordinality) FROM jsonb_array_elements('$data') WITH ORDINALITY))");
@@ -88,7 +87,7 @@ foreach my $claim (qw(lock record))
 }
 
 # ---- a batch that runs over its time
-$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'data_lock', default_timeout => 1, max_retries => 0)});
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'data_lock', default_timeout => 5, max_retries => 0)});
 my $before = run_all('data_lock', '[{"n": 1}, {"sleep": 1}, {"n": 3}]');
 is($hipq->sql("SELECT string_agg(concat_ws(' ', outcome, retry_reason), ', ' ORDER BY id) FROM hipq.jobs_detail WHERE id > $before"), 'succeeded, failed timeout, succeeded', 'only the slow one of a batch times out');
 

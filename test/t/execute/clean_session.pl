@@ -59,9 +59,9 @@ $hipq->sql(q{
 	CREATE FUNCTION vandal_decides(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
 	BEGIN PERFORM vandal(job.job_data); RETURN NULL; END $$;
 	SELECT hipq.register_job_type('app.main', 'fingerprint', handler => 'fingerprint');
-	SELECT hipq.register_job_type('app.main', 'function', handler => 'vandal', default_timeout => 1);
-	SELECT hipq.register_job_type('app.main', 'procedure', handler => 'vandal_in_two_steps', default_timeout => 1);
-	SELECT hipq.register_job_type('app.main', 'retry_handler', handler => 'fails', retry_handler => 'vandal_decides', default_timeout => 1)});
+	SELECT hipq.register_job_type('app.main', 'function', handler => 'vandal', default_timeout => 60);
+	SELECT hipq.register_job_type('app.main', 'procedure', handler => 'vandal_in_two_steps', default_timeout => 60);
+	SELECT hipq.register_job_type('app.main', 'retry_handler', handler => 'fails', retry_handler => 'vandal_decides', default_timeout => 60)});
 
 my $fresh = $hipq->result($hipq->enqueue('fingerprint'));
 like($fresh, qr/"roles": "app app none off"/, 'a fresh session');
@@ -70,7 +70,8 @@ like($fresh, qr/"roles": "app app none off"/, 'a fresh session');
 sub try_vandal
 {
 	my ($name, $type, $data, $expected) = @_;
-	my $ids = $hipq->sql(qq{BEGIN; SELECT hipq.enqueue('$type', \$data\$$data\$data\$, queue => 'app.main'); SELECT hipq.enqueue('fingerprint'); COMMIT});
+	my $timeout = $data =~ /"end": "sleep"/ ? ', timeout => 3' : '';
+	my $ids = $hipq->sql(qq{BEGIN; SELECT hipq.enqueue('$type', \$data\$$data\$data\$, queue => 'app.main'$timeout); SELECT hipq.enqueue('fingerprint'); COMMIT});
 	my ($vandal, $after) = split /\n/, $ids;
 	$hipq->outcome($after);
 	my $outcome = $hipq->sql("SELECT concat_ws(' ', outcome, retry_reason) FROM hipq.jobs_detail WHERE id = $vandal");

@@ -126,12 +126,14 @@ foreach my $action (qw(terminate kill))
 	$hipq->sql("SELECT hipq.fail_job($job, 'no answer')");
 	is($hipq->outcome($next), 'succeeded', "$action: until it has ended");
 }
-my $left = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k', timeout => 3});
+my $left = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k', timeout => 30});
 ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs_detail WHERE id = $left"), 'a job is left');
 $hipq->node->restart;
 is(row($left), 'running 1 0', 'it stays over a restart');
+$hipq->set('hipq.clock_offset' => 31);
 is($hipq->outcome($left), 'failed', 'until its timeout comes');
 is($hipq->attempts($left), '1 timeout 57014', 'which is the reason');
+$hipq->set('hipq.clock_offset' => 0);
 ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues_detail WHERE queue = 'app.one'}), 'it counts no more');
 
 # ---- a client's session runs one that an executor had in its hand

@@ -75,8 +75,8 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'statement', handler => 'SELECT pg_sleep(60)', default_timeout => 1)});
 my $lock = $hipq->hold_lock(1);
 my %id = map { $_ => $hipq->enqueue($_) } qw(sleeps loops counts waits starts_program catches puts_off puts_off_again puts_off_for_ever commits statement);
-check_timeout($_, $id{$_}, 1, 2) foreach sort keys %id;
-is($hipq->outcome_of('holds'), 'succeeded', 'a held cursor is closed, not run to its end');
+check_timeout($_, $id{$_}, 1, 4) foreach sort keys %id;
+is($hipq->outcome_of('holds', 'timeout => 30'), 'succeeded', 'a held cursor is closed, not run to its end');
 $lock->quit;
 is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'committed', 'none of them took effect, but for what a procedure had committed');
 is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id{catches}"), 'job exceeded its timeout of 1 s', 'they say how long they might have taken');
@@ -94,7 +94,7 @@ is($hipq->attempts($id), '1 timeout 57014', 'with reason timeout');
 is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $id"), 1, 'charged');
 is($hipq->sql("SELECT executor_pid FROM hipq.attempts_detail WHERE job_id = $id"), $pid, 'by the process that ran it');
 cmp_ok(seconds($id), '>=', 2, 'not before the end of its grace');
-$hipq->in_time(seconds($id), 3, 'and within a second after it');
+$hipq->in_time(seconds($id), 5, 'and soon after it');
 ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0), 'its process is gone');
 like(slurp_file($node->logfile, $log), qr/\[$pid\] FATAL:  terminating background worker "hipq executor" due to administrator command/, 'by SIGTERM');
 is($hipq->sql("SELECT count(*) FROM written WHERE what = 'deaf'"), 0, 'what it wrote too');
@@ -112,16 +112,16 @@ is($hipq->outcome_of('quick'), 'succeeded', 'others run');
 
 # ---- or beside somebody who locks the queue's table
 {
-	$id = $hipq->enqueue('deaf', q{max_retries => 0});
+	$id = $hipq->enqueue('deaf', q{max_retries => 0, timeout => 5});
 	$pid = $hipq->pid_of($id);
 	my $session = $hipq->session;
 	$session->query_safe('BEGIN; LOCK TABLE hipq.app_main_live IN ACCESS EXCLUSIVE MODE');
 	$hipq->sql(q{SELECT pg_reload_conf()});    # everybody looks
 	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'locked queue'}), 'the scheduler has met the lock');
-	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0, 20), 'a deaf handler is ended all the same');
+	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0), 'a deaf handler is ended all the same');
 	$session->query_safe('COMMIT');
 	$session->quit;
-	check_timeout('afterwards its job', $id, 2, 60);
+	check_timeout('afterwards its job', $id, 6, 60);
 }
 
 # ---- retry handlers that do not listen
@@ -132,7 +132,7 @@ $hipq->sql(q{
 	BEGIN INSERT INTO written VALUES ('deaf'); LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$;
 	CREATE FUNCTION decides_after_all(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
 	BEGIN BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; RETURN '1 s'; END $$;
-	SELECT hipq.register_job_type('app.main', name, handler => 'fails', retry_handler => name, default_timeout => 1) FROM unnest('{decides_late, decides_deaf, decides_after_all}'::text[]) AS name;
+	SELECT hipq.register_job_type('app.main', name, handler => 'fails', retry_handler => name, default_timeout => 3) FROM unnest('{decides_late, decides_deaf, decides_after_all}'::text[]) AS name;
 	TRUNCATE written});
 foreach my $type ('decides_late', 'decides_deaf', 'decides_after_all')
 {
@@ -158,8 +158,8 @@ is($hipq->sql("SELECT concat_ws(' ', pid, attempt) FROM hipq.running WHERE id = 
 is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'its job is running');
 is($hipq->outcome_of('quick'), 'succeeded', 'other executors go on');
 is($hipq->outcome($hipq->enqueue('sleeps')), 'failed', 'and keep their deadlines');
-$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
-ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}, 0), 'the scheduler ends');
+# If there is one: it leaves when it has nothing to do.
+unlike($hipq->sql(q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}), qr/f/, 'the scheduler ends');
 is($hipq->outcome_of('quick'), 'succeeded', 'the next one');
 is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'leaves the job in the hand that has it');
 is($hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), 1, 'nobody kills the process');

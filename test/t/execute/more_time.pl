@@ -5,7 +5,7 @@ use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('more_time', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h', 'hipq.terminate_grace' => '1s');
+my $hipq = HipqCluster->new('more_time', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h', 'hipq.terminate_grace' => '30s');
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	GRANT CREATE ON SCHEMA public TO app;
@@ -100,24 +100,26 @@ $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.executors});
 $hipq->sql(q{
 	CREATE FUNCTION sleep(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
-		IF job.job_data->>'extend' = 'own' THEN PERFORM hipq.extend('1500 ms'); PERFORM hipq.extend('1 s'); END IF;
-		IF job.job_data->>'extend' = 'id' THEN PERFORM hipq.extend_job(job.id, '3 s'); END IF;
+		IF job.job_data->>'extend' = 'own' THEN PERFORM hipq.extend('30 s'); PERFORM hipq.extend('30 s'); END IF;
+		IF job.job_data->>'extend' = 'id' THEN PERFORM hipq.extend_job(job.id, '60 s'); END IF;
 		PERFORM pg_sleep((job.job_data->>'sleep')::float);
 	END $$;
-	CREATE FUNCTION sleep_together(data jsonb[]) RETURNS void LANGUAGE sql AS $$ SELECT pg_sleep(2.5) $$;
-	SELECT hipq.register_job_type('app.main', 'sleep', handler => 'sleep', default_timeout => 1);
-	SELECT hipq.register_job_type('app.main', 'sleepers', handler => 'sleep_together', default_timeout => 1, batch_size => 10, claim => 'record')});
-my @own = map { $hipq->enqueue('sleep', qq{'{"sleep": 2, "extend": "$_"}'}) } qw(own id);
+	CREATE FUNCTION sleep_together(data jsonb[]) RETURNS void LANGUAGE sql AS $$ SELECT pg_sleep(11) $$;
+	SELECT hipq.register_job_type('app.main', 'sleep', handler => 'sleep', default_timeout => 10);
+	SELECT hipq.register_job_type('app.main', 'sleepers', handler => 'sleep_together', default_timeout => 10, batch_size => 10, claim => 'record')});
+my @own = map { $hipq->enqueue('sleep', qq{'{"sleep": 11, "extend": "$_"}'}) } qw(own id);
 is($hipq->outcome($_), 'succeeded', 'a handler gives itself more time') foreach @own;
 
-$id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 2});
+$id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 10});
 my $pid = $hipq->pid_of($id);
 my $deadline = $hipq->sql("SELECT deadline FROM hipq.running_detail WHERE id = $id");
 is($hipq->sql("SELECT hipq.extend_job($id, '1 s') - '$deadline'"), '00:00:01', 'somebody else does');
 is($hipq->sql("SELECT deadline - '$deadline' FROM hipq.running_detail WHERE id = $id"), '00:00:01', 'view running shows it');
 is($hipq->outcome($id), 'failed', 'it times out all the same');
-is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), 'job exceeded its timeout of 2 s, extended by 1 s', 'with the time it had');
-is($hipq->sql("SELECT duration BETWEEN interval '2.9 s' AND interval '3.9 s' FROM hipq.attempts_detail WHERE job_id = $id"), 't', 'then, and not later');
+is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), 'job exceeded its timeout of 10 s, extended by 1 s', 'with the time it had');
+my $duration = $hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail WHERE job_id = $id");
+cmp_ok($duration, '>=', 10.9, 'not before then');
+$hipq->in_time($duration, 11.9, 'and not later');
 is($hipq->sql("SELECT pid FROM hipq.executors WHERE pid = $pid"), $pid, 'by its own timer');
 like($hipq->error_of("SELECT hipq.extend_job($id, '1 s')"), qr/55000: job $id does not run.*It is in state "final"/s, 'too late');
 
@@ -134,8 +136,8 @@ is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'it can be cancelled');
 is($hipq->outcome($id), 'cancelled', 'and ends');
 
 $hipq->sql(q{SELECT hipq.enqueue_many('sleepers', '{1,2,3}'::jsonb[], job_keys => '{a,b,c}')});
-ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running_detail WHERE deadline < now() + interval '2 s'}), 'a batch runs');
-$hipq->sql(q{SELECT hipq.extend_job(id, '5 s') FROM hipq.running WHERE job_key = 'b'});
+ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running_detail WHERE deadline < now() + interval '11 s'}), 'a batch runs');
+$hipq->sql(q{SELECT hipq.extend_job(id, '60 s') FROM hipq.running WHERE job_key = 'b'});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'sleepers' AND outcome = 'succeeded'}, 3), 'more time for one job is more for its batch');
 is($hipq->sql(q{SELECT max(attempt) FROM hipq.jobs WHERE job_type = 'sleepers'}), 1, 'in its first attempt');
 

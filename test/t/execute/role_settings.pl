@@ -125,8 +125,8 @@ with_settings({ lock_timeout => '100' }, sub {
 	$id = $hipq->enqueue('act', q{'{}'});
 	$hipq->outcome($id);
 	my $pid = $hipq->sql('SELECT pid FROM hipq.executors');
-	$id = $hipq->enqueue('act', q{'{}', scheduled_run_time => hipq.now() + interval '1 second'});
 	$lock->query_safe('BEGIN; LOCK TABLE hipq.attempt IN ACCESS EXCLUSIVE MODE');
+	$id = $hipq->enqueue('act', q{'{}'});
 	ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND wait_event_type = 'Lock'}, 1), 'an executor waits for a lock');
 	$hipq->wait_until(q{SELECT bool_and(clock_timestamp() - waitstart > interval '300 ms') FROM pg_locks WHERE NOT granted}, 't');
 	$lock->query_safe('COMMIT');
