@@ -20,7 +20,7 @@ $hipq->sql(q{
 	$hipq->enqueue('run', q{'{"lock": 1}'}) foreach 1 .. 5;
 	$hipq->set('hipq.enabled' => 'on');
 	$hipq->pid_of($first);
-	is($hipq->sql(q{SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.job}), 'running' . ' initial' x 5, 'a claim takes one job');
+	ok($hipq->wait_until(q{SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.job}, 'running' . ' initial' x 5), 'a claim takes one job');
 	$lock->quit;
 	ok($hipq->wait_until(q{SELECT bool_and(outcome = 'succeeded') FROM hipq.jobs}, 't', 20), 'every job ends');
 	is($hipq->sql('SELECT max(attempt) FROM hipq.job'), '1', 'at its first attempt');

@@ -116,7 +116,7 @@ is($hipq->result($jobs{release}), '2', 'what throws Release runs again');
 is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $jobs{release}"), 0, 'uncharged');
 is($hipq->outcome($hipq->enqueue('typed', q{'{"size": "three"}', queue => 'app.mail'})), 'failed', 'data of another type fail the job');
 like($hipq->result($jobs{told}), qr/^"20\d\d-.*Z"$/, 'more time is given');
-is($hipq->sql("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $jobs{slow}"), '30.0 on the way', 'progress is seen');
+ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $jobs{slow}", '30.0 on the way'), 'progress is seen');
 $hipq->sql("SELECT hipq.cancel($jobs{slow})");
 ok($hipq->wait_until("SELECT count(*) FROM signup WHERE address = 'stopped'", 1), 'a handler is told that its job is cancelled');
 

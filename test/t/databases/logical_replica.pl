@@ -113,6 +113,7 @@ $lock->quit;
 is($publisher->outcome($running), 'succeeded', 'the job that ran has ended');
 has_caught_up('after a crash');
 $replica->set('hipq.databases' => 'nowhere');    # no scheduler finds the subscription out
+$replica->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')}, 0);
 $replica->sql('DELETE FROM hipq.queue_hold');
 my $first = $publisher->enqueue('run');
 $publisher->outcome($first);
@@ -127,7 +128,7 @@ has_caught_up('after that');
 is($replica->sql(q{SELECT count(*) FROM pg_class WHERE relname LIKE 'app\_main\_final\_p%'}), 0, 'nobody has made leaves for it');
 
 # ---- the publisher is lost
-$publisher->set('hipq.enabled' => 'off');
+$publisher->switch_off;
 my @waiting = map { $publisher->enqueue('run', qq{'{"n": $_}'}) } 1 .. 20;
 $publisher->sql("SELECT hipq.reschedule($later, now())");
 has_caught_up('before the promotion');

@@ -47,7 +47,7 @@ $id = fails('{"error": "no", "fail": "nobody is there"}');
 ok(is_left_alone($id), 'a handler that fails');
 is(letter($id), 'waiting cannot tell: nobody is there', 'leaves its error in the dead letter, which waits');
 is(told($id), 0, 'and nothing else');
-is($hipq->sql("SELECT handler_failures FROM hipq.dead_letter_stats"), 1, 'it is counted');
+ok($hipq->wait_until('SELECT handler_failures FROM hipq.dead_letter_stats', 1), 'it is counted');
 is($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), 3, 'it makes no dead letter');
 is($hipq->sql("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id"), 1, 'it is called once');
 $hipq->create_queue('app.many');

@@ -80,10 +80,10 @@ is(claim($worker{full}), $more{full}, 'the other one takes its next job');
 
 my $late = given('idle', 'idle');
 ok($hipq->sql_as('app', "SELECT hipq.heartbeat($worker{idle}{id})"), 'a worker is heard of by another session');
-$hipq->set('hipq.clock_offset' => 60);
+$hipq->set('hipq.clock_offset' => 50);
 is_row($late, 'running 1 idle', 'its clock begins anew');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($worker{idle}{id})");
-$hipq->set('hipq.clock_offset' => 85);
+$hipq->set('hipq.clock_offset' => 70);
 is_row($late, 'running 1 idle', 'each time');
 $hipq->set('hipq.clock_offset' => 120);
 is_row($late, 'retry 1 idle', 'and runs out at last');
