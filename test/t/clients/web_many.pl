@@ -79,19 +79,21 @@ sub statements_since
 my @calls = map { [ 'GET', "/api/$_" ] } 'queues', 'queues/app.q_b', "jobs/$rare[0]", 'throughput', 'workers', 'executors', 'schedules', 'pauses', 'dead-letters/groups';
 push @calls, map { [ 'POST', '/api/jobs/search', $_ ] } {}, { queue => 'app.q_b' }, { queue => 'app.q_b', outcome => 'failed' }, { job_key => 'key-7' };
 $browser->ask(@$_) foreach @calls, @calls;
-# Of five times the least: what else the machine does comes on top.
+# The least of some times: what else the machine does comes on top.
+my $bound = 50;    # ms
 foreach my $call (@calls)
 {
 	my @slowest;
-	foreach my $try (1 .. 5)
+	foreach my $try (1 .. 20)
 	{
 		my $offset = -s $node->logfile;
 		my $answer = $browser->ask(@$call);
 		is($answer->{status}, 200, $call->[1] . (defined $call->[2] ? ' ' . join ' ', %{ $call->[2] } : '')) if $try == 1;
 		push @slowest, max(0, statements_since($offset));
+		last if $try >= 5 && min(@slowest) < $bound;
 	}
 	cmp_ok(min(@slowest), '>', 0, '... asks the server');
-	$hipq->in_time(min(@slowest) / 1000, 0.05, '... in statements of at most 50 ms');
+	$hipq->in_time(min(@slowest) / 1000, $bound / 1000, "... in statements of at most $bound ms");
 }
 
 # ---- viewers
