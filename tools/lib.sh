@@ -45,7 +45,8 @@ fresh_dir() {
 # Makes the folder a copy of the checkout, which may be there already: its build/ stays, and is never the checkout's.
 copy_checkout() {
     find "$1" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
-    tar -C "$root" --mode=a+rX --exclude=./build --exclude=./.git -cf - . | tar -C "$1" -xf - --no-same-owner
+    # Not the library either: make would take it for that of the copy, which may be for another version.
+    tar -C "$root" --mode=a+rX --exclude=./build --exclude=./.git --exclude='./*.so' -cf - . | tar -C "$1" -xf - --no-same-owner
 }
 
 # Goes on in a copy of the checkout when the server's user cannot reach this one (a checkout under /root, say).
