@@ -58,15 +58,17 @@ sub settled
 	return 1;
 }
 
-# Runs SQL on the router that moves slots; once more if a transaction was in its way for 5 s, as one of a server that is stopped may be.
-sub on_router
+# Runs SQL on the router that moves slots, or enqueues several keys on a node; once more if a transaction was in its way for 5 s, as one of
+# a server that is stopped may be, or if there was a deadlock with jobs that come.
+sub on_router { my ($self, $sql) = @_; return $self->on(0, $sql); }
+sub on
 {
-	my ($self, $sql) = @_;
+	my ($self, $number, $sql) = @_;
 	foreach my $try (1 .. 3)
 	{
-		my ($status, $out, $err) = $self->router->node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+		my ($status, $out, $err) = $self->node($number)->node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
 		return $out if $status == 0;
-		die "$sql fails: $err" if $try == 3 || $err !~ /ERROR:  55P03/;
+		die "$sql fails: $err" if $try == 3 || $err !~ /ERROR:  (?:55P03|40P01)/;
 	}
 }
 

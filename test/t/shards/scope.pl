@@ -142,7 +142,7 @@ foreach my $round (1 .. 12)
 	$shards->on_router(q{UPDATE hipq.shard SET state = 'draining' WHERE node = 1; SELECT hipq.rebalance('app')}) if $round == 3;
 	$shards->on_router(q{UPDATE hipq.shard SET state = 'active'; SELECT hipq.rebalance('app')}) if $round == 7;
 	$ids{$_} = 1
-	  foreach split /\n/, $shards->node($round % 3)->sql(q{SELECT hipq.enqueue('short', jsonb_build_object('tenant', 'm' || n % 40), queue => 'app.keyed', job_key => 'k' || n % 3, on_duplicate => 'return')
+	  foreach split /\n/, $shards->on($round % 3, q{SELECT hipq.enqueue('short', jsonb_build_object('tenant', 'm' || n % 40), queue => 'app.keyed', job_key => 'k' || n % 3, on_duplicate => 'return')
 		FROM generate_series(1, 240) AS n});
 }
 # What each node has run: tenant, key, beginning, end.
