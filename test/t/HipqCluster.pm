@@ -220,7 +220,7 @@ sub session
 }
 
 # Waits until the query says "t" (or what is expected). Returns whether it came to that. A limit of its own is meant for a server
-# that gets PG_TEST_TIMEOUT_DEFAULT=60, and grows with it: those with sanitizers are slow.
+# that gets PG_TEST_TIMEOUT_DEFAULT=60, and grows with it: those with sanitizers are slow. It grows as a bound of in_time() does.
 sub wait_until
 {
 	my ($self, $query, $expected, $seconds) = @_;
@@ -236,7 +236,9 @@ sub poll
 	my ($self, $query, $is_wanted, $seconds) = @_;
 	my $default = $PostgreSQL::Test::Utils::timeout_default;
 	$seconds *= $default / 60 if defined $seconds && $default > 60;
-	my ($start, $end) = (time(), time() + ($seconds // $default));
+	my $start = time();
+	my $end = $start + ($seconds // $default);
+	my $has_bound = defined $seconds;
 	my $pause = 10_000;    # us; grows, as each look is a process and the machine has better things to do
 	my ($status, $out, $err);
 	do
@@ -245,6 +247,11 @@ sub poll
 		return (1, $out, $err) if $status == 0 && $is_wanted->($out) && !(is_incomplete($err) && time() < $start + 5);
 		usleep($pause);
 		$pause *= 1.5 if $pause < 150_000;
+		if ($has_bound && time() >= $end)    # as in_time() has it
+		{
+			$end = $start + $seconds * (eval { $self->slowness } // 1) + $self->stalled(time() - $start);    # the server may be away
+			$has_bound = 0;
+		}
 	} while (time() < $end);
 	return (0, $out, $err);
 }

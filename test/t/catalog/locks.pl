@@ -27,7 +27,7 @@ sub quickly
 	my $begin = time();
 	my $said = $hipq->error_of("SET statement_timeout = '20s'; $sql");
 	like($said, $expected, $name);
-	$hipq->in_time(time() - $begin, 8, 'without waiting');
+	$hipq->in_time(time() - $begin, 4, 'without waiting');
 	return;
 }
 

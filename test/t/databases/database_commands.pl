@@ -154,7 +154,7 @@ sub finished_after
 	like($db->why($id), qr/^enabled:/, 'a database that is not listed runs nothing');
 	$admin->sql('ALTER DATABASE renamed RENAME TO listed');
 	$db = $hipq->in('listed');
-	is($db->outcome($id), 'succeeded', 'under a name that is listed it does');
+	is($db->outcome($id, 5), 'succeeded', 'under a name that is listed it does');
 	$admin->set('hipq.databases' => '*');
 
 	# ---- ALTER DATABASE SET TABLESPACE
@@ -184,7 +184,7 @@ sub finished_after
 	$admin->sql('ALTER DATABASE listed ALLOW_CONNECTIONS true');
 	$id = $db->sql(q{SELECT max(id) FROM hipq.jobs WHERE job_type = 'nobody'});
 	$db->sql(q{SELECT hipq.alter_job_type('app.main', 'nobody', handler => 'public.do_nothing')});
-	is($db->outcome($id), 'succeeded', 'when it takes them again its jobs run');
+	is($db->outcome($id, 5), 'succeeded', 'when it takes them again its jobs run');
 }
 
 # ---- a database without hipq, one where a scheduler has been, one whose scheduler is about to return

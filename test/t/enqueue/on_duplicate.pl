@@ -67,13 +67,13 @@ foreach my $type ('by_lock', 'by_record')
 	my ($first, $lock) = start('by_lock');
 	my ($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	$hipq->sql("SELECT hipq.cancel($first)");
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1), 'after a job that was cancelled');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'after a job that was cancelled');
 	$lock->quit;
 
 	($first, $lock) = start('by_lock', '', '{"lock": 1, "fail": 1}');
 	($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	$lock->quit;
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1), 'after one that failed for good');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'after one that failed for good');
 	is($hipq->outcome($first), 'failed', 'as it did');
 
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'by_lock', retry_base => '1 day', retry_max => '1 day')});
@@ -84,12 +84,12 @@ foreach my $type ('by_lock', 'by_record')
 	is($hipq->sql("SELECT count(*) FROM hipq.successor WHERE job_id = $second"), 1, 'has not finished');
 	is(join(' ', action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'})), "returned $first", 'who comes now gets that one, as it waits');
 	is($hipq->sql("SELECT hipq.cancel($first)"), 't', 'it is cancelled');
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1), 'then its successor runs');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'then its successor runs');
 
 	($first, $lock) = start('by_lock', q{, max_retries => 5, expires_time => now() + interval '3 s'}, '{"lock": 1, "fail": 1}');
 	($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	$lock->quit;
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1), 'after one that expired');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 12), 'after one that expired');
 	is($hipq->outcome($first), 'expired', 'as it did');
 }
 

@@ -123,6 +123,6 @@ is($hipq->outcome_of('bare'), 'succeeded', 'jobs that wait hold nobody up');
 $hipq->sql(q{CREATE FUNCTION in_sql(data jsonb) RETURNS void LANGUAGE sql AS $$ INSERT INTO written VALUES (data->>'what') $$});
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'nothing', handler => 'in_sql')});
 is($hipq->outcome($nothing), 'succeeded', 'a handler that comes runs what waits');
-ok($hipq->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id = $missing"), 'a handler that comes back is found');
+ok($hipq->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id = $missing", 't', 15), 'a handler that comes back is found within 12 s or so');
 
 done_testing();

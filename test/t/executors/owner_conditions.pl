@@ -48,7 +48,7 @@ sub check_waits
 sub check_runs
 {
 	my ($what, @ids) = @_;
-	ok($db->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN (@{[join ', ', @ids]}) AND outcome = 'succeeded'", scalar @ids), "$what: when it is mended the jobs run by themselves");
+	ok($db->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN (@{[join ', ', @ids]}) AND outcome = 'succeeded'", scalar @ids, 12), "$what: when it is mended the jobs run by themselves");
 	return;
 }
 

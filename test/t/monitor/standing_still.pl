@@ -38,7 +38,8 @@ sub closes
 	$case{close}->() if ref $case{close};
 	$hipq->sql($case{close}) if $case{close} && !ref $case{close};
 	my $id = $hipq->enqueue($case{type} // 'run', $case{rest});
-	is(alerts_after(20), '', "$what: nothing is told for a minute");
+	my $offset = $hipq->sql("SELECT round(50 - extract(epoch FROM clock_timestamp() - scheduled_run_time)) FROM hipq.jobs WHERE id = $id");
+	is(alerts_after($offset), '', "$what: nothing is told for a minute");
 	ok($hipq->wait_until(qq{
 		SET hipq.clock_offset = 120;
 		SELECT string_agg(concat_ws(' ', alert, severity, times), ', ') FROM hipq.alerts WHERE alert LIKE 'jobs wait: %'},

@@ -35,7 +35,7 @@ foreach my $way (sort keys %ways)
 	$ways{$way}->($queue, make_queue($queue));
 	$points->reset;
 	# Less than the pause after which every process looks by itself.
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE queue = '$queue' AND state <> 'final'", 0, 9), "a queue made and used $way: its job runs");
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE queue = '$queue' AND state <> 'final'", 0, 5), "a queue made and used $way: its job runs");
 }
 
 $session->quit;

@@ -93,8 +93,8 @@ my ($most, $behind, $lost, $in_default, @ids) = (0, 0, 0, 0);
 foreach my $n (1 .. 13)
 {
 	push @ids, later($hour);
-	$hipq->wait_until($next_leaf, 't', 9) or $behind++;
-	$hipq->wait_until($past_leaves, 0, 9) or $behind++;
+	$hipq->wait_until($next_leaf, 't', 5) or $behind++;
+	$hipq->wait_until($past_leaves, 0, 5) or $behind++;
 	my $count = $hipq->sql($leaves);
 	$most = $count if $count > $most;
 	my $kept = $n < 4 ? $n : 4;
@@ -107,9 +107,9 @@ cmp_ok($most, '<=', 8, 'there are at most 8 of them at any time');
 is($lost, 0, 'no final job goes before its time');
 is($in_default, 0, 'none needed the default leaf');
 is($hipq->sql("SELECT count(*) FROM hipq.job WHERE id IN ($first, $failed, $ids[0])"), '0', 'old final jobs are gone');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed", 0, 9), 'so are old attempts');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed", 0, 9), 'and what was said in them');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed", 0, 9), 'and old dead letters');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed", 0, 5), 'so are old attempts');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed", 0, 5), 'and what was said in them');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed", 0, 5), 'and old dead letters');
 cmp_ok($hipq->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.attempt'::regclass}), '<=', 8, 'attempts have at most 8 leaves');
 
 # ---- a long SELECT

@@ -94,9 +94,9 @@ cmp_ok($started, '<', $limit, 'the next job starts within 50 ms');
 	my @ids = ($db->enqueue('run', q{'{"lock": 1}'}));
 	ok($points->wait_held('before-look'), 'the executor for the first job is about to look');
 	push @ids, $db->enqueue('run', q{'{"lock": 1}'});
-	ok($db->wait_until('SELECT count(*) >= 1 FROM hipq.running', 't', 9), 'another one comes for the second job');
+	ok($db->wait_until('SELECT count(*) >= 1 FROM hipq.running', 't', 5), 'another one comes for the second job');
 	$points->reset;
-	ok($db->wait_until('SELECT count(*) FROM hipq.running', 2, 9), 'and both run');
+	ok($db->wait_until('SELECT count(*) FROM hipq.running', 2, 5), 'and both run');
 	$lock->quit;
 	is($db->outcome($_), 'succeeded', 'to their ends') foreach @ids;
 }

@@ -76,7 +76,7 @@ foreach my $limit (1, 3, 6, 2)
 	ok(wait_watched($executors, join('|', 0 .. $limit), 10), "max_executors $limits{$limit} $limit: those that are too many leave");
 	cmp_ok(most_executors(60), '<=', $limit, "max_executors $limit: never more");
 	enqueue_some(150);    # what was there may be over by now
-	ok(wait_watched($executors, $limit), "max_executors $limit: all of them are there") if $limit > 1;
+	ok(wait_watched($executors, $limit, 15), "max_executors $limit: all of them are there") if $limit > 1;
 	ok(goes_on($_), "max_executors $limit: jobs go on in database $_->{database}") foreach @databases;
 }
 $admin->set('hipq.max_executors' => 0);

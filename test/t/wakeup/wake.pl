@@ -80,7 +80,7 @@ my @ids;
 foreach my $n (1 .. 3)
 {
 	push @ids, $hipq->enqueue('wait', q{'{"lock": 1}'});
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE id IN (" . join(', ', @ids) . ')', $n, 9), "job $n runs beside the others");
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE id IN (" . join(', ', @ids) . ')', $n, 5), "job $n runs beside the others");
 }
 is($hipq->outcome_of('run'), 'succeeded', 'the fourth executor goes on meanwhile');
 push @ids, $hipq->enqueue('wait', q{'{"lock": 1}'});

@@ -13,7 +13,7 @@ $hipq->sql(q{
 	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
-my $moment = 9;
+my $moment = 5;
 
 # ---- an executor that is about to leave is not counted on
 {

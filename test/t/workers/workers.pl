@@ -46,8 +46,8 @@ $hipq->sql("NOTIFY hipq_worker_$id, 'hello'");
 like(ask($bound, 'SELECT 1'), qr/Asynchronous notification "hipq_worker_$id"/, 'it listens');
 my $start = time();
 $bound->quit;
-ok($hipq->wait_until(status_of('bound'), 'unhealthy', 9), 'its session ends: it is unhealthy');
-$hipq->in_time(time() - $start, 9, 'at once');
+ok($hipq->wait_until(status_of('bound'), 'unhealthy', 5), 'its session ends: it is unhealthy');
+$hipq->in_time(time() - $start, 5, 'at once');
 is($hipq->sql(q{SELECT pid IS NULL FROM hipq.workers_detail WHERE name = 'bound'}), 't', 'and bound to none');
 like($hipq->error_of("SET SESSION AUTHORIZATION first; SELECT hipq.heartbeat($id)"), qr/55000.*worker $id has ended/, 'it cannot say that it is alive');
 
@@ -62,7 +62,7 @@ is($hipq->sql(status_of('bound')), 'unhealthy', 'it is still known');
 $bound = session('first');
 ask($bound, register('bound', listen => 'true'));
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.workers_detail WHERE name = 'bound'});
-ok($hipq->wait_until(status_of('bound'), 'unhealthy', 9), 'and SIGTERM to its session');
+ok($hipq->wait_until(status_of('bound'), 'unhealthy', 5), 'and SIGTERM to its session');
 eval { $bound->quit };
 
 # ---- forgotten after the grace
