@@ -91,6 +91,23 @@ sub pids_of
 	return $status == 0 ? split /\n/, $out : ();
 }
 
+# Stops (SIGSTOP) hipq's process of a type while it waits for its latch, and returns its pid: elsewhere it may hold locks, which
+# others would wait for until it goes on. Dies if it does not come to rest.
+sub stop_at_rest
+{
+	my ($hipq, $type) = @_;
+	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
+	while (time() < $end)
+	{
+		my ($pid) = pids_of($hipq, $type);
+		next unless $pid && kill 'STOP', $pid;
+		return $pid if $hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Extension'");
+		kill 'CONT', $pid;
+	}
+	continue { usleep(20_000) }
+	die "no $type is at rest";
+}
+
 # Processes come and go: tries for some seconds.
 sub signal_one
 {

@@ -106,15 +106,7 @@ is(join(' ', late()), '', 'schedulers have looked so far');
 my $soon = $hipq->enqueue('stuck', q{scheduled_run_time => now() + interval '40 s'});    # it stays for that
 my $look = q{SELECT hipq.pause('app.paused'); SELECT hipq.resume('app.paused')};                             # whoever resumes asks for a look
 $hipq->sql($look);
-my $scheduler;
-foreach (1 .. 100)    # until it stands still between two looks: one that is in a look may take a minute
-{
-	$hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}, 1);
-	($scheduler) = HipqFaults::pids_of($hipq, 'hipq scheduler');
-	kill 'STOP', $scheduler;
-	last if $hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $scheduler AND wait_event_type = 'Extension'");
-	kill 'CONT', $scheduler;
-}
+my $scheduler = HipqFaults::stop_at_rest($hipq, 'hipq scheduler');    # one that is in a look may take a minute
 $hipq->sql($look);
 ok($hipq->wait_until(q{SELECT times >= 2 FROM hipq.alerts WHERE alert = 'scheduler'}), 'the launcher notices');
 is(scalar(late()), 1, 'and says so once');

@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqFaults;
 use HipqPoints;
 use Test::More;
 
@@ -21,8 +22,7 @@ is($hipq->sql($without_leaves), $queues, 'no queue has leaves by time');
 
 # The first final job of each asks for them; the scheduler hears of all at once, when the executors have left.
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_f'});
-my $scheduler = $hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
-kill 'STOP', $scheduler;
+my $scheduler = HipqFaults::stop_at_rest($hipq, 'hipq scheduler');
 $hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP PERFORM hipq.enqueue('run', '{}', queue => queue_name(n)); COMMIT; END LOOP; END \$\$");
 ok($hipq->wait_until(q{SELECT sum(initial + running_jobs + retry) FROM hipq.queues}, 0), 'executors run a job in each queue');
 $hipq->set('hipq.executor_idle_timeout' => '100ms');

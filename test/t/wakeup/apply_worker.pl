@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqFaults;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
@@ -53,9 +54,8 @@ prepare(21);    # another one: that it is not over is no reason to stay quiet, n
 is_prepared(2, 'two');
 my $later = $hipq->sql(q{SELECT hipq.enqueue('run', '{}', 'app.main', scheduled_run_time => now() + interval '30 s')});    # keeps the scheduler
 ok($hipq->wait_until($left, 1, 30), 'a scheduler is there');
-my $launcher = $hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq launcher'});
 $hipq->outcome_of('run', q{'{}', 'app.main'});    # and an executor
-kill 'STOP', $launcher;
+my $launcher = HipqFaults::stop_at_rest($hipq, 'hipq launcher');
 commit(20);
 ends(20, 'without the launcher');
 commit(21);
