@@ -8,7 +8,7 @@ use Test::More;
 
 my $hipq = HipqCluster->new('mute', 'hipq.worker_grace' => '1s', 'hipq.retry_jitter' => 0);
 $hipq->create_queue('app.out');
-$hipq->sql("SELECT hipq.register_job_type('app.out', '$_', handler_kind => 'notify')") foreach qw(mail busy full idle);
+$hipq->sql("SELECT hipq.register_job_type('app.out', '$_', handler_kind => 'notify')") foreach qw(mail busy full idle nobody);
 
 # A session with a worker that is bound to it.
 sub bound
@@ -27,6 +27,8 @@ sub status { my ($name) = @_; return $hipq->sql("SELECT status || ' ' || (health
 sub row { my ($job) = @_; return "SELECT concat_ws(' ', state, attempt, worker.name) FROM hipq.app_out LEFT JOIN hipq.worker USING (worker_id) WHERE id = $job"; }
 sub is_row { my ($job, $expected, $name) = @_; return ok($hipq->wait_until(row($job), $expected), $name); }
 sub given { my ($type, $name) = @_; my $job = $hipq->enqueue($type); is_row($job, "running 1 $name", "\"$name\" is given a job"); return $job; }
+# Moves the clock, and waits until the scheduler has looked by it: a job that nobody serves expires then, after it has looked at workers.
+sub look_at { my ($seconds) = @_; my $job = $hipq->enqueue('nobody', q{expires_time => hipq.now() + interval '15 s'}); $hipq->set('hipq.clock_offset' => $seconds); is($hipq->outcome($job), 'expired', "the scheduler looks at $seconds s"); return; }
 sub reasons { my ($job) = @_; return $hipq->sql("SELECT string_agg(reason, ' ' ORDER BY attempt) FROM hipq.attempts WHERE job_id = $job"); }
 
 # ---- behind a pooler
@@ -80,10 +82,10 @@ is(claim($worker{full}), $more{full}, 'the other one takes its next job');
 
 my $late = given('idle', 'idle');
 ok($hipq->sql_as('app', "SELECT hipq.heartbeat($worker{idle}{id})"), 'a worker is heard of by another session');
-$hipq->set('hipq.clock_offset' => 50);
+look_at(50);
 is_row($late, 'running 1 idle', 'its clock begins anew');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($worker{idle}{id})");
-$hipq->set('hipq.clock_offset' => 70);
+look_at(70);
 is_row($late, 'running 1 idle', 'each time');
 $hipq->set('hipq.clock_offset' => 120);
 is_row($late, 'retry 1 idle', 'and runs out at last');
