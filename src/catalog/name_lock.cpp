@@ -75,15 +75,9 @@ const char *in_use_message(Kind kind)
 
 void lock_for_a_while(Kind kind)
 {
-    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
-        const pg::LockTimeoutScope bounded(longest_wait);
-        pg::call([&] { lock(kind, ""); });
-    });
-    if (!error.has_value())
-        return;
-    if (!is_lock_trouble(*error))
-        throw *error;  // NOLINT(cert-err60-cpp): as it came
-    raise_in_use(kind);
+    const auto take = [&] { pg::call([&] { lock(kind, ""); }); };
+    if (!pg::with_lock_limit(longest_wait, pg::Ending::kept, take))
+        raise_in_use(kind);
 }
 
 }  // namespace

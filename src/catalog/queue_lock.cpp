@@ -77,12 +77,6 @@ bool try_to_lock(const Queue &queue, LOCKMODE mode)
     return pg::call([&] { return try_to_lock(live, mode); });
 }
 
-bool is_lock_trouble(const pg::Error &error)
-{
-    return error.sqlerrcode() == ERRCODE_LOCK_NOT_AVAILABLE ||
-           error.sqlerrcode() == ERRCODE_T_R_DEADLOCK_DETECTED;
-}
-
 std::string lock_holders(const Queue &queue)
 {
     return pg::as_extension_owner([&] { return select_holders.run(queue.table).front().text(0); });

@@ -15,9 +15,6 @@ void lock_or_raise(const Queue &queue);
 // nobody's way who makes an index, or as a write.
 bool try_to_lock(const Queue &queue, LOCKMODE mode = RowShareLock);
 
-// Whether an error says that a lock was not to be had.
-bool is_lock_trouble(const pg::Error &error);
-
 // Who keeps others from writing the tables of a queue: 'process 4711 (role "app", application
 // "psql") holds AccessExclusiveLock on hipq.app_mail', as many as there are; empty: nobody does.
 // Needs a transaction.

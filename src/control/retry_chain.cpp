@@ -121,13 +121,10 @@ constexpr const char *has_one_sql = "SELECT 1 FROM {table} AS job WHERE job.id =
 bool has_one_of(const Queue &queue, const Ids &ids)
 {
     bool has = false;
-    const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {  // keeps no locks
-        const pg::LockTimeoutScope bounded(1);
+    (void)pg::with_lock_limit(1, pg::Ending::rolled_back, [&] {  // keeps no locks
         has = pg::as_hipq(
             [&] { return !catalog::statement_for(queue, has_one_sql).run(ids).empty(); });
     });
-    if (error.has_value() && !catalog::is_lock_trouble(*error))
-        throw *error;  // NOLINT(cert-err60-cpp): as it came
     return has;
 }
 

@@ -6,6 +6,7 @@
 
 #include "enqueue/successor.hpp"
 #include "pg/clock.hpp"
+#include "pg/error_classes.hpp"
 #include "pg/short_text.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
@@ -55,7 +56,7 @@ pg::Time put_into_lane(const Queue &queue, const Successor &successor)
     }
     if (!trouble.has_value())
         return pg::infinity;
-    if (catalog::is_lock_trouble(*trouble))
+    if (pg::is_lock_trouble(*trouble))
         return pg::now() + held_delay;
     report_failure(queue, successor, *trouble);
     return pg::now() + failure_delay;

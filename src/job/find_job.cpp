@@ -115,13 +115,8 @@ std::optional<FoundJob> look_into(Queues &queues, const Look &look, std::int64_t
     const auto is_done = [&](const catalog::Queue *queue) {
         if (found.has_value())
             return false;
-        const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
-            const pg::LockTimeoutScope bounded(milliseconds);
-            found = look_into(*queue, look, id);
-        });
-        if (error.has_value() && !catalog::is_lock_trouble(*error))
-            throw *error;  // NOLINT(cert-err60-cpp): as it came
-        return !error.has_value();
+        return pg::with_lock_limit(milliseconds, pg::Ending::rolled_back,
+                                   [&] { found = look_into(*queue, look, id); });
     };
     pg::as_extension_owner([&] { std::erase_if(queues, is_done); });
     return found;

@@ -1,7 +1,7 @@
 // Subtransactions: work whose failure leaves the caller's transaction as it was.
 #pragma once
 
-#include "pg/guard.hpp"
+#include "pg/error_classes.hpp"
 
 namespace hipq::pg {
 
@@ -56,6 +56,21 @@ std::optional<Error> in_subtransaction(Ending ending, Function &&fn)
     if (other != nullptr)
         std::rethrow_exception(other);
     return failure;
+}
+
+// Runs `fn` in a subtransaction that waits so many milliseconds for each of its locks, and no
+// longer than the session's lock_timeout. Returns whether it got them; if not, what it did is
+// undone. Raises its other errors. Needs a transaction.
+template <class Function>
+bool with_lock_limit(int milliseconds, Ending ending, Function &&fn)
+{
+    const auto error = in_subtransaction(ending, [&] {
+        const LockTimeoutScope bounded(milliseconds);
+        fn();
+    });
+    if (error.has_value() && !is_lock_trouble(*error))
+        throw *error;  // NOLINT(cert-err60-cpp): as it came
+    return !error.has_value();
 }
 
 }  // namespace hipq::pg

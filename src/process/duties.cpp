@@ -5,6 +5,7 @@
 
 #include "databases/databases.hpp"
 #include "pg/clock.hpp"
+#include "pg/error_classes.hpp"
 #include "pg/transaction.hpp"
 #include "process/background.hpp"
 
@@ -60,7 +61,7 @@ void report(Duty duty, const Queue *queue, const pg::Error &error)
 void set_aside(Duty duty, const Queue *queue, const pg::Error &error)
 {
     const int queue_id = queue == nullptr ? 0 : queue->id;
-    const Trouble trouble = catalog::is_lock_trouble(error) ? Trouble::locked : Trouble::failed;
+    const Trouble trouble = pg::is_lock_trouble(error) ? Trouble::locked : Trouble::failed;
     const pg::Time now = real_now();
     Rest &rest = (*rests)[{queue_id, duty}];
     rest.in_a_row = trouble == Trouble::locked ? 0 : rest.in_a_row + 1;

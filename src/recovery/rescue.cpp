@@ -8,6 +8,7 @@
 #include "job/job.hpp"
 #include "memory/memory.hpp"
 #include "pg/clock.hpp"
+#include "pg/error_classes.hpp"
 #include "pg/point.hpp"
 #include "process/process.hpp"
 #include "recovery/rescue_job.hpp"
@@ -193,7 +194,7 @@ std::optional<std::vector<Fate>> rescue_together(const Queue &queue, std::span<c
             reach_point_after(jobs.front());
         });
     } catch (const pg::Error &error) {
-        if (!pg::is_fault_of_job(error) || catalog::is_lock_trouble(error))
+        if (!pg::is_fault_of_job(error) || pg::is_lock_trouble(error))
             throw;
         return std::nullopt;
     }
@@ -207,7 +208,7 @@ Fate rescue_alone(PostponedJobs &postponed, const Queue &queue, const Left &left
     try {
         pg::with_transaction([&] { fate = rescue_job(queue, left); });
     } catch (const pg::Error &error) {
-        if (!pg::is_fault_of_job(error) || catalog::is_lock_trouble(error))
+        if (!pg::is_fault_of_job(error) || pg::is_lock_trouble(error))
             throw;
         trouble = error;
     }

@@ -148,14 +148,9 @@ constinit pg::Statement select_map(R"(
 void lock_table_for_a_while()
 {
     constexpr int longest_wait = 5'000;  // ms
-    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
-        const pg::LockTimeoutScope bounded(longest_wait);
-        pg::as_hipq([] { lock_table.run(); });
-    });
-    if (!error.has_value())
+    const auto take = [] { pg::as_hipq([] { lock_table.run(); }); };
+    if (pg::with_lock_limit(longest_wait, pg::Ending::kept, take))
         return;
-    if (error->sqlerrcode() != ERRCODE_LOCK_NOT_AVAILABLE)
-        throw *error;  // NOLINT(cert-err60-cpp): as it came
     HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
                errmsg("the router is just taking what a shard has sent, and has to wait"),
                errhint("Try again. It waits for a transaction that is open: pg_locks tells for "
