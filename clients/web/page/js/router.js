@@ -55,9 +55,10 @@ let view = null;
 
 export const currentView = () => view;
 
-// The headline takes the focus, so that those who listen hear where they are and Tab goes on from there.
+// The headline takes the focus, so that those who listen hear where they are and Tab goes on from there. Who was faster than the
+// page, and is in a field or on a button of it, stays there.
 function focusHeadline(element) {
-  element.querySelector("h1")?.focus({ preventScroll: true });
+  if (!element.contains(document.activeElement)) element.querySelector("h1")?.focus({ preventScroll: true });
 }
 
 async function open(routes, main, whenOpened) {
