@@ -107,6 +107,13 @@ sub start_metronome
 	POSIX::_exit(0);
 }
 
+# What a bound of so many seconds has become, if they were counted from then. The server may be away.
+sub grown
+{
+	my ($self, $seconds, $start) = @_;
+	return $seconds * (eval { $self->slowness } // 1) + $self->stalled(time() - $start);
+}
+
 # For how long, in the last so many seconds, this machine let nobody run: s.
 sub stalled
 {
@@ -249,11 +256,31 @@ sub poll
 		$pause *= 1.5 if $pause < 150_000;
 		if ($has_bound && time() >= $end)    # as in_time() has it
 		{
-			$end = $start + $seconds * (eval { $self->slowness } // 1) + $self->stalled(time() - $start);    # the server may be away
+			$end = $start + $self->grown($seconds, $start);
 			$has_bound = 0;
 		}
 	} while (time() < $end);
 	return (0, $out, $err);
+}
+
+# Runs SQL that locks the tables of others, as ALTER TABLE hipq.job does, moves slots, or enqueues several keys on a shard: again if a
+# deadlock has ended it (40P01), or somebody was in its way for 5 s (55P03).
+sub sql_again
+{
+	my ($self, $sql) = @_;
+	foreach my $try (1 .. 3)
+	{
+		my ($status, $out, $err) = $self->try_sql("\\set VERBOSITY verbose\n$sql");
+		return $out if $status == 0;
+		die "$sql fails: $err" if $try == 3 || $err !~ /ERROR:  (?:55P03|40P01)/;
+	}
+}
+
+# The alerts that there are: "mute worker, shard". Those of processes that the machine did not let run are no business of most tests.
+sub alerts
+{
+	my ($self) = @_;
+	return $self->sql(q{SELECT coalesce(string_agg(alert, ', ' ORDER BY alert), '') FROM hipq.alerts WHERE alert NOT IN ('executors', 'no start', 'scheduler')});
 }
 
 # Changes settings by ALTER SYSTEM and waits until new sessions have them.

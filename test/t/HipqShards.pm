@@ -58,19 +58,9 @@ sub settled
 	return 1;
 }
 
-# Runs SQL on the router that moves slots, or enqueues several keys on a node; once more if a transaction was in its way for 5 s, as one of
-# a server that is stopped may be, or if there was a deadlock with jobs that come.
+# Runs SQL on a node that moves slots or enqueues several keys; again if it was in the way of a server that is stopped, or of jobs that come.
 sub on_router { my ($self, $sql) = @_; return $self->on(0, $sql); }
-sub on
-{
-	my ($self, $number, $sql) = @_;
-	foreach my $try (1 .. 3)
-	{
-		my ($status, $out, $err) = $self->node($number)->node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-		return $out if $status == 0;
-		die "$sql fails: $err" if $try == 3 || $err !~ /ERROR:  (?:55P03|40P01)/;
-	}
-}
+sub on { my ($self, $number, $sql) = @_; return $self->node($number)->sql_again($sql); }
 
 # A standby of a node: PostgreSQL::Test::Cluster.
 sub standby_of
@@ -106,6 +96,9 @@ sub promote
 	return $before;
 }
 
+# Whether an error says that a busy machine has given no connection.
+sub is_unconnected { return $_[0] =~ /could not (?:establish connection|connect to the publisher)|too many clients/; }
+
 # Calls resync_shard() on the router: what it says. Again, as the manual has it, if a busy machine gives no connection; what else it
 # raises is an error.
 sub resync
@@ -117,7 +110,7 @@ sub resync
 		($status, undef, $err) = $self->router->node->psql('postgres', "CALL hipq.resync_shard('app', $arguments)");
 		return $err if $status == 0;
 		Test::More::diag("resync_shard($arguments) fails, try $try: $err");
-		last if $err !~ /could not (?:establish connection|connect to the publisher)|too many clients/;
+		last unless is_unconnected($err);
 	}
 	die "resync_shard($arguments) fails: $err";
 }

@@ -51,13 +51,16 @@ sub definition_of
 		FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attrelid = 'hipq.$table'::regclass AND attname = '$column'});
 }
 
+# The scheduler may look into the leaves while this locks them all.
+sub alter_table { my ($sql) = @_; $hipq->sql_again("SET client_min_messages = warning; ALTER TABLE $sql"); return; }
+
 # Drops it, with what stands on it; tries the calls; adds it again.
 sub without
 {
 	my ($table, $column, @calls) = @_;
 	my $definition = definition_of($table, $column);
 	my $before = $hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority), $$, $$ ORDER BY id) FROM hipq.job');
-	$hipq->sql("SET client_min_messages = warning; ALTER TABLE hipq.$table DROP COLUMN $column CASCADE");
+	alter_table("hipq.$table DROP COLUMN $column CASCADE");
 	foreach my $call (@calls)
 	{
 		like($hipq->error_of($calls{$call}),
@@ -65,7 +68,7 @@ sub without
 			"$table.$column: $call");
 	}
 	is($hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority), $$, $$ ORDER BY id) FROM hipq.job'), $before, "$table.$column: nothing has changed");
-	$hipq->sql("ALTER TABLE hipq.$table ADD COLUMN $column $definition");
+	alter_table("hipq.$table ADD COLUMN $column $definition");
 	is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't', "$table.$column is back: enqueue works");
 	ok($hipq->wait_until('SELECT count(*) FROM ran WHERE id = 4', 1), 'and the job runs');
 	$hipq->sql('TRUNCATE ran');
@@ -80,12 +83,12 @@ without('job', 'shard_key', qw(enqueue insert));
 without('worker', 'capabilities', qw(register_worker));
 
 # ---- a column of another type
-$hipq->sql('ALTER TABLE hipq.job ALTER COLUMN throttle_key DROP DEFAULT, ALTER COLUMN throttle_key TYPE bigint USING 7');
+alter_table('hipq.job ALTER COLUMN throttle_key DROP DEFAULT, ALTER COLUMN throttle_key TYPE bigint USING 7');
 foreach my $call (qw(enqueue enqueue_many insert copy update cancel))
 {
 	like($hipq->error_of($calls{$call}), qr/42804: column "throttle_key" (?:of table "hipq\.job" is of type bigint, not text|is of type bigint but expression is of type text)|42804: a column that hipq reads as text is of type bigint/, "job.throttle_key is a bigint: $call");
 }
-$hipq->sql(q{ALTER TABLE hipq.job ALTER COLUMN throttle_key TYPE text COLLATE "C" USING 'NONE', ALTER COLUMN throttle_key SET DEFAULT 'NONE'});
+alter_table(q{hipq.job ALTER COLUMN throttle_key TYPE text COLLATE "C" USING 'NONE', ALTER COLUMN throttle_key SET DEFAULT 'NONE'});
 is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't', 'a text again: enqueue works');
 
 # ---- while a job runs, whose end cannot be written down then
@@ -93,11 +96,11 @@ my $definition = definition_of('job', 'shard_key');
 my $lock = $hipq->hold_lock(1);
 my $running = $hipq->enqueue('wait', q{'{"n": 5}'});
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}, 1), 'a job runs');
-$hipq->sql('ALTER TABLE hipq.job DROP COLUMN shard_key CASCADE');
+alter_table('hipq.job DROP COLUMN shard_key CASCADE');
 my $offset = -s $node->logfile;
 $lock->quit;
 ok($node->wait_for_log(qr/table "hipq\.job" has no column "shard_key"/, $offset), 'a job that ran: the log says what is missing');
-$hipq->sql("ALTER TABLE hipq.job ADD COLUMN shard_key $definition");
+alter_table("hipq.job ADD COLUMN shard_key $definition");
 ok($hipq->wait_until("SELECT state || ' ' || error FROM hipq.job WHERE id = $running", 'final NONE'), 'it ends once the column is back');
 is($hipq->sql('SELECT count(*) FROM ran WHERE id = 5'), 1, 'having run once');
 

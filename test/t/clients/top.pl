@@ -11,7 +11,7 @@ my $program = (grep { -x } map { "$_/hipq-top" } split /:/, $ENV{PATH})[0];
 plan skip_all => 'hipq-top was not built: nlohmann-json3-dev or libncurses-dev is missing' unless defined $program;
 plan skip_all => 'tmux is not installed: tools/setup check installs it' unless defined HipqScreen::tmux();
 
-my $hipq = HipqCluster->new('top_screen', 'hipq.max_executors' => 2, 'hipq.heartbeat_timeout' => '10min', 'hipq.retry_base' => '0s');
+my $hipq = HipqCluster->new('top_screen', 'hipq.max_executors' => 2, 'hipq.heartbeat_timeout' => '10min', 'hipq.retry_base' => '0s', 'hipq.executor_idle_timeout' => '1h');
 $hipq->create_queue("app.$_") foreach qw(mail other);
 $hipq->sql(q{
 	CREATE FUNCTION send(data jsonb) RETURNS void LANGUAGE plpgsql AS $$

@@ -45,6 +45,7 @@ sub last_start_after
 {
 	my ($time) = @_;
 	$hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 0);
+	$hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND state = 'active'}, 0);    # nor is about to
 	return $hipq->sql("SELECT coalesce(max(1000 * extract(epoch FROM accepted_time - '$time'::timestamptz)), 0)::integer FROM ran JOIN hipq.jobs_detail USING (id) WHERE queue = 'app.main'");
 }
 

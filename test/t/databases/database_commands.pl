@@ -7,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $hipq = HipqCluster->new('commands', extension => 0, 'hipq.max_executors' => 3, 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '200ms', 'allow_in_place_tablespaces' => 'on');
+my $hipq = HipqCluster->new('commands', extension => 0, 'hipq.max_executors' => 3, 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '200ms', 'allow_in_place_tablespaces' => 'on', autovacuum => 'off');
 my $admin = $hipq->in('postgres');
 my $workers = q{SELECT string_agg(backend_type, ', ' ORDER BY backend_type) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor') AND datname = };
 
@@ -255,13 +255,20 @@ sub finished_after
 		SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE outcome = 'succeeded')) AS "jobs" FROM hipq.jobs;
 		SELECT count(*) FROM hipq.dead_letters;
 		DROP EXTENSION hipq CASCADE;};
-	is($db->sql(q{
+	my $rounds = q{
 		SET client_min_messages = warning; SET hipq.allow_drop = on; SET hipq.allow_foreign_handlers = on;
-		CREATE FUNCTION again(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+		CREATE OR REPLACE FUNCTION again(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 		BEGIN
 			IF data ? 'fail' THEN RAISE 'no'; END IF;
 			IF data ? 'next' THEN PERFORM hipq.enqueue('again', '{}', queue => 'app.q', job_key => 'own', on_duplicate => 'after'); END IF;
-		END $$;} . $round . $round), join("\n", ("1\n\n1\n2\n3\n3 2\n1") x 2), 'DROP EXTENSION and CREATE EXTENSION in one session');
+		END $$;} . $round . $round;
+	my ($status, $out, $err);
+	foreach (1 .. 5)    # a scheduler that makes leaves just then has the view leave the queue out
+	{
+		($status, $out, $err) = $db->try_sql($rounds);
+		last unless HipqCluster::is_incomplete($err);
+	}
+	is($out, join("\n", ("1\n\n1\n2\n3\n3 2\n1") x 2), 'DROP EXTENSION and CREATE EXTENSION in one session') or diag($err);
 }
 
 # ---- barriers: DROP DATABASE waits until every process of the server has answered

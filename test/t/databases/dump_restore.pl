@@ -40,6 +40,7 @@ my $running = $source->enqueue('run', q{'{"lock": 1}', job_key => 'running'});
 $source->wait_until("SELECT count(*) FROM hipq.running WHERE id = $running", 1);
 $source->enqueue('later', q{scheduled_run_time => now() + interval '1 day', job_key => 'tomorrow'});
 $source->enqueue('nobody', q{queue => 'other.mail'});
+$source->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0);    # the scheduler makes their leaf
 $hipq->set('hipq.databases' => 'nowhere');    # what is enqueued now waits, as soon as all but the executor of that job are gone
 $source->wait_until(q{SELECT string_agg(backend_type, ' ') FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')}, 'hipq executor');
 my $waiting = $source->enqueue('run', q{'{"waiting": true, "text": "a\\\\tb"}'});

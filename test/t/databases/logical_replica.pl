@@ -68,8 +68,8 @@ sub has_caught_up
 	is($replica->sql($jobs), $publisher->sql($jobs), "$what: the replica has the same jobs");
 	is($replica->sql('SELECT count(*) FROM ran WHERE id NOT IN (SELECT job_id FROM promoted)'), 0, "$what: it has run none");
 	is($replica->sql(q{SELECT count(*) FROM hipq.app_main_live WHERE state = 'final'}), 0, "$what: in their places");
-	# What a client did has the name of the test.
-	unlike(slurp_file($replica->node->logfile), qr/^(?!.*logical_replica\.pl).*ERROR/m, "$what: and nothing was against it");
+	# What a client did has the name of the test. After a restart the publisher may not have noticed yet, and the apply worker tries again.
+	unlike(slurp_file($replica->node->logfile), qr/^(?!.*logical_replica\.pl)(?!.*replication slot "jobs" is active for PID).*ERROR/m, "$what: and nothing was against it");
 	return;
 }
 $replica->sql('CREATE TABLE promoted (job_id bigint)');
@@ -146,6 +146,7 @@ is($replica->outcome($_), 'succeeded', "job $_ runs after release_hold()") forea
 my $new = $replica->enqueue('run');
 cmp_ok($new, '>', $waiting[-1], 'new jobs have ids of their own');
 is($replica->outcome($new), 'succeeded', 'and run');
+$replica->outcome($_) foreach @waiting;
 is($replica->sql(q{SELECT count(*) || ' ' || count(DISTINCT id) FROM ran}), '22 22', 'each job that waited has run once, and none that had run before');
 is($replica->sql("SELECT state FROM hipq.jobs_detail WHERE id = $retry"), 'retry', 'a job in retry waits for its time');
 ok($replica->wait_until(q{SELECT count(*) > 1 FROM pg_class WHERE relname LIKE 'app\_main\_final\_p%' AND relkind = 'r'}), 'leaves are made');

@@ -93,6 +93,7 @@ foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNE
 	$admin->sql("$alter -1");
 }
 {
+	$admin->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}, 0);    # who has left needs no connection
 	my @clients = map { $hipq->session(role => 'app') } 1 .. 7;
 	my ($status, $out, $err) = $hipq->node->psql('postgres', 'SELECT 1', extra_params => [ '-U', 'app' ]);
 	like($err, qr/remaining connection slots are reserved/, 'the server has no connection left');

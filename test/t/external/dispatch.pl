@@ -21,8 +21,10 @@ $hipq->sql(q{
 sub register { my ($name, %more) = @_; return $hipq->sql_as('app', "SELECT hipq.register_worker('$name', '{app.out}', '{send}'" . join('', map { ", $_ => $more{$_}" } sort keys %more) . ')'); }
 sub row { my ($id) = @_; return "SELECT concat_ws(' ', job.state, job.attempt, worker.name) FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id"; }
 sub reasons { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '') FROM hipq.attempts WHERE job_id = $id"); }
-sub depths { return $hipq->sql(q{SELECT string_agg(name || ' ' || queue_depth, ', ' ORDER BY name) FROM hipq.workers}); }
-sub unmet_conditions { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(condition, ' '), '') FROM hipq.why($id) WHERE NOT passed"); }
+my $depths = q{SELECT string_agg(name || ' ' || queue_depth, ', ' ORDER BY name) FROM hipq.workers};
+sub depths { return $hipq->sql($depths); }
+sub unmet { my ($id) = @_; return "SELECT coalesce(string_agg(condition, ' '), '') FROM hipq.why($id) WHERE NOT passed"; }
+sub unmet_conditions { my ($id) = @_; return $hipq->sql(unmet($id)); }
 sub finish { my ($id) = @_; $hipq->sql("SELECT hipq.cancel($id)"); return; }
 sub worker_gone { my ($name) = @_; return $hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0); }
 sub is_given { my ($id, $expected, $what) = @_; ok($hipq->wait_until(row($id), $expected), $what) or diag($hipq->sql("SELECT * FROM hipq.attempts WHERE job_id = $id")); return; }
@@ -31,7 +33,7 @@ sub is_given { my ($id, $expected, $what) = @_; ok($hipq->wait_until(row($id), $
 my $job = $hipq->enqueue('send');
 is(unmet_conditions($job), 'worker', 'a job waits for a worker, and why() says so');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'no worker'}, 1), 'so does an alert');
-like(slurp_file($node->logfile), qr/jobs of type "send" in queue "app.out" wait for an external worker/, 'and the log');
+ok($node->wait_for_log(qr/jobs of type "send" in queue "app.out" wait for an external worker/), 'and the log');
 
 # ---- one that was given back and is gone since is nobody's alarm
 my $brief = register('brief');
@@ -182,7 +184,7 @@ foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
 		ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $scheduler", 0), "it ends by SIG$end");
 		$points->reset;
 		is_given($job, 'running 1 five', 'the job is given away, and once');
-		is(depths(), 'five 1', 'and counted once');
+		ok($hipq->wait_until($depths, 'five 1'), 'and counted once');    # after a crash that takes a look
 		finish($job);
 		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 0), 'until it has left');
 	}
@@ -214,7 +216,9 @@ $hipq->set('hipq.clock_offset' => 3601);
 is_given($jobs[$_], 'running 1 five', 'the others are given away') foreach 0, 2;
 is($hipq->sql(row($jobs[1])), 'initial 0', 'the one that makes trouble stays as it is');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'job set aside'}, 1), 'with an alert');
-my $complaints = () = slurp_file($node->logfile) =~ /WARNING:  cannot give job $jobs[1] in queue "app.out" to a worker: not this one/g;
+my $complaint = qr/WARNING:  cannot give job $jobs[1] in queue "app.out" to a worker: not this one/;
+$node->wait_for_log($complaint);
+my $complaints = () = slurp_file($node->logfile) =~ /$complaint/g;
 is($complaints, 1, 'and a line in the log');
 $hipq->sql('DROP TRIGGER no ON hipq.app_out_live');
 is_given($jobs[1], 'running 1 five', 'it is tried again');
@@ -241,7 +245,7 @@ foreach my $stop (qw(fast immediate))
 	$node->start;
 		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 2), "after a restart ($stop) it is known who has what");
 	is($hipq->sql(row($jobs[$_])), 'running 1 five', 'nothing has changed') foreach 0, 1;
-	is(unmet_conditions($jobs[2]), 'throttle of queue', 'they weigh what they did');
+	ok($hipq->wait_until(unmet($jobs[2]), 'throttle of queue'), 'they weigh what they did');
 }
 HipqFaults::inject($hipq, 'kill backend');
 ok($hipq->wait_until(q{SELECT coalesce(max(queue_depth), 0) FROM hipq.workers WHERE name = 'five'}, 2), 'after a crash too');
@@ -410,7 +414,9 @@ $hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 30)});
 ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'many'}, 30), 'a worker has many jobs');
 $hipq->set('hipq.clock_offset' => 61);
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_out_live}, 0), 'which it does not accept');
-my $lines = () = slurp_file($node->logfile, $log_end) =~ /LOG:  job \d+ was not accepted by worker "many"/g;
+my $expiry = qr/LOG:  job \d+ was not accepted by worker "many"/;
+$node->wait_for_log(qr/(?:$expiry.*){10}/s, $log_end);    # written after the commit
+my $lines = () = slurp_file($node->logfile, $log_end) =~ /$expiry/g;
 is($lines, 10, 'ten of them are named');
 $hipq->set('hipq.clock_offset' => 80);
 ok($node->wait_for_log(qr/LOG:  20 more jobs were not accepted by their workers/, $log_end), 'the others counted');

@@ -68,7 +68,7 @@ my $whole;
 	$node->start;
 	ok($hipq->wait_until("SELECT count(pid) FROM hipq.running WHERE id = $id", 1), 'a folder in its place: the server runs without');
 	like(slurp_file($node->logfile, $log_end), qr/hipq could not write flight recorder .*: Is a directory/, 'and says so');
-	is($hipq->sql('SELECT alert FROM hipq.alerts'), 'flight recorder', 'so does an alert');
+	is($hipq->alerts, 'flight recorder', 'so does an alert');
 	my $pid = $hipq->pid_of($id);
 	kill 'KILL', $pid;
 	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'a crash without a recorder');

@@ -57,7 +57,7 @@ sub alter_between
 	ok($hipq->wait_until("SELECT queue_depth FROM hipq.workers", 1), "$name: a job is given to a worker");
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE pid IS NOT NULL AND id IN ($job{plain}, $job{failing}, $job{next}, $job{call})", 4), "$name: jobs run");
 	$hipq->wait_until("SELECT count(DISTINCT id) FROM ran WHERE id IN ($job{call})", 1);
-	$hipq->sql($_) foreach @$before;
+	$hipq->sql_again($_) foreach @$before;
 	$lock->quit;
 	foreach my $kind (sort keys %job) { is($hipq->outcome($job{$kind}), 'succeeded', "$name: $kind"); }
 	run_outside($outside, $name);
@@ -72,7 +72,7 @@ sub alter_between
 	is($hipq->sql(q{SELECT count(bt_index_check(indexrelid, true)) > 2 FROM pg_index WHERE indrelid = 'hipq.app_main_live'::regclass}), 't', 'every index has every row');
 	run_outside($given, 'the last');
 	is($hipq->outcome_of('run', q{'{"what": "later"}', queue => 'app.main'}), 'succeeded', 'later jobs run');
-	$hipq->sql($_) foreach @$after;
+	$hipq->sql_again($_) foreach @$after;
 	is($hipq->outcome_of('run', q{'{"what": "later still"}', queue => 'app.main'}), 'succeeded', 'and when it is taken back');
 	return;
 }

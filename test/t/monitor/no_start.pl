@@ -76,7 +76,7 @@ $points->reset;
 is($hipq->outcome($stuck[-1]), 'succeeded', 'it runs');
 
 # ---- all executors are busy
-is($hipq->sql('SELECT count(*) FROM hipq.executors WHERE job_id IS NOT NULL'), 3, 'three executors are busy');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.executors WHERE job_id IS NOT NULL', 3), 'three executors are busy');
 $hipq->set('hipq.max_executors' => 3);
 ok($hipq->wait_until('SELECT count(*) FROM hipq.executors', 3), 'and there are no others');
 $before = times_of('no start');

@@ -75,7 +75,9 @@ sub leave
 
 # ---- an orphan is poison
 {
+	my $before = -s $hipq->node->logfile;
 	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
+	$hipq->node->wait_for_log(qr/"hipq scheduler" \(PID \d+\) exited/, $before);
 	is($hipq->outcome_of('run'), 'succeeded', 'there is a new scheduler');
 	$hipq->sql(q{CREATE TRIGGER poison BEFORE UPDATE ON hipq.app_main_live FOR EACH ROW
 		WHEN (OLD.job_key = 'orphan' AND OLD.state = 'running') EXECUTE FUNCTION poison()});

@@ -54,7 +54,7 @@ sub is_set_aside
 	$id = $hipq->enqueue('answered');
 	is($hipq->outcome($id), 'failed', 'so does one whose retry handler says much');
 	is($hipq->sql("SELECT octet_length(error) <= 8192 FROM hipq.jobs_detail WHERE id = $id"), 't', 'in few words');
-	$id = $hipq->enqueue('fine', q{scheduled_run_time => 'tomorrow'});
+	$id = $hipq->enqueue('fine', q{scheduled_run_time => now() + interval '1 day'});
 	$hipq->sql("SELECT hipq.cancel($id, repeat('c', 7000) || repeat('€', 400))");
 	is($hipq->sql("SELECT octet_length(error) <= 8192 AND error ~ '^cancelled: c+€+... .cut, 8211 bytes.' FROM hipq.jobs_detail WHERE id = $id"), 't', 'a reason to cancel is cut, too');
 	nobody_ended('long texts');
@@ -192,9 +192,9 @@ foreach my $claim ('lock', 'record')
 		sub { "SELECT hipq.enqueue_many('fine', ARRAY['{}', $_[0]::jsonb], queue => 'app.main')" },
 		sub { "INSERT INTO hipq.app_main (job_type, job_data) VALUES ('fine', $_[0]::jsonb)" },
 		sub { "COPY (SELECT 'fine', $_[0]::jsonb) TO '$PostgreSQL::Test::Utils::tmp_check/deep'; COPY hipq.app_main (job_type, job_data) FROM '$PostgreSQL::Test::Utils::tmp_check/deep'" },
-		sub { "WITH job AS (SELECT hipq.enqueue('fine', queue => 'app.main', scheduled_run_time => 'tomorrow') AS id) SELECT id FROM job;
+		sub { "WITH job AS (SELECT hipq.enqueue('fine', queue => 'app.main', scheduled_run_time => now() + interval '1 day') AS id) SELECT id FROM job;
 			UPDATE hipq.app_main SET job_data = $_[0]::jsonb WHERE state = 'initial' AND scheduled_run_time > now() + interval '1 second'" },
-		sub { "SELECT hipq.enqueue('fine', job_data => '[]', queue => 'app.main', job_key => 'merged', scheduled_run_time => 'tomorrow', on_duplicate => 'merge');
+		sub { "SELECT hipq.enqueue('fine', job_data => '[]', queue => 'app.main', job_key => 'merged', scheduled_run_time => now() + interval '1 day', on_duplicate => 'merge');
 			SELECT hipq.enqueue('fine', job_data => $_[0]::jsonb, queue => 'app.main', job_key => 'merged', on_duplicate => 'merge')" },
 		sub { "SELECT hipq.retry(min(id), job_data => $_[0]::jsonb) FROM hipq.app_main WHERE job_type = 'fine' AND state = 'final' AND job_key = 'NONE'" })
 	{

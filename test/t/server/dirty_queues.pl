@@ -33,7 +33,7 @@ $hipq->sql(q{
 			PERFORM pg_sleep(0.02);
 		END LOOP;
 	END $$});
-ok($hipq->wait_until($finished_in, $finished + 100), 'a hundred jobs in one queue');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_q_d_final}, $finished + 100), 'a hundred jobs in one queue');
 cmp_ok($hipq->sql($scans) - $before, '<', 20, 'another one was hardly looked at meanwhile');
 
 # ---- what is due in a queue to which nothing happens any more

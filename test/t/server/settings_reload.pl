@@ -32,9 +32,10 @@ sub watched { my ($query) = @_; my $answer = $watch->query_safe($query); $answer
 sub wait_watched
 {
 	my ($query, $expected, $seconds) = @_;
-	my $end = time() + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
+	my $start = time();
+	$seconds //= $PostgreSQL::Test::Utils::timeout_default;
 	my $last;
-	do { $last = watched($query); return 1 if $last =~ /^($expected)$/; usleep(10_000); } while (time() < $end);
+	do { $last = watched($query); return 1 if $last =~ /^($expected)$/; usleep(10_000); } while (time() < $start + $seconds || time() < $start + $hipq->grown($seconds, $start));
 	diag("waited in vain for $expected, last answer $last");
 	return 0;
 }

@@ -85,7 +85,9 @@ is($hipq->outcome($id, 10), 'succeeded', 'after ALTER EXTENSION UPDATE the jobs 
 like($hipq->error_of($old_calls{$_}), qr/42P13: function old_.* has .* than the library knows.*The functions of hipq are declared by its script alone/s, "too $_, of no version") foreach sort keys %old_calls;
 
 # ---- binary upgrade mode
+$hipq->switch_off;    # so that it does not run before the server has stopped
 my $future = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '2 s'});
+$hipq->sql('ALTER SYSTEM SET hipq.enabled = on');
 $node->stop;
 $node->command_ok([ 'pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, '-o', '-b', '-w', 'start' ], 'the server starts in binary upgrade mode');
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walwriter'}, 1), 'it is up');

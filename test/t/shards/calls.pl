@@ -3,7 +3,7 @@ use strict;
 use warnings;
 use HipqShards;
 use Test::More;
-use Time::HiRes qw(time);
+use Time::HiRes qw(time usleep);
 
 my $shards = HipqShards->new('calls', 2);
 my ($router, $one, $two) = $shards->nodes;
@@ -184,12 +184,17 @@ is(join(' ', map { $router->sql("SELECT outcome FROM hipq.wait_for($_)") } @made
 
 @made = map { $router->sql(q{SELECT hipq.enqueue('fail', queue => 'app.mail')}) } 1 .. 6;
 $router->sql("SELECT outcome FROM hipq.wait_for($_)") foreach @made;
+sub dead_letters { my $count = 0; $count += $_->sql(q{SELECT count(*) FROM hipq.dead_letters_detail WHERE queue = 'app.mail'}) foreach @nodes; return $count; }
 foreach my $place (1, 2)
 {
+	my $letters = dead_letters();
 	my $until = $nodes[$place]->sql('SELECT clock_timestamp()');    # those of the other shard may come and die
 	my $dead = $nodes[$place]->sql("SELECT count(*) FROM hipq.dead_letters WHERE queue = 'app.mail' AND state = 'waiting' AND died_time < '$until'");
 	is($nodes[$place]->sql("SELECT redriven FROM hipq.redrive_jobs('app.mail', before => '$until')"), $dead, "redrive_jobs() on $names[$place] counts those that go elsewhere");
 	is($nodes[$place]->sql(q{SELECT count(*) FROM hipq.dead_letters_detail WHERE state = 'redriven' AND redriven_as IS NULL}), 0, 'and notes each');
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+	usleep(50_000) until dead_letters() == $letters + $dead || time > $end;
+	is(dead_letters(), $letters + $dead, 'all of which die again');
 }
 
 # ---- slots that have moved: what was final or ran stays, what waits follows; a job is held as long as its key is taken

@@ -22,6 +22,7 @@ foreach my $versions ([ 15, 17, 18 ], [ 18, 15, 17 ])
 	$router->sql(q{SELECT hipq.enqueue('run', jsonb_build_object('tenant', n), scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 200) AS n});
 	$router->sql(q{SELECT hipq.drain_shard('app', 1)});
 	ok($router->wait_until(q{SELECT slots + coming + leaving FROM hipq.shards WHERE shard = 1}, 0), 'a shard is drained');
+	ok($shards->settled, 'and all know');
 	is($shards->node(2)->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'waiting'}), 200, 'its jobs come to the other one');
 	$_->set('hipq.clock_offset' => 3600) foreach $shards->nodes;
 	ok($shards->wait_for_runs(550), 'and run there');

@@ -55,7 +55,7 @@ sub producer
 	my ($tenant, $pause) = @_;
 	my $number = 0;
 	return until_stopped(producers => sub {
-		$router->sql(sprintf q{BEGIN; SELECT hipq.enqueue('send', jsonb_build_object('tenant', '%s', 'number', n), queue => 'app.out') FROM generate_series(%d, %d) AS n; SELECT pg_sleep(%s); COMMIT},
+		$shards->on_router(sprintf q{BEGIN; SELECT hipq.enqueue('send', jsonb_build_object('tenant', '%s', 'number', n), queue => 'app.out') FROM generate_series(%d, %d) AS n; SELECT pg_sleep(%s); COMMIT},
 			$tenant, $number + 1, $number + 2, $pause);
 		$number += 2;
 	});

@@ -40,7 +40,7 @@ my $moment = 5;
 	my $id = $hipq->enqueue('run');
 	$points->reset;
 	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't', $moment), 'another runs the job that comes now');
-	is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $long"), 'running', 'while the first one goes on');
+	ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $long", 'running'), 'while the first one goes on');
 	$lock->quit;
 	$hipq->outcome($long);
 	$hipq->set('hipq.executor_idle_timeout' => '50ms');

@@ -155,7 +155,7 @@ sub test_loss
 	$hipq->sql("SELECT hipq.enqueue('work', queue => '$queue') FROM generate_series(1, 3)");
 	$hipq->wait_until($held . $worker, 3) or diag($way);
 	my ($id) = $session->query_safe("SELECT id FROM hipq.claim($worker, 2)") =~ /(\d+)/;
-	$hipq->set('hipq.enabled' => 'off');
+	$hipq->switch_off;
 	$hipq->sql($sql);
 	my %calls = (
 		'heartbeat' => "SELECT hipq.heartbeat($worker)", 'claim' => "SELECT count(*) FROM hipq.claim($worker)",
