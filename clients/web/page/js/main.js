@@ -61,7 +61,13 @@ function showSignIn(reason = null) {
 function showPages() {
   close();
   const shell = new Shell(async () => {
-    await signOut();
+    disconnect(); // the server ends the stream of who signs out: that is not lost
+    try {
+      await signOut();
+    } catch (error) {
+      connect(findOut);
+      throw error;
+    }
     showSignIn();
   });
   app.replaceChildren(shell.element);
@@ -74,14 +80,18 @@ function showPages() {
   connect(findOut);
 }
 
-// The stream broke: is the session over, or only the connection?
-async function findOut() {
+// The stream broke: is the session over, or only the connection? Of no interest when the pages are no longer shown: somebody may be
+// signing in.
+async function findOut(shown = stop) {
+  const isGone = () => shown === null || stop !== shown;
+  if (isGone()) return;
   try {
     await loadSession();
   } catch {
-    setTimeout(findOut, 3000);
+    setTimeout(findOut, 3000, shown);
     return;
   }
+  if (isGone()) return;
   if (!session.signed_in) showSignIn("The session is over. Sign in again.");
   else connect(findOut);
 }

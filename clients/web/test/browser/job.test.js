@@ -74,8 +74,8 @@ test("a job that is run again is in the chain of the first one", async () => {
   await visitor.confirm("Run again");
   const again = visitor.page.locator(".toast", { hasText: "1 job enqueued again" });
   const next = await again.getByRole("link").textContent();
+  await again.getByRole("link").click(); // the toast is there for some seconds
   assert.equal(next, `job ${sql(`SELECT id FROM hipq.jobs_detail WHERE retry_of = ${id}`)}`);
-  await again.getByRole("link").click();
   await visitor.heading(next.replace("job", "Job"));
   await visitor.sees("Retry of");
   await region("Retry chain").getByRole("link").getByText(`job ${id}`).click();

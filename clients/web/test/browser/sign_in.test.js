@@ -60,6 +60,31 @@ test("a page whose connection to the server was ended goes to sign-in, and one c
   await visitor.leave();
 });
 
+test("who is signing in keeps what he has typed, whatever comes late of the session before", async () => {
+  const visitor = await Visitor.enter(browser, "web_monitor");
+  let answer;
+  const isAnswered = new Promise((resolve) => (answer = resolve));
+  const isAsked = new Promise((resolve) => {
+    void visitor.page.route("**/api/session", async (route) => {
+      resolve();
+      await isAnswered;
+      await route.continue();
+    });
+  });
+  sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hipq-web' AND usename = 'web_monitor'");
+  await isAsked; // the stream has ended, and the page asks whether the session is over
+  await visitor.page.evaluate(() => void (location.hash = "#/pauses"));
+  await visitor.page.getByText("The session is over. Sign in again.").waitFor();
+  await visitor.page.getByLabel("Role").fill("web_monitor");
+  const response = visitor.page.waitForResponse("**/api/session");
+  answer();
+  await (await response).finished();
+  await visitor.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+  assert.equal(await visitor.page.getByLabel("Role").inputValue(), "web_monitor");
+  await visitor.page.unroute("**/api/session");
+  await visitor.leave();
+});
+
 test("the colours follow the system until somebody chooses, and the browser remembers that", async () => {
   const visitor = await Visitor.enter(browser, "web_operator", { scheme: "dark" });
   const ground = () => visitor.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

@@ -191,8 +191,10 @@ function showList(view) {
     } catch (error) {
       if (mine === turn) said.replaceChildren(errorBox(error));
     } finally {
-      older.disabled = false;
-      view.element.classList.remove("is-loading");
+      if (mine === turn) {
+        older.disabled = false;
+        view.element.classList.remove("is-loading");
+      }
     }
   };
   const begin = (wanted) => {
