@@ -27,7 +27,7 @@ BEGIN
     UPDATE customer SET search = to_tsvector('simple', name || ' ' || extract(year FROM born::date))
     WHERE id BETWEEN (data->>'from')::bigint AND (data->>'to')::bigint AND search IS NULL;
     GET DIAGNOSTICS filled = ROW_COUNT;
-    PERFORM pg_sleep(0.1);        -- this example's table is small; so that you see it work
+    PERFORM pg_sleep(0.3);        -- this example's table is small; so that you see it work
     RETURN jsonb_build_object('filled', filled);
 END $$;
 

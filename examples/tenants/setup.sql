@@ -17,10 +17,10 @@ ALTER TABLE export ENABLE ROW LEVEL SECURITY;
 CREATE POLICY app_does_all ON export TO app USING (true);
 CREATE POLICY acme_has_its_own ON export TO acme USING (tenant = 'acme');
 
--- Takes 100 ms, as if it were work. Tenant "broken" has data that cannot be exported.
+-- Takes 100 ms, as if it were work, and greedy's 300. Tenant "broken" has data that cannot be exported.
 CREATE FUNCTION make_export(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_sleep(0.1);
+    PERFORM pg_sleep(CASE WHEN data->>'tenant' = 'greedy' THEN 0.3 ELSE 0.1 END);
     INSERT INTO export (tenant, number)
     VALUES (data->>'tenant', (data->>'number')::integer / CASE WHEN data->>'tenant' = 'broken' THEN 0 ELSE 1 END);
 END $$;

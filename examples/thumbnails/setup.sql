@@ -22,5 +22,5 @@ GRANT INSERT ON thumbnail TO thumbnailer;
 SELECT hipq.create_queue('gallery.images', owner => 'gallery');
 -- Retries: of jobs that were lost with their worker, too. In production fewer of them, with longer pauses.
 SELECT hipq.register_job_type('gallery.images', 'thumbnails', handler_kind => 'notify', default_timeout => '60 s',
-                              max_retries => 20, retry_base => '200 ms', retry_max => '1 s', requires => '{"tools": ["pillow"]}');
+                              max_retries => 60, retry_base => '200 ms', retry_max => '1 s', requires => '{"tools": ["pillow"]}');
 SELECT hipq.grant_queue('gallery.images', 'thumbnailer', 'work');

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The requester: sends the requests to the payment service at SERVICE, which is to answer at HOOK. SIGTERM ends it."""
-import json, os, urllib.error, urllib.request
+import contextlib, json, os, urllib.error, urllib.request
 import hipq, psycopg
 
 SERVICE, HOOK = os.environ["SERVICE"], os.environ["HOOK"]
@@ -9,8 +9,8 @@ worker = hipq.Worker("user=requester", name="requester", queues=["shop.payment"]
 
 
 def refuse(payment, error):
-    """No web-hook will come: the job that waits for it fails now."""
-    with psycopg.connect("user=requester") as conn:
+    """No web-hook will come: the job that waits for it fails now. If it has ended already, that was all."""
+    with psycopg.connect("user=requester") as conn, contextlib.suppress(psycopg.errors.UndefinedObject):
         conn.execute("SELECT hipq.fail_by_key('shop.payment', 'charge', %s, %s, retriable => false)", (payment, error))
 
 

@@ -21,8 +21,8 @@ GRANT SELECT, INSERT ON customer_order TO shop;
 GRANT SELECT ON customer_order TO mailer;
 
 -- The job type has no handler in the server: the mailer runs its jobs. A mail server that is down is back in a moment or in
--- an hour, so ten retries, from half a second to two in this example. In production: retry_base '30 s', retry_max '1 hour'.
+-- an hour, so thirty retries, from half a second to two in this example. In production: retry_base '30 s', retry_max '1 hour'.
 SELECT hipq.create_queue('shop.mail', owner => 'shop');
 SELECT hipq.register_job_type('shop.mail', 'order mail', handler_kind => 'notify', default_timeout => '30 s',
-                              max_retries => 10, retry_base => '500 ms', retry_max => '2 s');
+                              max_retries => 30, retry_base => '500 ms', retry_max => '2 s');
 SELECT hipq.grant_queue('shop.mail', 'mailer', 'work');
