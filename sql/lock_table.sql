@@ -28,13 +28,16 @@ BEGIN
         WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v')
     LOOP
         EXECUTE format('SET LOCAL ROLE %I', role);
+        relation := regexp_replace(name, '_p\d{8}.*$', '_p');
+        lock_mode := mode;
         BEGIN
             EXECUTE format('LOCK TABLE ONLY %s IN %s MODE NOWAIT', name, mode);
-            relation := regexp_replace(name, '_p\d{8}.*$', '_p');
-            lock_mode := mode;
             RETURN NEXT;
-        EXCEPTION WHEN insufficient_privilege OR wrong_object_type OR undefined_table THEN  -- a drop may be finished meanwhile
-            NULL;
+        EXCEPTION
+            WHEN insufficient_privilege OR wrong_object_type OR undefined_table THEN  -- a drop may be finished meanwhile
+                NULL;
+            WHEN lock_not_available THEN  -- who may not lock it is told that first
+                RETURN NEXT;
         END;
         RESET ROLE;
     END LOOP;

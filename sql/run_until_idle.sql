@@ -281,10 +281,11 @@ SELECT result, error FROM hipq.dry_run(:waiting);
 SELECT outcome, attempt FROM hipq.jobs WHERE id = :waiting;
 -- a statement that is cancelled ends the call
 SELECT hipq.enqueue('do', '{"do": "SELECT pg_sleep(60)"}', priority => -1) AS sleeps \gset
-SET LOCAL statement_timeout = '50ms';
 SAVEPOINT before;
+SET LOCAL statement_timeout = '2s';
 SELECT hipq.dry_run(:sleeps);
 ROLLBACK TO before;
+SET LOCAL statement_timeout = '2s';
 SELECT hipq.run_until_idle('try.q');
 ROLLBACK TO before;
 SELECT state, attempt FROM hipq.jobs_detail WHERE id = :sleeps;

@@ -51,7 +51,7 @@ int main()
                    .queues = {variable("HIPQ_QUEUE", "app.run")},
                    .concurrency = 4,
                    .pooler = !variable("HIPQ_POOLER").empty(),
-                   .reply_timeout = std::chrono::seconds(2)});
+                   .reply_timeout = std::chrono::seconds(6)});
     worker.job("short", run_job).job("long", run_job);
     try {
         worker.run();

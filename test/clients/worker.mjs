@@ -19,5 +19,5 @@ async function run(job, { signal }) {
 // libpq takes lists of servers; here each is a connection of its own.
 const [hosts, ports] = [process.env.PGHOST.split(","), process.env.PGPORT.split(",")];
 const connection = hosts.map((host, i) => ({ host, port: Number(ports[i]) }));
-const worker = new Worker({ name, queues: [queue], concurrency: 4, pooler: HIPQ_POOLER !== undefined, connection, replyTimeout: 2_000 });
+const worker = new Worker({ name, queues: [queue], concurrency: 4, pooler: HIPQ_POOLER !== undefined, connection, replyTimeout: 6_000 });
 await worker.job("short", run).job("long", run).run();

@@ -12,7 +12,7 @@ worker = hipq.Worker(
     name=os.environ["HIPQ_NAME"],
     queues=[os.environ.get("HIPQ_QUEUE", "app.run")],
     pooler="HIPQ_POOLER" in os.environ,
-    reply_timeout=2,
+    reply_timeout=6,
 )
 
 

@@ -28,7 +28,7 @@ void check_run_until_idle(const Connection &connection)
         enqueue_many(connection, "scan", {{{"n", 1}}, {{"n", 2}}}, {.queue = "app.mail"});
     Worker worker({.name = "tested", .queues = {"app.mail"}, .concurrency = 2});
     worker.job("scan", [](Job &job) { return job.data["n"]; });
-    run_until_idle(worker, connection, "app.mail");
+    run_until_idle(worker, connection, "app.mail", std::chrono::minutes(1));
     check(wait_for(connection, ids[1], "0")->result == 2, "all jobs have run");
     check(detail::is_busy(connection, "app.mail") == false, "none waits");
 }

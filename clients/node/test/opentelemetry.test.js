@@ -24,6 +24,7 @@ const collector = createServer((request, response) => {
 const plain = (attributes) => Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 const spansOf = (traceId, count) =>
   until(() => { const spans = collected.filter((span) => span.traceId === traceId); return spans.length >= count && spans; }, `trace ${traceId} has ${count} spans`);
+const byAttempt = (one, other) => one.attributes["hipq.attempt"] - other.attributes["hipq.attempt"];
 const traceparentOf = ({ traceId, spanId, traceFlags }) => `00-${traceId}-${spanId}-0${traceFlags}`;
 // In the wire's numbers.
 const consumer = SpanKind.CONSUMER + 1, producer = SpanKind.PRODUCER + 1;
@@ -115,7 +116,7 @@ test("each attempt is a span, with what became of it", async () => {
       const id = await enqueue(client, "work", { how }, { queue, maxRetries: 1, traceparent: traceparentOf(parent(n)) });
       if (how === "cancel") await until(async () => (await client.query("SELECT FROM hipq.running_detail WHERE id = $1 AND is_accepted", [id])).rowCount, "it runs");
       if (how === "cancel") await client.query("SELECT hipq.cancel($1)", [id]);
-      const spans = await spansOf(parent(n).traceId, how === "fail" || how === "release" ? 2 : 1);
+      const spans = (await spansOf(parent(n).traceId, how === "fail" || how === "release" ? 2 : 1)).sort(byAttempt);
       assert.ok(spans.every(({ parentSpanId }) => parentSpanId === parent(n).spanId), "a child of what the job was given");
       ended[how] = spans.map(({ attributes, status, events }) => [
         attributes["hipq.attempt"], attributes["hipq.outcome"], attributes["error.type"], status.code, status.message, events.length]);

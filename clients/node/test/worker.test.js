@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { AttemptOver, enqueue, enqueueMany, Permanent, Release, runUntilIdle, waitFor, Worker } from "../dist/index.js";
+import * as hipq from "../dist/index.js";
+import { AttemptOver, enqueue, enqueueMany, Permanent, Release, waitFor, Worker } from "../dist/index.js";
 import { connect, connection, makeQueue, until, withWorker } from "./support.js";
 
 let client;
@@ -13,6 +14,7 @@ after(() => client.end());
 const logged = [];
 const makeWorker = (queue, options = {}) =>
   new Worker({ name: queue, queues: [queue], connection, log: (entry) => logged.push(entry), ...options });
+const runUntilIdle = (worker, client, queue) => hipq.runUntilIdle(worker, client, queue, 60_000);
 const outcome = async (id) => (await waitFor(client, id, { timeout: 20 }))?.outcome;
 const jobOf = async (id) => (await client.query("SELECT * FROM hipq.jobs_detail WHERE id = $1", [id])).rows[0];
 
@@ -26,7 +28,7 @@ for (const pooler of [false, true])
       assert.match(worker.id, /^\d+$/);
     });
     assert.equal(worker.id, undefined);
-    assert.equal((await client.query("SELECT count(*) FROM hipq.workers WHERE name = $1", [queue])).rows[0].count, "0", "it has deregistered");
+    await until(async () => (await client.query("SELECT count(*) FROM hipq.workers WHERE name = $1", [queue])).rows[0].count === "0", "it has deregistered");
   });
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -281,8 +283,8 @@ function startProgram(queue, name) {
 test("SIGTERM: what runs ends, nothing new begins", async () => {
   const queue = await makeQueue(client);
   const child = startProgram(queue, "terminated");
-  const id = await enqueue(client, "work", { lock: 4711 }, { queue });
   await client.query("SELECT pg_advisory_lock(4711)");
+  const id = await enqueue(client, "work", { lock: 4711 }, { queue });
   await until(() => child.said.includes("runs"), "it runs");
   child.kill("SIGTERM");
   await until(async () => (await client.query("SELECT is_draining FROM hipq.workers_detail WHERE name = 'terminated'")).rows[0]?.is_draining, "it drains");

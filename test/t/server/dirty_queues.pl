@@ -3,6 +3,7 @@ use strict;
 use warnings;
 use HipqCluster;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $queues = 30;
 my $hipq = HipqCluster->new('dirty_queues', 'hipq.max_executors' => 2, 'hipq.retry_jitter' => 0);
@@ -22,7 +23,14 @@ ok($hipq->wait_until($unfinished, 0), 'and from one transaction each');
 # ---- quiet queues
 my $scans = q{SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0) FROM pg_stat_all_tables WHERE schemaname = 'hipq' AND relname = 'app_q_h_live'};
 my $finished_in = 'SELECT count(*) FROM hipq.jobs WHERE queue = \'app.q_d\' AND outcome = \'succeeded\'';
-my $before = $hipq->sql($scans);
+# What scheduler and executors have read so far they report now and then: all of it is there once two looks agree.
+my ($before, $last) = (0, -1);
+for (my $look = 0; $before != $last && $look < 15; ++$look)
+{
+	$last = $before;
+	usleep(2_000_000);
+	$before = $hipq->sql($scans);
+}
 my $finished = $hipq->sql($finished_in);
 $hipq->sql(q{
 	DO $$

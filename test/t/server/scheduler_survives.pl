@@ -94,8 +94,9 @@ $hipq->sql('DROP TRIGGER sabotage ON hipq.bad_main_live');
 is($hipq->sql("SELECT hipq.cancel($doomed)"), 't', 'mended, an operator ends it');
 
 # A leaf that is gone.
-my $waiting = $hipq->enqueue('mine', q{queue => 'bad.main', scheduled_run_time => hipq.now() + interval '2 s'});
+my $waiting = $hipq->enqueue('mine', q{queue => 'bad.main', scheduled_run_time => hipq.now() + interval '1 hour'});
 $hipq->sql('ALTER TABLE hipq.bad_main_live RENAME TO bad_main_away');
+$hipq->set('hipq.clock_offset' => 3601);
 ok($hipq->wait_until(alerts('of queue "bad.main": relation')), 'a leaf is away: an alert says so');
 check_others('a leaf that is away');
 $hipq->sql('ALTER TABLE hipq.bad_main_away RENAME TO bad_main_live');

@@ -127,13 +127,14 @@ ok($router->wait_until('SELECT count(*) FROM hipq.permit_authority WHERE throttl
 # ---- a limit that is lowered, and a job that is heavier than it
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
 $begin = time;
-enqueue(900, 40, $all);
+enqueue(3000, 40, $all);
 ok($router->wait_until(q{SELECT coalesce(sum(share), 0) > 4000 FROM hipq.permit_record WHERE throttle_key = 0 AND job_type = ''}), 'the limit is set again, and used');
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 3)});
 ok($router->wait_until(q{SELECT sum(share) <= 3000 FROM hipq.permit_record WHERE throttle_key = 0 AND job_type = ''}), 'shares follow a lowered limit');
 my $lowered = time;
 my $left = waiting() - 60;
-usleep(50_000) while waiting() > $left;
+my $wait_end = time + $PostgreSQL::Test::Utils::timeout_default;
+usleep(50_000) while waiting() > $left && time < $wait_end;
 enqueue(1, 100, $tenants, ', throttle_factor => 5, priority => -1');
 ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND throttle_factor = 5 AND outcome = 'succeeded'}, 1), 'a job that is heavier than the limit runs');
 $_->sql(q{SELECT hipq.cancel_jobs('app.capped', 'pause')}) foreach $shards->nodes;
