@@ -61,14 +61,15 @@ function showSignIn(reason = null) {
 function showPages() {
   close();
   const shell = new Shell(async () => {
+    const shown = stop;
     disconnect(); // the server ends the stream of who signs out: that is not lost
     try {
       await signOut();
     } catch (error) {
-      connect(findOut);
+      if (stop === shown) openStream();
       throw error;
     }
-    showSignIn();
+    if (stop === shown) showSignIn();
   });
   app.replaceChildren(shell.element);
   const stops = [
@@ -77,23 +78,27 @@ function showPages() {
     () => shell.leave(),
   ];
   stop = () => stops.forEach((one) => one());
-  connect(findOut);
+  openStream();
 }
 
-// The stream broke: is the session over, or only the connection? Of no interest when the pages are no longer shown: somebody may be
-// signing in.
-async function findOut(shown = stop) {
-  const isGone = () => shown === null || stop !== shown;
-  if (isGone()) return;
-  try {
-    await loadSession();
-  } catch {
-    setTimeout(findOut, 3000, shown);
-    return;
-  }
-  if (isGone()) return;
-  if (!session.signed_in) showSignIn("The session is over. Sign in again.");
-  else connect(findOut);
+// The stream of the pages that are shown. When it breaks: is the session over, or only the connection? Of no interest once these pages
+// are gone: somebody may be signing in, or have done so.
+function openStream() {
+  const shown = stop;
+  const isShown = () => stop === shown;
+  const findOut = async () => {
+    if (!isShown()) return;
+    try {
+      await loadSession(isShown);
+    } catch {
+      setTimeout(findOut, 3000);
+      return;
+    }
+    if (!isShown()) return;
+    if (session.signed_in) connect(findOut);
+    else showSignIn("The session is over. Sign in again.");
+  };
+  connect(findOut);
 }
 
 onSignedOut(() => {

@@ -81,23 +81,22 @@ test("Control and K goes to a job by its id and to a queue by a part of its name
 
 test("who is faster than the page keeps the focus", async () => {
   let answer;
-  const isAsked = new Promise((resolve) => {
-    void visitor.page.route("**/api/pauses", async (route) => {
-      const isAnswered = new Promise((go) => (answer = go));
-      resolve();
-      await isAnswered;
-      await route.continue();
-    });
+  const isAnswered = new Promise((resolve) => (answer = resolve));
+  await visitor.page.route("**/api/pauses", async (route) => {
+    await isAnswered;
+    await route.continue();
   });
-  await visitor.open("pauses", "Pauses");
-  await isAsked;
-  await visitor.button("Pause…").focus();
-  const response = visitor.page.waitForResponse("**/api/pauses");
-  answer();
-  await (await response).finished();
-  await visitor.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
-  assert.equal(await focused(), "Pause…");
-  await visitor.page.unroute("**/api/pauses");
+  try {
+    const response = visitor.page.waitForResponse("**/api/pauses");
+    await visitor.open("pauses", "Pauses");
+    await visitor.button("Pause…").focus();
+    answer();
+    await visitor.digests(response);
+    assert.equal(await focused(), "Pause…");
+  } finally {
+    answer();
+    await visitor.page.unroute("**/api/pauses");
+  }
 });
 
 test("a dialog keeps the focus, and gives it back", async () => {

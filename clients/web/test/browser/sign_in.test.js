@@ -60,8 +60,8 @@ test("a page whose connection to the server was ended goes to sign-in, and one c
   await visitor.leave();
 });
 
-test("who is signing in keeps what he has typed, whatever comes late of the session before", async () => {
-  const visitor = await Visitor.enter(browser, "web_monitor");
+// Ends the session of a page, which asks whether it is over. Returns what lets the answer come, and waits until it has.
+async function holdEnd(visitor) {
   let answer;
   const isAnswered = new Promise((resolve) => (answer = resolve));
   const isAsked = new Promise((resolve) => {
@@ -71,17 +71,33 @@ test("who is signing in keeps what he has typed, whatever comes late of the sess
       await route.continue();
     });
   });
-  sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hipq-web' AND usename = 'web_monitor'");
-  await isAsked; // the stream has ended, and the page asks whether the session is over
+  sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hipq-web' AND usename = 'web_operator'");
+  await isAsked;
   await visitor.page.evaluate(() => void (location.hash = "#/pauses"));
   await visitor.page.getByText("The session is over. Sign in again.").waitFor();
-  await visitor.page.getByLabel("Role").fill("web_monitor");
-  const response = visitor.page.waitForResponse("**/api/session");
-  answer();
-  await (await response).finished();
-  await visitor.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
-  assert.equal(await visitor.page.getByLabel("Role").inputValue(), "web_monitor");
-  await visitor.page.unroute("**/api/session");
+  return async () => {
+    const response = visitor.page.waitForResponse("**/api/session");
+    answer();
+    await visitor.digests(response);
+  };
+}
+
+test("who is signing in keeps what he has typed when the end of the session before is told late", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  const tell = await holdEnd(visitor);
+  await visitor.page.getByLabel("Role").fill("web_operator");
+  await tell();
+  assert.equal(await visitor.page.getByLabel("Role").inputValue(), "web_operator");
+  await visitor.leave();
+});
+
+test("who has signed in again stays so when the end of the session before is told late", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  const tell = await holdEnd(visitor);
+  await visitor.signIn("web_operator", "operator");
+  await visitor.heading("Pauses");
+  await tell();
+  await visitor.open("jobs", "Jobs", "welcome"); // asked for by POST
   await visitor.leave();
 });
 

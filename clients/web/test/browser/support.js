@@ -84,6 +84,12 @@ export class Visitor {
     return this.page.getByRole("button", { name, exact: true });
   }
 
+  /** Waits until the page has had an answer of the server, and done what it does then. */
+  async digests(response) {
+    await (await response).finished();
+    await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+  }
+
   /** Answers the dialog that is open. */
   async confirm(name) {
     await this.page.locator("dialog[open]").getByRole("button", { name, exact: true }).click();

@@ -165,6 +165,7 @@ function showList(view) {
   const table = makeTable((selected) => bar.show(selected.length));
   const older = button("Show older", () => void load());
   let turn = 0;
+  view.onLeave(() => ++turn);
 
   const draw = () => {
     table.update(search.jobs);
