@@ -5,7 +5,6 @@
 // hipq.queue, the number a hash.
 #include "name_lock.hpp"
 
-#include "catalog/queue_lock.hpp"
 #include "pg/known_table.hpp"
 #include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"

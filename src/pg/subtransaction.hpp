@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pg/error_classes.hpp"
+#include "pg/guard.hpp"
 
 namespace hipq::pg {
 
@@ -59,8 +60,8 @@ std::optional<Error> in_subtransaction(Ending ending, Function &&fn)
 }
 
 // Runs `fn` in a subtransaction that waits so many milliseconds for each of its locks, and no
-// longer than the session's lock_timeout. Returns whether it got them; if not, what it did is
-// undone. Raises its other errors. Needs a transaction.
+// longer than the session's lock_timeout. Returns whether it got them: if not, or if a deadlock
+// ended it, what it did is undone. Raises its other errors. Needs a transaction.
 template <class Function>
 bool with_lock_limit(int milliseconds, Ending ending, Function &&fn)
 {

@@ -153,8 +153,8 @@ void lock_table_for_a_while()
         return;
     HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
                errmsg("the router is just taking what a shard has sent, and has to wait"),
-               errhint("Try again. It waits for a transaction that is open: pg_locks tells for "
-                       "which."));
+               errhint("Try again when the transactions that are open have ended: pg_locks shows "
+                       "them."));
 }
 
 int lock_router(const std::string &instance)
