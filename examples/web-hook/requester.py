@@ -9,7 +9,7 @@ worker = hipq.Worker("user=requester", name="requester", queues=["shop.payment"]
 
 
 def refuse(payment, error):
-    """No web-hook will come: the job that waits for it fails now. If it has ended already, that was all."""
+    """No web-hook will come: the job that waits for it fails now. If it has ended already (42704) there is nothing to do."""
     with psycopg.connect("user=requester") as conn, contextlib.suppress(psycopg.errors.UndefinedObject):
         conn.execute("SELECT hipq.fail_by_key('shop.payment', 'charge', %s, %s, retriable => false)", (payment, error))
 

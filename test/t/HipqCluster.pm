@@ -107,8 +107,9 @@ sub start_metronome
 	POSIX::_exit(0);
 }
 
-# What a bound of so many seconds has become, if they were counted from then. The server may be away.
-sub grown
+# A bound of so many seconds from a start, longer by how slow the machine is and how long it has stood still since. The server may be
+# away.
+sub grown_bound
 {
 	my ($self, $seconds, $start) = @_;
 	return $seconds * (eval { $self->slowness } // 1) + $self->stalled(time() - $start);
@@ -237,10 +238,11 @@ sub wait_until
 	return $is_so;
 }
 
-# Asks until the answer is as wanted: whether it was, the last answer, the last error.
+# Asks until the answer is as wanted: whether it was, the last answer, the last error. By try_sql(), or by what does the same.
 sub poll
 {
-	my ($self, $query, $is_wanted, $seconds) = @_;
+	my ($self, $query, $is_wanted, $seconds, $ask) = @_;
+	$ask //= sub { $self->try_sql($_[0]) };
 	my $default = $PostgreSQL::Test::Utils::timeout_default;
 	$seconds *= $default / 60 if defined $seconds && $default > 60;
 	my $start = time();
@@ -250,13 +252,13 @@ sub poll
 	my ($status, $out, $err);
 	do
 	{
-		($status, $out, $err) = $self->try_sql($query);
+		($status, $out, $err) = $ask->($query);
 		return (1, $out, $err) if $status == 0 && $is_wanted->($out) && !(is_incomplete($err) && time() < $start + 5);
 		usleep($pause);
 		$pause *= 1.5 if $pause < 150_000;
 		if ($has_bound && time() >= $end)    # as in_time() has it
 		{
-			$end = $start + $self->grown($seconds, $start);
+			$end = $start + $self->grown_bound($seconds, $start);
 			$has_bound = 0;
 		}
 	} while (time() < $end);

@@ -91,8 +91,8 @@ sub pids_of
 	return $status == 0 ? split /\n/, $out : ();
 }
 
-# Stops (SIGSTOP) hipq's process of a type while it waits for its latch, and returns its pid: elsewhere it may hold locks, which
-# others would wait for until it goes on. Dies if it does not come to rest.
+# Stops (SIGSTOP) hipq's process of a type while it is idle, and returns its pid: elsewhere it may hold locks, which others would wait
+# for until it goes on. Dies if it does not come to rest.
 sub stop_at_rest
 {
 	my ($hipq, $type) = @_;
@@ -100,12 +100,19 @@ sub stop_at_rest
 	while (time() < $end)
 	{
 		my ($pid) = pids_of($hipq, $type);
-		next unless $pid && kill 'STOP', $pid;
-		return $pid if $hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Extension'");
+		next unless $pid && is_idle($hipq, $pid) && kill 'STOP', $pid;
+		return $pid if is_idle($hipq, $pid);
 		kill 'CONT', $pid;
 	}
 	continue { usleep(20_000) }
 	die "no $type is at rest";
+}
+
+sub is_idle
+{
+	my ($hipq, $pid) = @_;
+	my ($status, $out) = $hipq->try_sql("SELECT state = 'idle' AND wait_event_type = 'Extension' AND xact_start IS NULL FROM pg_stat_activity WHERE pid = $pid");
+	return $status == 0 && $out eq 't';
 }
 
 # Processes come and go: tries for some seconds.

@@ -19,7 +19,7 @@ class Unbound(Case):
         self.assertEqual(self.outcome(job).result, True)
         serving.end()
         sql = "SELECT count(*) FROM hipq.workers_detail WHERE name = %s"
-        until(lambda: self.sql(sql, worker.settings.name) == 0, "the worker has gone")
+        self.assertEqual(self.sql(sql, worker.settings.name), 0)
 
     def test_heartbeat(self):
         "a worker that has no room for more jobs is heard of all the same"

@@ -63,8 +63,12 @@ ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_of IS N
 
 # ---- moved back and forth while executors take them
 $hipq->sql(q{TRUNCATE ran});
-# All in one session: until others had come the jobs might all have run. They stay in the second queue for a moment, so that some run there.
-my @moves = map { my ($from, $to) = $_ % 2 ? qw(app.main app.side) : qw(app.side app.main); "SELECT moved FROM hipq.move_jobs('$from', '$to', 'run', 500)", ($_ % 2 ? 'DO $$ BEGIN PERFORM pg_sleep(0.02); END $$' : ()) } 1 .. 20;
+# All in one session: until others had come the jobs might all have run. The first
+# ones stay in the second queue until one has run there.
+my $one_has_run = q{DO $$ BEGIN
+	FOR look IN 1 .. 3000 LOOP EXIT WHEN EXISTS (SELECT FROM ran JOIN hipq.queue USING (queue_id) WHERE name = 'side'); PERFORM pg_sleep(0.01); END LOOP;
+END $$};
+my @moves = map { my ($from, $to) = $_ % 2 ? qw(app.main app.side) : qw(app.side app.main); "SELECT moved FROM hipq.move_jobs('$from', '$to', 'run', 500)", ($_ == 1 ? $one_has_run : ()) } 1 .. 20;
 my (undef, @moved) = split /\n/, $hipq->sql(join '; ', q{SELECT cardinality(hipq.enqueue_many('run', array_fill('{"sleep": 0.003}'::jsonb, ARRAY[3000]), queue => 'app.main'))}, @moves);
 is(scalar @moved, 20, 'jobs are moved');
 ok((grep { $_ > 0 } @moved) > 0, 'some are there to be moved');

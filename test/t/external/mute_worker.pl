@@ -28,7 +28,7 @@ sub row { my ($job) = @_; return "SELECT concat_ws(' ', state, attempt, worker.n
 sub is_row { my ($job, $expected, $name) = @_; return ok($hipq->wait_until(row($job), $expected), $name); }
 sub given { my ($type, $name) = @_; my $job = $hipq->enqueue($type); is_row($job, "running 1 $name", "\"$name\" is given a job"); return $job; }
 # Moves the clock, and waits until the scheduler has looked by it: a job that nobody serves expires then, after it has looked at workers.
-sub look_at { my ($seconds) = @_; my $job = $hipq->enqueue('nobody', q{expires_time => hipq.now() + interval '15 s'}); $hipq->set('hipq.clock_offset' => $seconds); is($hipq->outcome($job), 'expired', "the scheduler looks at $seconds s"); return; }
+sub scheduler_looks_at { my ($seconds) = @_; my $job = $hipq->enqueue('nobody', q{expires_time => hipq.now() + interval '15 s'}); $hipq->set('hipq.clock_offset' => $seconds); is($hipq->outcome($job), 'expired', "the scheduler looks at $seconds s"); return; }
 sub reasons { my ($job) = @_; return $hipq->sql("SELECT string_agg(reason, ' ' ORDER BY attempt) FROM hipq.attempts WHERE job_id = $job"); }
 
 # ---- behind a pooler
@@ -82,10 +82,10 @@ is(claim($worker{full}), $more{full}, 'the other one takes its next job');
 
 my $late = given('idle', 'idle');
 ok($hipq->sql_as('app', "SELECT hipq.heartbeat($worker{idle}{id})"), 'a worker is heard of by another session');
-look_at(50);
+scheduler_looks_at(50);
 is_row($late, 'running 1 idle', 'its clock begins anew');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($worker{idle}{id})");
-look_at(70);
+scheduler_looks_at(70);
 is_row($late, 'running 1 idle', 'each time');
 $hipq->set('hipq.clock_offset' => 120);
 is_row($late, 'retry 1 idle', 'and runs out at last');

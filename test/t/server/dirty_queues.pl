@@ -3,7 +3,6 @@ use strict;
 use warnings;
 use HipqCluster;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $queues = 30;
 my $hipq = HipqCluster->new('dirty_queues', 'hipq.max_executors' => 2, 'hipq.retry_jitter' => 0);
@@ -23,14 +22,9 @@ ok($hipq->wait_until($unfinished, 0), 'and from one transaction each');
 # ---- quiet queues
 my $scans = q{SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0) FROM pg_stat_all_tables WHERE schemaname = 'hipq' AND relname = 'app_q_h_live'};
 my $finished_in = 'SELECT count(*) FROM hipq.jobs WHERE queue = \'app.q_d\' AND outcome = \'succeeded\'';
-# What scheduler and executors have read so far they report now and then: all of it is there once two looks agree.
-my ($before, $last) = (0, -1);
-for (my $look = 0; $before != $last && $look < 15; ++$look)
-{
-	$last = $before;
-	usleep(2_000_000);
-	$before = $hipq->sql($scans);
-}
+# Idle processes have said what they have read.
+ok($hipq->wait_until(q{SELECT coalesce(bool_and(state = 'idle' AND wait_event_type = 'Extension'), true) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')}), 'nobody has anything to do');
+my $before = $hipq->sql($scans);
 my $finished = $hipq->sql($finished_in);
 $hipq->sql(q{
 	DO $$
@@ -42,6 +36,7 @@ $hipq->sql(q{
 		END LOOP;
 	END $$});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_q_d_final}, $finished + 100), 'a hundred jobs in one queue');
+is($hipq->sql($finished_in), $finished + 100, 'have succeeded');
 cmp_ok($hipq->sql($scans) - $before, '<', 20, 'another one was hardly looked at meanwhile');
 
 # ---- what is due in a queue to which nothing happens any more

@@ -27,20 +27,17 @@ my $set_up = -s $hipq->node->logfile;
 # One session that looks all the time, so that looking costs nothing.
 my $watch = $hipq->session;
 my $executors = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'};
-# Who leaves has given up his place, and is seen for a moment longer.
+# Who leaves has given up his place, and is seen for a moment longer, without a job.
 my $watch_places = $databases[0]->session;
-my $in_places = q{SELECT count(*) FROM pg_stat_activity JOIN hipq._executors() USING (pid) WHERE backend_type = 'hipq executor'};
+my $at_work = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND (state = 'active' OR pid IN (SELECT pid FROM hipq._executors()))};
 sub watched { my ($query) = @_; my $answer = $watch->query_safe($query); $answer =~ s/\s+$//; return $answer; }
 
 sub wait_watched
 {
 	my ($query, $expected, $seconds) = @_;
-	my $start = time();
-	$seconds //= $PostgreSQL::Test::Utils::timeout_default;
-	my $last;
-	do { $last = watched($query); return 1 if $last =~ /^($expected)$/; usleep(10_000); } while (time() < $start + $seconds || time() < $start + $hipq->grown($seconds, $start));
-	diag("waited in vain for $expected, last answer $last");
-	return 0;
+	my ($is_so, $last) = $hipq->poll($query, sub { $_[0] =~ /^($expected)$/ }, $seconds, sub { (0, watched($_[0]), '') });
+	diag("waited in vain for $expected, last answer $last") unless $is_so;
+	return $is_so;
 }
 
 # That none is there, nor comes: one that the postmaster was just starting reads the settings and leaves.
@@ -48,13 +45,8 @@ sub are_gone
 {
 	my ($query, $seconds) = @_;
 	my $looks = 0;
-	while ($looks < 20)
-	{
-		return 0 unless wait_watched($query, 0, $seconds);
-		$looks = watched($query) eq '0' ? $looks + 1 : 0;
-		usleep(10_000);
-	}
-	return 1;
+	my ($are_gone) = $hipq->poll($query, sub { $looks = $_[0] eq '0' ? $looks + 1 : 0; return $looks == 10 }, $seconds, sub { (0, watched($_[0]), '') });
+	return $are_gone;
 }
 
 # The most executors seen in so many looks.
@@ -64,7 +56,7 @@ sub most_executors
 	my $most = 0;
 	foreach (1 .. $looks)
 	{
-		my $count = $watch_places->query_safe($in_places) =~ s/\s+$//r;
+		my $count = $watch_places->query_safe($at_work) =~ s/\s+$//r;
 		$most = $count if $count > $most;
 		usleep(10_000);
 	}

@@ -135,6 +135,7 @@ my $lowered = time;
 my $left = waiting() - 60;
 my $wait_end = time + $PostgreSQL::Test::Utils::timeout_default;
 usleep(50_000) while waiting() > $left && time < $wait_end;
+cmp_ok(waiting(), '<=', $left, 'sixty more have run');
 enqueue(1, 100, $tenants, ', throttle_factor => 5, priority => -1');
 ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND throttle_factor = 5 AND outcome = 'succeeded'}, 1), 'a job that is heavier than the limit runs');
 $_->sql(q{SELECT hipq.cancel_jobs('app.capped', 'pause')}) foreach $shards->nodes;

@@ -159,8 +159,7 @@ for (my $time = 20; $end ne 'done' && $tries < 60; $time = int $time * 1.15 + 10
 {
 	++$tries;
 	my ($status, $out, $err) = $router->node->psql('postgres', "SET statement_timeout = $time; CALL hipq.resync_shard('app', 1)");
-	# What the last try has begun on other servers may still go on there.
-	$end = $status == 0 ? 'done' : $err =~ /canceling|terminat|tuple concurrently updated|deadlock detected|lock timeout|is active for PID/ || HipqShards::is_unconnected($err) ? 'cancelled' : $err;
+	$end = $status == 0 ? 'done' : $err =~ /canceling|terminat/ || HipqShards::is_unconnected($err) ? 'cancelled' : $err;
 	last if $end !~ /^(done|cancelled)$/;
 	note $err if $status == 0;
 }
