@@ -60,31 +60,35 @@ test("a page whose connection to the server was ended goes to sign-in, and one c
   await visitor.leave();
 });
 
-// Ends the session of a page, which asks whether it is over. Returns what lets the answer come, and waits until it has.
-async function holdEnd(visitor) {
-  let answer;
+// Somebody whose stream has ended, and whose page has asked whether the session is over. It is; the page has heard so of another
+// request, and shows the form to sign in. tell() brings the answer, which came late.
+async function loseSession() {
+  const visitor = await Visitor.come(browser);
+  let end, answer;
+  const isEnded = new Promise((resolve) => (end = resolve));
   const isAnswered = new Promise((resolve) => (answer = resolve));
-  const isAsked = new Promise((resolve) => {
-    void visitor.page.route("**/api/session", async (route) => {
-      resolve();
-      await isAnswered;
-      await route.continue();
-    });
-  });
-  sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hipq-web' AND usename = 'web_operator'");
-  await isAsked;
+  const bye = { contentType: "text/event-stream", body: 'event: bye\ndata: {"reason": "over"}\n\n' };
+  await visitor.page.route("**/api/events", (route) => isEnded.then(() => route.fulfill(bye)), { times: 1 });
+  await visitor.signIn("web_operator", "operator");
+  await visitor.heading("Overview");
+  await visitor.page.route("**/api/session", async (route) => route.fulfill({ response: await isAnswered }), { times: 1 });
+  const asked = visitor.page.waitForRequest("**/api/session");
+  end();
+  await asked;
+  await visitor.context.clearCookies();
   await visitor.page.evaluate(() => void (location.hash = "#/pauses"));
   await visitor.page.getByText("The session is over. Sign in again.").waitFor();
-  return async () => {
+  const isOver = await visitor.context.request.get(new URL("api/session", visitor.page.url()).href);
+  const tell = async () => {
     const response = visitor.page.waitForResponse("**/api/session");
-    answer();
+    answer(isOver);
     await visitor.digests(response);
   };
+  return { visitor, tell };
 }
 
 test("who is signing in keeps what he has typed when the end of the session before is told late", async () => {
-  const visitor = await Visitor.enter(browser, "web_operator");
-  const tell = await holdEnd(visitor);
+  const { visitor, tell } = await loseSession();
   await visitor.page.getByLabel("Role").fill("web_operator");
   await tell();
   assert.equal(await visitor.page.getByLabel("Role").inputValue(), "web_operator");
@@ -92,8 +96,7 @@ test("who is signing in keeps what he has typed when the end of the session befo
 });
 
 test("who has signed in again stays so when the end of the session before is told late", async () => {
-  const visitor = await Visitor.enter(browser, "web_operator");
-  const tell = await holdEnd(visitor);
+  const { visitor, tell } = await loseSession();
   await visitor.signIn("web_operator", "operator");
   await visitor.heading("Pauses");
   await tell();
