@@ -41,7 +41,7 @@ sub run
 	local $ENV{HOME} = $folder;
 	local $ENV{HIPQ_BROWSER} = browser();
 	my $said = '';
-	my $done = IPC::Run::run([ 'timeout', '-k', '5', '800', 'node', '--test-reporter=tap', $file ], '>&', \$said, init => sub { chdir $folder or die $! });
+	my $done = IPC::Run::run([ 'timeout', '-k', '5', '300', 'node', '--test-reporter=tap', $file ], '>&', \$said, init => sub { chdir $folder or die $! });
 	my ($passed, $failed) = (0, 0);
 	foreach my $line (split /\n/, $said)
 	{

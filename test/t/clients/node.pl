@@ -17,7 +17,7 @@ my $pooler = HipqPooler->new($hipq, 'app');
 foreach my $test (glob 'test/*.test.js')
 {
 	my $said = '';
-	my $done = IPC::Run::run([ 'timeout', '-k', '5', '800', 'node', '--test-reporter=tap', $test ], '>&', \$said);
+	my $done = IPC::Run::run([ 'timeout', '-k', '5', '240', 'node', '--test-reporter=tap', $test ], '>&', \$said);
 	my ($passed, $failed) = (0, 0);
 	foreach my $line (split /\n/, $said)
 	{

@@ -30,12 +30,13 @@ my $executors = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hi
 # Who leaves has given up his place, and is seen for a moment longer, without a job.
 my $watch_places = $databases[0]->session;
 my $at_work = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND (state = 'active' OR pid IN (SELECT pid FROM hipq._executors()))};
-sub watched { my ($query) = @_; my $answer = $watch->query_safe($query); $answer =~ s/\s+$//; return $answer; }
+sub watched { my ($query, $session) = @_; return ($session // $watch)->query_safe($query) =~ s/\s+$//r; }
+my $ask = sub { return (0, watched($_[0]), '') };    # as poll() has it
 
 sub wait_watched
 {
 	my ($query, $expected, $seconds) = @_;
-	my ($is_so, $last) = $hipq->poll($query, sub { $_[0] =~ /^($expected)$/ }, $seconds, sub { (0, watched($_[0]), '') });
+	my ($is_so, $last) = $hipq->poll($query, sub { $_[0] =~ /^($expected)$/ }, $seconds, $ask);
 	diag("waited in vain for $expected, last answer $last") unless $is_so;
 	return $is_so;
 }
@@ -45,7 +46,7 @@ sub are_gone
 {
 	my ($query, $seconds) = @_;
 	my $looks = 0;
-	my ($are_gone) = $hipq->poll($query, sub { $looks = $_[0] eq '0' ? $looks + 1 : 0; return $looks == 10 }, $seconds, sub { (0, watched($_[0]), '') });
+	my ($are_gone) = $hipq->poll($query, sub { $looks = $_[0] eq '0' ? $looks + 1 : 0; return $looks == 10 }, $seconds, $ask);
 	return $are_gone;
 }
 
@@ -56,7 +57,7 @@ sub most_executors
 	my $most = 0;
 	foreach (1 .. $looks)
 	{
-		my $count = $watch_places->query_safe($at_work) =~ s/\s+$//r;
+		my $count = watched($at_work, $watch_places);
 		$most = $count if $count > $most;
 		usleep(10_000);
 	}
