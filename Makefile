@@ -1,8 +1,11 @@
 # Builds and installs hipq with PGXS, and starts the demo and the tests.
 #
 #   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to; what is installed
-#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; the programs of clients/ go along
+#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; the programs of clients/ go along, unless
+#                                    PROGRAMS= is given (PROGRAMS=web: that one alone); UNITY=0 compiles file by file
 #   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
+#   make check-all                   all other tests as well: other versions, assertions, sanitizers, packages; takes hours
+#   make steady FILE=... [TIMES=50]  runs one test file many times beside a load, and says how often it failed
 #   make demo-shards                 a queue on three servers: one is killed, slots move (tools/demo-shards)
 #   make web                         a server with jobs, and hipq-web to look at it (tools/web-demo)
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
@@ -46,8 +49,7 @@ ISOLATION_OPTS = --inputdir=test/isolation --load-extension=hipq
 PG_CONFIG ?= pg_config
 
 # The programs: hipq-NAME is made in clients/NAME, if the headers and the packages of pkg-config (.pc) are here that it needs.
-# WITHOUT_PROGRAMS=1 leaves them out.
-PROGRAMS = run top web
+PROGRAMS ?= run top web
 needs_run = nlohmann/json.hpp libpq-fe.h curl/curl.h
 needs_top = nlohmann/json.hpp libpq-fe.h curses.h
 needs_web = nlohmann/json.hpp libpq-fe.h httplib.h openssl/hmac.h cpp-httplib.pc
@@ -59,18 +61,21 @@ found_packages = for package in $(filter %.pc,$(needed)); do pkg-config --exists
 not_found := $(filter-out $(shell { $(found_headers); $(found_packages); } 2>/dev/null),$(needed))
 
 # Why a program is left out; nothing if it is made.
-why_not = $(or $(if $(WITHOUT_PROGRAMS)$(HIPQ_SERVER),it is not wanted),$(addsuffix $(space)is missing,$(filter $(not_found),$(needs_$1))))
+why_not = $(or $(if $(HIPQ_SERVER),it is not wanted),$(addsuffix $(space)is missing,$(filter $(not_found),$(needs_$1))))
 space := $() $()
 built_programs := $(foreach program,$(PROGRAMS),$(if $(call why_not,$(program)),,$(program)))
 
-# HIPQ_SERVER is a server of tools/source-server, with flags of its own.
-objdir = build/obj$(if $(WERROR),-werror)$(HIPQ_SERVER:%=-%)
-OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
-EXTRA_CLEAN = $(wildcard build/obj* build/tidy*)
+# A room is one unit of translation: its headers and PostgreSQL's are then read once, not once for each source, which makes a build
+# seven times as fast. UNITY=0 compiles each source by itself, which shows that it includes what it uses (make check-all).
+source_names = $(SOURCES:src/%.cpp=%)
+units := $(if $(filter 0,$(UNITY)),$(source_names),$(sort $(foreach name,$(source_names),$(firstword $(subst /, ,$(name))))))
+sources_of = $(patsubst %,%.cpp,$(filter $1 $1/%,$(source_names)))
+
+EXTRA_CLEAN = $(wildcard build/obj build/tidy*) compile_commands.json
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo demo-shards web check soak fuzz asan check-assert bench dist reference format lint format-check room-check document-check tidy \
-    tidy-sample print-%
+tool_goals = demo demo-shards web check check-all steady soak fuzz asan check-assert bench dist reference format lint format-check room-check document-check tidy \
+    tidy-sample compile_commands.json print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
 
@@ -87,6 +92,12 @@ web:
 
 check:
 	@PG=$(PG) test/run
+
+check-all:
+	@test/run all
+
+steady:
+	@test/steady $(FILE) $(TIMES)
 
 soak:
 	@SOAK_MINUTES=$(or $(SOAK_MINUTES),10) SEED=$(SEED) test/run soak
@@ -157,7 +168,7 @@ run_tidy = clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-file
 # Programs that are left out, and what they alone are made of, are not looked at.
 tidied_clients = $(built_programs) $(if $(filter web,$(built_programs)),metrics)
 tidied_client_sources = $(filter $(tidied_clients:%=clients/%/src/%),$(CLIENT_SOURCES))
-tidy_client_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_PAGE='""' -Iclients/$1/src -Iclients/metrics/src \
+tidy_client_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -Iclients/$1/src -Iclients/metrics/src \
     -Iclients/cpp/include -isystem $(shell $(PG_CONFIG) --includedir) $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
 
 tidy: $(SOURCES:src/%.cpp=$(tidy_out)/%.ok) $(tidied_client_sources:%.cpp=$(tidy_out)/%.ok)
@@ -211,14 +222,22 @@ override with_llvm = no
 # PostgreSQL's own macros count in volatile variables, which clang has something against.
 # GCC 13 and later take a reference to a part of one argument for a dangling one if another argument is a temporary; clang does not
 # know that warning.
-PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -Wno-unknown-warning-option -Wno-dangling-reference -Wno-deprecated-volatile -fvisibility=hidden $(if $(HIPQ_SERVER),-O1 -g1,-O2)
+# Debuggers get lines, which is enough for a stack: all that they can know takes a third of a compilation's time.
+# HIPQ_SERVER is a server of tools/source-server, with flags of its own.
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -Wno-unknown-warning-option -Wno-dangling-reference -Wno-deprecated-volatile -fvisibility=hidden $(if $(HIPQ_SERVER),-O1,-O2) -g1
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
 # GCC 16 warns of parts of a map that is not made yet when a member after it throws.
-# All that debuggers can know takes a third of a compilation's time; lines are enough for a stack.
-PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-g1 -Werror -Wno-error=maybe-uninitialized)
+PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-Werror -Wno-error=maybe-uninitialized)
 PG_CPPFLAGS += -DUSE_ASSERT_CHECKING -DHIPQ_POINTS
 endif
+
+# Objects have a folder for each version of PostgreSQL, compiler and flags: going back to one finds all of it compiled. Paths do not
+# count, so that another pg_config of the same server, or a checkout that was moved, finds it, too.
+compiled_with := $(shell { $(PG_CONFIG) --version --configure; $(CXX) --version; } | head -n 3) $(CXX) $(filter-out -I%,$(PG_CXXFLAGS) $(CXXFLAGS) $(PG_CPPFLAGS) $(CPPFLAGS) $(COPT) $(PROFILE))
+objdir := build/obj/$(word 2,$(server_version))$(if $(WERROR),-test)$(HIPQ_SERVER:%=-%)-$(shell echo '$(subst ',,$(compiled_with))' | cksum | cut -d' ' -f1)
+OBJS = $(units:%=$(objdir)/%.o)
+
 # It links with the C compiler.
 SHLIB_LINK += -lstdc++
 # The library of tests keeps its symbols, for debuggers; without them it is 30 times smaller.
@@ -229,27 +248,29 @@ include $(PGXS)
 # Warnings are for our own code: a folder that is given as -isystem too is searched as one of the system's.
 compile = $(CXX) $(CXXFLAGS) $(CPPFLAGS) -isystem $(includedir_server)
 
-# Two thirds of the time of a compilation are PostgreSQL's headers: all sources but the rules, which know nothing of PostgreSQL,
-# start with the compiled prelude.
-prelude = $(objdir)/prelude.hpp
-with_prelude = $(if $(filter src/core/%,$<),,-include $(prelude))
+ifeq (0,$(UNITY))
 
-$(prelude).gch: src/pg/postgres.hpp $(objdir)/.flags
+$(objdir)/%.o: src/%.cpp
 	@mkdir -p $(@D)
-	@echo '#include "pg/postgres.hpp"' > $(prelude)
-	$(compile) -x c++-header -o $@ $(prelude)
+	$(compile) -MMD -MP -c -o $@ $<
 
-$(objdir)/%.o: src/%.cpp $(prelude).gch $(objdir)/.flags
+else
+
+$(OBJS): %.o: %.cpp
+	$(compile) -MMD -MP -c -o $@ $<
+
+# A unit includes the sources of its room. It is written again when one has come or gone.
+$(OBJS:.o=.cpp): $(objdir)/.units
+	@true
+
+$(objdir)/.units: force-look
 	@mkdir -p $(@D)
-	$(compile) $(with_prelude) -MMD -MP -c -o $@ $<
+	@put() { cat >"$$1.new"; if cmp -s "$$1.new" "$$1"; then rm "$$1.new"; else mv "$$1.new" "$$1"; fi; }; \
+	    $(foreach unit,$(units),printf '#include "src/%s"\n' $(call sources_of,$(unit)) | put $(objdir)/$(unit).cpp;)
 
-# Another server or other flags: everything is compiled again.
-build_flags = $(shell $(PG_CONFIG) --version) $(compile)
-$(objdir)/.flags: force-look
-	@mkdir -p $(@D)
-	@echo '$(build_flags)' | cmp -s - $@ || echo '$(build_flags)' > $@
+endif
 
-# A source that was removed must leave the library too, and so must the objects of the other kind of build.
+# A source that was removed must leave the library too, and so must the objects of another version or kind of build.
 $(MODULE_big)$(DLSUFFIX): build/obj/.linked
 build/obj/.linked: force-look
 	@mkdir -p $(@D)

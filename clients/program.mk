@@ -4,6 +4,7 @@
 #   unit         its unit for systemd, if it has one
 #   parts        other folders of clients/ whose sources belong to it
 #   own_flags    flags of the compiler that it alone needs
+#   apart        sources that are compiled by themselves, as they know folders of the installation, with apart_flags
 #   libraries    what it links beside libpq
 #
 # What else is to be installed hangs on install-program and uninstall.
@@ -14,7 +15,7 @@ root := $(clients)/..
 version := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(root)/hipq.control)
 PG_CONFIG ?= pg_config
 
-builddir ?= $(root)/build/$(name)$(if $(WERROR),-werror)
+builddir ?= $(root)/build/$(name)$(if $(WERROR),-test)
 bindir ?= $(shell $(PG_CONFIG) --bindir)
 mandir ?= $(shell $(PG_CONFIG) --mandir)
 # Where bash and systemd look is for packages to say: /usr/share/bash-completion/completions, /usr/lib/systemd/system.
@@ -24,33 +25,48 @@ completion ?= hipq-$(name).bash
 INSTALL_STRIP_FLAG ?= $(if $(WERROR),,-s)
 
 program = $(builddir)/hipq-$(name)
-sources := $(sort $(wildcard $(here)src/*.cpp $(here)src/*/*.cpp))
-part_sources := $(sort $(foreach part,$(parts),$(wildcard $(clients)/$(part)/src/*/*.cpp)))
-objects = $(sources:$(here)src/%.cpp=$(builddir)/%.o) $(part_sources:$(clients)/%.cpp=$(builddir)/%.o)
+# A program is one unit of translation, in which what it includes is read once; UNITY=0 compiles each source by itself.
+all_sources := $(sort $(foreach part,$(name) $(parts),$(wildcard $(clients)/$(part)/src/*.cpp $(clients)/$(part)/src/*/*.cpp)))
+sources := $(filter-out $(apart:%=$(clients)/$(name)/src/%),$(all_sources))
+objects = $(if $(filter 0,$(UNITY)),$(sources:$(clients)/%.cpp=$(builddir)/%.o),$(builddir)/unit.o)
+apart_objects = $(apart:%.cpp=$(builddir)/$(name)/src/%.o)
 
-CXXFLAGS ?= $(if $(WERROR),-g1,-g) -O2
-flags = -std=c++20 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -I$(here)src $(parts:%=-I$(clients)/%/src) -I$(clients)/cpp/include \
-    -isystem $(shell $(PG_CONFIG) --includedir) -DHIPQ_VERSION='"$(version)"' $(own_flags)
-compile = $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags)
+CXXFLAGS ?= -g1 -O2
+flags = -std=c++20 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -DHIPQ_VERSION='"$(version)"' $(own_flags)
+folders = $(foreach part,$(name) $(parts),-I$(clients)/$(part)/src) -I$(clients)/cpp/include -isystem $(shell $(PG_CONFIG) --includedir)
+compile = $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags) $(folders)
 
 .PHONY: all install install-program install-unit uninstall clean force-look
 all: $(program)
 
-$(program): $(objects)
+$(program): $(objects) $(apart_objects)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ -L$(shell $(PG_CONFIG) --libdir) -lpq $(libraries)
-
-$(builddir)/%.o: $(here)src/%.cpp $(builddir)/.flags
-	@mkdir -p $(@D)
-	$(compile) -MMD -MP -c -o $@ $<
 
 $(builddir)/%.o: $(clients)/%.cpp $(builddir)/.flags
 	@mkdir -p $(@D)
 	$(compile) -MMD -MP -c -o $@ $<
 
-# Other flags: everything is compiled again.
+$(builddir)/unit.o: $(builddir)/unit.cpp $(builddir)/.flags
+	$(compile) -I$(clients) -MMD -MP -c -o $@ $<
+
+$(apart_objects): compile += $(apart_flags)
+$(apart_objects): $(builddir)/.apart_flags
+
+# Writes what it reads into a file, if that has something else.
+put = { cat >$1.new && if cmp -s $1.new $1; then rm $1.new; else mv $1.new $1; fi; }
+
+$(builddir)/unit.cpp: force-look
+	@mkdir -p $(@D)
+	@printf '#include "%s"\n' $(sources:$(clients)/%=%) | $(call put,$@)
+
+# Other flags, or another version of libpq: everything is compiled again.
 $(builddir)/.flags: force-look
 	@mkdir -p $(@D)
-	@echo '$(compile) $(objects)' | cmp -s - $@ || echo '$(compile) $(objects)' > $@
+	@echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags) $(sources) $(shell $(PG_CONFIG) --version)' | $(call put,$@)
+
+$(builddir)/.apart_flags: force-look
+	@mkdir -p $(@D)
+	@echo '$(apart_flags)' | $(call put,$@)
 
 install: install-program $(if $(unit),install-unit)
 
@@ -70,4 +86,4 @@ uninstall:
 clean:
 	rm -rf $(builddir)
 
--include $(objects:.o=.d)
+-include $(patsubst %.o,%.d,$(objects) $(apart_objects))

@@ -54,7 +54,7 @@ struct QueuesByName {
     std::vector<std::string> texts{};  // that the keys point into
 };
 
-struct Cache {
+struct CachedCatalogue {
     std::shared_ptr<const Catalogue> catalogue;
     std::uint64_t generation;
     Defaults defaults;
@@ -63,9 +63,9 @@ struct Cache {
 };
 
 // On the heap and never freed, because globals have no destructors.
-constinit Cache *cache = nullptr;
+constinit CachedCatalogue *cached_catalogue = nullptr;
 // Grows with each invalidation.
-constinit std::uint64_t generation = 0;
+constinit std::uint64_t catalogue_generation = 0;
 constinit Oid queue_table = InvalidOid;
 constinit Oid job_type_table = InvalidOid;
 constinit Oid pause_table = InvalidOid;
@@ -78,17 +78,13 @@ constinit Oid leaving_table = InvalidOid;
 constinit Oid move_table = InvalidOid;
 constinit Oid job_id_sequence = InvalidOid;
 
-// A process that reads while others write tries this often before it takes what it has; the next
-// call reads again.
-constexpr int max_reads = 5;
-
-void forget(Datum, Oid relation) noexcept
+void forget_catalogue(Datum, Oid relation) noexcept
 {
     if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table ||
         relation == pause_table || relation == instance_table || relation == hold_table ||
         relation == map_table || relation == coming_table || relation == leaving_table ||
         relation == move_table)
-        ++generation;
+        ++catalogue_generation;
 }
 
 // Which relations to listen for, looked up before the first look at them: a later change cannot be
@@ -212,7 +208,7 @@ const Queue *Catalogue::find(int queue_id) const
 
 namespace {
 
-constexpr std::string_view schema = "hipq.";
+constexpr std::string_view schema_prefix = "hipq.";
 
 // Of queues that are not dropped. Moves as one: the keys point into its texts.
 QueuesByName queues_by_name(const Catalogue &catalogue)
@@ -225,7 +221,7 @@ QueuesByName queues_by_name(const Catalogue &catalogue)
                 names.queues.emplace(names.texts.emplace_back(name_of(queue)), &queue);
     };
     add_all([](const Queue &queue) { return queue.full_name(); });  // these come first
-    add_all([](const Queue &queue) { return std::string(schema) + queue.table; });
+    add_all([](const Queue &queue) { return std::string(schema_prefix) + queue.table; });
     return names;
 }
 
@@ -239,8 +235,8 @@ const Queue *find_in(const QueuesByName &names, std::string_view name)
 
 const Queue *Catalogue::find(std::string_view full_name) const
 {
-    if (cache != nullptr && cache->catalogue.get() == this)
-        return find_in(cache->queues, full_name);
+    if (cached_catalogue != nullptr && cached_catalogue->catalogue.get() == this)
+        return find_in(cached_catalogue->queues, full_name);
     const Queue *by_table = nullptr;
     for (const auto &[id, queue] : queues) {
         if (queue.is_dropped)
@@ -249,7 +245,8 @@ const Queue *Catalogue::find(std::string_view full_name) const
             full_name.starts_with(queue.instance) && full_name[queue.instance.size()] == '.' &&
             full_name.ends_with(queue.name))
             return &queue;
-        if (full_name.starts_with(schema) && full_name.substr(schema.size()) == queue.table)
+        if (full_name.starts_with(schema_prefix) &&
+            full_name.substr(schema_prefix.size()) == queue.table)
             by_table = &queue;
     }
     return by_table;
@@ -273,28 +270,29 @@ std::shared_ptr<const Catalogue> catalogue()
 {
     // A transaction that holds its locks already is told of changes by nobody else.
     pg::call([] { ::AcceptInvalidationMessages(); });
-    if (cache == nullptr)
-        cache = new Cache{nullptr, 0, {}};
+    if (cached_catalogue == nullptr)
+        cached_catalogue = new CachedCatalogue{nullptr, 0, {}};
     for (int reads = 0; reads < max_reads; ++reads) {
         const Defaults defaults = present_defaults();
-        if (cache->catalogue != nullptr && cache->generation == generation &&
-            cache->defaults == defaults)
+        if (cached_catalogue->catalogue != nullptr &&
+            cached_catalogue->generation == catalogue_generation &&
+            cached_catalogue->defaults == defaults)
             break;
         find_tables();
-        const std::uint64_t generation_before = generation;
+        const std::uint64_t generation_before = catalogue_generation;
         std::shared_ptr<const Catalogue> fresh =
             read_catalogue(job_id_sequence, OidIsValid(hold_table), OidIsValid(map_table));
         std::shared_ptr<const Catalogue> working = without_still_queues(fresh);
         QueuesByName queues = queues_by_name(*fresh);
-        *cache = Cache{std::move(fresh), generation_before, defaults, std::move(queues),
-                       std::move(working)};
+        *cached_catalogue = CachedCatalogue{std::move(fresh), generation_before, defaults,
+                                            std::move(queues), std::move(working)};
     }
-    return cache->catalogue;
+    return cached_catalogue->catalogue;
 }
 
 std::shared_ptr<const Catalogue> catalogue_with_locked_maps()
 {
-    if (cache == nullptr || cache->catalogue == nullptr)
+    if (cached_catalogue == nullptr || cached_catalogue->catalogue == nullptr)
         catalogue();
     if (OidIsValid(map_table))
         pg::call([] { ::LockRelationOid(map_table, RowShareLock); });
@@ -329,7 +327,7 @@ bool is_set_up_settled()
 std::shared_ptr<const Catalogue> working_catalogue()
 {
     catalogue();
-    return cache->working;
+    return cached_catalogue->working;
 }
 
 JobType unregistered_job_type(int queue_id, std::string_view name)
@@ -367,7 +365,7 @@ const Queue &require_queue(const Catalogue &catalogue, std::string_view full_nam
 
 void watch_catalogue()
 {
-    ::CacheRegisterRelcacheCallback(forget, Datum{0});
+    ::CacheRegisterRelcacheCallback(forget_catalogue, Datum{0});
 }
 
 Oid live_leaf(const Queue &queue)

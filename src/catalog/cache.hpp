@@ -168,6 +168,10 @@ struct Catalogue {
         const;  // "instance.queue"; nothing also for a malformed name and a dropped queue
 };
 
+// A process that reads while others write tries this often before it takes what it has; the next
+// call reads again.
+inline constexpr int max_reads = 5;
+
 // What the catalogue says now; the caller's copy stays valid while it holds it. Read as the
 // extension owner with the latest snapshot, whatever the isolation level. Needs a transaction.
 std::shared_ptr<const Catalogue> catalogue();

@@ -8,7 +8,6 @@ namespace hipq::catalog {
 
 namespace {
 
-constexpr std::int64_t minute = 60'000'000;
 constexpr std::int64_t century = 36'525 * USECS_PER_DAY;
 
 std::string joined(std::span<const char *const> words)
@@ -21,7 +20,7 @@ std::string joined(std::span<const char *const> words)
 
 bool can_be_kept_for(std::int64_t length)
 {
-    return length >= minute && length <= century;
+    return length >= USECS_PER_MINUTE && length <= century;
 }
 
 }  // namespace

@@ -62,15 +62,15 @@ bool superuser_is_refused(const Queue &queue, std::string *problem)
 // ---- handlers kept in mind ----
 
 // All that resolve_handler() goes by, but for what PostgreSQL's catalogues say.
-struct Asked {
+struct HandlerKey {
     Oid owner;
     HandlerKind kind;
     std::string handler;
     bool superusers_may;
-    auto operator<=>(const Asked &) const =
+    auto operator<=>(const HandlerKey &) const =
         default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
-using KnownHandlers = std::map<Asked, Handler>;
+using KnownHandlers = std::map<HandlerKey, Handler>;
 
 constexpr std::size_t most_handlers = 1'000;
 constinit KnownHandlers *known_handlers = nullptr;  // on the heap: no destructor at exit
@@ -136,13 +136,13 @@ std::optional<Handler> known_handler(const Queue &queue, const JobType &type)
     if (routines_changed || known_handlers->size() >= most_handlers)
         known_handlers->clear();
     routines_changed = false;  // what changes while it is looked at is looked at again
-    const Asked asked{queue.owner, type.handler_kind, type.handler,
-                      settings::allow_superuser_handlers};
-    if (const auto known = known_handlers->find(asked); known != known_handlers->end())
+    const HandlerKey key{queue.owner, type.handler_kind, type.handler,
+                         settings::allow_superuser_handlers};
+    if (const auto known = known_handlers->find(key); known != known_handlers->end())
         return known->second;
     std::optional<Handler> handler = resolve_handler(queue, type);
     if (handler.has_value())
-        known_handlers->emplace(asked, *handler);
+        known_handlers->emplace(key, *handler);
     return handler;
 }
 

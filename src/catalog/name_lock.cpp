@@ -29,7 +29,7 @@ enum class Kind : std::uint16_t {
     shards
 };
 
-constexpr int longest_wait = 5'000;  // ms
+constexpr int longest_wait_for_name = 5'000;  // ms
 
 constinit pg::Statement select_holder(R"(
     SELECT 'process ' || held.pid || coalesce(' (role "' || activity.usename || '", application "' || activity.application_name || '")', '')
@@ -75,7 +75,7 @@ const char *in_use_message(Kind kind)
 void lock_for_a_while(Kind kind)
 {
     const auto take = [&] { pg::call([&] { lock(kind, ""); }); };
-    if (!pg::with_lock_limit(longest_wait, pg::Ending::kept, take))
+    if (!pg::with_lock_limit(longest_wait_for_name, pg::Ending::kept, take))
         raise_in_use(kind);
 }
 

@@ -104,7 +104,7 @@ bool is_reachable(const Queue &queue)
 
 // hipq itself locks a queue's tables for some milliseconds, to make and drop leaves. So long, for
 // all queues of a statement together, their readers wait. Microseconds.
-constexpr std::int64_t longest_wait = 100'000;
+constexpr std::int64_t longest_wait_for_leaves = 100'000;
 constexpr long pause = 1'000;
 
 bool is_reachable_in_time(const Queue &queue, std::int64_t latest)
@@ -178,7 +178,7 @@ std::vector<std::int32_t> Sight::visible()
 
 std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues)
 {
-    const std::int64_t latest = ::GetCurrentTimestamp() + longest_wait;
+    const std::int64_t latest = ::GetCurrentTimestamp() + longest_wait_for_leaves;
     Sight sight;
     std::vector<std::int32_t> free;
     for (const std::int32_t id : queues) {

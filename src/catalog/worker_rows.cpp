@@ -73,7 +73,7 @@ constexpr std::array named_queue_fields{
 };
 
 // The queues that workers name; of all workers, or of one.
-constinit pg::Selection<NamedQueue> select_queues(named_queue_fields, R"(
+constinit pg::Selection<NamedQueue> select_named_queues(named_queue_fields, R"(
     FROM hipq.worker
     CROSS JOIN LATERAL unnest(worker.queues) AS served(queue)
     LEFT JOIN hipq.instance ON instance.name = split_part(served.queue, '.', 1)
@@ -81,34 +81,30 @@ constinit pg::Selection<NamedQueue> select_queues(named_queue_fields, R"(
     WHERE $1 IS NULL OR worker.worker_id = $1
     ORDER BY worker.worker_id)");
 
-// A process that reads while others write tries this often before it takes what it has; the next
-// call reads again.
-constexpr int max_reads = 5;
-
 // On the heap and never freed, because globals have no destructors.
-struct Cache {
+struct CachedServices {
     std::shared_ptr<const WorkerServices> services;
     std::shared_ptr<const Catalogue> catalogue;
     std::uint64_t generation;
 };
-constinit Cache *cache = nullptr;
-constinit std::uint64_t generation = 0;
+constinit CachedServices *cached_services = nullptr;
+constinit std::uint64_t worker_generation = 0;
 constinit Oid worker_table = InvalidOid;
 // Tables of queues that workers serve: a GRANT changes them.
 constinit std::vector<Oid> *queue_tables = nullptr;
 
-void forget(Datum, Oid relation) noexcept
+void forget_services(Datum, Oid relation) noexcept
 {
     const bool is_queue = queue_tables != nullptr &&
                           std::binary_search(queue_tables->begin(), queue_tables->end(), relation);
     if (!OidIsValid(relation) || relation == worker_table || is_queue)
-        ++generation;
+        ++worker_generation;
 }
 
 // A role has been dropped, or is a member of fewer others.
 void forget_roles(Datum, int, std::uint32_t) noexcept
 {
-    ++generation;
+    ++worker_generation;
 }
 
 Oid table_named(const std::string &name)
@@ -161,9 +157,9 @@ std::map<std::int64_t, Rights> read_rights(const Catalogue &catalogue,
 {
     std::map<std::int64_t, Rights> all;
     Permissions permissions(catalogue);
-    const pg::Rows rows = pg::as_hipq([&] { return select_queues.run_latest(worker_id); });
+    const pg::Rows rows = pg::as_hipq([&] { return select_named_queues.run_latest(worker_id); });
     for (const pg::Row row : rows) {
-        const NamedQueue named = select_queues.read(row);
+        const NamedQueue named = select_named_queues.read(row);
         Rights &rights = all[named.worker_id];
         if (permissions.may_work(named.role, named.queue_id))
             rights.queues.push_back(named.queue_id);
@@ -189,11 +185,11 @@ bool has_work(std::int64_t worker_id)
     if (known_work == nullptr)
         known_work = new KnownWork{};
     const auto present = catalogue();
-    if (known_work->worker_id == worker_id && known_work->generation == generation &&
+    if (known_work->worker_id == worker_id && known_work->generation == worker_generation &&
         known_work->catalogue == present)
         return known_work->has_work;
     watch_tables(*present);
-    const std::uint64_t before = generation;
+    const std::uint64_t before = worker_generation;
     const auto rights = read_rights(*present, worker_id);
     const auto found = rights.find(worker_id);
     const bool has_work = found != rights.end() && !found->second.queues.empty();
@@ -283,16 +279,17 @@ void WorkerServices::know_rights(std::int64_t worker_id, const std::vector<int> 
 
 std::shared_ptr<const WorkerServices> worker_services()
 {
-    if (cache == nullptr)
-        cache = new Cache{};
+    if (cached_services == nullptr)
+        cached_services = new CachedServices{};
     for (int i = 0; i < max_reads; ++i) {
         const auto present = catalogue();
-        if (cache->services != nullptr && cache->generation == generation &&
-            cache->catalogue == present)
-            return cache->services;
+        if (cached_services->services != nullptr &&
+            cached_services->generation == worker_generation &&
+            cached_services->catalogue == present)
+            return cached_services->services;
         watch_tables(*present);
         recall_workers();
-        const std::uint64_t before = generation;
+        const std::uint64_t before = worker_generation;
         auto services = std::make_shared<WorkerServices>();
         Permissions permissions(*present);
         const pg::Rows rows = pg::as_hipq([] { return select_services.run_latest(); });
@@ -304,14 +301,14 @@ std::shared_ptr<const WorkerServices> worker_services()
         }
         for (const auto &[worker, rights] : read_rights(*present, std::nullopt))
             services->know_rights(worker, rights.queues, rights.lacks_one);
-        *cache = Cache{std::move(services), present, before};
+        *cached_services = CachedServices{std::move(services), present, before};
     }
-    return cache->services;
+    return cached_services->services;
 }
 
 void watch_worker_services()
 {
-    ::CacheRegisterRelcacheCallback(forget, Datum{0});
+    ::CacheRegisterRelcacheCallback(forget_services, Datum{0});
     ::CacheRegisterSyscacheCallback(AUTHOID, forget_roles, Datum{0});
     ::CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, forget_roles, Datum{0});
 }

@@ -38,7 +38,7 @@ std::vector<Lane> known_lanes(const std::vector<const Queue *> &queues)
 
 // A queue may have very many lanes without room. A look goes through so many, and the next one goes
 // on.
-constexpr int lanes_at_once = 500;
+constexpr int lanes_per_look = 500;
 using Places = std::map<int, LanePlace>;  // by queue
 constinit Places *places = nullptr;       // on the heap: no destructor at exit
 
@@ -46,7 +46,7 @@ std::vector<LaneHead> next_heads(const Queue &queue, pg::Time now)
 {
     if (places == nullptr)
         places = new Places();
-    return lane_heads(queue, now, (*places)[queue.id], lanes_at_once);
+    return lane_heads(queue, now, (*places)[queue.id], lanes_per_look);
 }
 
 // Those that have no lane, because there is no room or because the scheduler has not looked yet.

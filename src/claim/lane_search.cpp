@@ -8,7 +8,7 @@ namespace hipq::claim {
 
 namespace {
 
-constexpr int lanes_at_once = 300;
+constexpr int lanes_per_search = 300;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ std::vector<LaneHead> LaneSearch::next_heads(const catalog::Queue &queue, pg::Ti
         search.misses = misses_of(queue.id);
         search.is_missing = false;
     }
-    return lane_heads(queue, now, search.after, lanes_at_once);
+    return lane_heads(queue, now, search.after, lanes_per_search);
 }
 
 bool LaneSearch::end_heads(int queue_id)

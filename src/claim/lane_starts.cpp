@@ -30,7 +30,7 @@ struct Place {
     std::int64_t time;
 };
 
-struct Walk {
+struct LaneWalk {
     Relation live;
     Relation lanes;
     IndexScanDesc scan;
@@ -55,7 +55,7 @@ bool is_of_lanes(Relation index, const job::ColumnMap &map)
     return fits;
 }
 
-bool Walk::open_lanes(const job::ColumnMap &map)
+bool LaneWalk::open_lanes(const job::ColumnMap &map)
 {
     ListCell *cell = nullptr;
     foreach (cell, ::RelationGetIndexList(live)) {
@@ -69,7 +69,7 @@ bool Walk::open_lanes(const job::ColumnMap &map)
     return false;
 }
 
-void Walk::begin()
+void LaneWalk::begin()
 {
     // Raises an error if its file is not there, as who reads the rows would.
     (void)RelationGetNumberOfBlocks(live);
@@ -79,7 +79,7 @@ void Walk::begin()
 }
 
 // To the first entry whose (job_type, priority) is greater than that of the place, or equal.
-void Walk::go_on(Place &place, StrategyNumber strategy) const
+void LaneWalk::go_on(Place &place, StrategyNumber strategy) const
 {
     ScanKeyData parts[2];
     ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 1, strategy, InvalidOid,
@@ -96,7 +96,7 @@ void Walk::go_on(Place &place, StrategyNumber strategy) const
 }
 
 // Of the next lane; place.job_type is null before the first. False: there is none left.
-bool Walk::next(Place &place) const
+bool LaneWalk::next(Place &place) const
 {
     CHECK_FOR_INTERRUPTS();
     Place from = place;
@@ -113,7 +113,7 @@ bool Walk::next(Place &place) const
     return true;
 }
 
-void Walk::close() const
+void LaneWalk::close() const
 {
     if (scan != nullptr) {
         ::index_endscan(scan);
@@ -126,7 +126,7 @@ void Walk::close() const
 
 // ---- the C++ regime ----
 
-std::vector<LaneStart> starts_in(Walk &walk)
+std::vector<LaneStart> starts_in(LaneWalk &walk)
 {
     pg::call([&] { walk.begin(); });
     std::vector<LaneStart> starts;
@@ -145,7 +145,7 @@ std::optional<std::vector<LaneStart>> lane_starts(const catalog::Queue &queue)
         return std::nullopt;
     const std::string name = queue.live_table();
     std::optional<std::vector<LaneStart>> starts;
-    Walk walk{};
+    LaneWalk walk{};
     walk.live = pg::call([&] { return job::open_table(name.c_str(), AccessShareLock); });
     if (walk.live != nullptr) {
         const job::ColumnMap map = job::column_map(walk.live);

@@ -20,7 +20,7 @@ namespace {
 
 // ---- the PostgreSQL regime ----
 
-struct Walk {
+struct RowWalk {
     Relation live;
     Relation key;
     IndexScanDesc scan;
@@ -32,7 +32,7 @@ struct Walk {
     void close() const;
 };
 
-bool Walk::open(const char *name)
+bool RowWalk::open(const char *name)
 {
     live = job::open_table(name, AccessShareLock);
     const Oid key_oid = live == nullptr ? InvalidOid : pg::primary_key_of(live);
@@ -41,7 +41,7 @@ bool Walk::open(const char *name)
     return key != nullptr;
 }
 
-void Walk::begin(std::int64_t after)
+void RowWalk::begin(std::int64_t after)
 {
     slot = ::table_slot_create(live, nullptr);
     ScanKeyData greater;
@@ -53,7 +53,7 @@ void Walk::begin(std::int64_t after)
 }
 
 // One entry of the index. False: there is none left.
-bool Walk::next(std::int64_t *id, bool *is_there) const
+bool RowWalk::next(std::int64_t *id, bool *is_there) const
 {
     CHECK_FOR_INTERRUPTS();
     if (::index_getnext_tid(scan, ForwardScanDirection) == nullptr)
@@ -64,7 +64,7 @@ bool Walk::next(std::int64_t *id, bool *is_there) const
     return true;
 }
 
-void Walk::close() const
+void RowWalk::close() const
 {
     if (scan != nullptr) {
         ::index_endscan(scan);
@@ -109,7 +109,7 @@ WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::s
 {
     const std::string name = queue.live_table();
     WaitingRows result{{}, InvalidOid, std::nullopt};
-    Walk walk{};
+    RowWalk walk{};
     if (!pg::call([&] { return walk.open(name.c_str()); })) {
         pg::call([&] { walk.close(); });
         return result;

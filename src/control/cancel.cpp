@@ -16,7 +16,7 @@ namespace {
 
 // A job that is being claimed, finished or resolved can be cancelled neither way for a moment: then
 // it is looked at again.
-constexpr int most_looks = 50;
+constexpr int most_looks_to_cancel = 50;
 constexpr long pause_microseconds = 10'000;
 
 enum class Outcome : unsigned char { cancelled, too_late, look_again };
@@ -82,7 +82,7 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason,
     const std::string error = error_for(reason);
     const auto catalogue = catalog::catalogue();
     Outcome outcome = Outcome::look_again;
-    for (int look = 0; look < most_looks && outcome == Outcome::look_again; ++look) {
+    for (int look = 0; look < most_looks_to_cancel && outcome == Outcome::look_again; ++look) {
         if (look > 0)
             pause();
         const auto job =
@@ -192,7 +192,7 @@ std::int64_t cancel_all(const catalog::Queue &queue, Ids ids, const Filter &filt
         cancelled += go_through(queue, ids, filter, error);
         if (ids.size() < before)
             looks = 1;
-        if (looks >= most_looks)
+        if (looks >= most_looks_to_cancel)
             break;
         if (!ids.empty())
             pause();

@@ -26,7 +26,7 @@ std::string state_name(const FoundJob &job)
 // ---- retry ----
 
 // A new job with what the old one was given; its expiry has passed with it.
-constexpr const char *retry_sql = R"(
+constexpr const char *retry_one_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
     SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, coalesce($3, job.job_data))" HIPQ_GIVEN_COLUMNS(
     "job.") R"(
@@ -59,7 +59,7 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
     }
     const outbox::MadeJobs made;
     const pg::Rows rows = pg::as_hipq(
-        [&] { return catalog::statement_for(*job.queue, retry_sql).run(id, reason, data); });
+        [&] { return catalog::statement_for(*job.queue, retry_one_sql).run(id, reason, data); });
     if (rows.empty() && made.sent().empty())
         HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
                    errmsg("job type \"%s\" has an unfinished job with key \"%s\"", job.type.c_str(),
@@ -88,7 +88,7 @@ void check_schedule(const std::optional<pg::Time> &time,
 
 // A job that was not there may have started since, stand in another queue by now, or expire sooner:
 // then it is looked for again.
-constexpr int most_looks = 3;
+constexpr int most_looks_to_change = 3;
 
 bool update_waiting(const FoundJob &job, const std::optional<pg::Time> &time,
                     const std::optional<std::int32_t> &priority)
@@ -123,7 +123,8 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time,
     };
     auto present = find();
     for (int look = 1;
-         present.has_value() && core::is_waiting(present->state) && look <= most_looks; ++look) {
+         present.has_value() && core::is_waiting(present->state) && look <= most_looks_to_change;
+         ++look) {
         if (time.has_value())
             enqueue::demand_expiry_after(*time, present->expires);
         if (update_waiting(*present, time, priority))

@@ -12,11 +12,11 @@ namespace {
 
 // One call at a time in each queue: the next one has to see what this one has enqueued.
 constinit pg::Statement
-    lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
+    lock_out_other_retries("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
 
 // $1 reason, $2 job type, $3 and $4 when they failed, $5 limit. Those that were run again already
 // are left, and those whose key an unfinished job holds.
-constexpr const char *retry_sql = R"(
+constexpr const char *retry_many_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
     SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $1, job.job_data)" HIPQ_GIVEN_COLUMNS(
     "job.") R"(
@@ -48,12 +48,12 @@ std::int64_t retry_jobs(const pg::Arguments &arguments)
     catalog::demand_not_held(queue);
     const std::string reason = arguments.maybe_text(4).value_or("manual_retry");
     return pg::as_hipq([&] {
-        lock_queue.run(queue.id);
+        lock_out_other_retries.run(queue.id);
         std::vector<std::int64_t> retried;
         std::vector<std::int64_t> made;
         const outbox::MadeJobs elsewhere;
         for (const pg::Row row :
-             catalog::statement_for(queue, retry_sql)
+             catalog::statement_for(queue, retry_many_sql)
                  .run(reason, arguments.maybe_text(1), arguments.maybe_time(2).value_or(always),
                       arguments.maybe_time(3).value_or(pg::infinity), most)) {
             retried.push_back(row.integer(0));

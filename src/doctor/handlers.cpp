@@ -166,19 +166,18 @@ void look_at_queue_ttl(Findings &found)
     });
 }
 
-constexpr Look looks[] = {
-    {"handlers", Audience::monitors, look_at_handlers},
-    {"handlers of dead letters", Audience::monitors, look_at_dead_letter_handlers},
-    {"job types without a handler", Audience::monitors, look_at_types_without_handler},
-    {"external workers", Audience::monitors, look_at_workers},
-    {"time windows", Audience::monitors, look_at_windows},
-    {"queue_ttl", Audience::monitors, look_at_queue_ttl},
-};
-
 }  // namespace
 
 std::span<const Look> handler_looks()
 {
+    static constexpr Look looks[] = {
+        {"handlers", Audience::monitors, look_at_handlers},
+        {"handlers of dead letters", Audience::monitors, look_at_dead_letter_handlers},
+        {"job types without a handler", Audience::monitors, look_at_types_without_handler},
+        {"external workers", Audience::monitors, look_at_workers},
+        {"time windows", Audience::monitors, look_at_windows},
+        {"queue_ttl", Audience::monitors, look_at_queue_ttl},
+    };
     return looks;
 }
 

@@ -65,12 +65,11 @@ constexpr const char *rules_sql = R"(
     WHERE rule.is_broken
     ORDER BY type.full_name, type.name, rule.finding)";
 
-constexpr SqlCheck checks[] = {{"options of job types", rules_sql}};
-
 }  // namespace
 
 std::span<const SqlCheck> job_type_checks()
 {
+    static constexpr SqlCheck checks[] = {{"options of job types", rules_sql}};
     return checks;
 }
 

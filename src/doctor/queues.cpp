@@ -86,17 +86,16 @@ constexpr const char *dropped_sql = R"(
     JOIN hipq.instance ON instance.instance_id = queue.instance_id
     WHERE queue.is_dropped)";
 
-constexpr SqlCheck checks[] = {
-    {"queue owners", owners_sql},
-    {"held queues", holds_sql},
-    {"options of queues", options_sql},
-    {"dropped queues", dropped_sql},
-};
-
 }  // namespace
 
 std::span<const SqlCheck> queue_checks()
 {
+    static constexpr SqlCheck checks[] = {
+        {"queue owners", owners_sql},
+        {"held queues", holds_sql},
+        {"options of queues", options_sql},
+        {"dropped queues", dropped_sql},
+    };
     return checks;
 }
 

@@ -86,12 +86,6 @@ void look_at_inactive_schedules(Findings &found)
                              row.integer32(3)});
 }
 
-constexpr Look looks[] = {
-    {"schedules that pg_cron lost", Audience::monitors, look_at_lost_schedules},
-    {"schedules that are overdue", Audience::monitors, look_at_overdue_schedules},
-    {"schedules that are inactive", Audience::monitors, look_at_inactive_schedules},
-};
-
 constexpr const char *broken_sql = R"(
     SELECT schedule.queue_id, problem.severity, format('schedule "%s"', schedule.name), problem.finding, problem.detail, problem.hint, problem.statement
     FROM hipq.schedule
@@ -120,17 +114,21 @@ constexpr const char *broken_sql = R"(
     ) AS problem
     ORDER BY schedule.name, problem.finding)";
 
-constexpr SqlCheck checks[] = {{"what schedules enqueue", broken_sql}};
-
 }  // namespace
 
 std::span<const Look> schedule_looks()
 {
+    static constexpr Look looks[] = {
+        {"schedules that pg_cron lost", Audience::monitors, look_at_lost_schedules},
+        {"schedules that are overdue", Audience::monitors, look_at_overdue_schedules},
+        {"schedules that are inactive", Audience::monitors, look_at_inactive_schedules},
+    };
     return looks;
 }
 
 std::span<const SqlCheck> schedule_checks()
 {
+    static constexpr SqlCheck checks[] = {{"what schedules enqueue", broken_sql}};
     return checks;
 }
 

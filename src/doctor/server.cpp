@@ -101,18 +101,17 @@ void look_at_databases(Findings &found)
                      "Name it, and reload: SELECT pg_reload_conf().", rows.front().maybe_text(1)});
 }
 
-constexpr Look looks[] = {
-    {"shared_preload_libraries", Audience::everybody, look_at_preload},
-    {"versions", Audience::everybody, look_at_version},
-    {"the identity of the database", Audience::everybody, look_at_hold},
-    {"hipq.enabled", Audience::everybody, look_at_enabled},
-    {"hipq.databases", Audience::everybody, look_at_databases},
-};
-
 }  // namespace
 
 std::span<const Look> server_looks()
 {
+    static constexpr Look looks[] = {
+        {"shared_preload_libraries", Audience::everybody, look_at_preload},
+        {"versions", Audience::everybody, look_at_version},
+        {"the identity of the database", Audience::everybody, look_at_hold},
+        {"hipq.enabled", Audience::everybody, look_at_enabled},
+        {"hipq.databases", Audience::everybody, look_at_databases},
+    };
     return looks;
 }
 

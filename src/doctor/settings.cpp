@@ -85,7 +85,7 @@ constexpr const char *pending_sql = R"(
 
 // Launcher, a scheduler for each database, executors, and what others have started. Of the
 // processes of the server itself those in the list take no slot.
-constexpr const char *slots_sql = R"(
+constexpr const char *worker_slots_sql = R"(
     WITH need AS (
         SELECT current_setting('max_worker_processes')::integer AS slots,
                current_setting('hipq.max_executors')::integer AS executors,
@@ -112,16 +112,15 @@ constexpr const char *slots_sql = R"(
     FROM sum
     WHERE sum.slots < sum.wanted + sum.parallel)";
 
-constexpr SqlCheck checks[] = {
-    {"settings", contradictions_sql},
-    {"settings that wait for a restart", pending_sql},
-    {"max_worker_processes", slots_sql},
-};
-
 }  // namespace
 
 std::span<const SqlCheck> setting_checks()
 {
+    static constexpr SqlCheck checks[] = {
+        {"settings", contradictions_sql},
+        {"settings that wait for a restart", pending_sql},
+        {"max_worker_processes", worker_slots_sql},
+    };
     return checks;
 }
 

@@ -43,7 +43,7 @@ constexpr const char *prepared_sql = R"(
 
 // What a slot keeps is as old as its transactions are many. The row for an age of which nobody is
 // sure says only what is there.
-constexpr const char *slots_sql = R"(
+constexpr const char *replication_slots_sql = R"(
     SELECT NULL::integer, problem.severity, format('replication slot "%s"', slot.slot_name), problem.finding, problem.detail,
            'Start what reads from it; or drop the slot if nothing does any more.',
            CASE WHEN NOT slot.active THEN format('SELECT pg_drop_replication_slot(%L)', slot.slot_name) END
@@ -78,17 +78,16 @@ constexpr const char *feedback_sql = R"(
     WHERE age(standby.backend_xmin) > 1000000
     ORDER BY standby.application_name)";
 
-constexpr SqlCheck checks[] = {
-    {"transactions", sessions_sql},
-    {"prepared transactions", prepared_sql},
-    {"replication slots", slots_sql},
-    {"standbys", feedback_sql},
-};
-
 }  // namespace
 
 std::span<const SqlCheck> snapshot_checks()
 {
+    static constexpr SqlCheck checks[] = {
+        {"transactions", sessions_sql},
+        {"prepared transactions", prepared_sql},
+        {"replication slots", replication_slots_sql},
+        {"standbys", feedback_sql},
+    };
     return checks;
 }
 

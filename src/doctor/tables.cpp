@@ -93,17 +93,16 @@ constexpr const char *bloat_sql = R"(
     WHERE rule.is_the_case
     ORDER BY leaf.bytes DESC)";
 
-constexpr SqlCheck checks[] = {
-    {"tables without a queue", orphans_sql},
-    {"tables of queues", missing_sql},
-    {"retention", retention_sql},
-    {"bloat", bloat_sql},
-};
-
 }  // namespace
 
 std::span<const SqlCheck> table_checks()
 {
+    static constexpr SqlCheck checks[] = {
+        {"tables without a queue", orphans_sql},
+        {"tables of queues", missing_sql},
+        {"retention", retention_sql},
+        {"bloat", bloat_sql},
+    };
     return checks;
 }
 

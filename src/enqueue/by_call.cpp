@@ -20,7 +20,7 @@ namespace {
     "queue_ttl"
 #define HIPQ_OPTION_VALUES "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10"
 
-constexpr const char *insert_sql =
+constexpr const char *insert_one_sql =
     "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) VALUES (" HIPQ_OPTION_VALUES
     ", $11, $12) ON CONFLICT DO NOTHING RETURNING id";
 
@@ -37,7 +37,7 @@ constexpr const char *insert_many_sql =
     ON CONFLICT DO NOTHING
     RETURNING id, job_key{+, shard_key+})";
 
-constexpr const char *holder_sql =
+constexpr const char *holder_id_sql =
     "SELECT job.id FROM {live} AS job WHERE job.job_type = $1 AND job.job_key = $2"
     "{+ AND job.job_key <> 'NONE' AND job.shard_key COLLATE \"C\" = $3+}";
 
@@ -57,7 +57,7 @@ pg::Rows insert(const catalog::Queue &queue, const char *sql, const JobOptions &
 std::optional<std::int64_t> holder_of(const catalog::Queue &queue, const core::UniqueKey &key)
 {
     const pg::Rows rows = pg::as_extension_owner([&] {
-        return catalog::statement_for(queue, holder_sql).run(key.type, key.key, key.scope);
+        return catalog::statement_for(queue, holder_id_sql).run(key.type, key.key, key.scope);
     });
     return rows.empty() ? std::nullopt : std::optional<std::int64_t>(rows.front().integer(0));
 }
@@ -107,9 +107,7 @@ pg::RawValue text_array(const Keys &texts)
         auto *nulls = static_cast<bool *>(::palloc(sizeof(bool) * (texts.size() + 1)));
         for (std::size_t i = 0; i < texts.size(); ++i) {
             nulls[i] = !texts[i].has_value();
-            values[i] = nulls[i] ? Datum{0}
-                                 : PointerGetDatum(::cstring_to_text_with_len(
-                                       texts[i]->data(), static_cast<int>(texts[i]->size())));
+            values[i] = nulls[i] ? Datum{0} : job::text_datum(*texts[i]);
         }
         int dimensions[1] = {static_cast<int>(texts.size())};
         int lower_bounds[1] = {1};
@@ -237,7 +235,7 @@ std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOpt
         direct->end();
         return id;
     }
-    const pg::Rows rows = insert(queue, insert_sql, options, data, key);
+    const pg::Rows rows = insert(queue, insert_one_sql, options, data, key);
     return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
 }
 

@@ -31,9 +31,6 @@ namespace {
 using core::Column;
 using job::RowValues;
 
-constexpr std::size_t rows_at_once = 100;
-constexpr Size bytes_at_once = 1'000'000;
-
 // ---- is it an ordinary COPY of new jobs? ----
 
 bool is_chosen(std::string_view column)

@@ -13,10 +13,6 @@ namespace {
 
 using core::Column;
 
-// Rows are made and written this many at a time, or so many that their data have so many bytes.
-constexpr std::size_t jobs_at_once = 100;
-constexpr std::size_t bytes_at_once = 1'000'000;
-
 std::size_t size_of(pg::RawValue data)
 {
     return data.null ? 0 : VARSIZE_ANY(DatumGetPointer(data.value));
@@ -27,17 +23,14 @@ std::size_t count_at_once(std::span<const pg::RawValue> data)
 {
     std::size_t count = 0;
     std::size_t bytes = 0;
-    while (count < std::min(jobs_at_once, data.size()) && bytes < bytes_at_once)
+    while (count < std::min(rows_at_once, data.size()) && bytes < bytes_at_once)
         bytes += size_of(data[count++]);
     return count;
 }
 
-Datum text_datum(std::string_view text)
+Datum datum_of_text(std::string_view text)
 {
-    return pg::call([&] {
-        return PointerGetDatum(
-            ::cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
-    });
+    return pg::call([&] { return job::text_datum(text); });
 }
 
 // `chosen` is what is said about the job but for its data and key.
@@ -63,15 +56,15 @@ job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &opti
     const auto time_datum = [](pg::Time time) { return TimestampTzGetDatum(time.value); };
     const auto int_datum = [](int number) { return Int32GetDatum(number); };
     chosen.set(Column::queue_id, Int32GetDatum(queue.id));
-    chosen.set(Column::job_type, text_datum(options.type));
+    chosen.set(Column::job_type, datum_of_text(options.type));
     choose(Column::scheduled_run_time, options.scheduled_run_time, time_datum);
     choose(Column::priority, options.priority,
            [](std::int16_t priority) { return Int16GetDatum(priority); });
     choose(Column::timeout, options.timeout, int_datum);
-    choose(Column::time_windows, options.time_windows, text_datum);
+    choose(Column::time_windows, options.time_windows, datum_of_text);
     choose(Column::max_retries, options.max_retries, int_datum);
     choose(Column::expires_time, options.expires_time, time_datum);
-    choose(Column::throttle_key, options.throttle_key, text_datum);
+    choose(Column::throttle_key, options.throttle_key, datum_of_text);
     choose(Column::queue_ttl, options.queue_ttl, int_datum);
     if (!options.throttle_factor.null)
         chosen.set(Column::throttle_factor, options.throttle_factor.value);
@@ -85,7 +78,7 @@ job::RowValues checked_job(const job::RowValues &chosen, const catalog::Queue &q
     if (!data.null)
         job.set(Column::job_data, data.value);
     if (key.has_value())
-        job.set(Column::job_key, text_datum(*key));
+        job.set(Column::job_key, datum_of_text(*key));
     check_new_job(job, queue);
     return job;
 }
@@ -109,7 +102,7 @@ std::string scope_of_key(const job::RowValues &chosen, const catalog::Queue &que
     job::RowValues job = chosen;
     if (!data.null)
         job.set(Column::job_data, data.value);
-    job.set(Column::job_key, text_datum(key));
+    job.set(Column::job_key, datum_of_text(key));
     job::complete_job_data(job, queue.find_job_type(job.as_text(Column::job_type)));
     return outbox::shard_key_of(job, queue).value_or(std::string(core::none_text));
 }

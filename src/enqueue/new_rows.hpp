@@ -8,6 +8,10 @@
 
 namespace hipq::enqueue {
 
+// Whoever has many jobs makes and writes so many rows at a time, or fewer that take so much memory.
+inline constexpr std::size_t rows_at_once = 100;
+inline constexpr std::size_t bytes_at_once = 1'000'000;
+
 // Needs a transaction. What it opens is closed by close(), or by the abort.
 class NewRows {
 public:

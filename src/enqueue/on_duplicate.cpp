@@ -28,7 +28,7 @@ struct Holder {
 };
 
 // The condition that seems idle makes the index over keys usable whatever the plan.
-constexpr const char *holder_sql = R"(
+constexpr const char *holder_state_sql = R"(
     SELECT job.id, job.state::text, job.scheduled_run_time
     FROM {live} AS job
     WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE'{+ AND job.shard_key COLLATE "C" = $3+})";
@@ -58,7 +58,7 @@ constexpr const char *debounce_sql = "UPDATE {live} AS job SET scheduled_run_tim
 std::optional<Holder> find_holder(const Newcomer &newcomer)
 {
     const pg::Rows rows = pg::as_extension_owner([&] {
-        return catalog::statement_for(newcomer.queue, holder_sql)
+        return catalog::statement_for(newcomer.queue, holder_state_sql)
             .run(newcomer.options.type, newcomer.key, newcomer.scope);
     });
     const auto catalogue = catalog::catalogue();

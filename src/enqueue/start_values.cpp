@@ -55,11 +55,6 @@ Values &values_of(const KnownCatalogue &catalogue)
 
 // ---- the PostgreSQL regime ----
 
-Datum text_datum(std::string_view text)
-{
-    return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
-}
-
 Datum json_datum(const char *json)
 {
     return DirectFunctionCall1(::jsonb_in, CStringGetDatum(json));
@@ -78,7 +73,7 @@ void set_what_type_decides(job::RowValues &row, const catalog::JobType &type,
             Int32GetDatum(std::min<std::int64_t>(type.default_timeout, queue.caps.max_timeout)));
     row.set(Column::priority, Int16GetDatum(static_cast<std::int16_t>(type.default_priority)));
     row.set(Column::throttle_factor, numeric_datum(type.default_throttle_factor.c_str()));
-    row.set(Column::time_windows, text_datum(type.default_time_windows));
+    row.set(Column::time_windows, job::text_datum(type.default_time_windows));
     row.set(Column::max_retries, Int32GetDatum(type.max_retries));
     if (type.queue_ttl.has_value())
         row.set(Column::queue_ttl, Int32GetDatum(*type.queue_ttl));
@@ -92,7 +87,7 @@ void set_the_rest(job::RowValues &row)
         row.set(column, TimestampTzGetDatum(pg::far_time.value));
     for (const Column column : {Column::attempt, Column::retry_count})
         row.set(column, Int32GetDatum(0));
-    const Datum none = text_datum(core::none_text);
+    const Datum none = job::text_datum(core::none_text);
     for (const Column column : {Column::job_key, Column::error, Column::throttle_key,
                                 Column::retry_reason, Column::shard_key})
         row.set(column, none);

@@ -13,7 +13,7 @@ namespace hipq::enqueue {
 
 namespace {
 
-constexpr const char *insert_sql = R"(
+constexpr const char *insert_successor_sql = R"(
     INSERT INTO hipq.successor (queue_id, job_type, job_key, job_id, job{+, shard_key+})
     VALUES ($1, $2, $3, $4, to_jsonb($5){+, $6+})
     ON CONFLICT ON CONSTRAINT successor_pkey DO NOTHING)";
@@ -58,7 +58,7 @@ std::optional<std::int64_t> add_successor(const Newcomer &newcomer)
     const std::int64_t id = job.as_int64(core::Column::id);
     const pg::RawValue row = job::row_of(job, job_row_type());
     const bool is_added = pg::as_hipq([&] {
-        return catalog::statement_for(newcomer.queue, insert_sql)
+        return catalog::statement_for(newcomer.queue, insert_successor_sql)
                    .run(newcomer.queue.id, newcomer.options.type, newcomer.key, id, row,
                         newcomer.scope)
                    .processed() == 1;

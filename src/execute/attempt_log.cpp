@@ -43,7 +43,7 @@ struct Log {
 constinit Log kept_log{};
 constinit bool is_listening = false;
 constinit int level_of_server = WARNING;  // log_min_messages as it is without us
-constinit emit_log_hook_type previous_hook = nullptr;
+constinit emit_log_hook_type previous_log_hook = nullptr;
 
 // How many messages of this second are kept.
 constinit TimestampTz second_begins = 0;
@@ -121,8 +121,8 @@ extern "C" void hipq_emit_log(ErrorData *error)
             keep(*error);
         error->output_to_server = error->output_to_server && is_for_server(error->elevel);
     }
-    if (previous_hook != nullptr && error->output_to_server)
-        previous_hook(error);
+    if (previous_log_hook != nullptr && error->output_to_server)
+        previous_log_hook(error);
 }
 
 void forget()
@@ -204,7 +204,7 @@ void write_attempt_log(const catalog::Queue &queue, const job::ClaimedJob &job)
 
 void listen_to_handlers()
 {
-    previous_hook = emit_log_hook;
+    previous_log_hook = emit_log_hook;
     emit_log_hook = hipq_emit_log;
 }
 

@@ -13,8 +13,8 @@ namespace hipq::execute {
 
 namespace {
 
-constinit const Visit *present = nullptr;
-constinit object_access_hook_type previous_hook = nullptr;
+constinit const Visit *present_visit = nullptr;
+constinit object_access_hook_type previous_access_hook = nullptr;
 
 // ---- statements ----
 
@@ -124,16 +124,16 @@ void check_access(ObjectAccessType access, Oid catalogue, Oid object)
     if (access == OAT_FUNCTION_EXECUTE)
         check_function(object);
     else if (access != OAT_NAMESPACE_SEARCH &&
-             present->clients_objects().contains({catalogue, object}))
+             present_visit->clients_objects().contains({catalogue, object}))
         refuse_change_of_temporary_objects();
 }
 
 extern "C" void hipq_object_access(ObjectAccessType access, Oid catalogue, Oid object, int part,
                                    void *argument)
 {
-    if (previous_hook != nullptr)
-        previous_hook(access, catalogue, object, part, argument);
-    if (present != nullptr)
+    if (previous_access_hook != nullptr)
+        previous_access_hook(access, catalogue, object, part, argument);
+    if (present_visit != nullptr)
         pg::enter([&] { check_access(access, catalogue, object); });
 }
 
@@ -141,22 +141,22 @@ extern "C" void hipq_object_access(ObjectAccessType access, Oid catalogue, Oid o
 
 Visit::Visit(Objects clients_objects) : clients_objects_(std::move(clients_objects))
 {
-    present = this;
+    present_visit = this;
 }
 
 Visit::~Visit()
 {
-    present = nullptr;
+    present_visit = nullptr;
 }
 
 bool is_visit()
 {
-    return present != nullptr;
+    return present_visit != nullptr;
 }
 
 void check_utility_in_visit(const Node *statement)
 {
-    if (present == nullptr)
+    if (present_visit == nullptr)
         return;
     const Node *inner = innermost(statement);
     if (is_about_the_session(inner))
@@ -165,7 +165,7 @@ void check_utility_in_visit(const Node *statement)
 
 void watch_visits()
 {
-    previous_hook = object_access_hook;
+    previous_access_hook = object_access_hook;
     object_access_hook = hipq_object_access;
 }
 

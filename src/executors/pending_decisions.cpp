@@ -15,12 +15,12 @@ struct Decisions {
     int count;  // of the entries in use
     Decision entries[max_decisions];
 };
-constinit Decisions *list = nullptr;
-constinit memory::Tranche tranche{"HipqDecisions", memory::LockRank::decisions};
+constinit Decisions *decision_list = nullptr;
+constinit memory::Tranche decision_tranche{"HipqDecisions", memory::LockRank::decisions};
 
-std::span<Decision> entries()
+std::span<Decision> decision_entries()
 {
-    return list->entries;
+    return decision_list->entries;
 }
 
 bool is_for(const Decision &entry, Oid database, Oid role)
@@ -30,13 +30,13 @@ bool is_for(const Decision &entry, Oid database, Oid role)
 
 std::optional<Decision> take(Oid database, Oid role, bool is_dead_letter)
 {
-    if (memory::glance(list->count) == 0)
+    if (memory::glance(decision_list->count) == 0)
         return std::nullopt;
-    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
-    for (Decision &entry : entries()) {
+    const memory::TrancheLock lock(decision_tranche, LW_EXCLUSIVE);
+    for (Decision &entry : decision_entries()) {
         if (!is_for(entry, database, role) || entry.is_dead_letter != is_dead_letter)
             continue;
-        --list->count;
+        --decision_list->count;
         return std::exchange(entry, Decision{});
     }
     return std::nullopt;
@@ -103,10 +103,10 @@ void watch_decisions()
 
 bool offer_decision(const Decision &decision)
 {
-    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+    const memory::TrancheLock lock(decision_tranche, LW_EXCLUSIVE);
     Decision *free_entry = nullptr;
-    core::QuotaUse use{list->count, 0};
-    for (Decision &entry : entries()) {
+    core::QuotaUse use{decision_list->count, 0};
+    for (Decision &entry : decision_entries()) {
         use.own += entry.job_id != 0 && entry.role == decision.role ? 1 : 0;
         if (entry.job_id == decision.job_id && entry.database == decision.database &&
             entry.is_dead_letter == decision.is_dead_letter) {
@@ -122,7 +122,7 @@ bool offer_decision(const Decision &decision)
         return false;
     }
     *free_entry = decision;
-    ++list->count;
+    ++decision_list->count;
     return true;
 }
 
@@ -140,25 +140,25 @@ namespace {
 
 void forget_decisions(Oid database) noexcept
 {
-    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
-    for (Decision &entry : entries()) {
+    const memory::TrancheLock lock(decision_tranche, LW_EXCLUSIVE);
+    for (Decision &entry : decision_entries()) {
         if (entry.job_id == 0 || entry.database != database)
             continue;
         entry = Decision{};
-        --list->count;
+        --decision_list->count;
     }
 }
 
 void request_decisions()
 {
     ::RequestAddinShmemSpace(sizeof(Decisions));
-    tranche.request();
+    decision_tranche.request();
 }
 
 void set_up_decisions()
 {
-    list = memory::shared_struct<Decisions>("hipq decisions");
-    tranche.set_up();
+    decision_list = memory::shared_struct<Decisions>("hipq decisions");
+    decision_tranche.set_up();
 }
 
 }  // namespace
@@ -168,13 +168,13 @@ constinit const memory::Part decisions_part{request_decisions, set_up_decisions,
 
 std::vector<Oid> roles_with_decisions(Oid database)
 {
-    if (memory::glance(list->count) == 0)
+    if (memory::glance(decision_list->count) == 0)
         return {};
     std::vector<Oid> roles(max_decisions);  // before the lock: allocation
     std::size_t count = 0;
     {
-        const memory::TrancheLock lock(tranche, LW_SHARED);
-        for (const Decision &entry : entries())
+        const memory::TrancheLock lock(decision_tranche, LW_SHARED);
+        for (const Decision &entry : decision_entries())
             if (entry.job_id != 0 && entry.database == database)
                 roles[count++] = entry.role;
     }

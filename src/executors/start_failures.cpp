@@ -12,14 +12,14 @@ namespace {
 constexpr std::int64_t first_delay = 1'000'000;  // us
 constexpr std::int64_t longest_delay = 10'000'000;
 
-std::span<StartFailure> entries()
+std::span<StartFailure> start_failures()
 {
     return executor_table().start_failures;
 }
 
 StartFailure *find(Oid database, Oid role)
 {
-    for (StartFailure &entry : entries())
+    for (StartFailure &entry : start_failures())
         if (entry.database == database && entry.role == role)
             return &entry;
     return nullptr;
@@ -30,7 +30,7 @@ StartFailure &find_or_make(Oid database, Oid role)
     if (StartFailure *entry = find(database, role))
         return *entry;
     StartFailure &entry =
-        *std::min_element(entries().begin(), entries().end(),
+        *std::min_element(start_failures().begin(), start_failures().end(),
                           [](const StartFailure &left, const StartFailure &right) {
                               return std::tuple(left.database != InvalidOid, left.not_before) <
                                      std::tuple(right.database != InvalidOid, right.not_before);
@@ -90,7 +90,7 @@ void note_start(Oid database, Oid role)
 
 void forget_failed_starts(Oid database)
 {
-    for (StartFailure &entry : entries())
+    for (StartFailure &entry : start_failures())
         if (entry.database == database)
             entry = StartFailure{};
 }

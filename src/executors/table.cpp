@@ -5,10 +5,10 @@ namespace hipq::executors {
 
 namespace {
 
-constinit ExecutorTable *table = nullptr;
-constinit memory::Tranche tranche{"HipqExecutors", memory::LockRank::executors};
+constinit ExecutorTable *shared_executors = nullptr;
+constinit memory::Tranche executor_tranche{"HipqExecutors", memory::LockRank::executors};
 
-Size table_size()
+Size executor_table_size()
 {
     return ::add_size(
         offsetof(ExecutorTable, slots),
@@ -17,37 +17,38 @@ Size table_size()
 
 }  // namespace
 
-ExecutorLock::ExecutorLock(LWLockMode mode) : TrancheLock(tranche, mode) {}
+ExecutorLock::ExecutorLock(LWLockMode mode) : TrancheLock(executor_tranche, mode) {}
 
 ExecutorTable &executor_table()
 {
-    return *table;
+    return *shared_executors;
 }
 
 std::span<ExecutorSlot> executor_slots()
 {
-    return {table->slots, static_cast<std::size_t>(memory::executor_places())};
+    return {shared_executors->slots, static_cast<std::size_t>(memory::executor_places())};
 }
 
 int index_of(const ExecutorSlot &slot)
 {
-    return static_cast<int>(&slot - table->slots);
+    return static_cast<int>(&slot - shared_executors->slots);
 }
 
 void request_executors()
 {
-    ::RequestAddinShmemSpace(table_size());
-    tranche.request();
+    ::RequestAddinShmemSpace(executor_table_size());
+    executor_tranche.request();
 }
 
 void set_up_executors()
 {
     bool found = false;
-    table = static_cast<ExecutorTable *>(::ShmemInitStruct("hipq executors", table_size(), &found));
-    tranche.set_up();
+    shared_executors = static_cast<ExecutorTable *>(
+        ::ShmemInitStruct("hipq executors", executor_table_size(), &found));
+    executor_tranche.set_up();
     if (found)
         return;
-    std::memset(static_cast<void *>(table), 0, table_size());
+    std::memset(static_cast<void *>(shared_executors), 0, executor_table_size());
     for (ExecutorSlot &slot : executor_slots())
         slot.process = memory::no_process;
 }

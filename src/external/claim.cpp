@@ -22,7 +22,7 @@ using job::ClaimedJob;
 using workers::ExternalJob;
 using workers::WorkerSlot;
 
-constexpr std::int32_t most_jobs = 10'000;
+constexpr std::int32_t most_jobs_of_claim = 10'000;
 constexpr std::int64_t microseconds_between_looks = 100'000;
 
 // The end of an attempt shows in its row a moment before its entry goes.
@@ -40,9 +40,9 @@ struct Accepted {
 
 std::size_t check_number(std::int32_t max_jobs)
 {
-    if (max_jobs < 1 || max_jobs > most_jobs)
+    if (max_jobs < 1 || max_jobs > most_jobs_of_claim)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("max_jobs must be from 1 to %d", most_jobs),
+                   errmsg("max_jobs must be from 1 to %d", most_jobs_of_claim),
                    errhint("Call again for the rest."));
     return static_cast<std::size_t>(max_jobs);
 }

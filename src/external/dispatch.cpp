@@ -36,7 +36,7 @@ using job::DueJob;
 using lanes::WaitingJob;
 using workers::Dispatched;
 
-constexpr std::size_t jobs_at_once = 100;
+constexpr std::size_t most_jobs_to_give = 100;
 
 using Workers = std::span<const workers::WorkerRef>;
 
@@ -338,7 +338,7 @@ Came try_lane(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &serv
         return Came::nothing;
     }
     const auto most =
-        static_cast<std::size_t>(std::min<std::int64_t>(capacity.shared, jobs_at_once));
+        static_cast<std::size_t>(std::min<std::int64_t>(capacity.shared, most_jobs_to_give));
     Given given = try_to_give_away(dispatcher, lanes, served, most);
     if (given.trouble.has_value() && most > 1)
         given = try_to_give_away(dispatcher, lanes, served, 1);

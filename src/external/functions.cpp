@@ -32,7 +32,7 @@ namespace {
 using catalog::Queue;
 using workers::WorkerSlot;
 
-constexpr std::int32_t most_jobs = 1'000'000;
+constexpr std::int32_t most_jobs_of_worker = 1'000'000;
 // What everybody's dispatch reads of each worker.
 constexpr std::size_t most_queues = 100;
 constexpr std::size_t most_job_types = 100;
@@ -142,10 +142,10 @@ void check_job_type_to_serve(const std::vector<const Queue *> &queues, const std
 
 void check_number(const char *name, std::int32_t value, std::int32_t least)
 {
-    if (value < least || value > most_jobs)
+    if (value < least || value > most_jobs_of_worker)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("%s %d is out of range", name, value),
-                   errhint("Give a number between %d and %d.", least, most_jobs));
+                   errhint("Give a number between %d and %d.", least, most_jobs_of_worker));
 }
 
 void require_session(bool listens)

@@ -25,7 +25,7 @@ using catalog::Queue;
 using core::Duty;
 using job::ClaimedJob;
 
-constexpr std::size_t jobs_at_once = 500;
+constexpr std::size_t most_jobs_to_give_up = 500;
 constexpr std::int64_t retry_interval = 1'000'000;  // us
 
 std::int64_t patience_of(const JobType &type)
@@ -127,7 +127,7 @@ struct UnservedLane {
     std::vector<job::DueJob> first_overdue() const
     {
         limits::StartWindows windows(queue.id, type.name, now);
-        return first_due(now + -patience_of(type), jobs_at_once, windows);
+        return first_due(now + -patience_of(type), most_jobs_to_give_up, windows);
     }
 
     std::vector<job::DueJob> first_due(pg::Time due_by, std::size_t most,
@@ -173,7 +173,7 @@ pg::Time fail_lane(const claim::Lane &lane, pg::Time now)
         overdue = unserved.first_overdue();
     });
     give_up(*lane.queue, overdue, failure_of(unserved.type), now);
-    if (overdue.size() < jobs_at_once)
+    if (overdue.size() < most_jobs_to_give_up)
         pg::with_transaction([&] { next = unserved.next_end(); });
     return next;
 }

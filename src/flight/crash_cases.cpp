@@ -20,19 +20,19 @@ struct OpenCases {
 };
 constinit OpenCases *open_cases = nullptr;
 constinit memory::Tranche tranche{"HipqCrashCases", memory::LockRank::crash_cases};
-constinit std::span<CrashCase> cases{};  // empty: there is no flight recorder
-constinit core::CrashStreak streak{};    // that this life of the server began with
+constinit std::span<CrashCase> all_cases{};  // empty: there is no flight recorder
+constinit core::CrashStreak streak{};        // that this life of the server began with
 
 bool has_cases()
 {
-    return !cases.empty() && memory::glance(open_cases->count) > 0;
+    return !all_cases.empty() && memory::glance(open_cases->count) > 0;
 }
 
 // ---- all of this needs the lock ----
 
 CrashCase *find_case(Oid database, std::int64_t job_id)
 {
-    for (CrashCase &entry : cases)
+    for (CrashCase &entry : all_cases)
         if (entry.job_id == job_id && entry.database == database)
             return &entry;
     return nullptr;
@@ -47,7 +47,7 @@ void forget(CrashCase &entry)
 // Whether another suspect than this one is held by somebody.
 bool is_another_in_flight(const core::JobTable &table, const CrashCase &suspect)
 {
-    return std::any_of(cases.begin(), cases.end(), [&](const CrashCase &entry) {
+    return std::any_of(all_cases.begin(), all_cases.end(), [&](const CrashCase &entry) {
         return entry.job_id != 0 && entry.runs_alone != 0 && &entry != &suspect &&
                table.find(entry.database, entry.job_id) != core::no_entry;
     });
@@ -86,7 +86,7 @@ struct Woken {
 Woken databases_with_suspects()
 {
     Woken woken;
-    for (const CrashCase &entry : cases)
+    for (const CrashCase &entry : all_cases)
         if (entry.job_id != 0 && entry.runs_alone != 0)
             woken.add(entry.database);
     return woken;
@@ -114,7 +114,7 @@ void set_up_crash_cases()
 
 void keep_crash_cases_in(std::span<CrashCase> memory, std::size_t number, core::CrashStreak crashes)
 {
-    cases = memory;
+    all_cases = memory;
     streak = crashes;
     open_cases->count = static_cast<int>(std::min(number, memory.size()));
 }
@@ -124,9 +124,9 @@ std::vector<CrashCase> crash_cases(Oid database)
     std::vector<CrashCase> result;
     if (!has_cases())
         return result;
-    result.reserve(cases.size());  // before the lock: allocation
+    result.reserve(all_cases.size());  // before the lock: allocation
     const memory::TrancheLock lock(tranche, LW_SHARED);
-    for (const CrashCase &entry : cases)
+    for (const CrashCase &entry : all_cases)
         if (entry.job_id != 0 && entry.database == database)
             result.push_back(entry);
     return result;
@@ -160,7 +160,7 @@ void acquit(Oid database, std::span<const core::FlightJob> jobs) noexcept
 void forget_crash_cases(Oid database) noexcept
 {
     const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
-    for (CrashCase &entry : cases)
+    for (CrashCase &entry : all_cases)
         if (entry.job_id != 0 && entry.database == database)
             forget(entry);
 }

@@ -22,8 +22,8 @@ constinit pg::Statement
     insert_aim("INSERT INTO hipq.aimed_job (queue_id, job_id, worker) VALUES ($1, $2, $3)");
 constinit pg::Statement
     delete_aims("DELETE FROM hipq.aimed_job WHERE queue_id = $1 AND job_id = ANY ($2)");
-constinit pg::Statement
-    select_queues("SELECT DISTINCT aimed.queue_id FROM hipq.aimed_job AS aimed ORDER BY 1");
+constinit pg::Statement select_queues_with_aims(
+    "SELECT DISTINCT aimed.queue_id FROM hipq.aimed_job AS aimed ORDER BY 1");
 
 // The time a job has for its worker, if it says none itself, is that of hipq.queue_ttl: that of its
 // type or queue it has from the start.
@@ -106,7 +106,7 @@ std::vector<AimedJob> aimed_jobs(const catalog::Queue &queue)
 std::vector<int> queues_with_aimed_jobs()
 {
     std::vector<int> queues;
-    for (const pg::Row row : pg::as_extension_owner([] { return select_queues.run(); }))
+    for (const pg::Row row : pg::as_extension_owner([] { return select_queues_with_aims.run(); }))
         queues.push_back(row.integer32(0));
     return queues;
 }

@@ -48,7 +48,7 @@ private:
 
 // How long the lock on a queue's tables is waited for (ms): first for a moment, then, if the job is
 // in no other queue, as long as a change of tables may take.
-constexpr int moment = 1;
+constexpr int first_wait = 1;
 constexpr int longest_wait = 400;
 
 using Queues = std::vector<const catalog::Queue *>;
@@ -165,14 +165,14 @@ std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64
         queue_name.has_value() ? &catalog::require_known_queue(catalogue, *queue_name) : nullptr;
     Queues queues = queues_to_look_into(catalogue, id, named);
     Queues with_live_leaf = queues;
-    auto found = look_into(with_live_leaf, unfinished, id, moment);
+    auto found = look_into(with_live_leaf, unfinished, id, first_wait);
     if (!found.has_value())
-        found = look_into(queues, anywhere, id, moment);
+        found = look_into(queues, anywhere, id, first_wait);
     if (!found.has_value())
         found = find_among_successors(catalogue, id, named);
     if (!found.has_value() && !queues.empty())
         found = look_into(queues, anywhere, id,
-                          std::max(moment, longest_wait / static_cast<int>(queues.size())));
+                          std::max(first_wait, longest_wait / static_cast<int>(queues.size())));
     if (!found.has_value() && !queues.empty())
         raise_locked(id, *queues.front());
     return found;

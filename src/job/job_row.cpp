@@ -354,6 +354,11 @@ std::string text_of(Datum value)
     return std::string(text_view(value));
 }
 
+Datum text_datum(std::string_view text)
+{
+    return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
+}
+
 Datum none_datum()
 {
     alignas(std::int32_t) static constinit std::array<char, VARHDRSZ + 4> none{0,   0,   0,   0,

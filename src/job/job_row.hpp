@@ -18,8 +18,9 @@ ColumnMap column_map(Relation relation);
 // detoasted; raises when that fails.
 std::string_view text_view(Datum value);
 std::string text_of(Datum value);
-Datum none_datum();       // the text NONE: a constant
-Datum json_null_datum();  // the jsonb null: kept for the life of the process
+Datum text_datum(std::string_view text);  // PostgreSQL regime
+Datum none_datum();                       // the text NONE: a constant
+Datum json_null_datum();                  // the jsonb null: kept for the life of the process
 
 // The OIDs of the enum values of hipq.job_state, and back.
 Datum state_datum(core::JobState state);

@@ -3,6 +3,8 @@
 // A look at the predicate, and a small cache of what was seen.
 #include "key_index.hpp"
 
+#include "pg/known_relations.hpp"
+
 extern "C" {
 #include "access/genam.h"
 #include "nodes/primnodes.h"
@@ -13,19 +15,8 @@ namespace hipq::job {
 
 namespace {
 
-struct KnownIndex {
-    Oid index;
-    bool keys_only;
-};
-
-// An index has one place where it can be. One that another has taken its place from is looked at
-// again.
-constinit std::array<KnownIndex, 64> known{};
-
-KnownIndex &place_of(Oid index)
-{
-    return known[index % known.size()];
-}
+// Whether an index is only over jobs with a key.
+constinit pg::KnownRelations<64> known_indexes{};
 
 bool is_none(const Node *node)
 {
@@ -65,20 +56,16 @@ bool look_at(Oid index, AttrNumber job_key)
 
 bool holds_keys_only(Oid index, AttrNumber job_key)
 {
-    KnownIndex &place = place_of(index);
-    if (place.index != index) {
-        const bool keys_only = look_at(index, job_key);  // may bring invalidations
-        place = {index, keys_only};
-    }
-    return place.keys_only;
+    if (const auto known = known_indexes.find(index))
+        return *known;
+    const bool keys_only = look_at(index, job_key);  // may bring invalidations
+    known_indexes.note(index, keys_only);
+    return keys_only;
 }
 
 void forget_key_index(Oid relation) noexcept
 {
-    if (!OidIsValid(relation))
-        known.fill({});
-    else if (place_of(relation).index == relation)
-        place_of(relation) = {};
+    known_indexes.forget(relation);
 }
 
 }  // namespace hipq::job

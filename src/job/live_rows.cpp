@@ -31,7 +31,7 @@ struct RowHolder {
     bool is_multiple;
 };
 
-constexpr long moment = 1'000;  // us
+constexpr long pause_between_looks = 1'000;  // us
 
 // PostgreSQL regime.
 void wait_for(TransactionId transaction)
@@ -428,7 +428,7 @@ void LiveRows::wait_for_holder(std::int64_t id)
         const RowHolder holder = table_->holder();
         // Asked after the row: whoever claims it has it in flight before.
         if (lanes::is_begun(MyDatabaseId, id))
-            ::pg_usleep(moment);
+            ::pg_usleep(pause_between_looks);
         else if (TransactionIdIsValid(holder.transaction))
             wait_for(holder);
     });

@@ -21,7 +21,7 @@ constinit pg::Statement update_queue("UPDATE hipq.made_by_handler AS made SET qu
                                      "made.queue_id = $2 AND made.job_id = ANY ($1)");
 
 constinit pg::Statement
-    select_queues("SELECT DISTINCT made.queue_id FROM hipq.made_by_handler AS made");
+    select_queues_with_made_jobs("SELECT DISTINCT made.queue_id FROM hipq.made_by_handler AS made");
 
 // A successor is not in the queue's table yet.
 constexpr const char *delete_finished_sql = R"(
@@ -72,7 +72,7 @@ void move_made_jobs(const std::vector<std::int64_t> &ids, const catalog::Queue &
 
 std::vector<int> queues_with_made_jobs()
 {
-    const pg::Rows rows = pg::as_hipq([] { return select_queues.run(); });
+    const pg::Rows rows = pg::as_hipq([] { return select_queues_with_made_jobs.run(); });
     std::vector<int> ids;
     for (const pg::Row row : rows)
         ids.push_back(row.integer32(0));

@@ -3,6 +3,8 @@
 // Compares the constraints' names and what they say, and keeps the answers.
 #include "own_checks.hpp"
 
+#include "pg/known_relations.hpp"
+
 extern "C" {
 #include "utils/ruleutils.h"
 }
@@ -37,19 +39,8 @@ constexpr std::array<OwnCheck, 2> own_checks{{
 static_assert(std::is_sorted(own_checks.begin(), own_checks.end(),
                              [](const OwnCheck &a, const OwnCheck &b) { return a.name < b.name; }));
 
-struct KnownTable {
-    Oid table;
-    bool own_only;
-};
-
-// A table has one place where it can be. One that another has taken its place from is looked at
-// again.
-constinit std::array<KnownTable, 1024> known{};
-
-KnownTable &place_of(Oid table)
-{
-    return known[table % known.size()];
-}
+// Whether a table has its own checks only.
+constinit pg::KnownRelations<1024> known_tables{};
 
 bool has_own_names(const TupleConstr &constraints)
 {
@@ -101,19 +92,16 @@ bool look_at(Relation relation)
 bool has_own_checks_only(Relation relation)
 {
     const Oid table = RelationGetRelid(relation);
-    if (place_of(table).table == table)
-        return place_of(table).own_only;
+    if (const auto known = known_tables.find(table))
+        return *known;
     const bool own_only = look_at(relation);  // may bring invalidations
-    place_of(table) = {table, own_only};
+    known_tables.note(table, own_only);
     return own_only;
 }
 
 void forget_checks(Oid relation) noexcept
 {
-    if (!OidIsValid(relation))
-        known.fill({});
-    else if (place_of(relation).table == relation)
-        place_of(relation) = {};
+    known_tables.forget(relation);
 }
 
 }  // namespace hipq::job

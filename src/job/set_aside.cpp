@@ -61,7 +61,7 @@ constexpr const char *prune_sql = R"(
 constexpr std::int64_t longest_rest_of_letter = 600'000'000;  // us
 
 constinit pg::Statement
-    select_queues("SELECT DISTINCT aside.queue_id FROM hipq.set_aside AS aside");
+    select_queues_with_set_aside("SELECT DISTINCT aside.queue_id FROM hipq.set_aside AS aside");
 
 // Those that are in its live leaf, if that can be read; left out midway, none.
 void add_job_status(std::vector<SetAside> &found, const catalog::Queue &queue)
@@ -150,7 +150,7 @@ std::set<std::int64_t> waiting_set_aside(const catalog::Queue &queue)
 std::vector<SetAside> jobs_set_aside(const catalog::Catalogue &catalogue)
 {
     std::vector<SetAside> found;
-    for (const pg::Row row : pg::as_hipq([] { return select_queues.run(); })) {
+    for (const pg::Row row : pg::as_hipq([] { return select_queues_with_set_aside.run(); })) {
         const catalog::Queue *queue = catalogue.find(row.integer32(0));
         if (queue != nullptr && !queue->is_dropped)
             add_job_status(found, *queue);
@@ -161,7 +161,7 @@ std::vector<SetAside> jobs_set_aside(const catalog::Catalogue &catalogue)
 void prune_set_aside(const catalog::Catalogue &catalogue, pg::Time now)
 {
     pg::as_hipq([&] {
-        for (const pg::Row row : select_queues.run()) {
+        for (const pg::Row row : select_queues_with_set_aside.run()) {
             const catalog::Queue *queue = catalogue.find(row.integer32(0));
             if (queue != nullptr && !queue->is_dropped)
                 catalog::statement_for(*queue, prune_sql)

@@ -28,8 +28,8 @@ constinit pg::Statement find_by_id(R"(
 constinit pg::Statement
     remove_by_id("DELETE FROM hipq.successor AS successor WHERE successor.job_id = $1");
 
-constinit pg::Statement
-    select_queues("SELECT DISTINCT successor.queue_id FROM hipq.successor AS successor");
+constinit pg::Statement select_queues_with_successors(
+    "SELECT DISTINCT successor.queue_id FROM hipq.successor AS successor");
 
 constexpr const char *select_sql = R"(
     SELECT successor.job_type, successor.job_key, holder.id{+, successor.shard_key+}
@@ -83,7 +83,7 @@ std::vector<Successor> successors(const catalog::Queue &queue)
 
 std::vector<int> queues_with_successors()
 {
-    const pg::Rows rows = pg::as_hipq([] { return select_queues.run(); });
+    const pg::Rows rows = pg::as_hipq([] { return select_queues_with_successors.run(); });
     std::vector<int> ids;
     for (const pg::Row row : rows)
         ids.push_back(row.integer32(0));

@@ -8,7 +8,7 @@ namespace hipq::lanes {
 namespace {
 
 // What stands before the entries, limiters, shares, buckets, holders and errors.
-struct TableHead {
+struct InFlightTableHead {
     core::JobTableHead table;
     core::LimiterTableHead limiters;
     core::NodeShareTableHead shares;
@@ -18,10 +18,8 @@ struct TableHead {
     std::int32_t share_capacity;
 };
 
-constinit TableHead *head = nullptr;
-constinit memory::Tranche tranche{"HipqInFlight", memory::LockRank::in_flight};
-
-constexpr const char *name = "hipq jobs in flight";
+constinit InFlightTableHead *in_flight_head = nullptr;
+constinit memory::Tranche in_flight_tranche{"HipqInFlight", memory::LockRank::in_flight};
 
 Size holder_count()
 {
@@ -42,9 +40,9 @@ Size share_capacity()
     return ::add_size(job_capacity(), 1'024);
 }
 
-Size table_size()
+Size in_flight_table_size()
 {
-    Size size = sizeof(TableHead);
+    Size size = sizeof(InFlightTableHead);
     size =
         ::add_size(size, ::mul_size(sizeof(core::JobEntry) + sizeof(std::int32_t), job_capacity()));
     size = ::add_size(size,
@@ -60,26 +58,28 @@ Size table_size()
 // Those of the entries, then those of the executors: the last part of the table's memory.
 char *cancellation_errors()
 {
-    return reinterpret_cast<char *>(jobs_in_flight().holders().data() + head->holder_count);
+    return reinterpret_cast<char *>(jobs_in_flight().holders().data() +
+                                    in_flight_head->holder_count);
 }
 
 void request_in_flight()
 {
-    ::RequestAddinShmemSpace(table_size());
-    tranche.request();
+    ::RequestAddinShmemSpace(in_flight_table_size());
+    in_flight_tranche.request();
 }
 
 void set_up_in_flight()
 {
     bool found = false;
-    head = static_cast<TableHead *>(::ShmemInitStruct(name, table_size(), &found));
-    tranche.set_up();
+    in_flight_head = static_cast<InFlightTableHead *>(
+        ::ShmemInitStruct("hipq jobs in flight", in_flight_table_size(), &found));
+    in_flight_tranche.set_up();
     if (found)
         return;
-    head->capacity = static_cast<std::int32_t>(job_capacity());
-    head->holder_count = static_cast<std::int32_t>(holder_count());
-    head->limiter_capacity = static_cast<std::int32_t>(limiter_capacity());
-    head->share_capacity = static_cast<std::int32_t>(share_capacity());
+    in_flight_head->capacity = static_cast<std::int32_t>(job_capacity());
+    in_flight_head->holder_count = static_cast<std::int32_t>(holder_count());
+    in_flight_head->limiter_capacity = static_cast<std::int32_t>(limiter_capacity());
+    in_flight_head->share_capacity = static_cast<std::int32_t>(share_capacity());
     jobs_in_flight().clear();
 }
 
@@ -87,7 +87,7 @@ void set_up_in_flight()
 
 constinit const memory::Part in_flight_part{request_in_flight, set_up_in_flight};
 
-InFlightLock::InFlightLock(LWLockMode mode) : TrancheLock(tranche, mode) {}
+InFlightLock::InFlightLock(LWLockMode mode) : TrancheLock(in_flight_tranche, mode) {}
 
 // Every executor can have one job, however many jobs fit otherwise.
 Size job_capacity()
@@ -97,23 +97,24 @@ Size job_capacity()
 
 core::JobTable jobs_in_flight()
 {
-    const auto capacity = static_cast<std::size_t>(head->capacity);
-    const auto limiter_count = static_cast<std::size_t>(head->limiter_capacity);
-    const auto share_count = static_cast<std::size_t>(head->share_capacity);
-    auto *entries = reinterpret_cast<core::JobEntry *>(head + 1);
+    const auto capacity = static_cast<std::size_t>(in_flight_head->capacity);
+    const auto limiter_count = static_cast<std::size_t>(in_flight_head->limiter_capacity);
+    const auto share_count = static_cast<std::size_t>(in_flight_head->share_capacity);
+    auto *entries = reinterpret_cast<core::JobEntry *>(in_flight_head + 1);
     auto *limiters = reinterpret_cast<core::Limiter *>(entries + capacity);
     auto *shares = reinterpret_cast<core::NodeShare *>(limiters + limiter_count);
     auto *buckets = reinterpret_cast<std::int32_t *>(shares + share_count);
     auto *limiter_buckets = buckets + capacity;
     auto *share_buckets = limiter_buckets + limiter_count;
     auto *holders = reinterpret_cast<core::HolderList *>(share_buckets + share_count);
-    return {&head->table,
+    return {&in_flight_head->table,
             {entries, capacity},
             {buckets, capacity},
-            {holders, static_cast<std::size_t>(head->holder_count)},
+            {holders, static_cast<std::size_t>(in_flight_head->holder_count)},
             core::LimiterTable(
-                &head->limiters, {limiters, limiter_count}, {limiter_buckets, limiter_count},
-                {&head->shares, {shares, share_count}, {share_buckets, share_count}})};
+                &in_flight_head->limiters, {limiters, limiter_count},
+                {limiter_buckets, limiter_count},
+                {&in_flight_head->shares, {shares, share_count}, {share_buckets, share_count}})};
 }
 
 char *cancellation_error(std::int32_t entry)
@@ -123,7 +124,7 @@ char *cancellation_error(std::int32_t entry)
 
 char *cancellation_error_of_executor(int slot)
 {
-    return cancellation_error(head->capacity + slot);
+    return cancellation_error(in_flight_head->capacity + slot);
 }
 
 }  // namespace hipq::lanes

@@ -22,9 +22,9 @@ struct LaneTable {
     LaneHead heads[FLEXIBLE_ARRAY_MEMBER];  // then the buckets, as many
 };
 
-constinit LaneTable *table = nullptr;
+constinit LaneTable *lane_table = nullptr;
 constinit LaneEntry *lane_entries = nullptr;
-constinit memory::Tranche table_tranche{"HipqLaneTable", memory::LockRank::lane_table};
+constinit memory::Tranche lane_table_tranche{"HipqLaneTable", memory::LockRank::lane_table};
 // Its locks are in the entries, so that memory of those which are never used is not touched.
 constinit memory::Tranche lane_tranche{"HipqLane", memory::LockRank::lane};
 
@@ -33,7 +33,7 @@ Size count_of_lanes()
     return static_cast<Size>(settings::max_lanes);
 }
 
-Size table_size()
+Size lane_table_size()
 {
     return ::add_size(offsetof(LaneTable, heads),
                       ::mul_size(sizeof(LaneHead) + sizeof(std::int32_t), count_of_lanes()));
@@ -46,7 +46,7 @@ Size entries_size()
 
 std::int32_t *buckets()
 {
-    return reinterpret_cast<std::int32_t *>(table->heads + table->capacity);
+    return reinterpret_cast<std::int32_t *>(lane_table->heads + lane_table->capacity);
 }
 
 std::int32_t &bucket_of(Oid database, const LaneName &name)
@@ -56,10 +56,10 @@ std::int32_t &bucket_of(Oid database, const LaneName &name)
     hash = ::hash_combine(hash, ::murmurhash32(database));
     hash = ::hash_combine(hash, ::murmurhash32(name.leaf));
     hash = ::hash_combine(hash, ::murmurhash32(static_cast<std::uint32_t>(name.priority)));
-    return buckets()[hash % static_cast<std::uint32_t>(table->capacity)];
+    return buckets()[hash % static_cast<std::uint32_t>(lane_table->capacity)];
 }
 
-void show_due(LaneHead &head, core::LaneKey next)
+void write_due(LaneHead &head, core::LaneKey next)
 {
     ::pg_atomic_write_u64(&head.due, static_cast<std::uint64_t>(next.time));
     ::pg_atomic_write_u64(&head.first_id, static_cast<std::uint64_t>(next.id));
@@ -89,10 +89,10 @@ std::optional<std::int32_t> unused_entry()
     for (const LaneHead &head : heads())
         if (head.database == InvalidOid)
             return index_of(head);
-    if (table->used == table->capacity)
+    if (lane_table->used == lane_table->capacity)
         return std::nullopt;
-    begin_to_use(table->used);
-    return table->used++;
+    begin_to_use(lane_table->used);
+    return lane_table->used++;
 }
 
 // That of a lane in which there is nothing: of an owner, or of any.
@@ -113,7 +113,7 @@ std::optional<std::int32_t> vacated_entry(std::optional<Oid> owner)
 // A place for a lane of an owner; nothing when there is none for it.
 std::optional<std::int32_t> free_entry(Oid owner)
 {
-    if (!core::may_take_one(core::table_quota(table->capacity, settings::max_owner_share),
+    if (!core::may_take_one(core::table_quota(lane_table->capacity, settings::max_owner_share),
                             use_of(owner)))
         return vacated_entry(owner);
     const auto entry = unused_entry();
@@ -122,7 +122,7 @@ std::optional<std::int32_t> free_entry(Oid owner)
 
 }  // namespace
 
-TableLock::TableLock(LWLockMode mode) : TrancheLock(table_tranche, mode) {}
+TableLock::TableLock(LWLockMode mode) : TrancheLock(lane_table_tranche, mode) {}
 
 LaneLock::LaneLock(std::int32_t index)
     : TrancheLock(lane_tranche, &lane_entries[index].lock, LW_EXCLUSIVE)
@@ -131,17 +131,17 @@ LaneLock::LaneLock(std::int32_t index)
 
 std::span<LaneHead> heads()
 {
-    return {table->heads, static_cast<std::size_t>(table->used)};
+    return {lane_table->heads, static_cast<std::size_t>(lane_table->used)};
 }
 
 std::int32_t index_of(const LaneHead &head)
 {
-    return static_cast<std::int32_t>(&head - table->heads);
+    return static_cast<std::int32_t>(&head - lane_table->heads);
 }
 
 LaneHead &head_at(std::int32_t index)
 {
-    return table->heads[index];
+    return lane_table->heads[index];
 }
 
 LaneEntry &entry_at(std::int32_t index)
@@ -170,7 +170,7 @@ std::int64_t first_id_of(LaneHead &head)
 void show_due(std::int32_t index) noexcept
 {
     LaneHead &head = head_at(index);
-    show_due(head, entry_at(index).lane.next_due());
+    write_due(head, entry_at(index).lane.next_due());
     databases::note_dirty(head.database, head.queue_id);
 }
 
@@ -203,7 +203,7 @@ std::optional<std::int32_t> make(Oid database, const LaneName &name, Oid owner)
     head.database = database;
     head.owner = owner;
     head.queue_id = name.queue_id;
-    show_due(head, core::lane_end);
+    write_due(head, core::lane_end);
     LaneEntry &entry = entry_at(*index);
     entry.name = name;
     entry.lane = core::Lane{};
@@ -226,28 +226,29 @@ void remove(std::int32_t index)
 
 void request_lanes()
 {
-    ::RequestAddinShmemSpace(::add_size(table_size(), entries_size()));
-    table_tranche.request();
+    ::RequestAddinShmemSpace(::add_size(lane_table_size(), entries_size()));
+    lane_table_tranche.request();
     lane_tranche.request();
 }
 
 void set_up_lanes()
 {
     bool found = false;
-    table = static_cast<LaneTable *>(::ShmemInitStruct("hipq lanes", table_size(), &found));
+    lane_table =
+        static_cast<LaneTable *>(::ShmemInitStruct("hipq lanes", lane_table_size(), &found));
     lane_entries =
         static_cast<LaneEntry *>(::ShmemInitStruct("hipq lane entries", entries_size(), &found));
-    table_tranche.set_up();
+    lane_table_tranche.set_up();
     lane_tranche.set_up();
     if (found)
         return;
-    std::memset(static_cast<void *>(table), 0, table_size());
-    table->capacity = settings::max_lanes;
-    for (std::int32_t i = 0; i < table->capacity; ++i) {
-        ::pg_atomic_init_u64(&table->heads[i].due, 0);
-        ::pg_atomic_init_u64(&table->heads[i].first_id, 0);
+    std::memset(static_cast<void *>(lane_table), 0, lane_table_size());
+    lane_table->capacity = settings::max_lanes;
+    for (std::int32_t i = 0; i < lane_table->capacity; ++i) {
+        ::pg_atomic_init_u64(&lane_table->heads[i].due, 0);
+        ::pg_atomic_init_u64(&lane_table->heads[i].first_id, 0);
     }
-    std::fill_n(buckets(), table->capacity, -1);
+    std::fill_n(buckets(), lane_table->capacity, -1);
 }
 
 }  // namespace hipq::lanes

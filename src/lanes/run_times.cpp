@@ -16,11 +16,11 @@ namespace hipq::lanes {
 
 namespace {
 
-struct Table {
+struct RunTimeTable {
     core::RunTime places[1024];
 };
-constinit Table *table = nullptr;
-constinit memory::Tranche tranche{"HipqRunTimes", memory::LockRank::run_times};
+constinit RunTimeTable *run_time_table = nullptr;
+constinit memory::Tranche run_times_tranche{"HipqRunTimes", memory::LockRank::run_times};
 
 std::uint64_t key_of(int queue_id, std::string_view job_type)
 {
@@ -37,16 +37,16 @@ std::uint64_t key_of(int queue_id, std::string_view job_type)
 std::optional<std::int64_t> run_time(int queue_id, std::string_view job_type)
 {
     const std::uint64_t key = key_of(queue_id, job_type);
-    return core::RunTimes(table->places).find(key);
+    return core::RunTimes(run_time_table->places).find(key);
 }
 
 void note_run_time(int queue_id, Oid owner, std::string_view job_type, std::int64_t microseconds)
 {
     const std::uint64_t key = key_of(queue_id, job_type);
-    core::RunTimes times(table->places);
+    core::RunTimes times(run_time_table->places);
     if (times.update(key, microseconds))
         return;
-    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+    const memory::TrancheLock lock(run_times_tranche, LW_EXCLUSIVE);
     if (times.note(key, microseconds, owner))
         memory::raise_alert(memory::Alert::run_times_full);
 }
@@ -55,14 +55,14 @@ namespace {
 
 void request_run_times()
 {
-    ::RequestAddinShmemSpace(sizeof(Table));
-    tranche.request();
+    ::RequestAddinShmemSpace(sizeof(RunTimeTable));
+    run_times_tranche.request();
 }
 
 void set_up_run_times()
 {
-    table = memory::shared_struct<Table>("hipq run times");
-    tranche.set_up();
+    run_time_table = memory::shared_struct<RunTimeTable>("hipq run times");
+    run_times_tranche.set_up();
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct Alerts {
     AlertRecord records[alert_count];
 };
 constinit Alerts *alerts = nullptr;
-constinit Tranche tranche{"HipqAlerts", LockRank::alerts};
+constinit Tranche alerts_tranche{"HipqAlerts", LockRank::alerts};
 
 bool is_present(const AlertRecord &record, pg::Time now)
 {
@@ -28,7 +28,7 @@ bool is_present(const AlertRecord &record, pg::Time now)
 void raise_alert(Alert alert) noexcept
 {
     const pg::Time now{::GetCurrentTimestamp()};
-    const TrancheLock lock(tranche, LW_EXCLUSIVE);
+    const TrancheLock lock(alerts_tranche, LW_EXCLUSIVE);
     AlertRecord &record = alerts->records[static_cast<std::size_t>(alert)];
     if (!is_present(record, now))
         record = AlertRecord{0, now, now};
@@ -43,7 +43,7 @@ std::vector<PresentAlert> present_alerts()
         return result;
     std::array<AlertRecord, alert_count> records{};
     {
-        const TrancheLock lock(tranche, LW_SHARED);
+        const TrancheLock lock(alerts_tranche, LW_SHARED);
         std::memcpy(static_cast<void *>(records.data()), alerts->records, sizeof(records));
     }
     const pg::Time now{::GetCurrentTimestamp()};
@@ -58,13 +58,13 @@ namespace {
 void request_alerts()
 {
     ::RequestAddinShmemSpace(sizeof(Alerts));
-    tranche.request();
+    alerts_tranche.request();
 }
 
 void set_up_alerts()
 {
     alerts = shared_struct<Alerts>("hipq alerts");
-    tranche.set_up();
+    alerts_tranche.set_up();
 }
 
 }  // namespace

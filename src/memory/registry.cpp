@@ -8,7 +8,7 @@ namespace hipq::memory {
 namespace {
 
 constinit Registry *segment = nullptr;
-constinit Tranche tranche{"HipqDatabases", LockRank::databases};
+constinit Tranche databases_tranche{"HipqDatabases", LockRank::databases};
 constexpr std::size_t max_parts = 24;
 constinit std::array<Part, max_parts> all_parts{};
 constinit std::size_t part_count = 0;
@@ -35,7 +35,7 @@ extern "C" void hipq_shmem_request()
     if (previous_request_hook != nullptr)
         previous_request_hook();
     ::RequestAddinShmemSpace(sizeof(Registry));
-    tranche.request();
+    databases_tranche.request();
     for (const Part &part : parts())
         if (part.request != nullptr)
             part.request();
@@ -53,7 +53,7 @@ extern "C" void hipq_shmem_startup()
     segment = static_cast<Registry *>(::ShmemInitStruct("hipq", sizeof(Registry), &found));
     if (!found)
         set_up(segment, mark);
-    tranche.set_up();
+    databases_tranche.set_up();
     for (const Part &part : parts())
         if (part.set_up != nullptr)
             part.set_up();
@@ -141,7 +141,7 @@ void install_hooks()
     shmem_startup_hook = hipq_shmem_startup;
 }
 
-Lock::Lock(LWLockMode mode) : TrancheLock(tranche, mode) {}
+Lock::Lock(LWLockMode mode) : TrancheLock(databases_tranche, mode) {}
 
 void wake_process(int process)
 {

@@ -9,10 +9,10 @@ namespace hipq::monitor {
 
 namespace {
 
-constexpr std::int64_t most_counted = 1'000'000;  // of a queue: half a second
-constexpr int most_lock_wait = 100;               // ms, for a queue that somebody has locked
+constexpr std::int64_t most_counted_of_queue = 1'000'000;  // half a second
+constexpr int most_lock_wait = 100;  // ms, for a queue that somebody has locked
 
-constexpr const char *count_sql = R"(
+constexpr const char *backlog_sql = R"(
     SELECT count(*), greatest(count(*), pg_stat_get_live_tuples('{live}'::regclass))
     FROM (SELECT FROM {live} AS job LIMIT $1) AS job)";
 
@@ -26,8 +26,9 @@ Backlog count(const catalog::Queue &queue)
     Backlog backlog;
     (void)pg::in_subtransaction(pg::Ending::rolled_back, [&] {
         pg::as_hipq([&] {
-            const pg::Row row = catalog::statement_for(queue, count_sql).run(most_counted).front();
-            backlog.is_exact = row.integer(0) < most_counted;
+            const pg::Row row =
+                catalog::statement_for(queue, backlog_sql).run(most_counted_of_queue).front();
+            backlog.is_exact = row.integer(0) < most_counted_of_queue;
             backlog.jobs = row.integer(backlog.is_exact ? 0 : 1);
         });
     });

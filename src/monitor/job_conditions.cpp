@@ -23,12 +23,12 @@ using core::Finding;
 
 // ---- the lane ----
 
-constexpr std::int64_t most_counted = 10'000;
+constexpr std::int64_t most_counted_before = 10'000;
 constexpr int most_lanes = 1'000;
 
 // $1 job type, $2 priority, $3 and $4 from this key on, or one of the ids in $5, $6 and $7 before
 // this key, $8 now, $9 limit
-constexpr const char *count_sql = R"(
+constexpr const char *count_before_sql = R"(
     SELECT count(*)
     FROM (
         SELECT
@@ -107,7 +107,7 @@ std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::
     const core::LaneKey due_by = {now.value, core::lane_limit};
     const core::LaneKey own{job.due.value, job.id};
     const core::LaneKey end = stretch.priority < job.priority ? due_by : std::min(own, due_by);
-    return catalog::statement_for(*job.queue, count_sql)
+    return catalog::statement_for(*job.queue, count_before_sql)
         .run(stretch.job_type, stretch.priority, pg::Time{stretch.from.time}, stretch.from.id,
              stretch.singles, pg::Time{end.time}, end.id, now, limit)
         .front()
@@ -134,9 +134,9 @@ std::int64_t count_before(const job::FoundJob &job, pg::Time now)
 {
     std::int64_t count = 0;
     for (const Stretch &stretch : due_stretches(*job.queue, now))
-        if (count <= most_counted && stretch.priority <= job.priority &&
+        if (count <= most_counted_before && stretch.priority <= job.priority &&
             is_read(*job.queue, stretch.job_type))
-            count += count_before(job, stretch, now, most_counted + 1 - count);
+            count += count_before(job, stretch, now, most_counted_before + 1 - count);
     return count;
 }
 
@@ -152,8 +152,9 @@ limits::Condition lane_condition(const job::FoundJob &job)
     const std::int64_t before = pg::as_extension_owner([&] { return count_before(job, now); });
     if (before == 0)
         return Finding::is_first_in_lane;
-    return before > most_counted ? limits::Condition(Finding::many_are_before, most_counted)
-                                 : limits::Condition(Finding::others_are_before, before);
+    return before > most_counted_before
+               ? limits::Condition(Finding::many_are_before, most_counted_before)
+               : limits::Condition(Finding::others_are_before, before);
 }
 
 std::vector<limits::Condition> conditions_of(const job::FoundJob &job)

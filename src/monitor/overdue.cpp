@@ -10,60 +10,63 @@ namespace hipq::monitor {
 
 namespace {
 
-using Kind = core::ConditionKind;
+using core::ConditionKind;
 
 // What to do about an unmet condition.
-constexpr std::array<std::pair<Kind, const char *>, 17> mends{{
-    {Kind::loaded, "Add hipq to shared_preload_libraries and restart the server."},
-    {Kind::version,
+constexpr std::array<std::pair<ConditionKind, const char *>, 17> mends{{
+    {ConditionKind::loaded, "Add hipq to shared_preload_libraries and restart the server."},
+    {ConditionKind::version,
      "Run ALTER EXTENSION hipq UPDATE, or restart the server with the library of that version."},
-    {Kind::enabled,
+    {ConditionKind::enabled,
      "Set hipq.enabled to on, name the database in hipq.databases, and reload the configuration."},
-    {Kind::hold, "SELECT hipq.release_hold() if the jobs shall run here."},
-    {Kind::replica,
+    {ConditionKind::hold, "SELECT hipq.release_hold() if the jobs shall run here."},
+    {ConditionKind::replica,
      "SELECT hipq.release_hold('instance.queue') if its jobs shall run here from now on; or, of a "
      "node of a sharded instance, CALL hipq.resync_shard(instance, shard) on the router."},
-    {Kind::queue_owner,
+    {ConditionKind::queue_owner,
      "ALTER ROLE ... LOGIN, GRANT CONNECT ON DATABASE, or give the queue another "
      "owner with hipq.alter_queue()."},
-    {Kind::queue, "Wait until it is gone."},
-    {Kind::pause, "SELECT hipq.resume() when it shall go on; view hipq.pauses has who paused it."},
-    {Kind::handler,
+    {ConditionKind::queue, "Wait until it is gone."},
+    {ConditionKind::pause,
+     "SELECT hipq.resume() when it shall go on; view hipq.pauses has who paused it."},
+    {ConditionKind::handler,
      "Give the job type a handler with hipq.register_job_type(), or start a worker that "
      "serves it. If its name is a "
      "slip, hipq.cancel_jobs() ends its jobs."},
-    {Kind::worker, "Start workers that serve the job type; view hipq.workers has how they are."},
-    {Kind::executor,
+    {ConditionKind::worker,
+     "Start workers that serve the job type; view hipq.workers has how they are."},
+    {ConditionKind::executor,
      "View hipq.executors has what runs; the server\'s log has why an executor does "
      "not start. Settings "
      "hipq.max_executors and max_worker_processes say how many there may be."},
-    {Kind::time_window, "Nothing, if the windows are meant to be so."},
-    {Kind::queue_throttle,
+    {ConditionKind::time_window, "Nothing, if the windows are meant to be so."},
+    {ConditionKind::queue_throttle,
      "Nothing, if the limit is meant to be so; hipq.alter_queue() changes it."},
-    {Kind::type_throttle,
+    {ConditionKind::type_throttle,
      "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
-    {Kind::key_throttle,
+    {ConditionKind::key_throttle,
      "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
-    {Kind::crash, "The server\'s log says which jobs ran when it crashed."},
-    {Kind::lane, "View hipq.running has what runs before them. More executors start more jobs at a "
-                 "time (hipq.max_executors)."},
+    {ConditionKind::crash, "The server\'s log says which jobs ran when it crashed."},
+    {ConditionKind::lane,
+     "View hipq.running has what runs before them. More executors start more jobs at a "
+     "time (hipq.max_executors)."},
 }};
 
-const char *mend_of(Kind kind)
+const char *mend_of(ConditionKind kind)
 {
     const auto found = std::find_if(mends.begin(), mends.end(),
                                     [&](const auto &mend) { return mend.first == kind; });
     return found == mends.end() ? "hipq.why() of the job tells more." : found->second;
 }
 
-bool is_of_database(Kind kind)
+bool is_of_database(ConditionKind kind)
 {
-    return kind == Kind::loaded || kind == Kind::version || kind == Kind::enabled ||
-           kind == Kind::hold;
+    return kind == ConditionKind::loaded || kind == ConditionKind::version ||
+           kind == ConditionKind::enabled || kind == ConditionKind::hold;
 }
 
 // Those that one thing keeps.
-struct Finding {
+struct KeptJobs {
     Obstacle obstacle;
     std::set<std::string> queues{};
     std::set<std::string> job_types{};
@@ -72,30 +75,29 @@ struct Finding {
     pg::Time since = pg::infinity;
 };
 
-void add(Finding &finding, const Overdue &overdue)
+void add(KeptJobs &kept, const Overdue &overdue)
 {
-    finding.queues.insert(overdue.queue->full_name());
-    finding.job_types.insert(overdue.job_type);
-    finding.jobs += overdue.jobs;
-    finding.has_more = finding.has_more || overdue.has_more;
-    finding.since = std::min(finding.since, overdue.since);
+    kept.queues.insert(overdue.queue->full_name());
+    kept.job_types.insert(overdue.job_type);
+    kept.jobs += overdue.jobs;
+    kept.has_more = kept.has_more || overdue.has_more;
+    kept.since = std::min(kept.since, overdue.since);
 }
 
 // By queue, unless the whole database stands still, and by what is said of it.
-std::vector<Finding> findings_in(const std::vector<Overdue> &all)
+std::vector<KeptJobs> kept_jobs_by_obstacle(const std::vector<Overdue> &all)
 {
-    std::map<std::pair<int, std::string>, Finding> findings;
+    std::map<std::pair<int, std::string>, KeptJobs> kept;
     for (const Overdue &overdue : all) {
         const int queue = is_of_database(overdue.obstacle.kind) ? 0 : overdue.queue->id;
-        add(findings
-                .try_emplace({queue, overdue.obstacle.explanation},
-                             Finding{.obstacle = overdue.obstacle})
+        add(kept.try_emplace({queue, overdue.obstacle.explanation},
+                             KeptJobs{.obstacle = overdue.obstacle})
                 .first->second,
             overdue);
     }
-    std::vector<Finding> sorted;
-    sorted.reserve(findings.size());
-    for (auto &entry : findings)
+    std::vector<KeptJobs> sorted;
+    sorted.reserve(kept.size());
+    for (auto &entry : kept)
         sorted.push_back(std::move(entry.second));
     return sorted;
 }
@@ -117,12 +119,12 @@ std::string list_of(const char *what, const std::set<std::string> &names)
     return text;
 }
 
-std::string detail_of(const Finding &finding)
+std::string detail_of(const KeptJobs &kept)
 {
-    const std::string since = pg::clock_text(finding.since);
-    return (finding.has_more ? "At least " : "") + std::to_string(finding.jobs) + " job(s) of " +
-           list_of("type", finding.job_types) + " in " + list_of("queue", finding.queues) +
-           " wait, the first since " + since + ": " + finding.obstacle.explanation;
+    const std::string since = pg::clock_text(kept.since);
+    return (kept.has_more ? "At least " : "") + std::to_string(kept.jobs) + " job(s) of " +
+           list_of("type", kept.job_types) + " in " + list_of("queue", kept.queues) +
+           " wait, the first since " + since + ": " + kept.obstacle.explanation;
 }
 
 void list_overdue(FunctionCallInfo fcinfo)
@@ -132,10 +134,10 @@ void list_overdue(FunctionCallInfo fcinfo)
         return;
     const auto catalogue = catalog::catalogue();
     const pg::Time now = pg::now();
-    for (const Finding &finding : findings_in(overdue_jobs(*catalogue, now)))
-        result.add("jobs wait: " + std::string(core::name(finding.obstacle.kind)),
-                   finding.obstacle.is_meant ? "information" : "alarm", finding.jobs, finding.since,
-                   now, detail_of(finding), mend_of(finding.obstacle.kind));
+    for (const KeptJobs &kept : kept_jobs_by_obstacle(overdue_jobs(*catalogue, now)))
+        result.add("jobs wait: " + std::string(core::name(kept.obstacle.kind)),
+                   kept.obstacle.is_meant ? "information" : "alarm", kept.jobs, kept.since, now,
+                   detail_of(kept), mend_of(kept.obstacle.kind));
 }
 
 void list_set_aside(FunctionCallInfo fcinfo)

@@ -18,13 +18,12 @@ namespace hipq::monitor {
 
 namespace {
 
-// Of a lane.
-constexpr std::int64_t most_counted = 10'000;
-constexpr std::int64_t most_kinds = 100;
+constexpr std::int64_t most_counted_of_lane = 10'000;
+constexpr std::int64_t most_kinds_of_lane = 100;
 
 // $1 job type, $2 priority, $3 due until then, $4 now, $5 ids of jobs that run, claimed by a lock,
 // $6 and $7 limits. Those that are set aside have an alert of their own.
-constexpr const char *kinds_sql = R"(
+constexpr const char *late_kinds_sql = R"(
     SELECT (array_agg(late.id ORDER BY late.scheduled_run_time, late.id))[1], min(late.scheduled_run_time), count(*),
            late.time_windows::text, late.throttle_key, (late.throttle_factor * 1000)::bigint, late.is_aimed
     FROM (
@@ -49,18 +48,18 @@ struct Lane {
 };
 
 // Those of a lane that have these in common.
-struct Kind {
+struct LateKind {
     job::FoundJob first;
     std::int64_t jobs;
 };
 
-std::vector<Kind> kinds_of(const Lane &lane, pg::Time due_until, pg::Time now,
-                           const std::vector<std::int64_t> &running)
+std::vector<LateKind> late_kinds_of(const Lane &lane, pg::Time due_until, pg::Time now,
+                                    const std::vector<std::int64_t> &running)
 {
-    std::vector<Kind> kinds;
-    for (const pg::Row &row : catalog::statement_for(lane.queue, kinds_sql)
+    std::vector<LateKind> kinds;
+    for (const pg::Row &row : catalog::statement_for(lane.queue, late_kinds_sql)
                                   .run(lane.head.job_type, lane.head.priority, due_until, now,
-                                       running, most_counted, most_kinds))
+                                       running, most_counted_of_lane, most_kinds_of_lane))
         kinds.push_back({{&lane.queue, row.integer(0), core::JobState::initial, lane.head.job_type,
                           std::string(), row.time(1), pg::infinity, row.text(3), row.text(4),
                           row.integer(5), lane.head.priority, row.boolean(6)},
@@ -76,13 +75,13 @@ Obstacle obstacle_of(const limits::Condition &condition)
 void add_lane(std::vector<Overdue> &found, const Lane &lane, pg::Time due_until, pg::Time now,
               const std::vector<std::int64_t> &running)
 {
-    const std::vector<Kind> kinds = kinds_of(lane, due_until, now, running);
+    const std::vector<LateKind> kinds = late_kinds_of(lane, due_until, now, running);
     std::int64_t jobs = 0;
-    for (const Kind &kind : kinds)
+    for (const LateKind &kind : kinds)
         jobs += kind.jobs;
-    const bool has_more =
-        jobs >= most_counted || static_cast<std::int64_t>(kinds.size()) >= most_kinds;
-    for (const Kind &kind : kinds)
+    const bool has_more = jobs >= most_counted_of_lane ||
+                          static_cast<std::int64_t>(kinds.size()) >= most_kinds_of_lane;
+    for (const LateKind &kind : kinds)
         found.push_back({&lane.queue, lane.head.job_type,
                          obstacle_of(decisive_condition(kind.first)), kind.jobs, has_more,
                          kind.first.due});

@@ -52,12 +52,10 @@ void add(Summary &sum, pg::Time since, const Totals &totals)
     core::add(sum.totals, totals);
 }
 
-constexpr double microseconds_per_second = 1e6;
-
 std::optional<double> seconds(const core::Histogram &histogram, double share)
 {
     const auto microseconds = core::percentile(histogram, share);
-    return microseconds.has_value() ? std::optional(*microseconds / microseconds_per_second)
+    return microseconds.has_value() ? std::optional(*microseconds / core::microseconds_per_second)
                                     : std::nullopt;
 }
 
@@ -116,7 +114,7 @@ void list_statistics(FunctionCallInfo fcinfo)
 
 double in_seconds(double microseconds)
 {
-    return microseconds / microseconds_per_second;
+    return microseconds / core::microseconds_per_second;
 }
 
 void add_histogram(pg::ResultSet &result, const CountedType &type, const char *measure,

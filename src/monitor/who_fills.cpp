@@ -19,7 +19,7 @@ constexpr std::int64_t most_pages = 500;  // some 15,000 jobs of ordinary size
 // $1 pages, $2 now, $3 ids of jobs that run, claimed by a lock, $4 lines. The pages are the same
 // each time: what is looked at again and again does not flicker. The first job that waits stands
 // for its kind.
-constexpr const char *kinds_sql = R"(
+constexpr const char *filling_kinds_sql = R"(
     WITH sample AS MATERIALIZED (
         SELECT least(100.0, 100.0 * $1 / greatest(1, pg_relation_size('{live}'::regclass) / current_setting('block_size')::integer)) AS percent
     ),
@@ -39,14 +39,14 @@ constexpr const char *kinds_sql = R"(
     SELECT line.job_type, line.throttle_key, round(line.jobs * 100 / sample.percent)::bigint, line.percent::float8,
            round(line.new_jobs * 100 / sample.percent)::bigint, job.id, job.scheduled_run_time, job.expires_time, job.time_windows::text,
            (job.throttle_factor * 1000)::bigint, job.priority, job.state = 'retry', job.state = 'initial' AND )" HIPQ_IS_AIMED
-                                  R"(
+                                          R"(
     FROM line
     CROSS JOIN sample
     LEFT JOIN {live} AS job ON job.id = line.first
     ORDER BY line.jobs DESC, line.job_type, line.throttle_key)";
 
 // Jobs of one type with one throttle key.
-struct Kind {
+struct FillingKind {
     std::string job_type;
     std::string throttle_key;
     std::int64_t jobs;
@@ -55,9 +55,9 @@ struct Kind {
     std::optional<job::FoundJob> first;  // nothing: none waits
 };
 
-Kind kind_of(const catalog::Queue &queue, const pg::Row &row)
+FillingKind filling_kind_of(const catalog::Queue &queue, const pg::Row &row)
 {
-    Kind kind{row.text(0), row.text(1), row.integer(2), row.number(3), row.integer(4), {}};
+    FillingKind kind{row.text(0), row.text(1), row.integer(2), row.number(3), row.integer(4), {}};
     if (!row.null(5))
         kind.first = {&queue,
                       row.integer(5),
@@ -74,15 +74,15 @@ Kind kind_of(const catalog::Queue &queue, const pg::Row &row)
     return kind;
 }
 
-std::vector<Kind> kinds_of(const catalog::Queue &queue, std::optional<std::int32_t> lines,
-                           pg::Time now)
+std::vector<FillingKind> filling_kinds_of(const catalog::Queue &queue,
+                                          std::optional<std::int32_t> lines, pg::Time now)
 {
     const std::vector<std::int64_t> running = executors::jobs_claimed_by_lock();
     return pg::as_extension_owner([&] {
-        std::vector<Kind> kinds;
+        std::vector<FillingKind> kinds;
         for (const pg::Row &row :
-             catalog::statement_for(queue, kinds_sql).run(most_pages, now, running, lines))
-            kinds.push_back(kind_of(queue, row));
+             catalog::statement_for(queue, filling_kinds_sql).run(most_pages, now, running, lines))
+            kinds.push_back(filling_kind_of(queue, row));
         return kinds;
     });
 }
@@ -104,7 +104,7 @@ void list_kinds(FunctionCallInfo fcinfo)
     const auto catalogue = catalog::catalogue();
     const catalog::Queue &queue = require_visible(*catalogue, name);
     const pg::Time now = pg::now();
-    for (const Kind &kind : kinds_of(queue, arguments.maybe_int(1), now)) {
+    for (const FillingKind &kind : filling_kinds_of(queue, arguments.maybe_int(1), now)) {
         const auto key =
             kind.throttle_key == core::none_text ? std::nullopt : std::optional(kind.throttle_key);
         const auto &first = kind.first;

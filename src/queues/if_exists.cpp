@@ -13,7 +13,7 @@ void tell(const std::string &object, const std::string &what)
     pg::call([&] { ereport(NOTICE, errmsg("%s: %s", object.c_str(), what.c_str())); });
 }
 
-std::string shown(const std::optional<std::string> &value)
+std::string shown_value(const std::optional<std::string> &value)
 {
     return value.has_value() ? pg::short_text(*value, core::most_message) : "NULL";
 }
@@ -53,8 +53,8 @@ void tell_of_changes(const Object &before, const Object &after)
     std::string changes;
     for (const Difference &difference : differences(before, after))
         changes.append(changes.empty() ? "" : ", ")
-            .append(difference.argument + " " + shown(difference.before_text) + " -> " +
-                    shown(difference.after_text));
+            .append(difference.argument + " " + shown_value(difference.before_text) + " -> " +
+                    shown_value(difference.after_text));
     tell(after.name(), changes.empty() ? "nothing to change" : changes);
 }
 

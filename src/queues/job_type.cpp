@@ -5,6 +5,7 @@
 #include "pg/internal_write.hpp"
 #include "queues/if_exists.hpp"
 #include "queues/job_type_arguments.hpp"
+#include "queues/resettable.hpp"
 #include "queues/sharding.hpp"
 #include "recovery/recovery.hpp"
 #include "wakeup/wakeup.hpp"
@@ -16,20 +17,20 @@ namespace {
 using catalog::HandlerText;
 using catalog::JobType;
 using catalog::Queue;
-using enum TypeArgument::Position;
 
-// What falls back to a setting when the type says nothing.
-constexpr std::array<std::pair<const char *, TypeArgument::Position>, 10> resettable{
-    {{"default_timeout", default_timeout},
-     {"max_retries", max_retries},
-     {"retry_base", retry_base},
-     {"retry_multiplier", retry_multiplier},
-     {"retry_max", retry_max},
-     {"retry_jitter", retry_jitter},
-     {"queue_ttl", queue_ttl},
-     {"worker_wait_ttl", worker_wait_ttl},
-     {"retry_enabled", retry_enabled},
-     {"attempt_log", attempt_log}}};
+// What falls back to a setting when the type says nothing. The release before does not know the
+// last one.
+constexpr std::array<Resettable, 10> resettable_of_type{
+    {{"default_timeout", TypeArgument::default_timeout},
+     {"max_retries", TypeArgument::max_retries},
+     {"retry_base", TypeArgument::retry_base},
+     {"retry_multiplier", TypeArgument::retry_multiplier},
+     {"retry_max", TypeArgument::retry_max},
+     {"retry_jitter", TypeArgument::retry_jitter},
+     {"queue_ttl", TypeArgument::queue_ttl},
+     {"worker_wait_ttl", TypeArgument::worker_wait_ttl},
+     {"retry_enabled", TypeArgument::retry_enabled},
+     {"attempt_log", TypeArgument::attempt_log}}};
 
 // A type without handler is replaced: it is what hipq makes of a job whose type nobody registered.
 constinit pg::Statement insert_job_type(R"(
@@ -90,7 +91,7 @@ constinit pg::Statement
 // The functions of the release before have no such argument, and its table no such column.
 bool knows_attempt_log(const pg::Arguments &arguments)
 {
-    return arguments.count() > reset;
+    return arguments.count() > TypeArgument::reset;
 }
 
 bool is_among(const std::vector<std::string> &names, std::string_view name)
@@ -104,7 +105,7 @@ void store_attempt_log(const Queue &queue, const std::string &name, const pg::Ar
 {
     if (!knows_attempt_log(arguments))
         return;
-    const auto given = arguments.maybe_bool(attempt_log);
+    const auto given = arguments.maybe_bool(TypeArgument::attempt_log);
     if (given.has_value() || to_reset == nullptr || is_among(*to_reset, "attempt_log"))
         update_attempt_log.run(queue.id, name, given);
 }
@@ -123,6 +124,7 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
            const std::optional<HandlerText> &what, const std::optional<std::string> &decider,
            const std::vector<std::string> *to_reset)
 {
+    using enum TypeArgument::Position;
     const std::optional<std::string> windows =
         read_time_windows(arguments.maybe_text(default_time_windows, core::most_time_windows));
     const std::optional<std::string> zone =
@@ -182,18 +184,9 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
 // Priority and throttle_factor of a type are the owner's to choose, whose caps these are.
 void demand_timeout_cap(const Queue &queue, const pg::Arguments &arguments)
 {
-    if (const auto timeout = arguments.maybe_seconds(default_timeout); timeout.has_value())
+    if (const auto timeout = arguments.maybe_seconds(TypeArgument::default_timeout);
+        timeout.has_value())
         pg::demand(core::check_timeout_cap(*timeout, queue.caps));
-}
-
-// What register_job_type is not given goes back, in a type that it replaces.
-std::vector<std::string> not_given(const pg::Arguments &arguments)
-{
-    std::vector<std::string> names;
-    for (const auto &entry : resettable)
-        if (!arguments.has(entry.second))
-            names.emplace_back(entry.first);
-    return names;
 }
 
 constinit pg::Statement
@@ -205,7 +198,7 @@ void replace_job_type(const Queue &queue, const JobType &present, const pg::Argu
 {
     pg::as_hipq([&] { lock_job_type.run(queue.id, present.name); });
     const Object before = read_job_type(queue.id, present.name);
-    const std::vector<std::string> to_reset = not_given(arguments);
+    const std::vector<std::string> to_reset = not_given(arguments, resettable_of_type);
     if (!store(queue, present.name, arguments, what, decider, &to_reset))
         catalog::raise_unknown_type(present.name, queue.full_name());
     if (what.handler != present.handler || decider != present.retry_handler)
@@ -237,6 +230,7 @@ const JobType *find_registered(const catalog::Catalogue &catalogue, const Queue 
 // another session has stored it meanwhile.
 void register_job_type(const pg::Arguments &arguments, IfExists if_exists)
 {
+    using enum TypeArgument::Position;
     const auto catalogue = catalog::catalogue();
     const Queue &queue =
         catalog::require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
@@ -278,52 +272,45 @@ void register_job_type(const pg::Arguments &arguments, IfExists if_exists)
 // workers.
 std::optional<HandlerText> read_new_handler(const Queue &queue, const pg::Arguments &arguments)
 {
-    const std::string kind = arguments.maybe_text(handler_kind).value_or("auto");
-    const std::optional<std::string> text = arguments.maybe_text(handler, core::most_handler_text);
+    const std::string kind = arguments.maybe_text(TypeArgument::handler_kind).value_or("auto");
+    const std::optional<std::string> text =
+        arguments.maybe_text(TypeArgument::handler, core::most_handler_text);
     if (!text.has_value() && kind == "auto")
         return std::nullopt;
     return catalog::read_handler(queue, text.value_or("NONE"), kind);
 }
 
-std::vector<std::string> read_reset(const pg::Arguments &arguments)
+std::vector<std::string> read_type_reset(const pg::Arguments &arguments)
 {
-    const bool is_whole = knows_attempt_log(arguments);
-    const std::span entries = std::span(resettable).first(resettable.size() - (is_whole ? 0 : 1));
-    std::vector<const char *> known;
-    for (const auto &entry : entries)
-        known.push_back(entry.first);
-    std::vector<std::string> names =
-        arguments.texts_without_nulls(is_whole ? reset : reset_of_release_before, "reset");
-    catalog::check_reset(names, known);
-    for (const auto &entry : entries)
-        if (arguments.has(entry.second) && is_among(names, entry.first))
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                       errmsg("\"%s\" cannot be both set and reset", entry.first));
-    return names;
+    const std::span entries(resettable_of_type);
+    return knows_attempt_log(arguments)
+               ? read_reset(arguments, TypeArgument::reset, entries)
+               : read_reset(arguments, TypeArgument::reset_of_release_before,
+                            entries.first(entries.size() - 1));
 }
 
 void alter_job_type(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const Queue &queue =
-        catalog::require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
-    const std::string name = arguments.text(job_type_argument, "job_type");
+    const Queue &queue = catalog::require_own_queue(
+        *catalogue, arguments.text(TypeArgument::queue_argument, "queue"));
+    const std::string name = arguments.text(TypeArgument::job_type_argument, "job_type");
     const JobType *present = queue.find_job_type(name);
     if (present == nullptr)
         catalog::raise_unknown_type(name, queue.full_name());
     check_values(arguments);
     demand_timeout_cap(queue, arguments);
-    external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
-    const std::vector<std::string> to_reset = read_reset(arguments);
+    external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(TypeArgument::queue_ttl));
+    const std::vector<std::string> to_reset = read_type_reset(arguments);
     const std::optional<HandlerText> what = read_new_handler(queue, arguments);
-    std::optional<std::string> decider = arguments.maybe_text(retry_handler);
+    std::optional<std::string> decider = arguments.maybe_text(TypeArgument::retry_handler);
     if (decider.has_value())
         decider = catalog::read_retry_handler(queue, *decider);
-    const std::optional<std::string> rule = arguments.maybe_text(claim);
+    const std::optional<std::string> rule = arguments.maybe_text(TypeArgument::claim);
     check_running(what.has_value() ? what->handler : present->handler,
                   what.has_value() ? what->kind : present->handler_kind,
                   rule.has_value() ? core::parse_claim_rule(*rule).value() : present->claim,
-                  arguments.maybe_int(batch_size).value_or(present->batch_size));
+                  arguments.maybe_int(TypeArgument::batch_size).value_or(present->batch_size));
     if (!store(queue, name, arguments, what, decider,
                &to_reset))  // dropped since the catalogue was read
         catalog::raise_unknown_type(name, queue.full_name());

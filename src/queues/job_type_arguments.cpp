@@ -8,7 +8,6 @@ namespace hipq::queues {
 namespace {
 
 using catalog::HandlerKind;
-using enum TypeArgument::Position;
 
 template <class Value>
 void demand_if_given(const std::optional<Value> &value,
@@ -70,10 +69,11 @@ std::string read_time_zone(const std::string &name)
 
 void check_parameters(const pg::Arguments &arguments)
 {
-    catalog::require_object(arguments, parameters_argument, "parameters");
-    if (arguments.has(parameters_argument))
-        catalog::check_job_parameters(arguments.raw(parameters_argument, JSONBOID).value);
-    const std::string when = arguments.maybe_text(validate).value_or("enqueue");
+    catalog::require_object(arguments, TypeArgument::parameters_argument, "parameters");
+    if (arguments.has(TypeArgument::parameters_argument))
+        catalog::check_job_parameters(
+            arguments.raw(TypeArgument::parameters_argument, JSONBOID).value);
+    const std::string when = arguments.maybe_text(TypeArgument::validate).value_or("enqueue");
     if (when != "enqueue" && when != "run")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("unknown validate \"%s\"", when.c_str()),
@@ -84,6 +84,7 @@ void check_parameters(const pg::Arguments &arguments)
 
 void check_values(const pg::Arguments &arguments)
 {
+    using enum TypeArgument::Position;
     demand_if_given(maybe_wide(arguments, default_priority), core::check_priority);
     demand_if_given(arguments.maybe_double(default_throttle_factor), core::check_throttle_factor);
     demand_if_given(arguments.maybe_double(throttle_limit), core::check_throttle_limit);

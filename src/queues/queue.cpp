@@ -11,6 +11,7 @@
 #include "queues/grants.hpp"
 #include "queues/if_exists.hpp"
 #include "queues/many_locks.hpp"
+#include "queues/resettable.hpp"
 #include "queues/sharding.hpp"
 #include "queues/table_name.hpp"
 #include "recovery/recovery.hpp"
@@ -24,44 +25,47 @@ namespace {
 using catalog::Queue;
 
 // The arguments that create_queue and alter_queue share, by position.
-enum Position {
-    queue_argument,
-    owner,
-    throttle_limit,
-    retention,
-    history,
-    strict,
-    queue_ttl,
-    dead_letter_enabled,
-    dead_letter_retention,
-    durability,
-    weight,
-    dead_letter_max,
-    dead_letter_handler,
-    max_timeout,
-    highest_priority,
-    allow_free_jobs,
-    retry_enabled,
-    if_not_exists,  // of create_queue, before or_replace
-    reset = if_not_exists,
-    // After what the functions of 0.1.0 have.
-    sharding_to_create = if_not_exists + 2,
-    sharding_to_alter = reset + 1,
+struct QueueArgument {
+    enum Position {
+        queue_argument,
+        owner,
+        throttle_limit,
+        retention,
+        history,
+        strict,
+        queue_ttl,
+        dead_letter_enabled,
+        dead_letter_retention,
+        durability,
+        weight,
+        dead_letter_max,
+        dead_letter_handler,
+        max_timeout,
+        highest_priority,
+        allow_free_jobs,
+        retry_enabled,
+        if_not_exists,  // of create_queue, before or_replace
+        reset = if_not_exists,
+        // After what the functions of 0.1.0 have.
+        sharding_to_create = if_not_exists + 2,
+        sharding_to_alter = reset + 1,
+    };
 };
 
-constexpr std::array<std::pair<const char *, Position>, 9> resettable{
-    {{"retention", retention},
-     {"queue_ttl", queue_ttl},
-     {"dead_letter_enabled", dead_letter_enabled},
-     {"dead_letter_retention", dead_letter_retention},
-     {"dead_letter_max", dead_letter_max},
-     {"max_timeout", max_timeout},
-     {"highest_priority", highest_priority},
-     {"retry_enabled", retry_enabled},
-     {"strict", strict}}};
+// What falls back to a setting when the queue says nothing.
+constexpr std::array<Resettable, 9> resettable_of_queue{
+    {{"retention", QueueArgument::retention},
+     {"queue_ttl", QueueArgument::queue_ttl},
+     {"dead_letter_enabled", QueueArgument::dead_letter_enabled},
+     {"dead_letter_retention", QueueArgument::dead_letter_retention},
+     {"dead_letter_max", QueueArgument::dead_letter_max},
+     {"max_timeout", QueueArgument::max_timeout},
+     {"highest_priority", QueueArgument::highest_priority},
+     {"retry_enabled", QueueArgument::retry_enabled},
+     {"strict", QueueArgument::strict}}};
 
 constinit pg::Statement
-    insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
+    insert_plain_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
 // A queue of that name; or (NULL) one whose table has it, as "hipq.app_mail" also names queue
 // "app.mail".
 constinit pg::Statement select_namesakes(R"(
@@ -123,6 +127,7 @@ void tell_of_new_instance(const std::string &name)
 // Checks what both functions take; NULL passes.
 void check_options(const pg::Arguments &arguments)
 {
+    using enum QueueArgument::Position;
     if (const auto limit = arguments.maybe_double(throttle_limit); limit.has_value())
         pg::demand(core::check_throttle_limit(*limit));
     if (const auto share = arguments.maybe_int(weight); share.has_value())
@@ -202,7 +207,7 @@ Queue describe(const core::QueueName &name, Oid role)
 std::optional<std::string> read_dead_letter_handler(const core::QueueName &name, Oid role,
                                                     const pg::Arguments &arguments)
 {
-    const auto text = arguments.maybe_text(dead_letter_handler);
+    const auto text = arguments.maybe_text(QueueArgument::dead_letter_handler);
     if (!text.has_value())
         return std::nullopt;
     return catalog::read_dead_letter_handler(describe(name, role), *text);
@@ -237,12 +242,13 @@ std::optional<std::int32_t> find_present(const core::QueueName &name, const std:
 std::int32_t insert_rows(const core::QueueName &name, Oid role, const std::string &table,
                          const pg::Arguments &arguments)
 {
+    using enum QueueArgument::Position;
     const std::string handler = read_dead_letter_handler(name, role, arguments).value_or("NONE");
     catalog::claim_identity_if_new();
     std::int32_t id = 0;
     bool makes_instance = false;
     pg::as_hipq([&] {
-        makes_instance = insert_instance.run(name.instance).processed() > 0;
+        makes_instance = insert_plain_instance.run(name.instance).processed() > 0;
         id = tables::choose_queue_id(table);
         insert_queue.run(
             name.instance, name.queue, role, table, arguments.maybe_double(throttle_limit),
@@ -287,36 +293,12 @@ void check_owner_of_handlers(const Queue &queue, Oid role)
                errhint("Choose another owner, or switch hipq.allow_superuser_handlers on."));
 }
 
-std::vector<std::string> read_reset(const pg::Arguments &arguments)
-{
-    std::array<const char *, resettable.size()> known;
-    std::ranges::transform(resettable, known.begin(),
-                           [](const auto &entry) { return entry.first; });
-    std::vector<std::string> names = arguments.texts_without_nulls(reset, "reset");
-    catalog::check_reset(names, known);
-    for (const auto &entry : resettable)
-        if (arguments.has(entry.second) &&
-            std::find(names.begin(), names.end(), entry.first) != names.end())
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                       errmsg("\"%s\" cannot be both set and reset", entry.first));
-    return names;
-}
-
-// What create_queue is not given goes back, in a queue that it replaces.
-std::vector<std::string> not_given(const pg::Arguments &arguments)
-{
-    std::vector<std::string> names;
-    for (const auto &entry : resettable)
-        if (!arguments.has(entry.second))
-            names.emplace_back(entry.first);
-    return names;
-}
-
 // Gives the queue what the arguments say; those that are NULL stay as they are, or go back to the
 // setting if `to_reset` names them. Returns the handler of dead letters if one was given.
 std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments &arguments,
                                         const std::vector<std::string> &to_reset)
 {
+    using enum QueueArgument::Position;
     const std::optional<Oid> new_owner = arguments.maybe_oid(owner);
     check_options(arguments);
     for (const auto &[name, type] : queue.job_types)
@@ -351,12 +333,15 @@ std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments 
 
 void alter_queue(const pg::Arguments &arguments)
 {
-    const std::string text = arguments.text(queue_argument, "queue");
+    const std::string text = arguments.text(QueueArgument::queue_argument, "queue");
     catalog::lock_queue_name(text);
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, text);
-    change_sharding(queue, read_sharding(arguments, sharding_to_alter), IfNoShardKey::stays);
-    if (change_queue(queue, arguments, read_reset(arguments)).has_value())
+    change_sharding(queue, read_sharding(arguments, QueueArgument::sharding_to_alter),
+                    IfNoShardKey::stays);
+    if (change_queue(queue, arguments,
+                     read_reset(arguments, QueueArgument::reset, resettable_of_queue))
+            .has_value())
         recovery::forget_dead_letter_crashes(queue.id);
 }
 
@@ -366,8 +351,9 @@ void replace_queue(const std::string &name, const pg::Arguments &arguments)
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, name);
     const Object before = read_queue(queue.id);
-    change_sharding(queue, read_sharding(arguments, sharding_to_create), IfNoShardKey::is_reset);
-    const auto handler = change_queue(queue, arguments, not_given(arguments));
+    change_sharding(queue, read_sharding(arguments, QueueArgument::sharding_to_create),
+                    IfNoShardKey::is_reset);
+    const auto handler = change_queue(queue, arguments, not_given(arguments, resettable_of_queue));
     if (handler.has_value() && *handler != queue.dead_letter_handler)
         recovery::forget_dead_letter_crashes(queue.id);
     tell_of_changes(before, read_queue(queue.id));
@@ -375,9 +361,9 @@ void replace_queue(const std::string &name, const pg::Arguments &arguments)
 
 std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
 {
-    const std::string text = arguments.text(queue_argument, "queue");
+    const std::string text = arguments.text(QueueArgument::queue_argument, "queue");
     const core::QueueName name = parse_name(text);
-    const Oid role = arguments.maybe_oid(owner).value_or(catalog::caller());
+    const Oid role = arguments.maybe_oid(QueueArgument::owner).value_or(catalog::caller());
     check_options(arguments);
     catalog::lock_queue_name(text);
     if (const auto present = find_present(name, text, if_exists); present.has_value()) {
@@ -397,7 +383,7 @@ std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
     queue.id = insert_rows(name, role, table.text, arguments);
     queue.table = table.text;
     const core::UniqueScope scope =
-        set_sharding(queue.id, read_sharding(arguments, sharding_to_create));
+        set_sharding(queue.id, read_sharding(arguments, QueueArgument::sharding_to_create));
     make_tables(queue.id, queue.table, scope);
     give_ownership(queue, role);
     wakeup::note_catalogue_change();
@@ -420,7 +406,8 @@ HIPQ_FUNCTION(hipq_create_or_replace_queue)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return hipq::pg::return_int(hipq::queues::create_queue_with_hint(
-        arguments, hipq::queues::read_if_exists(arguments, hipq::queues::if_not_exists)));
+        arguments,
+        hipq::queues::read_if_exists(arguments, hipq::queues::QueueArgument::if_not_exists)));
 }
 
 // As the SQL of 0.1.0 calls it.

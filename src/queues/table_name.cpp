@@ -31,7 +31,7 @@ std::string full_name(const core::QueueName &name)
 }
 
 // For messages.
-std::string shown(const std::string &strategy)
+std::string shown_strategy(const std::string &strategy)
 {
     return "The strategy is " + pg::short_text(strategy, core::most_message) + ".";
 }
@@ -78,7 +78,7 @@ bool ends_statement(const pg::Error &error)
                                const pg::Error &error)
 {
     const std::string queue = full_name(name);
-    const std::string about = shown(strategy.text);
+    const std::string about = shown_strategy(strategy.text);
     const std::string hint = (error.hint().has_value() ? *error.hint() + " " : "") + wanted();
     const std::string says =
         error.message() + (error.detail().has_value() ? " (" + *error.detail() + ")" : "");
@@ -129,9 +129,9 @@ std::optional<std::string> problem_of(const std::string &table)
 // Where the name comes from, after the other details; nothing: from the queue's.
 std::string origin_of(const TableName &table)
 {
-    return table.strategy == "NONE"
-               ? ""
-               : " table_naming_strategy of its instance gave it. " + shown(table.strategy);
+    return table.strategy == "NONE" ? ""
+                                    : " table_naming_strategy of its instance gave it. " +
+                                          shown_strategy(table.strategy);
 }
 
 std::string hint_for(const TableName &table)
@@ -177,7 +177,7 @@ TableName table_name_of(const core::QueueName &name)
     const std::string queue = full_name(name);
     const std::string detail = "It gives " +
                                (given.rows == 1 ? "NULL" : std::to_string(given.rows) + " rows") +
-                               ". " + shown(strategy.text);
+                               ". " + shown_strategy(strategy.text);
     const std::string hint = wanted();
     HIPQ_RAISE(
         errcode(ERRCODE_INVALID_NAME),

@@ -19,7 +19,6 @@ namespace {
 using workers::ExternalJob;
 using workers::WorkerSlot;
 
-constexpr std::size_t jobs_at_once = 500;
 constexpr int most_reports = 10;                      // in
 constexpr std::int64_t report_interval = 10'000'000;  // us
 

@@ -21,7 +21,6 @@ namespace {
 
 using catalog::Queue;
 
-constexpr std::size_t jobs_at_once = 500;
 constexpr std::int64_t held_delay = 10'000'000;  // us; somebody has the row locked
 constexpr std::int64_t short_delay =
     200'000;  // the list of decisions is full, or a worker's session is just ending it

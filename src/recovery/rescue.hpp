@@ -53,6 +53,9 @@ struct BroughtHome {
     std::vector<Left> postponed;
 };
 
+// So many are found, and rescued, at once.
+inline constexpr std::size_t jobs_at_once = 500;
+
 // Takes the first jobs of one queue off a list and rescues them, in its own transactions: all
 // share one; when it fails each gets its own, and a job that fails even so is set aside for a
 // while, as is one whose row somebody else holds. Raises when the server has no room or wants the

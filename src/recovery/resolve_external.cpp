@@ -45,7 +45,7 @@ job::Failure expiry_failure(const catalog::Queue &queue, const job::ClaimedJob &
     return {core::Reason::queue_timeout, "", rows.front().text(0)};
 }
 
-const char *sentence_for(core::Reason reason)
+const char *sentence_for_worker(core::Reason reason)
 {
     switch (reason) {
     case core::Reason::worker_heartbeat_stale:
@@ -58,8 +58,8 @@ const char *sentence_for(core::Reason reason)
 }
 
 // Nobody is charged for an attempt that was not accepted.
-retry::Resolved resolve_lost(const catalog::Queue &queue, const job::ClaimedJob &job,
-                             const job::Failure &failure, pg::Time now)
+retry::Resolved resolve_by_acceptance(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                      const job::Failure &failure, pg::Time now)
 {
     if (job::is_accepted(job))
         return retry::resolve_failure(queue, job, failure, now);
@@ -86,7 +86,7 @@ retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::Claime
 {
     if (job::is_accepted(job) && reason == core::Reason::released)
         return retry::Resolved::stale;
-    return resolve_lost(queue, job, {reason, "", sentence_for(reason)}, now);
+    return resolve_by_acceptance(queue, job, {reason, "", sentence_for_worker(reason)}, now);
 }
 
 retry::Resolved resolve_unanswered(const catalog::Queue &queue, const job::ClaimedJob &job,
@@ -100,7 +100,7 @@ retry::Resolved resolve_unanswered(const catalog::Queue &queue, const job::Claim
 retry::Resolved resolve_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now)
 {
-    return resolve_lost(
+    return resolve_by_acceptance(
         queue, job, {core::Reason::worker_lost, "", "its role may not work on the queue any more"},
         now);
 }

@@ -12,7 +12,7 @@ namespace hipq::recovery {
 
 namespace {
 
-const char *sentence_for(core::Reason reason)
+const char *sentence_for_executor(core::Reason reason)
 {
     return reason == core::Reason::server_restart ? "server stopped while the job ran"
                                                   : "executor ended while the job ran";
@@ -107,7 +107,7 @@ std::vector<std::string> types_that_charge(const catalog::Queue &queue)
 retry::Resolved resolve_lost(const catalog::Queue &queue, const job::ClaimedJob &job,
                              core::Reason reason, pg::Time now)
 {
-    return resolve_uncharged(queue, job, {reason, "", sentence_for(reason)}, now);
+    return resolve_uncharged(queue, job, {reason, "", sentence_for_executor(reason)}, now);
 }
 
 std::vector<std::int64_t> put_back_after_restart(const catalog::Queue &queue,
@@ -118,7 +118,7 @@ std::vector<std::int64_t> put_back_after_restart(const catalog::Queue &queue,
     constexpr core::Reason reason = core::Reason::server_restart;
     const pg::Rows rows = pg::as_hipq([&] {
         return catalog::statement_for(queue, put_back_sql)
-            .run(ids, attempts, now, core::name(reason), sentence_for(reason),
+            .run(ids, attempts, now, core::name(reason), sentence_for_executor(reason),
                  types_that_charge(queue));
     });
     std::vector<std::int64_t> result;

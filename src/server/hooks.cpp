@@ -20,12 +20,6 @@ namespace {
 constinit ProcessUtility_hook_type previous_utility = nullptr;
 constinit planner_hook_type previous_planner = nullptr;
 
-bool is_installed()
-{
-    return pg::call(
-        [] { return IsTransactionState() && OidIsValid(::get_extension_oid("hipq", true)); });
-}
-
 // ---- DROP ROLE ----
 
 void refuse_if_owner(Oid role)
@@ -217,6 +211,12 @@ extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options
 }
 
 }  // namespace
+
+bool is_installed()
+{
+    return pg::call(
+        [] { return IsTransactionState() && OidIsValid(::get_extension_oid("hipq", true)); });
+}
 
 void install_hooks()
 {

@@ -3,6 +3,9 @@
 
 namespace hipq::server {
 
+// Whether this database has the extension; false outside a transaction.
+bool is_installed();
+
 // Utility hook: refuses to drop a role that owns a queue; has workers stand aside for commands on
 // their database or the extension (database_commands.hpp); refuses PREPARE TRANSACTION where it
 // must (job/two_phase.hpp), copies jobs (enqueue/copy_jobs.hpp) and wakes the scheduler after

@@ -19,6 +19,7 @@
 #include "process/process.hpp"
 #include "recovery/recovery.hpp"
 #include "retention/retention.hpp"
+#include "server/hooks.hpp"
 #include "server/queue_watch.hpp"
 #include "server/stalls.hpp"
 #include "settings.hpp"
@@ -244,15 +245,6 @@ Look look_around(Scheduler &scheduler)
 
 // ---- the loop ----
 
-bool is_installed()
-{
-    bool installed = false;
-    pg::with_transaction([&] {
-        installed = pg::call([] { return OidIsValid(::get_extension_oid("hipq", true)); });
-    });
-    return installed;
-}
-
 void report_versions(const limits::Condition &condition)
 {
     const std::string explanation = limits::explain(condition);
@@ -372,7 +364,9 @@ void schedule()
     process::pin_settings();
     execute::prepare_durability();
     databases::begin_look();
-    if (!is_installed()) {
+    bool has_extension = false;
+    pg::with_transaction([&] { has_extension = is_installed(); });
+    if (!has_extension) {
         executors::note_queue_owners(0);
         databases::leave_scheduler(pg::infinity);
         return;

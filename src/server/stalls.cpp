@@ -23,8 +23,8 @@ namespace {
 using catalog::Queue;
 using job::FoundJob;
 
-constexpr std::int64_t first_patience = 1'000'000;  // us
-constexpr std::int64_t patience = 5'000'000;
+constexpr std::int64_t first_stall_patience = 1'000'000;  // us
+constexpr std::int64_t stall_patience = 5'000'000;
 constexpr std::size_t most_candidates = 100;  // of a lane
 constexpr int most_lanes = 1'000;
 
@@ -140,12 +140,12 @@ void look_for_stalled(Stall &stall, const catalog::Catalogue &catalogue, Oid own
     pg::with_transaction([&] {
         const auto job = find_stalled(catalogue, owner, stall.job_id);
         if (!job.has_value()) {
-            stall = Stall{.since = now + (patience - first_patience),
+            stall = Stall{.since = now + (stall_patience - first_stall_patience),
                           .seen = now,
                           .progress = stall.progress};  // asked again in 5 s
         } else if (std::exchange(stall.job_id, job->id) != job->id) {
             stall.found = now;
-        } else if (now >= stall.found + patience) {
+        } else if (now >= stall.found + stall_patience) {
             stall.found = now;
             if (std::exchange(stall.reported, job->id) != job->id)
                 report(*job);
@@ -167,7 +167,7 @@ std::set<Oid> owners_to_watch(std::set<Oid> owners)
     const pg::Time now{::GetCurrentTimestamp()};
     for (const executors::AboutToMove &executor : executors::executors_about_to_move())
         if (executor.database == MyDatabaseId && executor.has_prefetched &&
-            executor.since + first_patience <= now)
+            executor.since + first_stall_patience <= now)
             owners.insert(executor.role);
     std::erase_if(owners, [](Oid owner) { return !could_start_more(owner); });
     return owners;
@@ -176,7 +176,7 @@ std::set<Oid> owners_to_watch(std::set<Oid> owners)
 // Nobody has looked for so long that the whole server must have stood still.
 bool is_stale(const Stall &stall, pg::Time now)
 {
-    return now < stall.seen || now > stall.seen + (process::longest_wait + patience);
+    return now < stall.seen || now > stall.seen + (process::longest_wait + stall_patience);
 }
 
 std::int64_t watch(Stall &stall, const catalog::Catalogue &catalogue, Oid owner, pg::Time now)
@@ -186,10 +186,11 @@ std::int64_t watch(Stall &stall, const catalog::Catalogue &catalogue, Oid owner,
         stall = Stall{.since = now, .seen = now, .progress = progress, .reported = stall.reported};
     stall.seen = now;
     stall.progress = progress;
-    if (now >= std::max(stall.since + first_patience,
-                        stall.job_id == 0 ? pg::Time{0} : stall.found + patience))
+    if (now >= std::max(stall.since + first_stall_patience,
+                        stall.job_id == 0 ? pg::Time{0} : stall.found + stall_patience))
         look_for_stalled(stall, catalogue, owner, now);
-    const pg::Time next = stall.job_id == 0 ? stall.since + first_patience : stall.found + patience;
+    const pg::Time next =
+        stall.job_id == 0 ? stall.since + first_stall_patience : stall.found + stall_patience;
     return std::max<std::int64_t>(next.value - now.value, 1'000);
 }
 
@@ -205,7 +206,7 @@ std::optional<std::int64_t> watch_for_stalls(Stalls &stalls, const catalog::Cata
         const pg::Time now{::GetCurrentTimestamp()};
         const auto stall =
             stalls.try_emplace(owner, Stall{.since = now, .seen = now, .progress = {}}).first;
-        std::int64_t again = patience;
+        std::int64_t again = stall_patience;
         process::do_duty(core::Duty::stall_watch, nullptr,
                          [&] { again = watch(stall->second, catalogue, owner, now); });
         next = std::min(next.value_or(again), again);

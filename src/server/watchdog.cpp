@@ -14,7 +14,7 @@ namespace hipq::server {
 namespace {
 
 constexpr std::int64_t until_look = 1'000'000;  // us
-constexpr std::int64_t patience = 5'000'000;
+constexpr std::int64_t patience_without_a_look = 5'000'000;
 constexpr std::int64_t patience_with_a_look =
     60'000'000;  // with very many queues one takes its time
 
@@ -53,7 +53,7 @@ std::int64_t ask_for_looks_at_executors()
         if (!is_due(executor.since + until_look, now, next))
             continue;
         const pg::Time look = databases::last_look(executor.database);
-        if (look != pg::infinity && is_due(look + patience, pg::now(), next))
+        if (look != pg::infinity && is_due(look + patience_without_a_look, pg::now(), next))
             databases::work_due(executor.database, pg::Time{0});
     }
     return next;
@@ -89,7 +89,7 @@ void report(const databases::AwaitedLook &look)
 
 void judge(Watchdog::Late &late, pg::Time now)
 {
-    if (now < late.since + (late.look.is_looking ? patience_with_a_look : patience))
+    if (now < late.since + (late.look.is_looking ? patience_with_a_look : patience_without_a_look))
         return;
     if (!std::exchange(late.is_reported, true))
         report(late.look);
@@ -109,7 +109,7 @@ std::int64_t judge_schedulers(Watchdog &watchdog)
         judge(late.back(), now);
     }
     watchdog.late = std::move(late);
-    return watchdog.late.empty() ? process::longest_wait : patience;
+    return watchdog.late.empty() ? process::longest_wait : patience_without_a_look;
 }
 
 }  // namespace

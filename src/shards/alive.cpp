@@ -23,7 +23,7 @@ constinit pg::Statement insert_letters(R"(
     ) AS other
     WHERE hipq._is_own_timeline(map.timeline))");
 
-constinit pg::Time next{0};
+constinit pg::Time next_sign{0};
 
 }  // namespace
 
@@ -35,13 +35,13 @@ pg::Time show_life(const catalog::Catalogue &catalogue)
         return pg::infinity;
     const pg::Time now = pg::now();
     const std::int64_t interval = settings::outbox_keep.microseconds() / 8;
-    if (next <= now || next > now + interval) {  // or the clock was set back
-        next = now + interval;
+    if (next_sign <= now || next_sign > now + interval) {  // or the clock was set back
+        next_sign = now + interval;
         process::do_duty(core::Duty::slots, nullptr, [] {
             pg::with_transaction([] { pg::as_hipq([] { insert_letters.run(); }); });
         });
     }
-    return next;
+    return next_sign;
 }
 
 }  // namespace hipq::shards

@@ -15,9 +15,10 @@ namespace hipq::shards {
 
 namespace {
 
-constexpr std::int64_t look_interval = 50'000;  // us: while jobs may still be held in strict order
+constexpr std::int64_t held_look_interval =
+    50'000;  // us: while jobs may still be held in strict order
 
-constinit pg::Statement select_map(R"(
+constinit pg::Statement select_own_place(R"(
     SELECT map.instance_id, map.own_node
     FROM hipq.shard_map AS map
     JOIN hipq.instance AS instance USING (instance_id)
@@ -48,7 +49,7 @@ constinit pg::Statement delete_moves(R"(
     USING pg_catalog.jsonb_to_recordset($2 -> 'slots') AS entry (slot smallint, busy jsonb)
     WHERE move.instance_id = $1 AND move.slot = entry.slot AND entry.busy = '[]')");
 
-constinit pg::Statement note_busy(R"(
+constinit pg::Statement update_busy_of_moves(R"(
     UPDATE hipq.shard_move AS move
     SET busy_keys = entry.busy
     FROM pg_catalog.jsonb_to_recordset($2 -> 'slots') AS entry (slot smallint, busy jsonb)
@@ -67,7 +68,7 @@ constinit pg::Statement delete_come("DELETE FROM hipq.shard_coming AS coming WHE
 
 // ---- jobs that are held ----
 
-constinit pg::Statement select_held("SELECT FROM hipq.shard_held_job AS held LIMIT 1");
+constinit pg::Statement select_any_held("SELECT FROM hipq.shard_held_job AS held LIMIT 1");
 
 // Those that were accepted before come first, then the older ones (core::comes_before). In strict
 // order one transaction at a time lets in jobs of a slot, and all of them; so whoever has its row
@@ -199,7 +200,7 @@ void settle(int instance_id)
     pg::as_hipq([&] {
         const pg::Rows quiet = select_quiet.run(instance_id);
         // As long as some are held a DELETE of nothing would bring the next look at once.
-        if (!quiet.front().null(0) && select_held.run().empty() &&
+        if (!quiet.front().null(0) && select_any_held.run().empty() &&
             !has_users_since(quiet.front().time(0)))
             forget_quiet.run(instance_id, quiet.front().time(0));
         note_quiet.run(instance_id);
@@ -213,7 +214,7 @@ void take_returned(const std::string &instance, int sender, pg::RawValue body)
     int instance_id = 0;
     int own_node = 0;
     pg::as_hipq([&] {
-        const pg::Row map = select_map.run(instance).front();
+        const pg::Row map = select_own_place.run(instance).front();
         instance_id = map.integer32(0);
         own_node = map.integer32(1);
         if (own_node == core::router_node) {
@@ -222,7 +223,7 @@ void take_returned(const std::string &instance, int sender, pg::RawValue body)
                        .raw(0);
             pass_on.run(instance, instance_id, body);
             delete_moves.run(instance_id, body);
-            note_busy.run(instance_id, body);
+            update_busy_of_moves.run(instance_id, body);
         }
         update_coming.run(instance_id, body);
     });
@@ -243,7 +244,7 @@ pg::Time look_at_held(const catalog::Catalogue &catalogue)
     });
     process::do_duty(core::Duty::slots, nullptr, [&] {
         pg::with_transaction([&] {
-            if (!is_settling && pg::as_hipq([&] { return select_held.run().empty(); }))
+            if (!is_settling && pg::as_hipq([&] { return select_any_held.run().empty(); }))
                 return;
             for (const auto &[id, queue] : instances) {
                 release(queue->instance, id, queue->shards->own_node);
@@ -252,7 +253,7 @@ pg::Time look_at_held(const catalog::Catalogue &catalogue)
             }
         });
     });
-    return is_settling ? pg::now() + look_interval : pg::infinity;
+    return is_settling ? pg::now() + held_look_interval : pg::infinity;
 }
 
 }  // namespace hipq::shards

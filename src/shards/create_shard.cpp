@@ -11,6 +11,7 @@
 #include "shards/fitness.hpp"
 #include "shards/node.hpp"
 #include "shards/remote.hpp"
+#include "shards/set_up.hpp"
 #include "shards/steps.hpp"
 #include "wakeup/wakeup.hpp"
 
@@ -18,7 +19,7 @@ namespace hipq::shards {
 
 namespace {
 
-struct Shard {
+struct NewShard {
     std::string instance;
     int node;
     std::string conninfo;
@@ -40,7 +41,7 @@ constinit pg::Statement lock_instance(R"(
     LEFT JOIN hipq.shard_map AS map USING (instance_id)
     WHERE instance.name = $1
     FOR UPDATE OF instance)");
-constinit pg::Statement select_shard(R"(
+constinit pg::Statement select_known_shard(R"(
     SELECT
     FROM hipq.shard AS shard
     JOIN hipq.instance AS instance USING (instance_id)
@@ -71,7 +72,6 @@ constinit pg::Statement select_cluster(R"(
     FROM hipq.shard_map AS map
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1)");
-constinit pg::Statement send_set_up("SELECT hipq._send_set_up($1, $2)");
 constinit pg::Statement update_shard(R"(
     UPDATE hipq.shard AS shard
     SET state = 'active', timeline = $3,
@@ -104,7 +104,7 @@ void demand_weight(int weight)
 }
 
 // Fills in how the shard reaches this server. Locks the instance.
-void demand_router(Shard &shard)
+void demand_router(NewShard &shard)
 {
     const pg::Rows rows = pg::as_hipq([&] { return lock_instance.run(shard.instance); });
     if (rows.empty())
@@ -122,7 +122,7 @@ void demand_router(Shard &shard)
                "Make shards on the router.");
 }
 
-void demand_fit_servers(const Shard &shard)
+void demand_fit_servers(const NewShard &shard)
 {
     if (const auto problem = unfit(true))
         refuse("this server cannot have shards: " + problem->text, problem->hint);
@@ -139,14 +139,15 @@ void demand_fit_servers(const Shard &shard)
 
 // ---- steps ----
 
-bool is_known(const Shard &shard)
+bool is_known(const NewShard &shard)
 {
     return pg::as_extension_owner([&] {
-        return !select_shard.run(shard.instance, static_cast<std::int16_t>(shard.node)).empty();
+        return !select_known_shard.run(shard.instance, static_cast<std::int16_t>(shard.node))
+                    .empty();
     });
 }
 
-void write_down(Shard &shard)
+void write_down(NewShard &shard)
 {
     pg::as_hipq([&] {
         insert_map.run(shard.instance);
@@ -158,7 +159,7 @@ void write_down(Shard &shard)
     });
 }
 
-void connect_there(const Shard &shard)
+void connect_there(const NewShard &shard)
 {
     const std::string cluster =
         pg::as_extension_owner([&] { return select_cluster.run(shard.instance).front().text(0); });
@@ -171,19 +172,18 @@ void connect_there(const Shard &shard)
                       {shard.forth(), shard.publisher, std::to_string(PG_VERSION_NUM)}));
 }
 
-void connect_here(const Shard &shard)
+void connect_here(const NewShard &shard)
 {
     subscribe(shard.back(), shard.conninfo, version_of(shard.conninfo));
-    const int timeline = std::stoi(ask_one(
-        shard.conninfo, "SELECT timeline_id::text FROM pg_catalog.pg_control_checkpoint()"));
+    const int timeline = timeline_of(shard.conninfo);
     pg::as_hipq([&] {
         update_shard.run(shard.instance, static_cast<std::int16_t>(shard.node), timeline);
-        send_set_up.run(shard.instance, shard.node);
+        send_set_up(shard.instance, shard.node);
     });
     wakeup::note_shares();  // it may get some of limits
 }
 
-void tell(const Shard &shard)
+void tell(const NewShard &shard)
 {
     const std::string shown = shard.shown();
     pg::call([&] {
@@ -193,7 +193,7 @@ void tell(const Shard &shard)
 }
 
 // A new slot would not have what the shard has not read.
-void demand_kept_outbox(const Shard &shard)
+void demand_kept_outbox(const NewShard &shard)
 {
     const bool is_lost = pg::as_extension_owner([&] {
         return !select_lost_slot
@@ -206,7 +206,7 @@ void demand_kept_outbox(const Shard &shard)
                    ").");
 }
 
-void create_shard(Shard shard)
+void create_shard(NewShard shard)
 {
     demand_number(shard.node);
     demand_weight(shard.weight);

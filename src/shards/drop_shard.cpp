@@ -8,6 +8,7 @@
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
+#include "shards/map.hpp"
 #include "shards/node.hpp"
 #include "shards/remote.hpp"
 #include "shards/steps.hpp"
@@ -17,7 +18,7 @@ namespace hipq::shards {
 
 namespace {
 
-struct Shard {
+struct LeavingShard {
     std::string instance;
     int node;
     std::string conninfo;
@@ -25,8 +26,6 @@ struct Shard {
     std::string back;
 };
 
-// Nobody gives it slots meanwhile.
-constinit pg::Statement lock_map("LOCK TABLE hipq.shard_map IN SHARE MODE");
 constinit pg::Statement lock_shard(R"(
     SELECT shard.conninfo, shard.channel, shard.state,
            (SELECT count(*) FROM unnest(map.nodes) AS entry (node) WHERE entry.node = shard.node)
@@ -36,7 +35,7 @@ constinit pg::Statement lock_shard(R"(
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1 AND shard.node = $2
     FOR UPDATE OF shard)");
-constinit pg::Statement begin_leaving(R"(
+constinit pg::Statement set_state_leaving(R"(
     UPDATE hipq.shard AS shard
     SET state = 'leaving'
     FROM hipq.instance AS instance
@@ -53,10 +52,10 @@ constinit pg::Statement delete_shard(R"(
     WHERE stats.instance_id = dropped.instance_id AND stats.node = dropped.node)");
 
 // Has its row locked. Raises unless it is empty.
-Shard require_empty(const std::string &instance, int node)
+LeavingShard require_empty(const std::string &instance, int node)
 {
     const pg::Rows rows = pg::as_hipq([&] {
-        lock_map.run();
+        wait_for_moves();  // nobody gives it slots meanwhile
         return lock_shard.run(instance, node);
     });
     if (rows.empty())
@@ -113,7 +112,7 @@ void wait_until_read(From &&from, const std::string &slot, const std::string &na
 }
 
 // Both have read what the other one has sent; then the shard is none any more.
-void part(const Shard &shard)
+void part(const LeavingShard &shard)
 {
     const auto here = [](const std::string &statement) { return first_of(ask_here(statement)); };
     const auto there = [&](const std::string &statement) {
@@ -133,8 +132,8 @@ void part(const Shard &shard)
 
 void drop_shard(const std::string &instance, int node, bool is_dead)
 {
-    const Shard shard = require_empty(instance, node);
-    pg::as_hipq([&] { begin_leaving.run(instance, node); });
+    const LeavingShard shard = require_empty(instance, node);
+    pg::as_hipq([&] { set_state_leaving.run(instance, node); });
     next_step();
     if (!is_dead)
         part(shard);

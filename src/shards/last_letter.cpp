@@ -8,32 +8,30 @@
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
+#include "shards/map.hpp"
 #include "shards/older_maps.hpp"
 
 namespace hipq::shards {
 
 namespace {
 
-constexpr std::int64_t look_interval = 100'000;  // us: at transactions that are open
-
-// As in return_jobs.cpp: once this lock is there, others see the map that they are asked about, and
-// it is in nobody's way who enqueues.
-constinit pg::Statement lock_map("LOCK TABLE hipq.shard_map IN SHARE MODE");
+constexpr std::int64_t last_look_interval = 100'000;  // us: at transactions that are open
 
 #define HIPQ_AWAITS_LAST                                                                           \
     "move.instance_id = $1 AND move.in_order <> '{}' AND move.from_node <> 0 AND NOT "             \
     "move.last_sent"
 
-constinit pg::Statement note_seen(
+constinit pg::Statement note_moves_seen(
     "UPDATE hipq.shard_move AS move SET seen_time = clock_timestamp() WHERE " HIPQ_AWAITS_LAST
     " AND move.seen_time IS NULL");
 
 // By the moment, so that moves that began later hold up no earlier ones.
-constinit pg::Statement select_seen("SELECT DISTINCT move.seen_time FROM hipq.shard_move AS move "
-                                    "WHERE " HIPQ_AWAITS_LAST " ORDER BY move.seen_time DESC");
+constinit pg::Statement
+    select_times_moves_seen("SELECT DISTINCT move.seen_time FROM hipq.shard_move AS move "
+                            "WHERE " HIPQ_AWAITS_LAST " ORDER BY move.seen_time DESC");
 
 // $2 instance's name, $3 when they were seen, at the latest.
-constinit pg::Statement send(R"(
+constinit pg::Statement insert_last(R"(
     WITH told AS (
         UPDATE hipq.shard_move AS move
         SET last_sent = true
@@ -54,11 +52,11 @@ constinit pg::Statement update_leaving(R"(
 
 void send_to_shards(int instance_id, const std::string &instance)
 {
-    lock_map.run();
-    note_seen.run(instance_id);
-    for (const pg::Row row : select_seen.run(instance_id))
+    wait_for_moves();
+    note_moves_seen.run(instance_id);
+    for (const pg::Row row : select_times_moves_seen.run(instance_id))
         if (!has_users_since(row.time(0))) {
-            send.run(instance_id, instance, row.time(0));
+            insert_last.run(instance_id, instance, row.time(0));
             return;
         }
 }
@@ -76,7 +74,7 @@ pg::Time send_last(const catalog::Catalogue &catalogue)
             pg::with_transaction(
                 [&] { pg::as_hipq([&] { send_to_shards(instance.first, instance.second); }); });
         });
-    return instances.empty() ? pg::infinity : pg::now() + look_interval;
+    return instances.empty() ? pg::infinity : pg::now() + last_look_interval;
 }
 
 void take_last(const std::string &instance, pg::RawValue body)

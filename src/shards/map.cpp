@@ -13,7 +13,7 @@ namespace {
 
 // ---- taking over ----
 
-constinit pg::Statement update_map(R"(
+constinit pg::Statement update_to_newer_map(R"(
     UPDATE hipq.shard_map AS map
     SET generation = ($2 ->> 'generation')::bigint,
         nodes = ARRAY(
@@ -55,11 +55,13 @@ void take_moves(int instance_id, int own_node, pg::RawValue moves)
 
 constinit pg::Statement select_moves("SELECT $1 -> 'moves' WHERE $1 ? 'moves'");
 
+constinit pg::Statement lock_out_moves("LOCK TABLE hipq.shard_map IN SHARE MODE");
+
 // ---- the router ----
 
 // First that lock which the router waits for before it takes what shards send (receive.cpp).
 constinit pg::Statement lock_table("LOCK TABLE hipq.shard_map IN ROW EXCLUSIVE MODE");
-constinit pg::Statement lock_map(R"(
+constinit pg::Statement lock_map_of_router(R"(
     SELECT map.instance_id
     FROM hipq.shard_map AS map
     JOIN hipq.instance AS instance USING (instance_id)
@@ -136,7 +138,7 @@ constinit pg::Statement begin_draining(R"(
     WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2
       AND shard.state IN ('active', 'draining'))");
 
-constinit pg::Statement select_map(R"(
+constinit pg::Statement select_nodes_of_slots(R"(
     SELECT entry.node
     FROM hipq.shard_map AS map
     JOIN hipq.instance AS instance USING (instance_id)
@@ -160,7 +162,7 @@ void lock_table_for_a_while()
 int lock_router(const std::string &instance)
 {
     lock_table_for_a_while();
-    const pg::Rows rows = pg::as_hipq([&] { return lock_map.run(instance); });
+    const pg::Rows rows = pg::as_hipq([&] { return lock_map_of_router.run(instance); });
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("this server is not the router of instance \"%s\"", instance.c_str()),
@@ -195,7 +197,7 @@ std::int64_t rebalance(const std::string &instance)
         for (const pg::Row row : select_weights.run(instance))
             weights.push_back({row.integer32(0), row.integer(1)});
         std::size_t slot = 0;
-        for (const pg::Row row : select_map.run(instance))
+        for (const pg::Row row : select_nodes_of_slots.run(instance))
             map.at(slot++) = static_cast<std::int16_t>(row.integer32(0));
     });
     std::vector<std::int64_t> slots;
@@ -254,10 +256,15 @@ std::int64_t move_slots(const std::string &instance, const std::vector<std::int3
 
 }  // namespace
 
+void wait_for_moves()
+{
+    lock_out_moves.run();
+}
+
 void take_map(const std::string &instance, pg::RawValue body)
 {
     pg::as_hipq([&] {
-        const pg::Rows taken = update_map.run(instance, body);
+        const pg::Rows taken = update_to_newer_map.run(instance, body);
         if (taken.empty())
             return;
         for (const pg::Row row : select_moves.run(body))

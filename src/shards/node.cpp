@@ -66,8 +66,8 @@ void join(const std::string &instance, const std::string &cluster, int node)
 }
 
 constinit pg::Statement
-    select_held("SELECT count(*) FROM hipq.shard_held_job AS held JOIN hipq.instance AS "
-                "instance USING (instance_id) WHERE instance.name = $1");
+    count_held("SELECT count(*) FROM hipq.shard_held_job AS held JOIN hipq.instance AS "
+               "instance USING (instance_id) WHERE instance.name = $1");
 constinit pg::Statement delete_membership(R"(
     DELETE FROM hipq.shard_map AS map USING hipq.instance AS instance
     WHERE instance.instance_id = map.instance_id AND instance.name = $1)");
@@ -80,7 +80,7 @@ constexpr const char *count_unfinished = "SELECT count(*) FROM {live} AS job";
 
 std::int64_t unfinished_jobs(const std::string &instance)
 {
-    std::int64_t count = pg::as_hipq([&] { return select_held.run(instance).front().integer(0); });
+    std::int64_t count = pg::as_hipq([&] { return count_held.run(instance).front().integer(0); });
     for (const auto &[id, queue] : catalog::catalogue_with_locked_maps()->queues)
         if (queue.instance == instance && !queue.is_dropped)
             count += pg::as_hipq([&, &queue = queue] {

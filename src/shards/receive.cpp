@@ -54,7 +54,7 @@ constinit pg::Statement insert_received(R"(
     INSERT INTO hipq.shard_received (instance, sender, id, sent_time) VALUES ($1, $2, $3, $4)
     ON CONFLICT DO NOTHING)");
 
-constinit pg::Statement insert_reject(R"(
+constinit pg::Statement insert_reject_of_other(R"(
     INSERT INTO hipq.shard_reject
     SELECT (jsonb_populate_record(NULL::hipq.shard_reject, $1)).*)");
 
@@ -62,8 +62,6 @@ constinit pg::Statement insert_reject(R"(
 // see it, and before they are told to forget the map from before: by that one, jobs would go back
 // to the node that they have left, and come again behind the word that none is left there. The lock
 // of who moves slots goes after all that. Who moves takes it first, before rows of the map.
-constinit pg::Statement wait_for_moves("LOCK TABLE hipq.shard_map IN SHARE MODE");
-
 bool depends_on_moves(const Letter &letter)
 {
     return letter.node == core::router_node &&
@@ -112,7 +110,7 @@ void take_effect(const Letter &letter)
     else if (letter.kind == permit_answer)
         take_answers(letter.instance, letter.node, letter.body);
     else if (letter.kind == "rejected")
-        pg::as_hipq([&] { insert_reject.run(letter.body); });
+        pg::as_hipq([&] { insert_reject_of_other.run(letter.body); });
     else if (letter.kind != "alive")
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("node %d of instance \"%s\" has sent \"%s\", which this release of hipq "
@@ -184,7 +182,7 @@ bool take_once(const Letter &letter)
 {
     const AsOrigin as_origin;
     if (depends_on_moves(letter))
-        pg::as_hipq([] { wait_for_moves.run(); });
+        pg::as_hipq([] { wait_for_moves(); });
     if (!is_first_time(letter))
         return false;
     take_effect(letter);

@@ -8,7 +8,7 @@ namespace hipq::shards {
 namespace {
 
 // $9: what the job shares with others of its letter.
-constinit pg::Statement insert_reject(R"(
+constinit pg::Statement insert_own_reject(R"(
     WITH kept AS (
         INSERT INTO hipq.shard_reject (instance, sender, node, outbox_id, queue, job_id, sqlstate, error, job)
         VALUES ($1, $2, $3, $4, $5, CASE WHEN jsonb_typeof($6 -> 'id') = 'number' THEN ($6 ->> 'id')::bigint END, $7, $8,
@@ -24,7 +24,7 @@ void keep(const Letter &letter, pg::RawValue job, const std::string &sqlstate,
           const std::string &message)
 {
     pg::as_hipq([&] {
-        insert_reject.run(
+        insert_own_reject.run(
             letter.instance, static_cast<std::int16_t>(letter.sender),
             static_cast<std::int16_t>(letter.node), letter.id, letter.queue, job, sqlstate, message,
             letter.kind == "jobs" ? letter.body : pg::RawValue{JSONBOID, Datum{0}, true});

@@ -73,6 +73,12 @@ int version_of(const std::string &conninfo)
     return std::stoi(ask_one(conninfo, "SELECT current_setting('server_version_num')"));
 }
 
+int timeline_of(const std::string &conninfo)
+{
+    return std::stoi(
+        ask_one(conninfo, "SELECT timeline_id::text FROM pg_catalog.pg_control_checkpoint()"));
+}
+
 std::string call_of(const char *function, const std::vector<std::string> &arguments)
 {
     std::string call = std::string("SELECT ") + function + "(";

@@ -21,6 +21,9 @@ std::string ask_one(const std::string &conninfo, const std::string &statement);
 // server_version_num of a server.
 int version_of(const std::string &conninfo);
 
+// The timeline on which a server writes, as of its last checkpoint.
+int timeline_of(const std::string &conninfo);
+
 // Here.
 std::vector<std::string> ask_here(const std::string &statement);
 

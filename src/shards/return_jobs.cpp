@@ -14,6 +14,7 @@
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
+#include "shards/map.hpp"
 #include "shards/older_maps.hpp"
 #include "shards/plain_jobs.hpp"
 #include "shards/slot_sql.hpp"
@@ -24,18 +25,15 @@ namespace {
 
 using catalog::Queue;
 
-constexpr std::int64_t look_interval = 200'000;  // us: at what still runs, and at open transactions
+constexpr std::int64_t leaving_look_interval =
+    200'000;  // us: at what still runs, and at open transactions
 
-constinit pg::Statement note_seen(R"(
+constinit pg::Statement note_leaving_seen(R"(
     UPDATE hipq.shard_leaving AS leaving
     SET seen_time = clock_timestamp()
     WHERE leaving.instance_id = $1 AND leaving.seen_time IS NULL)");
 
-// What a map change has written is seen before others are told to forget the old map, and its lock
-// goes after that: this one conflicts with it, and with nobody who enqueues.
-constinit pg::Statement lock_map("LOCK TABLE hipq.shard_map IN SHARE MODE");
-
-constinit pg::Statement select_seen(R"(
+constinit pg::Statement select_last_seen_leaving(R"(
     SELECT max(leaving.seen_time)
     FROM hipq.shard_leaving AS leaving
     WHERE leaving.instance_id = $1 AND leaving.busy_keys IS NULL)");
@@ -43,7 +41,7 @@ constinit pg::Statement select_seen(R"(
 // Nobody brings jobs by the map from before any more.
 bool is_quiet(int instance_id)
 {
-    const pg::Rows seen = select_seen.run(instance_id);
+    const pg::Rows seen = select_last_seen_leaving.run(instance_id);
     return seen.front().null(0) || !has_users_since(seen.front().time(0));
 }
 
@@ -203,7 +201,7 @@ struct Search {
 // of.
 Clock::duration rest_after(const Search &search)
 {
-    constexpr Clock::duration least = std::chrono::microseconds(look_interval);
+    constexpr Clock::duration least = std::chrono::microseconds(leaving_look_interval);
     constexpr Clock::duration most = std::chrono::seconds(10);
     const Clock::duration rest = 9 * (Clock::now() - search.began);
     return search.is_over ? std::max(rest, most) : std::clamp(rest, least, most);
@@ -343,7 +341,7 @@ void tell_at_times(const Queues &queues, Search &search)
 }
 
 // One that is not over is made anew as soon as it may be the last one.
-bool is_due(const Search &search, int instance_id)
+bool is_search_due(const Search &search, int instance_id)
 {
     return !has_begun(search) ||
            (has_ended(search) &&
@@ -354,9 +352,9 @@ bool is_due(const Search &search, int instance_id)
 bool take_step(const Queues &queues, Search &search)
 {
     const int instance_id = queues.front()->instance_id;
-    lock_map.run();
-    const bool are_more_leaving = note_seen.run(instance_id).processed() > 0;
-    if (are_more_leaving || is_due(search, instance_id))
+    wait_for_moves();
+    const bool are_more_leaving = note_leaving_seen.run(instance_id).processed() > 0;
+    if (are_more_leaving || is_search_due(search, instance_id))
         begin(search, is_quiet(instance_id));  // before looking for jobs
     if (!has_ended(search)) {
         if (look_further(queues, search))
@@ -418,7 +416,7 @@ pg::Time return_jobs(const catalog::Catalogue &catalogue)
     bool has_more = false;
     for (const auto &[instance, queues] : instances)
         has_more = take_steps(queues, (*searches)[instance]) || has_more;
-    return instances.empty() ? pg::infinity : pg::now() + (has_more ? 0 : look_interval);
+    return instances.empty() ? pg::infinity : pg::now() + (has_more ? 0 : leaving_look_interval);
 }
 
 }  // namespace hipq::shards

@@ -9,8 +9,9 @@ namespace hipq::shards {
 
 namespace {
 
-constexpr std::int64_t shortest_interval = 2'000'000;  // us
-constexpr std::int64_t longest_interval = 30'000'000;  // while something goes on and looks alike
+constexpr std::int64_t shortest_stats_interval = 2'000'000;  // us
+constexpr std::int64_t longest_stats_interval =
+    30'000'000;  // while something goes on and looks alike
 
 constinit pg::Statement select_figures(R"(
     SELECT jsonb_agg(to_jsonb(figures) ORDER BY figures.queue)::text,
@@ -40,33 +41,34 @@ constinit pg::Statement upsert_stats(R"(
     ON CONFLICT ON CONSTRAINT shard_stats_pkey DO UPDATE SET as_of = EXCLUDED.as_of, queues = EXCLUDED.queues)");
 
 // Of this process. One that begins sends anew.
-struct Sent {
+struct SentStats {
     std::string figures;
     pg::Time last_look{0};
     pg::Time next_look{0};  // infinity: nothing goes on
-    std::int64_t interval = shortest_interval;
+    std::int64_t interval = shortest_stats_interval;
 
     bool is_due(pg::Time now) const
     {
         const bool was_set_back = last_look > now;  // the clock
-        return was_set_back || (now >= last_look + shortest_interval &&
+        return was_set_back || (now >= last_look + shortest_stats_interval &&
                                 (next_look == pg::infinity || now >= next_look));
     }
     // Whoever wakes the scheduler too early may have changed what did not go on before.
     pg::Time next(bool has_looked) const
     {
-        return next_look == pg::infinity && !has_looked ? last_look + shortest_interval : next_look;
+        return next_look == pg::infinity && !has_looked ? last_look + shortest_stats_interval
+                                                        : next_look;
     }
 };
 
 // Never freed: it lives as long as the process.
-std::map<int, Sent> &sent_of_instances()
+std::map<int, SentStats> &sent_of_instances()
 {
-    static auto *sent = new std::map<int, Sent>();
+    static auto *sent = new std::map<int, SentStats>();
     return *sent;
 }
 
-void look(const catalog::Queue &queue, Sent &sent)
+void look(const catalog::Queue &queue, SentStats &sent)
 {
     bool is_quiet = true;
     std::string figures;
@@ -87,8 +89,8 @@ void look(const catalog::Queue &queue, Sent &sent)
     });
     if (is_done)
         sent.figures = figures;
-    sent.interval =
-        is_sent || !is_done ? shortest_interval : std::min(2 * sent.interval, longest_interval);
+    sent.interval = is_sent || !is_done ? shortest_stats_interval
+                                        : std::min(2 * sent.interval, longest_stats_interval);
     sent.last_look = pg::now();
     sent.next_look =
         is_quiet && is_done && !is_sent ? pg::infinity : sent.last_look + sent.interval;
@@ -104,7 +106,7 @@ pg::Time send_stats(const catalog::Catalogue &catalogue)
         if (queue.shards == nullptr || queue.shards->own_node == core::router_node ||
             !seen.insert(queue.instance_id).second)
             continue;
-        Sent &sent = sent_of_instances()[queue.instance_id];
+        SentStats &sent = sent_of_instances()[queue.instance_id];
         const bool is_due = sent.is_due(pg::now());
         if (is_due)
             look(queue, sent);

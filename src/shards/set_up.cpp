@@ -28,7 +28,8 @@ constinit pg::Statement select_sharded(R"(
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE NOT hipq._is_held())");
 
-constinit pg::Statement send("SELECT hipq._send_set_up($1)");
+constinit pg::Statement send_to_all("SELECT hipq._send_set_up($1)");
+constinit pg::Statement send_to_one("SELECT hipq._send_set_up($1, $2)");
 
 // Whole, as this transaction sees it. So those who set up wait for each other: a letter that lacks
 // what another transaction is just about to commit would undo that on the shards.
@@ -39,7 +40,7 @@ void tell_shards()
         if (!instances.empty())
             catalog::lock_set_up_of_shards();
         for (const pg::Row row : instances)
-            send.run_latest(row.text(0));
+            send_to_all.run_latest(row.text(0));
     });
 }
 
@@ -52,6 +53,11 @@ void take_set_up(const std::string &instance, pg::RawValue set_up)
         for (const pg::Row row : select_ended_pauses.run(instance, set_up))
             resume.run(row.maybe_text(0), row.maybe_text(1), row.maybe_text(2), row.maybe_text(3));
     });
+}
+
+void send_set_up(const std::string &instance, int node)
+{
+    send_to_one.run(instance, node);
 }
 
 }  // namespace hipq::shards

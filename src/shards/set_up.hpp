@@ -9,4 +9,7 @@ namespace hipq::shards {
 // no job type. Raises what the functions raise that make them.
 void take_set_up(const std::string &instance, pg::RawValue set_up);
 
+// Sends a shard what is set up here. Needs as_hipq.
+void send_set_up(const std::string &instance, int node);
+
 }  // namespace hipq::shards

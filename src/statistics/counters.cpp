@@ -28,19 +28,20 @@ struct Counted {
     core::Statistics statistics;
 };
 
-constinit StatisticsHead *head = nullptr;  // then as many places as there are, then the entries
+constinit StatisticsHead *table_head =
+    nullptr;  // then as many places as there are, then the entries
 constinit memory::Tranche tranche{"HipqStatistics", memory::LockRank::statistics};
 
 std::span<core::StatisticsPlace> places()
 {
-    return {reinterpret_cast<core::StatisticsPlace *>(head + 1),
-            static_cast<std::size_t>(head->capacity)};
+    return {reinterpret_cast<core::StatisticsPlace *>(table_head + 1),
+            static_cast<std::size_t>(table_head->capacity)};
 }
 
 std::span<Counted> counted()
 {
-    return {reinterpret_cast<Counted *>(places().data() + head->capacity),
-            static_cast<std::size_t>(head->capacity)};
+    return {reinterpret_cast<Counted *>(places().data() + table_head->capacity),
+            static_cast<std::size_t>(table_head->capacity)};
 }
 
 Size segment_size()
@@ -175,7 +176,7 @@ void count_noted()
         if (entry != nullptr)
             core::count(*entry, noted.event, noted_minute);
         else
-            ++head->uncounted;
+            ++table_head->uncounted;
     }
 }
 
@@ -207,7 +208,7 @@ extern "C" void hipq_statistics_subtransaction_ends(SubXactEvent event,
 // anything.
 extern "C" void hipq_statistics_exit(int code, Datum)
 {
-    if (code != 0 || head == nullptr)
+    if (code != 0 || table_head == nullptr)
         return;
     const auto count = static_cast<std::size_t>(
         std::count_if(places().begin(), places().end(),
@@ -247,15 +248,15 @@ void request_statistics()
 void set_up_statistics()
 {
     bool found = false;
-    head =
+    table_head =
         static_cast<StatisticsHead *>(::ShmemInitStruct("hipq statistics", segment_size(), &found));
     tranche.set_up();
     if (!::IsUnderPostmaster)
         ::on_shmem_exit(hipq_statistics_exit, Datum{0});
     if (found)
         return;
-    std::memset(static_cast<void *>(head), 0, segment_size());
-    head->capacity = settings::max_statistics;
+    std::memset(static_cast<void *>(table_head), 0, segment_size());
+    table_head->capacity = settings::max_statistics;
     load_statistics(take_entry);
 }
 
@@ -272,7 +273,7 @@ void watch_statistics()
 void note_event(int queue_id, Oid owner, std::string_view instance, std::string_view queue,
                 std::string_view job_type, const core::JobEvent &event, pg::Time now)
 {
-    if (head == nullptr)
+    if (table_head == nullptr)
         return;
     if (noted_events == nullptr) {
         noted_types = new std::vector<NotedType>();
@@ -300,7 +301,7 @@ bool copy_entry(std::size_t place, Counted &copy)
 void for_each_counted(
     const std::function<void(const CountedType &, const core::Statistics &)> &show)
 {
-    if (head == nullptr)
+    if (table_head == nullptr)
         return;
     const auto copy = std::make_unique<Counted>();
     for (std::size_t i = 0; i < places().size(); ++i)
@@ -310,12 +311,12 @@ void for_each_counted(
 
 std::int64_t uncounted_events()
 {
-    return head == nullptr ? 0 : *const_cast<volatile std::int64_t *>(&head->uncounted);
+    return table_head == nullptr ? 0 : *const_cast<volatile std::int64_t *>(&table_head->uncounted);
 }
 
 void reset_statistics(Oid database, int queue_id)
 {
-    if (head == nullptr)
+    if (table_head == nullptr)
         return;
     const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
     for (std::size_t i = 0; i < places().size(); ++i) {
@@ -323,7 +324,7 @@ void reset_statistics(Oid database, int queue_id)
         if (type.database == database && (queue_id == 0 || type.queue_id == queue_id))
             places()[i] = {};
     }
-    head->uncounted = 0;
+    table_head->uncounted = 0;
 }
 
 }  // namespace hipq::statistics

@@ -11,10 +11,10 @@ namespace hipq::workers {
 
 namespace {
 
-enum class NoteKind : unsigned char { accepted, extended, left, left_running };
+enum class JobNoteKind : unsigned char { accepted, extended, left, left_running };
 
-struct Note {
-    NoteKind kind;
+struct JobNote {
+    JobNoteKind kind;
     std::int64_t job_id;
     int attempt;
     pg::Time deadline;
@@ -27,19 +27,20 @@ struct Note {
     ItemPointerData place{};   // of an accepted one's row
 };
 
-constinit memory::TransactionNotes<Note> *notes = nullptr;  // on the heap: no destructor at exit
+constinit memory::TransactionNotes<JobNote> *job_notes =
+    nullptr;  // on the heap: no destructor at exit
 
-void add(const Note &note)
+void add(const JobNote &note)
 {
     if (!memory::is_loaded())
         return;
-    if (notes == nullptr)
-        notes = new memory::TransactionNotes<Note>();
-    notes->add(note);
+    if (job_notes == nullptr)
+        job_notes = new memory::TransactionNotes<JobNote>();
+    job_notes->add(note);
 }
 
 // What the worker learns from it.
-void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const Note &note)
+void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const JobNote &note)
 {
     switch (note.leaving) {
     case Leaving::succeeded:
@@ -80,7 +81,7 @@ bool has_capacity_to_leave_running(const core::JobTable &table)
 
 // Needs the lock. Of a job that an executor has in flight. Whoever has seen the commit may have
 // ended the job already, and then it has it no more.
-void leave_running(core::JobTable &table, const Note &note, Done &done)
+void leave_running(core::JobTable &table, const JobNote &note, Done &done)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
     if (entry == core::no_entry || table.at(entry).holder != memory::own_holder())
@@ -98,15 +99,15 @@ void leave_running(core::JobTable &table, const Note &note, Done &done)
 
 // ---- a client's session, which has nothing in flight ----
 
-bool is_client_s(const Note &note)
+bool is_client_s(const JobNote &note)
 {
-    return note.kind == NoteKind::left_running && memory::own_holder() < 0;
+    return note.kind == JobNoteKind::left_running && memory::own_holder() < 0;
 }
 
 // Needs the lock. Before the commit, since only until then nobody else can change the row. An
 // executor may have the job in its prefetched batch, as one that waits: it finds that it is gone.
 // Should this be rolled back after all, the job waits.
-void enter_left_running(core::JobTable &table, Note &note)
+void enter_left_running(core::JobTable &table, JobNote &note)
 {
     if (const std::int32_t stranger = table.find(MyDatabaseId, note.job_id);
         stranger != core::no_entry) {
@@ -130,14 +131,14 @@ void enter_left_running(core::JobTable &table, Note &note)
 }
 
 // Needs the lock.
-void reclaim_left_running(core::JobTable &table, const Note &note)
+void reclaim_left_running(core::JobTable &table, const JobNote &note)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
     if (entry != core::no_entry && table.at(entry).serial == note.serial)
         table.erase(entry);
 }
 
-void tell_of_left_running(const Note &note, Done &done)
+void tell_of_left_running(const JobNote &note, Done &done)
 {
     if (note.serial == 0)
         done.lacks_capacity = true;
@@ -155,7 +156,7 @@ bool is_being_left(const core::JobEntry &job)
 
 // Needs the lock. The scheduler may not have come to hand the job over to its worker, or the
 // executor to let go of it; then they find that it is gone.
-void leave_worker(core::JobTable &table, const Note &note, Done &done)
+void leave_worker(core::JobTable &table, const JobNote &note, Done &done)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
     if (entry == core::no_entry || table.at(entry).attempt != note.attempt)
@@ -171,18 +172,18 @@ void leave_worker(core::JobTable &table, const Note &note, Done &done)
 }
 
 // Needs the lock.
-void carry_out(const Note &note, Done &done)
+void carry_out(const JobNote &note, Done &done)
 {
     core::JobTable table = lanes::jobs_in_flight();
     if (is_client_s(note)) {
         tell_of_left_running(note, done);
         return;
     }
-    if (note.kind == NoteKind::left_running) {
+    if (note.kind == JobNoteKind::left_running) {
         leave_running(table, note, done);
         return;
     }
-    if (note.kind == NoteKind::left) {
+    if (note.kind == JobNoteKind::left) {
         leave_worker(table, note, done);
         return;
     }
@@ -190,9 +191,9 @@ void carry_out(const Note &note, Done &done)
     if (entry == core::no_entry)
         return;
     core::JobEntry &job = table[entry];
-    if (note.kind == NoteKind::accepted)
+    if (note.kind == JobNoteKind::accepted)
         job.place = row_place(note.place);
-    if (note.kind == NoteKind::accepted && !std::exchange(job.is_accepted, true))
+    if (note.kind == JobNoteKind::accepted && !std::exchange(job.is_accepted, true))
         note_accepted(worker_at(place_of(job)));
     job.deadline = note.deadline.value;
     done.next = std::min(done.next, note.deadline);
@@ -202,13 +203,13 @@ void carry_out(const Note &note, Done &done)
 template <class Function>
 void with_left_running(const Function &fn)
 {
-    if (!notes->any(is_client_s))
+    if (!job_notes->any(is_client_s))
         return;
     core::FreedCapacity freed{};
     {
         const lanes::InFlightLock lock(LW_EXCLUSIVE);
         core::JobTable table = lanes::jobs_in_flight();
-        notes->carry_out([&](Note &note) {
+        job_notes->carry_out([&](JobNote &note) {
             if (is_client_s(note))
                 fn(table, note);
         });
@@ -224,7 +225,7 @@ void carry_out_all()
     Done done;
     {
         const lanes::InFlightLock lock(LW_EXCLUSIVE);
-        notes->carry_out([&](const Note &note) { carry_out(note, done); });
+        job_notes->carry_out([&](const JobNote &note) { carry_out(note, done); });
         freed = lanes::jobs_in_flight().take_freed_capacity();
     }
     if (done.lacks_capacity) {
@@ -242,7 +243,7 @@ void carry_out_all()
 
 extern "C" void hipq_external_transaction_ends(XactEvent event, void *)
 {
-    if (notes == nullptr || notes->empty())
+    if (job_notes == nullptr || job_notes->empty())
         return;
     switch (event) {
     case XACT_EVENT_PRE_COMMIT:
@@ -250,14 +251,14 @@ extern "C" void hipq_external_transaction_ends(XactEvent event, void *)
         break;
     case XACT_EVENT_COMMIT:
         carry_out_all();
-        notes->forget();
+        job_notes->forget();
         break;
     case XACT_EVENT_ABORT:
         with_left_running(reclaim_left_running);
-        notes->forget();
+        job_notes->forget();
         break;
     case XACT_EVENT_PREPARE:
-        notes->forget();
+        job_notes->forget();
         break;
     default:
         break;
@@ -267,23 +268,23 @@ extern "C" void hipq_external_transaction_ends(XactEvent event, void *)
 extern "C" void hipq_external_subtransaction_ends(SubXactEvent event, SubTransactionId id,
                                                   SubTransactionId parent, void *)
 {
-    if (notes != nullptr)
-        notes->end_subtransaction(event, id, parent);
+    if (job_notes != nullptr)
+        job_notes->end_subtransaction(event, id, parent);
 }
 
 }  // namespace
 
 void add_own_changes(std::vector<ExternalJob> &jobs)
 {
-    if (notes == nullptr)
+    if (job_notes == nullptr)
         return;
-    notes->carry_out([&](const Note &note) {
+    job_notes->carry_out([&](const JobNote &note) {
         const auto job = std::ranges::find_if(jobs, [&](const ExternalJob &one) {
             return one.id == note.job_id && one.attempt == note.attempt;
         });
         if (job == jobs.end())
             return;
-        if (note.kind == NoteKind::left) {
+        if (note.kind == JobNoteKind::left) {
             jobs.erase(job);
             return;
         }
@@ -294,26 +295,26 @@ void add_own_changes(std::vector<ExternalJob> &jobs)
 
 void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline, ItemPointerData place)
 {
-    Note note{NoteKind::accepted, job_id, attempt, deadline, Leaving::returned, 0};
+    JobNote note{JobNoteKind::accepted, job_id, attempt, deadline, Leaving::returned, 0};
     note.place = place;
     add(note);
 }
 
 void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline)
 {
-    add({NoteKind::extended, job_id, attempt, deadline, Leaving::returned, 0});
+    add({JobNoteKind::extended, job_id, attempt, deadline, Leaving::returned, 0});
 }
 
 void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving,
                    std::int64_t run_time)
 {
-    add({NoteKind::left, job_id, attempt, pg::infinity, leaving, run_time, worker_id});
+    add({JobNoteKind::left, job_id, attempt, pg::infinity, leaving, run_time, worker_id});
 }
 
 void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load,
                            pg::Time deadline)
 {
-    add({NoteKind::left_running, job_id, attempt, deadline, Leaving::returned, 0, 0, queue_id,
+    add({JobNoteKind::left_running, job_id, attempt, deadline, Leaving::returned, 0, 0, queue_id,
          load});
 }
 

@@ -22,11 +22,11 @@ struct Place {
 };
 
 constinit Place *places = nullptr;
-constinit memory::Tranche tranche{"HipqProgress", memory::LockRank::progress};
+constinit memory::Tranche progress_tranche{"HipqProgress", memory::LockRank::progress};
 
 class PlacesLock : public memory::TrancheLock {
 public:
-    explicit PlacesLock(LWLockMode mode) : TrancheLock(tranche, mode) {}
+    explicit PlacesLock(LWLockMode mode) : TrancheLock(progress_tranche, mode) {}
 };
 
 bool is_of(const Place &place, const core::JobEntry &job)
@@ -128,14 +128,14 @@ namespace {
 void request_progress()
 {
     ::RequestAddinShmemSpace(places_size());
-    tranche.request();
+    progress_tranche.request();
 }
 
 void set_up_progress()
 {
     bool found = false;
     places = static_cast<Place *>(::ShmemInitStruct("hipq progress", places_size(), &found));
-    tranche.set_up();
+    progress_tranche.set_up();
     if (!found)
         std::memset(static_cast<void *>(places), 0, places_size());
 }

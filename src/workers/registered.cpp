@@ -7,16 +7,6 @@
 
 namespace hipq::workers {
 
-namespace {
-
-std::size_t places_in_use()
-{
-    const WorkerLock lock(LW_SHARED);
-    return worker_slots().size();
-}
-
-}  // namespace
-
 core::HealthLimits health_limits()
 {
     core::HealthLimits limits;

@@ -13,12 +13,6 @@ struct Held {
     std::int64_t jobs;
 };
 
-std::size_t places_in_use()
-{
-    const WorkerLock lock(LW_SHARED);
-    return worker_slots().size();
-}
-
 // Of each worker, also of those that have nothing: their role may be about to take some.
 std::vector<Held> held_by_workers()
 {

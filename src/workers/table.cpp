@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::int32_t no_worker = -1;
 
-constinit WorkerTable *table = nullptr;
-constinit memory::Tranche tranche{"HipqWorkers", memory::LockRank::workers};
+constinit WorkerTable *shared_workers = nullptr;
+constinit memory::Tranche worker_tranche{"HipqWorkers", memory::LockRank::workers};
 
-Size table_size()
+Size worker_table_size()
 {
     const Size per_worker = sizeof(WorkerSlot) + sizeof(std::int32_t);
     return ::add_size(offsetof(WorkerTable, slots),
@@ -29,10 +29,11 @@ Size table_size()
 
 std::int32_t &bucket_of(Oid database, std::int64_t id)
 {
-    auto *buckets = reinterpret_cast<std::int32_t *>(table->slots + table->capacity);
+    auto *buckets =
+        reinterpret_cast<std::int32_t *>(shared_workers->slots + shared_workers->capacity);
     const std::uint32_t hash =
         ::hash_combine(::murmurhash32(static_cast<std::uint32_t>(id)), ::murmurhash32(database));
-    return buckets[hash % static_cast<std::uint32_t>(table->capacity)];
+    return buckets[hash % static_cast<std::uint32_t>(shared_workers->capacity)];
 }
 
 // Null: all places are taken.
@@ -41,34 +42,43 @@ WorkerSlot *free_slot()
     for (WorkerSlot &slot : worker_slots())
         if (slot.state == WorkerState::free)
             return &slot;
-    return table->used < table->capacity ? &table->slots[table->used++] : nullptr;
+    return shared_workers->used < shared_workers->capacity
+               ? &shared_workers->slots[shared_workers->used++]
+               : nullptr;
 }
 
 }  // namespace
 
-WorkerLock::WorkerLock(LWLockMode mode) : TrancheLock(tranche, mode) {}
+WorkerLock::WorkerLock(LWLockMode mode) : TrancheLock(worker_tranche, mode) {}
 
 WorkerTable &worker_table()
 {
-    return *table;
+    return *shared_workers;
 }
 
 std::span<WorkerSlot> worker_slots()
 {
-    return {table->slots, static_cast<std::size_t>(table->used)};
+    return {shared_workers->slots, static_cast<std::size_t>(shared_workers->used)};
+}
+
+std::size_t places_in_use()
+{
+    const WorkerLock lock(LW_SHARED);
+    return worker_slots().size();
 }
 
 WorkerSlot *find_slot(Oid database, std::int64_t id)
 {
-    for (std::int32_t i = bucket_of(database, id); i != no_worker; i = table->slots[i].next)
-        if (table->slots[i].id == id && table->slots[i].database == database)
-            return &table->slots[i];
+    for (std::int32_t i = bucket_of(database, id); i != no_worker;
+         i = shared_workers->slots[i].next)
+        if (shared_workers->slots[i].id == id && shared_workers->slots[i].database == database)
+            return &shared_workers->slots[i];
     return nullptr;
 }
 
 WorkerSlot *find_slot(const WorkerRef &worker)
 {
-    WorkerSlot &probably = table->slots[worker.place];
+    WorkerSlot &probably = shared_workers->slots[worker.place];
     const bool is_it = probably.id == worker.id && probably.database == MyDatabaseId;
     return is_it ? &probably : find_slot(MyDatabaseId, worker.id);
 }
@@ -131,7 +141,7 @@ WorkerSlot *add_worker(const NewWorker &worker, WorkerState state, pg::Time now)
     ::strlcpy(slot->name, worker.name.c_str(), sizeof(slot->name));
     std::int32_t &bucket = bucket_of(slot->database, slot->id);
     slot->next = bucket;
-    bucket = static_cast<std::int32_t>(slot - table->slots);
+    bucket = static_cast<std::int32_t>(slot - shared_workers->slots);
     return slot;
 }
 
@@ -148,9 +158,9 @@ void end_worker(WorkerSlot &slot, pg::Time now)
 void free_place(WorkerSlot &slot)
 {
     std::int32_t *link = &bucket_of(slot.database, slot.id);
-    const auto index = static_cast<std::int32_t>(&slot - table->slots);
+    const auto index = static_cast<std::int32_t>(&slot - shared_workers->slots);
     while (*link != index)
-        link = &table->slots[*link].next;
+        link = &shared_workers->slots[*link].next;
     *link = slot.next;
     const std::uint32_t generation = slot.generation + 1;
     slot = WorkerSlot{};
@@ -163,26 +173,27 @@ namespace {
 
 void request_workers()
 {
-    ::RequestAddinShmemSpace(table_size());
-    tranche.request();
+    ::RequestAddinShmemSpace(worker_table_size());
+    worker_tranche.request();
 }
 
 void set_up_workers()
 {
     bool found = false;
-    table = static_cast<WorkerTable *>(::ShmemInitStruct("hipq workers", table_size(), &found));
-    tranche.set_up();
+    shared_workers =
+        static_cast<WorkerTable *>(::ShmemInitStruct("hipq workers", worker_table_size(), &found));
+    worker_tranche.set_up();
     if (found)
         return;
-    std::memset(static_cast<void *>(table), 0, table_size());
-    table->capacity = memory::worker_places();
-    table->most = settings::max_workers;
-    for (std::int32_t i = 0; i < table->capacity; ++i) {
-        table->slots[i].process = memory::no_process;
-        table->slots[i].waiting = memory::no_process;
+    std::memset(static_cast<void *>(shared_workers), 0, worker_table_size());
+    shared_workers->capacity = memory::worker_places();
+    shared_workers->most = settings::max_workers;
+    for (std::int32_t i = 0; i < shared_workers->capacity; ++i) {
+        shared_workers->slots[i].process = memory::no_process;
+        shared_workers->slots[i].waiting = memory::no_process;
     }
-    std::fill_n(reinterpret_cast<std::int32_t *>(table->slots + table->capacity), table->capacity,
-                no_worker);
+    std::fill_n(reinterpret_cast<std::int32_t *>(shared_workers->slots + shared_workers->capacity),
+                shared_workers->capacity, no_worker);
 }
 
 // Who has waited of capacity may be a worker.

@@ -80,6 +80,9 @@ void end_worker(WorkerSlot &slot, pg::Time now);
 
 void free_place(WorkerSlot &slot);
 
+// How many places were ever in use. Takes its own lock.
+std::size_t places_in_use();
+
 // Of a database that is gone. Takes its own lock (recall.cpp).
 void forget_workers(Oid database) noexcept;
 

@@ -10,28 +10,34 @@ namespace hipq::workers {
 
 namespace {
 
-enum class NoteKind : unsigned char { registered, bound, departed, draining, stopped_listening };
+enum class WorkerNoteKind : unsigned char {
+    registered,
+    bound,
+    departed,
+    draining,
+    stopped_listening
+};
 
-struct Note {
-    NoteKind kind;
+struct WorkerNote {
+    WorkerNoteKind kind;
     std::int64_t id;
     SubTransactionId subtransaction;
 };
 
-using Notes = std::vector<Note>;
-constinit Notes *notes = nullptr;  // on the heap: no destructor at exit
+using WorkerNotes = std::vector<WorkerNote>;
+constinit WorkerNotes *worker_notes = nullptr;  // on the heap: no destructor at exit
 constinit bool watches_exit = false;
 
 bool has_notes()
 {
-    return notes != nullptr && !notes->empty();
+    return worker_notes != nullptr && !worker_notes->empty();
 }
 
-void add_note(NoteKind kind, std::int64_t id)
+void add_note(WorkerNoteKind kind, std::int64_t id)
 {
-    if (notes == nullptr)
-        notes = new Notes();
-    notes->push_back({kind, id, ::GetCurrentSubTransactionId()});
+    if (worker_notes == nullptr)
+        worker_notes = new WorkerNotes();
+    worker_notes->push_back({kind, id, ::GetCurrentSubTransactionId()});
 }
 
 bool has_jobs(const WorkerSlot &slot)
@@ -80,27 +86,27 @@ bool may_have_jobs(const WorkerSlot &slot, bool is_recovered)
 }
 
 // Needs the lock.
-void carry_out(const Note &note, bool is_recovered, pg::Time now)
+void carry_out(const WorkerNote &note, bool is_recovered, pg::Time now)
 {
-    if (note.kind == NoteKind::stopped_listening)
+    if (note.kind == WorkerNoteKind::stopped_listening)
         end_own(now);
     WorkerSlot *slot = find_slot(MyDatabaseId, note.id);
     if (slot == nullptr)
         return;
-    if (note.kind == NoteKind::registered || note.kind == NoteKind::bound)
-        make_present(*slot, note.kind == NoteKind::bound);
-    else if (note.kind == NoteKind::draining)
+    if (note.kind == WorkerNoteKind::registered || note.kind == WorkerNoteKind::bound)
+        make_present(*slot, note.kind == WorkerNoteKind::bound);
+    else if (note.kind == WorkerNoteKind::draining)
         slot->is_draining = true;
-    else if (note.kind == NoteKind::departed && !may_have_jobs(*slot, is_recovered))
+    else if (note.kind == WorkerNoteKind::departed && !may_have_jobs(*slot, is_recovered))
         free_place(*slot);
-    else if (note.kind == NoteKind::departed)
+    else if (note.kind == WorkerNoteKind::departed)
         depart(*slot, now);
 }
 
 // Needs the lock.
-void undo(const Note &note)
+void undo(const WorkerNote &note)
 {
-    if (note.kind != NoteKind::registered && note.kind != NoteKind::bound)
+    if (note.kind != WorkerNoteKind::registered && note.kind != WorkerNoteKind::bound)
         return;
     WorkerSlot *slot = find_slot(MyDatabaseId, note.id);
     if (slot != nullptr && slot->state == WorkerState::registering)
@@ -113,20 +119,21 @@ extern "C" void hipq_workers_transaction_ends(XactEvent event, void *)
     if (!has_notes() || (!commits && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
         return;
     const pg::Time now = pg::now();
-    const bool has_ended = std::ranges::any_of(*notes, [](const Note &note) {
-        return note.kind == NoteKind::stopped_listening || note.kind == NoteKind::departed;
+    const bool has_ended = std::ranges::any_of(*worker_notes, [](const WorkerNote &note) {
+        return note.kind == WorkerNoteKind::stopped_listening ||
+               note.kind == WorkerNoteKind::departed;
     });
     const bool is_recovered = databases::is_recovered(MyDatabaseId);
     {
         const WorkerLock lock(LW_EXCLUSIVE);
-        for (const Note &note : *notes)
+        for (const WorkerNote &note : *worker_notes)
             if (commits)
                 carry_out(note, is_recovered, now);
             else
                 undo(note);
         worker_table().changes += commits ? 1 : 0;
     }
-    notes->clear();
+    worker_notes->clear();
     if (commits && has_ended)
         tell_of_end(now);
 }
@@ -137,15 +144,15 @@ extern "C" void hipq_workers_subtransaction_ends(SubXactEvent event, SubTransact
     if (!has_notes() || (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB))
         return;
     const WorkerLock lock(LW_EXCLUSIVE);
-    for (std::size_t i = notes->size(); i > 0; --i) {
-        Note &note = (*notes)[i - 1];
+    for (std::size_t i = worker_notes->size(); i > 0; --i) {
+        WorkerNote &note = (*worker_notes)[i - 1];
         if (note.subtransaction != id)
             continue;
         if (event == SUBXACT_EVENT_COMMIT_SUB) {
             note.subtransaction = parent;
         } else {
             undo(note);
-            notes->erase(notes->begin() + static_cast<std::ptrdiff_t>(i - 1));
+            worker_notes->erase(worker_notes->begin() + static_cast<std::ptrdiff_t>(i - 1));
         }
     }
 }
@@ -207,7 +214,7 @@ Registered register_worker(const NewWorker &worker, std::optional<std::int64_t> 
 {
     if (worker.is_bound)
         watch_own_exit();
-    add_note(worker.is_bound ? NoteKind::bound : NoteKind::registered, worker.id);
+    add_note(worker.is_bound ? WorkerNoteKind::bound : WorkerNoteKind::registered, worker.id);
     const pg::Time now = pg::now();
     const TimestampTz clock = ::GetCurrentTimestamp();
     const WorkerLock lock(LW_EXCLUSIVE);
@@ -229,17 +236,17 @@ Registered register_worker(const NewWorker &worker, std::optional<std::int64_t> 
 
 void note_departure(std::int64_t id)
 {
-    add_note(NoteKind::departed, id);
+    add_note(WorkerNoteKind::departed, id);
 }
 
 void note_draining(std::int64_t id)
 {
-    add_note(NoteKind::draining, id);
+    add_note(WorkerNoteKind::draining, id);
 }
 
 void note_end_of_listening()
 {
-    add_note(NoteKind::stopped_listening, 0);
+    add_note(WorkerNoteKind::stopped_listening, 0);
 }
 
 void end_own_workers() noexcept

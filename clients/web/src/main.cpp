@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "page_folder.hpp"
 #include "serve/web.hpp"
 
 namespace {
@@ -48,7 +49,7 @@ std::string url_of(const Options &options, int port)
 int run(Options options)
 {
     if (options.page.empty())
-        options.page = HIPQ_PAGE;
+        options.page = page_folder;
     if (!Files(options.page).has_page())
         throw UsageError("there is no page in " + options.page +
                          ": name the folder of its index.html with --page");

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <span>
 
+#include "core/text/characters.hpp"
+
 namespace hipq::core {
 
 std::optional<Column> find_column(std::string_view name)
@@ -30,7 +32,7 @@ namespace {
 void erase_from_lists(std::string &sql, std::string_view column)
 {
     const auto is_of_name = [](char c) {
-        return c == '_' || c == '.' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        return c == '_' || c == '.' || is_lower(c) || is_digit(c);
     };
     std::size_t at = 0;
     while ((at = sql.find(column, at)) != std::string::npos) {

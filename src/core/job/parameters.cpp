@@ -9,7 +9,7 @@ namespace hipq::core {
 
 namespace {
 
-constexpr std::array<std::string_view, json_kind_count> names{
+constexpr std::array<std::string_view, json_kind_count> kind_names{
     "null", "boolean", "integer", "number", "string", "array", "object"};
 constexpr std::array<std::string_view, json_kind_count> with_articles{
     "null", "a boolean", "an integer", "a number", "a string", "an array", "an object"};
@@ -111,14 +111,15 @@ std::optional<Problem> check_default(const JobParameter &parameter, JsonKind kin
 
 std::string_view name(JsonKind kind)
 {
-    return names[static_cast<std::size_t>(kind)];
+    return kind_names[static_cast<std::size_t>(kind)];
 }
 
 std::optional<JsonKind> parse_json_kind(std::string_view text)
 {
-    const auto found = std::ranges::find(names, text);
-    return found == names.end() ? std::nullopt
-                                : std::optional(static_cast<JsonKind>(found - names.begin()));
+    const auto found = std::ranges::find(kind_names, text);
+    return found == kind_names.end()
+               ? std::nullopt
+               : std::optional(static_cast<JsonKind>(found - kind_names.begin()));
 }
 
 std::variant<JobParameter, Problem> read_parameter(const std::string &name,

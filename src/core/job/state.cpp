@@ -15,8 +15,8 @@ struct Transition {
     bool operator==(const Transition &) const = default;
 };
 
-constexpr std::array<std::string_view, all_job_states.size()> names{"initial", "running", "error",
-                                                                    "retry", "final"};
+constexpr std::array<std::string_view, all_job_states.size()> state_names{
+    "initial", "running", "error", "retry", "final"};
 
 constexpr std::array steps{
     Transition{JobState::initial, JobState::running},
@@ -39,7 +39,7 @@ constexpr std::array shortcuts{
 
 std::string_view name(JobState state)
 {
-    return names[static_cast<std::size_t>(state)];
+    return state_names[static_cast<std::size_t>(state)];
 }
 
 std::optional<JobState> parse_job_state(std::string_view text)

@@ -10,6 +10,7 @@
 
 #include "core/job/bounds.hpp"
 #include "core/limits/fair_share.hpp"
+#include "core/text/characters.hpp"
 #include "core/text/names.hpp"
 
 namespace hipq::core {
@@ -181,7 +182,7 @@ bool is_traceparent(std::string_view text) noexcept
     constexpr std::string_view shape = "vv-tttttttttttttttttttttttttttttttt-pppppppppppppppp-ff";
     constexpr std::string_view zeros = "00000000000000000000000000000000";
     const auto fits = [](char c, char wanted) {
-        return wanted == '-' ? c == '-' : (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+        return wanted == '-' ? c == '-' : is_digit(c) || (c >= 'a' && c <= 'f');
     };
     if (!std::equal(text.begin(), text.end(), shape.begin(), shape.end(), fits))
         return false;

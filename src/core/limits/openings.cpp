@@ -7,20 +7,18 @@ namespace hipq::core {
 
 namespace {
 
-constexpr std::int64_t minute = 60'000'000;
-constexpr std::int64_t day = 24 * 60 * minute;
 constexpr int week = 7;
 constexpr std::int64_t first_weekday = 5;  // 2000-01-01 was a Saturday
 
 // No stretch is longer than this but one that never ends: windows come again each week.
-constexpr std::int64_t longest_opening = (week + 1) * day;
+constexpr std::int64_t longest_opening = (week + 1) * microseconds_per_day;
 
 using LocalDay = std::int64_t;  // days since 2000-01-01
 
 LocalDay local_day(const Zone &zone, std::int64_t time)
 {
     const std::int64_t local = time + zone.at(time).offset;
-    return local / day - (local % day < 0 ? 1 : 0);
+    return local / microseconds_per_day - (local % microseconds_per_day < 0 ? 1 : 0);
 }
 
 bool is_on(const TimeWindow &window, LocalDay date)
@@ -32,7 +30,7 @@ bool is_on(const TimeWindow &window, LocalDay date)
 // The first moment at which the clock shows that local time or later.
 std::int64_t first_moment(const Zone &zone, std::int64_t local)
 {
-    std::int64_t time = local - day;  // no clock shows it so early
+    std::int64_t time = local - microseconds_per_day;  // no clock shows it so early
     for (;;) {
         const Zone::Span span = zone.at(time);
         time = std::max(time, local - span.offset);
@@ -45,9 +43,9 @@ std::int64_t first_moment(const Zone &zone, std::int64_t local)
 // On a day on which the window is.
 Opening opening_of(const TimeWindow &window, const Zone &zone, LocalDay date)
 {
-    const std::int64_t length =
-        (window.to - window.from) * minute + (window.to < window.from ? day : 0);
-    const std::int64_t local = date * day + window.from * minute;
+    const std::int64_t length = (window.to - window.from) * microseconds_per_minute +
+                                (window.to < window.from ? microseconds_per_day : 0);
+    const std::int64_t local = date * microseconds_per_day + window.from * microseconds_per_minute;
     const std::int64_t from = first_moment(zone, local);
     const std::int64_t until = first_moment(zone, local + length);
     return {from, from < until ? until : from + length};

@@ -17,8 +17,7 @@
 #pragma once
 
 #include "core/limits/time_windows.hpp"
-
-#include <limits>
+#include "core/time.hpp"
 
 namespace hipq::core {
 
@@ -34,8 +33,6 @@ public:
 protected:
     ~Zone() = default;
 };
-
-inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 struct Opening {
     std::int64_t from;   // the time asked for if they are open then, later if they are closed

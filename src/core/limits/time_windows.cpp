@@ -6,6 +6,8 @@
 #include <array>
 #include <optional>
 
+#include "core/text/characters.hpp"
+
 namespace hipq::core {
 
 namespace {
@@ -25,27 +27,6 @@ constexpr const char *days_without_times =
     "the days before this comma have no times: write days that share theirs with a blank "
     "between them, and 00:00-24:00 after days that are open all day";
 
-// Not the <cctype> functions: they ask the locale.
-bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-char to_lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool equals_ignoring_case(std::string_view a, std::string_view b)
-{
-    return std::ranges::equal(a, b, {}, to_lower, to_lower);
-}
-
 std::uint8_t day_bit(int day)
 {
     return static_cast<std::uint8_t>(1U << (day % days_per_week));
@@ -62,9 +43,9 @@ std::uint8_t days_between(int first, int last)
 
 // A recursive descent over the grammar in the header. Each parse function skips blanks, then
 // returns what it read; or notes the first problem and returns nothing.
-class Parser {
+class TimeWindowsParser {
 public:
-    explicit Parser(std::string_view text) : text_(text) {}
+    explicit TimeWindowsParser(std::string_view text) : text_(text) {}
 
     std::variant<TimeWindows, ParseProblem> parse()
     {
@@ -332,7 +313,7 @@ std::string canonical_window(const TimeWindow &window, bool with_times)
 
 std::variant<TimeWindows, ParseProblem> parse_time_windows(std::string_view text)
 {
-    return Parser{text}.parse();
+    return TimeWindowsParser{text}.parse();
 }
 
 std::string canonical(const TimeWindows &windows)

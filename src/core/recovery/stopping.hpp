@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
+
+#include "core/time.hpp"
 
 namespace hipq::core {
 
 // Times are microseconds of one clock.
-inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::int64_t cancel_interval = 1'000'000;
 
 // A job whose code runs.

@@ -9,13 +9,11 @@
 #include <chrono>
 #include <limits>
 
+#include "core/time.hpp"
+
 namespace hipq::core {
 
 namespace {
-
-constexpr std::int64_t minute = 60'000'000;
-constexpr std::int64_t hour = 60 * minute;
-constexpr std::int64_t day = 24 * hour;
 
 constexpr int periods_per_retention = 4;
 constexpr int periods_ahead = 2;
@@ -33,9 +31,10 @@ std::int64_t saturating_add(std::int64_t a, std::int64_t b)
 
 std::int64_t unit_for(std::int64_t retention)
 {
-    if (retention > periods_per_retention * day)
-        return day;
-    return retention > periods_per_retention * hour ? hour : minute;
+    if (retention > periods_per_retention * microseconds_per_day)
+        return microseconds_per_day;
+    return retention > periods_per_retention * microseconds_per_hour ? microseconds_per_hour
+                                                                     : microseconds_per_minute;
 }
 
 std::int64_t divide_rounding_up(std::int64_t a, std::int64_t b)

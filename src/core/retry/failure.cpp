@@ -7,11 +7,13 @@
 #include <array>
 #include <cmath>
 
+#include "core/text/characters.hpp"
+
 namespace hipq::core {
 
 namespace {
 
-constexpr std::array<std::string_view, reason_count> names{
+constexpr std::array<std::string_view, reason_count> reason_names{
     "worker_unavailable",
     "queue_timeout",
     "worker_heartbeat_stale",
@@ -33,7 +35,7 @@ constexpr std::array<std::string_view, reason_count> names{
     "snoozed",
     "conflict",
 };
-static_assert(names.back() == "conflict" &&
+static_assert(reason_names.back() == "conflict" &&
               static_cast<std::size_t>(Reason::conflict) == reason_count - 1);
 
 constexpr std::size_t sqlstate_length = 5;
@@ -41,8 +43,7 @@ constexpr std::size_t sqlstate_class_length = 2;
 
 bool is_sqlstate_text(std::string_view text)
 {
-    return std::ranges::all_of(
-        text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); });
+    return std::ranges::all_of(text, [](char c) { return is_digit(c) || (c >= 'A' && c <= 'Z'); });
 }
 
 // A failure without an SQLSTATE (a timeout, say) has an empty one, which no rule may match.
@@ -71,15 +72,15 @@ bool is_retriable_by_nature(Reason reason)
 
 std::string_view name(Reason reason)
 {
-    return names[static_cast<std::size_t>(reason)];
+    return reason_names[static_cast<std::size_t>(reason)];
 }
 
 std::optional<Reason> parse_reason(std::string_view text)
 {
-    const auto found = std::ranges::find(names, text);
-    if (found == names.end())
+    const auto found = std::ranges::find(reason_names, text);
+    if (found == reason_names.end())
         return std::nullopt;
-    return static_cast<Reason>(found - names.begin());
+    return static_cast<Reason>(found - reason_names.begin());
 }
 
 bool is_valid_rule(std::string_view text)

@@ -3,13 +3,14 @@
 
 #include <cmath>
 
+#include "core/time.hpp"
+
 namespace hipq::core {
 
 namespace {
 
 constexpr double least_rate = 1.0 / 86'400;
 constexpr double most_rate = 1e6;
-constexpr double microseconds_per_second = 1e6;
 
 }  // namespace
 

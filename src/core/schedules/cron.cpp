@@ -7,6 +7,8 @@
 #include <chrono>
 #include <span>
 
+#include "core/text/characters.hpp"
+
 namespace hipq::core {
 
 namespace {
@@ -15,8 +17,8 @@ namespace {
 
 constexpr std::array<std::string_view, 12> month_names{"jan", "feb", "mar", "apr", "may", "jun",
                                                        "jul", "aug", "sep", "oct", "nov", "dec"};
-constexpr std::array<std::string_view, 7> day_names{"sun", "mon", "tue", "wed",
-                                                    "thu", "fri", "sat"};
+constexpr std::array<std::string_view, 7> weekday_names{"sun", "mon", "tue", "wed",
+                                                        "thu", "fri", "sat"};
 
 struct Field {
     std::string_view name;
@@ -28,7 +30,7 @@ constexpr Field minute_field{"minute", 0, 59};
 constexpr Field hour_field{"hour", 0, 23};
 constexpr Field day_of_month_field{"day of month", 1, 31};
 constexpr Field month_field{"month", 1, 12, month_names};
-constexpr Field day_of_week_field{"day of week", 0, 7, day_names};
+constexpr Field day_of_week_field{"day of week", 0, 7, weekday_names};
 
 struct Macro {
     std::string_view name;
@@ -42,30 +44,9 @@ constexpr std::array<Macro, 7> macros{{{"@hourly", "0 * * * *"},
                                        {"@yearly", "0 0 1 1 *"},
                                        {"@annually", "0 0 1 1 *"}}};
 
-// Not the <cctype> functions: they ask the locale.
-bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-char to_lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool is_word(char c)
 {
-    return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z');
-}
-
-bool equals_ignoring_case(std::string_view a, std::string_view b)
-{
-    return std::ranges::equal(a, b, {}, to_lower, to_lower);
+    return is_digit(c) || is_lower(to_lower(c));
 }
 
 std::optional<int> number_of(std::string_view word)
@@ -89,9 +70,9 @@ std::uint64_t bit(int value)
 }
 
 // Each parse function returns what it read; or notes the first problem and returns nothing.
-class Parser {
+class CronParser {
 public:
-    explicit Parser(std::string_view text) : text_(text) {}
+    explicit CronParser(std::string_view text) : text_(text) {}
 
     std::variant<Cron, ParseProblem> parse()
     {
@@ -159,13 +140,13 @@ private:
                                    : "expected @hourly, @daily, @weekly, @monthly or @yearly");
         if (!demand_end())
             return std::nullopt;
-        return Parser(macro->fields).parse_fields();
+        return CronParser(macro->fields).parse_fields();
     }
 
     // A number and a word, where a field would come.
     bool is_in_seconds() const
     {
-        Parser ahead = *this;
+        CronParser ahead = *this;
         ahead.take_while(is_digit);
         ahead.skip_blanks();
         const std::string_view word = ahead.take_while(is_word);
@@ -311,10 +292,7 @@ private:
 
 // ---- the next run ----
 
-constexpr std::int64_t second = 1'000'000;
-constexpr std::int64_t minute = 60 * second;
 constexpr int minutes_per_day = 24 * 60;
-constexpr std::int64_t day = minutes_per_day * minute;
 
 // 29 February on a given weekday comes again after 40 years at most.
 constexpr int most_days = 41 * 366;
@@ -358,14 +336,14 @@ std::optional<int> next_minute_of_day(const Cron &cron, int from)
 // The first local time from that one on, by a clock that is never changed.
 std::optional<std::int64_t> next_local(const Cron &cron, std::int64_t local)
 {
-    const std::int64_t start = rounded_up(local, minute);
-    std::int64_t midnight = rounded_up(start - day + 1, day);
-    int from = static_cast<int>((start - midnight) / minute);
-    for (int days = 0; days < most_days; ++days, midnight += day, from = 0) {
-        if (!comes_on(cron, epoch + std::chrono::days{midnight / day}))
+    const std::int64_t start = rounded_up(local, microseconds_per_minute);
+    std::int64_t midnight = rounded_up(start - microseconds_per_day + 1, microseconds_per_day);
+    int from = static_cast<int>((start - midnight) / microseconds_per_minute);
+    for (int days = 0; days < most_days; ++days, midnight += microseconds_per_day, from = 0) {
+        if (!comes_on(cron, epoch + std::chrono::days{midnight / microseconds_per_day}))
             continue;
         if (const auto time = next_minute_of_day(cron, from))
-            return midnight + *time * minute;
+            return midnight + *time * microseconds_per_minute;
     }
     return std::nullopt;
 }
@@ -374,7 +352,7 @@ std::optional<std::int64_t> next_local(const Cron &cron, std::int64_t local)
 
 std::variant<Cron, ParseProblem> parse_cron(std::string_view text)
 {
-    return Parser{text}.parse();
+    return CronParser{text}.parse();
 }
 
 std::string_view without_macro(std::string_view text)
@@ -391,9 +369,9 @@ std::string_view without_macro(std::string_view text)
 std::optional<std::int64_t> next_run(const Cron &cron, const Zone &zone, std::int64_t after)
 {
     if (cron.seconds > 0)
-        return after + cron.seconds * second;
-    std::int64_t time = rounded_up(after + 1, minute);
-    const std::int64_t end = time + most_days * day;
+        return after + cron.seconds * microseconds_per_second;
+    std::int64_t time = rounded_up(after + 1, microseconds_per_minute);
+    const std::int64_t end = time + most_days * microseconds_per_day;
     while (time < end) {
         const Zone::Span span = zone.at(time);
         const auto local = next_local(cron, time + span.offset);
@@ -402,7 +380,7 @@ std::optional<std::int64_t> next_run(const Cron &cron, const Zone &zone, std::in
         const std::int64_t run = *local - span.offset;
         if (run < span.end)
             return run;
-        time = rounded_up(span.end, minute);
+        time = rounded_up(span.end, microseconds_per_minute);
     }
     return std::nullopt;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/retry/failure.hpp"
+#include "core/time.hpp"
 
 namespace hipq::core {
 
@@ -101,7 +102,6 @@ void add(Totals &sum, const Totals &more);
 // ---- over time ----
 
 inline constexpr int minutes_kept = 60;
-inline constexpr std::int64_t microseconds_per_minute = 60'000'000;
 
 inline std::int64_t minute_of(std::int64_t microseconds)
 {

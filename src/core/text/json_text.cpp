@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "core/text/characters.hpp"
+
 namespace hipq::core {
 
 namespace {
@@ -15,11 +17,6 @@ std::string_view trimmed(std::string_view text)
     if (start == std::string_view::npos)
         return {};
     return text.substr(start, text.find_last_not_of(blanks) - start + 1);
-}
-
-bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 // Takes digits off the front; returns whether there were any.

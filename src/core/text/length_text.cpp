@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "core/time.hpp"
+
 namespace hipq::core {
 
 namespace {
@@ -16,8 +18,6 @@ struct Unit {
 constexpr std::array<Unit, 4> units{
     {{86'400, " day", " days"}, {3'600, " h", " h"}, {60, " min", " min"}, {1, " s", " s"}}};
 
-constexpr std::int64_t second = 1'000'000;  // us
-
 std::string text_of(std::int64_t count, const Unit &unit)
 {
     return std::to_string(count).append(count == 1 ? unit.one : unit.many);
@@ -27,7 +27,7 @@ std::string text_of(std::int64_t count, const Unit &unit)
 
 std::string length_text(std::int64_t microseconds)
 {
-    std::int64_t seconds = microseconds <= 0 ? 0 : (microseconds - 1) / second + 1;
+    std::int64_t seconds = microseconds <= 0 ? 0 : (microseconds - 1) / microseconds_per_second + 1;
     for (std::size_t i = 0; i + 1 < units.size(); ++i) {
         if (seconds < units[i].seconds)
             continue;

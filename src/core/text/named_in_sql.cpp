@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/text/characters.hpp"
+
 namespace hipq::core {
 
 namespace {
@@ -12,8 +14,7 @@ constexpr std::string_view alias_prefix = " AS ";
 
 bool is_part_of_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '$';
+    return is_lower(to_lower(c)) || is_digit(c) || c == '_' || c == '$';
 }
 
 // Takes the text between quotes off the beginning of `rest`; two quotes in it stand for one.

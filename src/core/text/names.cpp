@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text/characters.hpp"
+
 namespace hipq::core {
 
 namespace {
@@ -51,17 +53,6 @@ constexpr std::array<std::string_view, 22> own_views{
     "retry_distribution",
     "throughput",
 };
-
-// Not std::islower and its kind: they ask the locale.
-bool is_lower(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 bool is_control(char c)
 {

@@ -13,7 +13,8 @@ namespace {
 constexpr std::int32_t outcomes_kept = 64;
 constexpr std::int64_t enough_to_tell = 10;
 
-constexpr std::array<std::string_view, 4> names{"healthy", "unknown", "degraded", "unhealthy"};
+constexpr std::array<std::string_view, 4> health_names{"healthy", "unknown", "degraded",
+                                                       "unhealthy"};
 
 // From a limit on it counts.
 template <class Number>
@@ -50,14 +51,15 @@ Tally seen_tally(const WorkerRecord &worker)
 
 std::string_view name(Health health)
 {
-    return names[static_cast<std::size_t>(health)];
+    return health_names[static_cast<std::size_t>(health)];
 }
 
 std::optional<Health> parse_health(std::string_view text)
 {
-    const auto found = std::find(names.begin(), names.end(), text);
-    return found == names.end() ? std::nullopt
-                                : std::optional(static_cast<Health>(found - names.begin()));
+    const auto found = std::find(health_names.begin(), health_names.end(), text);
+    return found == health_names.end()
+               ? std::nullopt
+               : std::optional(static_cast<Health>(found - health_names.begin()));
 }
 
 void Outcomes::note(bool succeeded)

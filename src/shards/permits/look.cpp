@@ -59,7 +59,7 @@ void store_if_changed(KnownShare &known, const core::PermitShare &before)
     }
 }
 
-core::PermitRequest ask(KnownShare &known)
+core::PermitRequest request_for(KnownShare &known)
 {
     return core::ask(known.share, known.limit.queue->shards->own_node, lower(known));
 }
@@ -69,7 +69,7 @@ void look_as_shard(KnownShare &known, const Occasion &occasion, Requests &reques
     read_share(known);
     const core::PermitShare before = known.share;
     if (is_due(known, occasion.is_refresh))
-        requests.add(known.limit, ask(known));
+        requests.add(known.limit, request_for(known));
     store_if_changed(known, before);
 }
 
@@ -88,7 +88,7 @@ bool look_as_authority(const SharedLimit &limit, const Occasion &occasion, Known
         turn.call_unheard();
     if (own != nullptr) {
         if (is_due(*own, occasion.is_refresh))
-            turn.take(ask(*own));
+            turn.take(request_for(*own));
         turn.tell_router(own->share);
         store_if_changed(*own, before);
     }

@@ -19,8 +19,8 @@ namespace hipq::shards {
 
 namespace {
 
-constexpr std::int64_t shortest_interval = 20'000;  // us, between two requests
-constexpr std::int64_t look_interval = 100'000;     // at what is not needed any more
+constexpr std::int64_t shortest_request_interval = 20'000;  // us, between two requests
+constexpr std::int64_t idle_look_interval = 100'000;        // at what is not needed any more
 constexpr std::int64_t rest_from_error = 500'000;
 
 bool is_over(pg::Time since, std::int64_t interval, pg::Time now)
@@ -123,9 +123,9 @@ pg::Time next_look(const Shares &shares)
         const core::PermitShare &share = known.share;
         const bool has_to_ask = is_due(known, false) || needs_row(known);
         if (!known.is_counted || has_to_ask || share.share > core::usable_share(share))
-            after(shares.last, shortest_interval);
+            after(shares.last, shortest_request_interval);
         else if (share.share > 0 || known.need.want > 0 || key.is_of_throttle_key())
-            after(shares.last, look_interval);
+            after(shares.last, idle_look_interval);
         if (known.is_open)
             after(shares.last_turn, core::permit_turn);
         if (known.is_read && core::should_refresh(share, known.need))
@@ -195,8 +195,8 @@ pg::Time keep_shares(Shares &shares)
         return pg::infinity;
     const pg::Time now = pg::now();
     if (const databases::SharesAsked asked = databases::shares_asked(); asked.any())
-        shares.next =
-            std::min(shares.next, asked.have_changed ? now : shares.last + shortest_interval);
+        shares.next = std::min(shares.next,
+                               asked.have_changed ? now : shares.last + shortest_request_interval);
     if (now < shares.next && shares.last <= now)
         return shares.next;
     const databases::SharesAsked asked = databases::take_shares_asked();

@@ -17,7 +17,7 @@ namespace hipq::shards {
 
 namespace {
 
-constinit pg::Statement lock_map(R"(
+constinit pg::Statement lock_own_map(R"(
     SELECT map.instance_id, map.own_node, map.timeline
     FROM hipq.shard_map AS map
     JOIN hipq.instance AS instance USING (instance_id)
@@ -40,7 +40,7 @@ constinit pg::Statement lock_map(R"(
     "    FROM pg_catalog.jsonb_to_recordset($3 -> 'moves') AS entry (slot smallint, from_node "    \
     "smallint, to_node smallint, busy jsonb, in_order text[], last boolean)) "
 
-constinit pg::Statement end_leaving(HIPQ_NODES R"(
+constinit pg::Statement end_leaving_by_truth(HIPQ_NODES R"(
     DELETE FROM hipq.shard_leaving AS leaving
     USING present
     WHERE leaving.instance_id = $1 AND leaving.slot = present.slot AND present.node = $2)");
@@ -49,7 +49,7 @@ constinit pg::Statement leave_anew(R"(
     UPDATE hipq.shard_leaving AS leaving
     SET seen_time = NULL, busy_keys = NULL, last_came = true
     WHERE leaving.instance_id = $1)");
-constinit pg::Statement begin_leaving(HIPQ_NODES R"(
+constinit pg::Statement begin_leaving_by_truth(HIPQ_NODES R"(
     INSERT INTO hipq.shard_leaving (instance_id, slot, in_order, last_came)
     SELECT $1, gone.slot, coalesce(move.in_order, '{}'), coalesce(move.last, true)
     FROM (
@@ -65,10 +65,10 @@ constinit pg::Statement begin_leaving(HIPQ_NODES R"(
     DO UPDATE SET in_order = excluded.in_order, last_came = excluded.last_came)");
 constinit pg::Statement end_coming("DELETE FROM hipq.shard_coming AS coming WHERE "
                                    "coming.instance_id = $1");
-constinit pg::Statement begin_coming(HIPQ_NODES R"(
+constinit pg::Statement begin_coming_by_truth(HIPQ_NODES R"(
     INSERT INTO hipq.shard_coming (instance_id, slot, busy_keys, in_order)
     SELECT $1, move.slot, move.busy, move.in_order FROM move WHERE move.to_node = $2)");
-constinit pg::Statement update_map(R"(
+constinit pg::Statement update_map_by_truth(R"(
     UPDATE hipq.shard_map AS map
     SET generation = ($2 ->> 'generation')::bigint,
         nodes = ARRAY(
@@ -81,12 +81,12 @@ constinit pg::Statement update_map(R"(
 void take_slots(int instance_id, int own_node, pg::RawValue truth)
 {
     const auto own = static_cast<std::int16_t>(own_node);
-    end_leaving.run(instance_id, own, truth);
+    end_leaving_by_truth.run(instance_id, own, truth);
     leave_anew.run(instance_id);
-    begin_leaving.run(instance_id, own, truth);
+    begin_leaving_by_truth.run(instance_id, own, truth);
     end_coming.run(instance_id);
-    begin_coming.run(instance_id, own, truth);
-    update_map.run(instance_id, truth, catalog::own_timeline());
+    begin_coming_by_truth.run(instance_id, own, truth);
+    update_map_by_truth.run(instance_id, truth, catalog::own_timeline());
 }
 
 // ---- numbers ----
@@ -143,7 +143,7 @@ namespace {
 
 std::string begin_resync(const std::string &instance, pg::RawValue truth)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return lock_map.run(instance); });
+    const pg::Rows rows = pg::as_hipq([&] { return lock_own_map.run(instance); });
     if (rows.empty() || catalog::is_own_timeline(rows.front().text(2)))
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("this server is no node of instance \"%s\" that is out of step",

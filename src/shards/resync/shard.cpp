@@ -13,32 +13,30 @@
 #include "pg/quote.hpp"
 #include "shards/node.hpp"
 #include "shards/resync/last_words.hpp"
+#include "shards/set_up.hpp"
 #include "shards/steps.hpp"
 
 namespace hipq::shards {
 
 namespace {
 
-using Shard = ShardInNeed;
-
-constinit pg::Statement select_shard(R"(
+constinit pg::Statement select_shard_in_need(R"(
     SELECT shard.conninfo, shard.publisher, shard.channel, map.cluster::text, shard.created_time::text
     FROM hipq.shard AS shard
     JOIN hipq.shard_map AS map USING (instance_id)
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1 AND shard.node = $2)");
-constinit pg::Statement receive_again("SELECT hipq._receive_again($1::jsonb, false)");
+constinit pg::Statement receive_letter_again("SELECT hipq._receive_again($1::jsonb, false)");
 constinit pg::Statement note_timeline(R"(
     UPDATE hipq.shard AS shard
     SET timeline = $3
     FROM hipq.instance AS instance
     WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2)");
-constinit pg::Statement send_set_up("SELECT hipq._send_set_up($1, $2)");
 
 // ---- before anything is done ----
 
 // Whether it has forgotten the last it did. Raises if its database is no node of the instance.
-bool is_out_of_step(const Shard &shard)
+bool is_out_of_step(const ShardInNeed &shard)
 {
     const std::string answer = ask_one(
         shard.conninfo,
@@ -89,7 +87,7 @@ std::string literal(const std::string &text)
 }
 
 // Nobody keeps rows for whoever read the slot before.
-void drop_slot(const Ask &node, const std::string &slot)
+void drop_slot_in_use(const Ask &node, const std::string &slot)
 {
     const std::string known =
         " FROM pg_catalog.pg_replication_slots AS known WHERE known.slot_name = " + literal(slot);
@@ -117,23 +115,23 @@ void wait_for_older_senders(const Ask &node)
 }
 
 // The router takes what the shard keeps for it. Returns how many letters.
-std::size_t take_what_it_has(const Shard &shard)
+std::size_t take_what_it_has(const ShardInNeed &shard)
 {
-    drop_slot(shard.there(), shard.back);
+    drop_slot_in_use(shard.there(), shard.back);
     (void)ask(shard.conninfo, call_of("hipq._keep_outbox", {shard.back}));
     wait_for_older_senders(shard.there());
     const std::vector<KeptLetter> letters = unread_letters(shard.line_back());
     for (const KeptLetter &letter : letters)
-        pg::as_hipq([&] { receive_again.run(letter.json); });
+        pg::as_hipq([&] { receive_letter_again.run(letter.json); });
     next_step();
     subscribe(shard.back, shard.conninfo, version_of(shard.conninfo));
     next_step();
     return letters.size();
 }
 
-void keep_anew(const Shard &shard)
+void keep_anew(const ShardInNeed &shard)
 {
-    drop_slot(ask_here, shard.forth);
+    drop_slot_in_use(ask_here, shard.forth);
     next_step();
     keep_wal(shard.forth);
     next_step();
@@ -147,14 +145,14 @@ std::string again(const std::string &letter, bool after_loss)
            (after_loss ? "true" : "false") + ")::text";
 }
 
-struct Sent {
+struct Resent {
     std::size_t letters;
     std::size_t forgotten;
 };
 
 // A shard that has its tables lacks letters, and takes them in their order. One that was promoted
 // or restored is told what is true now, first.
-Sent send_what_it_lacks(const Shard &shard, bool has_forgotten)
+Resent send_what_it_lacks(const ShardInNeed &shard, bool has_forgotten)
 {
     const std::vector<KeptLetter> unread = unread_letters(shard.line_forth());
     Resending resending;
@@ -166,7 +164,7 @@ Sent send_what_it_lacks(const Shard &shard, bool has_forgotten)
         for (const KeptLetter &letter : unread)
             resending.letters.push_back(letter.json);
     }
-    Sent sent{unread.size(), 0};
+    Resent sent{unread.size(), 0};
     in_one_transaction(shard.conninfo, [&](const Ask &there) {
         if (has_forgotten)
             sent.forgotten =
@@ -181,13 +179,12 @@ Sent send_what_it_lacks(const Shard &shard, bool has_forgotten)
     return sent;
 }
 
-void finish(const Shard &shard)
+void finish(const ShardInNeed &shard)
 {
-    const int timeline = std::stoi(ask_one(
-        shard.conninfo, "SELECT timeline_id::text FROM pg_catalog.pg_control_checkpoint()"));
+    const int timeline = timeline_of(shard.conninfo);
     pg::as_hipq([&] {
         note_timeline.run(shard.instance, static_cast<std::int16_t>(shard.node), timeline);
-        send_set_up.run(shard.instance, shard.node);
+        send_set_up(shard.instance, shard.node);
     });
 }
 
@@ -196,7 +193,7 @@ void finish(const Shard &shard)
 ShardInNeed require_shard(const std::string &instance, int node)
 {
     const pg::Rows rows = pg::as_extension_owner(
-        [&] { return select_shard.run(instance, static_cast<std::int16_t>(node)); });
+        [&] { return select_shard_in_need.run(instance, static_cast<std::int16_t>(node)); });
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                    errmsg("instance \"%s\" has no shard %d", instance.c_str(), node),
@@ -221,7 +218,7 @@ void disconnect(const ShardInNeed &shard)
 
 void resync_shard(const std::string &instance, int node, bool is_forced)
 {
-    const Shard shard = require_shard(instance, node);
+    const ShardInNeed shard = require_shard(instance, node);
     demand_own_step(instance);
     const bool has_forgotten = is_out_of_step(shard);
     if (!is_forced) {
@@ -232,7 +229,7 @@ void resync_shard(const std::string &instance, int node, bool is_forced)
     disconnect(shard);
     const std::size_t taken = take_what_it_has(shard);
     keep_anew(shard);
-    const Sent sent = send_what_it_lacks(shard, has_forgotten);
+    const Resent sent = send_what_it_lacks(shard, has_forgotten);
     finish(shard);
     pg::call([&] {
         ereport(

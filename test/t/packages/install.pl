@@ -30,7 +30,7 @@ foreach my $case ([ users => 0 ], [ tests => 1, 'WERROR=1' ], [ packagers => 1, 
 {
 	my ($who, $symbols, @variables) = @$case;
 	my $to = PostgreSQL::Test::Utils::tempdir();
-	command_ok([ @make, "DESTDIR=$to", 'WITHOUT_PROGRAMS=1', @variables ], "make install for $who");
+	command_ok([ @make, "DESTDIR=$to", 'PROGRAMS=', @variables ], "make install for $who");
 	is_deeply(installed($to), $expected, '... installs what the server looks for');
 	is(!!has_symbols("$to$libraries/hipq.so"), !!$symbols, '... with' . ($symbols ? '' : 'out') . ' symbols');
 }
@@ -53,7 +53,7 @@ sub systemd_likes
 
 # hipq-run, as it was built for tests, with what goes along.
 SKIP: {
-	skip 'hipq-run was not built', 6 unless -x "$root/build/run-werror/hipq-run";
+	skip 'hipq-run was not built', 6 unless -x "$root/build/run-test/hipq-run";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
 	my $to = PostgreSQL::Test::Utils::tempdir();
 	command_ok([ 'make', '-s', '-C', "$root/clients/run", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-run');
@@ -67,7 +67,7 @@ SKIP: {
 
 # hipq-top, likewise.
 SKIP: {
-	skip 'hipq-top was not built', 4 unless -x "$root/build/top-werror/hipq-top";
+	skip 'hipq-top was not built', 4 unless -x "$root/build/top-test/hipq-top";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
 	my $to = PostgreSQL::Test::Utils::tempdir();
 	command_ok([ 'make', '-s', '-C', "$root/clients/top", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-top');
@@ -79,7 +79,7 @@ SKIP: {
 
 # hipq-web, likewise.
 SKIP: {
-	skip 'hipq-web was not built', 7 unless -x "$root/build/web-werror/hipq-web";
+	skip 'hipq-web was not built', 7 unless -x "$root/build/web-test/hipq-web";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
 	my $to = PostgreSQL::Test::Utils::tempdir();
 	command_ok([ 'make', '-s', '-C', "$root/clients/web", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-web');

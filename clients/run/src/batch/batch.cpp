@@ -35,7 +35,7 @@ int Batch::free() const
 // It is started with the first job, and with the first one after its end.
 bool Batch::start_program()
 {
-    tail_.emplace(error_tail);
+    tail_.emplace(error_tail_size);
     out_lines_.emplace(options_.max_output, Lines::Long::left_out,
                        [this](const std::string &line) { hear(line); });
     error_lines_.emplace(longest_line, Lines::Long::in_pieces, [this](const std::string &line) {

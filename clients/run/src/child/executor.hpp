@@ -56,7 +56,7 @@ struct ExecutorOptions {
 };
 
 // How much of stderr goes with an error: the server keeps 8 kB.
-inline constexpr std::size_t error_tail = 8'000;
+inline constexpr std::size_t error_tail_size = 8'000;
 inline constexpr std::size_t longest_line = 4'096;
 // After so long a job is tried again whose program could not be run: no fault of the job.
 inline constexpr const char *delay_without_program = "10";

@@ -54,8 +54,8 @@ bool read_choice(const std::string &text, const std::string &first, const std::s
 
 std::string read_object(const std::string &text)
 {
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-    if (!json.is_object())
+    const nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+    if (!value.is_object())
         throw UsageError("needs a JSON object");
     return text;
 }

@@ -25,7 +25,7 @@ private:
         explicit Run(ClaimedJob claimed) : job(std::move(claimed)) {}
         ClaimedJob job;
         Output output;
-        Tail tail{error_tail};
+        Tail tail{error_tail_size};
         std::optional<Lines> error_lines;
         std::optional<Lines> said_lines;
         std::optional<Process> process;

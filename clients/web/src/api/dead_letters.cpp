@@ -35,7 +35,7 @@ Parameters cursor_of(const Call &call)
     return {after->substr(0, space), after->substr(space + 1)};
 }
 
-std::string search(const Call &call)
+std::string search_dead_letters(const Call &call)
 {
     const int limit = number(call, "limit", 100, 50);
     Parameters parameters = {call.text("queue"), call.text("job_type"), call.text("reason"),
@@ -82,7 +82,7 @@ std::vector<Route> dead_letter_routes()
 {
     return {
         {Route::Kind::look, "/api/dead-letters/groups", groups},
-        {Route::Kind::ask, "/api/dead-letters/search", search},
+        {Route::Kind::ask, "/api/dead-letters/search", search_dead_letters},
         {Route::Kind::action, "/api/dead-letters/redrive", redrive},
         {Route::Kind::action, "/api/dead-letters/dismiss", dismiss},
     };

@@ -7,7 +7,7 @@ namespace hipq::web {
 
 namespace {
 
-std::string search(const Call &call)
+std::string search_jobs(const Call &call)
 {
     return Search(call).run();
 }
@@ -74,7 +74,7 @@ std::string job_page(const Call &call)
 std::vector<Route> job_routes()
 {
     return {
-        {Route::Kind::ask, "/api/jobs/search", search},
+        {Route::Kind::ask, "/api/jobs/search", search_jobs},
         {Route::Kind::look, "/api/jobs/([0-9]{1,18})", job_page},
     };
 }

@@ -1,0 +1,8 @@
+// The folder of the page: a build for another folder compiles this file alone.
+#include "page_folder.hpp"
+
+namespace hipq::web {
+
+const char *const page_folder = HIPQ_PAGE;
+
+}
