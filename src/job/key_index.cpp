@@ -3,7 +3,7 @@
 // A look at the predicate, and a small cache of what was seen.
 #include "key_index.hpp"
 
-#include "pg/known_relations.hpp"
+#include "pg/known_table.hpp"
 
 extern "C" {
 #include "access/genam.h"

@@ -3,7 +3,7 @@
 // Compares the constraints' names and what they say, and keeps the answers.
 #include "own_checks.hpp"
 
-#include "pg/known_relations.hpp"
+#include "pg/known_table.hpp"
 
 extern "C" {
 #include "utils/ruleutils.h"
