@@ -48,6 +48,9 @@ ISOLATION_OPTS = --inputdir=test/isolation --load-extension=hipq
 
 PG_CONFIG ?= pg_config
 
+# Where ccache is installed another checkout of the same source compiles nothing, wherever it lies. CCACHE_DISABLE=1 does without.
+ccache := $(if $(shell command -v ccache),CCACHE_BASEDIR=$(CURDIR) CCACHE_NOHASHDIR=1 ccache)
+
 # The programs: hipq-NAME is made in clients/NAME, if the headers and the packages of pkg-config (.pc) are here that it needs.
 PROGRAMS ?= run top web
 needs_run = nlohmann/json.hpp libpq-fe.h curl/curl.h
@@ -246,7 +249,7 @@ INSTALL_STRIP_FLAG = $(if $(WERROR),,-s)
 include $(PGXS)
 
 # Warnings are for our own code: a folder that is given as -isystem too is searched as one of the system's.
-compile = $(CXX) $(CXXFLAGS) $(CPPFLAGS) -isystem $(includedir_server)
+compile = $(ccache) $(CXX) $(CXXFLAGS) $(CPPFLAGS) -isystem $(includedir_server)
 
 ifeq (0,$(UNITY))
 

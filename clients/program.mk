@@ -34,7 +34,9 @@ apart_objects = $(apart:%.cpp=$(builddir)/$(name)/src/%.o)
 CXXFLAGS ?= -g1 -O2
 flags = -std=c++20 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -DHIPQ_VERSION='"$(version)"' $(own_flags)
 folders = $(foreach part,$(name) $(parts),-I$(clients)/$(part)/src) -I$(clients)/cpp/include -isystem $(shell $(PG_CONFIG) --includedir)
-compile = $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags) $(folders)
+# As the Makefile of the checkout has it.
+ccache := $(if $(shell command -v ccache),CCACHE_BASEDIR=$(abspath $(root)) CCACHE_NOHASHDIR=1 ccache)
+compile = $(ccache) $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags) $(folders)
 
 .PHONY: all install install-program install-unit uninstall clean force-look
 all: $(program)
