@@ -5,4 +5,5 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 
 CREATE SCHEMA hipq;
 REVOKE ALL ON SCHEMA hipq FROM PUBLIC;
+GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 COMMENT ON SCHEMA hipq IS 'hipq: a job queue inside PostgreSQL; each queue is a table here';

@@ -125,7 +125,7 @@ FROM script, LATERAL regexp_matches(text, '^((?:ALTER (?:TABLE|FUNCTION|TYPE|SEQ
 UNION ALL
 SELECT file, statement[1]
 FROM script, LATERAL regexp_matches(text, '^\s*(SET\M[^\n]*|RESET [a-z_]+;|DO\M[^\n]*|EXECUTE ''[^\n]*)', 'gni') AS statement
-WHERE statement[1] NOT IN ('SET LOCAL search_path = pg_catalog, pg_temp;', 'DO $upgrade$', 'DO $comments$');
+WHERE statement[1] NOT IN ('SET LOCAL search_path = pg_catalog, pg_temp;', 'DO $upgrade$', 'DO $comments$', 'DO $rights$');
 
 -- As it is ----------------------------------------------------------------------------------------------------------------------------
 
