@@ -37,11 +37,15 @@ UNIT_SOURCES := $(sort $(wildcard test/unit/*/*.cpp))
 
 INSTALL_SQL = hipq--$(EXTVERSION).sql
 INSTALL_PART_FILES = $(INSTALL_PARTS:%=sql/install/%.sql)
-DATA_built = $(INSTALL_SQL)
-DATA = $(wildcard sql/hipq--*--*.sql)
+DATA_built = $(INSTALL_SQL) $(UPDATE_SQL)
 
-# Every sql/<topic>.sql that is not an upgrade script is a test; so is every specification.
-REGRESS = $(sort $(filter-out hipq--%,$(patsubst sql/%.sql,%,$(wildcard sql/*.sql))))
+# One update script from each release at which a file of sql/update/ starts.
+UPDATE_CHANGES = $(wildcard sql/update/*--*.sql)
+UPDATE_FROM = $(foreach file,$(notdir $(UPDATE_CHANGES)),$(firstword $(subst --, ,$(file))))
+UPDATE_SQL = $(UPDATE_FROM:%=hipq--%--$(EXTVERSION).sql)
+
+# Every sql/<topic>.sql is a test; so is every specification.
+REGRESS = $(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql)))
 REGRESS_OPTS = --load-extension=hipq
 ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=hipq
@@ -281,6 +285,9 @@ build/obj/.linked: force-look
 
 $(INSTALL_SQL): $(INSTALL_PART_FILES) hipq.control Makefile
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION hipq" to load this file. \quit' && cat $(INSTALL_PART_FILES); } > $@.new && mv $@.new $@
+
+$(UPDATE_SQL): hipq--%--$(EXTVERSION).sql: tools/update-script $(wildcard sql/update/*.sql) $(INSTALL_PART_FILES) hipq.control Makefile
+	@tools/update-script $* $(INSTALL_PART_FILES) > $@.new && mv $@.new $@
 
 # Each program is made by a Makefile of its own, or left out.
 left_out_programs := $(filter-out $(built_programs),$(PROGRAMS))

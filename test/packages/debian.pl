@@ -41,7 +41,7 @@ sub files_of { my ($from) = @_; return map { s{^\./}{}r } grep { !m{/$} } split 
 
 my @files = files_of($deb);
 my @code = grep { !m{^usr/share/doc/} } @files;
-my @scripts = ("hipq--$extension.sql", map { s{.*/}{}r } glob('sql/hipq--*--*.sql'));
+my @scripts = split ' ', chomped('make', '-s', '--no-print-directory', 'print-DATA_built');
 is_deeply([ sort @code ], [ sort $library, map { "usr/share/postgresql/$version/extension/$_" } 'hipq.control', @scripts ],
 	'the package has the library and what CREATE EXTENSION reads');
 my %documents = map { s{^usr/share/doc/\Q$package\E/}{}r => 1 } @files;

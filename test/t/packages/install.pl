@@ -9,7 +9,7 @@ my $root = $ENV{HIPQ_ROOT};
 my ($version) = slurp_file("$root/hipq.control") =~ /^default_version = '(.*)'$/m;
 chomp(my $libraries = `pg_config --pkglibdir`);
 chomp(my $share = `pg_config --sharedir`);
-my @scripts = sort "hipq--$version.sql", map { s{.*/}{}r } glob("$root/sql/hipq--*--*.sql");
+my @scripts = split ' ', `make -s --no-print-directory -C '$root' print-DATA_built`;
 
 sub has_symbols { return scalar grep { /\s\.(?:symtab|debug_info)\s/ } `readelf -W -S '$_[0]'`; }
 
@@ -24,7 +24,7 @@ sub installed
 ok(has_symbols("$root/hipq.so"), 'the library of the build for tests has symbols');
 
 # Whatever library is there is installed; nothing is compiled.
-my @make = ('make', '-s', '-C', $root, '-o', 'hipq.so', '-o', "hipq--$version.sql", 'install');
+my @make = ('make', '-s', '-C', $root, (map { ('-o', $_) } 'hipq.so', @scripts), 'install');
 my $expected = [ sort "$libraries/hipq.so", map { "$share/extension/$_" } 'hipq.control', @scripts ];
 foreach my $case ([ users => 0 ], [ tests => 1, 'WERROR=1' ], [ packagers => 1, 'INSTALL_STRIP_FLAG=' ])
 {

@@ -111,7 +111,7 @@ my ($newest, $before) = slurp_file("$root/CHANGELOG.md") =~ /^## (\[.*)$/mg;
 my $is_released = $newest !~ /Unreleased/;
 like($newest, $is_released ? qr/^\[\Q$version\E\] - \d{4}-\d\d-\d\d$/ : qr/^\[Unreleased\] - \Q$version\E$/, 'CHANGELOG.md begins with it');
 my ($previous) = $before =~ /^\[($semantic)\] - \d{4}-\d\d-\d\d$/;
-ok(-e "$root/sql/hipq--$previous--$version.sql", "there is an upgrade script from $previous, the release before");
+ok(-e "$root/sql/update/$previous--$version.sql", "there are the changes of tables since $previous, the release before");
 
 my ($debian, $suite) = slurp_file("$root/debian/changelog") =~ /^hipq \((\S+)-\d+\) (\S+);/;
 is($debian, $version, 'debian/changelog begins with it');

@@ -31,8 +31,9 @@ chomp(my @sources = `cd '$source/src' && find . -name '*.cpp' -printf '%P\n'`);
 is_deeply([ sort @objects ], [ sort map { s/\.cpp$//r } @sources ], '... compiles every source');
 like($out, qr/ -shared -o hipq\.so /, '... and links the library');
 command_like([ 'make', '-n', '-C', $source, 'check' ], qr{^PG= test/run$}m, 'make check is there');
-command_ok([ 'make', '-s', '-C', $source, "hipq--$version.sql" ], 'the install script is joined');
-is(slurp_file("$source/hipq--$version.sql"), slurp_file("$root/hipq--$version.sql"), '... and is that of the checkout');
+my @scripts = split ' ', `make -s --no-print-directory -C '$source' print-DATA_built`;
+command_ok([ 'make', '-s', '-C', $source, @scripts ], 'the install and update scripts are made');
+is(slurp_file("$source/$_"), slurp_file("$root/$_"), "... $_ as in the checkout") foreach @scripts;
 SKIP: {
 	# Roots of other versions of PostgreSQL (tools/root) have none.
 	skip 'there is no CMake here', 1 unless grep { -x "$_/cmake" } split /:/, $ENV{PATH};

@@ -1,0 +1,1 @@
+-- Changes of tables from 0.2.0 to 0.3.0 (docs/releasing.md): none yet.
