@@ -70,7 +70,6 @@ constinit Oid queue_table = InvalidOid;
 constinit Oid job_type_table = InvalidOid;
 constinit Oid pause_table = InvalidOid;
 constinit Oid instance_table = InvalidOid;
-// Not there in version 0.1.0:
 constinit Oid hold_table = InvalidOid;
 constinit Oid map_table = InvalidOid;
 constinit Oid coming_table = InvalidOid;
@@ -280,8 +279,7 @@ std::shared_ptr<const Catalogue> catalogue()
             break;
         find_tables();
         const std::uint64_t generation_before = catalogue_generation;
-        std::shared_ptr<const Catalogue> fresh =
-            read_catalogue(job_id_sequence, OidIsValid(hold_table), OidIsValid(map_table));
+        std::shared_ptr<const Catalogue> fresh = read_catalogue(job_id_sequence);
         std::shared_ptr<const Catalogue> working = without_still_queues(fresh);
         QueuesByName queues = queues_by_name(*fresh);
         *cached_catalogue = CachedCatalogue{std::move(fresh), generation_before, defaults,

@@ -67,14 +67,6 @@ constexpr const char *count_double_ids_sql = R"(
     JOIN hipq.job AS other ON other.id = own.id
     WHERE other.queue_id <> own.queue_id AND other.state <> 'final')";
 
-bool has_holds()
-{
-    return pg::call([] {
-        const Oid schema = ::get_namespace_oid("hipq", true);
-        return OidIsValid(schema) && OidIsValid(::get_relname_relid("queue_hold", schema));
-    });
-}
-
 void report_hold(const std::string &queue, const std::string &subscription)
 {
     pg::call([&] {
@@ -94,7 +86,7 @@ void hold_fed_queue(int queue_id)
 {
     const auto known = catalogue();
     const Queue *queue = known->find(queue_id);
-    if (queue == nullptr || queue->hold.has_value() || !has_holds())
+    if (queue == nullptr || queue->hold.has_value())
         return;
     const std::string subscription = MySubscription == nullptr ? "" : MySubscription->name;
     pg::as_hipq([&] { insert_hold.run(queue_id, subscription); });
@@ -103,8 +95,6 @@ void hold_fed_queue(int queue_id)
 
 void hold_all_fed_queues()
 {
-    if (!has_holds())
-        return;
     pg::as_hipq([] {
         for (const pg::Row row : insert_all_holds.run())
             report_hold(row.text(0), row.text(1));
@@ -153,8 +143,7 @@ void demand_own_ids(const Queue &queue, const std::string &name)
 
 void forget_hold(int queue_id)
 {
-    if (has_holds())
-        delete_hold.run(queue_id);
+    delete_hold.run(queue_id);
 }
 
 void release(const Queue &queue)

@@ -1,7 +1,6 @@
 // Prepares statements over the tables of one queue: one constant text for all queues.
 #include "queue_statements.hpp"
 
-#include "core/job/columns.hpp"
 #include "pg/quote.hpp"
 
 namespace hipq::catalog {
@@ -55,25 +54,9 @@ std::string found_shard_key(const std::string &row, const std::optional<core::Sh
     return result + "'NONE')";
 }
 
-// While the extension is of the release before, its tables do not have the columns of this one.
-bool has_new_columns(const std::string &table)
-{
-    return pg::call([&] {
-        const Oid relation = ::get_relname_relid(table.c_str(), ::get_namespace_oid("hipq", true));
-        return ::get_attnum(relation, core::job_columns.back().name.data()) != InvalidAttrNumber;
-    });
-}
-
-// Whether any statement is without them, which the update of the extension will bring.
-constinit bool any_without_new_columns = false;
-
 std::string with_tables(const char *text, const Queue &queue)
 {
     std::string sql = text;
-    if (!has_new_columns(queue.table)) {
-        sql = core::without_new_columns(std::move(sql));
-        any_without_new_columns = true;
-    }
     replace_all(sql, "{table}", queue.qualified_table());
     replace_all(sql, "{live}", queue.qualified_live_table());
     return with_scope_of_keys(std::move(sql), queue);
@@ -140,14 +123,6 @@ void make_capacity()
     next_look = std::clamp(statements->size() * 2, fewest_to_look_at, most_kept);
 }
 
-void forget_those_without_new_columns(const std::string &table)
-{
-    if (!any_without_new_columns || !has_new_columns(table))
-        return;
-    forget_if([](const auto &) { return true; });
-    any_without_new_columns = false;
-}
-
 pg::Statement &used_now(Kept &kept)
 {
     kept.used = ++uses;
@@ -196,7 +171,6 @@ pg::Statement &statement_for(const Queue &queue, const char *text)
 {
     if (statements == nullptr)
         statements = new Statements();
-    forget_those_without_new_columns(queue.table);
     const Key key{text, queue.table, scope_of_keys(queue)};
     if (const auto known = statements->find(key); known != statements->end())
         return used_now(*known->second);

@@ -75,10 +75,9 @@ constexpr std::array queue_fields{
     field<&Queue::caps, &core::JobCaps::highest_priority>("queue.highest_priority"),
     field<&Queue::caps, &core::JobCaps::allows_free_jobs>("queue.allow_free_jobs"),
     field<&Queue::retry_enabled>("queue.retry_enabled"),
-    // While the extension is of the release before there is no such column.
-    pg::Field<Queue>{"to_jsonb(queue) ->> 'shard_key'", fill_shard_key},
-    pg::Field<Queue>{"to_jsonb(queue) ->> 'throttle_mode'", fill_throttle_mode},
-    pg::Field<Queue>{"to_jsonb(queue) ->> 'unique_scope'", fill_unique_scope},
+    pg::Field<Queue>{"queue.shard_key", fill_shard_key},
+    pg::Field<Queue>{"queue.throttle_mode", fill_throttle_mode},
+    pg::Field<Queue>{"queue.unique_scope", fill_unique_scope},
 };
 
 constinit pg::Selection<Queue> select_queues(queue_fields, R"(
@@ -179,8 +178,7 @@ constexpr std::array job_type_fields{
     type_field<&JobType::worker_wait_ttl>("worker_wait_ttl"),
     type_field<&JobType::is_registered>("is_registered"),
     type_field<&JobType::retry_enabled>("retry_enabled"),
-    // While the extension is of the release before there is no such column.
-    type_field<&JobType::attempt_log>("(to_jsonb(job_type) ->> 'attempt_log')::boolean"),
+    type_field<&JobType::attempt_log>("attempt_log"),
     field<&JobTypeRow::parameters>("nullif(parameters, '{}')"),
     field<&JobTypeRow::checks_at_start>("validate = 'run'"),
 };
@@ -403,7 +401,7 @@ core::RetryPolicy default_policy()
             settings::retry_max.microseconds(), settings::retry_jitter};
 }
 
-std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids, bool has_holds, bool has_maps)
+std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids)
 {
     auto result = std::make_shared<Catalogue>();
     result->job_ids = job_ids;
@@ -411,10 +409,8 @@ std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids, bool has_holds, boo
         read_queues(*result);
         read_job_types(*result);
         read_pauses(*result);
-        if (has_holds)
-            read_holds(*result);
-        if (has_maps)
-            read_maps(*result);
+        read_holds(*result);
+        read_maps(*result);
     });
     return result;
 }

@@ -31,8 +31,7 @@ constexpr int at_worker = 14;
 constexpr Places enqueue_many_places{2, 3, 4};
 constexpr int at_traceparent_of_many = 14;
 
-// In what form the functions take job_data, and with it where their last arguments are. (Those of
-// the release before are without traceparent, and all of one form.)
+// In what form the functions take job_data, and with it where their last arguments are.
 enum class DataForm : unsigned char { text, value };
 constexpr int at_text = 15;  // job_text
 constexpr int at_traceparent(DataForm form)
@@ -126,12 +125,7 @@ pg::RawValue json_of_any(pg::RawValue value)
 
 bool has_job_text(const pg::Arguments &arguments, DataForm form)
 {
-    return form == DataForm::text && arguments.count() > at_text && arguments.has(at_text);
-}
-
-GivenTraceparent traceparent_of(const pg::Arguments &arguments, int place)
-{
-    return GivenTraceparent(arguments.count() > place ? arguments.maybe_text(place) : std::nullopt);
+    return form == DataForm::text && arguments.has(at_text);
 }
 
 // Whether job_data is what a caller gets who does not give it.
@@ -275,7 +269,7 @@ Enqueued enqueue_one(FunctionCallInfo fcinfo, DataForm form, const char *on_dupl
     const Queue &queue =
         queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
-    const GivenTraceparent traceparent = traceparent_of(arguments, at_traceparent(form));
+    const GivenTraceparent traceparent(arguments.maybe_text(at_traceparent(form)));
     const Enqueued job = enqueue(queue, options, data_of(fcinfo, form),
                                  arguments.maybe_text(enqueue_places.key), on_duplicate);
     if (worker.has_value() && job.action == EnqueueAction::inserted)
@@ -327,7 +321,7 @@ std::vector<std::int64_t> enqueue_all(FunctionCallInfo fcinfo)
     const Queue &queue =
         queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
-    const GivenTraceparent traceparent = traceparent_of(arguments, at_traceparent_of_many);
+    const GivenTraceparent traceparent(arguments.maybe_text(at_traceparent_of_many));
     return enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys,
                         on_duplicate_of(arguments, "error"));
 }

@@ -285,8 +285,7 @@ pg::Time time_of(const ClaimedJob &job, core::Column column)
     return pg::Time{job.values->as_int64(column)};
 }
 
-// `tells_trace`: not to the function of the release before, which has no such column.
-void claim(FunctionCallInfo fcinfo, bool tells_trace)
+void claim(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
     const std::int64_t worker_id = arguments.integer64(0, "worker");
@@ -296,31 +295,21 @@ void claim(FunctionCallInfo fcinfo, bool tells_trace)
         demand_fresh_snapshots();
     pg::ResultSet result(fcinfo);
     const Look look = claim(worker_id, most, wait);
-    for (const auto &[queue, job] : look.accepted) {
-        const auto add = [&, &queue = queue, &job = job](const auto &...more) {
-            result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type,
-                       core::unless_none(job.key), job.data, job::deadline_of(job),
-                       std::int32_t{job.retry_count}, core::unless_none(job.retry_reason),
-                       std::int32_t{job.max_retries},
-                       time_of(job, core::Column::scheduled_run_time),
-                       time_of(job, core::Column::created_time), original_of(job), more...);
-        };
-        tells_trace ? add(job::traceparent_of(job)) : add();
-    }
+    for (const auto &[queue, job] : look.accepted)
+        result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type,
+                   core::unless_none(job.key), job.data, job::deadline_of(job),
+                   std::int32_t{job.retry_count}, core::unless_none(job.retry_reason),
+                   std::int32_t{job.max_retries}, time_of(job, core::Column::scheduled_run_time),
+                   time_of(job, core::Column::created_time), original_of(job),
+                   job::traceparent_of(job));
 }
 
 }  // namespace
 
 }  // namespace hipq::external
 
-HIPQ_FUNCTION(hipq_claim)
-{
-    hipq::external::claim(fcinfo, false);
-    return hipq::pg::return_void();
-}
-
 HIPQ_FUNCTION(hipq_claim_traced)
 {
-    hipq::external::claim(fcinfo, true);
+    hipq::external::claim(fcinfo);
     return hipq::pg::return_void();
 }

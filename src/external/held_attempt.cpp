@@ -338,7 +338,7 @@ std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<A
 JobKey job_key_of(const pg::Arguments &arguments, int type, int shard_key)
 {
     return {arguments.text(type, "job_type"), arguments.text(type + 1, "job_key"),
-            arguments.count() > shard_key ? arguments.maybe_text(shard_key) : std::nullopt};
+            arguments.maybe_text(shard_key)};
 }
 
 HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_name,

@@ -49,8 +49,7 @@ struct JobKey {
     std::string key;
     std::optional<std::string> shard_key;
 };
-// Arguments of that meaning, the first two side by side; the third is not there in calls of the
-// release before.
+// Arguments of that meaning, the first two side by side.
 JobKey job_key_of(const pg::Arguments &arguments, int type, int shard_key);
 
 // The attempt that runs of the job with this key: 42704 if no unfinished job has it; 21000 if

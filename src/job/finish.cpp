@@ -14,7 +14,6 @@
 #include "lanes/lanes.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
-#include "pg/known_table.hpp"
 #include "pg/point.hpp"
 #include "pg/subtransaction.hpp"
 #include "wakeup/wakeup.hpp"
@@ -93,23 +92,11 @@ constexpr const char *next_expiry_sql = R"(
     ORDER BY job.expires_time
     LIMIT 1)";
 
-#define HIPQ_INSERT_ATTEMPT(column, value)                                                         \
-    "INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, "              \
-    "executor_pid, worker_id, job_type, job_key, reason, sqlstate, error, detail, hint, "          \
-    "context" column ") VALUES ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9, $10, "              \
-    "nullif($11, ''), $12, nullif($13, ''), nullif($14, ''), nullif($15, '')" value ")"
-constinit pg::Statement insert_attempt(HIPQ_INSERT_ATTEMPT(", traceparent", ", $16"));
-// While the extension is of the release before.
-constinit pg::Statement insert_attempt_without_trace(HIPQ_INSERT_ATTEMPT("", ""));
-#undef HIPQ_INSERT_ATTEMPT
-
-bool attempts_have_traces()
-{
-    return pg::call([] {
-        const pg::KnownTable *table = pg::known_table("attempt");
-        return table != nullptr && ::get_attnum(table->oid, "traceparent") != InvalidAttrNumber;
-    });
-}
+constinit pg::Statement insert_attempt(R"(
+    INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, executor_pid, worker_id, job_type, job_key, reason,
+                              sqlstate, error, detail, hint, context, traceparent)
+    VALUES ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9, $10,
+            nullif($11, ''), $12, nullif($13, ''), nullif($14, ''), nullif($15, ''), $16))");
 
 // The process that ran an attempt which ended so: this one, unless nobody ran it, an external
 // worker did or whoever did is gone.
@@ -141,14 +128,8 @@ template <class... End>
 void insert_attempt_of(const ClaimedJob &job, std::optional<std::int32_t> executor_pid,
                        pg::Time now, const End &...end)
 {
-    const auto insert = [&](pg::Statement &statement, const auto &...more) {
-        statement.run(job.id, job.started, now, job.queue_id, job.attempt, executor_pid,
-                      job.worker_id, job.type, job.key, end..., more...);
-    };
-    if (attempts_have_traces())
-        insert(insert_attempt, traceparent_of(job));
-    else
-        insert(insert_attempt_without_trace);
+    insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, executor_pid,
+                       job.worker_id, job.type, job.key, end..., traceparent_of(job));
 }
 
 // Takes the row out of the live leaf. A handler that enqueued its own successor has done so

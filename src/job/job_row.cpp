@@ -101,8 +101,6 @@ ColumnMap read_column_map(const TupleDesc descriptor, Oid relation)
     // Looks at catalogues, which may take the descriptor away.
     for (std::size_t i = 0; i < core::column_count; ++i) {
         const core::ColumnDefinition &column = core::job_columns[i];
-        if (map[i] == 0 && core::is_new(static_cast<core::Column>(i)))
-            continue;
         if (map[i] == 0)
             pg::raise_missing_column(relation, std::string(column.name));
         require_type(relation, column.name, types[i], type_oid(column.type));

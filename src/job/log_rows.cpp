@@ -1,8 +1,6 @@
 // Writes, moves and removes the rows of hipq.attempt_log.
 #include "log_rows.hpp"
 
-#include "pg/known_table.hpp"
-
 namespace hipq::job {
 
 namespace {
@@ -17,18 +15,10 @@ constinit pg::Statement move_entries(
 constinit pg::Statement
     delete_entries("DELETE FROM hipq.attempt_log WHERE queue_id = $1 AND job_id = $2");
 
-bool is_there(const char *table)
-{
-    return pg::call([&] { return pg::known_table(table) != nullptr; });
-}
-
 }  // namespace
 
-// Its leaves come with the first queue that is made, or with maintenance.
 void write_log(int queue_id, std::int64_t job_id, int attempt, std::span<const LogEntry> entries)
 {
-    if (!is_there("attempt_log_default"))
-        return;
     for (const LogEntry &entry : entries)
         insert_entry.run(job_id, entry.time, std::int32_t{queue_id}, std::int32_t{attempt},
                          entry.level, entry.sqlstate, entry.message, entry.detail, entry.hint,
@@ -37,14 +27,12 @@ void write_log(int queue_id, std::int64_t job_id, int attempt, std::span<const L
 
 void move_log(int from_queue_id, int to_queue_id, const std::vector<std::int64_t> &job_ids)
 {
-    if (is_there("attempt_log"))
-        move_entries.run(std::int32_t{from_queue_id}, std::int32_t{to_queue_id}, job_ids);
+    move_entries.run(std::int32_t{from_queue_id}, std::int32_t{to_queue_id}, job_ids);
 }
 
 void erase_log(int queue_id, std::int64_t job_id)
 {
-    if (is_there("attempt_log"))
-        delete_entries.run(std::int32_t{queue_id}, job_id);
+    delete_entries.run(std::int32_t{queue_id}, job_id);
 }
 
 }  // namespace hipq::job

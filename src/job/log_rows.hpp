@@ -1,5 +1,4 @@
-// The rows of hipq.attempt_log: what handlers have said. Where the table is not there nothing is
-// done: the extension may be of the release before.
+// The rows of hipq.attempt_log: what handlers have said.
 #pragma once
 
 #include "catalog/catalog.hpp"

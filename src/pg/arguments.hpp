@@ -12,7 +12,6 @@ class Arguments {
 public:
     explicit Arguments(FunctionCallInfo fcinfo) : fcinfo_(fcinfo) {}
 
-    int count() const { return fcinfo_->nargs; }
     // Whether the argument is not NULL.
     bool has(int i) const { return !argument(i).isnull; }
 

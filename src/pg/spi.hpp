@@ -16,8 +16,8 @@ struct Time {
 inline constexpr Time infinity{std::numeric_limits<std::int64_t>::max()};  // DT_NOEND
 
 // What a column holds where a row has no such time: a time that never comes. It is not infinity,
-// because some drivers cannot read that. Rows of hipq 0.1.0 have infinity, and users may write any
-// time: from there on all are far. In memory each of them is infinity.
+// because some drivers cannot read that. Users may write any time, infinity too: from there on all
+// are far. In memory each of them is infinity.
 inline constexpr Time far_time{252'424'080'000'000'000};  // 9999-01-01 00:00:00+00
 inline constexpr Time unless_far(Time time)
 {

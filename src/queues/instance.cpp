@@ -223,22 +223,6 @@ HIPQ_FUNCTION(hipq_alter_whole_instance)
     return hipq::pg::return_void();
 }
 
-// As the SQL of 0.1.0 calls them.
-HIPQ_FUNCTION(hipq_create_instance)
-{
-    return hipq::pg::return_int(
-        hipq::queues::create_instance(hipq::pg::Arguments(fcinfo), hipq::queues::IfExists::fails));
-}
-
-HIPQ_FUNCTION(hipq_alter_instance)
-{
-    const hipq::pg::Arguments arguments(fcinfo);
-    hipq::queues::alter_instance(
-        arguments.text(0, "name"),
-        {std::nullopt, std::nullopt, {JSONBOID, Datum{0}, true}, arguments.maybe_bool(1)});
-    return hipq::pg::return_void();
-}
-
 HIPQ_FUNCTION(hipq_drop_instance)
 {
     hipq::queues::drop_instance(hipq::pg::Arguments(fcinfo).text(0, "name"));

@@ -18,8 +18,7 @@ using catalog::HandlerText;
 using catalog::JobType;
 using catalog::Queue;
 
-// What falls back to a setting when the type says nothing. The release before does not know the
-// last one.
+// What falls back to a setting when the type says nothing.
 constexpr std::array<Resettable, 10> resettable_of_type{
     {{"default_timeout", TypeArgument::default_timeout},
      {"max_retries", TypeArgument::max_retries},
@@ -38,11 +37,11 @@ constinit pg::Statement insert_job_type(R"(
         (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
          default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
          on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key, requires, worker_wait_ttl,
-         retry_enabled, parameters, validate)
+         retry_enabled, parameters, validate, attempt_log)
     SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), $10,
             $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19,
             coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0), coalesce($24, '{}'), $25, $26,
-            coalesce($27, '{}'), coalesce($28, 'enqueue')
+            coalesce($27, '{}'), coalesce($28, 'enqueue'), $29
     FROM hipq.queue AS queue
     WHERE queue.queue_id = $1
     FOR KEY SHARE
@@ -56,59 +55,34 @@ constinit pg::Statement insert_job_type(R"(
         queue_ttl = EXCLUDED.queue_ttl, claim = EXCLUDED.claim, batch_size = EXCLUDED.batch_size,
         throttle_limit = EXCLUDED.throttle_limit, throttle_limit_per_key = EXCLUDED.throttle_limit_per_key,
         requires = EXCLUDED.requires, worker_wait_ttl = EXCLUDED.worker_wait_ttl, retry_enabled = EXCLUDED.retry_enabled,
-        parameters = EXCLUDED.parameters, validate = EXCLUDED.validate, is_registered = true
+        parameters = EXCLUDED.parameters, validate = EXCLUDED.validate, attempt_log = EXCLUDED.attempt_log, is_registered = true
     WHERE present.handler_kind = 'none')");
 
 constinit pg::Statement update_job_type(R"(
     UPDATE hipq.job_type
     SET handler = coalesce($3, handler), handler_kind = coalesce($4, handler_kind), retry_handler = coalesce($5, retry_handler),
-        default_timeout = CASE WHEN 'default_timeout' = ANY ($29) THEN NULL ELSE coalesce($6, default_timeout) END,
+        default_timeout = CASE WHEN 'default_timeout' = ANY ($30) THEN NULL ELSE coalesce($6, default_timeout) END,
         default_priority = coalesce($7, default_priority),
         default_throttle_factor = coalesce($8, default_throttle_factor),
         default_time_windows = coalesce($9, default_time_windows),
         time_zone = coalesce($10, time_zone),
-        max_retries = CASE WHEN 'max_retries' = ANY ($29) THEN NULL ELSE coalesce($11, max_retries) END,
-        retry_base = CASE WHEN 'retry_base' = ANY ($29) THEN NULL ELSE coalesce($12, retry_base) END,
-        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($29) THEN NULL ELSE coalesce($13, retry_multiplier) END,
-        retry_max = CASE WHEN 'retry_max' = ANY ($29) THEN NULL ELSE coalesce($14, retry_max) END,
-        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($29) THEN NULL ELSE coalesce($15, retry_jitter) END,
+        max_retries = CASE WHEN 'max_retries' = ANY ($30) THEN NULL ELSE coalesce($11, max_retries) END,
+        retry_base = CASE WHEN 'retry_base' = ANY ($30) THEN NULL ELSE coalesce($12, retry_base) END,
+        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($30) THEN NULL ELSE coalesce($13, retry_multiplier) END,
+        retry_max = CASE WHEN 'retry_max' = ANY ($30) THEN NULL ELSE coalesce($14, retry_max) END,
+        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($30) THEN NULL ELSE coalesce($15, retry_jitter) END,
         retry_on = coalesce($16, retry_on), do_not_retry_on = coalesce($17, do_not_retry_on),
         on_missing_handler = coalesce($18, on_missing_handler),
-        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($29) THEN NULL ELSE coalesce($19, queue_ttl) END,
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($30) THEN NULL ELSE coalesce($19, queue_ttl) END,
         claim = coalesce($20, claim), batch_size = coalesce($21, batch_size),
         throttle_limit = coalesce($22, throttle_limit), throttle_limit_per_key = coalesce($23, throttle_limit_per_key),
         requires = coalesce($24, requires),
-        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($29) THEN NULL ELSE coalesce($25, worker_wait_ttl) END,
-        retry_enabled = CASE WHEN 'retry_enabled' = ANY ($29) THEN NULL ELSE coalesce($26, retry_enabled) END,
+        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($30) THEN NULL ELSE coalesce($25, worker_wait_ttl) END,
+        retry_enabled = CASE WHEN 'retry_enabled' = ANY ($30) THEN NULL ELSE coalesce($26, retry_enabled) END,
         parameters = coalesce($27, parameters), validate = coalesce($28, validate),
+        attempt_log = CASE WHEN 'attempt_log' = ANY ($30) THEN NULL ELSE coalesce($29, attempt_log) END,
         is_registered = true
     WHERE queue_id = $1 AND name = $2)");
-
-constinit pg::Statement
-    update_attempt_log("UPDATE hipq.job_type SET attempt_log = $3 "
-                       "WHERE queue_id = $1 AND name = $2 AND attempt_log IS DISTINCT FROM $3");
-
-// The functions of the release before have no such argument, and its table no such column.
-bool knows_attempt_log(const pg::Arguments &arguments)
-{
-    return arguments.count() > TypeArgument::reset;
-}
-
-bool is_among(const std::vector<std::string> &names, std::string_view name)
-{
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// `to_reset`: as in store().
-void store_attempt_log(const Queue &queue, const std::string &name, const pg::Arguments &arguments,
-                       const std::vector<std::string> *to_reset)
-{
-    if (!knows_attempt_log(arguments))
-        return;
-    const auto given = arguments.maybe_bool(TypeArgument::attempt_log);
-    if (given.has_value() || to_reset == nullptr || is_among(*to_reset, "attempt_log"))
-        update_attempt_log.run(queue.id, name, given);
-}
 
 // An array as parameter, NULL where there is none.
 pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &texts)
@@ -118,7 +92,7 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
     return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
 }
 
-// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $28 are the same. Returns
+// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $29 are the same. Returns
 // whether there was a row to write.
 bool store(const Queue &queue, const std::string &name, const pg::Arguments &arguments,
            const std::optional<HandlerText> &what, const std::optional<std::string> &decider,
@@ -168,16 +142,13 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
                                           arguments.maybe_seconds(worker_wait_ttl),
                                           arguments.maybe_bool(retry_enabled),
                                           arguments.raw(parameters_argument, JSONBOID),
-                                          validated};
+                                          validated,
+                                          arguments.maybe_bool(attempt_log)};
     pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
     if (to_reset != nullptr)
         parameters.emplace_back(*to_reset);
     return pg::as_hipq([&] {
-        const bool is_stored =
-            statement.execute(std::span<const pg::Parameter>(parameters)).processed() > 0;
-        if (is_stored)
-            store_attempt_log(queue, name, arguments, to_reset);
-        return is_stored;
+        return statement.execute(std::span<const pg::Parameter>(parameters)).processed() > 0;
     });
 }
 
@@ -280,15 +251,6 @@ std::optional<HandlerText> read_new_handler(const Queue &queue, const pg::Argume
     return catalog::read_handler(queue, text.value_or("NONE"), kind);
 }
 
-std::vector<std::string> read_type_reset(const pg::Arguments &arguments)
-{
-    const std::span entries(resettable_of_type);
-    return knows_attempt_log(arguments)
-               ? read_reset(arguments, TypeArgument::reset, entries)
-               : read_reset(arguments, TypeArgument::reset_of_release_before,
-                            entries.first(entries.size() - 1));
-}
-
 void alter_job_type(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
@@ -301,7 +263,8 @@ void alter_job_type(const pg::Arguments &arguments)
     check_values(arguments);
     demand_timeout_cap(queue, arguments);
     external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(TypeArgument::queue_ttl));
-    const std::vector<std::string> to_reset = read_type_reset(arguments);
+    const std::vector<std::string> to_reset =
+        read_reset(arguments, TypeArgument::reset, resettable_of_type);
     const std::optional<HandlerText> what = read_new_handler(queue, arguments);
     std::optional<std::string> decider = arguments.maybe_text(TypeArgument::retry_handler);
     if (decider.has_value())
@@ -333,21 +296,7 @@ HIPQ_FUNCTION(hipq_register_or_replace_job_type)
     return hipq::pg::return_void();
 }
 
-// As the SQL of 0.1.0 calls it.
-HIPQ_FUNCTION(hipq_register_job_type)
-{
-    hipq::queues::register_job_type(hipq::pg::Arguments(fcinfo), hipq::queues::IfExists::fails);
-    return hipq::pg::return_void();
-}
-
 HIPQ_FUNCTION(hipq_alter_whole_job_type)
-{
-    hipq::queues::alter_job_type(hipq::pg::Arguments(fcinfo));
-    return hipq::pg::return_void();
-}
-
-// As the SQL of 0.1.0 calls it.
-HIPQ_FUNCTION(hipq_alter_job_type)
 {
     hipq::queues::alter_job_type(hipq::pg::Arguments(fcinfo));
     return hipq::pg::return_void();

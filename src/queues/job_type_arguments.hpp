@@ -40,7 +40,6 @@ struct TypeArgument {
         attempt_log,
         if_not_exists,          // of register_job_type, before or_replace
         reset = if_not_exists,  // of alter_job_type
-        reset_of_release_before = attempt_log,
     };
 };
 

@@ -46,7 +46,6 @@ struct QueueArgument {
         retry_enabled,
         if_not_exists,  // of create_queue, before or_replace
         reset = if_not_exists,
-        // After what the functions of 0.1.0 have.
         sharding_to_create = if_not_exists + 2,
         sharding_to_alter = reset + 1,
     };
@@ -408,13 +407,6 @@ HIPQ_FUNCTION(hipq_create_or_replace_queue)
     return hipq::pg::return_int(hipq::queues::create_queue_with_hint(
         arguments,
         hipq::queues::read_if_exists(arguments, hipq::queues::QueueArgument::if_not_exists)));
-}
-
-// As the SQL of 0.1.0 calls it.
-HIPQ_FUNCTION(hipq_create_queue)
-{
-    return hipq::pg::return_int(hipq::queues::create_queue_with_hint(
-        hipq::pg::Arguments(fcinfo), hipq::queues::IfExists::fails));
 }
 
 HIPQ_FUNCTION(hipq_alter_queue)

@@ -54,8 +54,6 @@ namespace {
 
 std::optional<std::string> read_shard_key(const pg::Arguments &arguments, int position)
 {
-    if (arguments.count() <= position)
-        return std::nullopt;
     auto shard_key = arguments.maybe_text(position);
     if (shard_key.has_value())
         check_shard_key(*shard_key);
@@ -65,8 +63,6 @@ std::optional<std::string> read_shard_key(const pg::Arguments &arguments, int po
 std::optional<std::string> read_mode(const pg::Arguments &arguments, int position, const char *name,
                                      std::array<const char *, 2> words)
 {
-    if (arguments.count() <= position)
-        return std::nullopt;
     auto mode = arguments.maybe_text(position);
     if (mode.has_value() && *mode != words[0] && *mode != words[1])
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -77,8 +73,6 @@ std::optional<std::string> read_mode(const pg::Arguments &arguments, int positio
 
 std::optional<UniqueScope> read_unique_scope(const pg::Arguments &arguments, int position)
 {
-    if (arguments.count() <= position)
-        return std::nullopt;
     const auto text = arguments.maybe_text(position);
     if (!text.has_value())
         return std::nullopt;
@@ -193,7 +187,7 @@ void lock_live_leaf(const Queue &queue)
 
 Sharding read_sharding(const pg::Arguments &arguments, int first)
 {
-    return {arguments.count() > first, read_shard_key(arguments, first),
+    return {read_shard_key(arguments, first),
             read_mode(arguments, first + 1, "throttle_mode", {"home", "shared"}),
             read_mode(arguments, first + 2, "move_order", {"key", "strict"}),
             read_unique_scope(arguments, first + 3)};
@@ -201,7 +195,7 @@ Sharding read_sharding(const pg::Arguments &arguments, int first)
 
 core::UniqueScope set_sharding(int queue_id, const Sharding &sharding)
 {
-    set_shard_key(queue_id, sharding.shard_key, sharding.has_arguments);
+    set_shard_key(queue_id, sharding.shard_key, true);
     set_modes(queue_id, sharding);
     set_unique_scope(queue_id, UniqueScope::everywhere, sharding.unique_scope);
     const UniqueScope scope = sharding.unique_scope.value_or(UniqueScope::everywhere);
@@ -214,8 +208,7 @@ void change_sharding(const Queue &queue, const Sharding &sharding, IfNoShardKey 
 {
     const UniqueScope before = queue.placement.unique_scope;
     const UniqueScope scope = sharding.unique_scope.value_or(before);
-    set_shard_key(queue.id, sharding.shard_key,
-                  sharding.has_arguments && if_none == IfNoShardKey::is_reset);
+    set_shard_key(queue.id, sharding.shard_key, if_none == IfNoShardKey::is_reset);
     set_modes(queue.id, sharding);
     set_unique_scope(queue.id, before, scope);
     if (before == UniqueScope::everywhere && scope == before)

@@ -8,9 +8,8 @@
 
 namespace hipq::queues {
 
-// Nothing: not given, or the call is of a release that does not have it.
+// Nothing: not given.
 struct Sharding {
-    bool has_arguments;                        // the call is of a release that has some
     std::optional<std::string> shard_key;      // NONE, or what core::parse_shard_key() knows
     std::optional<std::string> throttle_mode;  // how limits are kept over several nodes
     std::optional<std::string> move_order;     // what stays in order while slots move

@@ -92,7 +92,7 @@ constinit pg::Statement select_difference(R"(
         UNION ALL
         SELECT 7, 'It lacks an index: ' || definition || '.'
         FROM needed_index
-        WHERE definition NOT IN (SELECT replace(pg_get_indexdef(indexrelid), '''infinity''', quote_literal('9999-01-01 00:00:00+00'::timestamptz)) FROM tree JOIN pg_index ON indrelid = oid WHERE indisvalid)
+        WHERE definition NOT IN (SELECT pg_get_indexdef(indexrelid) FROM tree JOIN pg_index ON indrelid = oid WHERE indisvalid)
     )
     SELECT text
     FROM difference

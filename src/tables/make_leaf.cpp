@@ -211,10 +211,9 @@ void make_first_leaf(const TimeTree &tree)
 
 namespace {
 
-// While the extension is of the release before there is no attempt_log.
 void make_leaves_once(const TimeTree &tree)
 {
-    if (!OidIsValid(relation_oid(tree.parent)) || OidIsValid(relation_oid(default_leaf_name(tree))))
+    if (OidIsValid(relation_oid(default_leaf_name(tree))))
         return;
     make_default_leaf(tree);
     for (const core::Period &period :

@@ -105,22 +105,10 @@ constexpr ColumnKind kind(Column column)
     return definition(column).kind;
 }
 
-// Columns that this release has added, the last ones. While the extension is of the release before,
-// its tables do not have them: they read as NULL, and statements are made without them.
-inline constexpr std::size_t columns_before = column_count - 1;
-constexpr bool is_new(Column column)
-{
-    return static_cast<std::size_t>(column) >= columns_before;
-}
-
 // The column of that name; nothing: there is none.
 std::optional<Column> find_column(std::string_view name);
 
 ColumnSet columns_of(ColumnKind kind);
-
-// A statement without the new columns, which stand in it as HIPQ_GIVEN_COLUMNS() lists them: after
-// a comma, with a prefix or without.
-std::string without_new_columns(std::string sql);
 
 // Their names with commas, as SQL lists them.
 std::string column_list(ColumnKind kind);

@@ -84,15 +84,6 @@ TEST(Columns, ThoseOfTheInstallScriptAreTheSame)
     }
 }
 
-TEST(Columns, AStatementIsMadeWithoutTheNewOnes)
-{
-    EXPECT_EQ(without_new_columns("INSERT INTO t (id, job.shard_key, job.traceparent) SELECT "
-                                  "queue_id, traceparent FROM t"),
-              "INSERT INTO t (id, job.shard_key) SELECT queue_id FROM t");
-    const std::string other = "SELECT id, my_traceparent, traceparent_of(id), 'traceparent' FROM t";
-    EXPECT_EQ(without_new_columns(other), other);
-}
-
 TEST(Columns, EachIsFoundByItsName)
 {
     for (std::size_t i = 0; i < column_count; ++i)

@@ -16,15 +16,15 @@ TEST(Versions, one_is_the_same_as_itself_however_it_is_written)
 TEST(Versions, patches_and_neighbouring_minor_versions_work_together_in_both_orders)
 {
     EXPECT_EQ(fit_of_versions("0.2.0", "0.2.7"), VersionFit::together);
-    EXPECT_EQ(fit_of_versions("0.2.0", "0.1.0"), VersionFit::together);
-    EXPECT_EQ(fit_of_versions("0.1.0", "0.2.0"), VersionFit::together);
+    EXPECT_EQ(fit_of_versions("0.3.0", "0.2.0"), VersionFit::together);
+    EXPECT_EQ(fit_of_versions("0.2.0", "0.3.0"), VersionFit::together);
     EXPECT_EQ(fit_of_versions("1.9.3", "1.10.0"), VersionFit::together);
 }
 
 TEST(Versions, others_do_not)
 {
-    EXPECT_EQ(fit_of_versions("0.3.0", "0.1.0"), VersionFit::apart);
-    EXPECT_EQ(fit_of_versions("0.1.0", "0.3.0"), VersionFit::apart);
+    EXPECT_EQ(fit_of_versions("0.4.0", "0.2.0"), VersionFit::apart);
+    EXPECT_EQ(fit_of_versions("0.2.0", "0.4.0"), VersionFit::apart);
     EXPECT_EQ(fit_of_versions("1.0.0", "0.9.0"), VersionFit::apart);
     EXPECT_EQ(fit_of_versions("1.1.0", "2.1.0"), VersionFit::apart);
 }

@@ -43,8 +43,6 @@ std::string advice(const client::Error &error)
 {
     if (error.sqlstate() == "3F000")
         return "Extension hipq is not installed in this database: CREATE EXTENSION hipq.";
-    if (error.sqlstate() == "42883")
-        return "The extension is older than 0.2.0, and has no doctor: ALTER EXTENSION hipq UPDATE.";
     if (error.sqlstate() == "42501")
         return "The role needs to be a member of pg_monitor, or to have a right on a queue.";
     return error.hint();

@@ -56,7 +56,6 @@ inline ClaimedJob claimed_job(const Result &result, int row)
     job.created_time = result.text(row, "created_time");
     if (result.get(row, "original_job_id"))
         job.original_job_id = result.number(row, "original_job_id");
-    // Servers of before 0.2.0 have no such column.
     job.traceparent = result.get(row, "traceparent");
     return job;
 }
