@@ -15,7 +15,7 @@ const Finding warning{"warning",  "server",    "few worker slots",
 const Finding information{"information", "server",   "restart pending",
                           "It is.",      "Restart.", std::nullopt};
 
-std::string error_of(const std::vector<std::string> &words)
+std::string doctor_error(const std::vector<std::string> &words)
 {
     try {
         parse_command_line(words);
@@ -38,9 +38,9 @@ TEST(Doctor, OptionsAreReadInEachForm)
 
 TEST(Doctor, WrongOptionsAreToldByName)
 {
-    EXPECT_EQ(error_of({"--form", "json"}), "doctor has no option --form");
-    EXPECT_EQ(error_of({"-d"}), "-d needs a value: CONNINFO");
-    EXPECT_EQ(error_of({"--fail-on", "information"}),
+    EXPECT_EQ(doctor_error({"--form", "json"}), "doctor has no option --form");
+    EXPECT_EQ(doctor_error({"-d"}), "-d needs a value: CONNINFO");
+    EXPECT_EQ(doctor_error({"--fail-on", "information"}),
               R"(--fail-on information: needs "error", "warning" or "never")");
 }
 

@@ -11,7 +11,7 @@ namespace hipq::run {
 
 namespace {
 
-std::string error_of(const std::string &line)
+std::string message_error(const std::string &line)
 {
     try {
         read_answer(line);
@@ -91,16 +91,16 @@ TEST(Messages, AreEndingsOrProgress)
 
 TEST(Messages, SayWhatIsWrong)
 {
-    EXPECT_EQ(error_of("nonsense"), "not a JSON object");
-    EXPECT_EQ(error_of("[7]"), "not a JSON object");
-    EXPECT_EQ(error_of(R"({"result": 1})"), "member \"id\" is missing or of another type");
-    EXPECT_EQ(error_of(R"({"id": "7", "result": 1})"),
+    EXPECT_EQ(message_error("nonsense"), "not a JSON object");
+    EXPECT_EQ(message_error("[7]"), "not a JSON object");
+    EXPECT_EQ(message_error(R"({"result": 1})"), "member \"id\" is missing or of another type");
+    EXPECT_EQ(message_error(R"({"id": "7", "result": 1})"),
               "member \"id\" is missing or of another type");
-    EXPECT_EQ(error_of(R"({"id": 7, "error": 1})"),
+    EXPECT_EQ(message_error(R"({"id": 7, "error": 1})"),
               "member \"error\" is missing or of another type");
-    EXPECT_EQ(error_of(R"({"id": 7, "error": "e", "retriable": 1})"),
+    EXPECT_EQ(message_error(R"({"id": 7, "error": "e", "retriable": 1})"),
               "member \"retriable\" is missing or of another type");
-    EXPECT_EQ(error_of(R"({"id": 7})").substr(0, 9), "no member");
+    EXPECT_EQ(message_error(R"({"id": 7})").substr(0, 9), "no member");
 }
 
 TEST(LogLines, AreTextOrJson)

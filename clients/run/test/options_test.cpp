@@ -18,7 +18,7 @@ Options parse(Words words)
 }
 
 // What is added to a command line that is right.
-std::string error_of(Words words)
+std::string option_error(Words words)
 {
     words.insert(words.begin(), {"--queue", "app.mail", "--types", "welcome"});
     words.insert(words.end(), {"--", "true"});
@@ -78,29 +78,30 @@ TEST(Options, SayWhatIsMissing)
 
 TEST(Options, SayWhatIsWrong)
 {
-    EXPECT_EQ(error_of({}), "none");
-    EXPECT_EQ(error_of({"--nonsense"}), "there is no option --nonsense");
-    EXPECT_EQ(error_of({"-x"}), "there is no option -x");
-    EXPECT_EQ(error_of({"--poll=yes"}), "--poll takes no value");
-    EXPECT_EQ(error_of({"--jobs", "0"}), "--jobs 0: needs a whole number from 1 to 10000");
-    EXPECT_EQ(error_of({"--jobs", "8x"}), "--jobs 8x: needs a whole number from 1 to 10000");
-    EXPECT_EQ(error_of({"--jobs", ""}), "--jobs : needs a whole number from 1 to 10000");
-    EXPECT_EQ(error_of({"--prefetch", "-1"}),
+    EXPECT_EQ(option_error({}), "none");
+    EXPECT_EQ(option_error({"--nonsense"}), "there is no option --nonsense");
+    EXPECT_EQ(option_error({"-x"}), "there is no option -x");
+    EXPECT_EQ(option_error({"--poll=yes"}), "--poll takes no value");
+    EXPECT_EQ(option_error({"--jobs", "0"}), "--jobs 0: needs a whole number from 1 to 10000");
+    EXPECT_EQ(option_error({"--jobs", "8x"}), "--jobs 8x: needs a whole number from 1 to 10000");
+    EXPECT_EQ(option_error({"--jobs", ""}), "--jobs : needs a whole number from 1 to 10000");
+    EXPECT_EQ(option_error({"--prefetch", "-1"}),
               "--prefetch -1: needs a whole number from 0 to 10000");
-    EXPECT_EQ(error_of({"--queue", "a,,b"}), "--queue a,,b: needs names, with a comma between two");
-    EXPECT_EQ(error_of({"--types", ""}), "--types : needs names, with a comma between two");
-    EXPECT_EQ(error_of({"--log", "xml"}), "--log xml: needs \"text\" or \"json\"");
-    EXPECT_EQ(error_of({"--log-level", "debug"}),
+    EXPECT_EQ(option_error({"--queue", "a,,b"}),
+              "--queue a,,b: needs names, with a comma between two");
+    EXPECT_EQ(option_error({"--types", ""}), "--types : needs names, with a comma between two");
+    EXPECT_EQ(option_error({"--log", "xml"}), "--log xml: needs \"text\" or \"json\"");
+    EXPECT_EQ(option_error({"--log-level", "debug"}),
               "--log-level debug: needs \"info\", \"warning\" or \"error\"");
-    EXPECT_EQ(error_of({"--on-failure", "x"}), "--on-failure x: needs \"retry\" or \"final\"");
-    EXPECT_EQ(error_of({"--max-output", "0"}),
+    EXPECT_EQ(option_error({"--on-failure", "x"}), "--on-failure x: needs \"retry\" or \"final\"");
+    EXPECT_EQ(option_error({"--max-output", "0"}),
               "--max-output 0: needs a whole number from 1 to 1000000000");
-    EXPECT_EQ(error_of({"--capabilities", "[1]"}), "--capabilities [1]: needs a JSON object");
-    EXPECT_EQ(error_of({"--config", "/nowhere"}), "--config /nowhere: cannot be read");
-    EXPECT_EQ(error_of({"--once", "--jobs", "2"}), "--once runs one job: not with --jobs");
+    EXPECT_EQ(option_error({"--capabilities", "[1]"}), "--capabilities [1]: needs a JSON object");
+    EXPECT_EQ(option_error({"--config", "/nowhere"}), "--config /nowhere: cannot be read");
+    EXPECT_EQ(option_error({"--once", "--jobs", "2"}), "--once runs one job: not with --jobs");
     for (const char *name : {"--idle", "--grace", "--kill-after"})
         for (const char *value : {"-1", "x", "1s", "nan", "inf", ""})
-            EXPECT_EQ(error_of({name, value}),
+            EXPECT_EQ(option_error({name, value}),
                       std::string(name) + " " + value +
                           ": needs a number of seconds, such as 10 or 0.5");
 }

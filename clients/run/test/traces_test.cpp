@@ -28,7 +28,7 @@ std::string url_of(const Settings &settings, const std::string &url = "")
     return options ? options->url : "none";
 }
 
-std::string error_of(Settings settings)
+std::string setting_error(Settings settings)
 {
     settings.insert({"OTEL_EXPORTER_OTLP_ENDPOINT", "http://a"});
     try {
@@ -139,15 +139,15 @@ TEST(OtlpOptions, AreThoseOfTheEnvironment)
 
 TEST(OtlpOptions, SayWhatIsWrong)
 {
-    EXPECT_EQ(error_of({}), "none");
-    EXPECT_EQ(error_of({{"OTEL_EXPORTER_OTLP_TIMEOUT", "0"}}),
+    EXPECT_EQ(setting_error({}), "none");
+    EXPECT_EQ(setting_error({{"OTEL_EXPORTER_OTLP_TIMEOUT", "0"}}),
               "OTEL_EXPORTER_OTLP_TIMEOUT 0: needs a whole number from 1 to 1000000000");
-    EXPECT_EQ(error_of({{"OTEL_EXPORTER_OTLP_HEADERS", "a=1,b"}}),
+    EXPECT_EQ(setting_error({{"OTEL_EXPORTER_OTLP_HEADERS", "a=1,b"}}),
               "OTEL_EXPORTER_OTLP_HEADERS a=1,b: needs pairs such as key=value, with a comma "
               "between two");
     for (const char *value : {"a=%", "a=%2", "a=%zz", "a=%0A"})
-        EXPECT_NE(error_of({{"OTEL_RESOURCE_ATTRIBUTES", value}}), "none") << value;
-    EXPECT_EQ(error_of({{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}}),
+        EXPECT_NE(setting_error({{"OTEL_RESOURCE_ATTRIBUTES", value}}), "none") << value;
+    EXPECT_EQ(setting_error({{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}}),
               "OTEL_EXPORTER_OTLP_PROTOCOL grpc: needs \"http/json\" or \"http/protobuf\"");
 }
 

@@ -10,7 +10,6 @@ namespace {
 constexpr std::int64_t rest_from_lock = 500'000;
 constexpr std::int64_t first_rest = 1'000'000;
 constexpr std::int64_t longest_rest = 60'000'000;
-constexpr int most_doublings = 6;
 
 }  // namespace
 
@@ -61,6 +60,7 @@ std::int64_t rest_after(Trouble trouble, int in_a_row)
 {
     if (trouble == Trouble::locked)
         return rest_from_lock;
+    constexpr int most_doublings = 6;
     return std::min(first_rest << std::clamp(in_a_row - 1, 0, most_doublings), longest_rest);
 }
 

@@ -297,7 +297,7 @@ constexpr int minutes_per_day = 24 * 60;
 // 29 February on a given weekday comes again after 40 years at most.
 constexpr int most_days = 41 * 366;
 
-constexpr std::chrono::sys_days epoch{std::chrono::year{2000} / 1 / 1};
+constexpr std::chrono::sys_days year_2000{std::chrono::year{2000} / 1 / 1};
 
 std::int64_t rounded_up(std::int64_t time, std::int64_t unit)
 {
@@ -340,7 +340,7 @@ std::optional<std::int64_t> next_local(const Cron &cron, std::int64_t local)
     std::int64_t midnight = rounded_up(start - microseconds_per_day + 1, microseconds_per_day);
     int from = static_cast<int>((start - midnight) / microseconds_per_minute);
     for (int days = 0; days < most_days; ++days, midnight += microseconds_per_day, from = 0) {
-        if (!comes_on(cron, epoch + std::chrono::days{midnight / microseconds_per_day}))
+        if (!comes_on(cron, year_2000 + std::chrono::days{midnight / microseconds_per_day}))
             continue;
         if (const auto time = next_minute_of_day(cron, from))
             return midnight + *time * microseconds_per_minute;

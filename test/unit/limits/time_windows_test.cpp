@@ -12,9 +12,9 @@ namespace {
 constexpr std::uint8_t mon = 1, tue = 2, wed = 4, thu = 8, fri = 16, sat = 32, sun = 64, all = 127;
 constexpr std::int16_t full = 1440;
 
-constexpr std::int16_t at(int hour, int minute = 0)
+constexpr std::int16_t at(int hours, int minutes = 0)
 {
-    return static_cast<std::int16_t>(hour * 60 + minute);
+    return static_cast<std::int16_t>(hours * 60 + minutes);
 }
 
 constexpr std::uint8_t days(int bits)

@@ -63,8 +63,8 @@ constexpr auto twice = "a job runs twice";
 constexpr auto two_of_a_key = "two jobs of one key run at once";
 constexpr auto lost = "a job is lost";
 constexpr auto dropped = "a job that was accepted is dropped as a duplicate";
-constexpr auto out_of_order = "a younger job starts before an older one";
-constexpr auto on_two_nodes = "a job starts while one of its slot runs on another node";
+constexpr auto younger_first = "a younger job starts before an older one";
+constexpr auto on_both_nodes = "a job starts while one of its slot runs on another node";
 constexpr auto stuck = "no way leads to the end";
 
 // The right decision about a job of which something is not seen.
@@ -175,7 +175,7 @@ TEST(BrokenMove, loses_the_order_if_jobs_do_not_queue_behind_those_held)
         return arrival_without([](MovedJob &each) { each.is_behind_others = false; }, node, phase,
                                order, job);
     };
-    expect_fault(strict_from_the_router, rules, out_of_order);
+    expect_fault(strict_from_the_router, rules, younger_first);
 }
 
 TEST(BrokenMove, loses_the_order_if_held_jobs_are_let_in_one_by_one_as_they_arrived)
@@ -183,14 +183,14 @@ TEST(BrokenMove, loses_the_order_if_held_jobs_are_let_in_one_by_one_as_they_arri
     MoveRules rules;
     rules.lets_all_in_at_once = false;
     rules.comes_before = [](const HeldJob &, const HeldJob &) { return false; };
-    expect_fault(strict_from_the_router, rules, out_of_order);
+    expect_fault(strict_from_the_router, rules, younger_first);
 }
 
 TEST(BrokenMove, loses_the_order_of_a_key_if_held_jobs_are_let_in_as_they_arrived)
 {
     MoveRules rules;
     rules.comes_before = [](const HeldJob &, const HeldJob &) { return false; };
-    expect_fault(strict_with_keys, rules, out_of_order);
+    expect_fault(strict_with_keys, rules, younger_first);
 }
 
 TEST(BrokenMove, loses_the_order_if_a_leaving_slot_goes_on)
@@ -199,7 +199,7 @@ TEST(BrokenMove, loses_the_order_if_a_leaving_slot_goes_on)
     rules.may_start_in = [](SlotPhase phase, MoveOrder order, const MovedJob &job) {
         return phase == SlotPhase::leaving || may_start_in(phase, order, job);
     };
-    expect_fault(strict_from_the_router, rules, out_of_order);
+    expect_fault(strict_from_the_router, rules, younger_first);
 }
 
 TEST(BrokenMove, runs_a_slot_on_two_nodes_if_returned_comes_before_what_runs_has_ended)
@@ -209,7 +209,7 @@ TEST(BrokenMove, runs_a_slot_on_two_nodes_if_returned_comes_before_what_runs_has
         return may_say_returned(order,
                                 {leaving.has_waiting_jobs, false, leaving.producers_are_done});
     };
-    expect_fault(strict_from_the_router, rules, on_two_nodes);
+    expect_fault(strict_from_the_router, rules, on_both_nodes);
 }
 
 TEST(BrokenMove, loses_the_order_if_returned_comes_before_the_waiting_jobs)
@@ -219,7 +219,7 @@ TEST(BrokenMove, loses_the_order_if_returned_comes_before_the_waiting_jobs)
         return may_say_returned(order,
                                 {false, leaving.has_running_jobs, leaving.producers_are_done});
     };
-    expect_fault(strict_from_the_router, rules, out_of_order);
+    expect_fault(strict_from_the_router, rules, younger_first);
 }
 
 TEST(BrokenMove, loses_the_order_if_returned_comes_before_last)
@@ -228,8 +228,8 @@ TEST(BrokenMove, loses_the_order_if_returned_comes_before_last)
     rules.may_say_returned = [](MoveOrder order, const Leaving &leaving) {
         return may_say_returned(order, {leaving.has_waiting_jobs, leaving.has_running_jobs, true});
     };
-    expect_fault(strict_from_the_router, rules, out_of_order);
-    expect_fault(strict_from_the_router_itself, rules, out_of_order);
+    expect_fault(strict_from_the_router, rules, younger_first);
+    expect_fault(strict_from_the_router_itself, rules, younger_first);
 }
 
 TEST(BrokenResync, loses_jobs_if_none_are_sent_again)

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int a_shard = 2;
 constexpr int the_router = 0;
-constexpr MovedJob plain{};
-constexpr MovedJob keyed{.has_key = true};
+constexpr MovedJob plain_job{};
+constexpr MovedJob keyed_job{.has_key = true};
 constexpr MovedJob key_runs_there{.has_key = true, .key_runs_there = true};
 constexpr MovedJob accepted_and_key_used{
     .has_key = true, .was_accepted = true, .key_is_used_here = true};
@@ -45,24 +45,24 @@ TEST(Moves, say_what_a_slot_is_to_a_node)
 
 TEST(Moves, accept_what_is_the_nodes_own)
 {
-    EXPECT_EQ(at_shard(SlotPhase::own, plain), Arrival::accept);
-    EXPECT_EQ(at_shard(SlotPhase::own, keyed), Arrival::accept);
+    EXPECT_EQ(at_shard(SlotPhase::own, plain_job), Arrival::accept);
+    EXPECT_EQ(at_shard(SlotPhase::own, keyed_job), Arrival::accept);
     EXPECT_EQ(at_shard(SlotPhase::own, new_and_key_used), Arrival::accept)
         << "on_duplicate says what becomes of it";
 }
 
 TEST(Moves, hold_keyed_jobs_until_all_has_come_back)
 {
-    EXPECT_EQ(at_shard(SlotPhase::incoming, keyed), Arrival::hold);
-    EXPECT_EQ(at_shard(SlotPhase::incoming, plain), Arrival::accept);
-    EXPECT_EQ(at_shard(SlotPhase::incoming, plain, MoveOrder::strict), Arrival::hold);
-    EXPECT_EQ(at_shard(SlotPhase::settling, plain, MoveOrder::strict), Arrival::accept);
+    EXPECT_EQ(at_shard(SlotPhase::incoming, keyed_job), Arrival::hold);
+    EXPECT_EQ(at_shard(SlotPhase::incoming, plain_job), Arrival::accept);
+    EXPECT_EQ(at_shard(SlotPhase::incoming, plain_job, MoveOrder::strict), Arrival::hold);
+    EXPECT_EQ(at_shard(SlotPhase::settling, plain_job, MoveOrder::strict), Arrival::accept);
 }
 
 TEST(Moves, hold_jobs_whose_key_still_runs_at_the_old_node)
 {
     EXPECT_EQ(at_shard(SlotPhase::settling, key_runs_there), Arrival::hold);
-    EXPECT_EQ(at_shard(SlotPhase::settling, keyed), Arrival::accept);
+    EXPECT_EQ(at_shard(SlotPhase::settling, keyed_job), Arrival::accept);
 }
 
 TEST(Moves, never_take_an_accepted_job_for_a_duplicate)
@@ -81,7 +81,7 @@ TEST(Moves, let_jobs_queue_behind_those_that_are_held)
 TEST(Moves, send_on_what_is_not_the_nodes)
 {
     for (const SlotPhase phase : {SlotPhase::leaving, SlotPhase::elsewhere})
-        for (const MovedJob &job : {plain, keyed, accepted_and_key_used}) {
+        for (const MovedJob &job : {plain_job, keyed_job, accepted_and_key_used}) {
             EXPECT_EQ(at_shard(phase, job), Arrival::send_back);
             EXPECT_EQ(arrival(the_router, phase, MoveOrder::by_key, job), Arrival::forward);
             EXPECT_TRUE(must_go_back(phase));
@@ -91,7 +91,7 @@ TEST(Moves, send_on_what_is_not_the_nodes)
 
 TEST(Moves, hold_everything_while_a_promoted_standby_knows_nothing)
 {
-    for (const MovedJob &job : {plain, keyed, accepted_and_key_used}) {
+    for (const MovedJob &job : {plain_job, keyed_job, accepted_and_key_used}) {
         EXPECT_EQ(at_shard(SlotPhase::unknown, job), Arrival::hold);
         EXPECT_FALSE(may_start_in(SlotPhase::unknown, MoveOrder::by_key, job));
     }
@@ -100,12 +100,12 @@ TEST(Moves, hold_everything_while_a_promoted_standby_knows_nothing)
 
 TEST(Moves, start_what_could_be_accepted_now)
 {
-    EXPECT_TRUE(may_start_in(SlotPhase::own, MoveOrder::strict, keyed));
-    EXPECT_TRUE(may_start_in(SlotPhase::incoming, MoveOrder::by_key, plain));
-    EXPECT_FALSE(may_start_in(SlotPhase::incoming, MoveOrder::strict, plain));
-    EXPECT_FALSE(may_start_in(SlotPhase::incoming, MoveOrder::by_key, keyed));
+    EXPECT_TRUE(may_start_in(SlotPhase::own, MoveOrder::strict, keyed_job));
+    EXPECT_TRUE(may_start_in(SlotPhase::incoming, MoveOrder::by_key, plain_job));
+    EXPECT_FALSE(may_start_in(SlotPhase::incoming, MoveOrder::strict, plain_job));
+    EXPECT_FALSE(may_start_in(SlotPhase::incoming, MoveOrder::by_key, keyed_job));
     EXPECT_FALSE(may_start_in(SlotPhase::settling, MoveOrder::by_key, key_runs_there));
-    EXPECT_TRUE(may_start_in(SlotPhase::settling, MoveOrder::by_key, keyed));
+    EXPECT_TRUE(may_start_in(SlotPhase::settling, MoveOrder::by_key, keyed_job));
 }
 
 TEST(Moves, let_in_first_what_was_accepted_before)

@@ -3,13 +3,14 @@
 
 #include "core/lanes/job_table.hpp"
 
+#include "weights.hpp"
+
 #include <gtest/gtest.h>
 
 using namespace hipq::core;
+using hipq::test::one;
 
 namespace {
-
-constexpr Weight one = weight_unit;
 
 PermitNeed after(PermitDemand &demand, const PermitUse &use, std::int64_t time)
 {

@@ -4,6 +4,8 @@
 #include "core/shards/permit_targets.hpp"
 #include "core/shards/permits.hpp"
 
+#include "weights.hpp"
+
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -11,10 +13,9 @@
 #include <set>
 
 using namespace hipq::core;
+using hipq::test::one;
 
 namespace {
-
-constexpr Weight one = weight_unit;
 
 std::vector<Weight> parts(const std::vector<Weight> &thousandths)
 {

@@ -85,14 +85,14 @@ TEST(KeyScope, puts_jobs_that_may_not_be_two_into_one_slot)
     constexpr std::array keys{"ann", "bob", "tenant-1"};
     for (const Placement &placement : placements)
         for (const char *key : keys)
-            for (const char *one : shard_keys)
-                for (const char *other : shard_keys) {
-                    if (key_scope(placement.unique_scope, one) !=
-                        key_scope(placement.unique_scope, other))
+            for (const char *first : shard_keys)
+                for (const char *second : shard_keys) {
+                    if (key_scope(placement.unique_scope, first) !=
+                        key_scope(placement.unique_scope, second))
                         continue;
-                    EXPECT_EQ(placement_key(placement, {"mail", one, "welcome", key, 7}),
-                              placement_key(placement, {"mail", other, "welcome", key, 8}))
-                        << one << ' ' << other;
+                    EXPECT_EQ(placement_key(placement, {"mail", first, "welcome", key, 7}),
+                              placement_key(placement, {"mail", second, "welcome", key, 8}))
+                        << first << ' ' << second;
                 }
 }
 

@@ -1,6 +1,8 @@
 // Which worker gets the next job.
 #include "core/workers/worker_choice.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iostream>

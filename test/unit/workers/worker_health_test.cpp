@@ -1,6 +1,8 @@
 // How a worker is judged: each limit by itself, what overrides what, probes.
 #include "core/workers/worker_health.hpp"
 
+#include <gtest/gtest.h>
+
 #include <limits>
 #include <utility>
 
