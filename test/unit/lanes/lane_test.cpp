@@ -4,27 +4,35 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-// What a reading knows, in a form that can be compared.
+// What a reading knows, in bytes that can be compared.
 struct hipq::core::LaneReadingParts {
-    template <class Reading>
-    static std::string of(const Reading &reading)
+    // Seven bits in each byte, whose highest one says that more follow.
+    static void put(std::string &text, std::int64_t number)
     {
-        std::string text;
+        auto rest = static_cast<std::uint64_t>(number);
+        for (; rest >= 128; rest >>= 7)
+            text += static_cast<char>(rest | 128);
+        text += static_cast<char>(rest);
+    }
+    template <class Reading>
+    static void put_reading(std::string &text, const Reading &reading)
+    {
         for (const auto *pockets : {&reading.old_, &reading.kept_}) {
-            for (std::uint32_t i = 0; i < pockets->count; ++i)
-                text += std::to_string(pockets->entries[i].range.first.id) + "-" +
-                        std::to_string(pockets->entries[i].range.last.id) + "k" +
-                        std::to_string(pockets->entries[i].throttle_key) + ",";
-            text += ';';
+            put(text, pockets->count);
+            for (std::uint32_t i = 0; i < pockets->count; ++i) {
+                put(text, pockets->entries[i].range.first.id);
+                put(text, pockets->entries[i].range.last.id);
+                put(text, static_cast<std::int64_t>(pockets->entries[i].throttle_key));
+            }
         }
-        return text + std::to_string(reading.frontier_.id) + "," +
-               std::to_string(reading.position_) + (reading.is_exhausted_ ? "!" : "") +
-               (reading.is_done_ ? "." : "");
+        put(text, reading.frontier_.id);
+        put(text, reading.position_);
+        put(text, (reading.is_exhausted_ ? 1 : 0) + (reading.is_done_ ? 2 : 0));
     }
 };
 
@@ -521,16 +529,17 @@ struct Model {
     bool is_awaited = false;  // capacity under the throttle key
     int stranger = 0;         // steps of one who locks row 3 and lets go, without a note; 2: done
 
-    void put(std::string &text, std::int64_t number) const { text += std::to_string(number) + ","; }
+    // In as few bytes as it needs, so that no number begins with another one.
+    void put(std::string &text, std::int64_t number) const { LaneReadingParts::put(text, number); }
     void put(std::string &text, const Pockets<Lane::pocket_limit> &pockets) const
     {
+        put(text, pockets.count);
         for (std::uint32_t i = 0; i < pockets.count; ++i)
             for (const std::int64_t number :
                  {pockets.entries[i].range.first.id, pockets.entries[i].range.last.id})
                 put(text, number);
         for (std::uint32_t i = 0; i < pockets.count; ++i)
             put_wait(text, pockets.entries[i]);
-        text += ';';
     }
     // What differs in how it waits.
     void put_wait(std::string &text, const Pocket &pocket) const
@@ -543,14 +552,14 @@ struct Model {
         std::string text;
         put(text, lane.frontier.id);
         put(text, lane.is_exhausted ? 1 : 0);
-        put(text, lane.owner);
+        put(text, lane.owner + 1);
         put(text, lane.pockets);
+        put(text, lane.inbox_count);
         for (std::uint32_t i = 0; i < lane.inbox_count; ++i) {
             put(text, lane.inbox[i].range.first.id);
             put(text, lane.inbox[i].range.last.id);
             put_wait(text, lane.inbox[i]);
         }
-        text += ';';
         for (int row = 1; row <= row_count; ++row)
             text += static_cast<char>('a' + static_cast<int>(rows[row]) +
                                       (is_pending[row] ? 10 : 0) + (is_in_flight[row] ? 20 : 0));
@@ -562,8 +571,9 @@ struct Model {
                   claimer.last_seen,
                   (claimer.has_left_full ? 1 : 0) + (claimer.has_freed_capacity ? 2 : 0)})
                 put(text, number);
+            put(text, claimer.reading.has_value() ? 1 : 0);
             if (claimer.reading.has_value())
-                text += LaneReadingParts::of(*claimer.reading);
+                LaneReadingParts::put_reading(text, *claimer.reading);
         }
         put(text, is_awaited ? 1 : 0);
         put(text, stranger);
@@ -868,7 +878,7 @@ private:
             stuck_ += state.rows[row] == RowState::claimable ? 1 : 0;
     }
 
-    std::set<std::string> seen_{};
+    std::unordered_set<std::string> seen_{};
     std::size_t unsafe_ = 0;
     std::size_t stuck_ = 0;
 };

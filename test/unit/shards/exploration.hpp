@@ -39,7 +39,7 @@ public:
     static_assert(std::has_unique_object_representations_v<State>);
 
     explicit Exploration(const Model &model, std::size_t most_states = 20'000'000)
-        : model_(model), most_states_(most_states), table_(1024, none)
+        : model_(model), most_states_(most_states), table_(1024)
     {
     }
 
@@ -50,7 +50,7 @@ public:
             const State state = states_[at];
             model_.each_next(state, [&](const State &next, const char *what) {
                 ++findings_.steps;
-                edges_.push_back({add(next, static_cast<Index>(at), what), static_cast<Index>(at)});
+                add_edge(static_cast<Index>(at), add(next, static_cast<Index>(at), what));
             });
         }
         findings_.states = states_.size();
@@ -63,50 +63,72 @@ private:
     using Index = std::uint32_t;
     static constexpr Index none = UINT32_MAX;
     struct Edge {
-        Index to;
         Index from;
+        Index next;  // of those that lead to the same state
     };
     struct Origin {
         Index from;
+        Index edges;  // the first of those that lead here
         const char *what;
     };
+    // With the hash, so that other states are told apart without a look at them.
+    struct Entry {
+        Index state = none;
+        std::uint32_t hash = 0;
+    };
 
-    static std::size_t hash(const State &state)
+    static std::uint32_t hash(const State &state)
     {
-        return std::hash<std::string_view>()(
-            {reinterpret_cast<const char *>(&state), sizeof(State)});
+        return static_cast<std::uint32_t>(
+            std::hash<std::string_view>()({reinterpret_cast<const char *>(&state), sizeof(State)}));
     }
 
-    Index *find(const State &state)
+    // The entry of the state, or the empty one in which it belongs.
+    Entry &find(const State &state, std::uint32_t hash)
     {
-        std::size_t at = hash(state) % table_.size();
-        while (table_[at] != none && std::memcmp(&states_[table_[at]], &state, sizeof state) != 0)
+        std::size_t at = hash % table_.size();
+        while (table_[at].state != none &&
+               (table_[at].hash != hash ||
+                std::memcmp(&states_[table_[at].state], &state, sizeof state) != 0))
             at = (at + 1) % table_.size();
-        return &table_[at];
+        return table_[at];
     }
 
     void grow()
     {
-        table_.assign(table_.size() * 2, none);
-        for (Index i = 0; i < states_.size(); ++i)
-            *find(states_[i]) = i;
+        std::vector<Entry> larger(table_.size() * 2);
+        for (const Entry &entry : table_)
+            if (entry.state != none) {
+                std::size_t at = entry.hash % larger.size();
+                while (larger[at].state != none)
+                    at = (at + 1) % larger.size();
+                larger[at] = entry;
+            }
+        table_ = std::move(larger);
     }
 
     Index add(const State &state, Index from, const char *what)
     {
-        if (Index *known = find(state); *known != none)
-            return *known;
+        const std::uint32_t its_hash = hash(state);
+        if (const Entry &known = find(state, its_hash); known.state != none)
+            return known.state;
         if (states_.size() == most_states_)
             throw std::length_error("the model has too many states");
         if (states_.size() * 2 > table_.size())
             grow();
         const Index index = static_cast<Index>(states_.size());
-        *find(state) = index;
+        find(state, its_hash) = {index, its_hash};
         states_.push_back(state);
-        origins_.push_back({from, what});
+        origins_.push_back({from, none, what});
         if (const char *fault = model_.fault(state); fault != nullptr && findings_.fault.empty())
             report(fault, index);
         return index;
+    }
+
+    void add_edge(Index from, Index to)
+    {
+        edges_.push_back({from, origins_[to].edges});
+        origins_[to].edges = static_cast<Index>(edges_.size() - 1);
     }
 
     void report(const char *fault, Index index)
@@ -120,8 +142,6 @@ private:
     // Backwards from all ends; what is not met is stuck.
     void find_stuck()
     {
-        std::sort(edges_.begin(), edges_.end(),
-                  [](const Edge &a, const Edge &b) { return a.to < b.to; });
         std::vector<bool> is_met(states_.size());
         std::vector<Index> open;
         for (Index i = 0; i < states_.size(); ++i)
@@ -133,12 +153,10 @@ private:
         while (!open.empty()) {
             const Index to = open.back();
             open.pop_back();
-            auto edge = std::lower_bound(edges_.begin(), edges_.end(), to,
-                                         [](const Edge &a, Index b) { return a.to < b; });
-            for (; edge != edges_.end() && edge->to == to; ++edge)
-                if (!is_met[edge->from]) {
-                    is_met[edge->from] = true;
-                    open.push_back(edge->from);
+            for (Index edge = origins_[to].edges; edge != none; edge = edges_[edge].next)
+                if (const Index from = edges_[edge].from; !is_met[from]) {
+                    is_met[from] = true;
+                    open.push_back(from);
                 }
         }
         const auto stuck = std::find(is_met.begin(), is_met.end(), false);
@@ -151,7 +169,7 @@ private:
     std::vector<State> states_;
     std::vector<Origin> origins_;
     std::vector<Edge> edges_;
-    std::vector<Index> table_;
+    std::vector<Entry> table_;  // its size is a power of 2
     Findings findings_;
 };
 
