@@ -20,11 +20,11 @@ namespace {
 // them.
 constinit std::array<std::uint32_t, 4> functions{};
 constinit std::size_t function_count = 0;
-constinit bool noted = false;
+constinit bool function_was_noted = false;
 
 void note_function(Oid function)
 {
-    noted = true;
+    function_was_noted = true;
     const std::uint32_t hash =
         pg::call([&] { return GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)); });
     const auto end = functions.begin() + static_cast<std::ptrdiff_t>(function_count);
@@ -195,7 +195,7 @@ std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues)
 
 bool set_planned_by_sight(bool value)
 {
-    return std::exchange(noted, value);
+    return std::exchange(function_was_noted, value);
 }
 
 void watch_sight()

@@ -67,16 +67,16 @@ struct OfTransaction {
     std::map<int, Unregistered> queues;
 };
 
-constinit OfTransaction *present = nullptr;  // on the heap: no destructor at exit
+constinit OfTransaction *of_this_transaction = nullptr;  // on the heap: no destructor at exit
 
 Unregistered &of_present_transaction(const Queue &queue)
 {
-    if (present == nullptr)
-        present = new OfTransaction{InvalidLocalTransactionId, {}};
-    if (std::exchange(present->transaction, pg::own_local_transaction()) !=
+    if (of_this_transaction == nullptr)
+        of_this_transaction = new OfTransaction{InvalidLocalTransactionId, {}};
+    if (std::exchange(of_this_transaction->transaction, pg::own_local_transaction()) !=
         pg::own_local_transaction())
-        present->queues.clear();
-    return present->queues[queue.id];
+        of_this_transaction->queues.clear();
+    return of_this_transaction->queues[queue.id];
 }
 
 bool is_waiting_there(const Queue &queue, std::string_view job_type)
