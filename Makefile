@@ -14,6 +14,7 @@
 #   make bench [PEERS="graphile-worker pg-boss pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
 #   make dist                        the source as build/hipq-VERSION.tar.gz (tools/dist)
 #   make reference                   fills docs/reference/ from the catalogue (tools/reference)
+#   make compile_commands.json       how clang reads each source, for editors; `make` writes it, too
 #   make format | lint               clang-format in place; rooms, documents, clang-format and clang-tidy as checks; DEEP=1: takes its time
 #
 # WERROR=1 is the build that tests run on: warnings are errors, assertions are on, and so are the points at which tests make a
@@ -34,6 +35,9 @@ INSTALL_VIEWS = catalog control job retry dead_letters schedules external shards
 SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
 ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp src/*/*/*.hpp)
 UNIT_SOURCES := $(sort $(wildcard test/unit/*/*.cpp))
+CLIENT_SOURCES := $(sort $(wildcard clients/*/src/*.cpp clients/*/src/*/*.cpp))
+CLIENT_HEADERS := $(wildcard clients/*/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
+CLIENT_TESTS := $(wildcard clients/*/test/*.cpp test/clients/*.cpp)
 
 INSTALL_SQL = hipq--$(EXTVERSION).sql
 INSTALL_PART_FILES = $(INSTALL_PARTS:%=sql/install/%.sql)
@@ -61,15 +65,17 @@ needs_run = nlohmann/json.hpp libpq-fe.h curl/curl.h
 needs_top = nlohmann/json.hpp libpq-fe.h curses.h
 needs_web = nlohmann/json.hpp libpq-fe.h httplib.h openssl/hmac.h cpp-httplib.pc
 
+libpq_headers := $(shell $(PG_CONFIG) --includedir 2>/dev/null)
 needed = $(sort $(foreach program,$(PROGRAMS),$(needs_$(program))))
 found_headers = printf '\#if __has_include(<%s>)\n%s\n\#endif\n' $(foreach header,$(filter-out %.pc,$(needed)),$(header) $(header)) | \
-    $(CXX) -x c++ -E -P -I'$(shell $(PG_CONFIG) --includedir 2>/dev/null)' -
+    $(CXX) -x c++ -E -P -I'$(libpq_headers)' -
 found_packages = for package in $(filter %.pc,$(needed)); do pkg-config --exists $${package%.pc} && echo $$package; done
 not_found := $(filter-out $(shell { $(found_headers); $(found_packages); } 2>/dev/null),$(needed))
 
 # Why a program is left out; nothing if it is made.
 why_not = $(or $(if $(HIPQ_SERVER),it is not wanted),$(addsuffix $(space)is missing,$(filter $(not_found),$(needs_$1))))
 space := $() $()
+comma := ,
 built_programs := $(foreach program,$(PROGRAMS),$(if $(call why_not,$(program)),,$(program)))
 
 # A room is one unit of translation: its headers and PostgreSQL's are then read once, not once for each source, which makes a build
@@ -77,6 +83,28 @@ built_programs := $(foreach program,$(PROGRAMS),$(if $(call why_not,$(program)),
 source_names = $(SOURCES:src/%.cpp=%)
 units := $(if $(filter 0,$(UNITY)),$(source_names),$(sort $(foreach name,$(source_names),$(firstword $(subst /, ,$(name))))))
 sources_of = $(patsubst %,%.cpp,$(filter $1 $1/%,$(source_names)))
+
+# What clang reads a source with, in an editor and for clang-tidy: of gcc's flags it gets those that matter.
+server_headers := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
+clang_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' $(if $(filter clients/%,$1),$(call client_flags,$(word 2,$(subst /, ,$1))),$(own_flags))
+own_flags = -D_GNU_SOURCE -DHIPQ_POINTS -Isrc -isystem $(server_headers)
+client_flags = -Iclients/$1/src -Iclients/metrics/src -Iclients/cpp/include -isystem $(libpq_headers) $(httplib_flags) -DHIPQ_PAGE='""'
+httplib_flags := $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
+test_flags = -DHIPQ_INSTALL_SCRIPTS='"sql/install"' -DHIPQ_REFERENCE='"docs/reference"'
+
+# For editors, each source by itself. It is written again only when it changes.
+define newline
+
+
+endef
+command = {"directory": "$(CURDIR)", "file": "$1", "command": "clang++ $(subst ",\",$(strip $(call clang_flags,$1) $(if $(filter test/%,$1),$(test_flags)))) -c $1"}
+commands = $(foreach source,$(SOURCES) $(UNIT_SOURCES) $(CLIENT_SOURCES) $(wildcard clients/*/test/*.cpp),$(call command,$(source)))
+
+.DEFAULT_GOAL = all
+compile_commands.json: force-look
+	$(file >$@.new,[$(subst } {,}$(comma)$(newline){,$(commands))])
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+force-look:
 
 EXTRA_CLEAN = $(wildcard build/obj build/tidy*) compile_commands.json
 
@@ -134,9 +162,6 @@ lint: room-check document-check format-check tidy-sample tidy
 print-%:
 	@echo '$($*)'
 
-CLIENT_SOURCES := $(sort $(wildcard clients/*/src/*.cpp clients/*/src/*/*.cpp))
-CLIENT_HEADERS := $(wildcard clients/*/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
-CLIENT_TESTS := $(wildcard clients/*/test/*.cpp test/clients/*.cpp)
 formatted = $(SOURCES) $(UNIT_SOURCES) $(wildcard test/unit/*/*.hpp bench/paper/*.?pp) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(CLIENT_SOURCES) $(CLIENT_HEADERS) \
     $(CLIENT_TESTS)
 
@@ -158,8 +183,7 @@ format-check:
 tidy_out := build/tidy$(if $(DEEP),-deep)
 tidy_depth := $(if $(DEEP),,-Xclang -analyzer-config -Xclang mode=shallow)
 
-# Clang does not know all of gcc's flags: it gets those that matter.
-tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_POINTS -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
+tidy_flags = $(call clang_flags,src)
 
 # As in a compilation (below), what is not a rule starts with the compiled prelude; if the clang of this clang-tidy is there to compile it.
 tidy_bin := $(dir $(realpath $(shell command -v clang-tidy)))
@@ -175,8 +199,7 @@ run_tidy = clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-file
 # Programs that are left out, and what they alone are made of, are not looked at.
 tidied_clients = $(built_programs) $(if $(filter web,$(built_programs)),metrics)
 tidied_client_sources = $(filter $(tidied_clients:%=clients/%/src/%),$(CLIENT_SOURCES))
-tidy_client_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -Iclients/$1/src -Iclients/metrics/src \
-    -Iclients/cpp/include -isystem $(shell $(PG_CONFIG) --includedir) $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
+tidy_client_flags = $(call clang_flags,clients/$1)
 
 tidy: $(SOURCES:src/%.cpp=$(tidy_out)/%.ok) $(tidied_client_sources:%.cpp=$(tidy_out)/%.ok)
 	@echo "clang-tidy: $(words $(SOURCES) $(tidied_client_sources)) files are clean"
@@ -293,7 +316,7 @@ $(UPDATE_SQL): hipq--%--$(EXTVERSION).sql: tools/update-script $(wildcard sql/up
 left_out_programs := $(filter-out $(built_programs),$(PROGRAMS))
 program_goals = $(foreach goal,all install uninstall clean,$(PROGRAMS:%=%-$(goal)))
 
-all: $(built_programs:%=%-all) $(left_out_programs:%=%-left-out)
+all: $(built_programs:%=%-all) $(left_out_programs:%=%-left-out) compile_commands.json
 install: $(built_programs:%=%-install)
 uninstall: $(built_programs:%=%-uninstall)
 clean: $(PROGRAMS:%=%-clean)
@@ -308,7 +331,6 @@ $(PROGRAMS:%=%-left-out): %-left-out:
 	@echo 'hipq-$* is not built: $(call why_not,$*)'
 
 .PHONY: force-look $(program_goals) $(PROGRAMS:%=%-left-out)
-force-look:
 
 -include $(OBJS:.o=.d)
 
