@@ -15,27 +15,28 @@ namespace hipq::wakeup {
 namespace {
 
 constinit std::array<TransactionId, 16> prepared{};
-constinit std::size_t count = 0;
+constinit std::size_t prepared_count = 0;
 
 void forget(std::size_t place)
 {
-    std::copy(prepared.begin() + place + 1, prepared.begin() + count, prepared.begin() + place);
-    --count;
+    std::copy(prepared.begin() + place + 1, prepared.begin() + prepared_count,
+              prepared.begin() + place);
+    --prepared_count;
 }
 
 }  // namespace
 
 void remember_prepared(TransactionId xid) noexcept
 {
-    if (count == prepared.size())
+    if (prepared_count == prepared.size())
         forget(0);
-    prepared[count++] = xid;
+    prepared[prepared_count++] = xid;
 }
 
 bool has_own_prepared_committed()
 {
     bool has_committed = false;
-    for (std::size_t i = count; i-- > 0;) {
+    for (std::size_t i = prepared_count; i-- > 0;) {
         if (::TransactionIdIsInProgress(prepared[i]))
             continue;
         has_committed = has_committed || ::TransactionIdDidCommit(prepared[i]);
