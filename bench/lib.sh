@@ -7,11 +7,10 @@ benchmarks=$root/bench
 # database of its own.
 read -ra settings <<<"shared_buffers=2GB jit=off max_wal_size=8GB checkpoint_timeout=30min max_worker_processes=40 max_connections=200 ${SETTINGS:-}"
 
-# A release build: the checks of test builds would be measured too.
+# A release build: the checks of test builds would be measured too. With the programs in `programs`.
 start_server() {
     "$tools/setup" bench
-    make -s -C "$root" -j2 install "PG_CONFIG=$("$tools/private-server")" >"$build/bench-build.log" 2>&1 ||
-        { tail -n 30 "$build/bench-build.log" >&2; die "the build failed"; }
+    build_hipq "$build/bench-build.log" "${programs:-}"
     stop_at_exit "$cluster"
     "$tools/cluster" init "$cluster" "${settings[@]}" "$@"
     "$tools/cluster" start "$cluster"

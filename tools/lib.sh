@@ -65,11 +65,11 @@ ensure_reachable() {
     exec "$copy/$script" "$@"
 }
 
-# Builds and installs hipq for the private server. What that says goes to the log.
+# Builds and installs hipq for the private server, and the programs of clients/ that are named: "web". What that says goes to the log.
 build_hipq() {
-    local log=$1
+    local log=$1 programs=${2:-}
     mkdir -p "$build"
-    { "$tools/private-server" && make -C "$root" -j2 install "PG_CONFIG=$bindir/pg_config"; } >"$log" 2>&1 ||
+    { "$tools/private-server" && make -C "$root" -j2 install "PG_CONFIG=$bindir/pg_config" "PROGRAMS=$programs"; } >"$log" 2>&1 ||
         { tail -n 30 "$log"; die "the build failed; all of its output: $log"; }
 }
 
