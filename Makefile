@@ -4,7 +4,7 @@
 #                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; the programs of clients/ go along, unless
 #                                    PROGRAMS= is given (PROGRAMS=web: that one alone); UNITY=0 compiles file by file
 #   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
-#   make check-all                   all other tests as well: other versions, assertions, sanitizers, packages; takes hours
+#   make check-all                   every test there is: other versions, assertions, sanitizers, packages; takes hours
 #   make steady FILE=... [TIMES=50]  runs one test file many times beside a load, and says how often it failed
 #   make demo-shards                 a queue on three servers: one is killed, slots move (tools/demo-shards)
 #   make web                         a server with jobs, and hipq-web to look at it (tools/web-demo)
@@ -78,8 +78,8 @@ space := $() $()
 comma := ,
 built_programs := $(foreach program,$(PROGRAMS),$(if $(call why_not,$(program)),,$(program)))
 
-# A room is one unit of translation: its headers and PostgreSQL's are then read once, not once for each source, which makes a build
-# seven times as fast. UNITY=0 compiles each source by itself, which shows that it includes what it uses (make check-all).
+# A room is one unit of translation: its headers and PostgreSQL's are then read once, not once for each source, and a build takes a
+# quarter of the processor's time. UNITY=0 compiles each source by itself, which shows that it includes what it uses (make check-all).
 source_names = $(SOURCES:src/%.cpp=%)
 units := $(if $(filter 0,$(UNITY)),$(source_names),$(sort $(foreach name,$(source_names),$(firstword $(subst /, ,$(name))))))
 sources_of = $(patsubst %,%.cpp,$(filter $1 $1/%,$(source_names)))
@@ -92,7 +92,7 @@ client_flags = -Iclients/$1/src -Iclients/metrics/src -Iclients/cpp/include -isy
 httplib_flags := $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
 test_flags = -DHIPQ_INSTALL_SCRIPTS='"sql/install"' -DHIPQ_REFERENCE='"docs/reference"'
 
-# For editors, each source by itself. It is written again only when it changes.
+# For editors, each source by itself.
 define newline
 
 
@@ -101,9 +101,11 @@ command = {"directory": "$(CURDIR)", "file": "$1", "command": "clang++ $(subst "
 commands = $(foreach source,$(SOURCES) $(UNIT_SOURCES) $(CLIENT_SOURCES) $(wildcard clients/*/test/*.cpp),$(call command,$(source)))
 
 .DEFAULT_GOAL = all
+# It is written when it changes: whoever installs need not own the checkout.
+commands_file = [$(subst } {,}$(comma)$(newline){,$(commands))]
+differ = $(or $(subst x$1,,x$2),$(subst x$2,,x$1))
 compile_commands.json: force-look
-	$(file >$@.new,[$(subst } {,}$(comma)$(newline){,$(commands))])
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+	$(if $(call differ,$(file <$@),$(commands_file)),$(file >$@,$(commands_file)))@:
 force-look:
 
 EXTRA_CLEAN = $(wildcard build/obj build/tidy*) compile_commands.json
@@ -143,12 +145,11 @@ reference:
 fuzz:
 	@FUZZ_MINUTES=$(or $(FUZZ_MINUTES),10) SEED=$(SEED) test/run fuzz
 
-# What crashes processes on purpose, or measures, is for the packaged server.
 asan:
-	@HIPQ_SERVER=asan test/run regress isolation pgtap sanitized
+	@test/run asan
 
 check-assert:
-	@HIPQ_SERVER=assert test/run regress isolation pgtap sanitized installcheck
+	@test/run assert
 
 bench:
 	@bench/drain
@@ -257,9 +258,11 @@ override with_llvm = no
 # PostgreSQL's own macros count in volatile variables, which clang has something against.
 # GCC 13 and later take a reference to a part of one argument for a dangling one if another argument is a temporary; clang does not
 # know that warning.
-# Debuggers get lines, which is enough for a stack: all that they can know takes a third of a compilation's time.
+# The library of tests keeps its symbols, for debuggers; without them it is 30 times smaller. Debuggers get lines, which is enough for a
+# stack: all that they can know takes a third of a compilation's time.
+INSTALL_STRIP_FLAG = $(if $(WERROR),,-s)
 # HIPQ_SERVER is a server of tools/source-server, with flags of its own.
-PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -Wno-unknown-warning-option -Wno-dangling-reference -Wno-deprecated-volatile -fvisibility=hidden $(if $(HIPQ_SERVER),-O1,-O2) -g1
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -Wno-unknown-warning-option -Wno-dangling-reference -Wno-deprecated-volatile -fvisibility=hidden $(if $(HIPQ_SERVER),-O1,-O2) $(if $(INSTALL_STRIP_FLAG),$(if $(WERROR),-g1,-g0),-g1)
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
 # GCC 16 warns of parts of a map that is not made yet when a member after it throws.
@@ -275,8 +278,6 @@ OBJS = $(units:%=$(objdir)/%.o)
 
 # It links with the C compiler.
 SHLIB_LINK += -lstdc++
-# The library of tests keeps its symbols, for debuggers; without them it is 30 times smaller.
-INSTALL_STRIP_FLAG = $(if $(WERROR),,-s)
 
 include $(PGXS)
 
@@ -300,7 +301,7 @@ $(OBJS:.o=.cpp): $(objdir)/.units
 
 $(objdir)/.units: force-look
 	@mkdir -p $(@D)
-	@put() { cat >"$$1.new"; if cmp -s "$$1.new" "$$1"; then rm "$$1.new"; else mv "$$1.new" "$$1"; fi; }; \
+	@put() { new=$$(cat); [ "$$new" = "$$(cat "$$1" 2>/dev/null)" ] || echo "$$new" >"$$1"; }; \
 	    $(foreach unit,$(units),printf '#include "src/%s"\n' $(call sources_of,$(unit)) | put $(objdir)/$(unit).cpp;)
 
 endif
