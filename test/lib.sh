@@ -25,7 +25,7 @@ configure_cmake() {
         -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)"
 }
 
-# The unit tests run for moments, but for those that their CMakeLists.txt optimizes all the same.
+# Most unit tests run for moments and are not optimized. Their CMakeLists.txt optimizes the long ones.
 build_unit() { configure_cmake "$build/unit" -O0 && cmake --build "$build/unit" -j2 --target hipq_unit_tests; }
 unit_programs() { echo "$build"/unit/test/unit/hipq_*_tests; }
 

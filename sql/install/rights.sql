@@ -1,7 +1,7 @@
 -- Who may use what. USAGE on the schema is the gate: hipq.grant_queue() gives it with the first
 -- right on a queue, hipq.revoke_queue() takes it with the last. Behind it functions check what
 -- their caller may do, and views show what the caller may read; so PUBLIC may use them. An update
--- gives rights on what it adds, and whoever has a right on a queue can use that at once.
+-- gives the same rights on new objects. Roles with a right on a queue can use them at once.
 
 -- Only on objects that have no initial rights yet, whatever default privileges are in force: what an
 -- update finds keeps the rights that users gave and took.

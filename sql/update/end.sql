@@ -17,8 +17,9 @@ BEGIN
 END
 $upgrade$;
 
--- A function or view that was made anew, as with other arguments or columns, has the rights that
--- users gave and took on the one of its name. They are not initial rights, so pg_dump writes them.
+-- The update drops and creates a function or view whose arguments or columns changed. The new object
+-- gets the rights that users gave and took on the old one of its name. They are not initial rights,
+-- so pg_dump writes them.
 DO $upgrade$
 DECLARE
     change record;

@@ -8,7 +8,8 @@
 
 namespace hipq::enqueue {
 
-// Whoever has many jobs makes and writes so many rows at a time, or fewer that take so much memory.
+// Callers with many jobs make and write this many rows at a time, or fewer if they take this much
+// memory.
 inline constexpr std::size_t rows_at_once = 100;
 inline constexpr std::size_t bytes_at_once = 1'000'000;
 

@@ -9,9 +9,9 @@ namespace hipq::shards {
 // newer than the one here, and begins the moves that it tells of.
 void take_map(const std::string &instance, pg::RawValue body);
 
-// Waits for whoever moves slots, and keeps others from it until the transaction ends. It is in
-// nobody's way who enqueues. A move tells all processes to forget the old map before its lock goes:
-// afterwards its map is seen, and they have been told. Needs as_hipq.
+// Waits until no transaction moves slots, and lets none begin to until this transaction ends.
+// Sessions that enqueue do not wait. A move tells all processes to forget the old map before it
+// releases its lock, so the new map is visible afterwards. Needs as_hipq.
 void wait_for_moves();
 
 }  // namespace hipq::shards
