@@ -301,8 +301,7 @@ $(OBJS:.o=.cpp): $(objdir)/.units
 
 $(objdir)/.units: force-look
 	@mkdir -p $(@D)
-	@put() { new=$$(cat); [ "$$new" = "$$(cat "$$1" 2>/dev/null)" ] || echo "$$new" >"$$1"; }; \
-	    $(foreach unit,$(units),printf '#include "src/%s"\n' $(call sources_of,$(unit)) | put $(objdir)/$(unit).cpp;)
+	@$(foreach unit,$(units),printf '#include "src/%s"\n' $(call sources_of,$(unit)) | tools/write-if-changed $(objdir)/$(unit).cpp;)
 
 endif
 
@@ -310,7 +309,7 @@ endif
 $(MODULE_big)$(DLSUFFIX): build/obj/.linked
 build/obj/.linked: force-look
 	@mkdir -p $(@D)
-	@echo '$(OBJS)' | cmp -s - $@ || echo '$(OBJS)' > $@
+	@echo '$(OBJS)' | tools/write-if-changed $@
 
 $(INSTALL_SQL): $(INSTALL_PART_FILES) hipq.control Makefile
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION hipq" to load this file. \quit' && cat $(INSTALL_PART_FILES); } > $@.new && mv $@.new $@

@@ -55,21 +55,18 @@ $(builddir)/unit.o: $(builddir)/unit.cpp $(builddir)/.flags
 $(apart_objects): compile += $(apart_flags)
 $(apart_objects): $(builddir)/.apart_flags
 
-# Writes what it reads into a file, if that has something else.
-put = { new=$$(cat); [ "$$new" = "$$(cat $1 2>/dev/null)" ] || echo "$$new" >$1; }
-
 $(builddir)/unit.cpp: force-look
 	@mkdir -p $(@D)
-	@printf '#include "%s"\n' $(sources:$(clients)/%=%) | $(call put,$@)
+	@printf '#include "%s"\n' $(sources:$(clients)/%=%) | $(root)/tools/write-if-changed $@
 
 # Other flags, or another version of libpq: everything is compiled again.
 $(builddir)/.flags: force-look
 	@mkdir -p $(@D)
-	@echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags) $(sources) $(shell $(PG_CONFIG) --version)' | $(call put,$@)
+	@echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags) $(sources) $(shell $(PG_CONFIG) --version)' | $(root)/tools/write-if-changed $@
 
 $(builddir)/.apart_flags: force-look
 	@mkdir -p $(@D)
-	@echo '$(apart_flags)' | $(call put,$@)
+	@echo '$(apart_flags)' | $(root)/tools/write-if-changed $@
 
 install: install-program $(if $(unit),install-unit)
 
