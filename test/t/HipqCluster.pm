@@ -9,6 +9,7 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep time);
 
 my @clusters;
+my %looks;    # sessions, by what they are connected to
 
 # new($name, setting => value ..., database => ..., extension => 0): a running cluster, the extension in its database, role "app".
 # preload => 0 leaves hipq out of shared_preload_libraries; streaming and archiving make it a primary for others. install_path => of
@@ -28,7 +29,7 @@ sub new
 	my $self = bless { node => $node, database => $database }, $class;
 	init($node, allows_streaming => $streaming, has_archiving => $archiving);
 	$node->adjust_conf('postgresql.conf', 'autovacuum_worker_slots', undef) if defined $path;    # which 18 writes, and older ones do not know
-	$node->append_conf('postgresql.conf', "max_worker_processes = 20\nrestart_after_crash = on\nlog_statement = none\n");
+	$node->append_conf('postgresql.conf', "max_connections = 20\nmax_worker_processes = 20\nrestart_after_crash = on\nlog_statement = none\n");
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'\n") if $preload;
 	$node->append_conf('postgresql.conf', "$_ = '$settings{$_}'\n") foreach sort keys %settings;
 	start_metronome() unless @clusters;
@@ -58,6 +59,7 @@ sub expect_cursor_miss { $_[0]->{expects_cursor_miss} = 1; return; }
 # No other test may: whatever it tests, claims find every job.
 END
 {
+	close_looks();
 	foreach my $cluster (grep { !$_->{expects_cursor_miss} } @clusters)
 	{
 		my ($miss) = slurp_file($cluster->node->logfile) =~ /^(.*waited where no executor would have looked.*(?:\n.*DETAIL.*)?)$/m;
@@ -180,11 +182,46 @@ sub is_incomplete { return ($_[0] // '') =~ /WARNING:  queue "[^"]*" is left out
 # Whether a call by id says that nobody knows yet: other servers have not read what was sent to them within 5 s. It has done nothing.
 sub is_unknown { return ($_[0] // '') =~ /not all servers that may have it have answered/; }
 
+# Whether nothing but what the tables of hipq have decides the answer, so that each session gives the same.
+sub is_look
+{
+	my ($sql) = @_;
+	return $sql =~ /^\s*(?:SELECT|WITH)\b/ && $sql =~ /\bhipq\.\w/ && $sql !~ /;\s*\S|\\|\bpg_|\bhipq\.\w+\(|current_|session_/;
+}
+
+# The session for looks: one for each database. A process that was forked has one of its own.
+sub looks
+{
+	my ($self) = @_;
+	my $connection = $self->node->connstr($self->{database});
+	delete $looks{$connection} if $looks{$connection} && !$looks{$connection}->is_ours;
+	return $looks{$connection} //= HipqLooks->new($connection);
+}
+
+# For what waits until sessions have left, as a smart stop does.
+sub close_looks { %looks = (); return; }
+
+# What asks for sessions is not to find those, nor are they to be in the way of what wants a database for itself.
+sub make_way
+{
+	my ($sql) = @_;
+	close_looks() if $sql =~ /\bpg_(?:stat|locks|terminate)|\b(?:DATABASE|EXTENSION|ROLE|USER)\b/i;
+	return;
+}
+
 # Runs SQL that must work, returns what it says. What only reads, and got less than there is, is asked again for some seconds; so is a
-# single call that nobody knows the answer of.
+# single call that nobody knows the answer of. A look is one of a session that stays, which takes a tenth of the processor that a psql
+# does; if that says more than an answer, a psql of its own is asked.
 sub sql
 {
 	my ($self, $sql, @options) = @_;
+	if (!@options && is_look($sql))
+	{
+		my ($status, $out, $err) = $self->looks->ask($sql);
+		return $out if $status == 0 && $err eq '';
+		close_looks() if $status != 0;    # the server may be gone
+	}
+	make_way($sql);
 	my $only_reads = $sql =~ /^\s*(?:SET\s[^;]*;\s*)*(?:SELECT|WITH)\b/ && $sql !~ /\b(?:INSERT|UPDATE|DELETE|CREATE|ALTER|CALL|DO)\b|\bhipq\.(?!now|why)\w+\(/;
 	my $is_single = $sql !~ /;\s*\S/;
 	my $end = time() + 15;
@@ -207,6 +244,7 @@ sub sql
 sub try_sql
 {
 	my ($self, $sql) = @_;
+	make_way($sql);
 	my @answer = eval { $self->node->psql($self->{database}, $sql) };    # IPC::Run dies when psql is gone before it has read
 	return @answer ? @answer : (-1, '', $@);
 }
@@ -215,6 +253,7 @@ sub try_sql
 sub error_of
 {
 	my ($self, $sql, %options) = @_;
+	make_way($sql);
 	my ($status, $out, $err) = $self->node->psql($self->{database}, "\\set VERBOSITY verbose\n$sql", %options);
 	return $status == 0 ? "no error: $out" : $err;
 }
@@ -249,9 +288,9 @@ sub wait_until
 	return $is_so;
 }
 
-# Asks until the answer is as wanted: whether it was, the last answer, the last error. The first look is a psql, as each session of a
-# client is; others are those of one session that is there until the answer has come, which takes a tenth of the processor. By try_sql()
-# alone what is more than one statement; or by what does the same.
+# Asks until the answer is as wanted: whether it was, the last answer, the last error. A look is one of the session for looks. Of
+# other queries the first is a psql, as each session of a client is, and all others are those of one session that is there until the
+# answer has come. By try_sql() alone what is more than one statement; or by what does the same.
 sub poll
 {
 	my ($self, $query, $is_wanted, $seconds, $ask) = @_;
@@ -263,8 +302,8 @@ sub poll
 	my $end = $start + ($seconds // $default);
 	my $has_bound = defined $seconds;
 	my $pause = 10_000;    # us; grows, as the machine has better things to do
-	my $looks;
-	my ($status, $out, $err) = $ask->($query);
+	my $looks = $is_single && is_look($query) ? $self->looks : undef;
+	my ($status, $out, $err) = $looks ? $looks->ask($query) : $ask->($query);
 	while (1)
 	{
 		return (1, $out, $err) if $status == 0 && $is_wanted->($out) && !(is_incomplete($err) && time() < $start + 5);
@@ -276,9 +315,13 @@ sub poll
 			$has_bound = 0;
 		}
 		last if time() >= $end;
-		$looks = HipqLooks->new($self->node->connstr($self->{database})) if $is_single && !$looks;
+		if ($status != 0)    # the server may be gone
+		{
+			close_looks();
+			undef $looks;
+		}
+		if ($is_single && !$looks) { $looks = is_look($query) ? $self->looks : HipqLooks->new($self->node->connstr($self->{database})); }
 		($status, $out, $err) = $looks ? $looks->ask($query) : $ask->($query);
-		undef $looks if $looks && $status != 0;    # the server may be gone
 	}
 	return (0, $out, $err);
 }
@@ -444,7 +487,7 @@ use IPC::Run ();
 sub new
 {
 	my ($class, $connection) = @_;
-	my $self = bless { in => '', out => '', err => '', asked => 0 }, $class;
+	my $self = bless { in => '', out => '', err => '', asked => 0, process => $$ }, $class;
 	$self->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $connection, '-f', '-' ], '<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err});
 	return $self;
 }
@@ -461,9 +504,12 @@ sub ask
 	return (!$is_there || $err =~ /(?:ERROR|FATAL|PANIC):  / ? 3 : 0, $out, $err);
 }
 
+sub is_ours { return $_[0]->{process} == $$; }
+
 sub DESTROY
 {
 	my ($self) = @_;
+	return unless $self->is_ours && ${^GLOBAL_PHASE} ne 'DESTRUCT';    # when IPC::Run is no longer whole
 	local ($?, $@);
 	eval { $self->{in} .= "\\q\n"; $self->{run}->finish };
 	return;

@@ -191,6 +191,7 @@ sub stop
 {
 	my ($hipq, $mode) = @_;
 	my $since = time();
+	HipqCluster::close_looks();
 	$hipq->node->stop($mode);
 	return sprintf 'pg_ctl stop -m %s, %.1f s', $mode, time() - $since;
 }
@@ -200,6 +201,7 @@ sub begin_smart_stop
 {
 	my ($hipq, $sql) = @_;
 	my $session = $hipq->session;
+	HipqCluster::close_looks();
 	system 'pg_ctl', '-s', '-W', '-D', $hipq->node->data_dir, '-m', 'smart', 'stop';
 	$session->query($sql);
 	$session->quit;

@@ -146,7 +146,7 @@ is($hipq->outcome_of('run'), 'succeeded', 'the original still goes on');
 
 # ---- a database copied within the server
 {
-	$hipq->node->safe_psql('template1', 'CREATE DATABASE clone TEMPLATE postgres');
+	$hipq->in('template1')->sql('CREATE DATABASE clone TEMPLATE postgres');
 	my $clone = $hipq->in('clone');
 	my $id = $clone->enqueue('run');
 	like($clone->why($id), qr/^hold:/, 'a database made from a template is held');

@@ -66,6 +66,7 @@ sub occupy_asleep
 sub done_in_time
 {
 	my ($command, $what, $status) = @_;
+	HipqCluster::close_looks();
 	my $start = time();
 	my ($rc, $out, $err) = $hipq->node->psql('postgres', $command);
 	my $took = time() - $start;
@@ -103,6 +104,7 @@ sub finished_after
 	my ($rc, $out, $err) = $hipq->node->psql('postgres', 'DROP DATABASE owned', extra_params => [ '-U', 'app' ]);
 	like($err, qr/must be owner of database owned/, 'somebody else may not drop it');
 	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running WHERE id IN ($ids[0], $ids[1])"), '1 1', 'and disturbs nobody by trying');
+	HipqCluster::close_looks();
 	($rc, $out, $err) = $hipq->node->psql('postgres', 'DROP DATABASE owned WITH (FORCE)', extra_params => [ '-U', 'landlord' ]);
 	is($rc, 0, 'its owner drops it by force') or diag($err);
 

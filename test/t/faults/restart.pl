@@ -77,6 +77,7 @@ foreach my $mode ('fast', 'immediate')
 	my $lock = $hipq->hold_lock(1);
 	my $id = $hipq->enqueue('run', q{'{"lock": 1}'});
 	my $pid = $hipq->pid_of($id);
+	HipqCluster::close_looks();
 	system_or_bail('pg_ctl', '-D', $hipq->node->data_dir, '-m', 'smart', '--no-wait', 'stop');
 	my $status = $hipq->node->data_dir . '/postmaster.pid';
 	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
@@ -91,6 +92,7 @@ foreach my $mode ('fast', 'immediate')
 	}
 	is($attempts, '1 server_restart', 'an executor that ends with the server: server_restart');
 	eval { $_->quit } foreach $lock, $client;
+	HipqCluster::close_looks();
 	$hipq->node->stop('smart', fail_ok => 1);    # waits for what has begun; it may be over
 	$hipq->node->start;
 	is($hipq->outcome($id), 'succeeded', 'the job runs again');
