@@ -30,7 +30,7 @@ bootstrap() {
     # A mirror of a release that is still to come may lag behind: its lists are good for a week.
     echo 'Acquire::Check-Valid-Until "false"; Acquire::Languages "none";' >"$folder/etc/apt/apt.conf.d/90hipq"
     # What a crash of the machine would leave half done is made anew.
-    echo force-unsafe-io >"$folder/etc/dpkg/dpkg.cfg.d/hipq"
+    echo force-unsafe-io >"$folder/etc/dpkg/dpkg.cfg.d/unsafe-io"
     # No server is to be started when its package is installed.
     printf '#!/bin/sh\nexit 101\n' >"$folder/usr/sbin/policy-rc.d"
     chmod 755 "$folder/usr/sbin/policy-rc.d"
