@@ -34,14 +34,16 @@ struct LaneWalk {
     Relation live;
     Relation lanes;
     IndexScanDesc scan;
+    ScanKeyData
+        parts[2];  // of the row that lanes are compared with: the scan reads them as it goes
 
     bool open_lanes(const job::ColumnMap &map);
     void begin();
-    bool next(Place &place) const;
+    bool next(Place &place);
     void close() const;
 
 private:
-    void go_on(Place &place, StrategyNumber strategy) const;
+    void go_on(const Place &place, StrategyNumber strategy);
 };
 
 bool is_of_lanes(Relation index, const job::ColumnMap &map)
@@ -79,9 +81,8 @@ void LaneWalk::begin()
 }
 
 // To the first entry whose (job_type, priority) is greater than that of the place, or equal.
-void LaneWalk::go_on(Place &place, StrategyNumber strategy) const
+void LaneWalk::go_on(const Place &place, StrategyNumber strategy)
 {
-    ScanKeyData parts[2];
     ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 1, strategy, InvalidOid,
                              lanes->rd_indcollation[0], F_BTTEXTCMP,
                              PointerGetDatum(place.job_type));
@@ -96,7 +97,7 @@ void LaneWalk::go_on(Place &place, StrategyNumber strategy) const
 }
 
 // Of the next lane; place.job_type is null before the first. False: there is none left.
-bool LaneWalk::next(Place &place) const
+bool LaneWalk::next(Place &place)
 {
     CHECK_FOR_INTERRUPTS();
     Place from = place;
