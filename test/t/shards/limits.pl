@@ -255,10 +255,11 @@ $two->node->stop('immediate');
 push @{ $killed{2} }, time;
 sub most_of
 {
+	my $ended = q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state = 'final'};
+	my $before = $one->sql($ended);
 	my $from = time;
 	enqueue(600, 20, tenants_of(1));
-	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
-	usleep(50_000) while time < $end && $one->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state <> 'final'}) != 0;
+	$one->wait_until($ended, $before + 600);
 	return (HipqLimits::sweep($from, time, grep { $_->[3] eq 'pause' } HipqLimits::runs_of($one, $killed{1} // [])))[0];
 }
 SKIP:
