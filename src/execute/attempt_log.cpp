@@ -40,7 +40,7 @@ struct Log {
     int left_out;
     TimestampTz last_time;
 };
-constinit Log kept_log{};
+constinit Log kept_log{nullptr, nullptr, &kept_log.first, 0, 0, 0};
 constinit bool is_listening = false;
 constinit int level_of_server = WARNING;  // log_min_messages as it is without us
 constinit emit_log_hook_type previous_log_hook = nullptr;
@@ -127,10 +127,7 @@ extern "C" void hipq_emit_log(ErrorData *error)
 
 void forget()
 {
-    if (kept_log.memory == nullptr)
-        kept_log.memory =
-            AllocSetContextCreate(TopMemoryContext, "hipq attempt log", ALLOCSET_SMALL_SIZES);
-    else if (kept_log.first != nullptr)
+    if (kept_log.first != nullptr)
         ::MemoryContextReset(kept_log.memory);
     kept_log = {kept_log.memory, nullptr, &kept_log.first, 0, 0, 0};
 }
@@ -204,6 +201,8 @@ void write_attempt_log(const catalog::Queue &queue, const job::ClaimedJob &job)
 
 void listen_to_handlers()
 {
+    kept_log.memory =
+        AllocSetContextCreate(TopMemoryContext, "hipq attempt log", ALLOCSET_SMALL_SIZES);
     previous_log_hook = emit_log_hook;
     emit_log_hook = hipq_emit_log;
 }

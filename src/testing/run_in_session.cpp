@@ -311,6 +311,7 @@ Trial try_handler(const Queue &queue, std::int64_t id)
         const ClaimedJob job = require_claim(queue, id);
         const std::optional<Handler> handler = require_handler(queue, job);
         const CurrentJobs current(handler, {&job, 1});
+        const execute::AttemptLog attempt_log(queue, job);
         const TimestampTz start = ::GetCurrentTimestamp();
         trial.error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
             job::demand_fitting_data(queue, {&job, 1});

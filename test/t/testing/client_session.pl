@@ -326,6 +326,12 @@ $hipq->sql(q{CREATE SCHEMA caller; CREATE FUNCTION caller.textcat(text, text) RE
 is($hipq->sql(q{SET search_path = caller, pg_catalog; SELECT FROM hipq.create_queue('plain.q', owner => 'app'); SELECT to_regclass('hipq.q_of_plain')}),
 	"hipq.q_of_plain", 'and runs no code of the caller\'s');
 
+# Each call may be the first of its session: what the handler says is for the log of an attempt, which a trial has not.
+my $said = $hipq->sql(q{SELECT hipq.enqueue('do', '{"do": "DO $d$ BEGIN RAISE NOTICE ''said''; END $d$"}', queue => 'app.q')});
+is($hipq->sql_as('app', "SET client_min_messages = warning; SELECT error FROM hipq.dry_run($said)"), '', 'a handler that says something is tried first in a session');
+is($hipq->sql_as('app', "SET client_min_messages = warning; SELECT hipq.run_until_idle('app.q')"), 1, 'and run');
+is($hipq->sql("SELECT string_agg(message, ' ') FROM hipq.attempt_logs WHERE job_id = $said"), 'said', 'which keeps what it says, once');
+
 # What is refused there is possible where the session is the handler's alone.
 $hipq->set('hipq.max_executors' => 2);
 my $id = $hipq->sql(q{SELECT hipq.enqueue('do', '{"do": "PREPARE a AS SELECT 1; EXECUTE a; SELECT pg_advisory_lock(1); DISCARD TEMP"}', queue => 'app.q')});
