@@ -14,7 +14,7 @@ use Time::HiRes ();
 my $exporter = (grep { -x } '/usr/bin/prometheus-postgres-exporter', '/usr/bin/postgres_exporter')[0];
 plan(skip_all => 'package prometheus-postgres-exporter is not installed: tools/setup check installs it where it can be had') unless $exporter;
 
-my $hipq = HipqCluster->new('exporter', 'hipq.max_executors' => 2, 'hipq.heartbeat_timeout' => '10min');
+my $hipq = HipqCluster->new('exporter', 'hipq.max_executors' => 2, 'hipq.heartbeat_timeout' => '10min', 'hipq.executor_idle_timeout' => '1s');
 # A minute begins: the alert on dead letters is of one.
 $hipq->set('hipq.clock_offset' => $hipq->sql('SELECT 60 - floor(extract(second FROM clock_timestamp()))'));
 $hipq->create_queue('app.main');
@@ -50,13 +50,13 @@ sub scrape
 	{
 		my $answer = HTTP::Tiny->new(timeout => 20)->get("http://127.0.0.1:$port/metrics");
 		$text = $answer->{content};
-		last if $answer->{success} && !(grep { $text !~ /$_/m } @awaited);
+		last if $answer->{success} && !(grep { $text !~ $_ } @awaited);
 		Time::HiRes::usleep(100_000);
 	}
 	$run->kill_kill;
 	return $text;
 }
-my $metrics = scrape(['postgres'], [], qr/^hipq_/);
+my $metrics = scrape(['postgres'], [], qr/^hipq_/m);
 
 sub value_of
 {
@@ -110,7 +110,7 @@ for my $try (1 .. 100)
 	Time::HiRes::usleep(100_000);
 }
 ok($is_up, 'the server is killed with kill -9, and starts again');
-$metrics = scrape(['postgres'], [], qr/^hipq_queue_/);
+$metrics = scrape(['postgres'], [], qr/^hipq_queue_/m);
 is(value_of('hipq_queue_unfinished', 'queue="app.main"'), 1234, 'after a crash the number is right at once');
 is($hipq->sql(q{SELECT jobs, is_exact FROM hipq.backlog}), '1234|t', 'by view hipq.backlog');
 
@@ -121,7 +121,7 @@ $other->sql('CREATE EXTENSION hipq');
 $other->create_queue('app.main');
 $other->sql(q{INSERT INTO hipq.app_main (job_type, scheduled_run_time) SELECT 'work', '2100-01-01' FROM generate_series(1, 7)});
 $metrics = scrape(['postgres'], [ '--auto-discover-databases', '--exclude-databases=template0,template1' ],
-	map { qr/^hipq_queue_unfinished\{datname="$_"/ } qw(postgres other));
+	map { qr/^hipq_queue_unfinished\{datname="$_"/m } qw(postgres other));
 is(join(' ', map { value_of('hipq_queue_unfinished', "datname=\"$_\"", 'queue="app.main"') } qw(postgres other)), '1234 7', 'one exporter has both databases');
 
 # Newer ones miss a file of settings, which nobody has to have.
