@@ -155,6 +155,7 @@ $hipq->sql(q{INSERT INTO hipq.app_mail (job_type, job_data) SELECT 'send', '{"to
 my $letters = q{SELECT count(*) FROM hipq.dead_letters WHERE state = 'waiting'};
 ok($hipq->wait_until($letters, '450'), 'many dead letters');
 $hipq->sql(q{SELECT hipq.pause('app.mail', 'send')});    # else they would be dead letters again
+$top->shows(qr/(?:^ *\d+ waiting +send .*){10}/ms);
 $top->press('End', 'T');
 ok($top->shows(qr/Redrive all waiting dead letters of queue app\.mail, type send, that are not newer than this/), 'redrive its type: it asks');
 $top->press('y');
