@@ -119,6 +119,8 @@ is($hipq->sql("SELECT length(error) > 80 AND error ~ '^cancelled: \x{e2}\x{82}\x
 
 # ---- before its code starts, and after it has ended: commits that wait for a standby that there is not
 $hipq->sql('TRUNCATE written');
+# By record: else jobs that are said to be short are claimed by lock, without a commit of the claim.
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'work', claim => 'record')});
 # They do so once the checkpointer has read the setting, which a commit shows.
 sub let_commits_wait
 {
@@ -149,6 +151,7 @@ is($hipq->sql("$quietly SELECT hipq.cancel($id, 'late')"), 'f', 'cannot be cance
 $hipq->set('synchronous_standby_names' => '');
 is($hipq->outcome($id), 'succeeded', 'and ends as it would');
 is(written($id), 'caught', 'with its effects');
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'work', claim => 'auto')});
 
 # ---- pg_cancel_backend(): the attempt fails
 ($id, $pid) = start('work', '{"until": "first"}');
