@@ -186,7 +186,9 @@ sub is_unknown { return ($_[0] // '') =~ /not all servers that may have it have 
 sub is_look
 {
 	my ($sql) = @_;
-	return $sql =~ /^\s*(?:SELECT|WITH)\b/ && $sql =~ /\bhipq\.\w/ && $sql !~ /;\s*\S|\\|\bpg_|\bhipq\.\w+\(|current_|session_/;
+	return $sql =~ /^\s*(?:SELECT|WITH)\b/
+	  && $sql =~ /\bhipq\.\w/
+	  && $sql !~ /;\s*\S|\\|\b(?:INSERT|UPDATE|DELETE)\b|\bpg_|\bhipq\.\w+\(|current_|session_/;
 }
 
 # The session for looks: one for each database. A process that was forked has one of its own.
@@ -211,15 +213,15 @@ sub make_way
 
 # Runs SQL that must work, returns what it says. What only reads, and got less than there is, is asked again for some seconds; so is a
 # single call that nobody knows the answer of. A look is one of a session that stays, which takes a tenth of the processor that a psql
-# does; if that says more than an answer, a psql of its own is asked.
+# does; where it fails, a psql of its own is asked.
 sub sql
 {
 	my ($self, $sql, @options) = @_;
 	if (!@options && is_look($sql))
 	{
 		my ($status, $out, $err) = $self->looks->ask($sql);
-		return $out if $status == 0 && $err eq '';
-		close_looks() if $status != 0;    # the server may be gone
+		return $out if $status == 0 && $err eq '';    # else, what there is to say is said below
+		close_looks() if $status != 0;                # the server may be gone
 	}
 	make_way($sql);
 	my $only_reads = $sql =~ /^\s*(?:SET\s[^;]*;\s*)*(?:SELECT|WITH)\b/ && $sql !~ /\b(?:INSERT|UPDATE|DELETE|CREATE|ALTER|CALL|DO)\b|\bhipq\.(?!now|why)\w+\(/;
