@@ -6,6 +6,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $root = $ENV{HIPQ_ROOT};
+delete $ENV{FUZZ_MINUTES};    # of the gate
 my $copy = PostgreSQL::Test::Utils::tempdir();
 foreach my $folder (qw(test test/guard test/marks test/t test/t/faults))
 {
@@ -47,6 +48,13 @@ is("$status: $last", '1: 0 passed, 1 failed', 'a file that dies');
 is("$status: $last", '1: 1 passed, 1 failed', 'a file that dies after a test');
 ($status, $last, $said) = run_with("plan tests => 3; ok(1, 'good');");
 is("$status: $last", '1: 1 passed, 1 failed', 'a file that ends early');
+
+{
+	local $ENV{FUZZ_MINUTES} = '0.3';
+	($status, $last, $said) = run_with("ok(1, 'good'); done_testing();");
+	is("$status: $last", '1: 0 passed, 1 failed', 'an error of test/run');
+	like($said, qr/^only 0 of 1 suites came to their end$/m, 'is said');
+}
 
 # What the other runners write. $1: what counts are of, 2: the log.
 sub counts_of
