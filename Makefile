@@ -78,8 +78,9 @@ space := $() $()
 comma := ,
 built_programs := $(foreach program,$(PROGRAMS),$(if $(call why_not,$(program)),,$(program)))
 
-# A room is one unit of translation: its headers and PostgreSQL's are then read once, not once for each source, and a build takes a
-# quarter of the processor's time. UNITY=0 compiles each source by itself, which shows that it includes what it uses (make check-all).
+# A room is one unit of translation: its headers and PostgreSQL's are then read once, not once for each source, and a build takes
+# less than a third of the processor's time. UNITY=0 compiles each source by itself, which shows that it includes what it uses
+# (make check-all).
 source_names = $(SOURCES:src/%.cpp=%)
 units := $(if $(filter 0,$(UNITY)),$(source_names),$(sort $(foreach name,$(source_names),$(firstword $(subst /, ,$(name))))))
 sources_of = $(patsubst %,%.cpp,$(filter $1 $1/%,$(source_names)))

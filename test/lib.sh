@@ -99,11 +99,13 @@ make_template() {
 
 # ---- what a log says
 
+# What awk calls a file by the path that prove has: room/name, or the name in test/pgtap.
+name_of='function name_of(path) { sub("^" root "(t|pgtap)/", "", path); sub(/[.](pl|sql)$/, "", path); return path }'
+
 # Reads the log of a suite and prints a line for each of its files: its name, how many tests of it passed and failed. A file that dies
 # before a test fails has failed once.
 counts_in() {
-    awk -v root="$root/test/" '
-        function name_of(path) { sub("^" root "(t|pgtap)/", "", path); sub(/[.](pl|sql)$/, "", path); return path }
+    awk -v root="$root/test/" "$name_of"'
         # prove, with --timer: [12:00:00] /where/room/name.pl .....
         /^\[[0-9:]+\] .*[.](pl|sql) [.]+/ { file = name_of($2); passed[file] += 0; failed[file] += 0 }
         /^ok [0-9]+/ && file != "" { ++passed[file] }
@@ -122,8 +124,7 @@ counts_in() {
 
 # Prints each test that failed, after its file if it has one: "limits/throttle: not ok 3 - ...".
 failures_in() {
-    awk -v root="$root/test/" '
-        function name_of(path) { sub("^" root "(t|pgtap)/", "", path); sub(/[.](pl|sql)$/, "", path); return path }
+    awk -v root="$root/test/" "$name_of"'
         /^\[[0-9:]+\] .*[.](pl|sql) [.]+/ { file = name_of($2) }
         /^not ok [0-9]+ +[-+] [a-z_0-9]+ +[0-9]+ ms/ && file == "" { print $5 ": " $0; next }
         /^not ok [0-9]+/ { print (file == "" ? "" : file ": ") $0 }

@@ -69,8 +69,8 @@ END
 	}
 }
 
-# For test/one: the servers of a test that failed go on, for a look into them. This runs before the END of PostgreSQL's module, which stops
-# those that it knows to run, and before their sockets' folders are removed.
+# test/one keeps the servers of a failed test running. This END runs before that of PostgreSQL's module, which would stop them and remove
+# the folders of their sockets.
 END
 {
 	if ($ENV{HIPQ_LEAVE_RUNNING} && ($? || !Test::More->builder->is_passing))
@@ -182,7 +182,7 @@ sub is_incomplete { return ($_[0] // '') =~ /WARNING:  queue "[^"]*" is left out
 # Whether a call by id says that nobody knows yet: other servers have not read what was sent to them within 5 s. It has done nothing.
 sub is_unknown { return ($_[0] // '') =~ /not all servers that may have it have answered/; }
 
-# Whether nothing but what the tables of hipq have decides the answer, so that each session gives the same.
+# Whether the statement only reads tables and views of hipq. Every session gives the same answer to it.
 sub is_look
 {
 	my ($sql) = @_;
@@ -200,10 +200,10 @@ sub looks
 	return $looks{$connection} //= HipqLooks->new($connection);
 }
 
-# For what waits until sessions have left, as a smart stop does.
+# Ends the sessions for looks. A test calls it before it waits for clients to leave, as a smart stop does.
 sub close_looks { %looks = (); return; }
 
-# What asks for sessions is not to find those, nor are they to be in the way of what wants a database for itself.
+# Ends the sessions for looks before a statement that lists sessions, or that needs a database for itself.
 sub make_way
 {
 	my ($sql) = @_;
@@ -212,15 +212,15 @@ sub make_way
 }
 
 # Runs SQL that must work, returns what it says. What only reads, and got less than there is, is asked again for some seconds; so is a
-# single call that nobody knows the answer of. A look is one of a session that stays, which takes a tenth of the processor that a psql
-# does; where it fails, a psql of its own is asked.
+# single call that nobody knows the answer of. The session for looks answers a look, which takes a thirtieth of a psql's processor time. If
+# that fails, a new psql runs the statement.
 sub sql
 {
 	my ($self, $sql, @options) = @_;
 	if (!@options && is_look($sql))
 	{
 		my ($status, $out, $err) = $self->looks->ask($sql);
-		return $out if $status == 0 && $err eq '';    # else, what there is to say is said below
+		return $out if $status == 0 && $err eq '';    # else a new psql says what is wrong
 		close_looks() if $status != 0;                # the server may be gone
 	}
 	make_way($sql);

@@ -326,7 +326,7 @@ $hipq->sql(q{CREATE SCHEMA caller; CREATE FUNCTION caller.textcat(text, text) RE
 is($hipq->sql(q{SET search_path = caller, pg_catalog; SELECT FROM hipq.create_queue('plain.q', owner => 'app'); SELECT to_regclass('hipq.q_of_plain')}),
 	"hipq.q_of_plain", 'and runs no code of the caller\'s');
 
-# Each call may be the first of its session: what the handler says is for the log of an attempt, which a trial has not.
+# dry_run() and run_until_idle() keep what a handler says, also as the first call of a session.
 my $said = $hipq->sql(q{SELECT hipq.enqueue('do', '{"do": "DO $d$ BEGIN RAISE NOTICE ''said''; END $d$"}', queue => 'app.q')});
 is($hipq->sql_as('app', "SET client_min_messages = warning; SELECT error FROM hipq.dry_run($said)"), '', 'a handler that says something is tried first in a session');
 is($hipq->sql_as('app', "SET client_min_messages = warning; SELECT hipq.run_until_idle('app.q')"), 1, 'and run');
