@@ -135,7 +135,7 @@ sub write_or_read
 # What makes work for the others: jobs, a worker that takes them.
 sub useful
 {
-	my $type = pick(qw(ok ok fails slow later));
+	my $type = pick(qw(ok ok fails slow later says));
 	return pick(
 		"SELECT hipq.enqueue('$type', '{}', queue => 'app.main')", "INSERT INTO hipq.app_main (job_type, job_key) VALUES ('$type', " . pick("'one'", "'two'", "'NONE'") . ')',
 		"SELECT hipq.enqueue('ext', '{}', queue => 'app.ext')", "SELECT hipq.enqueue_many('$type', array_fill('1'::jsonb, ARRAY[20]), queue => 'app.main')",
@@ -162,6 +162,9 @@ sub in_one_snapshot { return 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT fuzz
 # What was there before it is compared with what is there after it.
 sub alone { return "SELECT fuzz.digest_alone() AS before \\gset \\\\ $_[0]; SELECT fuzz.judge_alone(:'before', :ERROR, :'SQLSTATE');"; }
 
+# As the first statement of its process: nothing that an earlier one sets up is there.
+sub first_in_session { return "\\c \\\\ $_[0]"; }
+
 sub begin { return 'BEGIN' . pick('', ' ISOLATION LEVEL SERIALIZABLE', ' ISOLATION LEVEL REPEATABLE READ', ' READ ONLY', ' ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE'); }
 
 # A line: the statement in one of its surroundings. `rolls_back`: nothing of it may stay.
@@ -172,7 +175,8 @@ sub surround
 	return $statement if $statement =~ /^\\/;
 	my $kind = int(rand(100));
 	my $is_query = $statement =~ /^SELECT/ && $statement !~ /NOWAIT/;
-	return "$statement;" if $kind < 30;
+	return "$statement;" if $kind < 18;
+	return first_in_session("$statement;") if $kind < 30;
 	return begin() . "; $statement; " . pick('COMMIT', 'ROLLBACK', 'COMMIT AND CHAIN; ROLLBACK') . ';' if $kind < 42;
 	return "BEGIN; SAVEPOINT one; $statement; ROLLBACK TO one; SELECT 1; $statement; RELEASE one; COMMIT;" if $kind < 48;
 	return "SET statement_timeout = '" . (1 + int(rand(15))) . "ms'; $statement; RESET statement_timeout;" if $kind < 58;

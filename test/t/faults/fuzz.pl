@@ -41,6 +41,7 @@ $hipq->sql(q{
 	CREATE FUNCTION fuzz.fails(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'fails'; END $$;
 	CREATE FUNCTION fuzz.slow(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(0.05)';
 	CREATE FUNCTION fuzz.later(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT hipq.complete_later()';
+	CREATE FUNCTION fuzz.says(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'says'; RAISE WARNING 'says'; END $$;
 	CREATE FUNCTION fuzz.run_sql(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE data #>> '{}'; END $$;
 
 	-- A refusal takes back what it did: with one snapshot only its own doing could be seen. What it could leave all the same: locks and
@@ -104,7 +105,7 @@ $hipq->sql(q{
 	CREATE EVENT TRIGGER fuzz_on_ddl ON ddl_command_end EXECUTE FUNCTION fuzz.on_ddl();
 
 	SELECT hipq.create_queue('app.main', owner => 'app'), hipq.create_queue('app.ext', owner => 'app');
-	SELECT hipq.register_job_type('app.main', name, handler => 'fuzz.' || name, default_timeout => 2, max_retries => 2) FROM unnest('{ok,fails,slow,later,run_sql}'::text[]) AS name;
+	SELECT hipq.register_job_type('app.main', name, handler => 'fuzz.' || name, default_timeout => 2, max_retries => 2) FROM unnest('{ok,fails,slow,later,says,run_sql}'::text[]) AS name;
 	SELECT hipq.register_job_type('app.ext', 'ext', handler_kind => 'notify', default_timeout => 2, max_retries => 1);
 	SELECT hipq.grant_queue(queue, role::regrole, privilege)
 	FROM unnest('{app.main,app.ext}'::text[]) AS queue,
@@ -224,6 +225,8 @@ sub ends_by_error { return log_lines(qr/hipq (?:launcher|scheduler|executor).*(?
 	like(found_by($stranger, 'SELECT pg_terminate_backend(pg_backend_pid());'), qr/lost its connection/, 'and a lost connection');
 	like(found_by($stranger, q{SELECT 'topsecret_type';}), qr/saw ".*topsecret/, 'and what is seen of others');
 	like(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT fuzz.leaves_lock()')), qr/FUZZ: refused with P0001, but something was changed/, 'and what a refusal leaves in its session');
+	is(found_by($stranger, 'CREATE TEMPORARY TABLE kept ();', HipqFuzz::first_in_session('TABLE kept;')), '', 'a session begins where the first statement is asked for');
+	is(delete $answers{'42P01'}, 1, 'and nothing of the one before is in it');
 	is(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT 1/0')), '', 'unless it leaves nothing');
 
 	# Jobs that do not end: one that does not start, one that runs. Then an executor that ends by an error.
