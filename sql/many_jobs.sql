@@ -118,6 +118,31 @@ SET ROLE regress_hipq_many_owner;
 SELECT hipq.cancel_jobs('bulk.c', 'u');
 RESET ROLE;
 
+-- 'control' brings no job where others read it, and none where others run it
+SELECT hipq.create_queue('bulk.own', owner => 'regress_hipq_many_operator');
+SELECT hipq.register_job_type('bulk.own', 't');
+SELECT hipq.enqueue('t', '{"card": 1}', queue => 'bulk.a', job_key => 'carried') AS carried \gset
+INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, error, job)
+SELECT -970 - queue.queue_id, now(), queue.queue_id, 't', 'NONE', 'timeout', 'no', to_jsonb(job) || '{"job_key": "NONE"}'
+FROM hipq.job, hipq.queue WHERE job.id = :carried AND queue.name IN ('a', 'own');
+SET ROLE regress_hipq_many_operator;
+\set out 'SELECT pg_temp.try($$SELECT moved FROM hipq.move_jobs(\'bulk.a\', \'bulk.own\', \'t\')$$);'
+\set back 'SELECT pg_temp.try($$SELECT moved FROM hipq.move_jobs(\'bulk.own\', \'bulk.a\', \'t\')$$);'
+\set redrive 'SELECT pg_temp.try($$SELECT redriven FROM hipq.redrive_jobs(\'bulk.a\', to_queue => \'bulk.own\')$$);'
+\set return 'SELECT pg_temp.try($$SELECT redriven FROM hipq.redrive_jobs(\'bulk.own\', to_queue => \'bulk.a\')$$);'
+:out :back :redrive :return
+RESET ROLE;
+SELECT hipq.grant_queue('bulk.a', 'regress_hipq_many_operator', 'enqueue');
+SET ROLE regress_hipq_many_operator;
+:out :back :redrive :return
+RESET ROLE;
+SELECT hipq.revoke_queue('bulk.a', 'regress_hipq_many_operator', 'enqueue'), hipq.grant_queue('bulk.a', 'regress_hipq_many_operator', 'read');
+SET ROLE regress_hipq_many_operator;
+:out :back :redrive :return
+RESET ROLE;
+SELECT queue, job_data FROM hipq.jobs_detail WHERE id = :carried;
+SELECT hipq.drop_queue('bulk.own', force => true);
+
 SELECT hipq.drop_queue('bulk.a', force => true), hipq.drop_queue('bulk.b', force => true), hipq.drop_queue('bulk.c', force => true);
 DROP OWNED BY regress_hipq_many_owner, regress_hipq_many_operator, regress_hipq_many_reader;
 DROP ROLE regress_hipq_many_owner, regress_hipq_many_operator, regress_hipq_many_reader;

@@ -114,6 +114,14 @@ void require(const Queue &queue, Privilege privilege)
                errhint("The queue owner can give it with hipq.grant_queue()."));
 }
 
+void require_to_carry(const Queue &from, const Queue &to)
+{
+    if (from.id == to.id)
+        return;
+    require(from, Privilege::read);
+    require(to, Privilege::enqueue);
+}
+
 void require_owner(const Queue &queue)
 {
     if (acts_as_owner(caller(), queue))

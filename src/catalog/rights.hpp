@@ -28,6 +28,10 @@ bool acts_as_owner(Oid role, const Queue &queue);
 void require(const Queue &queue, Privilege privilege);
 void require_owner(const Queue &queue);
 
+// For jobs that leave one queue for another, beside 'control': readers there see their data, and
+// handlers there get them. So the caller has to have 'read' here and 'enqueue' there.
+void require_to_carry(const Queue &from, const Queue &to);
+
 // Who calls: the current user of the session.
 Oid caller();
 

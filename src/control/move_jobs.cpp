@@ -217,6 +217,7 @@ void move_jobs(FunctionCallInfo fcinfo)
     if (from.id == to.id)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("both queues are the same"),
                    errhint("Name another queue to move jobs to."));
+    catalog::require_to_carry(from, to);
     if (to.find_job_type(job_type) == nullptr)
         catalog::raise_unknown_type(job_type, to.full_name());
     demand_same_instance(from, to);

@@ -219,7 +219,11 @@ Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters,
 const Queue &target(const catalog::Catalogue &catalogue, const Queue &from,
                     const std::optional<std::string> &name)
 {
-    return name.has_value() ? require_controlled(catalogue, *name) : from;
+    if (!name.has_value())
+        return from;
+    const Queue &to = require_controlled(catalogue, *name);
+    catalog::require_to_carry(from, to);
+    return to;
 }
 
 void check_type(const Queue &from, const Queue &to, const std::string &job_type)
