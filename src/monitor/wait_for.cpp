@@ -159,6 +159,16 @@ bool is_over(std::optional<TimestampTz> end)
     return end.has_value() && ::GetCurrentTimestamp() >= *end;
 }
 
+// Who may read may change while one waits.
+void demand_right_still_there(int queue_id, std::int64_t id)
+{
+    const auto catalogue = catalog::catalogue();
+    const catalog::Queue *queue = catalogue->find(queue_id);
+    if (queue == nullptr)
+        job::raise_unknown_job(id);
+    catalog::require(*queue, catalog::Privilege::read);
+}
+
 // Of a job that was here. Nothing: it is not any more.
 std::optional<JobStatus> wait_here(const catalog::Catalogue &catalogue, const catalog::Queue &queue,
                                    std::int64_t id, std::optional<TimestampTz> end)
@@ -171,6 +181,7 @@ std::optional<JobStatus> wait_here(const catalog::Catalogue &catalogue, const ca
             return std::nullopt;
         if (standing->is_own)
             refuse_own(id);
+        demand_right_still_there(queue.id, id);
         if (standing->is_final && queue.commits_in_groups && !became_safe(end))
             return JobStatus{false, "running", no_result, "NONE", false};
         if (standing->is_final || is_over(end))

@@ -97,6 +97,15 @@ foreach my $type ('work', 'record', 'grouped')
 	end_of($session);
 	like($session->{err}, qr/57P01/, 'and pg_terminate_backend()');
 
+	# ---- whose right is taken meanwhile
+	my $unreadable = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '1 day'});
+	$session = begin_to_wait("SET ROLE reader; SELECT * FROM hipq.wait_for($unreadable)");
+	$hipq->sql(q{SELECT hipq.revoke_queue('app.main', 'reader', 'read')});
+	$hipq->sql("SELECT hipq.cancel($unreadable, 'hidden')");
+	is(end_of($session), '', 'a role whose right is revoked while it waits is told nothing');
+	like($session->{err}, qr/42704: queue "app.main" does not exist/, 'but that');
+	$hipq->sql(q{SELECT hipq.grant_queue('app.main', 'reader', 'read')});
+
 	# ---- many at once
 	my @sessions = map { begin_to_wait("SELECT outcome FROM hipq.wait_for($id)") } 1 .. 8;
 	$since = time();
