@@ -33,6 +33,19 @@ SELECT hipq.alter_instance('again', table_naming_strategy => $$'again_' || $2 ||
 RESET ROLE;
 SELECT created_by FROM hipq.instance WHERE name = 'again';
 SELECT hipq.create_instance('again', or_replace => true) = :id AS same;
+-- To replace one is to alter it.
+GRANT EXECUTE ON FUNCTION hipq.create_instance TO regress_hipq_again_other;
+REVOKE EXECUTE ON FUNCTION hipq.alter_instance FROM regress_hipq_again_other;
+SET ROLE regress_hipq_again_other;
+SELECT hipq.create_instance('again', strict => true, if_not_exists => true) = :id AS same;
+SELECT hipq.create_instance('again', strict => true, or_replace => true);
+RESET ROLE;
+SELECT is_strict FROM hipq.instance WHERE name = 'again';
+GRANT EXECUTE ON FUNCTION hipq.alter_instance TO regress_hipq_again_other;
+SET ROLE regress_hipq_again_other;
+SELECT hipq.create_instance('again', or_replace => true) = :id AS same;
+RESET ROLE;
+SELECT hipq.create_instance('again', or_replace => true) = :id AS same;
 
 -- Queues: what is not given goes back to the default, but for the owner.
 SELECT hipq.create_queue('again.mail', owner => 'regress_hipq_again_owner', weight => 10, retention => '30 days', strict => true, or_replace => true) AS id \gset

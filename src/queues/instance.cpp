@@ -44,6 +44,10 @@ constinit pg::Statement update_instance(R"(
         table_naming_strategy = coalesce($4, table_naming_strategy),
         db_config = coalesce($5, db_config)
     WHERE name = $1)");
+constinit pg::Statement may_alter(R"(
+    SELECT bool_or(has_function_privilege($1, oid, 'EXECUTE'))
+    FROM pg_proc
+    WHERE pronamespace = 'hipq'::regnamespace AND proname = 'alter_instance')");
 constinit pg::Statement delete_instance("DELETE FROM hipq.instance WHERE name = $1");
 
 // What stands between SELECT and the end of a query: nothing that could end the query and start
@@ -139,8 +143,21 @@ std::optional<std::int32_t> insert(const std::string &name, const Options &optio
     });
 }
 
+// To replace an instance is to alter it.
+void require_right_to_alter(const std::string &name)
+{
+    const Oid caller = ::GetUserId();
+    if (pg::as_hipq([&] { return may_alter.run(caller).front().boolean(0); }))
+        return;
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("permission denied to change instance \"%s\"", name.c_str()),
+               errdetail("EXECUTE on function hipq.alter_instance is needed."),
+               errhint("With if_not_exists => true the instance stays as it is."));
+}
+
 std::int32_t replace_instance(const std::string &name, const Options &options)
 {
+    require_right_to_alter(name);
     pg::as_hipq([&] { lock_to_change.run(name); });
     const Object before = read_instance(name);
     change_instance(name, options);
