@@ -12,6 +12,7 @@ extern "C" {
 #include "storage/bufmgr.h"
 #include "storage/lock.h"
 #include "storage/sinvaladt.h"
+#include "utils/guc_tables.h"
 }
 
 namespace hipq::pg {
@@ -77,6 +78,24 @@ inline XLogRecPtr log_message(const char *prefix, const char *text, Size size)
     return ::LogLogicalMessage(prefix, text, size, false, false);
 #else
     return ::LogLogicalMessage(prefix, text, size, false);
+#endif
+}
+
+// ---- settings ----
+
+struct AllSettings {
+    config_generic **list;
+    std::size_t count;
+};
+
+inline AllSettings all_settings()
+{
+#if PG_VERSION_NUM >= 160000
+    int count = 0;
+    config_generic **list = ::get_guc_variables(&count);
+    return {list, static_cast<std::size_t>(count)};
+#else
+    return {::get_guc_variables(), static_cast<std::size_t>(::GetNumConfigOptions())};
 #endif
 }
 

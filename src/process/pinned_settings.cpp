@@ -1,6 +1,7 @@
 // Pins the settings that a database or role must not change for hipq's processes.
 #include "pinned_settings.hpp"
 
+#include "pg/compat.hpp"
 #include "pg/guard.hpp"
 
 extern "C" {
@@ -57,10 +58,73 @@ void pin(const Pinned &setting)
     });
 }
 
+// ---- the PostgreSQL regime ----
+
+// What the server's configuration says, from before this process had a database.
+struct ServerSetting {
+    config_generic *setting;
+    const char *value;
+};
+constinit ServerSetting *of_server = nullptr;
+constinit std::size_t count_of_server = 0;
+
+bool may_be_of_database(const config_generic &setting)
+{
+    const bool is_own = std::string_view(setting.name).starts_with("hipq.");
+    return !is_own && (setting.context == PGC_USERSET || setting.context == PGC_SUSET) &&
+           (setting.flags & GUC_DISALLOW_IN_FILE) == 0;
+}
+
+void note_settings()
+{
+    const pg::AllSettings all = pg::all_settings();
+    of_server = static_cast<ServerSetting *>(
+        ::MemoryContextAlloc(TopMemoryContext, all.count * sizeof(ServerSetting)));
+    for (std::size_t i = 0; i < all.count; ++i) {
+        const char *value = may_be_of_database(*all.list[i])
+                                ? ::GetConfigOption(all.list[i]->name, true, false)
+                                : nullptr;
+        if (value != nullptr)
+            of_server[count_of_server++] = {all.list[i],
+                                            ::MemoryContextStrdup(TopMemoryContext, value)};
+    }
+}
+
+bool comes_from_database_or_role(const config_generic &setting)
+{
+    return setting.source >= PGC_S_GLOBAL && setting.source <= PGC_S_DATABASE_USER;
+}
+
+void restore(const ServerSetting &server)
+{
+    const char *name = server.setting->name;
+    ::SetConfigOption(name, server.value, PGC_SUSET, PGC_S_OVERRIDE);
+    ereport(DEBUG1, errmsg_internal("hipq: \"%s\" is \"%s\", as in the server's configuration",
+                                    name, ::GetConfigOption(name, true, false)));
+}
+
+void restore_settings()
+{
+    for (std::size_t i = 0; i < count_of_server; ++i)
+        if (comes_from_database_or_role(*of_server[i].setting))
+            restore(of_server[i]);
+}
+
+// ---- the C++ regime ----
+
 }  // namespace
+
+void connect(Oid database)
+{
+    pg::call([&] {
+        note_settings();
+        ::BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+    });
+}
 
 void pin_settings()
 {
+    pg::call([] { restore_settings(); });
     for (const Pinned &setting : pinned)
         pin(setting);
     const char *encoding = ::GetDatabaseEncodingName();

@@ -132,7 +132,7 @@ void run_vacuum()
 {
     const auto ticket = process::read_extra<VacuumTicket>();
     process::install_signal_handlers();
-    pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
+    process::connect(ticket.database);
     process::pin_settings();
     pg::call([] {
         ::SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);

@@ -357,7 +357,7 @@ void schedule()
     if (!databases::attach_scheduler(ticket))
         return;
     HIPQ_POINT("scheduler-start");
-    pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
+    process::connect(ticket.database);
     workers::recount_workers();  // the scheduler before may have ended in the middle of a dispatch
     process::begin_duties();
     Scheduler scheduler{QueueWatch(pg::session_time_zone())};

@@ -7,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $hipq = HipqCluster->new('survives', 'hipq.max_executors' => 4);
+my $hipq = HipqCluster->new('survives', 'hipq.max_executors' => 4, log_min_messages => 'debug1', log_line_prefix => '%m [%p] %b ');
 my $node = $hipq->node;
 
 # ---- settings of the database
@@ -15,8 +15,18 @@ my $node = $hipq->node;
 $hipq->sql(q{CREATE ROLE keeper LOGIN; CREATE DATABASE tenant OWNER keeper; CREATE ROLE bad LOGIN});
 my $tenant = $hipq->in('tenant');
 $tenant->sql('CREATE EXTENSION hipq');
-my %hostile = (
-	default_tablespace => 'pg_global', default_toast_compression => 'pglz', exit_on_error => 'on',
+
+# Each setting that the owner of a database may change, as far from the server's as it can be.
+my $all_hostile = q{
+	SELECT name, setting, CASE vartype WHEN 'bool' THEN CASE setting WHEN 'on' THEN 'off' ELSE 'on' END
+		WHEN 'enum' THEN (SELECT min(word) FROM unnest(enumvals) AS word WHERE word <> setting)
+		ELSE CASE WHEN setting = min_val THEN max_val ELSE min_val END END
+	FROM pg_settings
+	WHERE context = 'user' AND vartype <> 'string' AND name NOT LIKE 'hipq.%' AND name NOT LIKE 'transaction%'
+		AND name NOT IN ('client_min_messages', 'debug_parallel_query', 'force_parallel_mode')};
+my %hostile = map { $_->[0] => $_->[2] } my @all = map { [ split /\|/ ] } split /\n/, $hipq->sql($all_hostile);
+%hostile = (
+	%hostile, default_tablespace => 'pg_global', default_toast_compression => 'pglz', exit_on_error => 'on',
 	statement_timeout => '1ms', lock_timeout => '1ms', default_transaction_read_only => 'on', default_transaction_isolation => 'serializable',
 	standard_conforming_strings => 'off', backslash_quote => 'off', quote_all_identifiers => 'on', DateStyle => 'SQL, DMY', IntervalStyle => 'sql_standard',
 	TimeZone => 'Asia/Kathmandu', work_mem => '64kB', row_security => 'off', bytea_output => 'escape', client_encoding => 'LATIN1',
@@ -25,7 +35,7 @@ $node->safe_psql('postgres', join(';', map { "ALTER DATABASE tenant SET $_ = '$h
 sub ends { return scalar(() = slurp_file($node->logfile) =~ /"hipq scheduler[^"]*" \(PID \d+\) exited with exit code [^0]/g); }
 
 # Who looks has settings of its own.
-my %calm = (exit_on_error => 'off', statement_timeout => 0, lock_timeout => 0, default_transaction_read_only => 'off', standard_conforming_strings => 'on',
+my %calm = ((map { $_->[0] => $_->[1] } @all), exit_on_error => 'off', statement_timeout => 0, lock_timeout => 0, default_transaction_read_only => 'off', standard_conforming_strings => 'on',
 	default_transaction_isolation => 'read committed', client_encoding => 'UTF8', quote_all_identifiers => 'off', search_path => 'public');
 $node->safe_psql('postgres', 'CREATE ROLE boss SUPERUSER LOGIN');
 foreach my $role ('boss', 'app')
@@ -57,6 +67,11 @@ ok(wait_for(qq{SELECT count(*) >= 2 AND bool_or(relname ~ to_char(hipq.now(), 'Y
 	WHERE inhparent = 'hipq.app_main_final'::regclass}), 'leaves are made');
 is(ends(), 0, 'no scheduler has ended with an error');
 $hipq->set('hipq.clock_offset' => '0');
+my %of_server = slurp_file($node->logfile) =~ /hipq scheduler DEBUG: +hipq: "(\w+)" is "(.*)", as in the server/g;
+is_deeply([ grep { !exists $of_server{$_} } sort keys %hostile ], [], 'no setting of the database reaches the scheduler');
+is_deeply([ map { "$_->[0] $of_server{$_->[0]}" } @all ], [ map { "$_->[0] $_->[1]" } @all ], 'which has those of the server');
+unlike(slurp_file($node->logfile), qr/hipq (?:scheduler|vacuum) LOG: +(?:plan|parse tree):/, 'and prints no plans');
+$hipq->set(log_min_messages => 'warning');
 
 # ---- errors in the tables of one queue
 
