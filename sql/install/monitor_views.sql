@@ -363,6 +363,23 @@ FROM (
     WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
       AND clock_timestamp() - held.since > current_setting('hipq.alert_held_snapshot', true)::interval
     UNION ALL
+    -- Locks of names, by class hipq.queue (src/catalog/name_lock.cpp).
+    SELECT 'prepared set-up',
+           'alarm',
+           1,
+           prepared.prepared,
+           clock_timestamp(),
+           format('Prepared transaction "%s" has changed queues, job types, rights or schedules. Until it ends others cannot change the same ones; they may not be able to make any queue.', prepared.gid),
+           format('COMMIT PREPARED %1$L, or ROLLBACK PREPARED %1$L.', prepared.gid)
+    FROM pg_prepared_xacts AS prepared
+    CROSS JOIN LATERAL (
+        SELECT FROM pg_locks AS own
+        JOIN pg_locks AS held ON held.virtualtransaction = own.virtualtransaction AND held.pid IS NULL
+        WHERE own.transactionid = prepared.transaction AND own.pid IS NULL AND held.locktype = 'object' AND held.classid = 'hipq.queue'::regclass
+        LIMIT 1
+    ) AS held
+    WHERE prepared.database = current_database()
+    UNION ALL
     -- A leaf goes when all of it is past the retention; it is a quarter of that long. Where
     -- pg_get_expr() is not told of the table it does not wait for a lock of it.
     SELECT 'retention',

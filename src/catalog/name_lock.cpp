@@ -5,6 +5,7 @@
 // hipq.queue, the number a hash.
 #include "name_lock.hpp"
 
+#include "catalog/lock_holder_sql.hpp"
 #include "pg/known_table.hpp"
 #include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"
@@ -31,10 +32,8 @@ enum class Kind : std::uint16_t {
 
 constexpr int longest_wait_for_name = 5'000;  // ms
 
-constinit pg::Statement select_holder(R"(
-    SELECT 'process ' || held.pid || coalesce(' (role "' || activity.usename || '", application "' || activity.application_name || '")', '')
+constinit pg::Statement select_holder("SELECT " HIPQ_LOCK_HOLDER("held") R"(, held.pid IS NULL
     FROM pg_locks AS held
-    LEFT JOIN pg_stat_activity AS activity ON activity.pid = held.pid
     WHERE held.locktype = 'object' AND held.classid = 'hipq.queue'::regclass AND held.objsubid = $1 AND held.granted
       AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database()))");
 
@@ -67,9 +66,11 @@ const char *in_use_message(Kind kind)
     const pg::Rows rows =
         pg::as_extension_owner([&] { return select_holder.run(static_cast<int>(kind)); });
     const std::string holder = rows.empty() ? "another transaction" : rows.front().text(0);
+    const bool is_prepared = !rows.empty() && rows.front().boolean(1);
     HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("%s", in_use_message(kind)),
                errdetail_internal("It is that of %s.", holder.c_str()),
-               errhint("Try again when it has ended."));
+               is_prepared ? errhint("End it with COMMIT PREPARED or ROLLBACK PREPARED.")
+                           : errhint("Try again when it has ended."));
 }
 
 void lock_for_a_while(Kind kind)

@@ -3,6 +3,7 @@
 // Conditional locks by PostgreSQL's lock manager; holders from pg_locks.
 #include "queue_lock.hpp"
 
+#include "catalog/lock_holder_sql.hpp"
 #include "pg/known_table.hpp"
 #include "pg/transaction.hpp"
 
@@ -31,23 +32,18 @@ constinit pg::Statement select_holders(R"(
         SELECT pg_index.indexrelid FROM part JOIN pg_index ON pg_index.indrelid = part.oid
     ),
     holder AS (
-        SELECT DISTINCT ON (held.pid) held.pid, held.mode, relation.relname
+        SELECT DISTINCT ON (held.pid, held.virtualtransaction) held.pid, held.virtualtransaction, held.mode, relation.relname
         FROM place
         JOIN pg_locks AS held ON held.relation = place.oid
         JOIN pg_class AS relation ON relation.oid = place.oid
         WHERE held.locktype = 'relation' AND held.granted AND held.pid IS DISTINCT FROM pg_backend_pid()
           AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
           AND held.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-        ORDER BY held.pid, length(relation.relname)
+        ORDER BY held.pid, held.virtualtransaction, length(relation.relname)
     )
-    SELECT string_agg(
-        CASE
-            WHEN holder.pid IS NULL THEN 'a prepared transaction'
-            ELSE 'process ' || holder.pid || coalesce(' (role "' || activity.usename || '", application "' || activity.application_name || '")',
-                                                      ' (' || activity.backend_type || ')', '')
-        END || ' holds ' || holder.mode || ' on hipq.' || quote_ident(holder.relname), '; ' ORDER BY holder.pid)
-    FROM holder
-    LEFT JOIN pg_stat_activity AS activity ON activity.pid = holder.pid)");
+    SELECT string_agg()" HIPQ_LOCK_HOLDER(
+    "holder") R"( || ' holds ' || holder.mode || ' on hipq.' || quote_ident(holder.relname), '; ' ORDER BY holder.pid)
+    FROM holder)");
 
 // PostgreSQL regime. A table that is not there is no lock's fault.
 bool try_to_lock(const std::string &table, LOCKMODE mode)

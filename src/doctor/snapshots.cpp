@@ -41,6 +41,20 @@ constexpr const char *prepared_sql = R"(
 
 #undef HIPQ_LONG
 
+// As alert 'prepared set-up' has it.
+constexpr const char *prepared_set_up_sql = R"(
+    SELECT NULL::integer, 'error', format('prepared transaction "%s"', prepared.gid), 'prepared set-up',
+           format('Since %s others cannot change the queues, job types, rights or schedules that it has changed, nor perhaps make any queue.', prepared.prepared),
+           'Commit it or roll it back: COMMIT PREPARED, ROLLBACK PREPARED.',
+           format('ROLLBACK PREPARED %L', prepared.gid)
+    FROM pg_prepared_xacts AS prepared
+    WHERE prepared.database = current_database() AND EXISTS (
+        SELECT FROM pg_locks AS own
+        JOIN pg_locks AS held ON held.virtualtransaction = own.virtualtransaction AND held.pid IS NULL
+        WHERE own.transactionid = prepared.transaction AND own.pid IS NULL AND held.locktype = 'object' AND held.classid = 'hipq.queue'::regclass
+    )
+    ORDER BY prepared.prepared)";
+
 // What a slot keeps is as old as its transactions are many. The row for an age of which nobody is
 // sure says only what is there.
 constexpr const char *replication_slots_sql = R"(
@@ -85,6 +99,7 @@ std::span<const SqlCheck> snapshot_checks()
     static constexpr SqlCheck checks[] = {
         {"transactions", sessions_sql},
         {"prepared transactions", prepared_sql},
+        {"prepared set-up", prepared_set_up_sql},
         {"replication slots", replication_slots_sql},
         {"standbys", feedback_sql},
     };

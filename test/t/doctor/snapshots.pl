@@ -28,6 +28,16 @@ ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor() WHERE finding = 'b
 is_mended($hipq, 'warning', 'blocked vacuum', q{prepared transaction "it's late"}, qr/keeps dead rows of this database, and the locks/);
 $hipq->set('hipq.alert_held_snapshot' => '1h');
 
+# ---- one that others wait for who make a queue
+$hipq->sql(q{BEGIN; SELECT hipq.create_queue('app.first'); PREPARE TRANSACTION 'half done'});
+like($hipq->error_of(q{SELECT hipq.create_queue('app.second')}),
+	qr/55P03: another transaction that makes a queue is open.*DETAIL: +It is that of prepared transaction "half done"\..*HINT: +End it with COMMIT PREPARED/s,
+	'a prepared create_queue() is named to others');
+is($hipq->sql(q{SELECT hint FROM hipq.alerts_detail WHERE alert = 'prepared set-up'}),
+	q{COMMIT PREPARED 'half done', or ROLLBACK PREPARED 'half done'.}, 'an alert says what ends it');
+is_mended($hipq, 'error', 'prepared set-up', 'prepared transaction "half done"', qr/nor perhaps make any queue/);
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'prepared set-up'}), 0, '... and is gone');
+
 # ---- slots
 $hipq->sql(q{SELECT pg_create_physical_replication_slot('unborn')});
 is(findings($hipq), '', 'a slot that keeps nothing is none');
