@@ -45,6 +45,8 @@ Duration max_timeout{day};
 int max_job_data = 1'024;
 int outbox_max = 8'192;
 int max_unregistered_types = 100;
+int max_job_types = 10'000;
+int max_paused_keys = 1'000;
 int max_retries = 0;
 bool retry_enabled = true;
 Duration retry_base{1};
@@ -176,6 +178,10 @@ constexpr Count counts[] = {
      "0 refuses none.", GUC_UNIT_MB},
     {"hipq.max_unregistered_types", &max_unregistered_types, 0, 100'000, Change::reload,
      "Most job types of a queue that nobody has registered.", "Jobs of further ones are refused."},
+    {"hipq.max_job_types", &max_job_types, 1, 1'000'000, Change::reload,
+     "Most registered job types of a queue.", "Superusers may register more."},
+    {"hipq.max_paused_keys", &max_paused_keys, 0, 1'000'000, Change::reload,
+     "Most throttle keys of a queue that are paused.", "Superusers may pause more."},
     {"hipq.max_retries", &max_retries, 0, 1'000'000, Change::reload,
      "Retries after a retriable failure where neither job nor job type say."},
     {"hipq.dead_letter_max", &dead_letter_max, 1, INT_MAX, Change::reload,

@@ -56,6 +56,8 @@ extern Duration default_timeout;    // hipq.default_timeout
 extern int max_job_data;            // hipq.max_job_data, kB
 extern int outbox_max;              // hipq.outbox_max, MB; 0: no limit
 extern int max_unregistered_types;  // hipq.max_unregistered_types: of each queue
+extern int max_job_types;           // hipq.max_job_types: of each queue
+extern int max_paused_keys;         // hipq.max_paused_keys: of each queue
 extern int max_retries;             // hipq.max_retries
 extern bool retry_enabled;          // hipq.retry_enabled: off makes every failure final
 extern Duration retry_base;         // hipq.retry_base

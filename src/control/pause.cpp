@@ -6,6 +6,7 @@
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "recovery/recovery.hpp"
+#include "settings.hpp"
 #include "wakeup/wakeup.hpp"
 
 namespace hipq::control {
@@ -139,6 +140,31 @@ Target target_of(const catalog::Catalogue &catalogue, const Names &names)
                                       : queue_target(catalogue, names);
 }
 
+// ---- how many keys ----
+
+// $1 queue, $2 limit
+constinit pg::Statement count_paused_keys(R"(
+    SELECT count(*)
+    FROM (SELECT FROM hipq.pause WHERE queue_id = $1 AND throttle_key IS NOT NULL LIMIT $2) AS paused)");
+
+// 54000 where more keys of the queue are paused than may be, the new one among them. Superusers are
+// not held back. Each open transaction may bring the queue to its bound by itself.
+void demand_key_quota(const Queue &queue)
+{
+    const std::int64_t most = settings::max_paused_keys;
+    if (pg::call([] { return ::superuser(); }) ||
+        pg::as_hipq([&] {
+            return count_paused_keys.run_latest(queue.id, most + 1).front().integer(0);
+        }) <= most)
+        return;
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+               errmsg("queue \"%s\" has too many paused throttle keys", name.c_str()),
+               errdetail("As many as may be are paused (hipq.max_paused_keys = %d).",
+                         settings::max_paused_keys),
+               errhint("Pause the job type, or have the setting raised."));
+}
+
 // ---- the two verbs ----
 
 bool pause(const Names &names, const std::optional<std::string> &reason)
@@ -148,12 +174,15 @@ bool pause(const Names &names, const std::optional<std::string> &reason)
     const std::string role = catalog::require_role(catalog::caller());
     const std::string why =
         reason.has_value() && !reason->empty() ? *reason : std::string(core::none_text);
-    return pg::as_hipq([&] {
+    const bool is_new = pg::as_hipq([&] {
         return insert_pause
                    .run(target.instance_id, target.queue_id, target.job_type, target.throttle_key,
                         role, pg::now(), why)
                    .processed() == 1;
     });
+    if (is_new && target.throttle_key.has_value())
+        demand_key_quota(*target.queues.front());
+    return is_new;
 }
 
 bool resume(const Names &names)

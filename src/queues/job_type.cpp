@@ -5,6 +5,7 @@
 #include "pg/internal_write.hpp"
 #include "queues/if_exists.hpp"
 #include "queues/job_type_arguments.hpp"
+#include "queues/job_type_quota.hpp"
 #include "queues/resettable.hpp"
 #include "queues/sharding.hpp"
 #include "recovery/recovery.hpp"
@@ -224,6 +225,7 @@ void register_job_type(const pg::Arguments &arguments, IfExists if_exists)
                   arguments.maybe_int(batch_size).value_or(1));
     external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
     if (present == nullptr && store(queue, name, arguments, what, decider, nullptr)) {
+        demand_job_type_quota(queue);
         wakeup::note_catalogue_change();
         tell_of_new_places(queue);
         return tell_if_new(if_exists, object);
@@ -277,6 +279,8 @@ void alter_job_type(const pg::Arguments &arguments)
     if (!store(queue, name, arguments, what, decider,
                &to_reset))  // dropped since the catalogue was read
         catalog::raise_unknown_type(name, queue.full_name());
+    if (!present->is_registered)
+        demand_job_type_quota(queue);
     if (what.has_value() || decider.has_value())
         recovery::forget_type_crashes(queue.id, name);
     wakeup::note_catalogue_change();
