@@ -16,7 +16,8 @@ CREATE TABLE hipq.shard_map (
     own_node    smallint   NOT NULL CONSTRAINT shard_map_own_node_is_in_range CHECK (own_node BETWEEN 0 AND 1023),
     generation  bigint     NOT NULL DEFAULT 1,
     nodes       smallint[] NOT NULL CONSTRAINT shard_map_has_4096_slots CHECK (cardinality(nodes) = 4096),
-    timeline    text       NOT NULL DEFAULT hipq._own_timeline()
+    timeline    text       NOT NULL DEFAULT hipq._own_timeline(),
+    router_has  jsonb
 );
 COMMENT ON TABLE hipq.shard_map
     IS 'instances that are spread over several servers: which node has which slot';
@@ -28,6 +29,9 @@ COMMENT ON COLUMN hipq.shard_map.nodes
     IS 'node of each slot; the first entry is slot 0, which is always the router''s';
 COMMENT ON COLUMN hipq.shard_map.timeline
     IS 'this server and its timeline when it was last in step with the others';
+COMMENT ON COLUMN hipq.shard_map.router_has
+    IS 'on a shard: queues that the router has, and the job types of each, as it said last; what it '
+    'has not may be dropped here';
 SELECT pg_extension_config_dump('hipq.shard_map', '');
 
 CREATE FUNCTION hipq._shards_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__shards_changed';
@@ -328,12 +332,40 @@ CREATE FUNCTION hipq._tell_shards() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNA
 COMMENT ON FUNCTION hipq._tell_shards()
     IS 'trigger: sends what is set up anew to the shards, before any job that needs it';
 
-CREATE TRIGGER tell_shards AFTER INSERT OR UPDATE OR DELETE ON hipq.queue FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards;
-CREATE TRIGGER tell_shards AFTER INSERT OR UPDATE OR DELETE ON hipq.job_type FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards;
-CREATE TRIGGER tell_shards AFTER INSERT OR UPDATE OR DELETE ON hipq.pause FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards;
+-- A trigger with transition tables has one event.
+CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.instance
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER tell_shards_of_update;
+CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.instance
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER tell_shards_of_delete;
+CREATE TRIGGER tell_shards_of_insert AFTER INSERT ON hipq.queue
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards_of_insert;
+CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.queue
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards_of_update;
+CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.queue
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards_of_delete;
+CREATE TRIGGER tell_shards_of_insert AFTER INSERT ON hipq.job_type
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards_of_insert;
+CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.job_type
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards_of_update;
+CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.job_type
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards_of_delete;
+CREATE TRIGGER tell_shards_of_insert AFTER INSERT ON hipq.pause
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_insert;
+CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.pause
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_update;
+CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.pause
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_delete;
 
 -- ---- set-up ----
 

@@ -1,1 +1,44 @@
--- Changes of tables from 0.2.0 to 0.3.0 (docs/releasing.md): none yet.
+-- Changes of tables from 0.2.0 to 0.3.0 (docs/releasing.md).
+
+LOCK TABLE hipq.shard_map IN ACCESS EXCLUSIVE MODE;
+ALTER TABLE hipq.shard_map ADD COLUMN router_has jsonb;
+COMMENT ON COLUMN hipq.shard_map.router_has
+    IS 'on a shard: queues that the router has, and the job types of each, as it said last; what it '
+    'has not may be dropped here';
+
+DROP TRIGGER tell_shards ON hipq.queue;
+DROP TRIGGER tell_shards ON hipq.job_type;
+DROP TRIGGER tell_shards ON hipq.pause;
+CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.instance
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER tell_shards_of_update;
+CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.instance
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER tell_shards_of_delete;
+CREATE TRIGGER tell_shards_of_insert AFTER INSERT ON hipq.queue
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards_of_insert;
+CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.queue
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards_of_update;
+CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.queue
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards_of_delete;
+CREATE TRIGGER tell_shards_of_insert AFTER INSERT ON hipq.job_type
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards_of_insert;
+CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.job_type
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards_of_update;
+CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.job_type
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards_of_delete;
+CREATE TRIGGER tell_shards_of_insert AFTER INSERT ON hipq.pause
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_insert;
+CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.pause
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_update;
+CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.pause
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_delete;

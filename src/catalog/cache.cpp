@@ -297,29 +297,14 @@ std::shared_ptr<const Catalogue> catalogue_with_locked_maps()
     return catalogue();
 }
 
-namespace {
-
-// Whether no other transaction that has written to the table is open.
-bool is_settled(Oid table)
-{
-    return !OidIsValid(table) || pg::call([&] {
-        if (!::ConditionalLockRelationOid(table, ShareLock))
-            return false;
-        ::UnlockRelationOid(table, ShareLock);
-        return true;
-    });
-}
-
-}  // namespace
-
 bool are_maps_settled()
 {
-    return is_settled(map_table);
-}
-
-bool is_set_up_settled()
-{
-    return is_settled(queue_table) && is_settled(job_type_table);
+    return !OidIsValid(map_table) || pg::call([] {
+        if (!::ConditionalLockRelationOid(map_table, ShareLock))
+            return false;
+        ::UnlockRelationOid(map_table, ShareLock);
+        return true;
+    });
 }
 
 std::shared_ptr<const Catalogue> working_catalogue()

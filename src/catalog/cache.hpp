@@ -186,8 +186,6 @@ std::shared_ptr<const Catalogue> catalogue_with_locked_maps();
 // told to forget the old map later still; its lock goes after all that. If true, catalogue() has
 // every map that any shard may have heard of until now.
 bool are_maps_settled();
-// The same of queues and job types.
-bool is_set_up_settled();
 
 // The same without the queues that stand still: for hipq's own work, which they are not to see.
 std::shared_ptr<const Catalogue> working_catalogue();

@@ -210,8 +210,7 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
                            "hipq.create_queue('hipq.main') called."));
     // As create_queue() does: whoever else makes the queue at this moment is waited for, and the
     // queue is there then.
-    pg::as_extension_owner(
-        [] { pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE"); });
+    catalog::lock_queue_name("hipq.main");
     catalogue = catalog::catalogue();
     if (catalogue->find("hipq.main") == nullptr)
         pg::run_as_caller("SELECT hipq.create_queue('hipq.main')");

@@ -39,6 +39,7 @@ struct Execution {
     std::span<const Parameter> parameters;
     Reads reads;
     bool with_callers_path;
+    TriggerData *trigger = nullptr;  // whose transition tables it may read
     Cell *cells = nullptr;
     std::size_t rows = 0;
     std::size_t columns = 0;
@@ -179,6 +180,9 @@ void run_execution(Execution &execution)
     if (brings_snapshot)
         ::PushActiveSnapshot(reads_latest ? ::GetLatestSnapshot() : ::GetTransactionSnapshot());
     check(::SPI_connect(), "SPI_connect", execution.sql);
+    if (execution.trigger != nullptr)
+        check(::SPI_register_trigger_data(execution.trigger), "SPI_register_trigger_data",
+              execution.sql);
     SPIPlanPtr plan = plan_for(execution);
     Datum values[max_parameters];
     char nulls[max_parameters];
@@ -307,6 +311,13 @@ Rows execute_once(const std::string &sql, std::span<const Parameter> parameters,
                   bool with_callers_path)
 {
     Execution execution{sql.c_str(), nullptr, parameters, Reads::own, with_callers_path};
+    return rows_of(execution);
+}
+
+Rows execute_in_trigger(TriggerData *trigger, const std::string &sql,
+                        std::span<const Parameter> parameters)
+{
+    Execution execution{sql.c_str(), nullptr, parameters, Reads::own, false, trigger};
     return rows_of(execution);
 }
 

@@ -237,6 +237,17 @@ Rows run_once(const std::string &sql, const Arguments &...arguments)
     return execute_once(sql, std::span<const Parameter>(parameters));
 }
 
+// The same in a trigger, which may read its transition tables by their names.
+Rows execute_in_trigger(TriggerData *trigger, const std::string &sql,
+                        std::span<const Parameter> parameters);
+
+template <class... Arguments>
+Rows run_in_trigger(TriggerData *trigger, const std::string &sql, const Arguments &...arguments)
+{
+    const std::array<Parameter, sizeof...(Arguments)> parameters{Parameter(arguments)...};
+    return execute_in_trigger(trigger, sql, std::span<const Parameter>(parameters));
+}
+
 // The same as the caller, with the search_path that he happens to have: what hipq adds to his own
 // text names all by its schema and has no operator.
 template <class... Arguments>

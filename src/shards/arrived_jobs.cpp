@@ -121,13 +121,15 @@ std::optional<pg::Error> error_of_taking(const Letter &letter, std::span<const p
 // Shards know what is set up on the router as soon as it is on its disk, and the router's processes
 // when the commit has ended. So a job that a shard was right to send may look bad here. Raises
 // 55P03 when that takes long: then the stream stops, and goes on by itself.
-void wait_for_set_up()
+void wait_for_set_up(const std::string &instance)
 {
-    if (!comes_true([] { return catalog::is_set_up_settled(); }))
+    if (!comes_true([&] { return catalog::is_set_up_settled(instance); }))
         HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-                   errmsg("a transaction that sets up queues is open"),
+                   errmsg("a transaction that sets up queues of instance \"%s\" is open",
+                          instance.c_str()),
                    errdetail("A shard has sent a job that may need what it sets up."),
-                   errhint("End it: it has RowExclusiveLock on hipq.queue or hipq.job_type."));
+                   errhint("End it: it has RowExclusiveLock on hipq.queue, hipq.job_type or "
+                           "hipq.pause."));
 }
 
 }  // namespace
@@ -137,7 +139,7 @@ void take_jobs(const Letter &letter)
     const std::vector<pg::RawValue> jobs = job::elements_of(letter.jobs);
     auto error_of_all = error_of_taking(letter, jobs);
     if (error_of_all.has_value() && letter.node == core::router_node) {
-        wait_for_set_up();
+        wait_for_set_up(letter.instance);
         error_of_all = error_of_taking(letter, jobs);
     }
     if (!error_of_all.has_value())

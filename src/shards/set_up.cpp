@@ -1,8 +1,6 @@
-// Sets up here what the router has, and tells shards of what is set up anew.
+// Sets up here what the router has, and sends shards what is set up here.
 #include "shards/set_up.hpp"
 
-#include "catalog/catalog.hpp"
-#include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 
 namespace hipq::shards {
@@ -22,37 +20,51 @@ constinit pg::Statement select_ended_pauses(R"(
 constinit pg::Statement
     resume("SELECT hipq.resume(queue => $1, job_type => $2, throttle_key => $3, instance => $4)");
 
-constinit pg::Statement select_sharded(R"(
-    SELECT DISTINCT instance.name
-    FROM hipq.shard AS shard
-    JOIN hipq.instance AS instance USING (instance_id)
-    WHERE NOT hipq._is_held())");
+// {"app.mail": ["run"]}: what may not be dropped here.
+constinit pg::Statement note_router_has(R"(
+    UPDATE hipq.shard_map AS map
+    SET router_has = (
+        SELECT coalesce(jsonb_object_agg(queue.line ->> 'queue', coalesce(of_queue.types, '[]')), '{}')
+        FROM pg_catalog.jsonb_array_elements($2 -> 'queues') AS queue (line)
+        LEFT JOIN (
+            SELECT type.line ->> 'queue', jsonb_agg(type.line -> 'job_type')
+            FROM pg_catalog.jsonb_array_elements($2 -> 'job_types') AS type (line)
+            GROUP BY type.line ->> 'queue'
+        ) AS of_queue (queue, types) ON of_queue.queue = queue.line ->> 'queue')
+    FROM hipq.instance AS instance
+    WHERE instance.instance_id = map.instance_id AND instance.name = $1)");
 
-constinit pg::Statement send_to_all("SELECT hipq._send_set_up($1)");
 constinit pg::Statement send_to_one("SELECT hipq._send_set_up($1, $2)");
 
-// Whole, as this transaction sees it. So those who set up wait for each other: a letter that lacks
-// what another transaction is just about to commit would undo that on the shards.
-void tell_shards()
-{
-    pg::as_hipq([] {
-        const pg::Rows instances = select_sharded.run();
-        if (!instances.empty())
-            catalog::lock_set_up_of_shards();
-        for (const pg::Row row : instances)
-            send_to_all.run_latest(row.text(0));
-    });
-}
+constinit bool is_taking = false;
+
+class Taking {
+public:
+    Taking() : before_(std::exchange(is_taking, true)) {}
+    ~Taking() { is_taking = before_; }
+    Taking(const Taking &) = delete;
+    Taking &operator=(const Taking &) = delete;
+
+private:
+    bool before_;
+};
 
 }  // namespace
 
 void take_set_up(const std::string &instance, pg::RawValue set_up)
 {
+    const Taking taking;
+    pg::as_hipq([&] { note_router_has.run(instance, set_up); });
     pg::as_extension_owner([&] {
         apply.run(set_up);
         for (const pg::Row row : select_ended_pauses.run(instance, set_up))
             resume.run(row.maybe_text(0), row.maybe_text(1), row.maybe_text(2), row.maybe_text(3));
     });
+}
+
+bool is_taking_set_up()
+{
+    return is_taking;
 }
 
 void send_set_up(const std::string &instance, int node)
@@ -61,14 +73,3 @@ void send_set_up(const std::string &instance, int node)
 }
 
 }  // namespace hipq::shards
-
-// The trigger on hipq.queue, hipq.job_type and hipq.pause: shards are told before any job that
-// needs what is new.
-HIPQ_FUNCTION(hipq__tell_shards)
-{
-    if (!CALLED_AS_TRIGGER(fcinfo))
-        HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-                   errmsg("hipq._tell_shards() is a trigger"));
-    hipq::shards::tell_shards();
-    return Datum{0};
-}

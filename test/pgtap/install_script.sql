@@ -121,7 +121,7 @@ FROM script, LATERAL regexp_matches(text,
     '^(CREATE\s+(?:TABLE|VIEW|MATERIALIZED VIEW|SEQUENCE|FUNCTION|PROCEDURE|TYPE|DOMAIN|AGGREGATE|OPERATOR|CAST|LANGUAGE|EXTENSION|EVENT TRIGGER|RULE|POLICY)\M(?!\s+hipq\.|\s+\([a-z ]+ AS hipq\.)[^\n]*)', 'gni') AS statement
 UNION ALL
 SELECT file, statement[1]
-FROM script, LATERAL regexp_matches(text, '^((?:ALTER (?:TABLE|FUNCTION|TYPE|SEQUENCE|VIEW|DOMAIN)|DROP [A-Z]+|COMMENT ON (?:TABLE|VIEW|COLUMN|FUNCTION|SEQUENCE|TYPE|DOMAIN))\M(?!\s+(?:ONLY\s+)?hipq\.)[^\n]*)', 'gni') AS statement
+FROM script, LATERAL regexp_matches(text, '^((?:ALTER (?:TABLE|FUNCTION|TYPE|SEQUENCE|VIEW|DOMAIN)|DROP [A-Z]+|COMMENT ON (?:TABLE|VIEW|COLUMN|FUNCTION|SEQUENCE|TYPE|DOMAIN))\M(?!\s+(?:ONLY\s+|[a-z_]+\s+ON\s+)?hipq\.)[^\n]*)', 'gni') AS statement
 UNION ALL
 SELECT file, statement[1]
 FROM script, LATERAL regexp_matches(text, '^\s*(SET\M[^\n]*|RESET [a-z_]+;|DO\M[^\n]*|EXECUTE ''[^\n]*)', 'gni') AS statement

@@ -387,6 +387,7 @@ $got$, $want$VALUES
     ('shard_map', 'instance_id', 'integer', 'true', ''),
     ('shard_map', 'nodes', 'smallint[]', 'true', ''),
     ('shard_map', 'own_node', 'smallint', 'true', ''),
+    ('shard_map', 'router_has', 'jsonb', 'false', ''),
     ('shard_map', 'timeline', 'text', 'true', 'hipq._own_timeline()'),
     ('shard_move', 'busy_keys', 'jsonb', 'false', ''),
     ('shard_move', 'from_node', 'smallint', 'true', ''),
@@ -1388,9 +1389,17 @@ $got$, $want$VALUES
     ('shards_changed', 'hipq.shard_leaving', 'hipq._shards_changed', 'A', 'statement after insert delete truncate'),
     ('shards_changed', 'hipq.shard_map', 'hipq._shards_changed', 'A', 'statement after insert update delete truncate'),
     ('shards_changed', 'hipq.shard_move', 'hipq._shards_changed', 'A', 'statement after update truncate'),
-    ('tell_shards', 'hipq.job_type', 'hipq._tell_shards', 'A', 'statement after insert update delete'),
-    ('tell_shards', 'hipq.pause', 'hipq._tell_shards', 'A', 'statement after insert update delete'),
-    ('tell_shards', 'hipq.queue', 'hipq._tell_shards', 'A', 'statement after insert update delete')
+    ('tell_shards_of_update', 'hipq.instance', 'hipq._tell_shards', 'A', 'statement after update'),
+    ('tell_shards_of_delete', 'hipq.instance', 'hipq._tell_shards', 'A', 'statement after delete'),
+    ('tell_shards_of_insert', 'hipq.job_type', 'hipq._tell_shards', 'A', 'statement after insert'),
+    ('tell_shards_of_update', 'hipq.job_type', 'hipq._tell_shards', 'A', 'statement after update'),
+    ('tell_shards_of_delete', 'hipq.job_type', 'hipq._tell_shards', 'A', 'statement after delete'),
+    ('tell_shards_of_insert', 'hipq.pause', 'hipq._tell_shards', 'A', 'statement after insert'),
+    ('tell_shards_of_update', 'hipq.pause', 'hipq._tell_shards', 'A', 'statement after update'),
+    ('tell_shards_of_delete', 'hipq.pause', 'hipq._tell_shards', 'A', 'statement after delete'),
+    ('tell_shards_of_insert', 'hipq.queue', 'hipq._tell_shards', 'A', 'statement after insert'),
+    ('tell_shards_of_update', 'hipq.queue', 'hipq._tell_shards', 'A', 'statement after update'),
+    ('tell_shards_of_delete', 'hipq.queue', 'hipq._tell_shards', 'A', 'statement after delete')
 $want$, 'triggers, all of them ENABLE ALWAYS');
 
 SELECT is_empty($got$

@@ -78,6 +78,7 @@ is(left_over($router), '1 1 1', 'and nothing of it is left on the router');
 is($router->sql('SELECT count(*) FROM hipq.shard_stats WHERE node = 2'), 0, 'nor what it has said of its queues');
 my (undef, undef, $notice) = $router->node->psql('postgres', q{SELECT hipq.drop_job_type('app.mail', 'hold')});
 like($notice, qr/NOTICE:  job type "hold" of queue "app.mail" stays on the shards of instance "app"\nHINT:  Run SELECT hipq.drop_job_type\('app.mail', 'hold'\) on each/, 'what is dropped on the router stays on shards');
+ok($one->wait_until(q{SELECT NOT router_has @> '{"app.mail": ["hold"]}' FROM hipq.shard_map}), 'as they hear');
 $one->sql(q{SELECT hipq.drop_job_type('app.mail', 'hold')});
 
 # ---- the last one: the router gets all back

@@ -125,7 +125,7 @@ $router->sql_again(q{SELECT hipq.alter_queue('app.young', max_timeout => '4 hour
 ok($one->wait_until(q{SELECT max_timeout = 14400 FROM hipq.queues_detail WHERE queue = 'app.young'}, 't'), 'shard 1 has heard of both');
 is($one->sql(q{SELECT count(*) FROM hipq.pauses WHERE queue = 'app.whole'}), 1, 'the queue is paused there');
 $pausing->query_safe(q{BEGIN; SELECT hipq.resume('app.whole')});
-like($router->error_of(q{SELECT hipq.alter_queue('app.young', max_timeout => '5 hours')}), qr/55P03: another transaction that changes queues, job types or pauses of an instance with shards is open.*HINT/s, 'but not for long');
+like($router->error_of(q{SELECT hipq.alter_queue('app.young', max_timeout => '5 hours')}), qr/55P03: another transaction that changes queues, job types or pauses of instance "app" is open.*HINT/s, 'but not for long');
 $pausing->query_safe('COMMIT');
 
 # ---- a transaction that has enqueued by the map from before a move ends after the move

@@ -1,0 +1,123 @@
+// Tells shards of what the router has set up, and keeps a shard from setting up anything itself.
+//
+// By triggers with transition tables: what changes concerns the instance of its rows, and no other.
+// What each node keeps for itself is no change: types that jobs brought, crashes of handlers and
+// what they hold, queues that are being dropped, naming strategies.
+#include "catalog/catalog.hpp"
+#include "pg/internal_write.hpp"
+#include "shards/set_up.hpp"
+
+namespace hipq::shards {
+
+namespace {
+
+constinit pg::Statement select_any_map("SELECT FROM hipq.shard_map LIMIT 1");
+constinit pg::Statement send_to_all("SELECT hipq._send_set_up($1)");
+
+#define HIPQ_ROWS_OF(table)                                                                        \
+    "SELECT to_jsonb(line) - '{crash_times,dead_letter_crash_times,created_time,created_by,"       \
+    "db_config,table_naming_strategy}'::text[] FROM " table " AS line"
+
+std::string changed_rows(TriggerEvent event)
+{
+    const std::string before = HIPQ_ROWS_OF("old_rows");
+    const std::string after = HIPQ_ROWS_OF("new_rows");
+    if (TRIGGER_FIRED_BY_INSERT(event))
+        return after;
+    if (TRIGGER_FIRED_BY_DELETE(event))
+        return before;
+    return "(" + before + " EXCEPT " + after + ") UNION (" + after + " EXCEPT " + before + ")";
+}
+
+// $1: the table. Of a shard: whether the router alone may do this. It may not drop what the router
+// has, and not make or change anything.
+constexpr const char *select_concerned = R"(
+    SELECT instance.instance_id, instance.name, map.own_node,
+           bool_or(CASE $1
+               WHEN 'queue' THEN known.queue OR NOT coalesce(queue.is_dropped, true)
+               WHEN 'job_type' THEN known.job_type OR type.name IS NOT NULL
+               WHEN 'pause' THEN CASE WHEN queue.queue_id IS NULL THEN true WHEN place.job_type IS NULL THEN known.queue ELSE known.job_type END
+               ELSE true
+           END)
+    FROM changed
+    LEFT JOIN hipq.queue AS queue ON queue.queue_id = (changed.state ->> 'queue_id')::integer
+    JOIN hipq.instance AS instance ON instance.instance_id = coalesce((changed.state ->> 'instance_id')::integer, queue.instance_id)
+    JOIN hipq.shard_map AS map ON map.instance_id = instance.instance_id
+    CROSS JOIN LATERAL (
+        SELECT instance.name || '.' || CASE $1 WHEN 'queue' THEN changed.state ->> 'name' ELSE queue.name END,
+               CASE $1 WHEN 'job_type' THEN changed.state ->> 'name' ELSE changed.state ->> 'job_type' END
+    ) AS place (queue, job_type)
+    LEFT JOIN hipq.job_type AS type ON type.queue_id = queue.queue_id AND type.name = place.job_type
+    CROSS JOIN LATERAL (
+        SELECT map.router_has IS NULL OR map.router_has ? place.queue,
+               map.router_has IS NULL OR coalesce(map.router_has -> place.queue ? place.job_type, false)
+    ) AS known (queue, job_type)
+    WHERE NOT hipq._is_held()
+      AND CASE $1
+          WHEN 'queue' THEN NOT (changed.state ->> 'is_dropped')::boolean
+          WHEN 'job_type' THEN NOT queue.is_dropped AND (changed.state ->> 'is_registered')::boolean
+          WHEN 'pause' THEN NOT coalesce(queue.is_dropped, false) AND changed.state ->> 'crashes' IS NULL AND coalesce(type.is_registered, true)
+          ELSE true
+      END
+    GROUP BY instance.instance_id, instance.name, map.own_node
+    ORDER BY instance.name)";
+
+// How this shard reaches its router, without what is nobody's to know.
+constinit pg::Statement select_address(R"(
+    SELECT string_agg(part[1], ' ')
+    FROM hipq.shard_map AS map
+    JOIN pg_catalog.pg_subscription AS known ON known.subname = 'hipq_' || left(map.cluster::text, 8) || '_to_' || map.own_node
+    JOIN pg_catalog.pg_database AS database ON database.oid = known.subdbid AND database.datname = current_database()
+    CROSS JOIN regexp_matches(known.subconninfo, '\y((?:host|port|dbname)\s*=\s*(?:''[^'']*''|\S+))', 'g') AS part
+    WHERE map.instance_id = $1)");
+
+[[noreturn]] void refuse(int instance_id, const std::string &name, int own_node)
+{
+    const std::string address = select_address.run_latest(instance_id).front().text(0);
+    const std::string where = address.empty() ? "" : ", " + address;
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("instance \"%s\" is set up on its router", name.c_str()),
+               errdetail("This server is shard %d of it.", own_node),
+               errhint("Call the function on the router%s: it tells its shards.", where.c_str()));
+}
+
+// Whole, as this transaction sees it. So those who set up an instance wait for each other: a letter
+// that lacks what another transaction is just about to commit would undo that on the shards.
+void tell_shards(const std::string &instance)
+{
+    catalog::lock_set_up_of_shards(instance);
+    send_to_all.run_latest(instance);
+}
+
+void note_change(TriggerData &data)
+{
+    const bool is_own = pg::is_permitted();  // else it is a restore
+    const std::string table = pg::call([&] { return RelationGetRelationName(data.tg_relation); });
+    pg::as_hipq([&] {
+        if (select_any_map.run_latest().empty())
+            return;
+        const std::string sql =
+            "WITH changed (state) AS (" + changed_rows(data.tg_event) + ") " + select_concerned;
+        for (const pg::Row row : pg::run_in_trigger(&data, sql, table)) {
+            if (row.integer32(2) == core::router_node)
+                tell_shards(row.text(1));
+            else if (is_own && row.boolean(3) && !is_taking_set_up())
+                refuse(row.integer32(0), row.text(1), row.integer32(2));
+        }
+    });
+}
+
+}  // namespace
+
+}  // namespace hipq::shards
+
+// The triggers on hipq.instance, hipq.queue, hipq.job_type and hipq.pause: shards are told before
+// any job that needs what is new.
+HIPQ_FUNCTION(hipq__tell_shards)
+{
+    if (!CALLED_AS_TRIGGER(fcinfo))
+        HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                   errmsg("hipq._tell_shards() is a trigger"));
+    hipq::shards::note_change(*reinterpret_cast<TriggerData *>(fcinfo->context));
+    return Datum{0};
+}
