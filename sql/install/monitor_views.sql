@@ -339,8 +339,20 @@ FROM (
            count(*) || ' job(s) of instance "' || reject.instance || '" could not be taken by the node that they were for.',
            'View hipq.shard_rejects has them with their errors. Enqueue them again, and delete the rows from hipq.shard_reject.'
     FROM hipq.shard_reject AS reject
-    WHERE reject.sqlstate <> '23505'
+    WHERE reject.sqlstate <> '23505' AND reject.queue IS NOT NULL
     GROUP BY reject.instance
+    UNION ALL
+    SELECT 'letter refused',
+           'alarm',
+           count(*),
+           min(reject.rejected_time),
+           max(reject.rejected_time),
+           format('Node %s of instance "%s" has refused %s letter(s) of node %s. The latest: %s.', reject.node, reject.instance, count(*), reject.sender,
+                  left((array_agg(reject.error ORDER BY reject.rejected_time DESC))[1], 1000)),
+           'Table hipq.shard_reject has them, with queue NULL. hipq does not write such letters: see who may write to hipq.shard_outbox on the node that sent them. Then delete the rows.'
+    FROM hipq.shard_reject AS reject
+    WHERE reject.queue IS NULL
+    GROUP BY reject.instance, reject.sender, reject.node
     UNION ALL
     SELECT 'held snapshot',
            'alarm',

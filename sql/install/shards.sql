@@ -94,7 +94,7 @@ COMMENT ON COLUMN hipq.shard_outbox.sender IS 'node that sent it';
 COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
 COMMENT ON COLUMN hipq.shard_outbox.kind
     IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
-    'come; last = no more jobs of a slot come from the router, in strict order; set_up; map; rejected; stats; taken = ids of jobs of a shard that the router has taken '
+    'come; last = no more jobs of a slot come from the router, in strict order; set_up; map; rejected; stats; permit_ask; permit_answer; taken = ids of jobs of a shard that the router has taken '
     'itself; alive = nothing';
 COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
 COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'at most 1,000 jobs: what of each is not in the body';
@@ -147,17 +147,19 @@ CREATE TABLE hipq.shard_reject (
     job           jsonb       NOT NULL
 );
 COMMENT ON TABLE hipq.shard_reject
-    IS 'jobs that the server that they were for could not take; the same row on both servers';
+    IS 'jobs and letters that the server that they were for did not take; the same row on both '
+    'servers';
 COMMENT ON COLUMN hipq.shard_reject.instance IS 'name of the instance';
 COMMENT ON COLUMN hipq.shard_reject.sender IS 'node that sent the job';
 COMMENT ON COLUMN hipq.shard_reject.node IS 'node that did not take it';
 COMMENT ON COLUMN hipq.shard_reject.outbox_id IS 'row of the sender''s outbox that it was in';
 COMMENT ON COLUMN hipq.shard_reject.rejected_time IS 'when that was';
-COMMENT ON COLUMN hipq.shard_reject.queue IS 'its queue';
+COMMENT ON COLUMN hipq.shard_reject.queue IS 'its queue; NULL = a letter that was refused whole';
 COMMENT ON COLUMN hipq.shard_reject.job_id IS 'its id';
 COMMENT ON COLUMN hipq.shard_reject.sqlstate IS 'SQLSTATE of the error; 23505: an unfinished job had its key';
 COMMENT ON COLUMN hipq.shard_reject.error IS 'the error';
-COMMENT ON COLUMN hipq.shard_reject.job IS 'the job, as it was sent';
+COMMENT ON COLUMN hipq.shard_reject.job
+    IS 'the job, as it was sent; of a letter: what it was, {"kind": ..., "jobs": ..., "body": ...}';
 CREATE INDEX shard_reject_job ON hipq.shard_reject (job_id);
 SELECT pg_extension_config_dump('hipq.shard_reject', '');
 

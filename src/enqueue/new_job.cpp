@@ -170,6 +170,13 @@ GivenId::~GivenId()
 
 void check_chosen_values(job::RowValues &job)
 {
+    check_bounds(job);
+    if (!job.null(Column::job_data))
+        pg::check_job_data(job.value(Column::job_data));
+}
+
+void check_bounds(job::RowValues &job)
+{
     pg::demand(core::check_job_type(job.as_text(Column::job_type)));
     if (!job.null(Column::timeout))
         pg::demand(core::check_timeout(job.as_int32(Column::timeout)));
@@ -190,8 +197,6 @@ void check_chosen_values(job::RowValues &job)
     check_time(job, Column::scheduled_run_time, false);
     check_time(job, Column::expires_time, true);
     canonicalise_expires_time(job);
-    if (!job.null(Column::job_data))
-        pg::check_job_data(job.value(Column::job_data));
     canonicalise_time_windows(job);
 }
 

@@ -27,6 +27,8 @@ private:
 // Everything a user may choose, as given: NULL means "not given". Raises 22023 or 54000; puts time
 // windows into their canonical form.
 void check_chosen_values(job::RowValues &job);
+// All of that which no setting decides: also what another server has accepted is within it.
+void check_bounds(job::RowValues &job);
 
 // 22023 unless the calendars of all drivers have the time: the years 1 to 9998. `name`: what the
 // user calls it.

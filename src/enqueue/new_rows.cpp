@@ -97,6 +97,7 @@ struct NewRows::Leaf {
     bool open_indexes(With with);
     void close();
     TupleTableSlot *filled_slot(std::size_t i, const job::RowValues &values);
+    void demand_constraints(const job::RowValues &job);
     bool insert_index_entries(TupleTableSlot *slot);
     bool insert(const job::RowValues *const *jobs, std::size_t count);
     bool insert_speculatively(const job::RowValues &job);
@@ -144,6 +145,16 @@ TupleTableSlot *NewRows::Leaf::filled_slot(std::size_t i, const job::RowValues &
     job::fill_slot(slots[i], map, values);
     slots[i]->tts_tableOid = RelationGetRelid(leaf);
     return slots[i];
+}
+
+// The target is in no range table, as which columns were given does not matter.
+void NewRows::Leaf::demand_constraints(const job::RowValues &job)
+{
+    TupleTableSlot *slot = filled_slot(0, job);
+    const Index place = std::exchange(target->ri_RangeTableIndex, 0);
+    ::ExecConstraints(target, slot, executor);
+    target->ri_RangeTableIndex = place;
+    ResetPerTupleExprContext(executor);
 }
 
 // False: a unique index has such an entry already.
@@ -251,6 +262,14 @@ void NewRows::coerce(job::RowValues &chosen) const
                            attribute(Column::time_windows)->atttypid, nullptr,
                            CurrentMemoryContext);
     });
+}
+
+void NewRows::demand_constraints(const job::RowValues &job) const
+{
+    job::RowValues chosen = job;
+    if (job.as_text(Column::time_windows) != core::none_text)
+        coerce(chosen);
+    pg::call([&] { leaf_->demand_constraints(job); });
 }
 
 bool NewRows::insert(std::span<const job::RowValues> jobs)

@@ -27,6 +27,11 @@ public:
     // raises.
     void coerce(job::RowValues &chosen) const;
 
+    // What INSERT would check of a row, for one that was made elsewhere: NOT NULL, CHECK, and the
+    // domains of columns. Raises class 23. (What hipq makes here has passed the rules, which allow
+    // no more.)
+    void demand_constraints(const job::RowValues &job) const;
+
     // Rows of jobs without key; false: an id is in use, and the transaction has to end.
     bool insert(std::span<const job::RowValues> jobs);
     // One row, as ON CONFLICT DO NOTHING does it; false: its id or key is in use.

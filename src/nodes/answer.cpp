@@ -74,8 +74,29 @@ std::optional<std::string> tell_whether_here(const Call &call)
     return is_found ? std::optional<std::string>("true") : std::nullopt;
 }
 
-std::optional<std::string> run(const Known &known, const Call &call)
+// The queue is the last argument of what is about a job.
+const catalog::Queue *find_queue(const catalog::Catalogue &catalogue, const Call &call)
 {
+    if (call.is_about_letter)
+        return job::find_queue_of_letter(catalogue, call.id);
+    const auto job = job::find_job(catalogue, call.id, call.arguments.back());
+    return job.has_value() ? job->queue : nullptr;
+}
+
+// A node speaks for its instance alone.
+bool is_of_other_instance(const Call &call, std::string_view instance)
+{
+    const auto catalogue = catalog::catalogue();
+    const catalog::Queue *queue = find_queue(*catalogue, call);
+    return queue != nullptr && queue->instance != instance;
+}
+
+std::optional<std::string> run(const Known &known, const Call &call, std::string_view instance)
+{
+    if (is_of_other_instance(call, instance)) {
+        note_missing();
+        return std::nullopt;
+    }
     if (known.sql == nullptr)
         return tell_whether_here(call);
     std::vector<pg::Parameter> parameters{pg::Parameter(call.id)};
@@ -83,6 +104,37 @@ std::optional<std::string> run(const Known &known, const Call &call)
         parameters.emplace_back(argument);
     const pg::Rows rows = pg::execute_once(known.sql, parameters);
     return rows.empty() ? std::nullopt : rows.front().maybe_text(0);
+}
+
+// $1 instance, $2 the node that asks.
+constinit pg::Statement select_asker(R"(
+    SELECT
+    FROM hipq.shard_map AS map
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1
+      AND CASE map.own_node
+              WHEN 0 THEN EXISTS (SELECT FROM hipq.shard AS shard WHERE shard.instance_id = map.instance_id AND shard.node = $2)
+              ELSE $2 = 0
+          END)");
+
+void demand_neighbour(const std::string &instance, int asker)
+{
+    if (pg::as_extension_owner(
+            [&] { return !select_asker.run_latest(instance, std::int32_t{asker}).empty(); }))
+        return;
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("this server answers no node %d of instance \"%s\"", asker, instance.c_str()),
+               errhint("A router answers its shards, a shard its router."));
+}
+
+// What a superuser may is more than the rights on a queue, so the connection has to be one's, too.
+void demand_no_more_than_own(Oid role, const std::string &name)
+{
+    if (pg::call([&] { return !::superuser_arg(role) || ::superuser_arg(::GetSessionUserId()); }))
+        return;
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("role \"%s\" is a superuser here", name.c_str()),
+               errdetail("The connection by which another node has called is not a superuser's."));
 }
 
 Oid require_role(const std::string &name)
@@ -104,7 +156,8 @@ std::optional<std::optional<std::string>> ask_once(const Known &known, const Cal
     const BeingAsked being_asked(asker, instance);
     std::optional<std::string> answer;
     const auto failure = pg::in_subtransaction(pg::Ending::kept, [&] {
-        pg::as_extension_owner([&] { pg::as_role(role, [&] { answer = run(known, call); }); });
+        pg::as_extension_owner(
+            [&] { pg::as_role(role, [&] { answer = run(known, call, instance); }); });
     });
     if (being_asked.is_missing())
         return std::nullopt;
@@ -116,12 +169,17 @@ std::optional<std::optional<std::string>> ask_once(const Known &known, const Cal
 std::optional<std::string> answer(const pg::Arguments &arguments)
 {
     const std::string instance = arguments.text(0, "instance_name");
-    const bool is_router = arguments.integer(1, "asker") == core::router_node;
-    const Oid role = require_role(arguments.text(2, "role"));
+    const int asker = arguments.integer(1, "asker");
+    const std::string name = arguments.text(2, "role");
     const Call call{arguments.text(3, "function"), arguments.integer64(4, "id"),
                     arguments.texts(5, core::most_names, core::any_length), std::nullopt,
                     arguments.boolean(6, "is_about_letter")};
-    return answer_here(call, role, is_router ? Asker::router : Asker::shard, instance);
+    (void)require_known(call);
+    demand_neighbour(instance, asker);
+    const Oid role = require_role(name);
+    demand_no_more_than_own(role, name);
+    return answer_here(call, role, asker == core::router_node ? Asker::router : Asker::shard,
+                       instance);
 }
 
 }  // namespace
@@ -143,7 +201,6 @@ std::optional<std::string> answer_here(const Call &call, Oid role, Asker asker,
 
 HIPQ_FUNCTION(hipq__answer)
 {
-    hipq::catalog::demand_superuser("call for another role");
     const auto answer = hipq::nodes::answer(hipq::pg::Arguments(fcinfo));
     if (!answer.has_value())
         PG_RETURN_NULL();

@@ -416,7 +416,6 @@ std::optional<std::string> require_certain(const Call &call, const Found &found)
 // For the router, which wants to be sure that nothing of this shard is on its way.
 HIPQ_FUNCTION(hipq__wait_until_read)
 {
-    hipq::catalog::demand_superuser("ask how far other nodes have read");
     return BoolGetDatum(
         hipq::nodes::wait_for_all_readers(hipq::pg::Arguments(fcinfo).text(0, "instance_name")));
 }

@@ -124,6 +124,18 @@ Datum number_of(const JsonbValue &value, PGFunction convert)
     return DirectFunctionCall1(convert, NumericGetDatum(value.val.numeric));
 }
 
+// Of ids SQL reads the text, too, which therefore is to be that of the number.
+Datum id_of(const JsonbValue &value)
+{
+    const Datum number = number_of(value, ::numeric_int8);
+    if (!DatumGetBool(
+            DirectFunctionCall2(::numeric_eq, NumericGetDatum(value.val.numeric),
+                                NumericGetDatum(::int64_to_numeric(DatumGetInt64(number))))))
+        ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("an id of a job that has arrived is no whole number"));
+    return number;
+}
+
 void refuse_text()
 {
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -163,7 +175,7 @@ Datum datum_of(ColumnType type, JsonbValue &value)
     case ColumnType::int4:
         return number_of(value, ::numeric_int4);
     case ColumnType::int8:
-        return number_of(value, ::numeric_int8);
+        return id_of(value);
     case ColumnType::numeric:
         return number_of(value, ::numeric_uplus);
     case ColumnType::timestamptz:

@@ -3,3 +3,4 @@
 
 #include "queues/sections.hpp"
 #include "queues/states.hpp"
+#include "queues/table_name.hpp"

@@ -45,9 +45,13 @@ std::string wanted()
     return text;
 }
 
+constinit bool are_defaults_demanded = false;
+
 Strategy strategy_of(const std::string &instance)
 {
     Strategy strategy{"NONE", InvalidOid};
+    if (are_defaults_demanded)
+        return strategy;
     pg::as_hipq([&] {
         for (const pg::Row row : select_naming_strategy.run(instance))
             strategy = {row.text(0), row.oid(1)};
@@ -164,6 +168,13 @@ std::string hint_for(const TableName &table)
 }
 
 }  // namespace
+
+DefaultNamesOnly::DefaultNamesOnly() : before_(std::exchange(are_defaults_demanded, true)) {}
+
+DefaultNamesOnly::~DefaultNamesOnly()
+{
+    are_defaults_demanded = before_;
+}
 
 TableName table_name_of(const core::QueueName &name)
 {

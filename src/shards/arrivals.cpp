@@ -16,7 +16,29 @@ bool is_keyed(const job::RowValues &job)
     return job.as_text(Column::job_key) != core::none_text;
 }
 
-// What was accepted stays so, whatever has been altered since.
+// What no rule for new jobs looks at, as they do not say it. Views count with it.
+void check_history(job::RowValues &job)
+{
+    constexpr int most_attempts = std::numeric_limits<int>::max() / 2;
+    for (const Column column : {Column::created_time, Column::update_time})
+        if (!job.null(column))
+            enqueue::demand_point_in_time(core::name(column), pg::Time{job.as_int64(column)});
+    for (const Column column : {Column::accepted_time, Column::deadline}) {
+        if (job.null(column))
+            continue;
+        if (job.as_time(column) == pg::infinity)
+            job.set(column, TimestampTzGetDatum(pg::far_time.value));
+        else
+            enqueue::demand_point_in_time(core::name(column), pg::Time{job.as_int64(column)});
+    }
+    for (const Column column : {Column::attempt, Column::retry_count})
+        if (const int count = job.as_int32(column); count < 0 || count > most_attempts)
+            HIPQ_RAISE(
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("%s %d is out of range", std::string(core::name(column)).c_str(), count));
+}
+
+// What was accepted stays so, whatever has been altered since; but it is a job.
 void complete(job::RowValues &job, const enqueue::KnownCatalogue &catalogue,
               const catalog::Queue &queue, bool was_accepted)
 {
@@ -24,7 +46,10 @@ void complete(job::RowValues &job, const enqueue::KnownCatalogue &catalogue,
     if (!was_accepted) {
         enqueue::demand_job_type(job);
         enqueue::check_new_job(job, queue);
+    } else {
+        enqueue::check_bounds(job);
     }
+    check_history(job);
     enqueue::fill_new_job(job, catalogue, queue);
 }
 
@@ -76,6 +101,8 @@ std::vector<bool> accept(const catalog::Queue &queue, std::vector<job::RowValues
     auto rows = enqueue::NewRows::open(queue, enqueue::NewRows::With::keys);
     if (!rows.has_value())
         return insert_by_sql(queue, jobs);
+    for (const job::RowValues &job : jobs)
+        rows->demand_constraints(job);
     std::vector<bool> written(jobs.size(), true);
     std::vector<job::RowValues> unkeyed;
     for (std::size_t i = 0; i < jobs.size(); ++i) {

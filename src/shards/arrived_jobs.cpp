@@ -5,6 +5,7 @@
 #include "shards/arrived_jobs.hpp"
 
 #include "core/shards/ids.hpp"
+#include "core/shards/letters.hpp"
 #include "enqueue/enqueue.hpp"
 #include "job/job.hpp"
 #include "outbox/outbox.hpp"
@@ -44,6 +45,27 @@ std::optional<job::RowValues> shared_by(const Letter &letter)
                                                     : std::optional(outbox::values_of(letter.body));
 }
 
+// What every job has to say before anything is done with it. Of the rest its place takes care: the
+// table, or the node that it goes on to.
+job::RowValues read_job(const Letter &letter, pg::RawValue json,
+                        const std::optional<job::RowValues> &shared)
+{
+    if (json.null)
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                   errmsg("a job that has arrived is NULL"));
+    job::RowValues job =
+        shared.has_value() ? outbox::values_of(json, *shared) : outbox::values_of(json);
+    const auto id = static_cast<long long>(job.as_int64(Column::id));
+    if (!core::may_send_job(letter.sender, id))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("node %d cannot have a job with id %lld", letter.sender, id));
+    enqueue::demand_job_type(job);
+    if (!core::is_waiting(job.state()))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("job %lld, which has arrived, does not wait", id));
+    return job;
+}
+
 Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const pg::RawValue> jobs)
 {
     const bool have_keys = letter.kind == moved;
@@ -52,8 +74,7 @@ Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const p
     Sorted sorted;
     outbox::Parcels parcels(queue, letter.kind);
     for (const pg::RawValue &json : jobs) {
-        const job::RowValues job =
-            shared.has_value() ? outbox::values_of(json, *shared) : outbox::values_of(json);
+        const job::RowValues job = read_job(letter, json, shared);
         if (const auto node = outbox::destination(queue, job.as_int64(Column::id))) {
             parcels.add(job, *node);
             continue;
@@ -62,7 +83,7 @@ Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const p
         const bool may_be_held = have_keys ? queue.comes_in_order(job.as_int64(Column::id))
                                            : outbox::may_be_busy(queue, job);
         if (may_be_held && !letter.is_let_in &&
-            outbox::hold(queue, job, shared.has_value() ? outbox::json_of(job) : json, origin))
+            outbox::hold(queue, job, outbox::json_of(job), origin))
             continue;
         sorted.sent.push_back(json);
         sorted.own.push_back(job);

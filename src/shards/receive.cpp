@@ -2,7 +2,7 @@
 //
 // The apply worker writes rows as a replica does: no trigger, no rule of the origin. What a letter
 // says is done as if somebody had asked for it here, so the role of the session is that of an
-// origin meanwhile.
+// origin meanwhile. It is checked whole before (letter_check.hpp).
 #include "shards/receive.hpp"
 
 #include "catalog/catalog.hpp"
@@ -12,9 +12,11 @@
 #include "shards/arrived_jobs.hpp"
 #include "shards/coming.hpp"
 #include "shards/last_letter.hpp"
+#include "shards/letter_check.hpp"
 #include "shards/map.hpp"
 #include "shards/permits/authority.hpp"
 #include "shards/permits/shares.hpp"
+#include "shards/rejects.hpp"
 #include "shards/send_stats.hpp"
 #include "shards/set_up.hpp"
 
@@ -23,6 +25,7 @@
 extern "C" {
 #include "commands/trigger.h"
 #include "replication/logicalworker.h"
+#include "replication/worker_internal.h"
 }
 
 namespace hipq::shards {
@@ -44,12 +47,6 @@ private:
     int before_;
 };
 
-constinit pg::Statement select_own_node(R"(
-    SELECT map.own_node, map.timeline
-    FROM hipq.shard_map AS map
-    JOIN hipq.instance AS instance USING (instance_id)
-    WHERE instance.name = $1)");
-
 constinit pg::Statement insert_received(R"(
     INSERT INTO hipq.shard_received (instance, sender, id, sent_time) VALUES ($1, $2, $3, $4)
     ON CONFLICT DO NOTHING)");
@@ -68,26 +65,12 @@ bool depends_on_moves(const Letter &letter)
            (letter.kind == "jobs" || letter.kind == "moved" || letter.kind == "returned");
 }
 
-// What the router writes for itself is for nobody. Raises 55000 when this node is out of step: the
-// stream stops before anything takes effect.
-bool is_for_this_node(const Letter &letter)
-{
-    if (letter.sender == letter.node)
-        return false;
-    const pg::Rows rows =
-        pg::as_extension_owner([&] { return select_own_node.run_latest(letter.instance); });
-    if (rows.empty() || rows.front().integer32(0) != letter.node)
-        return false;
-    if (!catalog::is_own_timeline(rows.front().text(1)))
-        catalog::refuse_out_of_step(letter.instance, letter.node);
-    return true;
-}
-
-bool is_first_time(const Letter &letter)
+// By who has brought it, whatever it says.
+bool is_first_time(const Letter &letter, const OwnLine &line)
 {
     return pg::as_hipq([&] {
-        return insert_received.run(letter.instance, letter.sender, letter.id, letter.sent)
-                   .processed() > 0;
+        return insert_received.run(line.instance, line.sender, letter.id, letter.sent).processed() >
+               0;
     });
 }
 
@@ -111,12 +94,52 @@ void take_effect(const Letter &letter)
         take_answers(letter.instance, letter.node, letter.body);
     else if (letter.kind == "rejected")
         pg::as_hipq([&] { insert_reject_of_other.run(letter.body); });
-    else if (letter.kind != "alive")
-        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                   errmsg("node %d of instance \"%s\" has sent \"%s\", which this release of hipq "
-                          "does not know",
-                          letter.sender, letter.instance.c_str(), letter.kind.c_str()),
-                   errhint("Update hipq here: what was sent waits."));
+}
+
+// What a letter says may be wrong in ways that no table tells. Others are errors of this server,
+// and what was sent waits.
+bool is_about_letter(const pg::Error &error)
+{
+    const int category = ERRCODE_TO_CATEGORY(error.sqlerrcode());
+    return category == ERRCODE_DATA_EXCEPTION || category == ERRCODE_CARDINALITY_VIOLATION ||
+           category == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
+           category == ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+}
+
+// Of jobs each has been judged by itself then. What a set-up lacks here, a role or a later release,
+// somebody can mend: the jobs that need it are not to come before.
+bool can_be_refused(const Letter &letter)
+{
+    return letter.kind != "jobs" && letter.kind != "moved" && letter.kind != "set_up";
+}
+
+void take_effect_or_refuse(const Letter &letter, const OwnLine &line)
+{
+    if (!can_be_refused(letter)) {
+        take_effect(letter);
+        return;
+    }
+    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] { take_effect(letter); });
+    if (!error.has_value())
+        return;
+    if (!is_about_letter(*error))
+        throw *error;  // NOLINT(cert-err60-cpp): as it came
+    refuse(letter, line, error->sqlstate(), error->message());
+}
+
+bool take_once(const Letter &letter, const OwnLine &line)
+{
+    const AsOrigin as_origin;
+    const auto problem = problem_of(letter, line);
+    if (!problem.has_value() && depends_on_moves(letter))
+        pg::as_hipq([] { wait_for_moves(); });
+    if (!is_first_time(letter, line))
+        return false;
+    if (problem.has_value())
+        refuse(letter, line, "22023", *problem);
+    else
+        take_effect_or_refuse(letter, line);
+    return true;
 }
 
 // ---- the row ----
@@ -169,24 +192,27 @@ void keep_memory_between_letters()
 
 }  // namespace
 
-bool receive(const Letter &letter)
+bool receive(const Letter &letter, const std::string &subscription)
 {
-    if (!is_for_this_node(letter))
+    const auto line = line_of_subscription(subscription);
+    if (!line.has_value())
         return false;
+    if (!catalog::is_own_timeline(line->timeline))
+        catalog::refuse_out_of_step(line->instance, line->own_node);
     keep_memory_between_letters();
-    (void)take_once(letter);
+    (void)take_once(letter, *line);
     return true;
 }
 
-bool take_once(const Letter &letter)
+bool receive_by_hand(const Letter &letter)
 {
-    const AsOrigin as_origin;
-    if (depends_on_moves(letter))
-        pg::as_hipq([] { wait_for_moves(); });
-    if (!is_first_time(letter))
-        return false;
-    take_effect(letter);
-    return true;
+    const auto line = line_named_by(letter);
+    if (!line.has_value())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("this server takes no letters from node %d of instance \"%s\"",
+                          letter.sender, letter.instance.c_str()),
+                   errhint("A router takes those of its shards, a shard those of its router."));
+    return take_once(letter, *line);
 }
 
 }  // namespace hipq::shards
@@ -197,7 +223,9 @@ HIPQ_FUNCTION(hipq__receive)
         HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
                    errmsg("hipq._receive() is a trigger"));
     const auto *data = reinterpret_cast<TriggerData *>(fcinfo->context);
+    // What a letter leads to is sent by the same process, as hipq's own rows.
     const bool is_taken =
-        ::IsLogicalWorker() && hipq::shards::receive(hipq::shards::read_letter(*data));
+        ::IsLogicalWorker() && !hipq::pg::is_permitted() &&
+        hipq::shards::receive(hipq::shards::read_letter(*data), ::MySubscription->name);
     return PointerGetDatum(is_taken ? nullptr : data->tg_trigtuple);
 }

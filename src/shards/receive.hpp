@@ -20,11 +20,13 @@ struct Letter {
     bool was_accepted = kind == "moved";  // its jobs were in the table of another node
 };
 
-// Has it take effect, once, if it is for this node. False: it is not, and is stored like any other
-// row. Raises what keeps the stream from going on: nothing has changed then.
-bool receive(const Letter &letter);
+// Has a letter that a subscription has brought take effect, once; one that is bad becomes a reject.
+// False: it is no subscription that connects nodes, and the letter is stored like any other row.
+// Raises what keeps the stream from going on: nothing has changed then.
+bool receive(const Letter &letter, const std::string &subscription);
 
-// The same for one that is known to be for this node. False: it has taken effect before.
-bool take_once(const Letter &letter);
+// The same for one that was kept, and is handed over by a superuser. False: it has taken effect
+// before. Raises 55000 unless this server takes letters from who has sent it.
+bool receive_by_hand(const Letter &letter);
 
 }  // namespace hipq::shards

@@ -1,7 +1,7 @@
-// Jobs that this node could not take.
+// What this node did not take: jobs, and letters.
 #pragma once
 
-#include "shards/receive.hpp"
+#include "shards/letter_check.hpp"
 
 namespace hipq::shards {
 
@@ -9,5 +9,10 @@ namespace hipq::shards {
 void reject(const Letter &letter, pg::RawValue job, const pg::Error &error);
 // The same of a job whose key an unfinished job has.
 void reject_duplicate(const Letter &letter, pg::RawValue job);
+
+// The same of a whole letter, as one row without a queue, and to who has brought it. Only a letter
+// that itself tells of a reject is not answered.
+void refuse(const Letter &letter, const OwnLine &line, const std::string &sqlstate,
+            const std::string &message);
 
 }  // namespace hipq::shards

@@ -33,9 +33,13 @@ constinit pg::Statement insert_letter(R"(
     INSERT INTO hipq.shard_outbox (instance, sender, node, kind, body)
     VALUES ($1, $2, 0, 'stats', jsonb_build_object('queues', $3::jsonb)))");
 
+// Read once here, as views read them each time.
 constinit pg::Statement upsert_stats(R"(
     INSERT INTO hipq.shard_stats AS known (instance_id, node, as_of, queues)
-    SELECT instance.instance_id, $2, $3, $4 -> 'queues'
+    SELECT instance.instance_id, $2, $3,
+           (SELECT coalesce(jsonb_agg(to_jsonb(figures) ORDER BY figures.queue), '[]')
+            FROM pg_catalog.jsonb_to_recordset($4 -> 'queues') AS figures (
+                queue text, backlog_estimate bigint, running_jobs bigint, finished_per_minute numeric, failed bigint, oldest_due_time timestamptz, state text))
     FROM hipq.instance AS instance
     WHERE instance.name = $1
     ON CONFLICT ON CONSTRAINT shard_stats_pkey DO UPDATE SET as_of = EXCLUDED.as_of, queues = EXCLUDED.queues)");

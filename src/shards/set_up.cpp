@@ -2,6 +2,7 @@
 #include "shards/set_up.hpp"
 
 #include "pg/internal_write.hpp"
+#include "queues/queues.hpp"
 
 namespace hipq::shards {
 
@@ -55,6 +56,7 @@ void take_set_up(const std::string &instance, pg::RawValue set_up)
 {
     const Taking taking;
     pg::as_hipq([&] { note_router_has.run(instance, set_up); });
+    const queues::DefaultNamesOnly no_code;
     pg::as_extension_owner([&] {
         apply.run(set_up);
         for (const pg::Row row : select_ended_pauses.run(instance, set_up))

@@ -160,6 +160,29 @@ std::string line_from_shard(const std::string &channel, int node)
     return channel + "_from_" + std::to_string(node);
 }
 
+// Composes it anew: there is one way to write a name.
+std::optional<LineName> parse_line(std::string_view name)
+{
+    constexpr std::size_t most_digits = 4;
+    const std::size_t end = name.rfind('_');
+    const std::string_view digits = end == std::string_view::npos ? "" : name.substr(end + 1);
+    if (digits.empty() || digits.size() > most_digits || !std::ranges::all_of(digits, is_digit))
+        return std::nullopt;
+    const int shard = std::stoi(std::string(digits));
+    const std::string_view start = name.substr(0, end);
+    for (const bool is_from_shard : {false, true}) {
+        const std::string_view way = is_from_shard ? "_from" : "_to";
+        if (!start.ends_with(way))
+            continue;
+        LineName line{std::string(start.substr(0, start.size() - way.size())), shard,
+                      is_from_shard};
+        const auto compose = is_from_shard ? line_from_shard : line_to_shard;
+        if (compose(line.channel, shard) == name)
+            return line;
+    }
+    return std::nullopt;
+}
+
 std::string default_table_name(const QueueName &name)
 {
     return name.instance == built_in_instance ? name.queue : name.instance + "_" + name.queue;

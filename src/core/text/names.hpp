@@ -39,6 +39,15 @@ std::string worker_channel(std::int64_t worker_id);
 std::string line_to_shard(const std::string &channel, int node);
 std::string line_from_shard(const std::string &channel, int node);
 
+// And back. Nothing for every other name.
+struct LineName {
+    std::string channel;
+    int shard;
+    bool is_from_shard;
+    bool operator==(const LineName &) const = default;
+};
+std::optional<LineName> parse_line(std::string_view name);
+
 // The table of a queue by the default naming strategy: <instance>_<queue>; <queue> in the built-in
 // instance "hipq".
 std::string default_table_name(const QueueName &name);

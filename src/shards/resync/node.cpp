@@ -215,7 +215,7 @@ bool receive_again(pg::RawValue json, bool after_loss)
                         row.text(6),      row.raw(7),       row.raw(8)};
     if (after_loss)
         make_way(letter);
-    return take_once(letter);
+    return receive_by_hand(letter);
 }
 
 }  // namespace

@@ -26,7 +26,9 @@ constinit pg::Statement select_shard_in_need(R"(
     JOIN hipq.shard_map AS map USING (instance_id)
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1 AND shard.node = $2)");
-constinit pg::Statement receive_letter_again("SELECT hipq._receive_again($1::jsonb, false)");
+// From that shard, whatever it says there.
+constinit pg::Statement receive_letter_again(R"(
+    SELECT hipq._receive_again($1::jsonb || jsonb_build_object('instance', $2, 'sender', $3, 'node', 0), false))");
 constinit pg::Statement note_timeline(R"(
     UPDATE hipq.shard AS shard
     SET timeline = $3
@@ -122,7 +124,9 @@ std::size_t take_what_it_has(const ShardInNeed &shard)
     wait_for_older_senders(shard.there());
     const std::vector<KeptLetter> letters = unread_letters(shard.line_back());
     for (const KeptLetter &letter : letters)
-        pg::as_hipq([&] { receive_letter_again.run(letter.json); });
+        pg::as_hipq([&] {
+            receive_letter_again.run(letter.json, shard.instance, std::int32_t{shard.node});
+        });
     next_step();
     subscribe(shard.back, shard.conninfo, version_of(shard.conninfo));
     next_step();

@@ -178,5 +178,17 @@ TEST(Names, DefaultTablesOfAwkwardQueues)
     EXPECT_FALSE(table_name_problem(default_table_name({"app", "job"})).has_value());
 }
 
+TEST(Names, OfLinesComeApartAsTheyWereComposed)
+{
+    EXPECT_EQ(parse_line(line_to_shard("hipq_0123abcd", 1)), (LineName{"hipq_0123abcd", 1, false}));
+    EXPECT_EQ(parse_line(line_from_shard("hipq_0123abcd", 1023)),
+              (LineName{"hipq_0123abcd", 1023, true}));
+    EXPECT_EQ(parse_line(line_from_shard("a_to_7", 2)), (LineName{"a_to_7", 2, true}));
+    for (const char *name : {"", "_", "orders", "hipq_0123abcd_to_", "hipq_0123abcd_to_x",
+                             "hipq_0123abcd_to_01", "hipq_0123abcd_to_-1", "hipq_0123abcd_at_1",
+                             "hipq_0123abcd_to_99999999999", "to_1", "hipqto_1"})
+        EXPECT_EQ(parse_line(name), std::nullopt) << name;
+}
+
 }  // namespace
 }  // namespace hipq::core
