@@ -62,10 +62,18 @@ bool may_have_effects(const catalog::JobType &type)
            type.handler_kind == catalog::HandlerKind::notify;
 }
 
+// It ends its executors itself, as it seems.
+bool is_worn_out(const catalog::Queue &queue, const job::ClaimedJob &job,
+                 const job::Failure &failure)
+{
+    return failure.reason == core::Reason::worker_lost &&
+           core::is_loss_charged(losses_of(queue, job.id, job.started).all);
+}
+
 retry::Resolved resolve_uncharged(const catalog::Queue &queue, const job::ClaimedJob &job,
                                   const job::Failure &failure, pg::Time now)
 {
-    if (may_have_effects(retry::type_of(queue, job)))
+    if (may_have_effects(retry::type_of(queue, job)) || is_worn_out(queue, job, failure))
         return retry::resolve_failure(queue, job, failure, now);
     return put_back(queue, job, failure, now) ? retry::Resolved::decided : retry::Resolved::stale;
 }

@@ -63,7 +63,7 @@ std::int64_t loss_delay(std::int64_t losses)
 {
     constexpr std::int64_t first_delay = 1'000'000;
     constexpr std::int64_t losses_without_delay = 2;
-    constexpr std::int64_t most_doublings = 8;
+    constexpr std::int64_t most_doublings = most_uncharged_losses - losses_without_delay - 1;
     if (losses <= losses_without_delay)
         return 0;
     return first_delay << std::min(losses - losses_without_delay - 1, most_doublings);

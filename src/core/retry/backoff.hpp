@@ -25,9 +25,17 @@ std::int64_t granted_delay(std::int64_t asked, const RetryPolicy &policy, int re
                            int max_retries, double random);
 
 // How long a job waits that cost its process `losses` times: nothing after the first two, then 1 s
-// and doubling up to 256 s. It is put back uncharged each time; one that ends its own process would
-// run in a circle otherwise.
+// and doubling. It is put back uncharged each time; one that ends its own process would run in a
+// circle otherwise.
 std::int64_t loss_delay(std::int64_t losses);
+
+// Whether one more loss is a failure like others, which max_retries bounds. Somebody who ends
+// executors by chance does not meet one job so often, with these delays between.
+inline constexpr std::int64_t most_uncharged_losses = 10;
+constexpr bool is_loss_charged(std::int64_t losses)
+{
+    return losses >= most_uncharged_losses;
+}
 
 // The delays before retries 1..max_retries without jitter (at most 1000 of them), for
 // hipq.retry_schedule().

@@ -109,6 +109,31 @@ sub leave
 	is($hipq->attempts($id), '1 transient_error P0001, 1 worker_lost, 1 worker_lost, 1 worker_lost, 1 retry_handler_failed', 'after it was asked three times');
 }
 
+# ---- nor is a handler that ends its process called for ever
+{
+	$hipq->sql(q{
+		CREATE FUNCTION end_executor(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+		BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); END $$;
+		SELECT hipq.register_job_type('app.main', 'suicidal', handler => 'end_executor', max_retries => 1,
+			retry_base => '10 ms')});
+	my %jobs;
+	foreach my $losses (9, 10)
+	{
+		my $id = $jobs{$losses} = $hipq->enqueue('suicidal', q{scheduled_run_time => now() + interval '1 day'});
+		$hipq->sql(qq{
+			INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key, reason, error)
+			SELECT id, now(), now(), queue_id, 1, job_type, job_key, 'worker_lost', 'earlier'
+			FROM hipq.app_main, generate_series(1, $losses) WHERE id = $id;
+			SELECT hipq.reschedule($id, now())});
+	}
+	is($hipq->outcome($jobs{10}), 'failed', 'after ten losses each one is a failure, so it ends');
+	is($hipq->sql(qq{SELECT attempt || ' ' || retry_count || ' ' || retry_reason FROM hipq.jobs_detail WHERE id = $jobs{10}}),
+		'2 1 worker_lost', 'with its retry');
+	ok($hipq->wait_until(qq{SELECT state || ' ' || retry_count || ' ' || retry_reason FROM hipq.app_main WHERE id = $jobs{9}},
+		'retry 0 worker_lost'), 'the tenth is uncharged');
+	$hipq->sql("SELECT hipq.cancel($jobs{9})");
+}
+
 # ---- rows are loaded that a restore took from the middle of an attempt
 {
 	leave('run', 'running', 3);

@@ -164,9 +164,16 @@ TEST(Backoff, AJobThatCostsItsProcessAgainAndAgainWaits)
     EXPECT_EQ(loss_delay(2), 0);
     EXPECT_EQ(loss_delay(3), 1'000'000);
     EXPECT_EQ(loss_delay(4), 2'000'000);
-    EXPECT_EQ(loss_delay(11), 256'000'000);
-    EXPECT_EQ(loss_delay(12), 256'000'000);
-    EXPECT_EQ(loss_delay(longest), 256'000'000);
+    EXPECT_EQ(loss_delay(10), 128'000'000);
+    EXPECT_EQ(loss_delay(11), 128'000'000);
+    EXPECT_EQ(loss_delay(longest), 128'000'000);
+}
+
+TEST(Backoff, AJobIsChargedForTheEleventhProcessThatItCosts)
+{
+    EXPECT_FALSE(is_loss_charged(9));
+    EXPECT_TRUE(is_loss_charged(10));
+    EXPECT_TRUE(is_loss_charged(longest));
 }
 
 TEST(Backoff, RetryHandlersHaveTheirWayUpToMaxRetries)
