@@ -12,6 +12,11 @@
 #include "wakeup/wakeup.hpp"
 #include "workers/workers.hpp"
 
+extern "C" {
+#include "mb/pg_wchar.h"
+#include "utils/jsonb.h"
+}
+
 namespace hipq::external {
 
 namespace {
@@ -121,18 +126,46 @@ void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refuse
 
 // ---- accepting ----
 
+// PostgreSQL regime.
+bool is_utf8(const char *text)
+{
+    return ::pg_verify_mbstr(PG_UTF8, text, static_cast<int>(std::strlen(text)), true);
+}
+
+// A database in SQL_ASCII takes any bytes, and its clients do too. Other encodings are converted.
+bool is_readable(const ClaimedJob &job)
+{
+    return pg::call([&] {
+        return ::GetDatabaseEncoding() != PG_SQL_ASCII ||
+               (is_utf8(job.key.c_str()) && is_utf8(job.type.c_str()) &&
+                is_utf8(::JsonbToCString(nullptr, &DatumGetJsonbP(job.data.value)->root, 0)));
+    });
+}
+
+// Why it cannot be given to a worker, if it cannot.
+std::optional<job::Failure> misfit(const Queue &queue, const ClaimedJob &job)
+{
+    const catalog::JobType *type = queue.find_job_type(job.type);
+    if (const auto problem =
+            type == nullptr ? std::nullopt : catalog::what_does_not_fit(*type, job.data))
+        return job::Failure{core::Reason::invalid_parameters, "22023", problem->message, "",
+                            problem->hint};
+    if (!is_readable(job))
+        return job::Failure{core::Reason::invalid_parameters, "22021",
+                            "the job's data, key or type are no valid UTF-8", "",
+                            "Workers read JSON, which is UTF-8. The encoding of this database is "
+                            "SQL_ASCII, so PostgreSQL does not convert."};
+    return std::nullopt;
+}
+
 // What its type has not let an executor start is not started here either. Returns whether that is
 // so; it has failed then.
 bool end_misfit(const Queue &queue, const ClaimedJob &job)
 {
-    const catalog::JobType *type = queue.find_job_type(job.type);
-    const auto problem =
-        type == nullptr ? std::nullopt : catalog::what_does_not_fit(*type, job.data);
-    if (!problem.has_value())
+    const auto failure = misfit(queue, job);
+    if (!failure.has_value())
         return false;
-    const job::Failure failure{core::Reason::invalid_parameters, "22023", problem->message, "",
-                               problem->hint};
-    if (retry::resolve_failure(queue, job, failure, pg::now()) ==
+    if (retry::resolve_failure(queue, job, *failure, pg::now()) ==
         retry::Resolved::ask_retry_handler)
         executors::note_decision({MyDatabaseId, queue.owner, queue.id, job.id});
     return true;

@@ -85,6 +85,22 @@ $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, '--', 'sh', '-c'
 is(job($id = enqueue('nothing')), 'failed the program ended with this job: exit code 1', 'a program that dies at once fails the job');
 is($run->stop, 0, '... and no more');
 
+# ---- bytes that are no text, in a database that takes any
+
+$hipq->sql(q{CREATE DATABASE ascii ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0});
+my $ascii = $hipq->in('ascii');
+$ascii->sql('CREATE EXTENSION hipq');
+HipqRun::create_queue($ascii, 'line');
+my $good = q{'{"say": "{\\"id\\": %d, \\"result\\": \\"good\\"}"}', queue => 'app.run'};
+my @bad = ($ascii->enqueue('line', q{('{"say": "' || E'\xff' || '"}')::jsonb, queue => 'app.run'}),
+	$ascii->enqueue('line', qq{$good, job_key => E'\\xff'}));
+my $readable = $ascii->enqueue('line', $good);
+$run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, '--drain', '--idle', 1, @program ],
+	env => { PGDATABASE => 'ascii' });
+is($run->exit_code, 0, 'hipq-run goes on');
+is($ascii->outcome($readable), 'succeeded', 'with the jobs that can be read');
+is($ascii->attempts($_), '1 invalid_parameters 22021', 'one that cannot has failed for good') foreach @bad;
+
 # ---- many
 
 $hipq->sql(q{SELECT hipq.enqueue_many('line', array_agg(jsonb_build_object('say', '{"id": %d, "result": "many"}')), queue => 'app.run') FROM generate_series(1, 5000)});
