@@ -257,22 +257,29 @@ COMMENT ON COLUMN hipq.job_type.attempt_log
     IS 'whether what its handlers say is kept; NULL = setting hipq.attempt_log';
 
 -- Every process caches queues, job types, pauses and who serves what; a change of one, by whatever
--- statement, makes all of them read again.
+-- statement, makes all of them read it again. A trigger for each row tells of its queue or instance
+-- alone.
 CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';
 COMMENT ON FUNCTION hipq._catalogue_changed()
     IS 'trigger: tells all processes to read queues, job types, pauses and workers anew';
 
-CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue
+CREATE TRIGGER catalogue_changed AFTER INSERT OR DELETE OR TRUNCATE ON hipq.queue
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE TRIGGER row_changed AFTER UPDATE ON hipq.queue
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('queue');
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER row_changed;
 
 CREATE TRIGGER catalogue_changed AFTER UPDATE ON hipq.instance
-    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('instance');
 ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER catalogue_changed;
 
-CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.job_type
+CREATE TRIGGER catalogue_changed AFTER TRUNCATE ON hipq.job_type
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.job_type
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('types');
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER row_changed;
 
 CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
 COMMENT ON FUNCTION hipq.release_hold()
@@ -292,9 +299,12 @@ COMMENT ON COLUMN hipq.queue_hold.subscription IS 'the subscription';
 COMMENT ON COLUMN hipq.queue_hold.held_time IS 'since when the queue stands still';
 SELECT pg_extension_config_dump('hipq.queue_hold', '');
 
-CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue_hold
+CREATE TRIGGER catalogue_changed AFTER TRUNCATE ON hipq.queue_hold
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.queue_hold ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.queue_hold
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('queue');
+ALTER TABLE hipq.queue_hold ENABLE ALWAYS TRIGGER row_changed;
 
 CREATE FUNCTION hipq.release_hold(queue text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold_of_queue';
 COMMENT ON FUNCTION hipq.release_hold(text)

@@ -35,9 +35,12 @@ COMMENT ON COLUMN hipq.pause.crashes
     IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = '
     'somebody paused it';
 
-CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.pause
+CREATE TRIGGER catalogue_changed AFTER TRUNCATE ON hipq.pause
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.pause
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('pauses');
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER row_changed;
 
 CREATE FUNCTION hipq.cancel(id bigint, reason text DEFAULT NULL, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel';

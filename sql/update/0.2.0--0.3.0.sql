@@ -6,6 +6,12 @@ COMMENT ON COLUMN hipq.shard_map.router_has
     IS 'on a shard: queues that the router has, and the job types of each, as it said last; what it '
     'has not may be dropped here';
 
+LOCK TABLE hipq.instance IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE hipq.job_type IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE hipq.pause IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE hipq.queue IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE hipq.queue_hold IN SHARE ROW EXCLUSIVE MODE;
+
 DROP TRIGGER tell_shards ON hipq.queue;
 DROP TRIGGER tell_shards ON hipq.job_type;
 DROP TRIGGER tell_shards ON hipq.pause;
@@ -42,3 +48,32 @@ ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_update;
 CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.pause
     REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
 ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_delete;
+
+-- A change of one queue is told as such: triggers for each row.
+CREATE OR REPLACE TRIGGER catalogue_changed AFTER INSERT OR DELETE OR TRUNCATE ON hipq.queue
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE OR REPLACE TRIGGER row_changed AFTER UPDATE ON hipq.queue
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('queue');
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER row_changed;
+CREATE OR REPLACE TRIGGER catalogue_changed AFTER UPDATE ON hipq.instance
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('instance');
+ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE OR REPLACE TRIGGER catalogue_changed AFTER TRUNCATE ON hipq.job_type
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE OR REPLACE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.job_type
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('types');
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER row_changed;
+CREATE OR REPLACE TRIGGER catalogue_changed AFTER TRUNCATE ON hipq.queue_hold
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.queue_hold ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE OR REPLACE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.queue_hold
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('queue');
+ALTER TABLE hipq.queue_hold ENABLE ALWAYS TRIGGER row_changed;
+CREATE OR REPLACE TRIGGER catalogue_changed AFTER TRUNCATE ON hipq.pause
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE OR REPLACE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.pause
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('pauses');
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER row_changed;

@@ -1,18 +1,15 @@
-// The catalogue of this process: read whole (read_catalogue.hpp), handed out as shared constant
-// copies, read again after a change of the tables or settings.
-//
-// A change reaches every process as a relcache invalidation of hipq.queue, hipq.job_type or
-// hipq.pause, which their triggers send. The settings are part of what a type or queue says, so the
+// The catalogue of this process: read from the tables (read_catalogue.hpp), handed out as shared
+// constant copies. After a change in one queue that one is read again, and the others are shared
+// with the copy of before (changes.hpp). The settings are part of what a type or queue says, so the
 // cache also holds the values it was made with.
 #include "cache.hpp"
 
-#include "catalog/read_catalogue.hpp"
-#include "core/shards/ids.hpp"
-#include "core/text/names.hpp"
+#include "catalog/changes.hpp"
+#include "catalog/reading/queue_pauses.hpp"
+#include "catalog/reading/queue_types.hpp"
+#include "catalog/reading/read_catalogue.hpp"
 #include "pg/time_zone.hpp"
 #include "settings.hpp"
-
-#include <unordered_map>
 
 extern "C" {
 #include "storage/lmgr.h"
@@ -48,156 +45,18 @@ Defaults present_defaults()
         settings::dead_letter_enabled, settings::dead_letter_max,  ::RecoveryInProgress()};
 }
 
-// The queues of a catalogue by the names that they may be called by.
-struct QueuesByName {
-    std::unordered_map<std::string_view, const Queue *> queues{};
-    std::vector<std::string> texts{};  // that the keys point into
-};
-
+// The queues, and which changes of them this process had been told of before it read.
 struct CachedCatalogue {
-    std::shared_ptr<const Catalogue> catalogue;
-    std::uint64_t generation;
-    Defaults defaults;
-    QueuesByName queues{};
+    std::shared_ptr<const Catalogue> catalogue{};  // null: not read yet
+    Versions versions{};
+    Defaults defaults{};
     std::shared_ptr<const Catalogue> working{};  // without the queues that stand still
 };
 
 // On the heap and never freed, because globals have no destructors.
 constinit CachedCatalogue *cached_catalogue = nullptr;
-// Grows with each invalidation.
-constinit std::uint64_t catalogue_generation = 0;
-constinit Oid queue_table = InvalidOid;
-constinit Oid job_type_table = InvalidOid;
-constinit Oid pause_table = InvalidOid;
-constinit Oid instance_table = InvalidOid;
-constinit Oid hold_table = InvalidOid;
-constinit Oid map_table = InvalidOid;
-constinit Oid coming_table = InvalidOid;
-constinit Oid leaving_table = InvalidOid;
-constinit Oid move_table = InvalidOid;
-constinit Oid job_id_sequence = InvalidOid;
-
-void forget_catalogue(Datum, Oid relation) noexcept
-{
-    if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table ||
-        relation == pause_table || relation == instance_table || relation == hold_table ||
-        relation == map_table || relation == coming_table || relation == leaving_table ||
-        relation == move_table)
-        ++catalogue_generation;
-}
-
-// Which relations to listen for, looked up before the first look at them: a later change cannot be
-// missed. The sequence comes and goes with them.
-void find_tables()
-{
-    pg::call([] {
-        const Oid schema = ::get_namespace_oid("hipq", true);
-        queue_table = OidIsValid(schema) ? ::get_relname_relid("queue", schema) : InvalidOid;
-        job_type_table = OidIsValid(schema) ? ::get_relname_relid("job_type", schema) : InvalidOid;
-        pause_table = OidIsValid(schema) ? ::get_relname_relid("pause", schema) : InvalidOid;
-        instance_table = OidIsValid(schema) ? ::get_relname_relid("instance", schema) : InvalidOid;
-        hold_table = OidIsValid(schema) ? ::get_relname_relid("queue_hold", schema) : InvalidOid;
-        map_table = OidIsValid(schema) ? ::get_relname_relid("shard_map", schema) : InvalidOid;
-        coming_table =
-            OidIsValid(schema) ? ::get_relname_relid("shard_coming", schema) : InvalidOid;
-        leaving_table =
-            OidIsValid(schema) ? ::get_relname_relid("shard_leaving", schema) : InvalidOid;
-        move_table = OidIsValid(schema) ? ::get_relname_relid("shard_move", schema) : InvalidOid;
-        job_id_sequence =
-            OidIsValid(schema) ? ::get_relname_relid("job_id_seq", schema) : InvalidOid;
-    });
-}
-
-// In the order of HandlerKind.
-constexpr std::array<std::string_view, 5> handler_kinds{"none", "function", "procedure",
-                                                        "statement", "notify"};
-
-std::string qualified(std::string_view table)
-{
-    const std::string name(table);
-    return pg::call([&] { return ::quote_qualified_identifier("hipq", name.c_str()); });
-}
 
 }  // namespace
-
-HandlerKind parse_handler_kind(std::string_view text)
-{
-    const auto found = std::find(handler_kinds.begin(), handler_kinds.end(), text);
-    return found == handler_kinds.end() ? HandlerKind::none
-                                        : static_cast<HandlerKind>(found - handler_kinds.begin());
-}
-
-std::string_view name(HandlerKind kind)
-{
-    return handler_kinds[static_cast<std::size_t>(kind)];
-}
-
-std::string Queue::qualified_table() const
-{
-    return qualified(table);
-}
-
-std::string Queue::live_table() const
-{
-    return core::live_leaf_name(table);
-}
-
-std::string Queue::final_table() const
-{
-    return core::final_tree_name(table);
-}
-
-std::string Queue::qualified_live_table() const
-{
-    return qualified(live_table());
-}
-
-const JobType *Queue::find_job_type(std::string_view job_type) const
-{
-    const auto found = job_types.find(job_type);
-    return found == job_types.end() ? nullptr : &found->second;
-}
-
-const Pause *Queue::find_pause(std::string_view job_type) const
-{
-    if (instance_pause.has_value())
-        return &*instance_pause;
-    if (pause.has_value())
-        return &*pause;
-    const JobType *type = find_job_type(job_type);
-    return type != nullptr && type->pause.has_value() ? &*type->pause : nullptr;
-}
-
-namespace {
-
-bool has_slot_of(const std::shared_ptr<const SlotSet> &slots, std::int64_t job_id)
-{
-    if (slots == nullptr)
-        return false;
-    const auto parts = core::decompose_id(job_id);
-    return parts.has_value() && slots->test(static_cast<std::size_t>(parts->slot));
-}
-
-}  // namespace
-
-bool Queue::has_left_in_order(std::int64_t job_id) const
-{
-    return has_slot_of(leaving_in_order, job_id);
-}
-
-bool Queue::comes_in_order(std::int64_t job_id) const
-{
-    return has_slot_of(coming_in_order, job_id);
-}
-
-std::vector<std::string> Queue::paused_keys(std::string_view job_type) const
-{
-    std::vector<std::string> keys;
-    if (const JobType *type = find_job_type(job_type))
-        for (const auto &[key, key_pause] : type->paused_keys)
-            keys.push_back(key);
-    return keys;
-}
 
 const Queue *Catalogue::find(int queue_id) const
 {
@@ -207,48 +66,34 @@ const Queue *Catalogue::find(int queue_id) const
 
 namespace {
 
-constexpr std::string_view schema_prefix = "hipq.";
-
-// Of queues that are not dropped. Moves as one: the keys point into its texts.
-QueuesByName queues_by_name(const Catalogue &catalogue)
+// Of queues that are not dropped. A name of a queue goes before that of a table.
+std::shared_ptr<const QueueNames> names_of(const QueueMap &queues)
 {
-    QueuesByName names;
-    names.texts.reserve(2 * catalogue.queues.size());
-    const auto add_all = [&](const auto &name_of) {
-        for (const auto &[id, queue] : catalogue.queues)
-            if (!queue.is_dropped)
-                names.queues.emplace(names.texts.emplace_back(name_of(queue)), &queue);
-    };
-    add_all([](const Queue &queue) { return queue.full_name(); });  // these come first
-    add_all([](const Queue &queue) { return std::string(schema_prefix) + queue.table; });
+    auto names = std::make_shared<QueueNames>();
+    names->reserve(2 * queues.size());
+    for (const auto &[id, queue] : queues)
+        if (!queue.is_dropped)
+            names->emplace(queue.full_name(), id);
+    for (const auto &[id, queue] : queues)
+        if (!queue.is_dropped)
+            names->emplace("hipq." + queue.table, id);
     return names;
 }
 
-const Queue *find_in(const QueuesByName &names, std::string_view name)
+bool are_named_alike(const Queue &one, const Queue &other)
 {
-    const auto found = names.queues.find(name);
-    return found == names.queues.end() ? nullptr : found->second;
+    return one.is_dropped == other.is_dropped && one.name == other.name &&
+           one.instance == other.instance && one.table == other.table;
 }
 
 }  // namespace
 
 const Queue *Catalogue::find(std::string_view full_name) const
 {
-    if (cached_catalogue != nullptr && cached_catalogue->catalogue.get() == this)
-        return find_in(cached_catalogue->queues, full_name);
-    const Queue *by_table = nullptr;
-    for (const auto &[id, queue] : queues) {
-        if (queue.is_dropped)
-            continue;
-        if (full_name.size() == queue.instance.size() + 1 + queue.name.size() &&
-            full_name.starts_with(queue.instance) && full_name[queue.instance.size()] == '.' &&
-            full_name.ends_with(queue.name))
-            return &queue;
-        if (full_name.starts_with(schema_prefix) &&
-            full_name.substr(schema_prefix.size()) == queue.table)
-            by_table = &queue;
-    }
-    return by_table;
+    if (names == nullptr)
+        return nullptr;
+    const auto found = names->find(full_name);
+    return found == names->end() ? nullptr : find(found->second);
 }
 
 namespace {
@@ -259,8 +104,112 @@ std::shared_ptr<const Catalogue> without_still_queues(const std::shared_ptr<cons
     if (std::none_of(whole->queues.begin(), whole->queues.end(), stands_still))
         return whole;
     auto working = std::make_shared<Catalogue>(*whole);
-    std::erase_if(working->queues, stands_still);
+    for (const auto &[id, queue] : whole->queues)
+        if (queue.stands_still())
+            working->queues.erase(id);
     return working;
+}
+
+// ---- all of it ----
+
+// What is read when somebody asks for it stays as it is where nothing of it has changed.
+void give_contents(Queue &queue, const Queue *before, const QueueVersion &then,
+                   const QueueVersion &now)
+{
+    queue.types = before != nullptr && then.types == now.types
+                      ? before->types
+                      : std::make_shared<QueueTypes>(queue.id);
+    queue.pauses = before != nullptr && then.pauses == now.pauses
+                       ? before->pauses
+                       : std::make_shared<QueuePauses>(queue.id);
+}
+
+// Enters those that this process comes to know, and forgets those that are gone.
+void know(const QueueMap &queues, Versions &read)
+{
+    Versions &own = versions();
+    std::erase_if(own.queues, [&](const auto &entry) { return !queues.contains(entry.first); });
+    std::erase_if(read.queues, [&](const auto &entry) { return !queues.contains(entry.first); });
+    for (const auto &[id, queue] : queues) {
+        read.queues.emplace(id, own.queues.try_emplace(id).first->second);
+        read.instances.emplace(queue.instance_id,
+                               own.instances.try_emplace(queue.instance_id).first->second);
+    }
+    own.is_read_whole_now = false;
+}
+
+// `before` may be empty, or made with other settings.
+CachedCatalogue read_whole(const CachedCatalogue &before, const Defaults &defaults)
+{
+    find_tables();
+    versions().is_read_whole_now = true;
+    CachedCatalogue fresh{nullptr, versions(), defaults, nullptr};
+    auto result = std::make_shared<Catalogue>();
+    result->job_ids = pg::call(
+        [] { return ::get_relname_relid("job_id_seq", ::get_namespace_oid("hipq", true)); });
+    const bool is_comparable = before.catalogue != nullptr && before.defaults == defaults;
+    for (auto &[id, queue] : read_all_queues()) {
+        const auto then = before.versions.queues.find(id);
+        const auto now = fresh.versions.queues.find(id);
+        if (is_comparable && then != before.versions.queues.end() &&
+            now != fresh.versions.queues.end())
+            give_contents(*queue, before.catalogue->find(id), then->second, now->second);
+        else
+            give_contents(*queue, nullptr, {}, {});
+        result->queues.set(id, queue);
+    }
+    know(result->queues, fresh.versions);
+    result->names = names_of(result->queues);
+    fresh.catalogue = std::move(result);
+    return fresh;
+}
+
+// The numbers of the queues whose rows may say something else than before.
+std::vector<std::int64_t> changed_rows(const CachedCatalogue &before, const Versions &now)
+{
+    std::vector<std::int64_t> ids;
+    for (const auto &[id, queue] : before.catalogue->queues)
+        if (before.versions.queues.at(id).queue != now.queues.at(id).queue ||
+            before.versions.instances.at(queue.instance_id) != now.instances.at(queue.instance_id))
+            ids.push_back(id);
+    return ids;
+}
+
+// What has changed in single queues alone.
+CachedCatalogue read_changed(const CachedCatalogue &before)
+{
+    CachedCatalogue fresh{nullptr, versions(), before.defaults, nullptr};
+    auto result = std::make_shared<Catalogue>(*before.catalogue);
+    const std::vector<std::int64_t> ids = changed_rows(before, fresh.versions);
+    QueuesByNumber changed = ids.empty() ? QueuesByNumber() : read_queues(ids);
+    bool are_named = true;
+    for (const std::int64_t id : ids) {
+        const Queue &old = *before.catalogue->find(static_cast<int>(id));
+        const auto queue = changed.find(old.id);
+        are_named = are_named && queue != changed.end() && are_named_alike(old, *queue->second);
+        if (queue == changed.end()) {
+            result->queues.erase(old.id);  // the same transaction has told that it is gone
+            continue;
+        }
+        queue->second->shards = old.shards;
+        queue->second->leaving_in_order = old.leaving_in_order;
+        queue->second->coming_in_order = old.coming_in_order;
+    }
+    for (const auto &[id, queue] : before.catalogue->queues) {
+        const QueueVersion &then = before.versions.queues.at(id);
+        const QueueVersion &now = fresh.versions.queues.at(id);
+        auto found = changed.find(id);
+        if (found == changed.end() && (then == now || !result->queues.contains(id)))
+            continue;
+        auto next = found == changed.end() ? std::make_shared<Queue>(queue) : found->second;
+        give_contents(*next, &queue, then, now);
+        result->queues.set(id, std::move(next));
+    }
+    know(result->queues, fresh.versions);
+    if (!are_named)
+        result->names = names_of(result->queues);
+    fresh.catalogue = std::move(result);
+    return fresh;
 }
 
 }  // namespace
@@ -270,20 +219,18 @@ std::shared_ptr<const Catalogue> catalogue()
     // A transaction that holds its locks already is told of changes by nobody else.
     pg::call([] { ::AcceptInvalidationMessages(); });
     if (cached_catalogue == nullptr)
-        cached_catalogue = new CachedCatalogue{nullptr, 0, {}};
+        cached_catalogue = new CachedCatalogue();
     for (int reads = 0; reads < max_reads; ++reads) {
         const Defaults defaults = present_defaults();
-        if (cached_catalogue->catalogue != nullptr &&
-            cached_catalogue->generation == catalogue_generation &&
-            cached_catalogue->defaults == defaults)
+        CachedCatalogue &cached = *cached_catalogue;
+        const Versions &present = versions();
+        const bool is_whole = cached.catalogue == nullptr || cached.defaults != defaults ||
+                              cached.versions.whole != present.whole;
+        if (!is_whole && cached.versions.changes == present.changes)
             break;
-        find_tables();
-        const std::uint64_t generation_before = catalogue_generation;
-        std::shared_ptr<const Catalogue> fresh = read_catalogue(job_id_sequence);
-        std::shared_ptr<const Catalogue> working = without_still_queues(fresh);
-        QueuesByName queues = queues_by_name(*fresh);
-        *cached_catalogue = CachedCatalogue{std::move(fresh), generation_before, defaults,
-                                            std::move(queues), std::move(working)};
+        CachedCatalogue fresh = is_whole ? read_whole(cached, defaults) : read_changed(cached);
+        fresh.working = without_still_queues(fresh.catalogue);
+        cached = std::move(fresh);
     }
     return cached_catalogue->catalogue;
 }
@@ -292,17 +239,18 @@ std::shared_ptr<const Catalogue> catalogue_with_locked_maps()
 {
     if (cached_catalogue == nullptr || cached_catalogue->catalogue == nullptr)
         catalogue();
-    if (OidIsValid(map_table))
-        pg::call([] { ::LockRelationOid(map_table, RowShareLock); });
+    if (const Oid map = watched_tables().map; OidIsValid(map))
+        pg::call([&] { ::LockRelationOid(map, RowShareLock); });
     return catalogue();
 }
 
 bool are_maps_settled()
 {
-    return !OidIsValid(map_table) || pg::call([] {
-        if (!::ConditionalLockRelationOid(map_table, ShareLock))
+    const Oid map = watched_tables().map;
+    return !OidIsValid(map) || pg::call([&] {
+        if (!::ConditionalLockRelationOid(map, ShareLock))
             return false;
-        ::UnlockRelationOid(map_table, ShareLock);
+        ::UnlockRelationOid(map, ShareLock);
         return true;
     });
 }
@@ -344,11 +292,6 @@ const Queue &require_queue(const Catalogue &catalogue, std::string_view full_nam
     HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                errmsg("queue \"%s\" does not exist", name.c_str()),
                errhint("View hipq.queues lists the queues that you may use."));
-}
-
-void watch_catalogue()
-{
-    ::CacheRegisterRelcacheCallback(forget_catalogue, Datum{0});
 }
 
 Oid live_leaf(const Queue &queue)

@@ -1,7 +1,8 @@
-// Queues, job types and pauses, cached in each process and read again when one of the tables
-// changes.
+// Queues, job types and pauses, cached in each process: queues all, job types and pauses of a queue
+// when somebody asks for them. Read again when they change.
 #pragma once
 
+#include "catalog/queue_map.hpp"
 #include "core/job/job_caps.hpp"
 #include "core/lanes/claiming.hpp"
 #include "core/limits/throttle.hpp"
@@ -12,6 +13,7 @@
 #include "pg/spi.hpp"
 
 #include <bitset>
+#include <unordered_map>
 
 namespace hipq::catalog {
 
@@ -80,17 +82,20 @@ struct JobType {
     core::Weight throttle_limit_per_key;
     bool is_registered;                                 // by somebody, not by its jobs
     std::shared_ptr<const JobParameters> parameters{};  // null: it declares none
-    std::optional<Pause> pause{};
-    std::map<std::string, Pause, std::less<>> paused_keys{};  // throttle keys
     core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
-    // For crashes of the server.
-    bool is_held() const { return pause.has_value() && pause->crashes.has_value(); }
     // No executor runs its jobs; external workers may.
     bool is_without_handler() const
     {
         return handler_kind == HandlerKind::notify || handler_kind == HandlerKind::none;
     }
 };
+
+class QueueTypes;   // reading/queue_types.hpp
+class QueuePauses;  // reading/queue_pauses.hpp
+struct TypeFacts;
+
+using JobTypes = std::map<std::string, JobType, std::less<>>;
+using PausedKeys = std::map<std::string, Pause, std::less<>>;
 
 struct Queue {
     int id;
@@ -115,15 +120,13 @@ struct Queue {
     core::JobCaps caps;  // on what enqueuers choose
     core::Weight throttle_limit;
     std::int64_t weight;  // its share of the executors; core/limits/fair_share.hpp
-    std::map<std::string, JobType, std::less<>> job_types;
-    std::size_t unregistered_types;  // among them
     std::optional<Pause> instance_pause;
     std::optional<Pause> pause;
     std::optional<QueueHold> hold{};
     std::shared_ptr<const Shards> shards{};     // null: its jobs are all here
     std::optional<core::ShardKey> shard_key{};  // nothing: all its jobs are the router's
     std::string shard_key_text{};               // the same, as create_queue() was given it
-    core::Placement placement{core::UniqueScope::everywhere, core::ThrottleMode::permits};
+    core::UniqueScope unique_scope = core::UniqueScope::everywhere;
 
     // Slots that move in strict order; null: none. Of those that leave this node no job starts here
     // any more; of those that come every job is held.
@@ -132,14 +135,15 @@ struct Queue {
 
     bool has_shared_mode = false;  // throttle_mode = 'shared': of use in a sharded instance only
 
+    // Read when they are asked for first: with the values that there are by then. Null: none.
+    std::shared_ptr<QueueTypes> types{};
+    std::shared_ptr<QueuePauses> pauses{};
+
     // Whether its limits are shared by several nodes.
     bool shares_limits() const { return has_shared_mode && shards != nullptr; }
     // Whether its keys are unique for each shard key: core/shards/route.hpp. That is part of its
     // index over keys then, and of each search for the job with a key.
-    bool has_keys_by_shard() const
-    {
-        return placement.unique_scope == core::UniqueScope::shard_key;
-    }
+    bool has_keys_by_shard() const { return unique_scope == core::UniqueScope::shard_key; }
     std::string full_name() const { return instance + "." + name; }
     bool is_out_of_step() const { return shards != nullptr && !shards->is_in_step; }
     // Of a job by its id: the slot is one of those above.
@@ -152,17 +156,50 @@ struct Queue {
     std::string qualified_table() const;       // hipq.app_mail, quoted where needed
     std::string qualified_live_table() const;  // hipq.app_mail_live
     bool handles_dead_letters() const { return dead_letter_handler != "NONE"; }
-    // The registered type, or nothing.
+    // What follows reads, in a transaction of its own where there is none, and raises what the
+    // statements raise. What is returned stays as long as the catalogue is held, and is the same
+    // when it is asked for again.
+
+    // The type as it is in the catalogue, or nothing.
     const JobType *find_job_type(std::string_view job_type) const;
+    const JobTypes &job_types() const;  // all
+    const TypeFacts &type_facts() const;
     // What keeps all jobs of a type from being started; null: nothing does.
     const Pause *find_pause(std::string_view job_type) const;
+    // Of the type alone.
+    const Pause *find_type_pause(std::string_view job_type) const;
+    // hipq holds the type for crashes of the server.
+    bool is_held(std::string_view job_type) const;
     // Throttle keys of a type that are paused, in order.
     std::vector<std::string> paused_keys(std::string_view job_type) const;
+    const PausedKeys::value_type *find_key_pause(std::string_view job_type,
+                                                 std::string_view throttle_key) const;
+    bool has_paused_keys() const;
+    // How keys and limits say which node a job goes to.
+    core::Placement placement() const;
 };
 
+// What the types of a queue are all together.
+struct TypeFacts {
+    std::int64_t unregistered = 0;         // nobody has registered them
+    bool has_handlers = false;             // that executors run
+    bool has_limits = false;               // throttle limits
+    std::vector<std::string> impatient{};  // that have a worker_wait_ttl
+};
+
+struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const
+    {
+        return std::hash<std::string_view>()(name);
+    }
+};
+using QueueNames = std::unordered_map<std::string, int, NameHash, std::equal_to<>>;
+
 struct Catalogue {
-    std::map<int, Queue> queues;
-    Oid job_ids = InvalidOid;  // sequence hipq.job_id_seq
+    QueueMap queues;
+    Oid job_ids = InvalidOid;                   // sequence hipq.job_id_seq
+    std::shared_ptr<const QueueNames> names{};  // that queues may be called by; null: none
     const Queue *find(int queue_id) const;
     const Queue *find(std::string_view full_name)
         const;  // "instance.queue"; nothing also for a malformed name and a dropped queue
@@ -195,9 +232,6 @@ JobType unregistered_job_type(int queue_id, std::string_view name);
 
 // The queue named, or an error 42704 with a hint.
 const Queue &require_queue(const Catalogue &catalogue, std::string_view full_name);
-
-// Registers the callbacks that invalidate the cache; called once by _PG_init. PostgreSQL regime.
-void watch_catalogue();
 
 // The live leaf of a queue; InvalidOid: it is gone.
 Oid live_leaf(const Queue &queue);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catalog/cache.hpp"
+#include "catalog/changes.hpp"
 #include "catalog/checks.hpp"
 #include "catalog/handler.hpp"
 #include "catalog/identity.hpp"

@@ -1,17 +1,71 @@
-// The trigger on hipq.queue, hipq.instance, hipq.job_type and hipq.pause that makes every process
-// read them anew. Who writes there but hipq is a restore.
+// The triggers on hipq.queue, hipq.instance, hipq.job_type, hipq.pause and hipq.queue_hold that
+// make every process read anew what has changed. Who writes there but hipq is a restore.
+#include "catalog/changes.hpp"
 #include "pg/guard.hpp"
 #include "pg/internal_write.hpp"
 #include "wakeup/wakeup.hpp"
+
+namespace hipq::catalog {
+
+namespace {
+
+// ---- PostgreSQL regime ----
+
+std::optional<int> number_in(const TriggerData &trigger, HeapTuple row, const char *column)
+{
+    const TupleDesc columns = trigger.tg_relation->rd_att;
+    bool is_null = false;
+    const Datum value = ::SPI_getbinval(row, columns, ::SPI_fnumber(columns, column), &is_null);
+    return is_null ? std::nullopt : std::optional(DatumGetInt32(value));
+}
+
+bool has_value(const TriggerData &trigger, HeapTuple row, const char *column)
+{
+    const TupleDesc columns = trigger.tg_relation->rd_att;
+    bool is_null = false;
+    (void)::SPI_getbinval(row, columns, ::SPI_fnumber(columns, column), &is_null);
+    return !is_null;
+}
+
+// What the trigger is declared with says what the rows are of.
+void tell_of_row(const TriggerData &trigger, HeapTuple row)
+{
+    const std::string_view rows_of = trigger.tg_trigger->tgargs[0];
+    const auto queue = rows_of == "instance" ? std::nullopt : number_in(trigger, row, "queue_id");
+    if (!queue.has_value()) {
+        if (const auto instance = number_in(trigger, row, "instance_id"); instance.has_value())
+            tell_of_change(Part::instance, *instance);
+    } else if (rows_of == "types") {
+        tell_of_change(Part::types, *queue);
+    } else if (rows_of == "pauses" && has_value(trigger, row, "job_type")) {
+        tell_of_change(Part::pauses, *queue);
+    } else {
+        tell_of_change(Part::queue, *queue);
+    }
+}
+
+void tell_of_event(const TriggerData &trigger)
+{
+    if (TRIGGER_FIRED_FOR_STATEMENT(trigger.tg_event) || trigger.tg_trigger->tgnargs == 0) {
+        ::CacheInvalidateRelcache(trigger.tg_relation);
+        return;
+    }
+    tell_of_row(trigger, trigger.tg_trigtuple);
+    if (TRIGGER_FIRED_BY_UPDATE(trigger.tg_event))
+        tell_of_row(trigger, trigger.tg_newtuple);
+}
+
+}  // namespace
+
+}  // namespace hipq::catalog
 
 HIPQ_FUNCTION(hipq_catalogue_changed)
 {
     if (!CALLED_AS_TRIGGER(fcinfo))
         HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
                    errmsg("function \"hipq._catalogue_changed\" is a trigger"));
-    hipq::pg::call([&] {
-        ::CacheInvalidateRelcache(reinterpret_cast<TriggerData *>(fcinfo->context)->tg_relation);
-    });
+    hipq::pg::call(
+        [&] { hipq::catalog::tell_of_event(*reinterpret_cast<TriggerData *>(fcinfo->context)); });
     if (!hipq::pg::is_permitted()) {
         hipq::wakeup::note_restore();       // its jobs may have come before
         hipq::wakeup::note_unknown_jobs();  // or a pause was taken away

@@ -136,7 +136,7 @@ void register_unknown_type(const Queue &queue, std::string_view job_type,
 
 void forget_unused_types(const Queue &queue, pg::Time before)
 {
-    if (queue.unregistered_types == 0)
+    if (queue.type_facts().unregistered == 0)
         return;
     pg::as_hipq([&] {
         std::vector<std::string> unused;

@@ -26,8 +26,7 @@ constexpr std::size_t most_doubts = 1'000;
 // Claimers pass it over until somebody resumes it.
 bool has_paused_key(const Queue &queue, const WaitingRow &row)
 {
-    const catalog::JobType *type = queue.find_job_type(row.job_type);
-    return type != nullptr && type->paused_keys.contains(row.throttle_key);
+    return queue.find_key_pause(row.job_type, row.throttle_key) != nullptr;
 }
 
 bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)

@@ -26,7 +26,7 @@ template <class See>
 void for_each_type(const See &see)
 {
     for_each_queue([&](const Queue &queue) {
-        for (const auto &[name, type] : queue.job_types)
+        for (const auto &[name, type] : queue.job_types())
             see(queue, type);
     });
 }

@@ -32,7 +32,8 @@ std::optional<ClaimedJob> take(const Executor &executor, const Queue &queue, std
 bool decided_by_policy(const Queue &queue, const ClaimedJob &job)
 {
     const catalog::JobType *type = queue.find_job_type(job.type);
-    const bool may_ask = type != nullptr && type->retry_handler != "NONE" && !type->is_held() &&
+    const bool may_ask = type != nullptr && type->retry_handler != "NONE" &&
+                         !queue.is_held(job.type) &&
                          !retry::what_stops_retries(queue, type).has_value();
     if (may_ask)
         return false;

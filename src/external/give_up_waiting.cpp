@@ -37,9 +37,7 @@ std::vector<const Queue *> queues_without_patience(const catalog::Catalogue &cat
 {
     std::vector<const Queue *> queues;
     for (const auto &[id, queue] : catalogue.queues)
-        if (!queue.is_dropped &&
-            std::any_of(queue.job_types.begin(), queue.job_types.end(),
-                        [](const auto &type) { return type.second.worker_wait_ttl.has_value(); }))
+        if (!queue.is_dropped && !queue.type_facts().impatient.empty())
             queues.push_back(&queue);
     return queues;
 }
@@ -48,8 +46,8 @@ std::vector<const Queue *> queues_without_patience(const catalog::Catalogue &cat
 void note_paused(const std::vector<const Queue *> &queues)
 {
     for (const Queue *queue : queues)
-        for (const auto &[name, type] : queue->job_types)
-            if (type.worker_wait_ttl.has_value() && queue->find_pause(name) != nullptr)
+        for (const std::string &name : queue->type_facts().impatient)
+            if (queue->find_pause(name) != nullptr)
                 workers::note_served(queue->id, name);
 }
 

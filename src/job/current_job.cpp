@@ -87,7 +87,7 @@ const CurrentJob *find_current(const catalog::Queue &queue, const RowValues &row
 {
     if (current == nullptr || current->empty() || row.as_text(Column::job_key) == core::none_text)
         return nullptr;
-    const core::UniqueScope scope = queue.placement.unique_scope;
+    const core::UniqueScope scope = queue.unique_scope;
     const core::UniqueKey wanted = row.unique_key(scope);
     const auto found = std::find_if(current->begin(), current->end(), [&](const CurrentJob &job) {
         return job.key == wanted.key && job.type == wanted.type && job.queue_id == queue.id &&

@@ -123,13 +123,10 @@ Condition pause_condition(const catalog::Queue &queue, std::string_view job_type
         return {Finding::instance_is_paused, PauseFacts{&queue, &*queue.instance_pause}};
     if (queue.pause.has_value())
         return {Finding::queue_is_paused, PauseFacts{&queue, &*queue.pause}};
-    const catalog::JobType *type = queue.find_job_type(job_type);
-    if (type == nullptr)
-        return Finding::nothing_is_paused;
-    if (type->pause.has_value())
-        return {Finding::type_is_paused, PauseFacts{&queue, &*type->pause, type->name}};
-    if (const auto key = type->paused_keys.find(throttle_key); key != type->paused_keys.end())
-        return {Finding::key_is_paused, PauseFacts{&queue, &key->second, key->first}};
+    if (const catalog::Pause *of_type = queue.find_type_pause(job_type))
+        return {Finding::type_is_paused, PauseFacts{&queue, of_type, job_type}};
+    if (const auto *of_key = queue.find_key_pause(job_type, throttle_key))
+        return {Finding::key_is_paused, PauseFacts{&queue, &of_key->second, of_key->first}};
     return Finding::nothing_is_paused;
 }
 

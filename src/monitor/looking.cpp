@@ -204,7 +204,7 @@ void list_limiters(FunctionCallInfo fcinfo)
         if (queue == nullptr || limiter.name.key != 0)
             continue;
         std::optional<std::string> type;
-        for (const auto &entry : queue->job_types)
+        for (const auto &entry : queue->job_types())
             if (core::name_hash(entry.first) == limiter.name.type)
                 type = entry.first;
         if (limiter.name.type == 0 || type.has_value())

@@ -45,7 +45,7 @@ std::string_view scope_of(const catalog::Queue &queue, const job::RowValues &job
 {
     return job.null(Column::shard_key)
                ? core::none_text
-               : core::key_scope(queue.placement.unique_scope, job.as_text(Column::shard_key));
+               : core::key_scope(queue.unique_scope, job.as_text(Column::shard_key));
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ int slot_by(const std::optional<std::string> &shard_key, const job::RowValues &j
     const core::PlacedJob placed{queue.name, shard_key.has_value() ? *shard_key : core::none_text,
                                  job.as_text(Column::job_type), text_or_none(job, Column::job_key),
                                  number};
-    return core::slot_of(core::placement_key(queue.placement, placed));
+    return core::slot_of(core::placement_key(queue.placement(), placed));
 }
 
 }  // namespace
@@ -133,8 +133,8 @@ bool place_keys_alike(const catalog::Queue &one, const catalog::Queue &other)
         return false;
     if (!one.shard_key.has_value())
         return true;  // on the router
-    const bool is_home = one.placement.throttle_mode == core::ThrottleMode::home;
-    return is_home == (other.placement.throttle_mode == core::ThrottleMode::home) &&
+    const bool is_home = one.placement().throttle_mode == core::ThrottleMode::home;
+    return is_home == (other.placement().throttle_mode == core::ThrottleMode::home) &&
            (!is_home || one.name == other.name);
 }
 

@@ -43,6 +43,7 @@ void drop_job_type(const pg::Arguments &arguments)
             errmsg("cannot drop job type \"%s\" of queue \"%s\" because it has unfinished jobs",
                    name.c_str(), queue_name.c_str()),
             errhint("Use force => true: they will wait until the type is registered again."));
+    note_places(queue);
     pg::as_hipq([&] {
         delete_pauses.run(queue.id, name);
         delete_job_type.run(queue.id, name);

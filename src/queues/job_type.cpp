@@ -209,6 +209,7 @@ void register_job_type(const pg::Arguments &arguments, IfExists if_exists)
     const std::string name = arguments.text(job_type_argument, "job_type");
     const std::string object = object_name(Section::job_types, {queue.full_name(), name});
     pg::demand(core::check_job_type(name));
+    note_places(queue);
     const JobType *present =
         if_exists == IfExists::fails ? nullptr : find_registered(*catalogue, queue, name);
     if (present != nullptr && if_exists == IfExists::stays)
@@ -262,6 +263,7 @@ void alter_job_type(const pg::Arguments &arguments)
     const JobType *present = queue.find_job_type(name);
     if (present == nullptr)
         catalog::raise_unknown_type(name, queue.full_name());
+    note_places(queue);
     check_values(arguments);
     demand_timeout_cap(queue, arguments);
     external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(TypeArgument::queue_ttl));

@@ -276,7 +276,7 @@ void make_tables(int id, const std::string &table, core::UniqueScope scope)
 bool has_sql_handlers(const Queue &queue)
 {
     return queue.handles_dead_letters() ||
-           std::any_of(queue.job_types.begin(), queue.job_types.end(), [](const auto &entry) {
+           std::ranges::any_of(queue.job_types(), [](const auto &entry) {
                return entry.second.handler != "NONE" || entry.second.retry_handler != "NONE";
            });
 }
@@ -300,9 +300,11 @@ std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments 
     using enum QueueArgument::Position;
     const std::optional<Oid> new_owner = arguments.maybe_oid(owner);
     check_options(arguments);
-    for (const auto &[name, type] : queue.job_types)
-        if (!type.queue_ttl.has_value() && type.is_without_handler())
-            external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
+    note_places(queue);
+    if (arguments.has(queue_ttl))
+        for (const auto &[name, type] : queue.job_types())
+            if (!type.queue_ttl.has_value() && type.is_without_handler())
+                external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
     if (new_owner.has_value() && *new_owner != queue.owner) {
         check_new_owner(*new_owner);
         check_owner_of_handlers(queue, *new_owner);

@@ -206,7 +206,7 @@ core::UniqueScope set_sharding(int queue_id, const Sharding &sharding)
 
 void change_sharding(const Queue &queue, const Sharding &sharding, IfNoShardKey if_none)
 {
-    const UniqueScope before = queue.placement.unique_scope;
+    const UniqueScope before = queue.unique_scope;
     const UniqueScope scope = sharding.unique_scope.value_or(before);
     set_shard_key(queue.id, sharding.shard_key, if_none == IfNoShardKey::is_reset);
     set_modes(queue.id, sharding);
@@ -237,6 +237,11 @@ void tell_of_shards(const catalog::Queue &queue, const std::string &what, const 
                 errhint("Run SELECT %s on each of them, when its jobs there have ended.",
                         call.c_str()));
     });
+}
+
+void note_places(const Queue &queue)
+{
+    (void)queue.placement();
 }
 
 void tell_of_new_places(const Queue &before)

@@ -36,8 +36,12 @@ void check_shard_key(const std::string &text);
 // NOTICE says so. what: "queue"; call: what drops it there.
 void tell_of_shards(const catalog::Queue &queue, const std::string &what, const std::string &call);
 
+// Before a change of the queue or of its job types: where it places jobs is known from now on.
+void note_places(const catalog::Queue &queue);
+
 // After a change of the queue, or of its job types: if their limits or the shard key place jobs
-// with keys anew, a NOTICE on the router says what that means for keys. before: as it was.
+// with keys anew, a NOTICE on the router says what that means for keys. before: as it was, with
+// places noted.
 void tell_of_new_places(const catalog::Queue &before);
 
 }  // namespace hipq::queues

@@ -119,7 +119,7 @@ Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
     if (!may_ask_again(queue, job, left))
         return Fate::resolved;
     const catalog::JobType *type = queue.find_job_type(job.type);
-    if (type == nullptr || type->retry_handler == "NONE" || type->is_held()) {
+    if (type == nullptr || type->retry_handler == "NONE" || queue.is_held(job.type)) {
         retry::decide_by_policy(queue, job, pg::now());
         return Fate::resolved;
     }

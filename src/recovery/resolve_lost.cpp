@@ -104,7 +104,7 @@ constexpr const char *put_back_sql = R"(
 std::vector<std::string> types_that_charge(const catalog::Queue &queue)
 {
     std::vector<std::string> names;
-    for (const auto &[name, type] : queue.job_types)
+    for (const auto &[name, type] : queue.job_types())
         if (may_have_effects(type))
             names.push_back(name);
     return names;

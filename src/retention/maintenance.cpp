@@ -153,7 +153,7 @@ void forget_made_jobs(const catalog::Catalogue &catalogue)
 // may have.
 void prune_unused_types(const Queue &queue, pg::Time now)
 {
-    if (queue.unregistered_types > 0)
+    if (queue.type_facts().unregistered > 0)
         try_duty(Duty::unused_types, &queue, [&] {
             pg::with_transaction([&] {
                 catalog::lock_or_raise(queue);

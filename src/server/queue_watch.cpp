@@ -36,9 +36,7 @@ constexpr std::int64_t look_for_unknown = 100'000;  // us
 // Jobs may be there that no lane tells of: dead letters, and those that claimers have passed over.
 bool has_hidden_jobs(const Queue &queue)
 {
-    return queue.handles_dead_letters() ||
-           std::any_of(queue.job_types.begin(), queue.job_types.end(),
-                       [](const auto &type) { return !type.second.paused_keys.empty(); });
+    return queue.handles_dead_letters() || queue.has_paused_keys();
 }
 
 std::vector<int> queues_with_aimed_jobs()

@@ -144,9 +144,7 @@ pg::Time serve_workers(Scheduler &scheduler, pg::Time now)
 
 bool runs_handlers(const Queue &queue)
 {
-    return queue.handles_dead_letters() ||
-           std::any_of(queue.job_types.begin(), queue.job_types.end(),
-                       [](const auto &entry) { return !entry.second.is_without_handler(); });
+    return queue.handles_dead_letters() || queue.type_facts().has_handlers;
 }
 
 // One queue of each owner that has handlers.

@@ -1377,14 +1377,18 @@ SELECT tgname::text, tgrelid::regclass::text, tgfoid::regproc::text, tgenabled::
 FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition AND NOT tgisinternal
 $got$, $want$VALUES
-    ('catalogue_changed', 'hipq.instance', 'hipq._catalogue_changed', 'A', 'statement after update'),
-    ('catalogue_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
-    ('catalogue_changed', 'hipq.queue_hold', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
-    ('catalogue_changed', 'hipq.pause', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
-    ('catalogue_changed', 'hipq.queue', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
+    ('catalogue_changed', 'hipq.instance', 'hipq._catalogue_changed', 'A', 'row after update'),
+    ('catalogue_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A', 'statement after truncate'),
+    ('catalogue_changed', 'hipq.queue_hold', 'hipq._catalogue_changed', 'A', 'statement after truncate'),
+    ('catalogue_changed', 'hipq.pause', 'hipq._catalogue_changed', 'A', 'statement after truncate'),
+    ('catalogue_changed', 'hipq.queue', 'hipq._catalogue_changed', 'A', 'statement after insert delete truncate'),
     ('catalogue_changed', 'hipq.worker', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
     ('guard_job', 'hipq.job', 'hipq._guard_job', 'A', 'row before insert update delete'),
     ('receive', 'hipq.shard_outbox', 'hipq._receive', 'A', 'row before insert'),
+    ('row_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A', 'row after insert update delete'),
+    ('row_changed', 'hipq.pause', 'hipq._catalogue_changed', 'A', 'row after insert update delete'),
+    ('row_changed', 'hipq.queue', 'hipq._catalogue_changed', 'A', 'row after update'),
+    ('row_changed', 'hipq.queue_hold', 'hipq._catalogue_changed', 'A', 'row after insert update delete'),
     ('shards_changed', 'hipq.shard_coming', 'hipq._shards_changed', 'A', 'statement after insert update delete truncate'),
     ('shards_changed', 'hipq.shard_leaving', 'hipq._shards_changed', 'A', 'statement after insert delete truncate'),
     ('shards_changed', 'hipq.shard_map', 'hipq._shards_changed', 'A', 'statement after insert update delete truncate'),

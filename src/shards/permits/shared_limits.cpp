@@ -15,7 +15,9 @@ void add(SharedLimits &limits, const catalog::Queue &queue)
             to.push_back({&queue, {queue.id, job_type}, limit});
     };
     add_one(limits.whole, "", queue.throttle_limit);
-    for (const auto &[name, type] : queue.job_types) {
+    if (!queue.type_facts().has_limits)
+        return;
+    for (const auto &[name, type] : queue.job_types()) {
         add_one(limits.whole, name, type.throttle_limit);
         add_one(limits.per_key, name, type.throttle_limit_per_key);
     }

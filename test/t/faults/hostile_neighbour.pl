@@ -70,6 +70,11 @@ sub make_mallory
 		CREATE FUNCTION mallory.crash(how text) RETURNS void LANGUAGE c STRICT AS 'hipq_crash_test', 'crash_test';
 		SELECT hipq.create_queue('mallory.work', owner => 'mallory');
 		SELECT hipq.create_queue('mallory.other', owner => 'mallory', weight => 1000);
+		SELECT hipq.create_queue('malice.main', owner => 'mallory');
+		-- He has registered and paused nearly as much as he may: that takes him some seconds.
+		INSERT INTO hipq.job_type (queue_id, name) SELECT queue_id, 'type ' || n FROM hipq.queue, generate_series(1, 9980) AS n WHERE table_name = 'malice_main';
+		INSERT INTO hipq.pause (queue_id, job_type, throttle_key, paused_by, paused_time)
+		SELECT queue_id, 'type ' || n, 'key', 'mallory', now() FROM hipq.queue, generate_series(1, 980) AS n WHERE table_name = 'malice_main';
 		SET SESSION AUTHORIZATION mallory;
 		SELECT hipq.grant_queue('mallory.work', 'mallet', right_name) FROM unnest('{enqueue, work, control, read}'::text[]) AS right_name;
 		GRANT USAGE ON SCHEMA mallory TO mallet;
@@ -132,6 +137,24 @@ sub make_mallory
 			PERFORM mallory.try('keys', $x$SELECT hipq.enqueue('sleep', '{}', 'mallory.other', throttle_key => random()::text, job_key => random()::text) FROM generate_series(1, 20)$x$);
 			COMMIT;
 			PERFORM pg_sleep(0.5);
+		END $$;
+
+		-- Types and pauses that every process would have to know of, changed all the time.
+		CREATE PROCEDURE mallory.churn() LANGUAGE plpgsql AS $$
+		BEGIN
+			PERFORM mallory.try('more types', format($x$SELECT hipq.register_job_type('malice.main', 'more %s')$x$, random()));
+			COMMIT;
+			PERFORM mallory.try('more keys', format($x$SELECT hipq.pause('malice.main', 'type 1', '%s')$x$, random()));
+			COMMIT;
+			FOR n IN 1 .. 50 LOOP
+				PERFORM hipq.alter_job_type('malice.main', 'type 1', max_retries => n), hipq.alter_queue('malice.main', weight => n);
+				COMMIT;
+				PERFORM hipq.pause('malice.main', 'type 1'), hipq.pause('malice.main', 'type 2', 'another'), hipq.pause('malice.main'), hipq.pause(instance => 'malice');
+				COMMIT;
+				PERFORM hipq.resume('malice.main', 'type 1'), hipq.resume('malice.main', 'type 2', 'another'), hipq.resume('malice.main'), hipq.resume(instance => 'malice');
+				COMMIT;
+			END LOOP;
+			INSERT INTO mallory.tried VALUES ('churn', 'done');
 		END $$;
 
 		-- Executors.
@@ -255,7 +278,7 @@ my $sender = start('ann', $ends, "ann.send(to_timestamp($ends))");
 # His other jobs take all executors that he may have, so the first crash comes before them.
 my @attacks = start('mallory', $ends, 'mallory.crash_it()');
 ok($hipq->node->wait_for_log(qr/all server processes terminated; reinitializing/), 'the server crashes');
-push @attacks, map { start('mallory', $ends, $_) } qw(mallory.lock() mallory.alter() mallory.poison() mallory.flood() mallory.hog() mallory.cancel() mallory.be_workers());
+push @attacks, map { start('mallory', $ends, $_) } qw(mallory.lock() mallory.alter() mallory.poison() mallory.flood() mallory.churn() mallory.hog() mallory.cancel() mallory.be_workers());
 push @attacks, map { start('mallet', $ends, "mallory.$_") } qw(lock() be_workers());
 my %slowest = ask($ends);
 waitpid $sender, 0;
@@ -293,8 +316,10 @@ note $hipq->sql(q{SELECT string_agg(concat_ws(' ', attack, sqlstate, count), ', 
 is($hipq->sql(q{SELECT string_agg(DISTINCT attack, ' ') FROM mallory.tried WHERE sqlstate = 'done' AND (attack LIKE 'lock %' OR attack IN ('deep', '60000 types', 'for ever'))}), '',
 	'what can only be meant against others is refused');
 is($hipq->sql(q{SELECT string_agg(attack, ' ' ORDER BY attack) FROM (SELECT attack FROM mallory.tried GROUP BY attack) AS tries}),
-	'60000 types alter cancel claim crash deep fail for ever free heartbeat keys lock job lock job_type lock mallory_work lock mallory_work_live lock queue lock schedule long priorities rows types worker',
+	'60000 types alter cancel churn claim crash deep fail for ever free heartbeat keys lock job lock job_type lock mallory_work lock mallory_work_live lock queue lock schedule long more keys more types priorities rows types worker',
 	'he has tried all of it');
+is($hipq->sql(q{SELECT (SELECT count(*) FROM hipq.job_type WHERE name LIKE 'more %') BETWEEN 1 AND 20, (SELECT count(*) FROM hipq.pause WHERE throttle_key LIKE '0.%') BETWEEN 1 AND 20}), 't|t',
+	'his types and paused keys have a bound');
 unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|hipq scheduler.*exited with exit code/, 'no scheduler ends with an error');
 my $crashes = () = slurp_file($hipq->node->logfile) =~ /all server processes terminated; reinitializing/g;
 note "$crashes crashes of the server";

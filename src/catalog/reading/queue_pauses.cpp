@@ -1,0 +1,68 @@
+// Reads pauses within a queue from their table.
+#include "catalog/reading/queue_pauses.hpp"
+
+#include "catalog/reading/read_settled.hpp"
+#include "pg/fields.hpp"
+
+namespace hipq::catalog {
+
+namespace {
+
+struct InnerPauseRow {
+    std::string job_type;
+    std::optional<std::string> throttle_key;
+    Pause pause;
+};
+
+constexpr std::array inner_pause_fields{
+    pg::field<&InnerPauseRow::job_type>("job_type"),
+    pg::field<&InnerPauseRow::throttle_key>("throttle_key"),
+    pg::field<&InnerPauseRow::pause, &Pause::by>("paused_by"),
+    pg::field<&InnerPauseRow::pause, &Pause::since>("paused_time"),
+    pg::field<&InnerPauseRow::pause, &Pause::reason>("reason"),
+    pg::field<&InnerPauseRow::pause, &Pause::crashes>("crashes"),
+};
+
+constinit pg::Selection<InnerPauseRow>
+    select_inner_pauses(inner_pause_fields,
+                        "FROM hipq.pause WHERE queue_id = $1 AND job_type IS NOT NULL");
+
+}  // namespace
+
+const QueuePauses::Pauses &QueuePauses::pauses()
+{
+    if (!pauses_.has_value())
+        pauses_ = read_settled(queue_id_, &QueueVersion::pauses, [&] {
+            Pauses all;
+            for (const pg::Row row : select_inner_pauses.run_latest(queue_id_)) {
+                InnerPauseRow inner = select_inner_pauses.read(row);
+                if (inner.throttle_key.has_value())
+                    all.keys[inner.job_type].emplace(*inner.throttle_key, std::move(inner.pause));
+                else
+                    all.types.emplace(inner.job_type, std::move(inner.pause));
+            }
+            return all;
+        });
+    return *pauses_;
+}
+
+const Pause *QueuePauses::of_type(std::string_view job_type)
+{
+    const auto &types = pauses().types;
+    const auto found = types.find(job_type);
+    return found == types.end() ? nullptr : &found->second;
+}
+
+const PausedKeys *QueuePauses::of_keys(std::string_view job_type)
+{
+    const auto &keys = pauses().keys;
+    const auto found = keys.find(job_type);
+    return found == keys.end() ? nullptr : &found->second;
+}
+
+bool QueuePauses::has_keys()
+{
+    return !pauses().keys.empty();
+}
+
+}  // namespace hipq::catalog

@@ -1,0 +1,194 @@
+// Reads job types from their table.
+//
+// Each field stands next to the member that it fills; a member that NULL leaves alone has the value
+// of the settings.
+#include "catalog/reading/queue_types.hpp"
+
+#include "catalog/job_parameters.hpp"
+#include "catalog/reading/read_catalogue.hpp"
+#include "catalog/reading/read_settled.hpp"
+#include "pg/fields.hpp"
+#include "settings.hpp"
+
+namespace hipq::catalog {
+
+namespace {
+
+using pg::field;
+using pg::Value;
+
+struct JobTypeRow {
+    JobType type;
+    pg::RawValue parameters{JSONBOID, Datum{0}, true};  // NULL: it declares none
+    bool checks_at_start;
+};
+
+template <auto... path>
+constexpr pg::Field<JobTypeRow> type_field(const char *expression)
+{
+    return field<&JobTypeRow::type, path...>(expression);
+}
+
+// The entries of a list joined with commas; entries hold none (core::is_valid_rule).
+std::vector<std::string> split(std::string_view list)
+{
+    std::vector<std::string> entries;
+    while (!list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        entries.emplace_back(list.substr(0, comma));
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return entries;
+}
+
+void fill_handler_kind(JobTypeRow &row, const Value &value)
+{
+    row.type.handler_kind = parse_handler_kind(value.text());
+}
+
+void fill_retry_on(JobTypeRow &row, const Value &value)
+{
+    row.type.retry_on = split(value.text());
+}
+
+void fill_do_not_retry_on(JobTypeRow &row, const Value &value)
+{
+    row.type.do_not_retry_on = split(value.text());
+}
+
+void fill_claim(JobTypeRow &row, const Value &value)
+{
+    row.type.claim = core::parse_claim_rule(value.text()).value_or(core::ClaimRule::automatic);
+}
+
+using TypeField = pg::Field<JobTypeRow>;
+
+constexpr std::array job_type_fields{
+    type_field<&JobType::queue_id>("queue_id"),
+    type_field<&JobType::name>("name"),
+    type_field<&JobType::handler>("handler"),
+    TypeField{"handler_kind", fill_handler_kind},
+    type_field<&JobType::retry_handler>("retry_handler"),
+    type_field<&JobType::default_timeout>("default_timeout"),
+    type_field<&JobType::default_priority>("default_priority"),
+    type_field<&JobType::default_throttle_factor>("default_throttle_factor::text"),
+    type_field<&JobType::default_time_windows>("default_time_windows::text"),
+    type_field<&JobType::max_retries>("max_retries"),
+    type_field<&JobType::policy, &core::RetryPolicy::base>(HIPQ_MICROSECONDS("retry_base")),
+    type_field<&JobType::policy, &core::RetryPolicy::multiplier>("retry_multiplier"),
+    type_field<&JobType::policy, &core::RetryPolicy::max>(HIPQ_MICROSECONDS("retry_max")),
+    type_field<&JobType::policy, &core::RetryPolicy::jitter>("retry_jitter"),
+    TypeField{"array_to_string(retry_on, ',')", fill_retry_on},
+    TypeField{"array_to_string(do_not_retry_on, ',')", fill_do_not_retry_on},
+    type_field<&JobType::fails_without_handler>("on_missing_handler = 'fail'"),
+    type_field<&JobType::queue_ttl>("queue_ttl"),
+    TypeField{"claim", fill_claim},
+    type_field<&JobType::batch_size>("batch_size"),
+    type_field<&JobType::throttle_limit>("(throttle_limit * 1000)::bigint"),
+    type_field<&JobType::throttle_limit_per_key>("(throttle_limit_per_key * 1000)::bigint"),
+    type_field<&JobType::time_zone>("time_zone"),
+    type_field<&JobType::worker_wait_ttl>("worker_wait_ttl"),
+    type_field<&JobType::is_registered>("is_registered"),
+    type_field<&JobType::retry_enabled>("retry_enabled"),
+    type_field<&JobType::attempt_log>("attempt_log"),
+    field<&JobTypeRow::parameters>("nullif(parameters, '{}')"),
+    field<&JobTypeRow::checks_at_start>("validate = 'run'"),
+};
+
+constinit pg::Selection<JobTypeRow>
+    select_job_type(job_type_fields, "FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
+constinit pg::Selection<JobTypeRow> select_job_types(job_type_fields,
+                                                     "FROM hipq.job_type WHERE queue_id = $1");
+
+JobType type_by_settings()
+{
+    JobType type{};
+    type.default_timeout = settings::default_timeout.whole_seconds();
+    type.max_retries = settings::max_retries;
+    type.policy = default_policy();
+    type.claim = core::ClaimRule::automatic;
+    return type;
+}
+
+JobType read_job_type(const pg::Row &row)
+{
+    JobTypeRow whole{};
+    whole.type = type_by_settings();
+    select_job_types.fill(whole, row);
+    if (!whole.parameters.null)
+        whole.type.parameters = read_job_parameters(whole.parameters.value, whole.checks_at_start);
+    return std::move(whole.type);
+}
+
+// Of names that nobody has registered as many are kept in mind as a queue has at once, or so: who
+// enqueues may try any number.
+constexpr std::size_t most_absent = 1'000;
+
+constexpr std::array type_facts_fields{
+    field<&TypeFacts::unregistered>("count(*) FILTER (WHERE NOT is_registered)"),
+    field<&TypeFacts::has_handlers>("bool_or(handler_kind NOT IN ('none', 'notify'))"),
+    field<&TypeFacts::has_limits>("bool_or(throttle_limit >= 1 OR throttle_limit_per_key >= 1)"),
+};
+constinit pg::Selection<TypeFacts> select_type_facts(type_facts_fields,
+                                                     "FROM hipq.job_type WHERE queue_id = $1");
+constinit pg::Statement select_impatient(
+    "SELECT name FROM hipq.job_type WHERE queue_id = $1 AND worker_wait_ttl IS NOT NULL");
+
+}  // namespace
+
+core::RetryPolicy default_policy()
+{
+    return {settings::retry_base.microseconds(), settings::retry_multiplier,
+            settings::retry_max.microseconds(), settings::retry_jitter};
+}
+
+const JobType *QueueTypes::find(std::string_view name)
+{
+    if (const auto known = known_.find(name); known != known_.end())
+        return &known->second;
+    if (is_whole_ || absent_.contains(name))
+        return nullptr;
+    auto type = read_settled(queue_id_, &QueueVersion::types, [&] {
+        const pg::Rows rows = select_job_type.run_latest(queue_id_, name);
+        return rows.empty() ? std::nullopt : std::optional(read_job_type(rows.front()));
+    });
+    if (type.has_value())
+        return &known_.emplace(name, std::move(*type)).first->second;
+    if (absent_.size() >= most_absent)
+        absent_.clear();
+    absent_.emplace(name);
+    return nullptr;
+}
+
+const JobTypes &QueueTypes::all()
+{
+    if (!is_whole_) {
+        JobTypes types = read_settled(queue_id_, &QueueVersion::types, [&] {
+            JobTypes all;
+            for (const pg::Row row : select_job_types.run_latest(queue_id_)) {
+                JobType type = read_job_type(row);
+                std::string name = type.name;
+                all.emplace(std::move(name), std::move(type));
+            }
+            return all;
+        });
+        known_.merge(types);
+        is_whole_ = true;
+    }
+    return known_;
+}
+
+const TypeFacts &QueueTypes::facts()
+{
+    if (!facts_.has_value())
+        facts_ = read_settled(queue_id_, &QueueVersion::types, [&] {
+            TypeFacts facts =
+                select_type_facts.read(select_type_facts.run_latest(queue_id_).front());
+            for (const pg::Row row : select_impatient.run_latest(queue_id_))
+                facts.impatient.push_back(row.text(0));
+            return facts;
+        });
+    return *facts_;
+}
+
+}  // namespace hipq::catalog
