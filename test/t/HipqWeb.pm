@@ -4,10 +4,12 @@ package HipqWeb;
 use strict;
 use warnings;
 use HTTP::Tiny;
+use IO::Socket::INET;
 use JSON::PP ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time);
 use parent 'HipqProgram';
 
 my $json = JSON::PP->new->utf8->canonical;
@@ -36,6 +38,39 @@ sub answer
 	$run->finish;
 	return ($run->result(0), $out, $err);
 }
+
+# A connection over which a test sends what no browser would.
+sub connection
+{
+	my ($self) = @_;
+	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) // die "no connection: $!";
+}
+
+# Sends bytes, and reads until the connection ends: the answers. After so many seconds it ends it itself.
+sub raw
+{
+	my ($self, $bytes, $seconds) = @_;
+	my ($socket, $end, $sent, $answer) = ($self->connection, time() + ($seconds // 60), 0, '');
+	local $SIG{PIPE} = 'IGNORE';
+	$socket->blocking(0);
+	while (time() < $end)
+	{
+		my ($read, $write) = ('', '');
+		vec($read, fileno $socket, 1) = 1;
+		vec($write, fileno $socket, 1) = 1 if $sent < length $bytes;
+		next if select($read, $write, undef, $end - time()) <= 0;
+		# Once it is refused nobody takes the rest.
+		if (vec($write, fileno $socket, 1)) { $sent += syswrite($socket, $bytes, 65536, $sent) // length $bytes; }
+		if (vec($read, fileno $socket, 1)) { sysread($socket, $answer, 65536, length $answer) or last; }
+	}
+	return $answer;
+}
+
+# The status of the first of these answers.
+sub status_of { my ($answer) = @_; return $answer =~ m{^HTTP/1\.1 (\d+)} ? $1 : 'none'; }
+
+# A line of what the kernel says of the process.
+sub kernel_says { my ($self, $name) = @_; return slurp_file("/proc/$self->{pid}/status") =~ /^$name:\s+(\d+)/m ? $1 : 0; }
 
 # A browser of its own: with a cookie, and the token of its session. Of a URL with another name the port counts alone; one by TLS takes
 # the file of an authority, which has to have signed the certificate.

@@ -57,9 +57,12 @@ bool takes_origin(const Guard &guard,
 
 TEST(Guard, answers_to_names_of_this_machine)
 {
-    for (const char *host : {"127.0.0.1:8484", "localhost:8484", "[::1]:8484", "localhost"})
+    for (const char *host :
+         {"127.0.0.1:8484", "localhost:8484", "[::1]:8484", "localhost", "[::1]", "127.3.2.1"})
         EXPECT_TRUE(takes_host(alone(), host)) << host;
-    for (const char *host : {"evil.example:8484", "localhost.evil.example", "", "[::2]:8484", "["})
+    for (const char *host : {"evil.example:8484", "localhost.evil.example", "", "[::2]:8484", "[",
+                             "127.evil.example:8484", "127.0.0.1.evil.example", "127.1", "[]",
+                             "[::1].evil.example", "localhost:8484.evil.example", "[::1"})
         EXPECT_FALSE(takes_host(alone(), host)) << host;
 }
 
@@ -77,6 +80,7 @@ TEST(Guard, tells_metrics_to_this_machine_and_by_its_name)
     EXPECT_TRUE(takes_host(behind_proxy(), "jobs.example.com", "/metrics"));
     EXPECT_FALSE(takes_host(behind_proxy(), "other.example.com", "/metrics"));
     EXPECT_FALSE(takes_host(alone(), "other.example.com:8080", "/metrics"));
+    EXPECT_FALSE(takes_host(alone(), "127.example.com:8080", "/metrics"));
     EXPECT_TRUE(takes_host(alone(), "other.example.com", "/healthz"));
 }
 
@@ -107,6 +111,11 @@ TEST(Guard, believes_the_proxy_alone_who_sends)
     EXPECT_EQ(behind_proxy().sender(forwarded), "2.2.2.2");
     EXPECT_EQ(behind_proxy().sender(request({{"X-Forwarded-For", "2001:db8:1:2:3:4:5:6"}})),
               "2001:db8:1:2");
+    EXPECT_EQ(behind_proxy().sender(request({{"X-Forwarded-For", "2001:db8::a:b:c:d"}})),
+              behind_proxy().sender(request({{"X-Forwarded-For", "2001:db8::1"}})));
+    EXPECT_EQ(behind_proxy().sender(request({{"X-Forwarded-For", "::ffff:1.2.3.4"}})), "1.2.3.4");
+    for (const char *no_address : {"", "unknown", "1.1.1.1,", "1.2.3.4.5"})
+        EXPECT_EQ(behind_proxy().sender(request({{"X-Forwarded-For", no_address}})), "9.9.9.9");
 }
 
 TEST(Guard, finds_its_cookie_among_others)

@@ -1,7 +1,10 @@
 // What keeps other sites out: headers of security, and checks of where a request comes from.
 #include "http/guard.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <cstdio>
 
 #include "http/problem.hpp"
 #include "options/values.hpp"
@@ -10,12 +13,18 @@ namespace hipq::web {
 
 namespace {
 
-// HOST of HOST:PORT, [HOST]:PORT.
+// HOST of HOST, HOST:PORT, [HOST] and [HOST]:PORT; empty: it is none of these.
 std::string without_port(const std::string &host)
 {
-    if (host.rfind('[', 0) == 0)
-        return host.substr(1, host.find(']') - 1);
-    return host.substr(0, host.find(':'));
+    const bool is_six = host.rfind('[', 0) == 0;
+    const std::size_t end = std::min(host.find(is_six ? ']' : ':'), host.size());
+    const std::size_t rest = is_six ? end + 1 : end;
+    const bool has_port = rest < host.size();
+    if (rest > host.size() ||
+        (has_port && (host[rest] != ':' ||
+                      host.find_first_not_of("0123456789", rest + 1) != std::string::npos)))
+        return "";
+    return is_six ? host.substr(1, end - 1) : host.substr(0, end);
 }
 
 // The name after the scheme.
@@ -25,13 +34,22 @@ std::string name_of(const std::string &origin)
     return scheme == std::string::npos ? "" : origin.substr(scheme + 3);
 }
 
-// Of an address of IPv6 the first four groups: one who has one has all of that network.
+// An address of IPv4, or of one of IPv6 the first four groups: one who has one has all of that
+// network. Empty: it is no address.
 std::string network_of(const std::string &address)
 {
-    std::size_t end = 0;
-    for (int groups = 0; groups < 4 && end != std::string::npos; ++groups)
-        end = address.find(':', end == 0 ? 0 : end + 1);
-    return address.find(':') == std::string::npos ? address : address.substr(0, end);
+    in_addr four{};
+    in6_addr six{};
+    if (inet_pton(AF_INET, address.c_str(), &four) == 1)
+        return address;
+    if (inet_pton(AF_INET6, address.c_str(), &six) != 1)
+        return "";
+    char text[INET6_ADDRSTRLEN];
+    if (IN6_IS_ADDR_V4MAPPED(&six))
+        return inet_ntop(AF_INET, &six.s6_addr[12], text, sizeof(text));
+    const auto group = [&](int n) { return six.s6_addr[2 * n] << 8 | six.s6_addr[2 * n + 1]; };
+    std::snprintf(text, sizeof(text), "%x:%x:%x:%x", group(0), group(1), group(2), group(3));
+    return text;
 }
 
 std::string last_of_list(const std::string &list)
@@ -111,9 +129,10 @@ void Guard::add_headers(httplib::Response &response) const
 std::string Guard::sender(const httplib::Request &request) const
 {
     // The proxy appends whom it heard; what stands before that anybody can write.
-    const std::string forwarded =
-        is_behind_proxy() ? last_of_list(request.get_header_value("X-Forwarded-For")) : "";
-    return network_of(forwarded.empty() ? request.remote_addr : forwarded);
+    const std::string forwarded = last_of_list(request.get_header_value("X-Forwarded-For"));
+    if (std::string network = network_of(forwarded); is_behind_proxy() && !network.empty())
+        return network;
+    return network_of(request.remote_addr);
 }
 
 std::string Guard::cookie(const std::string &value) const

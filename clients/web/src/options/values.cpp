@@ -1,6 +1,8 @@
 // Reads the values of options, each into its type, and says what is wrong with them.
 #include "options/values.hpp"
 
+#include <arpa/inet.h>
+
 #include <charconv>
 
 namespace hipq::web {
@@ -42,7 +44,9 @@ void set_origin(Options &options, const std::string &text)
 
 bool is_loopback(const std::string &host)
 {
-    return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+    in_addr four{};
+    return host == "localhost" || host == "::1" ||
+           (inet_pton(AF_INET, host.c_str(), &four) == 1 && (ntohl(four.s_addr) >> 24) == 127);
 }
 
 }  // namespace hipq::web

@@ -16,7 +16,8 @@ void set_address(Options &options, const std::string &text);
 // http://HOST[:PORT] or https://HOST[:PORT], with nothing after it.
 void set_origin(Options &options, const std::string &text);
 
-// Whether only this machine reaches it.
+// Whether it is "localhost" or an address that only this machine reaches. Other names lead where
+// DNS says, whatever they begin with.
 bool is_loopback(const std::string &host);
 
 }  // namespace hipq::web
