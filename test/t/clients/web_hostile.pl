@@ -1,4 +1,5 @@
-# hipq-web under attack: it answers to the names of this machine alone.
+# hipq-web under attack: it answers to the names of this machine alone, and lives, within bounds of
+# memory and threads, whatever is sent to it. FUZZ_MINUTES (0.1), SEED; `make fuzz` takes ten.
 use strict;
 use warnings;
 use HipqCluster;
@@ -45,6 +46,79 @@ status_is(sign_in($ann, 'ann'), 200, 'a role signs in');
 # Whether it is there, the same process, and answers soon.
 sub is_alive { return $ann->get('/api/session')->{status} == 200 && kill(0, $web->pid) == 1; }
 
+# ---- JSON without end
+
+my $deep = '[' x 49_000 . ']' x 49_000;
+my %nested = (
+	'/api/jobs/search' => qq({"contains": $deep}),
+	'/api/jobs/cancel' => qq({"ids": $deep}),
+	'/api/dead-letters/search' => qq({"limit": $deep}),
+	'/api/pauses' => qq({"queue": $deep}),
+	'/api/sign-in' => qq({"role": $deep, "password": 1}));
+foreach my $path (sort keys %nested)
+{
+	status_is($ann->post($path, $nested{$path}), 400, "what is nested too deep is refused: $path");
+	ok(is_alive(), '... and nothing else happens');
+}
+my $deeper = '{"contains": ' . '[' x 100_000 . ']' x 100_000 . '}';
+status_is($ann->post('/api/jobs/search', $deeper), 413, '... so is what is deeper');
+ok(is_alive(), '... and nothing else happens');
+status_is($ann->post('/api/jobs/search', { contains => [ [ [ { n => [1] } ] ] ] }), 200,
+	'what is not is looked for');
+
+# A job may hold 500 arrays within each other.
+my $job = $hipq->sql(q{
+	INSERT INTO hipq.app_mail (job_type, job_data, scheduled_run_time)
+	VALUES ('deep', (repeat('[', 490) || repeat(']', 490))::jsonb, '2100-01-01') RETURNING id});
+status_is($ann->get("/api/jobs/$job"), 200, 'a job with data nested deep is shown');
+ok(is_alive(), '... and nothing else happens');
+
+# ---- requests without end
+
+sub request
+{
+	my ($line, @headers) = @_;
+	return join("\r\n", $line, "Host: $host", @headers, '', '');
+}
+
+my $post = 'POST /api/sign-in HTTP/1.1';
+my $chunk = "100000\r\n" . 'A' x 0x100000 . "\r\n";
+my $get = 'GET / HTTP/1.1';
+my @refused = (
+	[ 411, 'a body in chunks', request($post, 'Transfer-Encoding: chunked') . $chunk x 10 ],
+	[ 413, 'a body of a length too great', request($post, 'Content-Length: 100001') . 'A' x 1e7 ],
+	[ 413, '... that is no length', request($post, 'Content-Length: ' . '9' x 30) ],
+	[ 400, '... that is no number', request($post, 'Content-Length: 0x10') ],
+	[ 400, 'two lengths', request($post, 'Content-Length: 1', 'Content-Length: 2') . '{}' ],
+	[ 415, 'a compressed body', request($post, 'Content-Encoding: gzip', 'Content-Length: 2') ],
+	[ 415, 'a form', request($post, 'Content-Type: multipart/form-data; boundary=x') ],
+	[ 403, 'a body without a length', request($post) . 'A' x 1e7, 431 ],
+	[ 431, 'headers without end', "$get\r\n" . "a: b\r\n" x 1e6 ],
+	[ 431, 'a header without end', "$get\r\nHost: " . 'a' x 1e7 ],
+	[ 431, 'an address without end', 'GET /' . 'a' x 1e7 ],
+	[ 431, 'many headers', request($get, ('a: b') x 101) ],
+	[ 414, 'a long address', request('GET /' . 'a' x 5000 . ' HTTP/1.1') ],
+	[ 400, 'a line that is no header', request($get, 'nonsense') ],
+	[ 400, 'a header that goes on in the next line', request($get, 'a: b', ' c') ],
+	[ 400, 'a break within a header', request($get, "a: b\nc: d") ],
+	[ 400, 'two hosts', request($get, 'Host: evil.example') ],
+	[ 400, 'no request', "\r\n\r\n" ],
+);
+foreach my $case (@refused)
+{
+	my ($status, $what, $bytes, @later) = @$case;
+	my $answer = $web->raw($bytes);
+	is(HipqWeb::status_of($answer), $status, "refused: $what") or diag(substr $answer, 0, 500);
+	my (undef, @more) = $answer =~ m{HTTP/1\.1 (\d+)}g;
+	is_deeply(\@more, \@later, '... and the connection ends');
+}
+ok(is_alive(), 'after all that it answers');
+cmp_ok($web->kernel_says('VmHWM'), '<', 100_000, '... and has had no need of memory');
+
+my $twice = $web->raw(request($get, 'Range: bytes=0-3') . request($get, 'Connection: close'));
+is(scalar(() = $twice =~ m{^HTTP/1\.1 200}mg), 2, 'requests may come one after the other');
+is(scalar(() = $twice =~ m{</html>}g), 2, '... and are answered whole');
+
 # ---- other names
 
 my $service = HipqWeb->new($hipq, arguments => ['--service'], env => { PGUSER => 'app' });
@@ -61,6 +135,118 @@ is($service->stop, 0, 'the service ends');
 my ($code, undef, $why) = HipqWeb::answer('--listen', '127.evil.com:8484');
 is($code, 64, 'it does not listen on such a name');
 like($why, qr/others could read passwords/, '... and says why');
+
+# ---- clients that are slow
+
+my @slow = map { $web->connection } 1 .. 700;
+my @parts = ("$get\r\nHost: ", request($post, 'Content-Length: 100000') . 'A' x 90_000);
+syswrite $slow[$_], $parts[ $_ % 2 ] foreach 0 .. $#slow;
+my $asked = time();
+ok(is_alive(), 'while 700 clients are slow another one is answered');
+$hipq->in_time(time() - $asked, 5, '... soon');
+cmp_ok($web->kernel_says('Threads'), '<=', 510, '... within the bound of threads');
+my $gone = 0;
+foreach my $socket (@slow)
+{
+	$socket->blocking(0);
+	$gone++ if defined sysread $socket, my $end, 1;
+}
+cmp_ok($gone, '>', 150, '... for whom those left that were slow for longest');
+cmp_ok($web->kernel_says('VmHWM'), '<', 150_000, '... and no memory');
+@slow = ();
+
+# ---- random requests, while one client sends a byte now and then
+
+my %known = (
+	'/api/jobs/search' => [
+		qw(queue job_type job_key error from to trace id outcome contains limit after)],
+	'/api/dead-letters/search' => [qw(queue job_type reason state since after limit)],
+	'/api/dead-letters/redrive' => [qw(queue job_type reason limit before ids id)],
+	'/api/jobs/cancel' => [qw(ids id reason)],
+	'/api/jobs/retry' => [qw(ids id reason)],
+	'/api/jobs/reschedule' => [qw(ids id time)],
+	'/api/pauses' => [qw(queue job_type throttle_key instance reason)],
+	'/api/pauses/resume' => [qw(queue job_type throttle_key instance)]);
+my @paths = (sort(keys %known), qw(/api/sign-in /api/events /api/queues/%ff%00 / /%2e%2e/x));
+my @texts = (
+	('app.mail') x 6, 'deep', $job, '', '0', '-1', '9' x 18, '9' x 30, '1:1', '7:99999999999999999999',
+	'NaN', 'now', '294276-01-01', 'infinity 1', "a\0b", "\x{fffd}\x{10ffff}", '%', '\\', q{'"},
+	'{queue}', '$1', 'x' x 9_000);
+my $writer = JSON::PP->new->utf8->allow_nonref;
+
+sub one_of { return $_[ rand @_ ]; }
+
+sub value
+{
+	my ($depth) = @_;
+	my $kind = $depth == 0 && rand() < 0.6 ? 0 : int rand($depth > 4 ? 4 : 7);
+	return one_of(@texts) if $kind < 2;
+	return one_of(0, 1, -1, 100, 101, 1e15, -1.5, 1e300) + 0 if $kind == 2;
+	return one_of(undef, JSON::PP::true, JSON::PP::false) if $kind == 3;
+	return [ map { value($depth + 1) } 1 .. rand 4 ] if $kind == 4;
+	return { map { (one_of(@texts) => value($depth + 1)) } 1 .. rand 4 } if $kind == 5;
+	return one_of([$job], [ map { "$_" } 1 .. 3 ]);
+}
+
+sub random_body
+{
+	my ($path) = @_;
+	my @names = grep { rand() < 0.3 } @{ $known{$path} // [qw(role password)] };
+	my $text = $writer->encode({ map { ($_ => value(0)) } @names });
+	substr($text, rand length $text, 1 + rand 3) = chr rand 256 if rand() < 0.1;
+	return $text;
+}
+
+# Bytes that resemble a request.
+sub random_bytes
+{
+	my $path = one_of(@paths);
+	my $body = random_body($path);
+	my @headers = grep { rand() < 0.4 } (
+		'Host: ' . one_of('localhost', '127.evil.com', '[', '[::1', ':', "$host$host"),
+		'Content-Length: ' . one_of(length $body, 0, 5, -1, 99_999, 1e9, '1,2', ''),
+		'Transfer-Encoding: ' . one_of(qw(chunked gzip identity)),
+		'Cookie: ' . one_of($ann->{cookie}, 'hipq=' . 'x.' x 3000, ';;=;'),
+		"X-CSRF-Token: $ann->{csrf}", "Origin: http://$host", 'Range: bytes=' . '0-,' x 3000,
+		'Expect: 100-continue', 'X-Forwarded-For: ' . one_of('::', '1.1.1.1, ', ',' x 1000),
+		'Connection: Upgrade', 'Accept-Encoding: gzip, br', ('a' x rand 300) . ': ' . 'b' x rand 9000);
+	my $line = one_of(qw(GET POST HEAD PUT DELETE OPTIONS TRACE x)) . " $path HTTP/";
+	my $bytes = join "\r\n", $line . one_of('1.1', '1.0', '2', ''), "Host: $host", @headers, '', $body;
+	my $odd = join '', map { chr rand 256 } 1 .. rand 20;
+	substr($bytes, rand length $bytes, rand 20) = $odd if rand() < 0.5;
+	return $bytes;
+}
+
+my $drip = $web->connection;
+my ($dripped, $drip_end) = (time());
+$drip->blocking(0);
+print $drip "GET / HTTP/1.1\r\na: ";
+my ($asks, %statuses, @odd) = (0);
+my $end = time() + 60 * ($ENV{FUZZ_MINUTES} || 0.1);
+until (@odd >= 20 || time() > $end && (defined $drip_end || time() > $dripped + 60))
+{
+	if (!defined $drip_end)
+	{
+		syswrite $drip, 'a' if rand() < 0.1;
+		$drip_end = time() - $dripped if defined sysread $drip, my $end_of_it, 1;
+	}
+	my $path = one_of(sort keys %known);
+	my $body = random_body($path);
+	my $response = $ann->post($path, $body);
+	my @both = map { substr $_, 0, 300 } $response->{content}, $body;
+	push @odd, join ' ', $path, $response->{status}, @both
+	  if $response->{status} !~ /^(?:200|400|401|403|404|409|413|503|504)$/;
+	$web->raw(random_bytes(), 0.05);
+	$statuses{ $response->{status} }++;
+	$asks++;
+}
+note("$asks of each kind: ", join ', ', map { "$_ $statuses{$_}" } sort keys %statuses);
+is(join("\n", @odd), '', 'random requests are answered with a sensible status')
+  or diag("SEED=$seed");
+cmp_ok($statuses{200} // 0, '>', 0, '... some by what they ask for');
+ok(is_alive(), '... and all leave it alive') or diag("SEED=$seed\n" . $web->said);
+cmp_ok($web->kernel_says('VmHWM'), '<', 150_000, '... without need of memory');
+$hipq->in_time($drip_end // 999, 20, 'a request has to come within ten seconds');
 
 is($web->stop, 0, 'it ends by SIGTERM');
 

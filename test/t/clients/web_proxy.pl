@@ -19,7 +19,7 @@ plan skip_all => 'IO::Socket::SSL is not installed: tools/setup check installs i
 
 my $document = slurp_file("$ENV{HIPQ_ROOT}/docs/hipq-web.md");
 my ($origin) = $document =~ /^    hipq-web .*--behind-proxy (\S+)$/m;
-my ($example) = $document =~ /^(    server \{\n.*?^    \}\n)/ms or BAIL_OUT('docs/hipq-web.md has no example for nginx');
+my ($example) = $document =~ /^(    limit_conn_zone .*?^    \}\n)/ms or BAIL_OUT('docs/hipq-web.md has no example for nginx');
 my ($name) = $origin =~ m{^https://([^/:]+)$};
 like($example, qr/^ +server_name \Q$name\E;$/m, 'the example serves the name that hipq-web is told');
 
@@ -73,6 +73,15 @@ status_is(visitor(Origin => 'https://evil.example')->sign_in('hands'), 403, 'ano
 my ($tries, $answer) = (0);
 do { $answer = visitor('X-Forwarded-For' => "10.0.0.$tries")->sign_in("role$tries", 'wrong') } until $answer->{status} != 401 || ++$tries >= 30;
 status_is($answer, 429, "after $tries wrong passwords of one address there is a limit, whatever address it names");
+
+# One address gets 50 connections.
+my @tls = (PeerAddr => '127.0.0.1', PeerPort => $port, SSL_ca_file => "$folder/certificate");
+my $read = "GET /api/events HTTP/1.1\r\nHost: $name\r\nCookie: $hands->{cookie}\r\n\r\n";
+my @viewers = map { IO::Socket::SSL->new(@tls, SSL_verifycn_name => $name) // die $! } 1 .. 50;
+print $_ $read foreach @viewers;
+is(join(' ', map { scalar(readline $_) =~ / (\d+) / } @viewers), join(' ', (200) x 50), '50 connections');
+status_is(visitor()->get('/'), 429, '... are all that one address gets');
+@viewers = ();
 
 is($proxy->stop('QUIT'), 0, 'nginx ends');
 is($web->stop, 0, 'hipq-web ends');

@@ -14,6 +14,20 @@ void check_text(const char *name, const std::string &text)
 
 }  // namespace
 
+nlohmann::json object_of(const std::string &body)
+{
+    static constexpr int deepest = 100;
+    const auto check_depth = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json &) {
+        if (depth > deepest)
+            throw Problem(400, "the body is nested deeper than " + std::to_string(deepest));
+        return true;
+    };
+    nlohmann::json object = nlohmann::json::parse(body, check_depth, false);
+    if (!object.is_object())
+        throw Problem(400, "the body has to be a JSON object");
+    return object;
+}
+
 std::optional<std::string> Call::parameter(const char *name) const
 {
     if (!request.has_param(name))

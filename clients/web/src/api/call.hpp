@@ -31,6 +31,10 @@ struct Call {
     std::optional<std::string> text(const char *name) const;
 };
 
+// The object that a body is. Throws Problem if it is none, or nested deeper than anybody asks for:
+// what reads JSON by recursion needs a stack as deep.
+nlohmann::json object_of(const std::string &body);
+
 // Answers a call with JSON. What it throws becomes an error.
 using Handler = std::function<std::string(const Call &)>;
 

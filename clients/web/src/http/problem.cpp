@@ -49,7 +49,7 @@ int status_of(const DatabaseError &error)
         return 504;
     if (kind == "08" || kind == "57" || kind == "53" || kind == "3F" || state.empty())
         return 503;
-    if (kind == "22" || kind == "23" || kind == "55" || kind == "HQ")
+    if (kind == "22" || kind == "23" || kind == "54" || kind == "55" || kind == "HQ")
         return 409;
     return 500;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <list>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -12,12 +13,14 @@
 
 namespace hipq::web {
 
-// Makes a thread when none is free, up to a limit; what comes then waits for one.
+// Makes a thread when none is free, up to a limit. What comes then has a task end that only waits,
+// and no other connection is accepted before it has a thread.
 class Threads : public httplib::TaskQueue {
 public:
-    // at_end has the tasks end that would go on; it is called before they are waited for.
-    Threads(std::size_t most, std::function<void()> at_end)
-        : most_(most), at_end_(std::move(at_end))
+    // make_room has a task end that only waits. at_end has the tasks end that would go on; it is
+    // called before they are waited for.
+    Threads(std::size_t most, std::function<void()> make_room, std::function<void()> at_end)
+        : most_(most), make_room_(std::move(make_room)), at_end_(std::move(at_end))
     {
     }
 
@@ -26,12 +29,13 @@ public:
 
     Taken enqueue(std::function<void()> task) override
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        while (free_ <= tasks_.size() && !add_thread()) {
+            make_room_();
+            departure_.wait_for(lock, std::chrono::milliseconds(100));
+        }
         tasks_.push_back(std::move(task));
-        if (free_ >= tasks_.size() || threads_.size() >= most_)
-            arrival_.notify_one();
-        else
-            threads_.emplace_back([this] { run(); });
+        arrival_.notify_one();
         return static_cast<Taken>(true);
     }
 
@@ -48,11 +52,25 @@ public:
     }
 
 private:
+    // False: there are as many as there may be, or as the system gives.
+    bool add_thread()
+    {
+        if (threads_.size() >= most_)
+            return false;
+        try {
+            threads_.emplace_back([this] { run(); });
+            return true;
+        } catch (const std::system_error &) {
+            return false;
+        }
+    }
+
     void run()
     {
         std::unique_lock lock(mutex_);
         while (true) {
             ++free_;
+            departure_.notify_one();
             arrival_.wait(lock, [&] { return is_over_ || !tasks_.empty(); });
             --free_;
             if (tasks_.empty())
@@ -66,9 +84,11 @@ private:
     }
 
     std::size_t most_;
+    std::function<void()> make_room_;
     std::function<void()> at_end_;
     std::mutex mutex_;
     std::condition_variable arrival_;
+    std::condition_variable departure_;
     std::list<std::function<void()>> tasks_;
     std::vector<std::thread> threads_;
     std::size_t free_ = 0;

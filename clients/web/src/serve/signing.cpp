@@ -91,9 +91,7 @@ std::string Web::sign_in(Call &call)
     guard_.check_origin(call.request);
     if (options_.is_service)
         throw Problem(403, "nobody signs in here: hipq-web shows what one role sees");
-    call.body = nlohmann::json::parse(call.request.body, nullptr, false);
-    if (!call.body.is_object())
-        throw Problem(400, "the body has to be a JSON object");
+    call.body = object_of(call.request.body);
     const auto role = call.text("role");
     const auto password = call.text("password");
     if (!role || !password)

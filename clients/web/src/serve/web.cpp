@@ -4,15 +4,11 @@
 #include <cstdio>
 
 #include "database/statements.hpp"
-#include "http/threads.hpp"
 #include "metrics/open_metrics.hpp"
 
 namespace hipq::web {
 
 namespace {
-
-constexpr std::size_t most_connections = 500;
-constexpr std::size_t longest_body = 1'000'000;
 
 void fail(httplib::Response &response, int status, const std::string &json)
 {
@@ -24,7 +20,7 @@ void fail(httplib::Response &response, int status, const std::string &json)
 
 Web::Web(Options options)
     : options_(std::move(options)), guard_(options_), files_(options_.page), sessions_(options_),
-      hub_(sessions_), metrics_(options_.conninfo)
+      hub_(sessions_), metrics_(options_.conninfo), server_([this] { hub_.stop(); })
 {
     service_ = std::make_shared<Link>(
         [this] { return std::make_unique<Connection>(options_.conninfo, Credentials{}, true); });
@@ -40,6 +36,7 @@ int Web::bind()
     if (!is_bound)
         throw std::runtime_error("port " + std::to_string(options_.port) + " of " + options_.host +
                                  " is not to be had: " + std::strerror(errno));
+    server_.lengthen_line();
     return options_.port;
 }
 
@@ -55,6 +52,8 @@ void Web::stop()
     while (!server_.is_running() && !is_over_)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     server_.stop();
+    hub_.stop();
+    server_.end_waits();
 }
 
 void Web::sweep()
@@ -65,15 +64,7 @@ void Web::sweep()
 
 void Web::set_up_server()
 {
-    // Also when the socket fails: viewers would keep a server alive that nobody can reach.
-    server_.new_task_queue = [this] {
-        return new Threads(most_connections, [this] { hub_.stop(); });
-    };
     server_.set_tcp_nodelay(true);
-    server_.set_payload_max_length(longest_body);
-    server_.set_read_timeout(10);
-    server_.set_write_timeout(10);
-    server_.set_keep_alive_max_count(1000);
     server_.set_post_routing_handler([this](const httplib::Request &, httplib::Response &response) {
         guard_.add_headers(response);
     });
@@ -185,9 +176,7 @@ void Web::require_token(Call &call)
         throw Problem(403, "the request has not the token of the session",
                       "Send the header X-CSRF-Token with \"csrf\" of /api/session.");
     guard_.check_origin(call.request);
-    call.body = nlohmann::json::parse(call.request.body, nullptr, false);
-    if (!call.body.is_object())
-        throw Problem(400, "the body has to be a JSON object");
+    call.body = object_of(call.request.body);
 }
 
 }  // namespace hipq::web

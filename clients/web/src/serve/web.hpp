@@ -4,6 +4,7 @@
 #include "api/api.hpp"
 #include "http/files.hpp"
 #include "http/guard.hpp"
+#include "http/server.hpp"
 #include "live/hub.hpp"
 #include "serve/metrics.hpp"
 #include "sessions/rate_limit.hpp"
@@ -60,7 +61,7 @@ private:
     RateLimit tries_of_sender_{20, 20};
     std::shared_ptr<Link> service_;
     Metrics metrics_;
-    httplib::Server server_;
+    Server server_;  // its requests end when hub_ does, also when the socket fails
     std::atomic<bool> is_over_{false};
 };
 
