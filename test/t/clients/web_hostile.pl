@@ -136,6 +136,13 @@ my ($code, undef, $why) = HipqWeb::answer('--listen', '127.evil.com:8484');
 is($code, 64, 'it does not listen on such a name');
 like($why, qr/others could read passwords/, '... and says why');
 
+# ---- long names
+
+my $log = length $web->said;
+status_is($web->browser->sign_in('r' x 90_000, 'x'), 400, 'a role of a name that none can have');
+is(length $web->said, $log, '... is not in the log');
+status_is($web->browser->sign_in('r' x 63, 'x'), 401, 'one of the longest name can be tried');
+
 # ---- clients that are slow
 
 my @slow = map { $web->connection } 1 .. 700;

@@ -10,6 +10,8 @@ namespace hipq::web {
 
 namespace {
 
+constexpr std::size_t longest_name = 63;
+
 // Of the one row of a list: [{...}].
 std::string members_of(const std::string &rows)
 {
@@ -77,7 +79,10 @@ std::string Web::open_session(Call &call, Identity identity, std::shared_ptr<Lin
 // Counts the try before the server is asked, so that many at once do not get around it.
 void Web::limit_tries(const std::string &role, const std::string &sender)
 {
-    const auto wait = std::max(tries_of_sender_.take(sender), tries_of_role_.take(role));
+    // A sender who may not try does not count against the role.
+    auto wait = tries_of_sender_.take(sender);
+    if (wait.count() == 0)
+        wait = tries_of_role_.take(role);
     if (wait.count() == 0)
         return;
     Problem problem(429, "too many tries to sign in",
@@ -96,6 +101,9 @@ std::string Web::sign_in(Call &call)
     const auto password = call.text("password");
     if (!role || !password)
         throw Problem(400, "role and password are needed");
+    // Longer than a name of PostgreSQL can be: it would fill what remembers tries, and the log.
+    if (role->size() > longest_name)
+        throw Problem(400, "no role has a name of more than 63 bytes");
     const std::string sender = guard_.sender(call.request);
     limit_tries(*role, sender);
     if (sessions_.is_full())

@@ -150,8 +150,8 @@ void Web::answer(const httplib::Request &request, httplib::Response &response, c
     } catch (const DatabaseError &error) {
         fail(response, status_of(error), error_json(error));
     } catch (const std::exception &error) {
-        std::fprintf(stderr, "hipq-web: %s %s: %s\n", request.method.c_str(), request.path.c_str(),
-                     error.what());
+        std::fprintf(stderr, "hipq-web: %s %s: %s\n", request.method.c_str(),
+                     quoted(request.path).c_str(), error.what());
         fail(response, 500, error_json(Problem(500, "hipq-web failed; its log says how")));
     }
 }
