@@ -1,5 +1,6 @@
 # hipq-web under attack: it answers to the names of this machine alone, and lives, within bounds of
-# memory and threads, whatever is sent to it. FUZZ_MINUTES (0.1), SEED; `make fuzz` takes ten.
+# memory and threads, whatever is sent to it; nothing is left of a password. FUZZ_MINUTES (0.1),
+# SEED; `make fuzz` takes ten.
 use strict;
 use warnings;
 use HipqCluster;
@@ -255,6 +256,33 @@ ok(is_alive(), '... and all leave it alive') or diag("SEED=$seed\n" . $web->said
 cmp_ok($web->kernel_says('VmHWM'), '<', 150_000, '... without need of memory');
 $hipq->in_time($drip_end // 999, 20, 'a request has to come within ten seconds');
 
+# ---- what it remembers
+
+# Where the process has a text in its memory.
+sub remembers
+{
+	my ($text) = @_;
+	my $process = '/proc/' . $web->pid;
+	no warnings 'portable';    # addresses of 64 bits
+	open my $memory, '<:raw', "$process/mem" or die $!;
+	foreach my $line (grep { /^\w+-\w+ rw/ } split /\n/, slurp_file("$process/maps"))
+	{
+		my ($from, $to) = map { hex } $line =~ /^(\w+)-(\w+)/;
+		sysseek $memory, $from, 0;
+		sysread $memory, my $bytes, $to - $from or next;
+		return $line if index($bytes, $text) >= 0;
+	}
+	return '';
+}
+
+# libpq keeps the password as long as its connection.
+isnt(remembers($ann->{csrf}), '', 'what it has to remember is in its memory');
+my $bob = $web->browser;
+status_is(sign_in($bob, 'bob'), 200, 'another role signs in');
+status_is($_->post('/api/sign-out'), 200, 'a role signs out') foreach $ann, $bob;
+# What is free has other things at its begin, so look for the end.
+is(remembers(substr $password{$_}, -12), '', "... and nothing is left of the password of $_")
+  foreach @roles;
 is($web->stop, 0, 'it ends by SIGTERM');
 
 # ---- the judges

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "http/threads.hpp"
+#include "http/wiped_memory.hpp"
 
 namespace hipq::web {
 
@@ -49,6 +50,7 @@ void Server::serve(SocketStream &stream)
         bool is_closed = false;
         const bool is_answered = process(stream, is_last, is_closed);
         stream.forget_request();
+        wipe_stack();
         if (!is_answered || is_closed || is_last)
             return;
     }

@@ -1,0 +1,30 @@
+// Memory is wiped when it is given back: passwords pass through many hands, most of them in
+// libraries, none of which does so.
+#include "http/wiped_memory.hpp"
+
+#include <malloc.h>
+
+#include <cstring>
+
+// NOLINTBEGIN(readability-identifier-naming,readability-inconsistent-declaration-parameter-name)
+extern "C" void __libc_free(void *memory);
+
+// Takes the place of the C library's in the whole process: libpq, OpenSSL and cpp-httplib call it.
+// What realloc() moves is not wiped, as it does not come by here.
+extern "C" void free(void *memory)
+{
+    if (memory != nullptr)
+        explicit_bzero(memory, malloc_usable_size(memory));
+    __libc_free(memory);
+}
+// NOLINTEND(readability-identifier-naming,readability-inconsistent-declaration-parameter-name)
+
+namespace hipq::web {
+
+void wipe_stack()
+{
+    char below[16'384];
+    explicit_bzero(below, sizeof(below));
+}
+
+}  // namespace hipq::web
