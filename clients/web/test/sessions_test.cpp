@@ -1,4 +1,5 @@
 // Sessions: how they end, how many there are, and the signatures of their cookies.
+#include "sessions/places.hpp"
 #include "sessions/secret.hpp"
 #include "sessions/session.hpp"
 
@@ -18,10 +19,10 @@ Options limits(int most, bool is_service = false)
     return options;
 }
 
-std::shared_ptr<Session> start(Sessions &sessions)
+std::shared_ptr<Session> start(Sessions &sessions, Holders holders = {})
 {
-    return sessions.start({"ann", false, ""},
-                          std::make_shared<Link>(std::unique_ptr<Connection>()));
+    return sessions.start({"ann", false, ""}, std::make_shared<Link>(std::unique_ptr<Connection>()),
+                          std::move(holders));
 }
 
 TEST(Sessions, end_when_not_used)
@@ -68,6 +69,29 @@ TEST(Sessions, are_so_many_at_most)
     EXPECT_NE(start(sessions), nullptr);
 }
 
+TEST(Sessions, are_shared)
+{
+    Sessions sessions(limits(5));
+    for (int i = 0; i < 3; ++i)
+        EXPECT_NE(start(sessions, {"role ann", ""}), nullptr);
+    EXPECT_EQ(start(sessions, {"role ann", ""}), nullptr);
+    EXPECT_FALSE(sessions.is_full());
+    EXPECT_NE(start(sessions, {"role bob", ""}), nullptr);
+}
+
+TEST(Sessions, of_the_service_make_room_among_those_of_the_same_address)
+{
+    Sessions sessions(limits(5, true));
+    const auto other = start(sessions, {"", "from 1.1.1.1"});
+    const auto first = start(sessions, {"", "from 2.2.2.2"});
+    for (int i = 1; i < 5'000; ++i)
+        start(sessions, {"", "from 2.2.2.2"});
+    EXPECT_FALSE(first->is_ended);
+    EXPECT_NE(start(sessions, {"", "from 2.2.2.2"}), nullptr);
+    EXPECT_TRUE(first->is_ended);
+    EXPECT_FALSE(other->is_ended);
+}
+
 TEST(Sessions, of_the_service_make_room)
 {
     Sessions sessions(limits(5, true));
@@ -80,6 +104,30 @@ TEST(Sessions, of_the_service_make_room)
     EXPECT_NE(start(sessions), nullptr);
     EXPECT_TRUE(second->is_ended);
     EXPECT_FALSE(first->is_ended);
+}
+
+TEST(Places, are_so_many_and_nobody_gets_more_than_a_share)
+{
+    Places places(3, 2);
+    const Places::Place first = places.take({"ann", "here"});
+    Places::Place second = places.take({"ann", "there"});
+    EXPECT_NE(second, nullptr);
+    EXPECT_EQ(places.take({"ann", "elsewhere"}), nullptr);
+    const Places::Place third = places.take({"bob", "here"});
+    EXPECT_TRUE(places.is_full());
+    EXPECT_EQ(places.take({"eve", "elsewhere"}), nullptr);
+    second.reset();
+    EXPECT_EQ(places.take({"eve", "here"}), nullptr);
+    EXPECT_NE(places.take({"eve", "elsewhere"}), nullptr);
+}
+
+TEST(Places, have_holders_without_a_share)
+{
+    Places places(3, 1);
+    const Places::Place first = places.take({"", ""});
+    const Places::Place second = places.take({"", ""});
+    EXPECT_NE(second, nullptr);
+    EXPECT_NE(places.take({}), nullptr);
 }
 
 TEST(Signer, knows_what_it_has_signed)

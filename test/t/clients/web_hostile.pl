@@ -1,6 +1,6 @@
 # hipq-web under attack: it answers to the names of this machine alone, and lives, within bounds of
-# memory and threads, whatever is sent to it; nothing is left of a password. FUZZ_MINUTES (0.1),
-# SEED; `make fuzz` takes ten.
+# memory and threads, whatever is sent to it; nobody takes all places, and nothing is left of a
+# password. FUZZ_MINUTES (0.1), SEED; `make fuzz` takes ten.
 use strict;
 use warnings;
 use HipqCluster;
@@ -284,6 +284,80 @@ status_is($_->post('/api/sign-out'), 200, 'a role signs out') foreach $ann, $bob
 is(remembers(substr $password{$_}, -12), '', "... and nothing is left of the password of $_")
   foreach @roles;
 is($web->stop, 0, 'it ends by SIGTERM');
+
+# ---- shares
+
+{
+	my $few = HipqWeb->new($hipq, arguments => [ '--max-sessions', 4 ]);
+	my @browsers = map { $few->browser } 1 .. 4;
+	status_is(sign_in($browsers[$_], 'ann'), 200, 'a role signs in again') foreach 0, 1;
+	my $third = sign_in($browsers[2], 'ann');
+	status_is($third, 503, '... but takes no more than half of all sessions');
+	like($third->{json}{error}{hint}, qr/gets half of the places/, '... and is told so');
+	status_is(sign_in($browsers[2], 'bob'), 200, 'another role has the other half');
+	status_is($browsers[0]->post('/api/sign-out'), 200, 'one signs out');
+	status_is(sign_in($browsers[3], 'ann'), 200, '... and makes room');
+
+	# Live figures.
+	my ($mine, $other) = @browsers[ 1, 2 ];
+	my $ask = sub {
+		my ($browser, $path) = @_;
+		my @headers = ("Host: 127.0.0.1:$few->{port}", "Cookie: $browser->{cookie}");
+		return join "\r\n", "GET $path HTTP/1.1", @headers, '', '';
+	};
+	my $look = sub {
+		my ($browser) = @_;
+		my $socket = $few->connection;
+		print $socket $ask->($browser, '/api/events');
+		return ($socket, HipqWeb::status_of(scalar(<$socket>) // ''));
+	};
+	my @looks = map { [ $look->($mine) ] } 1 .. 101;
+	is(join(' ', map { $_->[1] } @looks),
+		join(' ', (200) x 100, 503), 'a role takes no more than half of the live figures');
+	my ($socket, $status) = $look->($other);
+	is($status, 200, '... another one has some, too');
+	@looks = ();
+	ok($few->wait_for(sub { ($look->($mine))[1] == 200 }),
+		'... and places are free when viewers have left');
+
+	# Requests that wait: all of a role's for its sessions' connections.
+	my $lock = $hipq->session;
+	$lock->query_safe('BEGIN; LOCK TABLE hipq.app_mail IN ACCESS EXCLUSIVE MODE');
+	my @waiting = map {
+		my $one = $few->connection;
+		print $one $ask->($mine, "/api/jobs/$job?queue=app.mail");
+		$one
+	} 1 .. 110;
+	my $refusals = sub {
+		my $read = '';
+		vec($read, fileno $_, 1) = 1 foreach @waiting;
+		select $read, undef, undef, 0.1;
+		return scalar grep { vec $read, fileno $_, 1 } @waiting;
+	};
+	ok($few->wait_for(sub { $refusals->() >= 10 }), 'of too many requests of a role some are refused');
+	status_is($mine->get('/api/session'), 503, '... as its next one is');
+	status_is($other->get('/api/session'), 200, '... while another role is answered');
+	$lock->query_safe('COMMIT');
+	ok($few->wait_for(sub { $mine->get('/api/session')->{status} == 200 }),
+		'... and so is that one, later');
+	is($few->stop, 0, 'it ends by SIGTERM');
+}
+{
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my @proxy = ('--max-sessions', 4, '--behind-proxy', "http://jobs.example:$port");
+	my $far = HipqWeb->new($hipq, port => $port, arguments => \@proxy);
+	my $visit = sub {
+		my ($role, $senders) = @_;
+		my $browser = $far->browser(url => "http://jobs.example:$port", 'X-Forwarded-For' => $senders);
+		return sign_in($browser, $role);
+	};
+	status_is($visit->($_, '1.2.3.4'), 200, "from one address: $_") foreach qw(ann bob);
+	status_is($visit->('bob', '1.2.3.4'), 503, '... which takes no more than half of all sessions');
+	status_is($visit->('bob', $_), 503, '... nor when it names another one')
+	  foreach '5.6.7.8, 1.2.3.4', [ '5.6.7.8', '1.2.3.4' ];
+	status_is($visit->('bob', '5.6.7.8'), 200, '... so another address has some');
+	is($far->stop, 0, 'it ends by SIGTERM');
+}
 
 # ---- the judges
 

@@ -153,9 +153,8 @@ News Poller::wait(const Session &session, std::uint64_t &seen)
 std::shared_ptr<Poller> Hub::join(const std::shared_ptr<Session> &session)
 {
     const std::lock_guard lock(mutex_);
-    if (is_stopped_ || viewers_ >= most_viewers)
+    if (is_stopped_)
         return nullptr;
-    ++viewers_;
     std::shared_ptr<Poller> &poller = pollers_[session->identity.role];
     if (!poller)
         poller = std::make_shared<Poller>(sessions_);
@@ -167,7 +166,6 @@ void Hub::leave(const std::shared_ptr<Session> &session)
 {
     std::shared_ptr<Poller> last;  // its thread is awaited without the lock
     const std::lock_guard lock(mutex_);
-    --viewers_;
     const auto found = pollers_.find(session->identity.role);
     if (found != pollers_.end() && found->second->remove(session)) {
         last = std::move(found->second);

@@ -61,9 +61,11 @@ class Hub {
 public:
     explicit Hub(Sessions &sessions) : sessions_(sessions) {}
 
-    // The figures for a session. Null: there are as many viewers as there may be.
+    // The figures for a session. Null: there are none any more.
     std::shared_ptr<Poller> join(const std::shared_ptr<Session> &session);
     void leave(const std::shared_ptr<Session> &session);
+    // The place of a viewer, to be kept until it leaves. Null: there are as many as there may be.
+    Places::Place place_for(const Session &session) { return places_.take(session.holders); }
 
     // Has all viewers look whether their sessions have ended.
     void nudge();
@@ -71,11 +73,10 @@ public:
     bool is_stopped() const { return is_stopped_; }
 
 private:
-    static constexpr std::size_t most_viewers = 200;
     Sessions &sessions_;
+    Places places_{200, 100};
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<Poller>> pollers_;  // by role
-    std::size_t viewers_ = 0;
     std::atomic<bool> is_stopped_{false};
 };
 

@@ -57,6 +57,13 @@ std::string Web::describe_nobody() const
            (options_.is_service ? "true" : "false") + "}";
 }
 
+// All who look at what the service shows are one role. Without a proxy all are one address.
+Holders Web::holders_of(const std::string &role, const httplib::Request &request) const
+{
+    return {options_.is_service || role.empty() ? "" : "role " + role,
+            options_.origin.empty() ? "" : "from " + guard_.sender(request)};
+}
+
 std::string Web::tell_session(Call &call)
 {
     if (call.session)
@@ -68,10 +75,13 @@ std::string Web::tell_session(Call &call)
 
 std::string Web::open_session(Call &call, Identity identity, std::shared_ptr<Link> link)
 {
-    const std::shared_ptr<Session> session = sessions_.start(std::move(identity), std::move(link));
+    Holders holders = holders_of(identity.role, call.request);
+    const std::shared_ptr<Session> session =
+        sessions_.start(std::move(identity), std::move(link), std::move(holders));
     if (!session)
         throw Problem(503, "as many are signed in as may be",
-                      "Try again later, or have hipq-web started with a higher --max-sessions.");
+                      "One role, and one address, gets half of the places. Sign out elsewhere, or "
+                      "have hipq-web started with a higher --max-sessions.");
     call.response.set_header("Set-Cookie", guard_.cookie(signer_.sign(session->id)));
     return describe(*session);
 }
@@ -142,9 +152,11 @@ std::string Web::sign_out(Call &call)
 void Web::stream(Call &call)
 {
     const std::shared_ptr<Session> session = call.session;
-    const std::shared_ptr<Poller> poller = hub_.join(session);
+    const Places::Place place = hub_.place_for(*session);
+    const std::shared_ptr<Poller> poller = place ? hub_.join(session) : nullptr;
     if (!poller)
-        throw Problem(503, "as many look at live figures as may do", "Try again later.");
+        throw Problem(503, "as many look at live figures as may do",
+                      "One role, and one address, gets half of the places. Try again later.");
     call.response.set_header("X-Accel-Buffering", "no");
     call.response.set_chunked_content_provider(
         "text/event-stream",
@@ -161,7 +173,7 @@ void Web::stream(Call &call)
                 sink.done();
             return true;
         },
-        [this, session](bool) { hub_.leave(session); });
+        [this, session, place](bool) { hub_.leave(session); });
 }
 
 std::string Web::health()

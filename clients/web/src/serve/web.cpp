@@ -140,6 +140,11 @@ void Web::answer(const httplib::Request &request, httplib::Response &response, c
     try {
         guard_.check_host(request);
         Call call{request, response, session_of(request), options_.is_service, nullptr};
+        const auto place =
+            requests_.take(call.session ? call.session->holders : holders_of("", request));
+        if (!place)
+            throw Problem(503, "hipq-web works on as many requests as it can",
+                          "One role, and one address, gets part of the places. Try again.");
         const std::string json = work(call);
         if (!json.empty())
             response.set_content(json, "application/json");

@@ -44,6 +44,7 @@ private:
     std::string sign_out(Call &call);
     std::string open_session(Call &call, Identity identity, std::shared_ptr<Link> link);
     std::unique_ptr<Connection> connect_as(const Credentials &who, const std::string &sender);
+    Holders holders_of(const std::string &role, const httplib::Request &request) const;
     void limit_tries(const std::string &role, const std::string &sender);
     std::string describe(const Session &session) const;
     std::string describe_nobody() const;
@@ -57,6 +58,7 @@ private:
     Signer signer_;
     Sessions sessions_;
     Hub hub_;
+    Places requests_{250, 100};  // that are worked on; live figures have places of their own
     RateLimit tries_of_role_{10, 10};
     RateLimit tries_of_sender_{20, 20};
     std::shared_ptr<Link> service_;

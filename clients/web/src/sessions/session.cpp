@@ -20,25 +20,35 @@ std::optional<std::string> Sessions::ending(const Session &session, Clock::time_
     return std::nullopt;
 }
 
+// Its place is free, even while a request has it.
+void Sessions::end_it(Session &session)
+{
+    session.is_ended = true;
+    session.place.reset();
+}
+
 // Its connection closes when the last request that has it is done.
 void Sessions::forget_ended(Clock::time_point now)
 {
     for (auto at = sessions_.begin(); at != sessions_.end();)
         if (ending(*at->second, now)) {
-            at->second->is_ended = true;
+            end_it(*at->second);
             at = sessions_.erase(at);
         } else {
             ++at;
         }
 }
 
-void Sessions::forget_least_used()
+void Sessions::forget_least_used(const Holders &holders)
 {
-    const auto least = std::min_element(
-        sessions_.begin(), sessions_.end(), [](const auto &one, const auto &other) {
-            return one.second->used.load() < other.second->used.load();
-        });
-    least->second->is_ended = true;
+    const auto is_before = [&](const auto &one, const auto &other) {
+        const bool is_own = one.second->holders == holders;
+        return is_own != (other.second->holders == holders)
+                   ? is_own
+                   : one.second->used.load() < other.second->used.load();
+    };
+    const auto least = std::min_element(sessions_.begin(), sessions_.end(), is_before);
+    end_it(*least->second);
     sessions_.erase(least);
 }
 
@@ -46,7 +56,7 @@ bool Sessions::is_full()
 {
     const std::lock_guard lock(mutex_);
     forget_ended(Clock::now());
-    return sessions_.size() >= most_;
+    return places_.is_full();
 }
 
 void Sessions::sweep()
@@ -55,7 +65,8 @@ void Sessions::sweep()
     forget_ended(Clock::now());
 }
 
-std::shared_ptr<Session> Sessions::start(Identity identity, std::shared_ptr<Link> link)
+std::shared_ptr<Session> Sessions::start(Identity identity, std::shared_ptr<Link> link,
+                                         Holders holders)
 {
     const Clock::time_point now = Clock::now();
     auto session = std::make_shared<Session>();
@@ -67,10 +78,14 @@ std::shared_ptr<Session> Sessions::start(Identity identity, std::shared_ptr<Link
     session->used = now;
     const std::lock_guard lock(mutex_);
     forget_ended(now);
-    if (is_service_ && sessions_.size() >= most_)
-        forget_least_used();
-    if (sessions_.size() >= most_)
+    session->place = places_.take(holders);
+    if (!session->place && is_service_) {
+        forget_least_used(holders);
+        session->place = places_.take(holders);
+    }
+    if (!session->place)
         return nullptr;
+    session->holders = std::move(holders);
     sessions_.emplace(session->id, session);
     return session;
 }
@@ -89,8 +104,8 @@ std::shared_ptr<Session> Sessions::find(const std::string &id)
 
 void Sessions::end(const std::shared_ptr<Session> &session)
 {
-    session->is_ended = true;
     const std::lock_guard lock(mutex_);
+    end_it(*session);
     sessions_.erase(session->id);
 }
 

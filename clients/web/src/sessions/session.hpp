@@ -10,6 +10,7 @@
 
 #include "database/link.hpp"
 #include "options/options.hpp"
+#include "sessions/places.hpp"
 
 namespace hipq::web {
 
@@ -27,6 +28,8 @@ struct Session {
     std::string csrf;
     Identity identity;
     std::shared_ptr<Link> link;
+    Holders holders;
+    Places::Place place;
     Clock::time_point started;
     std::atomic<Clock::time_point> used;
     std::atomic<bool> is_ended{false};
@@ -36,13 +39,15 @@ class Sessions {
 public:
     explicit Sessions(const Options &options)
         : idle_(options.idle), lifetime_(options.lifetime), is_service_(options.is_service),
-          most_(static_cast<std::size_t>(options.is_service ? 10'000 : options.max_sessions))
+          places_(most(options), (most(options) + 1) / 2)
     {
     }
 
-    // Makes one. Null: there are as many as there may be. Those of the service cost nothing, and
-    // anybody makes them: then the one goes that was not used for longest.
-    std::shared_ptr<Session> start(Identity identity, std::shared_ptr<Link> link);
+    // Makes one. Null: there are as many as there may be, in all or for one of the holders. Those
+    // of the service cost nothing, and anybody makes them: then the one goes that was not used for
+    // longest, of the same holders if they have any.
+    std::shared_ptr<Session> start(Identity identity, std::shared_ptr<Link> link,
+                                   Holders holders = {});
 
     // The session of that id, which counts as used now. Null: there is none, or its time is over.
     std::shared_ptr<Session> find(const std::string &id);
@@ -59,13 +64,18 @@ public:
     void sweep();
 
 private:
+    static std::size_t most(const Options &options)
+    {
+        return static_cast<std::size_t>(options.is_service ? 10'000 : options.max_sessions);
+    }
     void forget_ended(Clock::time_point now);
-    void forget_least_used();
+    void forget_least_used(const Holders &holders);
+    static void end_it(Session &session);
 
     std::chrono::seconds idle_;
     std::chrono::seconds lifetime_;
     bool is_service_;
-    std::size_t most_;
+    Places places_;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<Session>> sessions_;
 };
