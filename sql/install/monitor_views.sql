@@ -296,7 +296,10 @@ FROM (
            1,
            NULL,
            hipq.now(),
-           format('This server, node %s of instance "%s", was promoted or restored, and may lack what it has sent and received. It starts no job of the instance and takes none.', map.own_node, instance.name),
+           format(CASE
+                      WHEN map.timeline LIKE 'forgotten: %' THEN 'This server, node %s of instance "%s", has forgotten what it did last, as it is when its disk is put back to an earlier state: %s. It starts no job of the instance and takes none.'
+                      ELSE 'This server, node %s of instance "%s", was promoted or restored, and may lack what it has sent and received. It starts no job of the instance and takes none.'
+                  END, map.own_node, instance.name, substr(map.timeline, 12)),
            CASE
                WHEN map.own_node > 0 THEN format('On the router: CALL hipq.resync_shard(%L, %s).', instance.name COLLATE "default", map.own_node)
                ELSE format('CALL hipq.resync_shard(%L, 0).', instance.name COLLATE "default")

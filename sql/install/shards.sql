@@ -28,7 +28,8 @@ COMMENT ON COLUMN hipq.shard_map.generation IS 'grows with each change; the rout
 COMMENT ON COLUMN hipq.shard_map.nodes
     IS 'node of each slot; the first entry is slot 0, which is always the router''s';
 COMMENT ON COLUMN hipq.shard_map.timeline
-    IS 'this server and its timeline when it was last in step with the others';
+    IS 'this server and its timeline when it was last in step with the others; or what they know of it '
+    'and it has forgotten';
 COMMENT ON COLUMN hipq.shard_map.router_has
     IS 'on a shard: queues that the router has, and the job types of each, as it said last; what it '
     'has not may be dropped here';
@@ -95,7 +96,7 @@ COMMENT ON COLUMN hipq.shard_outbox.node IS 'node that it is for';
 COMMENT ON COLUMN hipq.shard_outbox.kind
     IS 'what it is: jobs; moved = jobs of a slot that has left the sender; returned = no more of them '
     'come; last = no more jobs of a slot come from the router, in strict order; set_up; map; rejected; stats; permit_ask; permit_answer; taken = ids of jobs of a shard that the router has taken '
-    'itself; alive = nothing';
+    'itself; alive = a sign of life';
 COMMENT ON COLUMN hipq.shard_outbox.queue IS 'of jobs: their queue';
 COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'at most 1,000 jobs: what of each is not in the body';
 COMMENT ON COLUMN hipq.shard_outbox.body IS 'of new jobs: what all have that do not say otherwise; all else';
@@ -133,6 +134,41 @@ COMMENT ON COLUMN hipq.shard_received.sent_time IS 'when it was written there';
 
 CREATE TABLE hipq.shard_received_default PARTITION OF hipq.shard_received DEFAULT;
 COMMENT ON TABLE hipq.shard_received_default IS 'rows of hipq.shard_received for which there is no leaf yet';
+
+-- Signs of life (kind alive) tell a node that it has forgotten the last it did.
+
+CREATE TABLE hipq.shard_neighbour (
+    instance_id integer  NOT NULL,
+    node        smallint NOT NULL,
+    heard_id    bigint   NOT NULL DEFAULT 0,
+    heard_time  timestamptz,
+    whole_id    bigint   NOT NULL DEFAULT 0,
+    signs_from  bigint   NOT NULL DEFAULT 0,
+    CONSTRAINT shard_neighbour_pkey PRIMARY KEY (instance_id, node)
+);
+COMMENT ON TABLE hipq.shard_neighbour IS 'the servers of an instance that send signs of life to this one';
+COMMENT ON COLUMN hipq.shard_neighbour.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_neighbour.node IS 'number of the other server';
+COMMENT ON COLUMN hipq.shard_neighbour.heard_id IS 'number of its newest sign that has come; 0 = none has';
+COMMENT ON COLUMN hipq.shard_neighbour.heard_time IS 'when that was sent';
+COMMENT ON COLUMN hipq.shard_neighbour.whole_id
+    IS 'number of its newest sign up to which nothing that it has sent is missing';
+COMMENT ON COLUMN hipq.shard_neighbour.signs_from
+    IS 'this server knows its own signs with this number and above, of those it has sent there';
+
+CREATE TABLE hipq.shard_sign (
+    instance_id integer     NOT NULL,
+    node        smallint    NOT NULL,
+    id          bigint      NOT NULL,
+    sent_time   timestamptz NOT NULL,
+    CONSTRAINT shard_sign_pkey PRIMARY KEY (instance_id, node, id, sent_time)
+);
+COMMENT ON TABLE hipq.shard_sign
+    IS 'signs of life that this server has sent: the last one that the other is known to have got, and those since';
+COMMENT ON COLUMN hipq.shard_sign.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.shard_sign.node IS 'number of the server that it is for';
+COMMENT ON COLUMN hipq.shard_sign.id IS 'number of the row in hipq.shard_outbox';
+COMMENT ON COLUMN hipq.shard_sign.sent_time IS 'when it was written';
 
 CREATE TABLE hipq.shard_reject (
     instance      text COLLATE "C" NOT NULL,

@@ -1,5 +1,8 @@
 -- Changes of tables from 0.2.0 to 0.3.0 (docs/releasing.md).
 
+-- new: hipq.shard_neighbour
+-- new: hipq.shard_sign
+
 LOCK TABLE hipq.shard_map IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.shard_map ADD COLUMN router_has jsonb;
 COMMENT ON COLUMN hipq.shard_map.router_has

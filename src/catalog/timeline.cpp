@@ -54,6 +54,11 @@ bool is_own_timeline(std::string_view noted)
     return mark.empty() || own.empty() || mark == own;
 }
 
+std::string forgotten_timeline(std::string_view known)
+{
+    return "forgotten: " + std::string(known);
+}
+
 void refuse_out_of_step(std::string_view instance, int node)
 {
     const std::string name(instance);

@@ -175,6 +175,20 @@ pg::Time next_look()
     return slot->must_give_way ? pg::Time{0} : slot->next_due;
 }
 
+memory::SentSigns sent_signs()
+{
+    const memory::Lock lock(LW_SHARED);
+    const memory::DatabaseSlot *slot = slot_of(mine);
+    return slot == nullptr ? memory::SentSigns{} : slot->signs;
+}
+
+void note_sent_signs(const memory::SentSigns &signs)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    if (memory::DatabaseSlot *slot = slot_of(mine); slot != nullptr)
+        slot->signs = signs;
+}
+
 bool watches_prefetched()
 {
     const memory::Lock lock(LW_SHARED);

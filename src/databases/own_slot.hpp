@@ -2,6 +2,7 @@
 #pragma once
 
 #include "databases/scheduler_ticket.hpp"
+#include "memory/memory.hpp"
 
 namespace hipq::databases {
 
@@ -25,6 +26,11 @@ pg::Time end_look(pg::Time next_due);
 // When the next look is due, by what end_look() found and what was said since then: at once if a
 // scheduler is to make room.
 pg::Time next_look();
+
+// What this database has told other nodes. Nothing of it is known where the slot is not this
+// process's any more.
+memory::SentSigns sent_signs();
+void note_sent_signs(const memory::SentSigns &signs);
 
 // The scheduler looks after the prefetched batches of executors as long as there are any.
 bool watches_prefetched();

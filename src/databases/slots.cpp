@@ -81,6 +81,7 @@ memory::DatabaseSlot *slot_for(Oid database)
                                           .lane_losses = 1,
                                           .lane_searches = 0,
                                           .crowded = {},
+                                          .signs = {},
                                           .recovered = 0};
     return free_slot;
 }
@@ -179,6 +180,25 @@ bool is_recovered(Oid database) noexcept
     return std::ranges::any_of(slots_in_use(), [&](const memory::DatabaseSlot &slot) {
         return slot.database == database && slot.recovered == slot.restores;
     });
+}
+
+void reader_came() noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    ++memory::registry()->readers;
+    for (memory::DatabaseSlot &slot : slots_in_use())
+        if (slot.database != InvalidOid && !slot.closed) {
+            slot.next_due = pg::Time{0};
+            wake_whoever_looks_at(slot);
+        }
+}
+
+unsigned count_readers() noexcept
+{
+    const memory::Lock lock(LW_SHARED);
+    return memory::registry()->readers;
 }
 
 void jobs_aimed(Oid database) noexcept

@@ -35,6 +35,11 @@ struct Prepares {
 };
 std::vector<Prepares> list_prepares();
 
+// Says that another server begins to read what this one sends by logical replication: every
+// database looks, and finds another number. Both cannot fail.
+void reader_came() noexcept;
+unsigned count_readers() noexcept;
+
 // Says that jobs for one worker each may have been enqueued: count_aims(). Cannot fail.
 void jobs_aimed(Oid database) noexcept;
 

@@ -31,6 +31,16 @@ enum class SchedulerState : unsigned char { none, starting, running, leaving };
 
 inline constexpr int owners_not_known = -1;
 
+// What other nodes have been told of a database that is one; shards/alive.cpp.
+struct SentSigns {
+    pg::Time next;     // at the latest
+    pg::Time last;     // 0: none since the server started
+    std::int64_t job;  // the numbers that its sequences had given then
+    std::int64_t letter;
+    unsigned readers;  // `Registry::readers` then
+    bool was_news;     // a transaction that was open then may have given more
+};
+
 struct DatabaseSlot {
     Oid database;  // InvalidOid: free
     SchedulerState scheduler;
@@ -62,6 +72,7 @@ struct DatabaseSlot {
     unsigned lane_losses;    // by lose_lanes(), and one more; lanes/lane_table.hpp
     unsigned lane_searches;  // `lane_losses` when all lanes were found last; 0: not yet
     std::array<CrowdedQueue, max_crowded_queues> crowded;  // of which not all were
+    SentSigns signs;
     unsigned recovered;  // when all live leaves were read for what was left there: `restores` at
                          // that time; 0: not yet
 };
@@ -118,6 +129,7 @@ struct Registry {
     bool look_at_all;   // a database found no slot: the launcher looks at all of them from time to
                         // time
     unsigned prepares;  // calls of note_prepared()
+    unsigned readers;   // calls of reader_came()
     StandAside marks[max_marks];
     ConditionVariable departure;  // a scheduler or executor is gone
     Quiesce quiesce;

@@ -6,6 +6,7 @@
 #include "core/shards/ids.hpp"
 #include "core/shards/shard_key.hpp"
 #include "pg/demand.hpp"
+#include "wakeup/wakeup.hpp"
 
 #include <charconv>
 
@@ -153,6 +154,7 @@ void place(job::RowValues &job, const catalog::Queue &queue, Oid sequence)
                    errmsg("this server has used up the ids of its jobs"),
                    errdetail("A node of a sharded instance has 2^41 of them."));
     job.set(Column::id, Int64GetDatum(*id));
+    wakeup::note_sign();
 }
 
 std::optional<int> destination(const catalog::Queue &queue, std::int64_t job_id)

@@ -1,10 +1,12 @@
 // Installs the hooks into PostgreSQL.
 //
 // The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, COPY of
-// jobs, what handlers do in a client's session, and a NULL queue_id in an INSERT.
+// jobs, what handlers do in a client's session, a NULL queue_id in an INSERT, and other servers
+// that begin to read here.
 #include "hooks.hpp"
 
 #include "catalog/catalog.hpp"
+#include "databases/databases.hpp"
 #include "enqueue/enqueue.hpp"
 #include "execute/execute.hpp"
 #include "job/job.hpp"
@@ -13,12 +15,21 @@
 #include "wakeup/wakeup.hpp"
 #include "workers/workers.hpp"
 
+extern "C" {
+#include "replication/walsender.h"
+
+// libpq/auth.h has it, which asks for the headers of Kerberos.
+using AuthenticationHook = void (*)(struct Port *, int);
+extern PGDLLIMPORT AuthenticationHook ClientAuthentication_hook;
+}
+
 namespace hipq::server {
 
 namespace {
 
 constinit ProcessUtility_hook_type previous_utility = nullptr;
 constinit planner_hook_type previous_planner = nullptr;
+constinit AuthenticationHook previous_authentication = nullptr;
 
 // ---- DROP ROLE ----
 
@@ -210,6 +221,18 @@ extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options
     return planned;
 }
 
+// ---- readers ----
+
+// The only sign of a server that has come back from an earlier state of its disk: its subscription
+// reads here anew. Before the session has a transaction.
+extern "C" void hipq_authenticated(struct Port *port, int status)
+{
+    if (previous_authentication != nullptr)
+        previous_authentication(port, status);
+    if (status == STATUS_OK && am_db_walsender)
+        databases::reader_came();
+}
+
 }  // namespace
 
 bool is_installed()
@@ -224,6 +247,8 @@ void install_hooks()
     ProcessUtility_hook = hipq_process_utility;
     previous_planner = planner_hook;
     planner_hook = hipq_planner;
+    previous_authentication = ClientAuthentication_hook;
+    ClientAuthentication_hook = hipq_authenticated;
     execute::watch_visits();
     if (creating_extension && !process_shared_preload_libraries_in_progress)
         ereport(

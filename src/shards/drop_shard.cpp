@@ -46,10 +46,20 @@ constinit pg::Statement delete_shard(R"(
         USING hipq.instance AS instance
         WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2
         RETURNING shard.instance_id, shard.node
+    ),
+    stats AS (
+        DELETE FROM hipq.shard_stats AS stats
+        USING dropped
+        WHERE stats.instance_id = dropped.instance_id AND stats.node = dropped.node
+    ),
+    signs AS (
+        DELETE FROM hipq.shard_sign AS sign
+        USING dropped
+        WHERE sign.instance_id = dropped.instance_id AND sign.node = dropped.node
     )
-    DELETE FROM hipq.shard_stats AS stats
+    DELETE FROM hipq.shard_neighbour AS neighbour
     USING dropped
-    WHERE stats.instance_id = dropped.instance_id AND stats.node = dropped.node)");
+    WHERE neighbour.instance_id = dropped.instance_id AND neighbour.node = dropped.node)");
 
 // Has its row locked. Raises unless it is empty.
 LeavingShard require_empty(const std::string &instance, int node)

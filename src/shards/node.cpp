@@ -69,8 +69,16 @@ constinit pg::Statement
     count_held("SELECT count(*) FROM hipq.shard_held_job AS held JOIN hipq.instance AS "
                "instance USING (instance_id) WHERE instance.name = $1");
 constinit pg::Statement delete_membership(R"(
-    DELETE FROM hipq.shard_map AS map USING hipq.instance AS instance
-    WHERE instance.instance_id = map.instance_id AND instance.name = $1)");
+    WITH gone AS (
+        DELETE FROM hipq.shard_map AS map
+        USING hipq.instance AS instance
+        WHERE instance.instance_id = map.instance_id AND instance.name = $1
+        RETURNING map.instance_id
+    ),
+    signs AS (
+        DELETE FROM hipq.shard_sign AS sign USING gone WHERE sign.instance_id = gone.instance_id
+    )
+    DELETE FROM hipq.shard_neighbour AS neighbour USING gone WHERE neighbour.instance_id = gone.instance_id)");
 constinit pg::Statement delete_permits(R"(
     DELETE FROM hipq.permit_share AS share
     USING hipq.queue AS queue

@@ -9,6 +9,7 @@
 #include "job/job.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"
+#include "shards/alive.hpp"
 #include "shards/arrived_jobs.hpp"
 #include "shards/coming.hpp"
 #include "shards/last_letter.hpp"
@@ -94,6 +95,8 @@ void take_effect(const Letter &letter)
         take_answers(letter.instance, letter.node, letter.body);
     else if (letter.kind == "rejected")
         pg::as_hipq([&] { insert_reject_of_other.run(letter.body); });
+    else if (letter.kind == "alive")
+        take_sign(letter);
 }
 
 // What a letter says may be wrong in ways that no table tells. Others are errors of this server,

@@ -18,6 +18,7 @@ struct Letter {
     pg::RawValue body;                    // jsonb
     bool is_let_in = false;               // its jobs were held, and are not to be held any more
     bool was_accepted = kind == "moved";  // its jobs were in the table of another node
+    bool comes_again = false;             // a resync brings it, and not its stream
 };
 
 // Has a letter that a subscription has brought take effect, once; one that is bad becomes a reject.

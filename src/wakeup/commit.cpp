@@ -46,6 +46,7 @@ constinit std::size_t end_count = 0;
 
 constinit bool catalogue_has_changed = false;
 constinit bool shares_have_changed = false;
+constinit bool is_told_of = false;  // to other nodes
 constinit bool restored = false;
 constinit bool has_aimed = false;
 constinit bool lanes_are_lost = false;
@@ -71,6 +72,7 @@ void forget()
     scheduler_must_look = false;
     catalogue_has_changed = false;
     shares_have_changed = false;
+    is_told_of = false;
     restored = false;
     has_aimed = false;
     zone_has_changed = false;
@@ -148,6 +150,17 @@ void pass_on_ends()
     end_count = 0;
 }
 
+// Said once in a while by each process: a look of the scheduler is for all that was done until
+// then.
+void pass_on_sign(pg::Time now)
+{
+    static constinit pg::Time last{0};
+    if (now < last + sign_interval / 2 && now >= last)
+        return;
+    last = now;
+    databases::look_due(MyDatabaseId, now + sign_interval);
+}
+
 void pass_on_all()
 {
     const pg::Time now = pg::now();
@@ -168,6 +181,8 @@ void pass_on_all()
         databases::look_due(MyDatabaseId, pg::Time{0});
     if (shares_have_changed)
         databases::shares_changed(MyDatabaseId);
+    if (is_told_of)
+        pass_on_sign(now);
     for (std::size_t i = 0; i < note_count; ++i)
         pass_on(notes[i], now);
     pass_on_to_dispatch(now);
@@ -187,8 +202,8 @@ LaneNotes::iterator find_note(LaneNotes &notes_so_far, const lanes::LaneName &la
 bool has_notes()
 {
     return note_count > 0 || due_for_worker != pg::infinity || scheduler_must_look ||
-           catalogue_has_changed || shares_have_changed || rights_have_changed || lanes_are_lost ||
-           resumed_queue != 0 || changed_database != InvalidOid ||
+           catalogue_has_changed || shares_have_changed || is_told_of || rights_have_changed ||
+           lanes_are_lost || resumed_queue != 0 || changed_database != InvalidOid ||
            (lane_notes != nullptr && !lane_notes->empty());
 }
 
@@ -308,6 +323,11 @@ void note_catalogue_change()
 void note_shares() noexcept
 {
     shares_have_changed = true;
+}
+
+void note_sign() noexcept
+{
+    is_told_of = true;
 }
 
 void note_change_of_zone()

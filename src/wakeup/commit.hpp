@@ -41,6 +41,11 @@ void note_catalogue_change();
 // Notes that the current transaction changes this node's shares of limits.
 void note_shares() noexcept;
 
+// Notes that the current transaction gives ids to jobs of an instance on several servers, or sends
+// jobs to others. They are to hear of this one within that time (shards/alive.cpp). Cheap.
+inline constexpr std::int64_t sign_interval = 5'000'000;  // us
+void note_sign() noexcept;
+
 // Notes that the current transaction changes the time zone of a job type: time windows of its jobs
 // open at other times.
 void note_change_of_zone();

@@ -122,12 +122,26 @@ constexpr std::array rejected_fields{
     LetterField{"", "job", FieldType::any, needed},
 };
 
-enum class Content : unsigned char { none, jobs, body };
+// A sign of life names others (signs.hpp).
+constexpr std::array alive_fields{
+    LetterField{"", "before", FieldType::list, spare, 2, 2},
+    LetterField{"before", "", FieldType::integer, needed, 1, most_number},
+    LetterField{"", "heard", FieldType::list, spare, 2, 2},
+    LetterField{"heard", "", FieldType::integer, needed, 1, most_number},
+};
+
+enum class Content : unsigned char { none, jobs, body, body_or_none };
 
 constexpr LetterKind kind_of(std::string_view name, Senders senders, Content content,
                              std::span<const LetterField> fields = {})
 {
-    return {name, senders, content == Content::jobs, content == Content::body, fields};
+    const bool needs_body = content == Content::body;
+    return {name,
+            senders,
+            content == Content::jobs,
+            needs_body || content == Content::body_or_none,
+            needs_body,
+            fields};
 }
 
 constexpr std::array kinds{
@@ -141,7 +155,7 @@ constexpr std::array kinds{
     kind_of("permit_ask", Senders::shards, Content::body, ask_fields),
     kind_of("permit_answer", Senders::router, Content::body, answer_fields),
     kind_of("rejected", Senders::all, Content::body, rejected_fields),
-    kind_of("alive", Senders::all, Content::none),
+    kind_of("alive", Senders::all, Content::body_or_none, alive_fields),
     kind_of("taken", Senders::nobody, Content::none),
 };
 
@@ -316,7 +330,7 @@ std::optional<std::string> problem_of_body(const LetterKind &kind, const Json *b
     if (!kind.has_body)
         return std::nullopt;
     if (is_missing(body))
-        return "its body is missing";
+        return kind.needs_body ? std::optional<std::string>("its body is missing") : std::nullopt;
     if (body->kind != Json::Kind::object)
         return "its body is no object";
     for (const LetterField &field : kind.fields) {

@@ -70,6 +70,7 @@ struct LetterKind {
     Senders senders;
     bool has_jobs;  // they are checked one by one (may_send_job), and so is what they share
     bool has_body;
+    bool needs_body;  // else it may be missing
     std::span<const LetterField> fields;
 };
 

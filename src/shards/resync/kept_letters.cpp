@@ -106,7 +106,9 @@ bool are_all_kept(const Line &line)
            first_of(line.ask_receiver(
                "SELECT EXISTS (SELECT FROM " + received(line) + " AND jsonb_build_array(" +
                name_of_letter + ") = " + pg::quote_literal(oldest) + "::jsonb AND id = (" +
-               pg::quote_literal(oldest) + "::jsonb ->> 0)::bigint)::text")) == "true";
+               pg::quote_literal(oldest) + "::jsonb ->> 0)::bigint" +
+               (line.whole.has_value() ? " AND id <= " + std::to_string(*line.whole) : "") +
+               ")::text")) == "true";
 }
 
 std::vector<KeptLetter> unread_letters(const Line &line)

@@ -3,6 +3,7 @@
 
 #include "shards/remote.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,15 @@ struct Line {
     Ask ask_receiver;
     std::string since =
         "-infinity";  // letters from before are for a shard that had the number then
+    std::optional<std::int64_t> whole{};  // the receiver has got newer ones, and lacks some before
 };
 
 struct KeptLetter {
     std::int64_t id;
     std::string kind;
     std::string json;  // the row of hipq.shard_outbox
+
+    bool has_jobs() const { return kind == "jobs" || kind == "moved"; }
 };
 
 // Whether all that the receiver may not have got is kept. Letters arrive in their order, so he has

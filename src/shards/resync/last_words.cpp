@@ -2,7 +2,8 @@
 //
 // The router answers to whatever a shard sends with a row of its outbox. Rows get their numbers as
 // time passes; so what answers to something that the shard has forgotten has a greater number than
-// the newest letter that it has received.
+// the newest letter that it has received; or that it had received when it forgot, if it went on
+// receiving.
 #include "shards/resync/last_words.hpp"
 
 #include "core/shards/resync.hpp"
@@ -15,7 +16,7 @@ namespace hipq::shards {
 
 namespace {
 
-// $2 node, $3 newest letter that it has, $4 letters that it has not. Jobs that were enqueued on the
+// $2 node, $3 newest letter that it had, $4 letters that it has not. Jobs that were enqueued on the
 // router or on another shard, and are on another node, have never been in the shard's tables: only
 // what a table had is sent as `moved`. Those that the shard has refused the router knows as such.
 constinit pg::Statement select_words(R"(
@@ -53,15 +54,10 @@ constinit pg::Statement select_truth(R"(
                                                                      'in_order', move.in_order, 'last', move.last_sent)), '[]')
                          FROM hipq.shard_move AS move
                          WHERE move.instance_id = map.instance_id AND $2 IN (move.from_node, move.to_node)),
-               'stale', to_jsonb($3::bigint[]))::text
+               'stale', to_jsonb($3::bigint[]), 'anew', $4::boolean)::text
     FROM hipq.shard_map AS map
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1)");
-
-bool has_jobs(const KeptLetter &letter)
-{
-    return letter.kind == "jobs" || letter.kind == "moved";
-}
 
 // What is true now says it all.
 bool is_superseded(const KeptLetter &letter)
@@ -78,15 +74,15 @@ struct Word {
 };
 
 std::vector<Word> words(const std::string &instance, int node,
-                        const std::vector<KeptLetter> &unread, std::int64_t newest_read)
+                        const std::vector<KeptLetter> &unread, std::int64_t newest)
 {
     std::vector<std::int64_t> letters;
     for (const KeptLetter &letter : unread)
-        if (has_jobs(letter))
+        if (letter.has_jobs())
             letters.push_back(letter.id);
     std::vector<Word> all;
     for (const pg::Row row :
-         select_words.run(instance, static_cast<std::int16_t>(node), newest_read, letters))
+         select_words.run(instance, static_cast<std::int16_t>(node), newest, letters))
         all.push_back({row.integer(0), row.integer32(1), row.integer(2), row.boolean(3)});
     return all;
 }
@@ -99,13 +95,17 @@ std::string text_of(pg::Statement &statement, const std::string &letter)
 }  // namespace
 
 Resending choose(const std::string &instance, int node, const std::vector<KeptLetter> &unread,
-                 std::int64_t newest_read)
+                 const Read &read)
 {
     return pg::as_extension_owner([&] {
         Resending resending;
+        std::set<std::int64_t> unread_ids;
+        for (const KeptLetter &letter : unread)
+            unread_ids.insert(letter.id);
         std::map<std::int64_t, std::vector<std::int64_t>> jobs_of;  // by letter
-        for (const Word &word : words(instance, node, unread, newest_read)) {
-            const bool comes_again = core::is_sent_again(node, word.node);
+        for (const Word &word : words(instance, node, unread, read.whole)) {
+            const bool is_there = word.letter <= read.newest && !unread_ids.contains(word.letter);
+            const bool comes_again = core::is_sent_again(node, word.node) && !is_there;
             if (comes_again)
                 jobs_of[word.letter].push_back(word.job_id);
             if (word.was_in_queue && core::is_stale(node, word.node, comes_again))
@@ -117,10 +117,10 @@ Resending choose(const std::string &instance, int node, const std::vector<KeptLe
                               [](const KeptLetter &letter) { return letter.kind == "moved"; });
         for (const KeptLetter &letter : ordered) {
             const auto jobs = jobs_of.find(letter.id);
-            const bool is_empty = has_jobs(letter) && jobs == jobs_of.end();
+            const bool is_empty = letter.has_jobs() && jobs == jobs_of.end();
             if (is_empty || is_superseded(letter))
                 resending.letters.push_back(text_of(leave_all_out, letter.json));
-            else if (has_jobs(letter))
+            else if (letter.has_jobs())
                 resending.letters.push_back(
                     leave_jobs_out.run(letter.json, jobs->second).front().text(0));
             else
@@ -130,10 +130,13 @@ Resending choose(const std::string &instance, int node, const std::vector<KeptLe
     });
 }
 
-std::string truth_for(const std::string &instance, int node, const std::vector<std::int64_t> &stale)
+std::string truth_for(const std::string &instance, int node, const std::vector<std::int64_t> &stale,
+                      bool anew)
 {
     return pg::as_extension_owner([&] {
-        return select_truth.run(instance, static_cast<std::int16_t>(node), stale).front().text(0);
+        return select_truth.run(instance, static_cast<std::int16_t>(node), stale, anew)
+            .front()
+            .text(0);
     });
 }
 

@@ -11,13 +11,20 @@ struct Resending {
     std::vector<std::int64_t> stale;   // ids of jobs that have left the shard since
 };
 
-// `unread`: what the router keeps for the shard and it has not received; `newest_read`: the newest
-// letter that it has. What it sent, the router has taken before.
-Resending choose(const std::string &instance, int node, const std::vector<KeptLetter> &unread,
-                 std::int64_t newest_read);
+// What a shard has got.
+struct Read {
+    std::int64_t newest;  // letter
+    std::int64_t whole;   // up to this one nothing is missing, and it remembers what it did then
+};
 
-// What is true now, but for the jobs: set-up, map, moves; and what is stale. JSON.
-std::string truth_for(const std::string &instance, int node,
-                      const std::vector<std::int64_t> &stale);
+// `unread`: what the router keeps for the shard and it has not received. What it sent, the router
+// has taken before.
+Resending choose(const std::string &instance, int node, const std::vector<KeptLetter> &unread,
+                 const Read &read);
+
+// What is true now, but for the jobs: set-up, map, moves; and what is stale. JSON. `anew`: to a
+// shard that is in step.
+std::string truth_for(const std::string &instance, int node, const std::vector<std::int64_t> &stale,
+                      bool anew);
 
 }  // namespace hipq::shards

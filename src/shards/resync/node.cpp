@@ -8,6 +8,7 @@
 #include "core/shards/ids.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
+#include "shards/alive.hpp"
 #include "shards/receive.hpp"
 #include "shards/set_up.hpp"
 #include "shards/slot_sql.hpp"
@@ -78,6 +79,8 @@ constinit pg::Statement update_map_by_truth(R"(
         timeline = $3
     WHERE map.instance_id = $1)");
 
+}  // namespace
+
 void take_slots(int instance_id, int own_node, pg::RawValue truth)
 {
     const auto own = static_cast<std::int16_t>(own_node);
@@ -89,12 +92,10 @@ void take_slots(int instance_id, int own_node, pg::RawValue truth)
     update_map_by_truth.run(instance_id, truth, catalog::own_timeline());
 }
 
+namespace {
+
 // ---- numbers ----
 
-constinit pg::Statement select_numbers(R"(
-    SELECT job.last_value, outbox.last_value
-    FROM hipq.job_id_seq AS job
-    CROSS JOIN hipq.shard_outbox_id_seq AS outbox)");
 constinit pg::Statement set_numbers(R"(
     SELECT setval('hipq.job_id_seq', $1), setval('hipq.shard_outbox_id_seq', $2))");
 
@@ -129,22 +130,34 @@ std::int64_t forget_stale(const std::string &instance, int instance_id, pg::RawV
 
 void leave_numbers_out()
 {
-    const pg::Row last = select_numbers.run().front();
-    const auto next_job = core::sequence_after_promotion(last.integer(0));
+    const Numbers last = last_numbers();
+    const auto next_job = core::sequence_after_promotion(last.job);
     if (!next_job.has_value())
         HIPQ_RAISE(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
                    errmsg("this server has used up the ids of its jobs"),
                    errdetail("A node of a sharded instance has 2^41 of them, and leaves out 2^28 "
                              "after a promotion."));
-    set_numbers.run(*next_job, last.integer(1) + core::promotion_gap);
+    set_numbers.run(*next_job, last.letter + core::promotion_gap);
 }
 
 namespace {
 
+// What a share was counts for nothing, as on another timeline.
+constinit pg::Statement forget_shares(R"(
+    UPDATE hipq.permit_share AS share
+    SET timeline = 0
+    FROM hipq.queue AS queue
+    WHERE queue.queue_id = share.queue_id AND queue.instance_id = $1)");
+
+constinit pg::Statement select_is_anew("SELECT coalesce(($1 ->> 'anew')::boolean, false)");
+
+// `truth` may be told to a node that is in step, too: by a router that has forgotten.
 std::string begin_resync(const std::string &instance, pg::RawValue truth)
 {
     const pg::Rows rows = pg::as_hipq([&] { return lock_own_map.run(instance); });
-    if (rows.empty() || catalog::is_own_timeline(rows.front().text(2)))
+    const bool is_in_step = !rows.empty() && catalog::is_own_timeline(rows.front().text(2));
+    const bool is_anew = pg::as_hipq([&] { return select_is_anew.run(truth).front().boolean(0); });
+    if (rows.empty() || (is_in_step && !is_anew))
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("this server is no node of instance \"%s\" that is out of step",
                           instance.c_str()));
@@ -152,7 +165,10 @@ std::string begin_resync(const std::string &instance, pg::RawValue truth)
     std::int64_t forgotten = 0;
     pg::as_hipq([&] {
         take_slots(instance_id, rows.front().integer32(1), truth);
-        leave_numbers_out();
+        forget_shares.run(instance_id);
+        if (!is_in_step)
+            leave_numbers_out();
+        forget_signs(instance_id, core::router_node);
         forgotten = forget_stale(instance, instance_id, truth);
     });
     pg::call([&] {
@@ -166,6 +182,7 @@ std::string begin_resync(const std::string &instance, pg::RawValue truth)
     // As after a restore: nobody has looked at these jobs yet.
     wakeup::note_restore();
     wakeup::note_unknown_jobs();
+    wakeup::note_shares();
     return std::to_string(forgotten);
 }
 
@@ -210,9 +227,9 @@ bool receive_again(pg::RawValue json, bool after_loss)
 {
     const pg::Rows rows = pg::as_extension_owner([&] { return select_letter.run(json); });
     const pg::Row row = rows.front();
-    const Letter letter{row.integer(0),   row.time(1),      row.text(2),
-                        row.integer32(3), row.integer32(4), row.text(5),
-                        row.text(6),      row.raw(7),       row.raw(8)};
+    Letter letter{row.integer(0), row.time(1), row.text(2), row.integer32(3), row.integer32(4),
+                  row.text(5),    row.text(6), row.raw(7),  row.raw(8)};
+    letter.comes_again = true;
     if (after_loss)
         make_way(letter);
     return receive_by_hand(letter);

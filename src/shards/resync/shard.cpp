@@ -11,6 +11,7 @@
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
+#include "shards/alive.hpp"
 #include "shards/node.hpp"
 #include "shards/resync/last_words.hpp"
 #include "shards/set_up.hpp"
@@ -26,6 +27,8 @@ constinit pg::Statement select_shard_in_need(R"(
     JOIN hipq.shard_map AS map USING (instance_id)
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1 AND shard.node = $2)");
+constinit pg::Statement select_instance(
+    "SELECT instance.instance_id FROM hipq.instance AS instance WHERE instance.name = $1");
 // From that shard, whatever it says there.
 constinit pg::Statement receive_letter_again(R"(
     SELECT hipq._receive_again($1::jsonb || jsonb_build_object('instance', $2, 'sender', $3, 'node', 0), false))");
@@ -35,17 +38,28 @@ constinit pg::Statement note_timeline(R"(
     FROM hipq.instance AS instance
     WHERE instance.instance_id = shard.instance_id AND instance.name = $1 AND shard.node = $2)");
 
+std::string literal(const std::string &text)
+{
+    return pg::quote_literal(text);
+}
+
 // ---- before anything is done ----
+
+// FROM its map.
+std::string own_map(const ShardInNeed &shard)
+{
+    return " FROM hipq.shard_map AS map JOIN hipq.instance AS instance USING (instance_id) WHERE "
+           "instance.name = " +
+           pg::quote_literal(shard.instance) +
+           " AND map.cluster = " + pg::quote_literal(shard.cluster) +
+           " AND map.own_node = " + std::to_string(shard.node);
+}
 
 // Whether it has forgotten the last it did. Raises if its database is no node of the instance.
 bool is_out_of_step(const ShardInNeed &shard)
 {
     const std::string answer = ask_one(
-        shard.conninfo,
-        "SELECT (NOT hipq._is_own_timeline(map.timeline))::text FROM hipq.shard_map AS map JOIN "
-        "hipq.instance AS instance USING (instance_id) WHERE instance.name = " +
-            pg::quote_literal(shard.instance) + " AND map.cluster = " +
-            pg::quote_literal(shard.cluster) + " AND map.own_node = " + std::to_string(shard.node));
+        shard.conninfo, "SELECT (NOT hipq._is_own_timeline(map.timeline))::text" + own_map(shard));
     if (answer.empty())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("the database that \"conninfo\" of shard %d names is not that shard of "
@@ -54,6 +68,21 @@ bool is_out_of_step(const ShardInNeed &shard)
                    errhint("It may have been restored as it was before it became one. Restore it "
                            "as it was later."));
     return answer == "true";
+}
+
+// One that has found out by a sign of life has got letters behind the gap.
+std::optional<std::int64_t> whole_letters(const ShardInNeed &shard)
+{
+    const std::string own = own_map(shard);
+    if (ask_one(shard.conninfo, "SELECT (map.timeline LIKE " +
+                                    literal(catalog::forgotten_timeline("%")) + ")::text" + own) !=
+        "true")
+        return std::nullopt;
+    return std::stoll(ask_one(
+        shard.conninfo,
+        "SELECT coalesce(min(neighbour.whole_id), 0)::text FROM hipq.shard_neighbour AS neighbour "
+        "WHERE neighbour.node = 0 AND neighbour.instance_id = (SELECT map.instance_id" +
+            own + ")"));
 }
 
 void demand_own_step(const std::string &instance)
@@ -82,11 +111,6 @@ void demand_all_kept(const Line &line)
 }
 
 // ---- steps ----
-
-std::string literal(const std::string &text)
-{
-    return pg::quote_literal(text);
-}
 
 // Nobody keeps rows for whoever read the slot before.
 void drop_slot_in_use(const Ask &node, const std::string &slot)
@@ -162,15 +186,19 @@ Resent send_what_it_lacks(const ShardInNeed &shard, bool has_forgotten)
     Resending resending;
     std::string truth;
     if (has_forgotten) {
-        resending = choose(shard.instance, shard.node, unread, newest_read(shard.line_forth()));
-        truth = truth_for(shard.instance, shard.node, resending.stale);
+        const std::int64_t newest = newest_read(shard.line_forth());
+        resending =
+            choose(shard.instance, shard.node, unread, {newest, shard.whole.value_or(newest)});
     } else {
         for (const KeptLetter &letter : unread)
             resending.letters.push_back(letter.json);
     }
+    const bool is_told = has_forgotten || shard.is_told_anew;
+    if (is_told)
+        truth = truth_for(shard.instance, shard.node, resending.stale, shard.is_told_anew);
     Resent sent{unread.size(), 0};
     in_one_transaction(shard.conninfo, [&](const Ask &there) {
-        if (has_forgotten)
+        if (is_told)
             sent.forgotten =
                 std::stoul(first_of(there("SELECT hipq._begin_resync(" + literal(shard.instance) +
                                           ", " + literal(truth) + "::jsonb)")));
@@ -213,18 +241,30 @@ ShardInNeed require_shard(const std::string &instance, int node)
             row.text(4)};
 }
 
+void forget_signs_to(const ShardInNeed &shard)
+{
+    pg::as_hipq([&] {
+        forget_signs(select_instance.run(shard.instance).front().integer32(0), shard.node);
+    });
+}
+
+// Signs that go through the new slots are not to name one that did not, and what the shard has
+// heard of before is not to count when it is read again.
 void disconnect(const ShardInNeed &shard)
 {
+    forget_signs_to(shard);
     (void)ask(shard.conninfo, call_of("hipq._unsubscribe_from_outbox", {shard.forth}));
     unsubscribe(shard.back);
     next_step();
 }
 
-void resync_shard(const std::string &instance, int node, bool is_forced)
+void resync_shard(const std::string &instance, int node, bool is_forced, bool is_told_anew)
 {
-    const ShardInNeed shard = require_shard(instance, node);
+    ShardInNeed shard = require_shard(instance, node);
+    shard.is_told_anew = is_told_anew;
     demand_own_step(instance);
     const bool has_forgotten = is_out_of_step(shard);
+    shard.whole = whole_letters(shard);
     if (!is_forced) {
         demand_all_kept(shard.line_forth());
         demand_all_kept(shard.line_back());

@@ -204,6 +204,8 @@ sub random_letter
 	return if $sender == 0 && $kind eq 'set_up';    # one that cannot be carried out stops the stream
 	my %letter = (kind => $kind, sender => $sender, node => $node);
 	($letter{kind}, $letter{sender}, $letter{instance}) = ($samples[ rand @samples ][0], int rand 4, 'other') if rand() < 0.05;
+	# A sign of life that can be read is believed, and stops who has forgotten what it names.
+	$body = $json->encode({ map { $_ => $atoms[ rand @atoms ] } qw(before heard) }) if $kind eq 'alive';
 	if ($body) { $body = altered($json->decode($body)); $body->{generation} = 0 if ref $body eq 'HASH' && exists $body->{generation}; $letter{body} = json_of($body); }
 	if ($jobs) { $jobs = altered($json->decode($jobs)); $letter{jobs} = [ map { defined $_ ? json_of($_) : undef } @$jobs ] if ref $jobs eq 'ARRAY'; }
 	return if rand() < 0.5 && $kind eq 'map';

@@ -1,0 +1,126 @@
+# A node whose disk is put back has forgotten, and hears so from others: it stops until resync_shard().
+# No job is lost or has run on two nodes, and no id is given twice.
+use strict;
+use warnings;
+use HipqShards;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $shards = HipqShards->new('forgotten', 2);
+my ($router, $one, $two) = $shards->nodes;
+my @enqueued;
+# Jobs for a node, which begin in so many seconds.
+sub enqueue
+{
+	my ($on, $for, $count, $later) = @_;
+	my $tenant = $shards->tenant_of($for);
+	my @ids = split /\n/, $on->sql("
+		SELECT hipq.enqueue('run', jsonb_build_object('tenant', '$tenant'),
+		                    scheduled_run_time => now() + interval '$later s')
+		FROM generate_series(1, $count)");
+	push @enqueued, @ids;
+	return @ids;
+}
+# The files of a node as they are when it stands still. The file with the server's mark stays where it
+# is, as on a disk that is put back.
+sub snapshot
+{
+	my ($node) = @_;
+	my $data = $node->node->data_dir;
+	HipqCluster::close_looks();
+	$node->node->stop('immediate');
+	system_or_bail('cp', '-RPp', $data, "$data.snapshot");
+	$node->node->start;
+	return;
+}
+sub put_back
+{
+	my ($node, $meanwhile) = @_;
+	my $data = $node->node->data_dir;
+	HipqCluster::close_looks();
+	$node->node->stop('immediate');
+	opendir my $handle, $data or die "$data: $!";
+	my @gone = grep { !/^(\.\.?|hipq\.server)$/ } readdir $handle;
+	system_or_bail('rm', '-rf', map { "$data/$_" } @gone);
+	closedir $handle;
+	unlink "$data.snapshot/hipq.server";
+	system_or_bail('cp', '-RPp', "$data.snapshot/.", $data);
+	system_or_bail('rm', '-rf', "$data.snapshot");
+	$meanwhile->() if $meanwhile;
+	$node->node->start;
+	return;
+}
+# How many of these jobs wait on a node.
+sub waiting
+{
+	return sprintf q{SELECT count(*) FROM hipq.jobs_detail
+		WHERE state = 'initial' AND id = ANY ('{%s}')}, join ',', @_;
+}
+# A node has heard a sign of life that another one has sent from now on.
+sub heard
+{
+	my ($node, $of) = @_;
+	my $time = $of->sql('SELECT clock_timestamp()');
+	my $number = $of == $router ? 0 : $of == $one ? 1 : 2;
+	my $is_new = "SELECT heard_time > '$time' FROM hipq.shard_neighbour WHERE node = $number";
+	return $node->wait_until($is_new, 't');
+}
+my $alert = q{FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'has forgotten what it did last'};
+my $says = "SELECT count(*) $alert";
+ok($shards->settled, 'each shard has its slots');
+
+enqueue($router, 1, 20, 0);
+ok($shards->wait_for_runs(20), 'jobs run');
+
+# ---- a shard that has forgotten
+# Its slot leaves it meanwhile.
+my $tenant = $shards->tenant_of(1);
+my $gone = $router->sql(qq{SELECT min(n) FROM generate_series(1, 1000) AS n, hipq.shard_map
+	WHERE nodes[hipq.slot_of(n::text) + 1] = 1
+	  AND hipq.slot_of(n::text) <> hipq.slot_of('$tenant')});
+my @gone = split /\n/, $router->sql(qq{
+	SELECT hipq.enqueue('run', '{"tenant": "$gone"}', scheduled_run_time => now() + interval '1 hour')
+	FROM generate_series(1, 5)});
+push @enqueued, @gone;
+ok($one->wait_until(waiting(@gone), 5), 'jobs of a slot wait on the shard');
+snapshot($one);
+my @later = enqueue($router, 1, 20, 3600);
+ok($one->wait_until(waiting(@later), 20), 'it has got jobs that wait');
+ok(heard($one, $router), 'a shard that was started has heard of the router');
+is($one->sql($says), 0, 'and is in step, as it has forgotten nothing');
+is($shards->on_router("SELECT hipq.move_slots('app', ARRAY[hipq.slot_of('$gone')], 2)"), 1,
+	'the slot moves');
+ok($two->wait_until(waiting(@gone), 5), 'its jobs have come to the other shard');
+my %given = map { $_ => 1 } enqueue($one, 1, 50, 0);
+ok($shards->wait_for_runs(70), 'jobs that were enqueued on the shard run');
+ok(heard($router, $one), 'the router has heard of it');
+put_back($one, sub { push @later, enqueue($router, 1, 20, 3600) });
+ok($one->wait_until($says, 1), 'a shard that has forgotten says so');
+like($one->sql("SELECT hint $alert"),
+	qr/On the router: CALL hipq.resync_shard\('app', 1\)/, 'and what to do');
+my $unread = q{SELECT count(*) FROM hipq.alerts_detail
+	WHERE alert = 'shard' AND detail ~ 'it does not read' AND hint ~ 'resync_shard\(.app., 1\)'};
+ok($router->wait_until($unread, 1), 'the router has an alert, too');
+like($one->error_of(q{SELECT hipq.enqueue('run', queue => 'app.mail')}),
+	qr/55000: this server, node 1 of instance "app", is not in step/, 'nobody enqueues there');
+like(slurp_file($one->node->logfile),
+	qr/node 1 of instance "app", has forgotten what it did last\n.*DETAIL:.* node 0 (has its|had sent it) letter \d+/,
+	'so does its log');
+cmp_ok($one->sql(waiting(@later)), '<=', 20,
+	'it lacks jobs that it had got, whether it has those that were sent while it was down or not');
+like($shards->resync(1),
+	qr/shard 1 of instance "app" is in step\nDETAIL:.*has forgotten 5 job\(s\)/,
+	'it is brought back into step');
+ok($one->wait_until(waiting(@later), 40), 'it has all jobs again');
+is($one->sql(waiting(@gone)), 0, 'but those that have left it');
+is($two->sql(waiting(@gone)), 5, 'which are where they went');
+is(join(' ', grep { $given{$_} } enqueue($one, 1, 50, 0)), '', 'ids are not given twice');
+ok($shards->wait_for_runs(70), 'jobs run there') or note $shards->counts;
+ok(heard($one, $router) && heard($router, $one), 'both hear of each other');
+is($_->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}), 0,
+	'and nobody has forgotten anything') foreach $shards->nodes;
+
+unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/,
+	'nothing alarming in the log') foreach $shards->nodes;
+done_testing();
