@@ -13,6 +13,7 @@
 #include "pg/quote.hpp"
 #include "shards/alive.hpp"
 #include "shards/node.hpp"
+#include "shards/resync/known_jobs.hpp"
 #include "shards/resync/last_words.hpp"
 #include "shards/set_up.hpp"
 #include "shards/steps.hpp"
@@ -146,7 +147,9 @@ std::size_t take_what_it_has(const ShardInNeed &shard)
     drop_slot_in_use(shard.there(), shard.back);
     (void)ask(shard.conninfo, call_of("hipq._keep_outbox", {shard.back}));
     wait_for_older_senders(shard.there());
-    const std::vector<KeptLetter> letters = unread_letters(shard.line_back());
+    std::vector<KeptLetter> letters = unread_letters(shard.line_back());
+    if (shard.is_told_anew)
+        leave_out_known_jobs(shard.instance, letters);
     for (const KeptLetter &letter : letters)
         pg::as_hipq([&] {
             receive_letter_again.run(letter.json, shard.instance, std::int32_t{shard.node});

@@ -121,6 +121,43 @@ ok(heard($one, $router) && heard($router, $one), 'both hear of each other');
 is($_->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}), 0,
 	'and nobody has forgotten anything') foreach $shards->nodes;
 
+# ---- a router that has forgotten
+snapshot($router);
+my $lost = $router->sql(qq{SELECT min(n) FROM generate_series(1, 1000) AS n, hipq.shard_map
+	WHERE nodes[hipq.slot_of(n::text) + 1] = 1
+	  AND hipq.slot_of(n::text) NOT IN (hipq.slot_of('$tenant'), hipq.slot_of('$gone'))});
+is($shards->on_router("SELECT hipq.move_slots('app', ARRAY[hipq.slot_of('$lost')], 2)"), 1,
+	'a slot moves of which the router will not know');
+ok($shards->settled, 'to its end');
+enqueue($router, $_, 20, 0) foreach 1, 2;
+enqueue($one, 2, 10, 0);
+ok($shards->wait_for_runs(120), 'jobs run, also such as go from one shard to another');
+ok(heard($one, $router) && heard($router, $one), 'the router and a shard have heard of each other');
+put_back($router);
+ok($router->wait_until($says, 1), 'a router that has forgotten says so');
+like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')}),
+	qr/55000: this server, node 0 of instance "app", is not in step/, 'it takes no job');
+like($router->error_of(q{CALL hipq.resync_shard('app', 0)}),
+	qr/55000: shard \d of instance "app" has got \d+ letter.* that this router does not know.*force => true/s,
+	'it does not go on by itself');
+like($shards->resync('0, force => true'),
+	qr/NOTICE:  shard 1 of instance "app" has got \d+ letter.*DETAIL:  What they brought stays.*are lost/s,
+	'by force it does, and says what may be lost');
+ok($shards->settled, 'slots have their nodes');
+is($router->sql("SELECT nodes[hipq.slot_of('$lost') + 1] FROM hipq.shard_map"), 2,
+	'the slot is where the shards know it');
+enqueue($router, $_, 20, 0) foreach 1, 2;
+ok($shards->wait_for_runs(160), 'jobs run');
+my %runs;
+$runs{$_}++ foreach map { split /\n/, $_->sql('SELECT id FROM ran') } $shards->nodes;
+is(join(' ', grep { $runs{$_} > 1 } keys %runs), '', 'none twice');
+is($two->sql('SELECT count(*) FROM hipq.set_aside'), 0, 'nor was one to run again');
+ok(heard($one, $router) && heard($router, $one), 'both hear of each other');
+is($_->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}), 0,
+	'and nobody has forgotten anything') foreach $shards->nodes;
+is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'no job is held') foreach $shards->nodes;
+is($one->sql(waiting(@later)), 40, 'jobs that wait do so');
+
 unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/,
 	'nothing alarming in the log') foreach $shards->nodes;
 done_testing();

@@ -1,5 +1,5 @@
 # A shard that lacks more than is kept stops, and says so; a router whose standby is promoted goes on with its shards if it has forgotten
-# nothing that they know of, and stops otherwise.
+# nothing that they know of, and otherwise by force alone.
 use strict;
 use warnings;
 use HipqShards;
@@ -103,6 +103,23 @@ $shards->promote(0, $standby);
 $router = $shards->router;
 like($router->error_of(q{CALL hipq.resync_shard('app', 0)}), qr/55000: shard 1 of instance "app" has got \d+ letter\(s\) that this router does not know/, 'a router that has forgotten what a shard knows is refused');
 like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')}), qr/55000: this server, node 0 of instance "app", is not in step/, 'and takes no job');
+
+# ---- it goes on by force
+like($shards->resync('0, force => true'),
+	qr/NOTICE:  shard 1 of instance "app" has got \d+ letter\(s\) that this router does not know\nDETAIL:.*are lost.*shard 1 of instance "app" is in step/s,
+	'by force it goes on, and says what may be lost');
+enqueue(20);
+is($one->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'none twice');
+$router->sql(q{
+	SELECT hipq.enqueue('run', job_key => 'key', scheduled_run_time => now() + interval '1 hour')});
+ok($one->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_key = 'key'}, 1),
+	'a job with a key is not held');
+$one->sql(q{SELECT hipq.enqueue('run', '{"tenant": "t"}')});
+ok($shards->wait_for_runs(++$enqueued), 'jobs are enqueued on the shard, too');
+is($shards->on_router(q{SELECT hipq.move_slots('app', ARRAY[1, 2, 3], 0)}), 3, 'slots move');
+ok($shards->settled, 'to their ends');
+ok($_->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0),
+	'all is well') foreach $shards->nodes;
 
 unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/, 'nothing alarming in the log') foreach $shards->nodes;
 done_testing();
