@@ -2,14 +2,18 @@
 //
 // Step by step, as create_shard() in the other direction; after a failure the call is repeated. The
 // shard reads all that is sent to it and leaves, so that it sends nothing more; then the router
-// reads what is left.
+// reads what is left. A dead one is not asked: what it has not read goes to the nodes that have its
+// slots now, and nobody waits any more for what it would have sent back.
 #include "catalog/catalog.hpp"
+#include "core/shards/ids.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
+#include "shards/coming.hpp"
 #include "shards/map.hpp"
 #include "shards/node.hpp"
+#include "shards/receive.hpp"
 #include "shards/remote.hpp"
 #include "shards/steps.hpp"
 #include "wakeup/wakeup.hpp"
@@ -28,8 +32,8 @@ struct LeavingShard {
 
 constinit pg::Statement lock_shard(R"(
     SELECT shard.conninfo, shard.channel, shard.state,
-           (SELECT count(*) FROM unnest(map.nodes) AS entry (node) WHERE entry.node = shard.node)
-             + (SELECT count(*) FROM hipq.shard_move AS move WHERE move.instance_id = shard.instance_id AND shard.node IN (move.from_node, move.to_node))
+           (SELECT count(*) FROM unnest(map.nodes) AS entry (node) WHERE entry.node = shard.node),
+           (SELECT count(*) FROM hipq.shard_move AS move WHERE move.instance_id = shard.instance_id AND shard.node = move.from_node)
     FROM hipq.shard AS shard
     JOIN hipq.shard_map AS map USING (instance_id)
     JOIN hipq.instance AS instance USING (instance_id)
@@ -61,8 +65,29 @@ constinit pg::Statement delete_shard(R"(
     USING dropped
     WHERE neighbour.instance_id = dropped.instance_id AND neighbour.node = dropped.node)");
 
-// Has its row locked. Raises unless it is empty.
-LeavingShard require_empty(const std::string &instance, int node)
+[[noreturn]] void refuse_slots(const std::string &instance, int node)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+               errmsg("shard %d of instance \"%s\" has slots", node, instance.c_str()),
+               errhint("Run SELECT hipq.drain_shard('%s', %d), and wait until view hipq.shards "
+                       "shows none that is leaving. If the shard is dead nothing leaves it: drain "
+                       "it, and CALL hipq.drop_shard('%s', %d, force => true).",
+                       instance.c_str(), node, instance.c_str(), node));
+}
+
+[[noreturn]] void refuse_leaving_slots(const std::string &instance, int node, long long count)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+               errmsg("%lld slot(s) of instance \"%s\" are leaving shard %d", count,
+                      instance.c_str(), node),
+               errdetail("It was drained, and has not sent back all jobs, or some still run."),
+               errhint("Wait until view hipq.shards shows none. If the shard is dead, and will "
+                       "never come back: CALL hipq.drop_shard('%s', %d, force => true).",
+                       instance.c_str(), node));
+}
+
+// Has its row locked. Raises unless it is empty, or dead and without slots.
+LeavingShard require_empty(const std::string &instance, int node, bool is_dead)
 {
     const pg::Rows rows = pg::as_hipq([&] {
         wait_for_moves();  // nobody gives it slots meanwhile
@@ -74,12 +99,9 @@ LeavingShard require_empty(const std::string &instance, int node)
                    errhint("View hipq.shards has them."));
     const pg::Row row = rows.front();
     if (row.integer(3) > 0)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
-                   errmsg("shard %d of instance \"%s\" has slots, or some are on their way", node,
-                          instance.c_str()),
-                   errhint("Run SELECT hipq.drain_shard('%s', %d), and wait until view hipq.shards "
-                           "shows none.",
-                           instance.c_str(), node));
+        refuse_slots(instance, node);
+    if (row.integer(4) > 0 && !is_dead)
+        refuse_leaving_slots(instance, node, row.integer(4));
     const std::string channel = row.text(1);
     return {instance, node, row.text(0), core::line_to_shard(channel, node),
             core::line_from_shard(channel, node)};
@@ -140,12 +162,97 @@ void part(const LeavingShard &shard)
     wait_until_read(there, shard.back, "shard " + number + " to the router");
 }
 
+// ---- a dead one ----
+
+// Letters of the outbox that the slot has not been confirmed to have sent, as pgoutput shows a row:
+// I, relation, N, columns, t, length, and the number, which is the first column.
+constinit pg::Statement select_unread(R"(
+    WITH sent AS MATERIALIZED (
+        SELECT convert_from(substring(change.data FROM 14 FOR (get_byte(change.data, 11) << 8) + get_byte(change.data, 12)), 'UTF8')::bigint AS id
+        FROM pg_catalog.pg_logical_slot_peek_binary_changes($3, NULL, NULL, 'proto_version', '1', 'publication_names', $3) AS change
+        WHERE get_byte(change.data, 0) = ascii('I')
+    )
+    SELECT letter.id, letter.sent_time, letter.kind, letter.queue, letter.jobs, letter.body
+    FROM hipq.shard_outbox AS letter
+    WHERE letter.instance = $1 AND letter.node = $2 AND letter.sender = 0 AND letter.kind IN ('jobs', 'moved')
+      AND letter.id IN (SELECT sent.id FROM sent)
+    ORDER BY letter.id)");
+constinit pg::Statement
+    select_slot_state("SELECT known.active, coalesce(known.wal_status = 'lost', false) FROM "
+                      "pg_catalog.pg_replication_slots AS known WHERE known.slot_name = $1");
+constinit pg::Statement select_all_returned(R"(
+    SELECT count(*), jsonb_build_object('slots', jsonb_agg(jsonb_build_object('slot', move.slot, 'busy', '[]'::jsonb)))
+    FROM hipq.shard_move AS move
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1 AND move.from_node = $2)");
+
+// As if it had sent them back. Nothing: it cannot be known what it has not read.
+std::optional<std::size_t> take_unread(const LeavingShard &shard)
+{
+    const pg::Rows slot =
+        pg::as_extension_owner([&] { return select_slot_state.run(shard.forth); });
+    if (slot.empty() || slot.front().boolean(1))
+        return std::nullopt;
+    if (slot.front().boolean(0))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("shard %d of instance \"%s\" reads what the router sends", shard.node,
+                          shard.instance.c_str()),
+                   errdetail("It is not dead."),
+                   errhint("Drop it without force, or stop its server for ever first."));
+    const pg::Rows letters = pg::as_extension_owner([&] {
+        return select_unread.run(shard.instance, static_cast<std::int16_t>(shard.node),
+                                 shard.forth);
+    });
+    for (const pg::Row row : letters) {
+        Letter letter{row.integer(0), row.time(1), shard.instance, shard.node, core::router_node,
+                      row.text(2),    row.text(3), row.raw(4),     row.raw(5)};
+        letter.comes_again = true;
+        (void)receive_by_hand(letter);
+    }
+    return letters.size();
+}
+
+// What it does not return nobody has to wait for. Returns how many slots.
+std::int64_t end_moves(const LeavingShard &shard)
+{
+    const pg::Rows returned = pg::as_extension_owner([&] {
+        return select_all_returned.run(shard.instance, static_cast<std::int16_t>(shard.node));
+    });
+    const pg::Row row = returned.front();
+    if (row.integer(0) > 0)
+        take_returned(shard.instance, shard.node, row.raw(1));
+    return row.integer(0);
+}
+
+void bury(const LeavingShard &shard)
+{
+    const std::optional<std::size_t> letters = take_unread(shard);
+    const auto slots = static_cast<long long>(end_moves(shard));
+    next_step();
+    const std::string unread =
+        letters.has_value()
+            ? std::to_string(*letters) + " letter(s) with jobs that it had not read go to the "
+                                         "nodes that have its slots now"
+            : "Its replication slot is gone or lost, so what it had not read is not known";
+    pg::call([&] {
+        ereport(NOTICE,
+                errmsg("shard %d of instance \"%s\" is taken for dead", shard.node,
+                       shard.instance.c_str()),
+                errdetail("%s. %lld slot(s) were leaving it, and nobody waits for what it would "
+                          "have sent back. Jobs that it had taken and not sent back are lost.",
+                          unread.c_str(), slots),
+                errhint("Table hipq.shard_outbox has what was sent to it, for hipq.outbox_keep."));
+    });
+}
+
 void drop_shard(const std::string &instance, int node, bool is_dead)
 {
-    const LeavingShard shard = require_empty(instance, node);
+    const LeavingShard shard = require_empty(instance, node, is_dead);
     pg::as_hipq([&] { set_state_leaving.run(instance, node); });
     next_step();
-    if (!is_dead)
+    if (is_dead)
+        bury(shard);
+    else
         part(shard);
     unsubscribe(shard.back);
     next_step();

@@ -68,11 +68,55 @@ cmp_ok($router->sql(q{SELECT hipq.rebalance('app')}), '>', 2000, 'and gets its p
 settled('back');
 ok($one->wait_until(q{SELECT count(*) > 50 FROM hipq.jobs_detail WHERE state = 'initial'}), 'with the jobs that wait');
 
-# ---- dead
+# ---- dead: with two slots, of which one job has gone there and others are on their way
 $router->sql(q{SELECT hipq.drain_shard('app', 2)});
 settled('the other one drained');
+$router->sql(sprintf q{CALL hipq.create_shard('app', 2, '%s', publisher => '%s')},
+	$shards->conninfo(2), $shards->conninfo(0));
+my $key_slot = $router->sql(q{SELECT hipq.slot_of('run' || chr(31) || 'key')});
+my $slot = $router->sql(q{SELECT hipq.slot_of('dead')});
+is($router->sql("SELECT hipq.move_slots('app', ARRAY[$slot, $key_slot], 2)"), 2,
+	'two slots come back to it');
+ok($shards->settled, 'to their end');
+$router->sql(q{
+	SELECT hipq.enqueue('run', '{"tenant": "dead"}', scheduled_run_time => now() + interval '1 hour')});
+ok($two->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE shard_key = 'dead'}, 1),
+	'a job has come to it');
+like($router->error_of(q{CALL hipq.drop_shard('app', 2, force => true)}),
+	qr/55006: shard 2 of instance "app" has slots.*drain_shard\('app', 2\).*force => true/s,
+	'by force, too, one with slots stays');
 $two->node->stop('immediate');
-$router->sql(q{CALL hipq.drop_shard('app', 2, force => true)});
+$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "dead"}') FROM generate_series(1, 3)});
+$router->sql(q{
+	BEGIN;
+	SAVEPOINT a;
+	SELECT hipq.enqueue_many('run', ARRAY[jsonb '{"tenant": "dead"}', '{"tenant": "dead"}']);
+	RELEASE a;
+	COMMIT});
+my $first_key = $router->sql(q{SELECT hipq.enqueue('run', job_key => 'key')});
+is($router->sql(q{SELECT hipq.drain_shard('app', 2)}), 2, 'its slots move');
+$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "dead"}')});
+my $ran = q{SELECT count(*) FROM ran WHERE tenant = 'dead'};
+ok($one->wait_until($ran, 1), 'new jobs of them run');
+my $late_key = $router->sql(q{SELECT hipq.enqueue('run', job_key => 'key')});
+ok($one->wait_until(q{SELECT count(*) FROM hipq.shard_held_job}, 1),
+	'one with a key waits for what the dead one would send back');
+like($router->error_of(q{CALL hipq.drop_shard('app', 2)}),
+	qr/55006: 2 slot\(s\) of instance "app" are leaving shard 2.*It was drained.*force => true/s,
+	'it is not dropped, and the hint says what is left to do');
+my (undef, undef, $told) =
+  $router->node->psql('postgres', q{CALL hipq.drop_shard('app', 2, force => true)});
+like($told,
+	qr/NOTICE:  shard 2 of instance "app" is taken for dead\nDETAIL:  5 letter\(s\).* 2 slot\(s\) were leaving it.* are lost\./,
+	'by force it is, and is told what becomes of its jobs') or diag $told;
+ok($one->wait_until($ran, 6), 'those that it had not read run on the other shard');
+my $ended = "SELECT count(DISTINCT id)
+	FROM (SELECT id FROM ran UNION ALL SELECT job_id FROM hipq.shard_reject WHERE sqlstate = '23505') AS known
+	WHERE id IN ($first_key, $late_key)";
+ok($one->wait_until($ended, 2),
+	'so do those of the key, unless the other one is a duplicate');
+settled('the dead one dropped');
+is($one->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'nothing is held any more');
 is(slots(), '1 4095', 'one that is dead is dropped without being asked');
 is(left_over($router), '1 1 1', 'and nothing of it is left on the router');
 is($router->sql('SELECT count(*) FROM hipq.shard_stats WHERE node = 2'), 0, 'nor what it has said of its queues');
