@@ -49,6 +49,9 @@ SELECT hipq.enqueue('t', job_key => 'b', scheduled_run_time => '2100-01-01') AS 
 SELECT hipq.cancel(:b, '', queue => 'ctl.q');
 SELECT pg_temp.shown(:b);
 SELECT pg_temp.try($$SELECT hipq.cancel(-1)$$);
+-- An id from before the disk of the server was put back to an earlier state.
+SELECT pg_temp.try(format('SELECT hipq.cancel(%s)', last_value + 1)) FROM hipq.job_id_seq;
+SELECT pg_temp.try(format('SELECT hipq.wait_for(%s)', last_value + 1)) FROM hipq.job_id_seq;
 SELECT pg_temp.try($$SELECT hipq.cancel(NULL)$$);
 SELECT pg_temp.try($$SELECT hipq.cancel(pg_temp.job('a'), queue => 'ctl.elsewhere')$$);
 SELECT pg_temp.try($$SELECT hipq.cancel(pg_temp.job('a'), queue => 'ctl.nowhere')$$);

@@ -8,6 +8,7 @@
 #include "find_job.hpp"
 
 #include "catalog/catalog.hpp"
+#include "core/shards/ids.hpp"
 #include "job/aimed_jobs.hpp"
 #include "job/current_job.hpp"
 #include "job/id_index.hpp"
@@ -151,10 +152,41 @@ Queues queues_to_look_into(const catalog::Catalogue &catalogue, std::int64_t id,
 
 }  // namespace
 
+namespace {
+
+constinit pg::Statement
+    select_last_number("SELECT sequence.last_value FROM hipq.job_id_seq AS sequence");
+
+// Whether this server gives ids like this one, but none so great as yet.
+bool is_beyond_last(std::int64_t id)
+{
+    const auto parts = core::decompose_id(id);
+    const auto catalogue = catalog::catalogue();
+    const bool is_own =
+        parts.has_value() && std::ranges::any_of(catalogue->queues, [&](const auto &entry) {
+            const auto &shards = entry.second.shards;
+            return parts->node == (shards == nullptr ? core::router_node : shards->own_node) &&
+                   (shards != nullptr || core::is_plain_id(id));
+        });
+    return is_own && parts->sequence > pg::as_extension_owner([] {
+                         return select_last_number.run_latest().front().integer(0);
+                     });
+}
+
+}  // namespace
+
+// An id from before is all by which a server without others can be told that it has forgotten.
 void raise_unknown_job(std::int64_t id)
 {
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-               errmsg("job %lld does not exist", static_cast<long long>(id)),
+    const auto number = static_cast<long long>(id);
+    if (is_beyond_last(id))
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld does not exist", number),
+                   errdetail("This server has not given an id so great. If it did, it has "
+                             "forgotten what it did last: it was restored, or its disk was put "
+                             "back to an earlier state."),
+                   errhint("Let no id be given twice then: SELECT setval('hipq.job_id_seq', N), "
+                           "where N is the greatest that any client knows."));
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld does not exist", number),
                errhint("Final jobs are removed after the queue's retention."));
 }
 
