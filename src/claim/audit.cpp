@@ -90,10 +90,33 @@ void look_at_doubts(Audit &audit, const catalog::Catalogue &catalogue, pg::Time 
             look_again(doubt, *queue, now);  // else the next walk finds it again
 }
 
+pg::Error unreadable_row()
+{
+    std::string message = "its row cannot be read as a job: it has NULL where each has a value";
+    ErrorData data{};
+    data.sqlerrcode = ERRCODE_DATA_CORRUPTED;
+    data.message = message.data();
+    return pg::Error(data);
+}
+
+// Nobody claims them, and nobody is kept by them.
+void set_unreadable_aside(Audit &audit, const Queue &queue, const std::vector<std::int64_t> &ids,
+                          pg::Time now)
+{
+    const pg::Error trouble = unreadable_row();
+    for (const std::int64_t id : ids) {
+        if (!audit.unreadable.insert({queue.id, id}).second)
+            continue;
+        job::note_set_aside(queue, id, trouble, now);
+        job::report_set_aside(queue, id, trouble);
+    }
+}
+
 // A piece of the walk through one queue.
 void walk(Audit &audit, const Queue &queue, std::size_t entries, pg::Time now)
 {
     const WaitingRows found = read_waiting(queue, audit.position, entries, now);
+    set_unreadable_aside(audit, queue, found.unreadable, now);
     for (const WaitingRow &row : found.rows)
         if (audit.doubts.size() < most_doubts && !is_in_its_place(queue, found.leaf, row))
             audit.doubts.push_back({queue.id, row.key});

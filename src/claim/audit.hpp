@@ -21,6 +21,7 @@ struct Audit {
     int queue_id = 0;           // the walk is in this queue,
     std::int64_t position = 0;  // after this id
     std::vector<Doubt> doubts{};
+    std::set<std::pair<int, std::int64_t>> unreadable{};  // queues and ids, that were told
 };
 
 // Goes on with the walk, audit_rate entries for each second since the last call, and looks

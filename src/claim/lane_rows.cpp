@@ -202,6 +202,14 @@ bool is_among(std::span<const std::string> keys, Datum value)
 
 LaneRow LaneIndex::Table::row(const Reading &reading) const
 {
+    if (job::is_unreadable(slot, map)) {  // the audit sets it aside
+        LaneRow passed{};
+        passed.key = {DatumGetTimestampTz(value(Column::scheduled_run_time)),
+                      DatumGetInt64(value(Column::id))};
+        passed.first = passed.key;
+        passed.place = slot->tts_tid;
+        return passed;
+    }
     const Oid state = DatumGetObjectId(value(Column::state));
     const bool waits = state == reading.waiting[0] || state == reading.waiting[1];
     const core::LaneKey key{DatumGetTimestampTz(value(Column::scheduled_run_time)),

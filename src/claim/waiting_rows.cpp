@@ -108,7 +108,7 @@ WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::s
                          pg::Time now)
 {
     const std::string name = queue.live_table();
-    WaitingRows result{{}, InvalidOid, std::nullopt};
+    WaitingRows result{{}, {}, InvalidOid, std::nullopt};
     RowWalk walk{};
     if (!pg::call([&] { return walk.open(name.c_str()); })) {
         pg::call([&] { walk.close(); });
@@ -121,9 +121,12 @@ WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::s
     bool is_there = false;
     std::size_t seen = 0;
     for (; seen < entries && pg::call([&] { return walk.next(&id, &is_there); }); ++seen)
-        if (is_there)
-            if (auto row = waiting_row(walk.slot, map, now))
+        if (is_there) {
+            if (pg::call([&] { return job::is_unreadable(walk.slot, map); }))
+                result.unreadable.push_back(id);
+            else if (auto row = waiting_row(walk.slot, map, now))
                 result.rows.push_back(std::move(*row));
+        }
     if (seen == entries)
         result.position = id;
     pg::call([&] { walk.close(); });

@@ -15,6 +15,7 @@ struct WaitingRow {
 
 struct WaitingRows {
     std::vector<WaitingRow> rows;
+    std::vector<std::int64_t> unreadable;  // that are no jobs (job::is_unreadable)
     Oid leaf;
     std::optional<std::int64_t>
         position;  // where the walk goes on; nothing: it has come to the end

@@ -207,6 +207,19 @@ HeapTuple JobRow::form() const
     });
 }
 
+bool is_unreadable(TupleTableSlot *slot, const ColumnMap &map)
+{
+    bool is_copied = false;
+    HeapTuple tuple = ::ExecFetchSlotHeapTuple(slot, false, &is_copied);
+    bool result = false;
+    for (std::size_t i = 0; i < core::column_count && !result; ++i)
+        result = core::is_required(static_cast<core::Column>(i)) && map[i] > 0 &&
+                 ::heap_attisnull(tuple, map[i], slot->tts_tupleDescriptor);
+    if (is_copied)
+        ::heap_freetuple(tuple);
+    return result;
+}
+
 core::JobState RowValues::state() const
 {
     return null(core::Column::state) ? core::JobState::initial
@@ -342,6 +355,8 @@ bool is_due(const RowValues &values, pg::Time now)
 std::string_view text_view(Datum value)
 {
     const auto *content = reinterpret_cast<const struct varlena *>(DatumGetPointer(value));
+    if (content == nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_DATA_CORRUPTED), errmsg("a job has NULL where each has a text"));
     if (VARATT_IS_EXTERNAL(content) || VARATT_IS_COMPRESSED(content))
         content = pg::call([&] { return DatumGetTextPP(value); });
     return {VARDATA_ANY(content), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(content))};

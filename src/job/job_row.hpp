@@ -14,6 +14,11 @@ namespace hipq::job {
 using ColumnMap = std::array<AttrNumber, core::column_count>;
 ColumnMap column_map(Relation relation);
 
+// Whether a row has NULL where each job has a value. PostgreSQL sees to it that none has, but for
+// what goes past it: damaged files, an older release, a superuser's hand. Such a row is no job that
+// anybody could run. PostgreSQL regime.
+bool is_unreadable(TupleTableSlot *slot, const ColumnMap &map);
+
 // The text of a value, which points into it, or into the current memory context when it had to be
 // detoasted; raises when that fails.
 std::string_view text_view(Datum value);

@@ -116,7 +116,7 @@ void LiveRows::Table::see_latest()
 // The row as it is now, with what this transaction did to it before the table was opened.
 bool LiveRows::Table::find(const DueJob &job)
 {
-    return find_at(job.place, job.id) || find_by_key(job.id);
+    return (find_at(job.place, job.id) || find_by_key(job.id)) && !is_unreadable(slot, map);
 }
 
 // The size that this process has seen last will do: whoever makes a table smaller tells everybody

@@ -16,7 +16,7 @@ namespace {
 // $1 id, $2 now, $3 SQLSTATE, $4 the error
 constexpr const char *note_sql = R"(
     INSERT INTO hipq.set_aside AS aside (job_id, queue_id, attempt, state, set_aside_time, sqlstate, error)
-    SELECT job.id, job.queue_id, job.attempt, job.state, $2, $3, $4
+    SELECT job.id, job.queue_id, coalesce(job.attempt, 0), coalesce(job.state, 'initial'), $2, $3, $4
     FROM {live} AS job
     WHERE job.id = $1
     ON CONFLICT (job_id) DO UPDATE
@@ -35,7 +35,7 @@ constinit pg::Statement note_letter(R"(
 constexpr const char *why_sql = R"(
     SELECT aside.error
     FROM {live} AS job
-    JOIN hipq.set_aside AS aside ON aside.job_id = job.id AND aside.attempt = job.attempt AND aside.state = job.state
+    JOIN hipq.set_aside AS aside ON aside.job_id = job.id AND aside.attempt = coalesce(job.attempt, 0) AND aside.state = coalesce(job.state, 'initial')
     WHERE job.id = $1)";
 
 constexpr const char *waiting_sql = R"(
@@ -48,7 +48,7 @@ constexpr const char *waiting_sql = R"(
 constexpr const char *job_status_sql = R"(
     SELECT aside.job_id, aside.set_aside_time, aside.error
     FROM hipq.set_aside AS aside
-    JOIN {live} AS job ON job.id = aside.job_id AND job.attempt = aside.attempt AND job.state = aside.state
+    JOIN {live} AS job ON job.id = aside.job_id AND coalesce(job.attempt, 0) = aside.attempt AND coalesce(job.state, 'initial') = aside.state
     WHERE aside.queue_id = $1
     ORDER BY aside.set_aside_time, aside.job_id)";
 
@@ -56,7 +56,7 @@ constexpr const char *job_status_sql = R"(
 constexpr const char *prune_sql = R"(
     DELETE FROM hipq.set_aside AS aside
     WHERE aside.queue_id = $1 AND (aside.state <> 'final' OR aside.set_aside_time < $2)
-      AND NOT EXISTS (SELECT FROM {live} AS job WHERE job.id = aside.job_id AND job.attempt = aside.attempt AND job.state = aside.state))";
+      AND NOT EXISTS (SELECT FROM {live} AS job WHERE job.id = aside.job_id AND coalesce(job.attempt, 0) = aside.attempt AND coalesce(job.state, 'initial') = aside.state))";
 
 constexpr std::int64_t longest_rest_of_letter = 600'000'000;  // us
 

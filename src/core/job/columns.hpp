@@ -105,6 +105,14 @@ constexpr ColumnKind kind(Column column)
     return definition(column).kind;
 }
 
+// Whether each job has a value there: NOT NULL in the table.
+constexpr bool is_required(Column column)
+{
+    return column != Column::original_job_id && column != Column::retry_of &&
+           column != Column::worker_id && column != Column::queue_ttl &&
+           column != Column::manual_reason && column != Column::traceparent;
+}
+
 // The column of that name; nothing: there is none.
 std::optional<Column> find_column(std::string_view name);
 

@@ -16,6 +16,7 @@ namespace {
 struct ScriptColumn {
     std::string name;
     std::string type;
+    bool is_required = false;
 };
 
 // The columns of hipq.job as sql/install/job.sql has them, in its order.
@@ -31,6 +32,7 @@ std::vector<ScriptColumn> columns_of_script()
            column.name != "CONSTRAINT") {
         column.type.erase(std::remove(column.type.begin(), column.type.end(), ','),
                           column.type.end());
+        column.is_required = line.find(" NOT NULL") != std::string::npos;
         columns.push_back(column);
     }
     return columns;
@@ -81,6 +83,7 @@ TEST(Columns, ThoseOfTheInstallScriptAreTheSame)
     for (std::size_t i = 0; i < column_count; ++i) {
         EXPECT_EQ(script[i].name, job_columns[i].name) << "column " << i + 1;
         EXPECT_EQ(script[i].type, script_type(job_columns[i])) << script[i].name;
+        EXPECT_EQ(script[i].is_required, is_required(static_cast<Column>(i))) << script[i].name;
     }
 }
 
