@@ -308,6 +308,28 @@ FROM (
     JOIN hipq.instance USING (instance_id)
     WHERE NOT hipq._is_own_timeline(map.timeline)
     UNION ALL
+    SELECT 'shard',
+           'alarm',
+           count(*),
+           NULL,
+           hipq.now(),
+           format('This server is shard %s of instance "%s", and could not set up all that the router has: %s.', map.own_node, instance.name,
+                  string_agg(lacking.name, ', ' ORDER BY lacking.name)),
+           'The log of this server says why. Make here what is missing, a role or a handler, and call hipq.alter_queue() or the like on the router.'
+    FROM hipq.shard_map AS map
+    JOIN hipq.instance USING (instance_id)
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN queue.queue_id IS NULL THEN 'queue ' || has.queue ELSE 'job type ' || quote_ident(type.name) || ' of queue ' || has.queue END AS name
+        FROM jsonb_each(map.router_has) AS has (queue, types)
+        LEFT JOIN hipq.queue AS queue ON queue.instance_id = map.instance_id AND instance.name || '.' || queue.name = has.queue AND NOT queue.is_dropped
+        LEFT JOIN LATERAL jsonb_array_elements_text(has.types) AS type (name) ON queue.queue_id IS NOT NULL
+        WHERE queue.queue_id IS NULL
+           OR type.name IS NOT NULL
+              AND NOT EXISTS (SELECT FROM hipq.job_type WHERE job_type.queue_id = queue.queue_id AND job_type.name = type.name AND job_type.is_registered)
+        LIMIT 10
+    ) AS lacking
+    GROUP BY map.own_node, instance.name
+    UNION ALL
     SELECT 'move of slots',
            'alarm',
            waiting.slots,

@@ -16,6 +16,7 @@ CREATE TABLE hipq.shard_stats (
     node        smallint    NOT NULL,
     as_of       timestamptz NOT NULL,
     queues      jsonb       NOT NULL,
+    trouble     text,
     CONSTRAINT shard_stats_pkey PRIMARY KEY (instance_id, node)
 );
 COMMENT ON TABLE hipq.shard_stats IS 'on the router: what each shard has last said of its queues';
@@ -23,3 +24,5 @@ COMMENT ON COLUMN hipq.shard_stats.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.shard_stats.node IS 'number of the shard';
 COMMENT ON COLUMN hipq.shard_stats.as_of IS 'when it has said so, by its clock';
 COMMENT ON COLUMN hipq.shard_stats.queues IS 'an object for each queue: columns of view hipq.activity_detail';
+COMMENT ON COLUMN hipq.shard_stats.trouble
+    IS 'the error that keeps it from taking what this server sends; NULL = none';

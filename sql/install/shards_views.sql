@@ -13,9 +13,10 @@ SELECT instance.name AS instance,
        CASE
            WHEN forth.slot_name IS NULL THEN 'replication slot is gone'
            WHEN forth.wal_status = 'lost' THEN 'replication slot is lost'
-           WHEN NOT forth.active THEN 'it does not read'
+           WHEN NOT forth.active AND stats.trouble IS NULL THEN 'it does not read'
            WHEN back.subid IS NULL THEN 'subscription is gone'
            WHEN back.pid IS NULL THEN 'it is not read'
+           WHEN stats.trouble IS NOT NULL THEN 'it cannot take what it reads: ' || stats.trouble
        END AS problem,
        moves.wait_for
 FROM hipq.shard
@@ -23,6 +24,7 @@ JOIN hipq.instance USING (instance_id)
 JOIN hipq.shard_map AS map USING (instance_id)
 LEFT JOIN pg_replication_slots AS forth ON forth.slot_name = shard.channel || '_to_' || shard.node
 LEFT JOIN pg_stat_replication AS sender ON sender.pid = forth.active_pid
+LEFT JOIN hipq.shard_stats AS stats ON stats.instance_id = shard.instance_id AND stats.node = shard.node
 LEFT JOIN pg_stat_subscription AS back ON back.subname = shard.channel || '_from_' || shard.node AND back.relid IS NULL
 CROSS JOIN LATERAL (SELECT count(*) FROM unnest(map.nodes) AS node WHERE node = shard.node) AS slots
 CROSS JOIN LATERAL (

@@ -9,6 +9,11 @@ COMMENT ON COLUMN hipq.shard_map.router_has
     IS 'on a shard: queues that the router has, and the job types of each, as it said last; what it '
     'has not may be dropped here';
 
+LOCK TABLE hipq.shard_stats IN ACCESS EXCLUSIVE MODE;
+ALTER TABLE hipq.shard_stats ADD COLUMN trouble text;
+COMMENT ON COLUMN hipq.shard_stats.trouble
+    IS 'the error that keeps it from taking what this server sends; NULL = none';
+
 LOCK TABLE hipq.instance IN SHARE ROW EXCLUSIVE MODE;
 LOCK TABLE hipq.job_type IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.pause IN ACCESS EXCLUSIVE MODE;

@@ -64,7 +64,7 @@ void clear_all_set_aside() noexcept
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     for (memory::SetAside &entry : entries())
-        if (entry.database == MyDatabaseId)
+        if (entry.database == MyDatabaseId && entry.duty != core::Duty::letters)
             entry.database = InvalidOid;
 }
 

@@ -13,7 +13,7 @@ void note_set_aside(core::Duty duty, int queue_id, core::Trouble trouble,
 // It works again.
 void clear_set_aside(core::Duty duty, int queue_id) noexcept;
 
-// For a scheduler that begins: it knows of none.
+// For a scheduler that begins: it knows of none. What apply workers say stays.
 void clear_all_set_aside() noexcept;
 
 // Those of this database.

@@ -111,10 +111,10 @@ void list_findings(FunctionCallInfo fcinfo)
     pg::ResultSet result(fcinfo);
     const pg::LockTimeoutScope lock_timeout(most_lock_wait);
     Examination examination;
-    for (const auto looks : {server_looks(), handler_looks(), schedule_looks()})
+    for (const auto looks : {server_looks(), handler_looks(), schedule_looks(), shard_looks()})
         make_all(examination, looks);
     for (const auto checks : {setting_checks(), queue_checks(), job_type_checks(), table_checks(),
-                              schedule_checks(), snapshot_checks()})
+                              schedule_checks(), snapshot_checks(), shard_checks()})
         make_all(examination, checks);
     for (const Finding &each : examination.take())
         result.add(std::string(name(each.severity)), each.subject, each.finding, each.detail,

@@ -37,7 +37,28 @@ struct Look {
     void (*look)(Findings &found);
 };
 
+// What connects this server with other nodes of an instance: the reader of a slot of hipq's here,
+// and who writes what a subscription brings.
+#define HIPQ_LINES                                                                                 \
+    "SELECT true AS is_router, shard.channel || '_to_' || shard.node AS slot, "                    \
+    "       shard.channel || '_from_' || shard.node AS subscription, shard.conninfo, "             \
+    "       format('shard %s of instance \"%s\"', shard.node, instance.name) AS reader, "          \
+    "       format('CALL hipq.resync_shard(%L, %s)', instance.name, shard.node) AS resync "        \
+    "FROM hipq.shard "                                                                             \
+    "JOIN hipq.shard_map AS map USING (instance_id) "                                              \
+    "JOIN hipq.instance USING (instance_id) "                                                      \
+    "WHERE map.own_node = 0 AND shard.state IN ('active', 'draining') "                            \
+    "UNION ALL "                                                                                   \
+    "SELECT false, 'hipq_' || left(map.cluster::text, 8) || '_from_' || map.own_node, "            \
+    "       'hipq_' || left(map.cluster::text, 8) || '_to_' || map.own_node, NULL, "               \
+    "       format('the router of instance \"%s\"', instance.name), "                              \
+    "       format('CALL hipq.resync_shard(%L, %s)', instance.name, map.own_node) "                \
+    "FROM hipq.shard_map AS map "                                                                  \
+    "JOIN hipq.instance USING (instance_id) "                                                      \
+    "WHERE map.own_node > 0"
+
 std::span<const Look> server_looks();
+std::span<const Look> shard_looks();
 std::span<const Look> handler_looks();
 std::span<const Look> schedule_looks();
 
@@ -47,5 +68,6 @@ std::span<const SqlCheck> job_type_checks();
 std::span<const SqlCheck> table_checks();
 std::span<const SqlCheck> schedule_checks();
 std::span<const SqlCheck> snapshot_checks();
+std::span<const SqlCheck> shard_checks();
 
 }  // namespace hipq::doctor

@@ -56,7 +56,7 @@ constexpr const char *prepared_set_up_sql = R"(
     ORDER BY prepared.prepared)";
 
 // What a slot keeps is as old as its transactions are many. The row for an age of which nobody is
-// sure says only what is there.
+// sure says only what is there. shards.cpp looks at hipq's own.
 constexpr const char *replication_slots_sql = R"(
     SELECT NULL::integer, problem.severity, format('replication slot "%s"', slot.slot_name), problem.finding, problem.detail,
            'Start what reads from it; or drop the slot if nothing does any more.',
@@ -78,6 +78,7 @@ constexpr const char *replication_slots_sql = R"(
         SELECT 'warning', 'blocked vacuum', format('It keeps dead rows of the last %s transactions, as hot_standby_feedback of its reader asks.', age(slot.xmin))
         WHERE slot.active AND age(slot.xmin) > 1000000
     ) AS problem
+    WHERE slot.slot_name NOT IN (SELECT line.slot FROM ()" HIPQ_LINES R"() AS line)
     ORDER BY slot.slot_name)";
 
 constexpr const char *feedback_sql = R"(

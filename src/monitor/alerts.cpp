@@ -121,10 +121,20 @@ const AlertText &text_of(Alert alert)
     return *std::ranges::find(alert_texts, alert, &AlertText::alert);
 }
 
-// A duty of the scheduler of this database that was set aside.
+// A duty of the scheduler of this database that was set aside, or a letter that cannot be taken.
 void add_set_aside(pg::ResultSet &result, const catalog::Catalogue &catalogue,
                    const memory::SetAside &aside)
 {
+    if (aside.duty == core::Duty::letters) {
+        result.add(
+            "shard", aside.times, aside.first, aside.last,
+            std::string("This server cannot take what another one sends, and all that comes "
+                        "after it waits: ") +
+                aside.error + ".",
+            "It is tried again and again. Mend what the error tells of; the server's log has "
+            "all of it.");
+        return;
+    }
     const catalog::Queue *queue = catalogue.find(aside.queue_id);
     const std::string whom =
         queue == nullptr ? "this database" : "queue \"" + queue->full_name() + "\"";

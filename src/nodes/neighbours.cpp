@@ -2,6 +2,7 @@
 #include "nodes/neighbours.hpp"
 
 #include "core/text/names.hpp"
+#include "databases/databases.hpp"
 #include "nodes/dblink.hpp"
 #include "pg/transaction.hpp"
 
@@ -49,6 +50,11 @@ constinit pg::Statement select_place(R"(
     FROM hipq.shard_map AS map
     LEFT JOIN hipq.shard_move AS move ON move.instance_id = map.instance_id AND move.slot = $2
     WHERE map.instance_id = $1)");
+
+constinit pg::Statement select_trouble(R"(
+    SELECT
+    FROM hipq.shard_stats AS said
+    WHERE said.instance_id = $1 AND said.node = $2 AND said.trouble IS NOT NULL)");
 
 constinit pg::Statement select_position("SELECT pg_catalog.pg_current_wal_insert_lsn()::text");
 
@@ -102,6 +108,17 @@ bool wait_for_moves()
 {
     // On a standby nobody moves anything, and wait_until_read() says that it knows nothing.
     return ::RecoveryInProgress() || wait_until([] { return catalog::are_maps_settled(); });
+}
+
+bool meets_error(const Instance &instance, int node)
+{
+    const auto here = databases::list_set_aside();
+    return std::ranges::any_of(
+               here, [](const auto &aside) { return aside.duty == core::Duty::letters; }) ||
+           pg::as_extension_owner([&] {
+               return !select_trouble.run_latest(instance.id, static_cast<std::int16_t>(node))
+                           .empty();
+           });
 }
 
 bool wait_until_read(const Neighbour &neighbour)

@@ -36,4 +36,8 @@ bool wait_for_moves();
 // most. False: it has not. The caller may be cancelled.
 bool wait_until_read(const Neighbour &neighbour);
 
+// Whether an error keeps that node, or this one, from taking what the other sends, as far as this
+// one knows.
+bool meets_error(const Instance &instance, int node);
+
 }  // namespace hipq::nodes

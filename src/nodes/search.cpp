@@ -259,6 +259,8 @@ private:
         late_.insert(node);
         add(unread_, std::string("Not all that was ") + direction + " " + instance_->shown(node) +
                          " has been read.");
+        if (meets_error(*instance_, node))
+            add(unread_, "An error keeps it from that: view hipq.alerts tells of it.");
     }
 
     void note_problem(int node, const char *problem, const std::string &trouble)

@@ -64,6 +64,15 @@ private:
 
 }  // namespace
 
+bool Error::is_raised_by_language() const
+{
+    if (filename_ == nullptr || funcname_ == nullptr)
+        return false;
+    const std::string_view file(filename_);
+    return (file == "pl_exec.c" && std::string_view(funcname_) == "exec_stmt_raise") ||
+           file == "plpy_elog.c" || file == "plperl.c" || file == "pltcl.c";
+}
+
 Error::Error(const ErrorData &data)
     : sqlerrcode_(data.sqlerrcode), output_to_server_(data.output_to_server),
       output_to_client_(data.output_to_client), filename_(data.filename), lineno_(data.lineno),

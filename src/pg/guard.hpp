@@ -24,6 +24,9 @@ public:
     // Nobody is shown it: it may be hipq's own.
     const std::optional<std::string> &internal_query() const { return internal_query_; }
     int internal_position() const { return internal_position_; }
+    // Whether code in a procedural language has raised it by RAISE or the like, and no function of
+    // the server.
+    bool is_raised_by_language() const;
     const char *what() const noexcept override { return message_.c_str(); }
 
     // A copy in the current memory context for ReThrowError; null when there is no memory for it.

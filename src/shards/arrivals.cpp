@@ -87,6 +87,8 @@ std::vector<bool> insert_by_sql(const catalog::Queue &queue,
     written.reserve(jobs.size());
     for (const job::RowValues &job : jobs)
         written.push_back(insert_by_sql(queue, job));
+    // What is put off until the commit would fail there, and nobody could say of which job.
+    pg::as_hipq([] { pg::run_once("SET CONSTRAINTS ALL IMMEDIATE"); });
     return written;
 }
 

@@ -5,11 +5,11 @@
 #include "shards/arrived_jobs.hpp"
 
 #include "core/shards/ids.hpp"
+#include "core/shards/letter_errors.hpp"
 #include "core/shards/letters.hpp"
 #include "enqueue/enqueue.hpp"
 #include "job/job.hpp"
 #include "outbox/outbox.hpp"
-#include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"
 #include "shards/arrivals.hpp"
@@ -120,21 +120,25 @@ void take(const Letter &letter, std::span<const pg::RawValue> jobs)
             reject_duplicate(letter, sorted.sent[i]);
 }
 
-// Whether an error is about what was sent. Others are about this server, and what was sent waits
-// until it can be taken.
+// Whatever a trigger raises by itself is about its job. Others are about this server by their
+// SQLSTATE, and what was sent waits until it can be taken.
 bool is_about_job(const pg::Error &error)
 {
-    const int category = ERRCODE_TO_CATEGORY(error.sqlerrcode());
-    return category == ERRCODE_DATA_EXCEPTION ||
-           category == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
-           category == ERRCODE_PROGRAM_LIMIT_EXCEEDED ||
-           error.sqlerrcode() == ERRCODE_UNDEFINED_OBJECT;
+    return error.is_raised_by_language() || core::is_about_sent_job(error.sqlstate());
 }
+
+// A trigger may cancel what it runs in, each time.
+constexpr int most_cancels = 3;
 
 std::optional<pg::Error> error_of_taking(const Letter &letter, std::span<const pg::RawValue> jobs)
 {
-    auto error = pg::in_subtransaction(pg::Ending::kept, [&] { take(letter, jobs); });
-    if (error.has_value() && !is_about_job(*error))
+    std::optional<pg::Error> error;
+    for (int tries = 0; tries < most_cancels; ++tries) {
+        error = pg::in_subtransaction(pg::Ending::kept, [&] { take(letter, jobs); });
+        if (!error.has_value() || error->sqlerrcode() != ERRCODE_QUERY_CANCELED)
+            break;
+    }
+    if (error.has_value() && error->sqlerrcode() != ERRCODE_QUERY_CANCELED && !is_about_job(*error))
         throw *error;  // NOLINT(cert-err60-cpp): as it came
     return error;
 }

@@ -20,6 +20,7 @@
 #include "shards/rejects.hpp"
 #include "shards/send_stats.hpp"
 #include "shards/set_up.hpp"
+#include "shards/trouble.hpp"
 
 #include <malloc.h>
 
@@ -109,8 +110,7 @@ bool is_about_letter(const pg::Error &error)
            category == ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 }
 
-// Of jobs each has been judged by itself then. What a set-up lacks here, a role or a later release,
-// somebody can mend: the jobs that need it are not to come before.
+// Of jobs each has been judged by itself then, and so has each part of a set-up.
 bool can_be_refused(const Letter &letter)
 {
     return letter.kind != "jobs" && letter.kind != "moved" && letter.kind != "set_up";
@@ -203,7 +203,13 @@ bool receive(const Letter &letter, const std::string &subscription)
     if (!catalog::is_own_timeline(line->timeline))
         catalog::refuse_out_of_step(line->instance, line->own_node);
     keep_memory_between_letters();
-    (void)take_once(letter, *line);
+    try {
+        (void)take_once(letter, *line);
+    } catch (const pg::Error &error) {
+        note_trouble(letter, error);
+        throw;
+    }
+    note_success(letter);
     return true;
 }
 

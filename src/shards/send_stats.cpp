@@ -1,6 +1,7 @@
 // Sends figures of queues to the router, as view hipq.activity has them: no jobs are counted.
 #include "shards/send_stats.hpp"
 
+#include "databases/databases.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
@@ -31,22 +32,25 @@ constinit pg::Statement select_figures(R"(
 
 constinit pg::Statement insert_letter(R"(
     INSERT INTO hipq.shard_outbox (instance, sender, node, kind, body)
-    VALUES ($1, $2, 0, 'stats', jsonb_build_object('queues', $3::jsonb)))");
+    VALUES ($1, $2, 0, 'stats', jsonb_build_object('queues', coalesce($3::jsonb, '[]'), 'trouble', $4)))");
 
 // Read once here, as views read them each time.
 constinit pg::Statement upsert_stats(R"(
-    INSERT INTO hipq.shard_stats AS known (instance_id, node, as_of, queues)
+    INSERT INTO hipq.shard_stats AS known (instance_id, node, as_of, queues, trouble)
     SELECT instance.instance_id, $2, $3,
            (SELECT coalesce(jsonb_agg(to_jsonb(figures) ORDER BY figures.queue), '[]')
             FROM pg_catalog.jsonb_to_recordset($4 -> 'queues') AS figures (
-                queue text, backlog_estimate bigint, running_jobs bigint, finished_per_minute numeric, failed bigint, oldest_due_time timestamptz, state text))
+                queue text, backlog_estimate bigint, running_jobs bigint, finished_per_minute numeric, failed bigint, oldest_due_time timestamptz, state text)),
+           $4 ->> 'trouble'
     FROM hipq.instance AS instance
     WHERE instance.name = $1
-    ON CONFLICT ON CONSTRAINT shard_stats_pkey DO UPDATE SET as_of = EXCLUDED.as_of, queues = EXCLUDED.queues)");
+    ON CONFLICT ON CONSTRAINT shard_stats_pkey
+    DO UPDATE SET as_of = EXCLUDED.as_of, queues = EXCLUDED.queues, trouble = EXCLUDED.trouble)");
 
 // Of this process. One that begins sends anew.
 struct SentStats {
     std::string figures;
+    std::optional<std::string> trouble;
     pg::Time last_look{0};
     pg::Time next_look{0};  // infinity: nothing goes on
     std::int64_t interval = shortest_stats_interval;
@@ -72,10 +76,20 @@ std::map<int, SentStats> &sent_of_instances()
     return *sent;
 }
 
+// What keeps this shard from taking what the router sends; nothing: nothing does.
+std::optional<std::string> present_trouble()
+{
+    for (const memory::SetAside &aside : databases::list_set_aside())
+        if (aside.duty == core::Duty::letters)
+            return aside.error;
+    return std::nullopt;
+}
+
 void look(const catalog::Queue &queue, SentStats &sent)
 {
     bool is_quiet = true;
     std::string figures;
+    const std::optional<std::string> trouble = present_trouble();
     bool is_sent = false;
     const bool is_done = process::do_duty(core::Duty::figures, nullptr, [&] {
         pg::with_transaction([&] {
@@ -83,16 +97,18 @@ void look(const catalog::Queue &queue, SentStats &sent)
                 const pg::Row row = select_figures.run(queue.instance_id, queue.instance).front();
                 figures = row.text(0);
                 is_quiet = row.boolean(1);
-                if (figures.empty() || figures == sent.figures)
+                if (figures == sent.figures && trouble == sent.trouble)
                     return;
                 insert_letter.run(queue.instance, static_cast<std::int16_t>(queue.shards->own_node),
-                                  figures);
+                                  figures.empty() ? std::nullopt : std::optional(figures), trouble);
                 is_sent = true;
             });
         });
     });
-    if (is_done)
+    if (is_done) {
         sent.figures = figures;
+        sent.trouble = trouble;
+    }
     sent.interval = is_sent || !is_done ? shortest_stats_interval
                                         : std::min(2 * sent.interval, longest_stats_interval);
     sent.last_look = pg::now();

@@ -1,7 +1,9 @@
 // Sets up here what the router has, and sends shards what is set up here.
 #include "shards/set_up.hpp"
 
+#include "core/shards/letter_errors.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/subtransaction.hpp"
 #include "queues/queues.hpp"
 
 namespace hipq::shards {
@@ -9,6 +11,19 @@ namespace hipq::shards {
 namespace {
 
 constinit pg::Statement apply("SELECT count(*) FROM hipq.apply($1)");
+
+// One builds on another. $1: the set-up
+constinit pg::Statement select_parts(R"(
+    SELECT jsonb_build_object(section.name, $1 -> section.name), jsonb_array_length($1 -> section.name)
+    FROM unnest('{instances,queues,job_types,pauses}'::text[]) WITH ORDINALITY AS section (name, place)
+    WHERE $1 ? section.name
+    ORDER BY section.place)");
+constinit pg::Statement select_half(R"(
+    SELECT jsonb_object_agg(part.key, (
+        SELECT coalesce(jsonb_agg(object.line ORDER BY object.place), '[]')
+        FROM pg_catalog.jsonb_array_elements(part.value) WITH ORDINALITY AS object (line, place)
+        WHERE object.place > $2 AND object.place <= $3))
+    FROM pg_catalog.jsonb_each($1) AS part)");
 
 constinit pg::Statement select_ended_pauses(R"(
     SELECT here.pause ->> 'queue', here.pause ->> 'job_type', here.pause ->> 'throttle_key', here.pause ->> 'instance'
@@ -50,6 +65,36 @@ private:
     bool before_;
 };
 
+void warn(const std::string &instance, const pg::Error &error)
+{
+    pg::call([&] {
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot set up all of instance \"%s\" as its router has it: %s",
+                       instance.c_str(), error.message().c_str()),
+                errdetail("The rest is set up. It is tried again with the next change."),
+                errhint("Make here what is missing, a role or a handler, and call "
+                        "hipq.alter_queue() or the like on the router."));
+    });
+}
+
+// By halves, so that what one tenant's lacks here keeps nothing of others' from being set up. A
+// server in trouble is no fault of the set-up.
+void apply_what_fits(const std::string &instance, pg::RawValue part, std::int64_t count)
+{
+    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] { apply.run(part); });
+    if (!error.has_value())
+        return;
+    if (!core::is_about_sent_job(error->sqlstate()))
+        throw *error;  // NOLINT(cert-err60-cpp): as it came
+    if (count <= 1) {
+        warn(instance, *error);
+        return;
+    }
+    const std::int64_t half = count / 2;
+    apply_what_fits(instance, select_half.run(part, std::int64_t{0}, half).front().raw(0), half);
+    apply_what_fits(instance, select_half.run(part, half, count).front().raw(0), count - half);
+}
+
 }  // namespace
 
 void take_set_up(const std::string &instance, pg::RawValue set_up)
@@ -58,7 +103,8 @@ void take_set_up(const std::string &instance, pg::RawValue set_up)
     pg::as_hipq([&] { note_router_has.run(instance, set_up); });
     const queues::DefaultNamesOnly no_code;
     pg::as_extension_owner([&] {
-        apply.run(set_up);
+        for (const pg::Row part : select_parts.run(set_up))
+            apply_what_fits(instance, part.raw(0), part.integer(1));
         for (const pg::Row row : select_ended_pauses.run(instance, set_up))
             resume.run(row.maybe_text(0), row.maybe_text(1), row.maybe_text(2), row.maybe_text(3));
     });

@@ -404,6 +404,7 @@ $got$, $want$VALUES
     ('shard_stats', 'instance_id', 'integer', 'true', ''),
     ('shard_stats', 'node', 'smallint', 'true', ''),
     ('shard_stats', 'queues', 'jsonb', 'true', ''),
+    ('shard_stats', 'trouble', 'text', 'false', ''),
     ('shard_outbox', 'body', 'jsonb', 'false', ''),
     ('shard_outbox', 'id', 'bigint', 'true', 'nextval(''hipq.shard_outbox_id_seq''::regclass)'),
     ('shard_outbox', 'instance', 'text', 'true', ''),

@@ -52,6 +52,8 @@ std::string_view name(Duty duty)
         return "send figures of queues to the router";
     case Duty::shares:
         return "keep the shares of limits";
+    case Duty::letters:
+        return "take what other nodes send";
     }
     return "";
 }

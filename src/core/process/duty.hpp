@@ -25,7 +25,8 @@ enum class Duty : unsigned char {
     drop,
     slots,    // that have gone to another node
     figures,  // of queues, for the router
-    shares    // of limits that several nodes keep together
+    shares,   // of limits that several nodes keep together
+    letters   // of other nodes: what apply workers do
 };
 
 // As messages have it: "cannot <name> of queue ...".

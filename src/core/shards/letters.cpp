@@ -81,6 +81,7 @@ constexpr std::array stats_fields{
     LetterField{"queues", "failed", FieldType::integer, spare, 0, most_integer},
     LetterField{"queues", "oldest_due_time", FieldType::time, spare},
     LetterField{"queues", "state", FieldType::text, spare, 0, most_sentence},
+    LetterField{"", "trouble", FieldType::text, spare, 0, most_sentence},
 };
 
 constexpr std::array ask_fields{

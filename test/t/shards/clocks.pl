@@ -1,6 +1,7 @@
 # Clocks of servers that are 5 s apart: jobs go to their shards, move and run once. Each runs a job when its own clock says so.
 use strict;
 use warnings;
+use HipqDoctor;
 use HipqShards;
 use Test::More;
 
@@ -9,6 +10,8 @@ my ($router, $late, $early) = $shards->nodes;
 $late->set('hipq.clock_offset' => -5);
 $early->set('hipq.clock_offset' => 5);
 
+is_found($router, 'warning', 'clocks differ', 'shard 1 of instance "app"', qr/^Its clock is 5 s behind that of this server/);
+is_found($router, 'warning', 'clocks differ', 'shard 2 of instance "app"', qr/^Its clock is 5 s ahead of that of this server/);
 my ($tenant_of_late, $tenant_of_early) = map { $shards->tenant_of($_) } 1, 2;
 
 # ---- at once, and later

@@ -359,7 +359,7 @@ sub random_letter
 {
 	my ($sender, $node) = @_;
 	my ($kind, $jobs, $body) = @{ $samples[ rand @samples ] };
-	return if $sender == 0 && $kind eq 'set_up';    # one that cannot be carried out stops the stream
+	return if $sender == 0 && $kind eq 'set_up';    # the router may set up anything
 	my %letter = (kind => $kind, sender => $sender, node => $node);
 	$letter{queue} = (undef, '', 'x' x 200, 'later')[ rand 4 ] if rand() < 0.05;
 	($letter{kind}, $letter{sender}, $letter{instance}) =

@@ -1,6 +1,7 @@
 # What one tenant does neither keeps another from setting up, nor stops the jobs of a shard; and what is set up is set up on the router.
 use strict;
 use warnings;
+use HipqDoctor;
 use HipqShards;
 use Test::More;
 
@@ -74,5 +75,61 @@ kill 'KILL', $pid;
 is($router->outcome($id), 'succeeded', 'a job whose process was killed runs again meanwhile');
 is($router->sql(q{SELECT attempt FROM hipq.jobs_detail WHERE job_type = 'once'}), 2, 'once more');
 $router->sql(qq{ROLLBACK PREPARED '$_'}) foreach qw(lone app);
+
+# ---- what a shard lacks for one tenant keeps nothing of others' from it
+$router->sql(q{SELECT hipq.register_job_type('app.mail', 'later', max_retries => 7)});
+ok($shard->wait_until(q{SELECT count(*) FROM hipq.job_type WHERE name = 'later' AND is_registered}, 1), 'a shard without a handler of one type sets up the others');
+like($shard->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'shard'}), qr/shard 1 of instance "app", and could not set up all that the router has: job type once of queue app.whole/, 'an alert says so');
+$shard->sql('CREATE FUNCTION once(job hipq.job) RETURNS void LANGUAGE sql AS $$$$');
+$router->sql(q{SELECT hipq.alter_queue('app.mail', weight => 11)});
+ok($shard->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'}, 0), 'until it is there');
+
+# ---- a trigger of one tenant stops nobody else
+$shard->sql(q{CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF new.job_data ->> 'poison' = 'cancel' THEN PERFORM pg_cancel_backend(pg_backend_pid()); END IF;
+		IF new.job_data ? 'poison' THEN RAISE 'not served here' USING ERRCODE = new.job_data ->> 'poison'; END IF; RETURN new; END $$;
+	CREATE TRIGGER refuse BEFORE INSERT ON hipq.app_mail FOR EACH ROW WHEN (new.job_data ->> 'when' IS NULL) EXECUTE FUNCTION refuse();
+	CREATE FUNCTION refuse_late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not served here' USING ERRCODE = '40001'; END $$;
+	CREATE CONSTRAINT TRIGGER refuse_late AFTER INSERT ON hipq.app_mail DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.job_data ->> 'when' = 'commit') EXECUTE FUNCTION refuse_late()});
+my @sqlstates = qw(P0001 53100 40P01 57P01 55P03 XX000 22023);
+my $poison = join ', ', map { qq('{"tenant": "a", "poison": "$_"}'::jsonb) } @sqlstates, 'cancel';
+$router->sql(qq{SELECT hipq.enqueue_many('run', ARRAY[$poison, '{"tenant": "a", "when": "commit", "poison": "40001"}', '{"tenant": "good"}'])});
+ok($shard->wait_until(q{SELECT count(*) FROM ran WHERE tenant = 'good'}, 1), 'a job beside those that a trigger refuses runs');
+ok($router->wait_until(q{SELECT string_agg(sqlstate, ' ' ORDER BY sqlstate) FROM hipq.shard_rejects}, join(' ', sort @sqlstates, '40001', '57014')), 'these are rejects, whatever they raise and when');
+$shard->sql(q{DROP TRIGGER refuse ON hipq.app_mail; DROP TRIGGER refuse_late ON hipq.app_mail});
+$_->sql('DELETE FROM hipq.shard_reject') foreach $router, $shard;
+
+# ---- what does stop a shard is said where people look
+$shard->sql(q{CREATE TABLE gate (); CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN LOCK TABLE public.gate IN SHARE MODE NOWAIT; RETURN new; END $$;
+	CREATE TRIGGER pass BEFORE INSERT ON hipq.app_mail FOR EACH ROW EXECUTE FUNCTION pass()});
+my $holder = $shard->session;
+$holder->query_safe('BEGIN; LOCK TABLE gate');
+$id = $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "late"}')});
+ok($shard->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'SQLSTATE 55P03'}, 1), 'an alert of the shard has the error');
+like($shard->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'shard'}), qr/cannot take what another one sends.*the router of instance "app" \(jobs of queue "mail"\): .*could not obtain lock on relation "public.gate" \(SQLSTATE 55P03\)/, 'in words');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'Shard 1 of instance "app": it cannot take what it reads: .*55P03'}, 1), 'so does one of the router');
+like($router->sql("SELECT explanation FROM hipq.why($id)"), qr/Not all that was sent to shard 1 of instance "app" has been read. An error keeps it from that: view hipq.alerts tells of it/, 'and why()');
+is_found($shard, 'error', 'letters not taken', 'database', qr/could not obtain lock on relation "public.gate"/);
+is_found($router, 'error', 'letters not taken', 'shard 1 of instance "app"', qr/could not obtain lock on relation "public.gate"/);
+$holder->query_safe('COMMIT');
+ok($shard->wait_until(q{SELECT count(*) FROM ran WHERE tenant = 'late'}, 1), 'then the job runs');
+ok($_->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'}, 0), 'and the alert goes') foreach $shard, $router;
+
+# ---- the doctor knows hipq's own slots and subscriptions
+my ($slot, $line) = map { $router->sql("SELECT channel || '_${_}_1' FROM hipq.shard") } qw(to from);
+unlike(findings($_), qr/replication slot|subscription|clock|not reached|not taken|check failed/, 'it finds nothing where all is well') foreach $router, $shard;
+is_mended($router, 'warning', 'unbounded WAL', 'setting max_slot_wal_keep_size', qr/is -1: a node that does not read fills the disk/);
+$shard->sql("ALTER SUBSCRIPTION $slot DISABLE");
+ok($router->wait_until("SELECT NOT active FROM pg_replication_slots WHERE slot_name = '$slot'"), 'a shard does not read');
+my $found = is_found($router, 'warning', 'inactive slot', qq{replication slot "$slot"}, qr/sends by it to shard 1 of instance "app", which does not read/);
+is_deeply([ $found->{statement}, $found->{hint} =~ /Do not drop the slot/ ], [ undef, 1 ], '... and is not to be dropped');
+$router->set('hipq.outbox_max' => '1MB');
+$router->sql(q{CREATE TABLE much AS SELECT repeat(md5(n::text), 30) AS text FROM generate_series(1, 3000) AS n});
+is_found($router, 'warning', 'much WAL kept', qq{replication slot "$slot"}, qr/more than hipq.outbox_max \(1MB\): enqueueing for it is refused/);
+is_mended($shard, 'error', 'disabled subscription', qq{subscription "$slot"}, qr/what the router of instance "app" sends, and it is disabled/);
+ok($router->wait_until("SELECT active FROM pg_replication_slots WHERE slot_name = '$slot'"), 'it reads again');
+$shard->node->stop;
+is_found($router, 'warning', 'not reached', 'shard 1 of instance "app"');
+$shard->node->start;
 
 done_testing();

@@ -27,9 +27,9 @@ TEST(DutyRest, FromAnErrorDoublesUpToAMinute)
 TEST(DutyName, IsThereForEach)
 {
     std::set<std::string_view> names;
-    for (auto duty = static_cast<int>(Duty::line); duty <= static_cast<int>(Duty::shares); ++duty)
+    for (auto duty = static_cast<int>(Duty::line); duty <= static_cast<int>(Duty::letters); ++duty)
         names.insert(name(static_cast<Duty>(duty)));
-    EXPECT_EQ(names.size(), static_cast<std::size_t>(Duty::shares) + 1);
+    EXPECT_EQ(names.size(), static_cast<std::size_t>(Duty::letters) + 1);
     EXPECT_FALSE(names.contains(""));
 }
 
