@@ -3,6 +3,7 @@
 
 #include "core/shards/letters.hpp"
 #include "core/text/names.hpp"
+#include "pg/transaction.hpp"
 
 extern "C" {
 #include "utils/jsonb.h"

@@ -35,7 +35,7 @@ constinit pg::Statement select_words(R"(
       AND NOT EXISTS (
           SELECT
           FROM hipq.shard_reject AS reject
-          WHERE reject.instance = $1 AND reject.sender = 0 AND reject.job_id = word.job_id AND reject.outbox_id = word.letter))");
+          WHERE reject.instance = $1 AND reject.sender = 0 AND reject.node = word.node AND reject.job_id = word.job_id AND reject.outbox_id = word.letter))");
 
 // $2: the jobs that stay in it.
 constinit pg::Statement leave_jobs_out(R"(
