@@ -258,11 +258,14 @@ $hipq->in_time($drip_end // 999, 20, 'a request has to come within ten seconds')
 
 # ---- what it remembers
 
-# Where the process has a text in its memory.
+# Another process: it has not the stacks of 500 threads to look through.
+my $fresh = HipqWeb->new($hipq);
+
+# Where it has a text in its memory.
 sub remembers
 {
 	my ($text) = @_;
-	my $process = '/proc/' . $web->pid;
+	my $process = '/proc/' . $fresh->pid;
 	no warnings 'portable';    # addresses of 64 bits
 	open my $memory, '<:raw', "$process/mem" or die $!;
 	foreach my $line (grep { /^\w+-\w+ rw/ } split /\n/, slurp_file("$process/maps"))
@@ -276,13 +279,14 @@ sub remembers
 }
 
 # libpq keeps the password as long as its connection.
-isnt(remembers($ann->{csrf}), '', 'what it has to remember is in its memory');
-my $bob = $web->browser;
-status_is(sign_in($bob, 'bob'), 200, 'another role signs in');
-status_is($_->post('/api/sign-out'), 200, 'a role signs out') foreach $ann, $bob;
+my %signed_in = map { $_ => $fresh->browser } @roles;
+status_is(sign_in($signed_in{$_}, $_), 200, "$_ signs in") foreach @roles;
+isnt(remembers($signed_in{ann}{csrf}), '', 'what it has to remember is in its memory');
+status_is($signed_in{$_}->post('/api/sign-out'), 200, "$_ signs out") foreach @roles;
 # What is free has other things at its begin, so look for the end.
 is(remembers(substr $password{$_}, -12), '', "... and nothing is left of the password of $_")
   foreach @roles;
+is($fresh->stop, 0, 'it ends by SIGTERM');
 is($web->stop, 0, 'it ends by SIGTERM');
 
 # ---- shares
