@@ -1,6 +1,7 @@
 // create_instance, alter_instance, drop_instance. EXECUTE on them is granted to nobody by default;
 // they check nothing else about the caller.
 #include "catalog/catalog.hpp"
+#include "core/text/conninfo.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
@@ -82,6 +83,13 @@ void check_db_config(const pg::RawValue &config)
     if (!config.null && !pg::call([&] { return JB_ROOT_IS_OBJECT(DatumGetJsonbP(config.value)); }))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("db_config must be a JSON object"));
+    const std::string publisher = config.null ? "" : pg::as_extension_owner([&] {
+        return pg::run_once("SELECT $1 ->> 'publisher'", config).front().text(0);
+    });
+    if (core::has_password(publisher))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("publisher in db_config has a password"),
+                   errhint("Use a passfile or a certificate."));
 }
 
 // What an instance is to be; nothing: as it is, or the default.

@@ -4,6 +4,7 @@
 // is repeated. The order keeps every row of the outbox that the shard is to get: first the
 // publication, then the slot that keeps rows, then whoever reads them.
 #include "catalog/catalog.hpp"
+#include "core/text/conninfo.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
@@ -101,6 +102,14 @@ void demand_weight(int weight)
         return;
     HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                errmsg("weight %d is out of range", weight), errhint("Weights are from 1 to 1000."));
+}
+
+// It would stand in a table, in the subscriptions, and in what their errors say.
+void demand_no_password(const char *name, const std::string &conninfo)
+{
+    if (core::has_password(conninfo))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s has a password", name),
+                   errhint("Use a passfile or a certificate."));
 }
 
 // Fills in how the shard reaches this server. Locks the instance.
@@ -211,6 +220,8 @@ void create_shard(NewShard shard)
     demand_number(shard.node);
     demand_weight(shard.weight);
     demand_router(shard);
+    demand_no_password("conninfo", shard.conninfo);
+    demand_no_password("publisher", shard.publisher);
     if (!is_known(shard))
         demand_fit_servers(shard);
     write_down(shard);

@@ -29,7 +29,7 @@ constinit pg::Statement drop_slot(R"(
     FROM pg_catalog.pg_replication_slots AS known
     WHERE known.slot_name = $1)");
 constinit pg::Statement select_subscription(R"(
-    SELECT
+    SELECT known.subconninfo
     FROM pg_catalog.pg_subscription AS known
     JOIN pg_catalog.pg_database AS database ON database.oid = known.subdbid
     WHERE known.subname = $1 AND database.datname = current_database())");
@@ -145,9 +145,13 @@ void keep_wal(const std::string &slot)
 void subscribe(const std::string &publication, const std::string &publisher, int publisher_version)
 {
     pg::as_extension_owner([&] {
-        if (!select_subscription.run(publication).empty())
-            return;
         const std::string name = pg::quote_name(publication);
+        const pg::Rows known = select_subscription.run(publication);
+        if (!known.empty() && known.front().text(0) != publisher)
+            pg::run_once("ALTER SUBSCRIPTION " + name + " CONNECTION " +
+                         pg::quote_literal(publisher));
+        if (!known.empty())
+            return;
         const char *failover = can_fail_over(publisher_version) ? ", failover = true" : "";
         pg::run_once("CREATE SUBSCRIPTION " + name + " CONNECTION " + pg::quote_literal(publisher) +
                      " PUBLICATION " + name +
