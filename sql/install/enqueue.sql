@@ -66,7 +66,7 @@ COMMENT ON FUNCTION hipq.enqueue_unique(
     text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer,
     timestamptz, text, text, hipq.duration, text, text, text
 ) IS 'enqueues a job unless an unfinished one has its key; returns the id of either, and what was '
-    'done: inserted, returned, replaced, merged, debounced or after. job_key: the key, which must '
+    'done: inserted, returned, replaced, merged, debounced, after or sent. job_key: the key, which must '
     'be given; the other arguments are those of enqueue()';
 
 CREATE FUNCTION hipq.enqueue_unique(

@@ -11,7 +11,13 @@ SELECT schedule.name,
        entry.is_active,
        CASE WHEN entry.is_active THEN hipq._next_run(schedule.cron, schedule.last_run_time) END AS next_run_time,
        schedule.last_run_time,
-       schedule.last_action,
+       CASE
+           WHEN EXISTS (
+               SELECT FROM hipq.shard_reject AS reject
+               WHERE reject.job_id = schedule.last_job_id AND reject.instance || '.' || reject.queue = queue.name AND reject.sqlstate = '23505'
+           ) THEN 'skipped'
+           ELSE schedule.last_action
+       END AS last_action,
        schedule.last_job_id,
        last.outcome AS last_outcome,
        schedule.created_time

@@ -252,8 +252,8 @@ std::optional<OnDuplicate> parse_on_duplicate(std::string_view text)
 
 std::string_view name(EnqueueAction action)
 {
-    constexpr std::array<std::string_view, 6> names{"inserted", "returned",  "replaced",
-                                                    "merged",   "debounced", "after"};
+    constexpr std::array<std::string_view, 7> names{"inserted",  "returned", "replaced", "merged",
+                                                    "debounced", "after",    "sent"};
     return names[static_cast<std::size_t>(action)];
 }
 
@@ -349,7 +349,7 @@ Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::Raw
         return enqueue_here(queue, options, data, key, on_duplicate);
     const Sent sent = send_elsewhere(queue, options, {&data, 1}, {key}, on_duplicate);
     if (sent.own.empty())
-        return {sent.ids.front(), EnqueueAction::inserted};
+        return {sent.ids.front(), has_key(key) ? EnqueueAction::sent : EnqueueAction::inserted};
     const GivenId given(sent.ids.front());
     return enqueue_here(queue, options, data, key, on_duplicate);
 }

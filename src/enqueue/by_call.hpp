@@ -27,7 +27,16 @@ using Keys = std::vector<std::optional<std::string>>;
 enum class OnDuplicate : unsigned char { error, return_holder, replace, merge, debounce, after };
 std::optional<OnDuplicate> parse_on_duplicate(std::string_view text);
 
-enum class EnqueueAction : unsigned char { inserted, returned, replaced, merged, debounced, after };
+// sent: the job is another node's, which says whether its key is free.
+enum class EnqueueAction : unsigned char {
+    inserted,
+    returned,
+    replaced,
+    merged,
+    debounced,
+    after,
+    sent
+};
 std::string_view name(EnqueueAction action);
 
 // The job that is there for the caller, and what was done to come to it.

@@ -252,10 +252,11 @@ std::string run(int id)
     const enqueue::Enqueued job =
         enqueue::enqueue(*queue, present->options, present->data, present->job_key,
                          enqueue::OnDuplicate::return_holder);
-    const bool is_new = job.action == enqueue::EnqueueAction::inserted;
+    const bool is_sent = job.action == enqueue::EnqueueAction::sent;
+    const bool is_new = is_sent || job.action == enqueue::EnqueueAction::inserted;
     note_run(id, is_new ? RunAction::enqueued : RunAction::skipped, job.id, now);
     if (is_new)
-        return "enqueued job " + std::to_string(job.id);
+        return (is_sent ? "sent job " : "enqueued job ") + std::to_string(job.id);
     return "skipped: job " + std::to_string(job.id) + " with key \"" + present->job_key +
            "\" has not finished";
 }

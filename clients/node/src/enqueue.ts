@@ -30,7 +30,15 @@ export interface EnqueueManyOptions extends Omit<EnqueueOptions, "key" | "worker
   keys?: (string | null)[];
 }
 
-export type Action = "inserted" | "returned" | "replaced" | "merged" | "debounced" | "after";
+/** sent: to another server, which leaves the job out if its key is taken there. */
+export type Action =
+  | "inserted"
+  | "returned"
+  | "replaced"
+  | "merged"
+  | "debounced"
+  | "after"
+  | "sent";
 
 export interface Outcome<Result = unknown> {
   outcome: "succeeded" | "failed" | "cancelled" | "expired";

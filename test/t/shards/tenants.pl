@@ -115,6 +115,17 @@ $holder->query_safe('COMMIT');
 ok($shard->wait_until(q{SELECT count(*) FROM ran WHERE tenant = 'late'}, 1), 'then the job runs');
 ok($_->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'}, 0), 'and the alert goes') foreach $shard, $router;
 
+# ---- what is told of a job whose key another server looks for
+my $unique = q{SELECT id, action FROM hipq.enqueue_unique('run', '{"tenant": "a"}', job_key => 'once', scheduled_run_time => now() + interval '1 day')};
+like($router->sql($unique), qr/^\d+\|sent$/, 'enqueue_unique() says that it is sent');
+my ($second) = split /\|/, $router->sql($unique);
+ok($router->wait_until("SELECT count(*) FROM hipq.shard_rejects WHERE job_id = $second AND sqlstate = '23505'", 1), 'the second one is left out there');
+like($router->error_of("SELECT * FROM hipq.find_job($second)"), qr/42704: .*\n.*It was not taken by shard 1 of instance "app": an unfinished job has its key \(23505\)/, 'which find_job() says');
+$router->sql(q{INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key, job_data)
+	SELECT 'often', '* * * * *', current_user::regrole, queue_id, 'run', 'once', '{"tenant": "a"}' FROM hipq.queue WHERE name = 'mail' AND table_name = 'app_mail'});
+like($router->sql(q{SELECT hipq._run_schedule(schedule_id) FROM hipq.schedule}), qr/^sent job \d+$/, 'a schedule sends a job');
+ok($router->wait_until('SELECT last_action FROM hipq.schedules_detail', 'skipped'), 'and says later that it was skipped');
+
 # ---- the doctor knows hipq's own slots and subscriptions
 my ($slot, $line) = map { $router->sql("SELECT channel || '_${_}_1' FROM hipq.shard") } qw(to from);
 unlike(findings($_), qr/replication slot|subscription|clock|not reached|not taken|check failed/, 'it finds nothing where all is well') foreach $router, $shard;
@@ -128,6 +139,19 @@ $router->sql(q{CREATE TABLE much AS SELECT repeat(md5(n::text), 30) AS text FROM
 is_found($router, 'warning', 'much WAL kept', qq{replication slot "$slot"}, qr/more than hipq.outbox_max \(1MB\): enqueueing for it is refused/);
 is_mended($shard, 'error', 'disabled subscription', qq{subscription "$slot"}, qr/what the router of instance "app" sends, and it is disabled/);
 ok($router->wait_until("SELECT active FROM pg_replication_slots WHERE slot_name = '$slot'"), 'it reads again');
+
+# ---- other ways to reach each other; never with a password
+my @ways = map { $shards->conninfo($_) . " application_name=way$_" } 0, 1;
+$router->sql("CALL hipq.create_shard('app', 1, '$ways[1]', publisher => '$ways[0]')");
+is($router->sql("SELECT subconninfo FROM pg_subscription WHERE subname = '$line'"), $ways[1], 'a new conninfo changes the subscription here');
+is($shard->sql("SELECT subconninfo FROM pg_subscription WHERE subname = '$slot'"), $ways[0], 'and the one there');
+$router->set('hipq.outbox_max' => '8GB');
+$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "by another way"}')});
+ok($shard->wait_until(q{SELECT count(*) FROM ran WHERE tenant = 'by another way'}, 1), 'jobs go on');
+my $reach = "'$ways[1]', publisher => '$ways[0]";
+like($router->error_of("CALL hipq.create_shard('app', 1, $reach password=secret')"), qr/22023: publisher has a password\nHINT:  Use a passfile/, 'a password in publisher is refused');
+like($router->error_of("CALL hipq.create_shard('app', 1, 'password=secret $ways[1]')"), qr/22023: (?:conninfo has a password|it is not said how)/, 'and in conninfo');
+like($router->error_of(qq{SELECT hipq.$_, db_config => '{"publisher": "postgresql://u:secret\@a/d"}')}), qr/22023: publisher in db_config has a password/, "and in db_config: $_") foreach q{create_instance('apart'}, q{alter_instance('app'};
 $shard->node->stop;
 is_found($router, 'warning', 'not reached', 'shard 1 of instance "app"');
 $shard->node->start;

@@ -31,7 +31,7 @@ struct EnqueueOptions {
 
 struct Unique {
     std::int64_t id;
-    std::string action;  // inserted, returned, replaced, merged, debounced or after
+    std::string action;  // inserted, returned, replaced, merged, debounced, after or sent
 };
 
 struct Outcome {
