@@ -24,15 +24,16 @@ public:
         using value_type = Entry;
         using difference_type = std::ptrdiff_t;
         using reference = Entry;
-        struct pointer {
+        struct Pointer {
             Entry entry;
             const Entry *operator->() const { return &entry; }
         };
+        using pointer = Pointer;
 
         Iterator() = default;
         explicit Iterator(Base base) : base_(base) {}
         Entry operator*() const { return {base_->first, *base_->second}; }
-        pointer operator->() const { return {**this}; }
+        Pointer operator->() const { return {**this}; }
         Iterator &operator++()
         {
             ++base_;
