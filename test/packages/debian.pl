@@ -91,7 +91,7 @@ like(succeeds('the package is removed', in_root($root, "apt-get remove -y -qq $p
 	qr/^WARNING: server $version\/kept has hipq in shared_preload_libraries, and will not start again/m, '... with a warning that this server will not start');
 succeeds('it is installed again', in_root($root, "apt-get install -y -qq --no-install-recommends /packages/postgresql-*.deb && pg_conftool $version kept set shared_preload_libraries ''"));
 unlike(succeeds('removed where no server has it', in_root($root, "apt-get remove -y -qq $package 2>&1")), qr/WARNING: server/, '... it says nothing');
-succeeds('the server is gone', in_root($root, "pg_dropcluster $version kept"));
+succeeds('once more', in_root($root, "pg_dropcluster $version kept && apt-get install -y -qq --no-install-recommends /packages/postgresql-*.deb"));
 succeeds('it is purged', in_root($root, "apt-get purge -y -qq $package @programs libhipq-client-dev"));
 sub leaves_nothing { my ($in) = @_; return is(chomped(in_root($in, q{find / -xdev -path /hipq -prune -o -path /packages -prune -o -name 'hipq*' -print})), '', '... and leaves nothing'); }
 leaves_nothing($root);
