@@ -175,11 +175,12 @@ bool is_beyond_last(std::int64_t id)
 
 }  // namespace
 
-// An id from before is all by which a server without others can be told that it has forgotten.
+// An id from before is all by which a server without others can be told that it has forgotten. Its
+// operator is told; how many jobs there are is not for everybody.
 void raise_unknown_job(std::int64_t id)
 {
     const auto number = static_cast<long long>(id);
-    if (is_beyond_last(id))
+    if (catalog::is_monitor() && is_beyond_last(id))
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld does not exist", number),
                    errdetail("This server has not given an id so great. If it did, it has "
                              "forgotten what it did last: it was restored, or its disk was put "

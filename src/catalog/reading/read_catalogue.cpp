@@ -126,14 +126,17 @@ constexpr std::array queue_pause_fields{
 };
 
 // Of what is within queues there may be very many: for each of both there is a way by the index. Of
-// an instance a row for each of its queues.
+// an instance a row for each of its queues. Columns are named by their table, so that an error can
+// say which table lacks one (pg/misfit.hpp).
 #define HIPQ_FROM_PAUSES                                                                           \
     "FROM hipq.queue AS queue CROSS JOIN LATERAL ("                                                \
-    "SELECT of_queue.* FROM hipq.pause AS of_queue "                                               \
-    "WHERE of_queue.queue_id = queue.queue_id AND of_queue.job_type IS NULL "                      \
+    "SELECT own.instance_id, own.paused_by, own.paused_time, own.reason, own.crashes "             \
+    "FROM hipq.pause AS own "                                                                      \
+    "WHERE own.queue_id = queue.queue_id AND own.job_type IS NULL "                                \
     "UNION ALL "                                                                                   \
-    "SELECT of_instance.* FROM hipq.pause AS of_instance "                                         \
-    "WHERE of_instance.queue_id IS NULL AND of_instance.instance_id = queue.instance_id) AS pause"
+    "SELECT whole.instance_id, whole.paused_by, whole.paused_time, whole.reason, whole.crashes "   \
+    "FROM hipq.pause AS whole "                                                                    \
+    "WHERE whole.queue_id IS NULL AND whole.instance_id = queue.instance_id) AS pause"
 
 constinit pg::Selection<QueuePauseRow> select_queue_pauses(queue_pause_fields, HIPQ_FROM_PAUSES);
 constinit pg::Selection<QueuePauseRow> select_some_queue_pauses(queue_pause_fields, HIPQ_FROM_PAUSES
