@@ -59,6 +59,45 @@ SET ROLE regress_hipq_cron_sleeper;
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'when.q')$$);
 RESET ROLE;
 
+-- ---- a name is its queue's: ended is the one that the caller may change, and told of are those that he may know
+CREATE FUNCTION pg_temp.add_schedules(role regrole, queues text[]) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key)
+    SELECT 'nightly', '@daily', role, queue_id, 't', 'NONE' FROM hipq.queue WHERE table_name = ANY (queues) ORDER BY table_name
+$$;
+CREATE VIEW pg_temp.schedules AS
+SELECT table_name FROM hipq.schedule JOIN hipq.queue USING (queue_id) WHERE schedule.name = 'nightly' ORDER BY table_name;
+SELECT hipq.create_queue('when.other') > 0, hipq.grant_queue('when.other', 'regress_hipq_cron_sleeper', 'enqueue');
+SELECT pg_temp.add_schedules('regress_hipq_cron_sleeper', '{when_q}'), pg_temp.add_schedules(current_user::regrole, '{when_other, when_strict}');
+SELECT split_part(pg_temp.try($$SELECT pg_temp.add_schedules(current_user::regrole, '{when_other}')$$), E'\n', 1);
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
+SET ROLE regress_hipq_cron_owner;
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.other')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('weekly', 'when.other')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('weekly', 'no.such')$$);
+SET ROLE regress_hipq_cron_reader;
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.q')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('weekly', 'when.q')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.strict')$$);
+SET ROLE regress_hipq_cron_sleeper;
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.other')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('weekly', 'when.other')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
+RESET ROLE;
+SELECT * FROM pg_temp.schedules;
+SELECT hipq.unschedule('nightly', 'when.strict'), hipq.unschedule('nightly', 'hipq.when_other');
+-- who has made it may end it without any right on the queue
+SELECT pg_temp.add_schedules('regress_hipq_cron_sleeper', '{when_other, when_strict}');
+SELECT hipq.revoke_queue('when.other', 'regress_hipq_cron_sleeper', 'enqueue');
+SET ROLE regress_hipq_cron_sleeper;
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.strict')$$), pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.other')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.other')$$);
+RESET ROLE;
+SELECT * FROM pg_temp.schedules;
+SELECT hipq.drop_queue('when.other');
+
 -- ---- all is well, but for pg_cron
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', '{"a": 1}', queue => 'when.q', job_key => 'NONE', priority => 1, timeout => 2, throttle_factor => 0.5,
     time_windows => '22:00-06:00', max_retries => 3, expires_after => '1 h', throttle_key => 'k')$$);

@@ -260,9 +260,13 @@ FROM (
            NULL,
            hipq.now(),
            count(*) || ' schedule(s) do not come, as pg_cron has no job for them in this database: '
-               || array_to_string((array_agg(quote_ident(lost.name) ORDER BY lost.schedule_id))[1:10], ', ') || CASE WHEN count(*) > 10 THEN ', ...' ELSE '.' END,
+               || array_to_string((array_agg(concat_ws(' of ', quote_ident(lost.name), instance.name || '.' || queue.name) ORDER BY lost.schedule_id))[1:10], ', ')
+               || CASE WHEN count(*) > 10 THEN ', ...' ELSE '.' END,
            'SELECT hipq.restore_schedules(), which says what is in the way; or end them with hipq.unschedule().'
     FROM hipq._lost_schedules() AS lost
+    LEFT JOIN hipq.schedule ON schedule.schedule_id = lost.schedule_id
+    LEFT JOIN hipq.queue ON queue.queue_id = schedule.queue_id
+    LEFT JOIN hipq.instance ON instance.instance_id = queue.instance_id
     HAVING count(*) > 0
     UNION ALL
     SELECT 'shard',

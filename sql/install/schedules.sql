@@ -6,7 +6,7 @@ COMMENT ON SEQUENCE hipq.schedule_id_seq IS 'numbers of schedules';
 -- What pg_cron calls has the number alone: the row says what is to be enqueued.
 CREATE TABLE hipq.schedule (
     schedule_id     integer     NOT NULL DEFAULT nextval('hipq.schedule_id_seq') CONSTRAINT schedule_pkey PRIMARY KEY,
-    name            text COLLATE "C" NOT NULL CONSTRAINT schedule_name_is_unique UNIQUE CONSTRAINT schedule_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
+    name            text COLLATE "C" NOT NULL CONSTRAINT schedule_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
     cron            text        NOT NULL,
     role            regrole     NOT NULL,
     queue_id        integer     NOT NULL,
@@ -23,13 +23,14 @@ CREATE TABLE hipq.schedule (
     created_time    timestamptz NOT NULL DEFAULT now(),
     last_run_time   timestamptz,
     last_action     text        CONSTRAINT schedule_last_action_is_known CHECK (last_action IN ('enqueued', 'skipped')),
-    last_job_id     bigint
+    last_job_id     bigint,
+    CONSTRAINT schedule_name_is_unique_in_queue UNIQUE (queue_id, name)
 );
 COMMENT ON TABLE hipq.schedule
     IS 'jobs that are enqueued again and again, at times that pg_cron tells';
 COMMENT ON COLUMN hipq.schedule.schedule_id
     IS 'number of the schedule; pg_cron has it in the name of its job and in the command';
-COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the database';
+COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the queue';
 COMMENT ON COLUMN hipq.schedule.cron IS 'cron expression, as given';
 COMMENT ON COLUMN hipq.schedule.role IS 'role that made it, and that pg_cron connects as';
 COMMENT ON COLUMN hipq.schedule.queue_id IS 'queue of its jobs';
@@ -68,14 +69,15 @@ CREATE FUNCTION hipq.schedule(
 COMMENT ON FUNCTION hipq.schedule(
     text, text, text, jsonb, text, text, integer, hipq.duration, double precision, text, integer,
     hipq.duration, text
-) IS 'makes a schedule, or changes the one of that name, and returns when it comes first. name: 1 '
-    'to 63 bytes; cron: a cron expression; job_key: NULL = the name, one job at a time; '
+) IS 'makes a schedule, or changes the one of that name in that queue, and returns when it comes '
+    'first. name: 1 to 63 bytes; cron: a cron expression; job_key: NULL = the name, one job at a time; '
     'expires_after: how long after its run a job may start; the other arguments are those of '
     'enqueue(). pg_cron enqueues the jobs, as the caller';
 
-CREATE FUNCTION hipq.unschedule(name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_unschedule';
-COMMENT ON FUNCTION hipq.unschedule(text)
-    IS 'ends a schedule. name: the schedule. Jobs that it has enqueued stay';
+CREATE FUNCTION hipq.unschedule(name text, queue text DEFAULT NULL) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_unschedule';
+COMMENT ON FUNCTION hipq.unschedule(text, text)
+    IS 'ends a schedule. name: the schedule; queue: its queue, NULL = the one of that name that the '
+    'caller may change. Jobs that it has enqueued stay';
 
 CREATE FUNCTION hipq._run_schedule(schedule_id integer) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__run_schedule';
 COMMENT ON FUNCTION hipq._run_schedule(integer)

@@ -85,3 +85,8 @@ ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER catalogue_changed;
 CREATE OR REPLACE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.pause
     FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('pauses');
 ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER row_changed;
+
+LOCK TABLE hipq.schedule IN ACCESS EXCLUSIVE MODE;
+ALTER TABLE hipq.schedule DROP CONSTRAINT schedule_name_is_unique;
+ALTER TABLE hipq.schedule ADD CONSTRAINT schedule_name_is_unique_in_queue UNIQUE (queue_id, name);
+COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the queue';

@@ -107,9 +107,10 @@ void lock_table_name(std::string_view name)
     pg::call([&] { lock(Kind::table, name); });
 }
 
-void lock_schedule_name(std::string_view name)
+void lock_schedule_name(int queue_id, std::string_view name)
 {
-    pg::call([&] { lock(Kind::schedule, name); });
+    const std::string in_queue = std::to_string(queue_id) + " " + std::string(name);
+    pg::call([&] { lock(Kind::schedule, in_queue); });
 }
 
 void lock_set_up(Oid role)

@@ -9,7 +9,7 @@ namespace hipq::catalog {
 // Waits for whoever else has it, as long as lock_timeout allows. Needs a transaction.
 void lock_queue_name(std::string_view name);
 void lock_table_name(std::string_view name);
-void lock_schedule_name(std::string_view name);
+void lock_schedule_name(int queue_id, std::string_view name);
 
 // For what goes through all that a role has set up: one transaction of the role at a time. Waits
 // likewise.

@@ -9,25 +9,18 @@ namespace hipq::doctor {
 
 namespace {
 
-std::string subject_of(const std::string &name)
+std::string subject_of(const std::string &name, int queue_id)
 {
-    return "schedule \"" + name + "\"";
-}
-
-std::optional<int> queue_of(int schedule_id)
-{
-    const pg::Rows rows = pg::run_once(
-        "SELECT schedule.queue_id FROM hipq.schedule WHERE schedule.schedule_id = $1", schedule_id);
-    return rows.empty() ? std::nullopt : std::optional(rows.front().integer32(0));
+    return schedules::title_of(*catalog::catalogue(), name, queue_id);
 }
 
 void look_at_lost_schedules(Findings &found)
 {
     for (const schedules::LostSchedule &lost : schedules::lost_schedules())
-        found.push_back({Severity::error, subject_of(lost.name), "lost schedule",
+        found.push_back({Severity::error, subject_of(lost.name, lost.queue_id), "lost schedule",
                          "pg_cron has no job for it in this database: it does not come.",
                          "Install pg_cron if it is not there; then give it the schedules again.",
-                         "SELECT hipq.restore_schedules()", queue_of(lost.id)});
+                         "SELECT hipq.restore_schedules()", lost.queue_id});
 }
 
 // By when a schedule should have come, seen from its last run, or from when it was made.
@@ -36,7 +29,7 @@ constexpr const char *schedules_sql = R"(
            greatest(schedule.last_run_time, schedule.created_time), schedule.last_run_time IS NULL,
            pg_postmaster_start_time()
     FROM hipq.schedule
-    ORDER BY schedule.name)";
+    ORDER BY schedule.name, schedule.queue_id)";
 
 constexpr std::int64_t most_delay = 5 * USECS_PER_MINUTE;
 
@@ -61,7 +54,7 @@ void look_at_overdue_schedules(Findings &found)
             !schedules::has_entry(row.integer32(0)))
             continue;
         found.push_back(
-            {Severity::warning, subject_of(row.text(1)), "overdue schedule",
+            {Severity::warning, subject_of(row.text(1), row.integer32(3)), "overdue schedule",
              std::string(row.boolean(5) ? "It has never come" : "It has not come since") +
                  ", and was due at " + pg::clock_text(*due) + ".",
              "Table cron.job_run_details has what pg_cron made of it; its role has to be "
@@ -78,7 +71,8 @@ void look_at_inactive_schedules(Findings &found)
         lost.insert(each.id);
     for (const pg::Row row : pg::run_once(schedules_sql))
         if (!lost.contains(row.integer32(0)) && !schedules::has_entry(row.integer32(0)))
-            found.push_back({Severity::information, subject_of(row.text(1)), "inactive schedule",
+            found.push_back({Severity::information, subject_of(row.text(1), row.integer32(3)),
+                             "inactive schedule",
                              "Its entry in cron.job is not active: it does not come.",
                              "Nothing, if that is meant.",
                              "UPDATE cron.job SET active = true WHERE jobname = 'hipq schedule " +
@@ -87,7 +81,7 @@ void look_at_inactive_schedules(Findings &found)
 }
 
 constexpr const char *broken_sql = R"(
-    SELECT schedule.queue_id, problem.severity, format('schedule "%s"', schedule.name), problem.finding, problem.detail, problem.hint, problem.statement
+    SELECT schedule.queue_id, problem.severity, format('schedule "%s" of queue "%s.%s"', schedule.name, instance.name, queue.name), problem.finding, problem.detail, problem.hint, problem.statement
     FROM hipq.schedule
     JOIN hipq.queue ON queue.queue_id = schedule.queue_id
     JOIN hipq.instance ON instance.instance_id = queue.instance_id
@@ -95,11 +89,12 @@ constexpr const char *broken_sql = R"(
     CROSS JOIN LATERAL (
         SELECT 'error' AS severity, 'job type gone' AS finding,
                format('It enqueues jobs of type "%s", which nobody has registered in queue "%s.%s".', schedule.job_type, instance.name, queue.name) AS detail,
-               'Register the type again, or end the schedule.' AS hint, format('SELECT hipq.unschedule(%L)', schedule.name) AS statement
+               'Register the type again, or end the schedule.' AS hint,
+               format('SELECT hipq.unschedule(%L, %L)', schedule.name, instance.name || '.' || queue.name) AS statement
         WHERE NOT EXISTS (SELECT FROM hipq.job_type AS type WHERE type.queue_id = schedule.queue_id AND type.name = schedule.job_type AND type.is_registered)
         UNION ALL
         SELECT 'error', 'role gone', format('It enqueues as the role with OID %s, which does not exist.', schedule.role::oid),
-               'Schedule it again as another role.', format('SELECT hipq.unschedule(%L)', schedule.name)
+               'Schedule it again as another role.', format('SELECT hipq.unschedule(%L, %L)', schedule.name, instance.name || '.' || queue.name)
         WHERE role.oid IS NULL
         UNION ALL
         SELECT 'error', 'role may not enqueue', format('It enqueues as "%s", which has no right to do so in queue "%s.%s".', role.rolname, instance.name, queue.name),
@@ -112,7 +107,7 @@ constexpr const char *broken_sql = R"(
                format('SELECT hipq.alter_queue(%L, max_timeout => ''%s s'')', instance.name || '.' || queue.name, schedule.timeout)
         WHERE schedule.timeout > queue.max_timeout
     ) AS problem
-    ORDER BY schedule.name, problem.finding)";
+    ORDER BY schedule.name, schedule.queue_id, problem.finding)";
 
 }  // namespace
 

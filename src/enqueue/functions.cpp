@@ -176,19 +176,6 @@ std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const st
     return with_handler.empty() ? without : with_handler;
 }
 
-[[noreturn]] void refuse_ambiguous(const std::vector<const Queue *> &queues,
-                                   const std::string &job_type)
-{
-    std::string names;
-    for (const Queue *queue : queues)
-        names += (names.empty() ? "" : ", ") + queue->full_name();
-    const std::string first = queues.front()->full_name();
-    HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER),
-               errmsg("job type \"%s\" is registered in several queues", job_type.c_str()),
-               errdetail("Queues: %s.", names.c_str()),
-               errhint("Name one with queue => '%s'.", first.c_str()));
-}
-
 // The built-in queue, made by the first who needs it and may create queues.
 const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::string &job_type)
 {
@@ -220,6 +207,17 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
 
 }  // namespace
 
+void refuse_ambiguous(const std::vector<const Queue *> &queues, const std::string &message)
+{
+    std::string names;
+    for (const Queue *queue : queues)
+        names += (names.empty() ? "" : ", ") + queue->full_name();
+    const std::string first = queues.front()->full_name();
+    HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("%s", message.c_str()),
+               errdetail("Queues: %s.", names.c_str()),
+               errhint("Name one with queue => '%s'.", first.c_str()));
+}
+
 const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue,
                        const std::optional<std::string> &name, const std::string &job_type)
 {
@@ -235,7 +233,7 @@ const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue,
             return !catalog::may(catalog::caller(), *queue, catalog::Privilege::enqueue);
         });
     if (queues.size() > 1)
-        refuse_ambiguous(queues, job_type);
+        refuse_ambiguous(queues, "job type \"" + job_type + "\" is registered in several queues");
     return queues.empty() ? main_queue(catalogue, job_type) : *queues.front();
 }
 

@@ -42,7 +42,7 @@ std::string object_name(Section section, const Keys &keys)
         return named("privilege", keys[2]) + " on " + named("queue", keys[0]) + " for " +
                named("role", keys[1]);
     case Section::schedules:
-        return named("schedule", keys[0]);
+        return named("schedule", keys[1]) + " of " + named("queue", keys[0]);
     case Section::pauses:
         return "pause of " + paused(keys);
     }

@@ -27,7 +27,7 @@ constexpr std::array<SectionFacts, 6> section_facts{{
     {"queues", "create_queue", "drop_queue", {"queue"}, true},
     {"job_types", "register_job_type", "drop_job_type", {"queue", "job_type"}, true},
     {"grants", "grant_queue", "revoke_queue", {"queue", "role", "privilege"}, false},
-    {"schedules", "schedule", "unschedule", {"name"}, false},
+    {"schedules", "schedule", "unschedule", {"queue", "name"}, false},
     {"pauses", "pause", "resume", {"instance", "queue", "job_type", "throttle_key"}, false},
 }};
 

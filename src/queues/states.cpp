@@ -105,7 +105,7 @@ constinit pg::Statement select_grants(HIPQ_OBJECTS(R"(
                                                    "{}"));
 
 constinit pg::Statement select_schedules(HIPQ_OBJECTS(R"(
-        SELECT schedule.name, NULL, NULL, NULL,
+        SELECT instance.name || '.' || queue.name, schedule.name, NULL, NULL,
                jsonb_build_object(
                    'name', schedule.name, 'cron', schedule.cron, 'role', pg_get_userbyid(schedule.role), 'job_type', schedule.job_type, 'job_data', schedule.job_data,
                    'queue', instance.name || '.' || queue.name, 'job_key', nullif(schedule.job_key, schedule.name), 'priority', schedule.priority,

@@ -31,11 +31,12 @@ constexpr const char *find_right_sql =
     "SELECT 1 FROM hipq.schedule JOIN cron.job AS entry ON " HIPQ_ENTRY_FITS
     " WHERE schedule.schedule_id = $1 AND entry.active";
 constexpr const char *select_lost_sql =
-    "SELECT schedule.schedule_id, schedule.name FROM hipq.schedule "
+    "SELECT schedule.schedule_id, schedule.name, schedule.queue_id FROM hipq.schedule "
     "WHERE NOT EXISTS (SELECT FROM cron.job AS entry WHERE " HIPQ_ENTRY_FITS ") "
     "ORDER BY schedule.schedule_id";
 constexpr const char *select_all_sql =
-    "SELECT schedule.schedule_id, schedule.name FROM hipq.schedule ORDER BY schedule.schedule_id";
+    "SELECT schedule.schedule_id, schedule.name, schedule.queue_id FROM hipq.schedule "
+    "ORDER BY schedule.schedule_id";
 
 // Whatever schedules there are: also what is left of an extension that was dropped by an older
 // library.
@@ -259,7 +260,7 @@ std::vector<LostSchedule> lost_schedules()
     const pg::Rows rows = pg::as_extension_owner([&] { return pg::run_once(sql); });
     std::vector<LostSchedule> lost;
     for (const pg::Row row : rows)
-        lost.push_back({row.integer32(0), row.text(1)});
+        lost.push_back({row.integer32(0), row.text(1), row.integer32(2)});
     return lost;
 }
 

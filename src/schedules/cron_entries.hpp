@@ -25,6 +25,7 @@ bool has_entry(int schedule_id);
 struct LostSchedule {
     int id;
     std::string name;
+    int queue_id;
 };
 std::vector<LostSchedule> lost_schedules();
 // The zone by whose clocks pg_cron works.

@@ -167,21 +167,76 @@ bool may_change(const catalog::Catalogue &catalogue, const Schedule &schedule)
 
 void demand_change(const catalog::Catalogue &catalogue, const Schedule &schedule)
 {
-    if (!may_change(catalogue, schedule))
-        HIPQ_RAISE(
-            errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-            errmsg("schedule \"%s\" belongs to others", schedule.name.c_str()),
-            errdetail("It can be changed by the role that has made it, and by the queue owner."),
-            errhint("Choose another name."));
+    if (may_change(catalogue, schedule))
+        return;
+    const std::string title = title_of(catalogue, schedule.name, schedule.queue_id);
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("%s belongs to others", title.c_str()),
+               errdetail("It can be changed by the role that has made it, and by the queue owner."),
+               errhint("Choose another name."));
 }
 
-// Locked if the caller may change it: what is others' he must not keep from running.
-std::optional<Schedule> find_to_change(const catalog::Catalogue &catalogue, const std::string &name)
+// Nothing: there is none. 42501 for one of others, which is not locked: it must go on running.
+std::optional<Schedule> lock_to_change(const catalog::Catalogue &catalogue,
+                                       std::optional<Schedule> present)
 {
-    auto present = find_schedule(name, pg::now());
-    if (present.has_value() && may_change(catalogue, *present))
+    if (present.has_value()) {
+        demand_change(catalogue, *present);
         present = lock_schedule(present->id, pg::now());
+    }
+    if (present.has_value())
+        demand_change(catalogue, *present);  // it may be another role's by now
     return present;
+}
+
+// ---- which, by its name ----
+
+bool may_know(const catalog::Catalogue &catalogue, const Schedule &schedule)
+{
+    const Queue *queue = catalogue.find(schedule.queue_id);
+    return may_change(catalogue, schedule) ||
+           (queue != nullptr && catalog::may(catalog::caller(), *queue, Privilege::read));
+}
+
+[[noreturn]] void refuse_unknown(const std::string &name, const std::optional<std::string> &queue)
+{
+    const std::string where = queue.has_value() ? " of queue \"" + *queue + "\"" : "";
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("schedule \"%s\"%s does not exist", name.c_str(), where.c_str()),
+               errhint("View hipq.schedules lists those of the queues that you may read."));
+}
+
+// The only one of these that the caller may change; if he may change none, one of the others.
+Schedule only_one(const catalog::Catalogue &catalogue, std::vector<Schedule> schedules)
+{
+    const auto others = std::ranges::stable_partition(
+        schedules, [&](const Schedule &schedule) { return may_change(catalogue, schedule); });
+    std::vector<const Queue *> queues;
+    for (auto own = schedules.begin(); own != others.begin(); ++own)
+        if (const Queue *queue = catalogue.find(own->queue_id))
+            queues.push_back(queue);
+    if (queues.size() > 1)
+        enqueue::refuse_ambiguous(queues, "schedule \"" + schedules.front().name +
+                                              "\" exists in several queues");
+    return schedules.front();
+}
+
+// As far as the caller may know of it. No queue: of any.
+Schedule require_schedule(const catalog::Catalogue &catalogue, const std::string &name,
+                          const std::optional<std::string> &queue_name)
+{
+    const Queue *queue = queue_name.has_value() ? catalogue.find(*queue_name) : nullptr;
+    std::vector<Schedule> known = find_schedules(name, pg::now());
+    std::erase_if(known, [&](const Schedule &schedule) {
+        const bool is_elsewhere =
+            queue_name.has_value() && (queue == nullptr || queue->id != schedule.queue_id);
+        return is_elsewhere || !may_know(catalogue, schedule);
+    });
+    if (known.empty() && queue_name.has_value())
+        catalog::require_known_queue(catalogue, *queue_name);
+    if (known.empty())
+        refuse_unknown(name, queue_name);
+    return only_one(catalogue, std::move(known));
 }
 
 // ---- the functions ----
@@ -197,10 +252,10 @@ pg::Time schedule(const pg::Arguments &arguments)
     check_values(arguments, queue, wanted);
     demand_login(wanted.role);
     demand_cron();
-    catalog::lock_schedule_name(wanted.name);
-    const auto present = find_to_change(*catalogue, wanted.name);
+    catalog::lock_schedule_name(queue.id, wanted.name);
+    const auto present =
+        lock_to_change(*catalogue, find_schedule(queue.id, wanted.name, pg::now()));
     if (present.has_value()) {
-        demand_change(*catalogue, *present);
         wanted.id = present->id;
         change_schedule(wanted);
         remove_entry(wanted.id);  // it may be another role's
@@ -211,20 +266,12 @@ pg::Time schedule(const pg::Arguments &arguments)
     return next;
 }
 
-void unschedule(const std::string &name)
+void unschedule(const std::string &name, const std::optional<std::string> &queue)
 {
     const auto catalogue = catalog::catalogue();
-    const auto present = find_to_change(*catalogue, name);
-    const Queue *queue = present.has_value() ? catalogue->find(present->queue_id) : nullptr;
-    const bool may_know =
-        present.has_value() &&
-        (may_change(*catalogue, *present) ||
-         (queue != nullptr && catalog::may(catalog::caller(), *queue, Privilege::read)));
-    if (!may_know)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-                   errmsg("schedule \"%s\" does not exist", name.c_str()),
-                   errhint("View hipq.schedules lists those of the queues that you may read."));
-    demand_change(*catalogue, *present);
+    const auto present = lock_to_change(*catalogue, require_schedule(*catalogue, name, queue));
+    if (!present.has_value())
+        refuse_unknown(name, queue);
     forget_schedule(present->id);
 }
 
@@ -272,7 +319,8 @@ HIPQ_FUNCTION(hipq_schedule)
 
 HIPQ_FUNCTION(hipq_unschedule)
 {
-    hipq::schedules::unschedule(hipq::pg::Arguments(fcinfo).text(0, "name"));
+    const hipq::pg::Arguments arguments(fcinfo);
+    hipq::schedules::unschedule(arguments.text(0, "name"), arguments.maybe_text(1));
     return hipq::pg::return_void();
 }
 

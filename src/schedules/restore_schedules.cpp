@@ -9,11 +9,11 @@ namespace hipq::schedules {
 
 namespace {
 
-void warn_not_restored(const std::string &name, const pg::Error &error)
+void warn_not_restored(const LostSchedule &lost, const pg::Error &error)
 {
+    const std::string title = title_of(*catalog::catalogue(), lost.name, lost.queue_id);
     pg::call([&] {
-        ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("cannot restore schedule \"%s\"", name.c_str()),
+        ereport(WARNING, errcode(error.sqlerrcode()), errmsg("cannot restore %s", title.c_str()),
                 errdetail_internal("%s", error.detail().value_or(error.message()).c_str()),
                 errhint("Make it anew with hipq.schedule(), or end it with hipq.unschedule()."));
     });
@@ -45,7 +45,7 @@ bool restore(const LostSchedule &lost)
         return is_there;
     if (error->sqlerrcode() == ERRCODE_QUERY_CANCELED)
         throw *error;  // NOLINT(cert-err60-cpp): as it came
-    warn_not_restored(lost.name, *error);
+    warn_not_restored(lost, *error);
     return false;
 }
 

@@ -53,7 +53,11 @@ constexpr std::array schedule_fields{
 
 using SelectSchedule = pg::Selection<Schedule>;
 constinit SelectSchedule select_by_name(schedule_fields,
-                                        "FROM hipq.schedule AS schedule WHERE schedule.name = $1");
+                                        "FROM hipq.schedule AS schedule WHERE schedule.name = $1 "
+                                        "ORDER BY schedule.queue_id");
+constinit SelectSchedule select_in_queue(schedule_fields,
+                                         "FROM hipq.schedule AS schedule "
+                                         "WHERE schedule.queue_id = $1 AND schedule.name = $3");
 constinit SelectSchedule
     select_by_id(schedule_fields, "FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1");
 constinit SelectSchedule
@@ -68,8 +72,8 @@ constinit pg::Statement insert(R"(
 
 constinit pg::Statement update(R"(
     UPDATE hipq.schedule
-    SET cron = $2, role = $3, queue_id = $4, job_key = $5, job_data = coalesce($6, '{}'), job_type = $7, priority = $8, timeout = $9, throttle_factor = $10,
-        time_windows = $11, max_retries = $12, expires_after = $13, throttle_key = $14
+    SET cron = $2, role = $3, job_key = $4, job_data = coalesce($5, '{}'), job_type = $6, priority = $7, timeout = $8, throttle_factor = $9,
+        time_windows = $10, max_retries = $11, expires_after = $12, throttle_key = $13
     WHERE schedule_id = $1)");
 
 constinit pg::Statement delete_by_id("DELETE FROM hipq.schedule WHERE schedule_id = $1");
@@ -79,15 +83,18 @@ constinit pg::Statement
 constinit pg::Statement update_run(R"(
     UPDATE hipq.schedule SET last_run_time = $2, last_action = $3, last_job_id = $4 WHERE schedule_id = $1)");
 
+Schedule schedule_of(const SelectSchedule &selection, const pg::Row &row)
+{
+    Schedule schedule{};
+    schedule.options.throttle_factor = {NUMERICOID, Datum{0}, true};
+    selection.fill(schedule, row);
+    return schedule;
+}
+
 // The first of the rows; nothing: there is none.
 std::optional<Schedule> first_of(const SelectSchedule &selection, const pg::Rows &rows)
 {
-    if (rows.empty())
-        return std::nullopt;
-    Schedule schedule{};
-    schedule.options.throttle_factor = {NUMERICOID, Datum{0}, true};
-    selection.fill(schedule, rows.front());
-    return schedule;
+    return rows.empty() ? std::nullopt : std::optional(schedule_of(selection, rows.front()));
 }
 
 const char *name_of(RunAction action)
@@ -97,14 +104,31 @@ const char *name_of(RunAction action)
 
 }  // namespace
 
-std::optional<Schedule> find_schedule(std::string_view name, pg::Time now)
+std::string title_of(const catalog::Catalogue &catalogue, std::string_view name, int queue_id)
 {
-    return first_of(select_by_name, pg::as_hipq([&] { return select_by_name.run(name, now); }));
+    const catalog::Queue *queue = catalogue.find(queue_id);
+    return "schedule \"" + std::string(name) + "\"" +
+           (queue == nullptr ? "" : " of queue \"" + queue->full_name() + "\"");
+}
+
+std::optional<Schedule> find_schedule(int queue_id, std::string_view name, pg::Time now)
+{
+    return first_of(select_in_queue,
+                    pg::as_hipq([&] { return select_in_queue.run(queue_id, now, name); }));
 }
 
 std::optional<Schedule> find_schedule(int id, pg::Time now)
 {
     return first_of(select_by_id, pg::as_hipq([&] { return select_by_id.run(id, now); }));
+}
+
+std::vector<Schedule> find_schedules(std::string_view name, pg::Time now)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return select_by_name.run(name, now); });
+    std::vector<Schedule> found;
+    for (const pg::Row row : rows)
+        found.push_back(schedule_of(select_by_name, row));
+    return found;
 }
 
 std::optional<Schedule> lock_schedule(int id, pg::Time now)
@@ -129,9 +153,9 @@ void change_schedule(const Schedule &schedule)
 {
     const enqueue::JobOptions &job = schedule.options;
     pg::as_hipq([&] {
-        update.run(schedule.id, schedule.cron, schedule.role, schedule.queue_id, schedule.job_key,
-                   schedule.data, job.type, job.priority, job.timeout, job.throttle_factor,
-                   job.time_windows, job.max_retries, schedule.expires_after, job.throttle_key);
+        update.run(schedule.id, schedule.cron, schedule.role, schedule.job_key, schedule.data,
+                   job.type, job.priority, job.timeout, job.throttle_factor, job.time_windows,
+                   job.max_retries, schedule.expires_after, job.throttle_key);
     });
 }
 

@@ -8,7 +8,7 @@ namespace hipq::schedules {
 
 struct Schedule {
     int id;
-    std::string name;
+    std::string name;  // unique in its queue
     std::string cron;
     Oid role;  // that it enqueues as
     int queue_id;
@@ -18,14 +18,20 @@ struct Schedule {
     pg::RawValue expires_after{INTERVALOID, Datum{0}, true};
 };
 
+// For messages: schedule "nightly" of queue "app.mail".
+std::string title_of(const catalog::Catalogue &catalogue, std::string_view name, int queue_id);
+
 // With the expires_time of a job that comes at that time. Nothing: there is none.
-std::optional<Schedule> find_schedule(std::string_view name, pg::Time now);
+std::optional<Schedule> find_schedule(int queue_id, std::string_view name, pg::Time now);
 std::optional<Schedule> find_schedule(int id, pg::Time now);
+// In whichever queues.
+std::vector<Schedule> find_schedules(std::string_view name, pg::Time now);
 // As it is when nobody else changes it; locked until the transaction ends. For those who may change
 // it or are to run it: a run waits for whoever has it locked.
 std::optional<Schedule> lock_schedule(int id, pg::Time now);
 
 int add_schedule(const Schedule &schedule, pg::Time now);
+// Name and queue stay.
 void change_schedule(const Schedule &schedule);
 void forget_schedule(int id);
 // Of a queue that goes, entries included.

@@ -4,6 +4,7 @@
 // A role has one apply() at a time, so that those of several processes that start at once do not
 // meet each other's locks in different orders.
 #include "catalog/catalog.hpp"
+#include "enqueue/enqueue.hpp"
 #include "pg/arguments.hpp"
 #include "pg/subtransaction.hpp"
 #include "setup/calls.hpp"
@@ -42,14 +43,29 @@ Oid role_named(const std::string &name)
     return role;
 }
 
-// As the role that it is to enqueue as.
-void make_schedule(const Described &object)
+// Its key has the queue, which schedule() would choose by the job type.
+void complete_queue(Described &schedule)
 {
-    std::vector<Argument> arguments = object.arguments;
-    std::erase_if(arguments, [](const Argument &argument) { return argument.name == "role"; });
+    if (schedule.keys[0].has_value())
+        return;
+    auto catalogue = catalog::catalogue();
+    const catalog::Queue &queue =
+        enqueue::queue_for(catalogue, std::nullopt, *schedule.find("job_type"));
+    schedule.keys[0] = queue.full_name();
+    schedule.arguments.push_back({"queue", "pg_catalog.text", *schedule.keys[0]});
+}
+
+// As the role that it is to enqueue as.
+void make_schedule(Described &object)
+{
     const std::string *name = object.find("role");
     const Oid role = name == nullptr ? catalog::caller() : role_named(*name);
-    pg::as_role(role, [&] { call_function(facts_of(object.section).maker, arguments); });
+    pg::as_role(role, [&] {
+        complete_queue(object);
+        std::vector<Argument> arguments = object.arguments;
+        std::erase_if(arguments, [](const Argument &argument) { return argument.name == "role"; });
+        call_function(facts_of(object.section).maker, arguments);
+    });
 }
 
 // What is paused keeps its reason: so it is resumed first.
@@ -60,7 +76,7 @@ void make_pause(const Described &object, bool is_present)
     call_function(facts_of(object.section).maker, object.arguments);
 }
 
-void make(const Described &object, bool is_present)
+void make(Described &object, bool is_present)
 {
     if (object.section == Section::schedules)
         make_schedule(object);
@@ -71,14 +87,15 @@ void make(const Described &object, bool is_present)
                       facts_of(object.section).has_or_replace);
 }
 
-void make_all(const Description &description, const Objects &present)
+void make_all(Description &description, const Objects &present)
 {
-    for (const Described &object : description.objects) {
+    for (Described &object : description.objects) {
         const auto found = present.find({object.section, object.keys});
         const bool is_present = found != present.end();
         if (!is_present || found->second.described != object.whole)
             at(object.path, [&] { make(object, is_present); });
     }
+    refuse_doubles(description.objects);  // now each schedule has its queue
 }
 
 // ---- what is not ----
@@ -157,7 +174,7 @@ void quiet_notices()
     });
 }
 
-Objects take_steps(const Description &description, const Objects &present, bool drops_others)
+Objects take_steps(Description &description, const Objects &present, bool drops_others)
 {
     return pg::as_role(catalog::caller(), [&] {
         quiet_notices();
@@ -176,7 +193,7 @@ void apply(const pg::Arguments &arguments, pg::ResultSet &result)
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                    errmsg("argument \"state\" must not be null"));
     catalog::lock_set_up(catalog::caller());
-    const Description description = read_description(arguments.raw(0, JSONBOID));
+    Description description = read_description(arguments.raw(0, JSONBOID));
     const Objects before = read_present();
     Objects after;
     if (const auto error =

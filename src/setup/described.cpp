@@ -209,18 +209,6 @@ void read_section(const pg::RawValue &json, Section section, std::vector<Describ
         complete(objects[i], known);
 }
 
-void refuse_doubles(const std::vector<Described> &objects)
-{
-    std::map<std::string, const Described *> seen;
-    for (const Described &object : objects) {
-        const auto [found, is_new] = seen.emplace(object.name(), &object);
-        if (!is_new)
-            refuse(object.path + " describes " + pg::short_text(object.name(), core::most_message) +
-                       " again",
-                   "It is described by " + found->second->path + ".");
-    }
-}
-
 // Objects are known by the names of their queues: "hipq.app_mail", which also names app.mail, would
 // make two of one.
 void demand_queues(const std::vector<Described> &objects)
@@ -263,6 +251,20 @@ Description read_description(const pg::RawValue &json)
     refuse_doubles(description.objects);
     demand_queues(description.objects);
     return description;
+}
+
+void refuse_doubles(const std::vector<Described> &objects)
+{
+    std::map<std::string, const Described *> seen;
+    for (const Described &object : objects) {
+        if (object.section == Section::schedules && !object.keys[0].has_value())
+            continue;
+        const auto [found, is_new] = seen.emplace(object.name(), &object);
+        if (!is_new)
+            refuse(object.path + " describes " + pg::short_text(object.name(), core::most_message) +
+                       " again",
+                   "It is described by " + found->second->path + ".");
+    }
 }
 
 std::vector<Argument> key_arguments(Section section, const Keys &keys)

@@ -21,7 +21,7 @@ struct Argument {
 struct Described {
     Section section;
     std::string path;  // queues[2]
-    Keys keys;
+    Keys keys;         // a schedule's queue may be missing
     std::vector<Argument> arguments;
     std::string whole;  // as it was given
 
@@ -39,6 +39,9 @@ struct Description {
 // queue that neither exists nor is described. What the values mean is checked by the functions that
 // take them.
 Description read_description(const pg::RawValue &json);
+
+// 22023 for an object that is there twice. Schedules without a queue are left out.
+void refuse_doubles(const std::vector<Described> &objects);
 
 // The arguments that name an object, for the function that removes it.
 std::vector<Argument> key_arguments(Section section, const Keys &keys);

@@ -204,6 +204,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('alter_job_type', 'lateral (SELECT hipq.alter_job_type(''{name}'', ''secret''))', '42704'),
     -- that name something else; that there is a worker of that number is no secret
     ('unschedule', 'lateral (SELECT hipq.unschedule(''{schedule name}''))', '42704'),
+    ('unschedule', 'lateral (SELECT hipq.unschedule(''{schedule name}'', ''{name}''))', '42704'),
     ('_run_schedule', 'hipq._run_schedule({schedule})', '42704'),
     ('heartbeat(bigint,text)', 'hipq.heartbeat({worker})', '42501'),
     ('heartbeat(bigint,jsonb)', 'hipq.heartbeat({worker}, ''{}''::jsonb)', '42501'),

@@ -14,8 +14,15 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', 'work', handler => 'work');
 	SELECT hipq.grant_queue('app.mail', 'producer', 'enqueue')});
 $hipq->sql_as('producer', q{SELECT hipq.schedule('nightly', '0 3 * * *', 'work', timeout => '30 min')});
-my $nightly = 'schedule "nightly"';
+my $nightly = 'schedule "nightly" of queue "app.mail"';
 is(findings($hipq), '', 'a schedule that comes is no finding');
+
+# Another tenant's of the same name is told apart: its statement ends that one alone.
+$hipq->create_queue('app.other');
+$hipq->sql(q{SELECT hipq.register_job_type('app.other', 'gone', handler => 'work'), hipq.schedule('nightly', '0 4 * * *', 'gone', queue => 'app.other')});
+$hipq->sql(q{DELETE FROM hipq.job_type WHERE name = 'gone'});
+is_mended($hipq, 'error', 'job type gone', 'schedule "nightly" of queue "app.other"', qr/jobs of type "gone", which nobody has registered in queue "app\.other"/);
+is($hipq->sql('SELECT cron FROM hipq.schedules'), '0 3 * * *', 'the other one stays');
 
 $hipq->sql(q{UPDATE cron.job SET active = false});
 is_mended($hipq, 'information', 'inactive schedule', $nightly, qr/is not active/);

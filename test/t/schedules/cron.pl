@@ -51,15 +51,34 @@ is(entries(), '5 3 * * mon-fri producer', 'changes nothing');
 sub refused { my ($role, $sql) = @_; return $hipq->error_of($sql, extra_params => [ '-U', $role ]); }
 like(refused('app', q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/no error/, 'the queue owner may change it');
 is(entries(), '0 0 * * * app', 'and it is his then');
-like(refused('producer', q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/42501: schedule "s" belongs to others/, 'others may not');
+like(refused('producer', q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/42501: schedule "s" of queue "app\.mail" belongs to others/, 'others may not');
 like(refused('producer', q{SELECT hipq.unschedule('s')}), qr/42704: schedule "s" does not exist/, 'nor end it');
 $hipq->sql(q{GRANT USAGE ON SCHEMA hipq TO stranger});
-like(refused('reader', q{SELECT hipq.unschedule('s')}), qr/42501: schedule "s" belongs to others/, 'who may read the queue is told so');
+like(refused('reader', q{SELECT hipq.unschedule('s')}), qr/42501: schedule "s" of queue "app\.mail" belongs to others/, 'who may read the queue is told so');
 my $own = $hipq->sql('SELECT schedule_id FROM hipq.schedule');
 like(refused('stranger', "SELECT hipq._run_schedule($own)"), qr/42704: schedule $own does not exist/, 'for others there is none to run');
 is($hipq->sql_as('reader', q{SELECT name, cron, last_run_time FROM hipq.schedules_detail}), 's|@daily|', 'who may read the queue sees it');
 $hipq->sql_as('app', q{SELECT hipq.unschedule('s')});
 is(entries(), '', 'ended by its role');
+
+# ---- a name is its queue's
+$hipq->sql(q{SELECT hipq.register_job_type('app.gone', 'parcel', handler => 'run'), hipq.grant_queue('app.gone', 'stranger', 'enqueue')});
+schedule('producer', q{'s', '1 1 * * *', 'welcome'});
+schedule('stranger', q{'s', '2 2 * * *', 'parcel'});
+is(entries(), '1 1 * * * producer, 2 2 * * * stranger', 'nobody takes a name from another queue');
+schedule('stranger', q{'s', '3 3 * * *', 'parcel'});
+is(entries(), '1 1 * * * producer, 3 3 * * * stranger', 'and each changes its own');
+is($hipq->sql('SELECT count(DISTINCT jobname) FROM cron.job'), 2, 'to pg_cron they have different names');
+schedule('app', q{'s', '4 4 * * *', 'parcel', queue => 'app.mail'});
+is(entries(), '3 3 * * * stranger, 4 4 * * * app', 'the queue named says which is changed, also where the job type is of another one');
+like(refused('app', q{SELECT hipq.unschedule('s')}), qr/42P08: schedule "s" exists in several queues\nDETAIL:  Queues: app\.mail, app\.gone\.\nHINT:  Name one with queue => 'app\.mail'\./,
+	'who may change several has to say which');
+$hipq->sql_as('stranger', q{SELECT hipq.unschedule('s')});
+is(entries(), '4 4 * * * app', 'for others there is one');
+schedule('app', q{'s', '5 5 * * *', 'parcel'});
+is(entries(), '4 4 * * * app, 5 5 * * * app', 'in another queue a role makes another one');
+$hipq->sql_as('app', q{SELECT hipq.unschedule('s', 'app.mail'), hipq.unschedule('s', queue => 'app.gone')});
+is(entries(), '', 'ended by name and queue');
 
 # ---- a run by hand
 schedule('producer', q{'by hand', '@yearly', 'welcome', '{"to": "by hand"}', job_key => 'k'});
@@ -90,6 +109,9 @@ my $run = "SET statement_timeout = '5s'; SELECT hipq._run_schedule($number)";
 	like(refused('producer', $run), qr/no error: enqueued job/, 'or is making another one');
 	like(refused('producer', q{SET statement_timeout = '5s'; SELECT hipq.schedule('second', '@yearly', 'welcome'); SELECT hipq.unschedule('second')}), qr/no error/, 'beside which others are made and ended');
 	like(refused('producer', q{SET lock_timeout = '200ms'; SELECT hipq.schedule('another', '@yearly', 'welcome')}), qr/55P03/, 'the same name has to wait');
+	$hipq->sql(q{SELECT hipq.grant_queue('app.gone', 'producer', 'enqueue')});
+	like(refused('producer', q{SET lock_timeout = '200ms'; SELECT hipq.schedule('another', '@yearly', 'parcel'); SELECT hipq.unschedule('another')}), qr/no error/, 'but not that of another queue');
+	$hipq->sql(q{SELECT hipq.revoke_queue('app.gone', 'producer', 'enqueue')});
 	like(refused('producer', q{SELECT hipq.unschedule('another')}), qr/42704/, 'and is not there to be ended');
 	$other->query_safe(q{ROLLBACK; BEGIN; SELECT hipq.schedule('shared', '@daily', 'welcome')});
 	like(refused('stranger', "SET statement_timeout = '5s'; SELECT hipq._run_schedule($number)"), qr/42704/, 'who may not know of a schedule does not wait for it');
@@ -194,7 +216,7 @@ my $alert = q{SELECT times || ' ' || detail FROM hipq.alerts_detail WHERE alert 
 my $job_of = q{SELECT string_agg(concat_ws(' ', schedule.name, entry.database, entry.username), ', ' ORDER BY schedule.name) FROM hipq.schedule JOIN cron.job AS entry ON jobname = 'hipq schedule ' || schedule_id};
 is($restored->sql($job_of), 'each minute postgres producer, held postgres producer, no key postgres app, no right postgres stranger', 'as they were');
 is($restored->sql('SELECT bool_or(is_active) FROM hipq.schedules'), 'f', 'so no schedule comes');
-is($restored->sql($alert), '4 4 schedule(s) do not come, as pg_cron has no job for them in this database: "each minute", held, "no key", "no right".', 'which is an alert');
+is($restored->sql($alert), '4 4 schedule(s) do not come, as pg_cron has no job for them in this database: "each minute" of app.mail, held of app.mail, "no key" of app.mail, "no right" of app.mail.', 'which is an alert');
 is($restored->sql_as('stranger', q{SELECT 1}), 1, 'others are there');
 $restored->sql('GRANT EXECUTE ON FUNCTION hipq.restore_schedules() TO app');
 like($restored->error_of('SELECT hipq.restore_schedules()', extra_params => [ '-U', 'app' ]), qr/42501: only a superuser or the owner of the extension may restore schedules/, 'not for everybody to mend');
@@ -210,14 +232,14 @@ $restored->sql(q{SELECT cron.alter_job(jobid, active => false) FROM cron.job WHE
 is($restored->sql(q{SELECT name FROM hipq.schedules WHERE NOT is_active}), 'no key', 'a job that was made inactive');
 is($restored->sql("SELECT hipq.restore_schedules(); $alert"), 0, 'is left alone');
 $restored->sql('ALTER ROLE stranger RENAME TO outsider');
-like($restored->sql($alert), qr/^1 .*: "no right"\.$/, 'a role with another name');
+like($restored->sql($alert), qr/^1 .*: "no right" of app\.mail\.$/, 'a role with another name');
 is($restored->sql('SELECT hipq.restore_schedules()'), 1, 'is mended');
 like($restored->sql($job_of), qr/no right restored outsider/, 'so it comes again');
 $restored->sql(q{UPDATE hipq.schedule SET cron = 'nonsense' WHERE name = 'held'; DELETE FROM cron.job});
 my (undef, $count, $said) = $hipq->node->psql('restored', '\\set VERBOSITY verbose' . "\nSELECT hipq.restore_schedules()");
-like($said, qr/WARNING:  22023: cannot restore schedule "held"\nDETAIL:  It says: invalid schedule: nonsense\.\nHINT:  Make it anew/, 'what pg_cron does not take is told');
+like($said, qr/WARNING:  22023: cannot restore schedule "held" of queue "app\.mail"\nDETAIL:  It says: invalid schedule: nonsense\.\nHINT:  Make it anew/, 'what pg_cron does not take is told');
 is($count, 3, 'and the others come');
-like($restored->sql($alert), qr/^1 .*: held\.$/, 'all but that one');
+like($restored->sql($alert), qr/^1 .*: held of app\.mail\.$/, 'all but that one');
 restart_with('cron.database_name' => 'postgres');
 like($restored->error_of('SELECT hipq.restore_schedules()'), qr/55000: schedules need pg_cron in this database, and it works from database "postgres"/, 'without pg_cron there is no mend');
 (undef, undef, $said) = $hipq->node->psql('restored', 'SELECT hipq.release_hold()');

@@ -19,20 +19,34 @@ my $state = q{{
 	"schedules": [{"name": "nightly", "cron": "5 3 * * *", "job_type": "run", "role": "producer", "expires_after": "1 h", "priority": 3},
 		{"name": "weekly", "cron": "@weekly", "queue": "app.mail", "job_type": "run", "job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}],
 	"pauses": [{"queue": "app.mail", "job_type": "run", "reason": "until monday"}]}};
-like(apply("'$state', dry_run => true"), qr/^schedule "nightly"\|create\|\|\|/m, 'a dry run tells of schedules');
+like(apply("'$state', dry_run => true"), qr/^schedule "nightly" of queue "app\.mail"\|create\|\|\|/m, 'a dry run tells of schedules');
 is(entries(), '', 'and makes none');
 apply("'$state'");
 is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron has them, as their roles');
 is(apply("'$state'"), '', 'once more: nothing differs');
+is(apply("'$state', drop_others => true"), '', '... and nothing is left over: a schedule without a queue is in that of its job type');
 is(apply('hipq.describe(), drop_others => true'), '', 'nor does what describe() says');
 is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron has them still');
 
 is(apply(q{'{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "6 3 * * *", "job_type": "run", "role": "producer"}]}'}),
-	qq{schedule "nightly"|change|cron|"5 3 * * *"|"6 3 * * *"\nschedule "nightly"|change|expires_after|"01:00:00"|null\nschedule "nightly"|change|priority|3|null},
+	join("\n", map { "schedule \"nightly\" of queue \"app.mail\"|change|$_" } 'cron|"5 3 * * *"|"6 3 * * *"', 'expires_after|"01:00:00"|null', 'priority|3|null'),
 	'a schedule that is changed');
 is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'is changed in pg_cron');
 like($hipq->error_of(q{SELECT hipq.apply('{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "61 * * * *", "job_type": "run", "role": "producer"}]}')}),
 	qr/22023: schedules\[0\]: invalid cron expression "61 \* \* \* \*"/, 'what is wrong with it has a place');
+
+# ---- a name is its queue's
+
+my $two = q{"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}, {"queue": "app.bulk"}], "schedules": [{"name": "nightly", "cron": "6 3 * * *", "job_type": "run", "role": "producer"},
+	{"name": "nightly", "queue": "app.bulk", "cron": "7 3 * * *", "job_type": "scan"}, {"name": "weekly", "queue": "app.mail", "cron": "@weekly", "job_type": "run", "job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}]};
+is($hipq->sql("SET client_min_messages = warning; SELECT object, action FROM hipq.apply('{$two}', drop_others => true)"), qq{queue "app.bulk"|create\nschedule "nightly" of queue "app.bulk"|create}, 'another one of the name, in another queue');
+is(entries(), '0 0 * * 0 app, 6 3 * * * producer, 7 3 * * * postgres', 'beside the first');
+my $again = q{{"name": "nightly", "queue": "app.mail", "cron": "8 3 * * *", "job_type": "run"}};
+like($hipq->error_of(qq{SELECT hipq.apply('{"schedules": [{"name": "nightly", "cron": "6 3 * * *", "job_type": "run"}, $again]}')}),
+	qr/22023: schedules\[1\] describes schedule "nightly" of queue "app\.mail" again\nHINT:  It is described by schedules\[0\]\./, 'twice the same, once without its queue');
+like($hipq->error_of(qq{SELECT hipq.apply('{"schedules": [$again, $again]}')}), qr/22023: schedules\[1\] describes schedule "nightly" of queue "app\.mail" again/, 'or with it');
+is(entries(), '0 0 * * 0 app, 6 3 * * * producer, 7 3 * * * postgres', 'changes nothing');
+apply(q{'{"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}]}', drop_others => true});
 
 # ---- all of it goes, and comes back
 

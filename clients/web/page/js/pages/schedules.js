@@ -13,7 +13,7 @@ const lastJob = ({ last_job_id: id, last_outcome: outcome }) => ({ id, outcome }
 const makeTable = () =>
   new Table({
     label: "Schedules",
-    key: ({ name }) => name,
+    key: ({ queue, name }) => `${queue}/${name}`,
     sort: { column: 0, isDescending: false },
     empty: "There is no schedule",
     emptyWords: "hipq.schedule() makes one.",
