@@ -78,13 +78,13 @@ void warn(const std::string &instance, const pg::Error &error)
 }
 
 // By halves, so that what one tenant's lacks here keeps nothing of others' from being set up. A
-// server in trouble is no fault of the set-up.
+// server in trouble is no fault of the set-up; what fits later is waited for.
 void apply_what_fits(const std::string &instance, pg::RawValue part, std::int64_t count)
 {
     const auto error = pg::in_subtransaction(pg::Ending::kept, [&] { apply.run(part); });
     if (!error.has_value())
         return;
-    if (!core::is_about_sent_job(error->sqlstate()))
+    if (!core::is_about_sent_job(error->sqlstate()) || core::may_fit_later(error->sqlstate()))
         throw *error;  // NOLINT(cert-err60-cpp): as it came
     if (count <= 1) {
         warn(instance, *error);

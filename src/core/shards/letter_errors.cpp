@@ -20,4 +20,9 @@ bool is_about_sent_job(std::string_view sqlstate)
            std::ranges::find(classes_of_server, sqlstate.substr(0, 2)) == classes_of_server.end();
 }
 
+bool may_fit_later(std::string_view sqlstate)
+{
+    return sqlstate.substr(0, 2) == "55";
+}
+
 }  // namespace hipq::core

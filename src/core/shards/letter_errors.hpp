@@ -10,4 +10,9 @@ namespace hipq::core {
 // sent waits then.
 bool is_about_sent_job(std::string_view sqlstate);
 
+// Whether a set-up that is refused so will fit when others have done what they are at: the jobs of
+// a queue's former scope end. Until then nothing that comes behind it may take effect, or it would
+// do so by the former set-up.
+bool may_fit_later(std::string_view sqlstate);
+
 }  // namespace hipq::core

@@ -85,6 +85,9 @@ ok($two->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE shard_key = 'd
 like($router->error_of(q{CALL hipq.drop_shard('app', 2, force => true)}),
 	qr/55006: shard 2 of instance "app" has slots.*drain_shard\('app', 2\).*force => true/s,
 	'by force, too, one with slots stays');
+my $here = $router->sql('SELECT pg_current_wal_lsn()');
+ok($router->wait_until("SELECT confirmed_flush_lsn >= '$here' FROM pg_replication_slots WHERE slot_name LIKE '%_to_2'"),
+	'and the router knows that');
 $two->node->stop('immediate');
 $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "dead"}') FROM generate_series(1, 3)});
 $router->sql(q{

@@ -365,13 +365,15 @@ sub random_letter
 	($letter{kind}, $letter{sender}, $letter{instance}) =
 	  ($samples[ rand @samples ][0], int rand 4, 'other')
 	  if rand() < 0.05;
-	# A sign of life that can be read is believed, and stops who has forgotten what it names.
+	# A sign of life that can be read is believed: its receiver names it, and its sender, who does
+	# not know it, stops as one that has forgotten. So none can be read.
 	$body = $json->encode({ map { $_ => $atoms[ rand @atoms ] } qw(before heard) }) if $kind eq 'alive';
 	if ($body)
 	{
 		$body = altered($json->decode($body));
 		# A map that a router has not made would be the newest for ever.
 		$body->{generation} = 0 if ref $body eq 'HASH' && exists $body->{generation};
+		$body->{ rand() < 0.5 ? 'before' : 'heard' } = 'x' if $kind eq 'alive' && ref $body eq 'HASH';
 		$letter{body} = json_of($body);
 	}
 	if ($jobs)

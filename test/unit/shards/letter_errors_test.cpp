@@ -19,5 +19,13 @@ TEST(LetterErrors, BlameTheServerForLocksResourcesAndOperators)
         EXPECT_FALSE(is_about_sent_job(sqlstate)) << sqlstate;
 }
 
+TEST(LetterErrors, WhatMayNotBeChangedYetIsWaitedFor)
+{
+    EXPECT_TRUE(may_fit_later("55006"));
+    EXPECT_TRUE(may_fit_later("55000"));
+    EXPECT_FALSE(may_fit_later("42704"));
+    EXPECT_FALSE(may_fit_later("42883"));
+}
+
 }  // namespace
 }  // namespace hipq::core
