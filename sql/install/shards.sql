@@ -197,6 +197,7 @@ COMMENT ON COLUMN hipq.shard_reject.error IS 'the error';
 COMMENT ON COLUMN hipq.shard_reject.job
     IS 'the job, as it was sent; of a letter: what it was, {"kind": ..., "jobs": ..., "body": ...}';
 CREATE INDEX shard_reject_job ON hipq.shard_reject (job_id);
+CREATE INDEX shard_reject_time ON hipq.shard_reject (rejected_time);
 SELECT pg_extension_config_dump('hipq.shard_reject', '');
 
 CREATE FUNCTION hipq._receive() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__receive';

@@ -14,6 +14,9 @@ ALTER TABLE hipq.shard_stats ADD COLUMN trouble text;
 COMMENT ON COLUMN hipq.shard_stats.trouble
     IS 'the error that keeps it from taking what this server sends; NULL = none';
 
+LOCK TABLE hipq.shard_reject IN SHARE MODE;
+CREATE INDEX shard_reject_time ON hipq.shard_reject (rejected_time);
+
 LOCK TABLE hipq.instance IN SHARE ROW EXCLUSIVE MODE;
 LOCK TABLE hipq.job_type IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.pause IN ACCESS EXCLUSIVE MODE;

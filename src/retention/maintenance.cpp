@@ -90,6 +90,21 @@ bool is_out_of_step()
     return found;
 }
 
+// Kept twice as long as what was sent, and a day: leaves go when all of their rows are old.
+void prune_rejects(const std::optional<pg::Time> &unread_since)
+{
+    if (!unread_since.has_value())
+        return;
+    constexpr std::int64_t day = 86'400'000'000;
+    const std::int64_t kept_for = 2 * settings::outbox_keep.microseconds() + day;
+    try_duty(Duty::dead_letters, nullptr, [&] {
+        pg::with_transaction([&] {
+            outbox::prune_rejects(std::min(*unread_since, pg::now() + -kept_for),
+                                  dead_letters_at_once);
+        });
+    });
+}
+
 // What goes to other servers and comes from them. A node that is out of step keeps all: others may
 // still need it.
 bool maintain_outbox(tables::Patience &patience)
@@ -102,6 +117,7 @@ bool maintain_outbox(tables::Patience &patience)
             unread_since = outbox::unread_since(tables::postgres_time(tables::unix_now()));
         });
     });
+    prune_rejects(unread_since);
     return maintain_trees(tables::outbox_trees(settings::outbox_keep.microseconds(), unread_since),
                           patience);
 }

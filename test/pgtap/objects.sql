@@ -1194,6 +1194,7 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX permit_share_pkey ON hipq.permit_share USING btree (queue_id, job_type, throttle_key)'),
     ('CREATE INDEX shard_held_job_slot ON hipq.shard_held_job USING btree (instance_id, slot)'),
     ('CREATE INDEX shard_reject_job ON hipq.shard_reject USING btree (job_id)'),
+    ('CREATE INDEX shard_reject_time ON hipq.shard_reject USING btree (rejected_time)'),
     ('CREATE UNIQUE INDEX shard_coming_pkey ON hipq.shard_coming USING btree (instance_id, slot)'),
     ('CREATE UNIQUE INDEX shard_held_job_pkey ON hipq.shard_held_job USING btree (place)'),
     ('CREATE UNIQUE INDEX shard_leaving_pkey ON hipq.shard_leaving USING btree (instance_id, slot)'),

@@ -99,6 +99,26 @@ ok($router->wait_until(q{SELECT string_agg(sqlstate, ' ' ORDER BY sqlstate) FROM
 $shard->sql(q{DROP TRIGGER refuse ON hipq.app_mail; DROP TRIGGER refuse_late ON hipq.app_mail});
 $_->sql('DELETE FROM hipq.shard_reject') foreach $router, $shard;
 
+# ---- what is old goes by itself: duplicates as final jobs do, others as dead letters, but nothing
+# that a resync may ask for (three days)
+$router->sql(q{SELECT hipq.alter_queue('app.mail', dead_letter_retention => '5 days');
+	INSERT INTO hipq.shard_reject
+		(instance, sender, node, outbox_id, rejected_time, queue, sqlstate, error, job)
+	SELECT 'app', 0, 1, 0, clock_timestamp() - days * interval '1 day', queue, sqlstate, '', '{}'
+	FROM (VALUES (4, 'mail', 'P0001'), (6, 'mail', 'P0001'), (6, 'mail', '23505'),
+		(8, 'mail', '23505'), (2, NULL, '22023'), (4, NULL, '22023'), (2, 'gone', 'P0001'),
+		(4, 'gone', 'P0001')) AS old (days, queue, sqlstate)});
+my $is_old = q{rejected_time < now() -
+	CASE WHEN queue <> 'mail' OR queue IS NULL THEN 3 WHEN sqlstate = '23505' THEN 7 ELSE 5 END
+	* interval '1 day'};
+is($router->sql("SELECT count(*) FROM hipq.shard_reject WHERE $is_old"), 4, 'some are old');
+ok($shards->forgotten(0, $router, "SELECT count(*) FROM hipq.shard_reject WHERE $is_old"),
+	'these go');
+is($router->sql('SELECT count(*) FROM hipq.shard_reject'), 4, 'the others stay');
+$_->set('hipq.clock_offset' => 0) foreach $router, $shard;
+$router->sql(q{DELETE FROM hipq.shard_reject;
+	SELECT hipq.alter_queue('app.mail', reset => '{dead_letter_retention}')});
+
 # ---- what does stop a shard is said where people look
 $shard->sql(q{CREATE TABLE gate (); CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN LOCK TABLE public.gate IN SHARE MODE NOWAIT; RETURN new; END $$;
 	CREATE TRIGGER pass BEFORE INSERT ON hipq.app_mail FOR EACH ROW EXECUTE FUNCTION pass()});
