@@ -366,7 +366,7 @@ FROM (
            min(reject.rejected_time),
            max(reject.rejected_time),
            count(*) || ' job(s) of instance "' || reject.instance || '" could not be taken by the node that they were for.',
-           'View hipq.shard_rejects has them with their errors. Enqueue them again, and delete the rows from hipq.shard_reject.'
+           'View hipq.shard_rejects has them with their errors. Mend the cause, then hipq.resend_rejects() on the router sends them again.'
     FROM hipq.shard_reject AS reject
     WHERE reject.sqlstate <> '23505' AND reject.queue IS NOT NULL
     GROUP BY reject.instance

@@ -486,6 +486,15 @@ COMMENT ON FUNCTION hipq.rebalance(text)
     IS 'moves slots so that each node of an instance has its part by weight, with the fewest moves, '
     'and returns how many; jobs follow them by and by, see view hipq.shards. instance: the instance';
 
+CREATE FUNCTION hipq.resend_rejects(
+    queue text, sqlstate text DEFAULT NULL, ids bigint[] DEFAULT NULL, max_jobs integer DEFAULT 10000
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_resend_rejects';
+COMMENT ON FUNCTION hipq.resend_rejects(text, text, bigint[], integer)
+    IS 'on the router: sends jobs that a node could not take again, with their ids, and returns how '
+    'many. queue: their queue; sqlstate: only those with that error, NULL = all but duplicates; ids: '
+    'only these jobs, duplicates too, or none if one of them cannot be sent; max_jobs: without ids, '
+    '1 to 1000000';
+
 CREATE FUNCTION hipq.move_slots(instance text, slots integer[], shard integer) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_move_slots';
 COMMENT ON FUNCTION hipq.move_slots(text, integer[], integer)
     IS 'moves slots of an instance to a node, and returns how many; jobs follow them by and by, see '

@@ -162,6 +162,8 @@ void wait_for_set_up(const std::string &instance)
 void take_jobs(const Letter &letter)
 {
     const std::vector<pg::RawValue> jobs = job::elements_of(letter.jobs);
+    if (jobs.empty())
+        return forget_resent(letter);
     auto error_of_all = error_of_taking(letter, jobs);
     if (error_of_all.has_value() && letter.node == core::router_node) {
         wait_for_set_up(letter.instance);

@@ -1,6 +1,7 @@
 // Keeps what this node could not take, and tells who sent it.
 #include "shards/rejects.hpp"
 
+#include "core/shards/ids.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/short_text.hpp"
 
@@ -68,6 +69,17 @@ void keep(const Letter &letter, pg::RawValue job, const std::string &sqlstate,
 }
 
 }  // namespace
+
+void forget_resent(const Letter &letter)
+{
+    static constinit pg::Statement delete_resent(R"(
+        DELETE FROM hipq.shard_reject AS reject
+        USING jsonb_array_elements_text(CASE WHEN jsonb_typeof($3 -> 'resent') = 'array' THEN $3 -> 'resent' ELSE '[]' END) AS resent (id)
+        WHERE reject.instance = $1 AND reject.queue = $2
+          AND reject.job_id = CASE WHEN resent.id ~ '^[0-9]{1,18}$' THEN resent.id::bigint END)");
+    if (letter.sender == core::router_node && !letter.body.null)
+        pg::as_hipq([&] { delete_resent.run(letter.instance, letter.queue, letter.body); });
+}
 
 void reject(const Letter &letter, pg::RawValue job, const pg::Error &error)
 {

@@ -15,4 +15,8 @@ void reject_duplicate(const Letter &letter, pg::RawValue job);
 void refuse(const Letter &letter, const OwnLine &line, const std::string &sqlstate,
             const std::string &message);
 
+// The router has sent jobs again that had been refused, and says so by a letter without jobs, whose
+// body has their ids: they are no rejects here any more, either. A shard believes its router alone.
+void forget_resent(const Letter &letter);
+
 }  // namespace hipq::shards

@@ -2,6 +2,7 @@
 #include "shards/remote.hpp"
 
 #include "nodes/nodes.hpp"
+#include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
 #include "pg/transaction.hpp"
 
@@ -77,6 +78,20 @@ int timeline_of(const std::string &conninfo)
 {
     return std::stoi(
         ask_one(conninfo, "SELECT timeline_id::text FROM pg_catalog.pg_control_checkpoint()"));
+}
+
+std::string router_of(int instance_id)
+{
+    static constinit pg::Statement select_address(R"(
+        SELECT string_agg(part[1], ' ')
+        FROM hipq.shard_map AS map
+        JOIN pg_catalog.pg_subscription AS known ON known.subname = 'hipq_' || left(map.cluster::text, 8) || '_to_' || map.own_node
+        JOIN pg_catalog.pg_database AS database ON database.oid = known.subdbid AND database.datname = current_database()
+        CROSS JOIN regexp_matches(known.subconninfo, '\y((?:host|port|dbname)\s*=\s*(?:''[^'']*''|\S+))', 'g') AS part
+        WHERE map.instance_id = $1)");
+    const std::string address =
+        pg::as_hipq([&] { return select_address.run_latest(instance_id).front().text(0); });
+    return "the router" + (address.empty() ? "" : ", " + address);
 }
 
 std::string call_of(const char *function, const std::vector<std::string> &arguments)

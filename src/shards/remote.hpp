@@ -37,6 +37,10 @@ bool comes_true(const std::function<bool()> &is_so);
 // happened there, and the error goes on.
 void in_one_transaction(const std::string &conninfo, const std::function<void(const Ask &)> &talk);
 
+// For hints of a shard: "the router, host=... port=... dbname=...", without what is nobody's to
+// know.
+std::string router_of(int instance_id);
+
 // "SELECT function('argument', ...)::text"
 std::string call_of(const char *function, const std::vector<std::string> &arguments);
 

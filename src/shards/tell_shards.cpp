@@ -5,6 +5,7 @@
 // what they hold, queues that are being dropped, naming strategies.
 #include "catalog/catalog.hpp"
 #include "pg/internal_write.hpp"
+#include "shards/remote.hpp"
 #include "shards/set_up.hpp"
 
 namespace hipq::shards {
@@ -62,23 +63,13 @@ constexpr const char *select_concerned = R"(
     GROUP BY instance.instance_id, instance.name, map.own_node
     ORDER BY instance.name)";
 
-// How this shard reaches its router, without what is nobody's to know.
-constinit pg::Statement select_address(R"(
-    SELECT string_agg(part[1], ' ')
-    FROM hipq.shard_map AS map
-    JOIN pg_catalog.pg_subscription AS known ON known.subname = 'hipq_' || left(map.cluster::text, 8) || '_to_' || map.own_node
-    JOIN pg_catalog.pg_database AS database ON database.oid = known.subdbid AND database.datname = current_database()
-    CROSS JOIN regexp_matches(known.subconninfo, '\y((?:host|port|dbname)\s*=\s*(?:''[^'']*''|\S+))', 'g') AS part
-    WHERE map.instance_id = $1)");
-
 [[noreturn]] void refuse(int instance_id, const std::string &name, int own_node)
 {
-    const std::string address = select_address.run_latest(instance_id).front().text(0);
-    const std::string where = address.empty() ? "" : ", " + address;
+    const std::string router = router_of(instance_id);
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                errmsg("instance \"%s\" is set up on its router", name.c_str()),
                errdetail("This server is shard %d of it.", own_node),
-               errhint("Call the function on the router%s: it tells its shards.", where.c_str()));
+               errhint("Call the function on %s: it tells its shards.", router.c_str()));
 }
 
 // Whole, as this transaction sees it. So those who set up an instance wait for each other: a letter

@@ -180,6 +180,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('redrive_jobs', 'hipq.redrive_jobs(''{name}'')', '42704'),
     ('dismiss_dead_letters', 'hipq.dismiss_dead_letters(''{name}'')', '42704'),
     ('purge_dead_letters', 'hipq.purge_dead_letters(''{name}'')', '42704'),
+    ('resend_rejects', 'hipq.resend_rejects(''{name}'')', '42704'),
     ('complete_by_key', 'hipq.complete_by_key(''{name}'', ''secret'', ''secret'')', '42704'),
     ('fail_by_key', 'hipq.fail_by_key(''{name}'', ''secret'', ''secret'', ''x'')', '42704'),
     ('register_worker', 'hipq.register_worker(''mine'', ''{{name}}'', ''{secret}'')', '42704'),

@@ -1377,6 +1377,7 @@ $got$, $want$VALUES
     ('_unpublish_outbox(publication text)', 'void', 'v'),
     ('move_slots(instance text, slots integer[], shard integer)', 'integer', 'v'),
     ('rebalance(instance text)', 'integer', 'v'),
+    ('resend_rejects(queue text, sqlstate text DEFAULT NULL::text, ids bigint[] DEFAULT NULL::bigint[], max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
     ('_answer(instance_name text, asker integer, role text, function text, id bigint, arguments text[], is_about_letter boolean)', 'text', 'v'),
     ('_wait_until_read(instance_name text)', 'boolean', 'v'),
     ('find_job(id bigint, queue text DEFAULT NULL::text)', 'SETOF hipq.jobs_detail', 'v'),

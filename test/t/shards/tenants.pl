@@ -96,8 +96,50 @@ my $poison = join ', ', map { qq('{"tenant": "a", "poison": "$_"}'::jsonb) } @sq
 $router->sql(qq{SELECT hipq.enqueue_many('run', ARRAY[$poison, '{"tenant": "a", "when": "commit", "poison": "40001"}', '{"tenant": "good"}'])});
 ok($shard->wait_until(q{SELECT count(*) FROM ran WHERE tenant = 'good'}, 1), 'a job beside those that a trigger refuses runs');
 ok($router->wait_until(q{SELECT string_agg(sqlstate, ' ' ORDER BY sqlstate) FROM hipq.shard_rejects}, join(' ', sort @sqlstates, '40001', '57014')), 'these are rejects, whatever they raise and when');
-$shard->sql(q{DROP TRIGGER refuse ON hipq.app_mail; DROP TRIGGER refuse_late ON hipq.app_mail});
-$_->sql('DELETE FROM hipq.shard_reject') foreach $router, $shard;
+# ---- they are sent again when the cause is gone
+$shard->sql(q{DROP TRIGGER refuse ON hipq.app_mail;
+	CREATE TRIGGER refuse BEFORE INSERT ON hipq.app_mail FOR EACH ROW
+	WHEN (new.job_data ->> 'poison' = 'XX000') EXECUTE FUNCTION refuse();
+	DROP TRIGGER refuse_late ON hipq.app_mail});
+my $rejects = 'SELECT count(*) FROM hipq.shard_reject';
+my $alert = q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'jobs refused by a shard'};
+my $first = $router->sql(q{SELECT job_id FROM hipq.shard_reject WHERE sqlstate = '53100'});
+like($shard->error_of(q{SELECT hipq.resend_rejects('app.mail')}),
+	qr/55000: rejects of instance "app" are sent again by its router\n.*shard 1.*\n.*\Q$address\E/s,
+	'not on a shard');
+like($router->error_of(qq{SELECT hipq.resend_rejects('app.mail', ids => '{$first, 42}')}),
+	qr/42704: queue "app.mail" has no reject of job 42/, 'no job without a reject');
+like($router->error_of(q{SELECT hipq.resend_rejects('lone.mail')}), qr/55000: .*has no shards/,
+	'not of an instance without shards');
+$router->sql(q{CREATE ROLE operator LOGIN; SELECT hipq.grant_queue('app.mail', 'operator', 'control')});
+like($router->error_of(q{SET ROLE operator; SELECT hipq.resend_rejects('app.mail')}),
+	qr/42501: /, q{'control' alone is not enough});
+$router->sql(q{SELECT hipq.grant_queue('app.mail', 'operator', 'enqueue')});
+is($router->sql($rejects), 9, 'errors change nothing');
+is($router->sql_as('operator', qq{SELECT hipq.resend_rejects('app.mail', ids => '{$first}')}), 1,
+	'one is sent again');
+ok($shard->wait_until("SELECT count(*) FROM ran WHERE id = $first", 1), 'and runs with its id');
+is($_->sql("$rejects WHERE job_id = $first"), 0, 'it is no reject any more') foreach $router, $shard;
+is($router->sql(q{SELECT hipq.resend_rejects('app.mail', sqlstate => 'P0001')}), 1,
+	'those with one error');
+is($router->sql(q{SELECT hipq.resend_rejects('app.mail', max_jobs => 1)}), 1, 'or the first ones');
+is($router->sql(q{SELECT hipq.resend_rejects('app.mail')}), 6, 'or all');
+ok($shard->wait_until(q{SELECT count(DISTINCT id) FROM ran WHERE tenant = 'a'}, 8), 'they run');
+foreach my $node ($router, $shard)
+{
+	ok($node->wait_until("$rejects WHERE sqlstate = 'XX000'", 1), 'but for one that is refused again');
+	is($node->sql($rejects), 1, 'and nothing else is');
+	is($node->sql($alert), 1, 'an alert says so');
+}
+is($router->sql(q{UPDATE hipq.shard_reject SET sqlstate = '23505';
+	SELECT hipq.resend_rejects('app.mail')}), 0, 'no duplicates');
+$shard->sql('DROP TRIGGER refuse ON hipq.app_mail');
+is($router->sql(q{SELECT hipq.resend_rejects('app.mail', sqlstate => '23505')}), 1, 'if not asked for');
+ok($shard->wait_until($rejects, 0), 'none is left on the shard');
+is($router->sql($rejects), 0, 'nor on the router');
+is($_->sql($alert), 0, 'and no alert') foreach $router, $shard;
+is($shard->sql(q{SELECT count(*) - count(DISTINCT id) FROM ran WHERE tenant = 'a'}), 0,
+	'each has run once');
 
 # ---- what is old goes by itself: duplicates as final jobs do, others as dead letters, but nothing
 # that a resync may ask for (three days)
