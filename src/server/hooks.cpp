@@ -20,6 +20,7 @@ extern "C" {
 
 // libpq/auth.h has it, which asks for the headers of Kerberos.
 using AuthenticationHook = void (*)(struct Port *, int);
+// NOLINTNEXTLINE(readability-identifier-naming): PostgreSQL's
 extern PGDLLIMPORT AuthenticationHook ClientAuthentication_hook;
 }
 

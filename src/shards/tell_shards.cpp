@@ -21,8 +21,8 @@ constinit pg::Statement send_to_all("SELECT hipq._send_set_up($1)");
 
 std::string changed_rows(TriggerEvent event)
 {
-    const std::string before = HIPQ_ROWS_OF("old_rows");
-    const std::string after = HIPQ_ROWS_OF("new_rows");
+    std::string before = HIPQ_ROWS_OF("old_rows");
+    std::string after = HIPQ_ROWS_OF("new_rows");
     if (TRIGGER_FIRED_BY_INSERT(event))
         return after;
     if (TRIGGER_FIRED_BY_DELETE(event))
