@@ -206,13 +206,15 @@ bool may_know(const catalog::Catalogue &catalogue, const Schedule &schedule)
                errhint("View hipq.schedules lists those of the queues that you may read."));
 }
 
-// The only one of these that the caller may change; if he may change none, one of the others.
+// The only one of these that the caller may change; where there is none, one of the others.
 Schedule only_one(const catalog::Catalogue &catalogue, std::vector<Schedule> schedules)
 {
-    const auto others = std::ranges::stable_partition(
-        schedules, [&](const Schedule &schedule) { return may_change(catalogue, schedule); });
+    const auto others =
+        std::stable_partition(schedules.begin(), schedules.end(), [&](const Schedule &schedule) {
+            return may_change(catalogue, schedule);
+        });
     std::vector<const Queue *> queues;
-    for (auto own = schedules.begin(); own != others.begin(); ++own)
+    for (auto own = schedules.begin(); own != others; ++own)
         if (const Queue *queue = catalogue.find(own->queue_id))
             queues.push_back(queue);
     if (queues.size() > 1)
