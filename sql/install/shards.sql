@@ -152,7 +152,7 @@ COMMENT ON COLUMN hipq.shard_neighbour.node IS 'number of the other server';
 COMMENT ON COLUMN hipq.shard_neighbour.heard_id IS 'number of its newest sign that has come; 0 = none has';
 COMMENT ON COLUMN hipq.shard_neighbour.heard_time IS 'when that was sent';
 COMMENT ON COLUMN hipq.shard_neighbour.whole_id
-    IS 'number of its newest sign up to which nothing that it has sent is missing';
+    IS 'number of its sign up to which nothing that it has sent is missing: one before the newest';
 COMMENT ON COLUMN hipq.shard_neighbour.signs_from
     IS 'this server knows its own signs with this number and above, of those it has sent there';
 

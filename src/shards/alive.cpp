@@ -141,13 +141,15 @@ constinit pg::Statement select_facts(R"(
     ) AS told (before_id, heard_id, heard_time)
     WHERE instance.name = $1)");
 
-// $5: nothing that was sent before it is missing.
+// $5: by this sign nothing is missing. That says so of what came up to the sign before it, and not
+// of what came since: after a disk was put back, a sign may come that was sent before and had not
+// been confirmed, while what was sent just before it had.
 constinit pg::Statement note_heard(R"(
     INSERT INTO hipq.shard_neighbour AS neighbour (instance_id, node, heard_id, heard_time, whole_id)
-    VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN $3 ELSE 0 END)
+    VALUES ($1, $2, $3, $4, 0)
     ON CONFLICT ON CONSTRAINT shard_neighbour_pkey DO UPDATE
     SET heard_id = excluded.heard_id, heard_time = excluded.heard_time,
-        whole_id = CASE WHEN $5 THEN excluded.heard_id ELSE neighbour.whole_id END
+        whole_id = CASE WHEN $5 THEN neighbour.heard_id ELSE neighbour.whole_id END
     WHERE neighbour.heard_id < excluded.heard_id)");
 
 // What the other node has got it will not name an older one than.

@@ -22,12 +22,16 @@ std::string portion_is_in(const std::string &portions)
            pg::quote_literal(portions) + ") AS portion (value))";
 }
 
-std::string kept(const Line &line)
+std::string outbox(const Line &line)
 {
     return "hipq.shard_outbox AS letter WHERE letter.instance = " +
            pg::quote_literal(line.instance) + " AND letter.sender = " + std::to_string(line.from) +
-           " AND letter.node = " + std::to_string(line.to) +
-           " AND letter.sent_time >= " + pg::quote_literal(line.since);
+           " AND letter.node = " + std::to_string(line.to);
+}
+
+std::string kept(const Line &line)
+{
+    return outbox(line) + " AND letter.sent_time >= " + pg::quote_literal(line.since);
 }
 
 std::string received(const Line &line)
@@ -97,18 +101,25 @@ KeptLetter parse(const std::string &text)
 
 }  // namespace
 
+// Who has had a letter has had all before it, and what is gone is older than what is kept. So one
+// letter is enough that is kept and was received. It may be from before the shard was made, or the
+// oldest that is kept may never have gone to it: its slot was not there yet.
 bool are_all_kept(const Line &line)
 {
     const std::string oldest =
-        first_of(line.ask_sender("SELECT jsonb_build_array(" + std::string(name_of_letter) +
-                                 ")::text FROM " + kept(line) + " ORDER BY id LIMIT 1"));
-    return oldest.empty() ||
-           first_of(line.ask_receiver(
-               "SELECT EXISTS (SELECT FROM " + received(line) + " AND jsonb_build_array(" +
-               name_of_letter + ") = " + pg::quote_literal(oldest) + "::jsonb AND id = (" +
-               pg::quote_literal(oldest) + "::jsonb ->> 0)::bigint" +
-               (line.whole.has_value() ? " AND id <= " + std::to_string(*line.whole) : "") +
-               ")::text")) == "true";
+        first_of(line.ask_sender("SELECT min(id)::text FROM " + outbox(line)));
+    if (oldest.empty())
+        return true;
+    const std::string first = first_of(line.ask_receiver(
+        "SELECT jsonb_build_array(" + std::string(name_of_letter) + ")::text FROM " +
+        received(line) + " AND id >= " + oldest +
+        (line.whole.has_value() ? " AND id <= " + std::to_string(*line.whole) : "") +
+        " ORDER BY id LIMIT 1"));
+    return !first.empty() &&
+           first_of(line.ask_sender(
+               "SELECT EXISTS (SELECT FROM " + outbox(line) + " AND jsonb_build_array(" +
+               name_of_letter + ") = " + pg::quote_literal(first) + "::jsonb AND id = (" +
+               pg::quote_literal(first) + "::jsonb ->> 0)::bigint)::text")) == "true";
 }
 
 std::vector<KeptLetter> unread_letters(const Line &line)

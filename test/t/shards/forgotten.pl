@@ -84,6 +84,9 @@ my @gone = split /\n/, $router->sql(qq{
 	FROM generate_series(1, 5)});
 push @enqueued, @gone;
 ok($one->wait_until(waiting(@gone), 5), 'jobs of a slot wait on the shard');
+ok($one->wait_until('SELECT whole_id > 0 FROM hipq.shard_neighbour', 't'),
+	'which knows by signs that nothing is missing');
+$one->sql('CHECKPOINT');    # what letters bring is not on its disk at once
 snapshot($one);
 my @later = enqueue($router, 1, 20, 3600);
 ok($one->wait_until(waiting(@later), 20), 'it has got jobs that wait');
