@@ -102,6 +102,16 @@ double moved_by_modulo(int keys, int before, int after)
 
 }  // namespace
 
+std::vector<double> slot_loads(const Setting &setting, const Skew &skew)
+{
+    return load_of_slots(zipf(setting.keys, skew.zipf), 8, skew.is_salted ? 16 : 0);
+}
+
+double fullest_shard(const std::vector<double> &loads, int shards)
+{
+    return spread(map_of(shards), loads, shards).most;
+}
+
 void print_load(const Setting &setting)
 {
     std::printf("\nLoad of shards, times the mean, by the skew of the keys (Zipf)\n");
@@ -141,13 +151,18 @@ void print_growth(const Setting &setting)
                 shards, shards + 1, moved_by_modulo(setting.keys, shards, shards + 1));
     const double rate = 1e6;
     const double lost = rate / shards;
+    // A router has 8 shards. The slot of one keeps the WAL of all, of bench/shard-costs at 1 kB.
+    const double wal = lost * 8 * 1'164;
+    const double outbox_max = 8'192.0 * 1'048'576;
     std::printf("\nOne shard lost at %.0f jobs/s in all, no skew: %.1f %% of the jobs wait\n", rate,
                 100.0 / shards);
-    std::printf("%12s %14s %26s %24s\n", "away for", "jobs waiting", "outbox, MB (1 kB a job)",
+    std::printf("enqueueing for it is refused after %.0f s, by hipq.outbox_max = 8192 MB\n",
+                outbox_max / wal);
+    std::printf("%12s %14s %30s %24s\n", "away for", "jobs waiting", "WAL kept, GB (1 kB a job)",
                 "caught up after (at 20k/s)");
     for (const int seconds : {10, 60, 600})
-        std::printf("%10d s %14.0f %26.0f %22.0f s\n", seconds, lost * seconds,
-                    lost * seconds / 1000, lost * seconds / (20'000 - lost));
+        std::printf("%10d s %14.0f %30.1f %22.0f s\n", seconds, lost * seconds, wal * seconds / 1e9,
+                    lost * seconds / (20'000 - lost));
 }
 
 }  // namespace paper

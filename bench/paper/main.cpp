@@ -42,6 +42,8 @@ paper::Setting setting_of_environment()
     setting.seed = static_cast<unsigned>(number("SEED", setting.seed));
     setting.seconds = static_cast<int>(number("SECONDS_LONG", setting.seconds));
     setting.latency_ms = number("LATENCY_MS", setting.latency_ms);
+    setting.cores = static_cast<int>(number("CORES", setting.cores));
+    setting.shard_rate = number("SHARD_RATE", setting.shard_rate);
     return setting;
 }
 
@@ -51,9 +53,11 @@ int main(int count, char **arguments)
 {
     const std::string_view part = count > 1 ? arguments[1] : "";
     const paper::Setting setting = setting_of_environment();
-    if (count > 2 || (part != "" && part != "load" && part != "growth" && part != "permits") ||
+    if (count > 2 ||
+        (part != "" && part != "load" && part != "growth" && part != "permits" &&
+         part != "servers") ||
         setting.shards < 2 || setting.shards > 1'000 || setting.keys < 1) {
-        std::fprintf(stderr, "usage: bench/shards-on-paper [load | growth | permits]\n");
+        std::fprintf(stderr, "usage: bench/shards-on-paper [load | growth | permits | servers]\n");
         return 2;
     }
     std::printf("%d shards, %d keys, seed %u, %g ms from shard to shard\n", setting.shards,
@@ -64,5 +68,7 @@ int main(int count, char **arguments)
         paper::print_growth(setting);
     if (part == "" || part == "permits")
         paper::print_permits(setting);
+    if (part == "" || part == "servers")
+        paper::print_servers(setting);
     return 0;
 }
