@@ -85,7 +85,7 @@ CREATE TABLE hipq.queue (
     is_dropped            boolean     NOT NULL DEFAULT false,
     created_time          timestamptz NOT NULL DEFAULT now(),
     shard_key             text        NOT NULL DEFAULT 'NONE',
-    throttle_mode         text        NOT NULL DEFAULT 'home' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared')),
+    throttle_mode         text        NOT NULL DEFAULT 'shared' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared')),
     move_order            text        NOT NULL DEFAULT 'key' CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict')),
     unique_scope          text        NOT NULL DEFAULT 'global' CONSTRAINT queue_unique_scope_is_known CHECK (unique_scope IN ('global', 'shard_key')),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),

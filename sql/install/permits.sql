@@ -63,7 +63,6 @@ CREATE TABLE hipq.permit_record (
     job_type     text COLLATE "C" NOT NULL,
     throttle_key bigint   NOT NULL,
     node         smallint NOT NULL,
-    importance   integer  NOT NULL DEFAULT 1,
     is_heard     boolean  NOT NULL DEFAULT false,
     heard_time   timestamptz NOT NULL DEFAULT clock_timestamp(),
     serial       bigint   NOT NULL DEFAULT 0,
@@ -80,7 +79,6 @@ COMMENT ON COLUMN hipq.permit_record.queue_id IS 'queue that has the limit';
 COMMENT ON COLUMN hipq.permit_record.job_type IS 'job type that has it; empty = the whole queue';
 COMMENT ON COLUMN hipq.permit_record.throttle_key IS 'hash of the throttle key that has it; 0 = the whole job type';
 COMMENT ON COLUMN hipq.permit_record.node IS 'the node; 0 = the router';
-COMMENT ON COLUMN hipq.permit_record.importance IS 'its part when all want more than there is';
 COMMENT ON COLUMN hipq.permit_record.is_heard
     IS 'whether it has said what runs there; until all have, no share grows';
 COMMENT ON COLUMN hipq.permit_record.heard_time IS 'when it was heard last';

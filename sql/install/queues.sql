@@ -31,7 +31,7 @@ CREATE FUNCTION hipq.create_queue(
     weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
     retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
-    shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'home', move_order text DEFAULT 'key',
+    shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'shared', move_order text DEFAULT 'key',
     unique_scope text DEFAULT 'global'
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
 COMMENT ON FUNCTION hipq.create_queue(

@@ -23,6 +23,12 @@ LOCK TABLE hipq.pause IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.queue IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.queue_hold IN SHARE ROW EXCLUSIVE MODE;
 
+-- Queues that are there keep their mode.
+ALTER TABLE hipq.queue ALTER COLUMN throttle_mode SET DEFAULT 'shared';
+
+LOCK TABLE hipq.permit_record IN ACCESS EXCLUSIVE MODE;
+ALTER TABLE hipq.permit_record DROP COLUMN importance;
+
 DROP TRIGGER tell_shards ON hipq.queue;
 DROP TRIGGER tell_shards ON hipq.job_type;
 DROP TRIGGER tell_shards ON hipq.pause;

@@ -31,6 +31,8 @@ constinit pg::Statement
                                   R"({"shard_key": "NONE", "table_naming_strategy": "NONE",
             "db_config": {}, "strict": false})"));
 
+// Nodes of an instance tell each other the mode whether it is the default or not: releases before
+// 0.3.0 had another one.
 constinit pg::Statement
     select_queues(HIPQ_OBJECTS(R"(
         SELECT instance.name || '.' || queue.name, NULL, NULL, NULL,
@@ -41,13 +43,16 @@ constinit pg::Statement
                    'durability', queue.durability, 'weight', queue.weight, 'dead_letter_max', queue.dead_letter_max,
                    'dead_letter_handler', queue.dead_letter_handler, 'max_timeout', queue.max_timeout, 'highest_priority', queue.highest_priority,
                    'allow_free_jobs', queue.allow_free_jobs, 'retry_enabled', queue.retry_enabled,
-                   'shard_key', nullif(queue.shard_key, instance.shard_key), 'throttle_mode', queue.throttle_mode,
+                   'shard_key', nullif(queue.shard_key, instance.shard_key), 'throttle_mode',
+                   CASE WHEN queue.throttle_mode <> 'shared' OR EXISTS (SELECT FROM hipq.shard_map AS map WHERE map.instance_id = instance.instance_id)
+                        THEN queue.throttle_mode
+                   END,
                    'move_order', queue.move_order, 'unique_scope', queue.unique_scope)
         FROM hipq.queue
         JOIN hipq.instance USING (instance_id)
         WHERE queue.queue_id = ANY ($1) AND NOT queue.is_dropped)",
                                R"({"throttle_limit": 0, "history": "failed", "durability": "strict",
-            "weight": 100, "dead_letter_handler": "NONE", "allow_free_jobs": true, "throttle_mode": "home",
+            "weight": 100, "dead_letter_handler": "NONE", "allow_free_jobs": true,
             "move_order": "key", "unique_scope": "global"})"));
 
 // $2: the job type; NULL: all that are registered.

@@ -12,9 +12,14 @@ namespace {
 
 constinit pg::Statement apply("SELECT count(*) FROM hipq.apply($1)");
 
-// One builds on another. $1: the set-up
+// One builds on another. $1: the set-up. A router before 0.3.0 does not say that a queue's mode is
+// home, which was the default.
 constinit pg::Statement select_parts(R"(
-    SELECT jsonb_build_object(section.name, $1 -> section.name), jsonb_array_length($1 -> section.name)
+    SELECT jsonb_build_object(section.name, (
+               SELECT coalesce(jsonb_agg(CASE section.name WHEN 'queues' THEN '{"throttle_mode": "home"}'::jsonb ELSE '{}' END || object.line
+                                         ORDER BY object.place), '[]')
+               FROM pg_catalog.jsonb_array_elements($1 -> section.name) WITH ORDINALITY AS object (line, place))),
+           jsonb_array_length($1 -> section.name)
     FROM unnest('{instances,queues,job_types,pauses}'::text[]) WITH ORDINALITY AS section (name, place)
     WHERE $1 ? section.name
     ORDER BY section.place)");

@@ -31,7 +31,7 @@ std::vector<Weight> targets(const PermitAuthority &authority)
 {
     std::vector<PermitClaim> claims;
     for (const PermitRecord &each : authority.records)
-        claims.push_back({each.want, each.unit, each.share, each.importance});
+        claims.push_back({each.want, each.unit, each.share});
     return permit_targets(authority.limit, claims, authority.turn);
 }
 

@@ -67,13 +67,13 @@ private:
 
     bool give_fair_parts()
     {
-        std::int64_t importance = 0;
+        Weight count = 0;
         for (std::size_t i = 0; i < claims_.size(); ++i)
-            importance += can_use_more(i) ? claims_[i].importance : 0;
+            count += can_use_more(i) ? 1 : 0;
         const Weight before = left_;
-        for (std::size_t i = 0; i < claims_.size() && importance > 0; ++i)
+        for (std::size_t i = 0; i < claims_.size() && count > 0; ++i)
             if (missing(i) > 0 && std::min(unit(i), missing(i)) <= before)
-                give(i, whole_jobs(i, before * claims_[i].importance / importance));
+                give(i, whole_jobs(i, before / count));
         return left_ < before;
     }
 

@@ -1,7 +1,7 @@
 // How a limit on running jobs is divided among the nodes that want to run some.
 //
-// Max-min fair by weight: nobody's part grows while one who wants more has less, and what one does
-// not want goes to the others. But a job runs or it does not. Three quarters of the limit 3 for
+// Max-min fair: nobody's part grows while one who wants more has less, and what one does not want
+// goes to the others. But a job runs or it does not. Three quarters of the limit 3 for
 // each of four nodes would let none of them run a job of weight 1. So parts are whole jobs.
 #pragma once
 
@@ -14,10 +14,9 @@ namespace hipq::core {
 
 // What a node asks for. Weights in thousandths (throttle.hpp).
 struct PermitClaim {
-    Weight want;                  // of its running jobs and those that could start, together
-    Weight unit;                  // of the next job that could start; 0: there is none
-    Weight has;                   // its share now
-    std::int64_t importance = 1;  // of the node, beside others: 1 to greatest_node_weight
+    Weight want;  // of its running jobs and those that could start, together
+    Weight unit;  // of the next job that could start; 0: there is none
+    Weight has;   // its share now
 };
 
 // The part of each claim, in their order. Together they are not above the limit.

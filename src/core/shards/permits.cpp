@@ -7,17 +7,6 @@
 
 namespace hipq::core {
 
-std::string permit_home(std::string_view queue, std::string_view job_type,
-                        std::string_view throttle_key)
-{
-    std::string result(queue);
-    for (const std::string_view part : {job_type, throttle_key}) {
-        result += '\x1f';
-        result += part;
-    }
-    return result;
-}
-
 bool may_start(const PermitShare &share, Weight running, Weight weight)
 {
     return share_admits(share.share, share.has_all, running, weight);

@@ -22,16 +22,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace hipq::core {
-
-// The text whose slot says which node is the authority of a limit: the one that has the slot.
-// An empty type: the limit of the whole queue; an empty key: of the type.
-std::string permit_home(std::string_view queue, std::string_view job_type,
-                        std::string_view throttle_key);
 
 struct PermitRequest {
     int node;
@@ -112,7 +105,6 @@ void forget_share(PermitShare &share, Weight running);
 
 struct PermitRecord {
     int node;
-    std::int64_t importance = 1;
     bool is_heard = false;    // if not, the node may have any share
     std::int64_t serial = 0;  // of the last request that this authority has had from it
     Weight share = 0;         // the largest that the node may have

@@ -94,18 +94,18 @@ constinit pg::Statement update_authority(R"(
     SET weight_limit = $4, turn = $5
     WHERE authority.queue_id = $1 AND authority.job_type = $2 AND authority.throttle_key = $3)");
 constinit pg::Statement select_records(R"(
-    SELECT record.node, record.importance, record.is_heard, record.serial, record.share, record.has_all, record.want,
+    SELECT record.node, record.is_heard, record.serial, record.share, record.has_all, record.want,
            record.unit, record.told_target,
            record.heard_time NOT BETWEEN clock_timestamp() - interval '10 s' AND clock_timestamp() AND (record.want > record.share OR record.unit > 0)
     FROM hipq.permit_record AS record
     WHERE record.queue_id = $1 AND record.job_type = $2 AND record.throttle_key = $3
     ORDER BY record.node)");
 constinit pg::Statement upsert_record(R"(
-    INSERT INTO hipq.permit_record AS record (queue_id, job_type, throttle_key, node, importance, is_heard, serial, share, has_all, want, unit, told_target)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    INSERT INTO hipq.permit_record AS record (queue_id, job_type, throttle_key, node, is_heard, serial, share, has_all, want, unit, told_target)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
     ON CONFLICT ON CONSTRAINT permit_record_pkey DO UPDATE
-    SET importance = $5, is_heard = $6, serial = $7, share = $8, has_all = $9, want = $10, unit = $11, told_target = $12,
-        heard_time = CASE WHEN record.serial = $7 THEN record.heard_time ELSE clock_timestamp() END)");
+    SET is_heard = $5, serial = $6, share = $7, has_all = $8, want = $9, unit = $10, told_target = $11,
+        heard_time = CASE WHEN record.serial = $6 THEN record.heard_time ELSE clock_timestamp() END)");
 constinit pg::Statement delete_record(R"(
     DELETE FROM hipq.permit_record AS record
     WHERE record.queue_id = $1 AND record.job_type = $2 AND record.throttle_key = $3 AND record.node = $4)");
@@ -116,8 +116,7 @@ constinit pg::Statement delete_records(R"(
 void store_record(const LimitKey &key, const core::PermitRecord &record)
 {
     upsert_record.run(key.queue_id, key.job_type, key.throttle_key,
-                      static_cast<std::int16_t>(record.node),
-                      static_cast<std::int32_t>(record.importance), record.is_heard, record.serial,
+                      static_cast<std::int16_t>(record.node), record.is_heard, record.serial,
                       record.share, record.has_all, record.want, record.unit, record.told_target);
 }
 
@@ -216,15 +215,14 @@ std::optional<StoredAuthority> lock_authority(const LimitKey &key)
         for (const pg::Row each :
              select_records.run(key.queue_id, key.job_type, key.throttle_key)) {
             stored.authority.records.push_back({.node = each.integer32(0),
-                                                .importance = each.integer(1),
-                                                .is_heard = each.boolean(2),
-                                                .serial = each.integer(3),
-                                                .share = each.integer(4),
-                                                .has_all = each.boolean(5),
-                                                .want = each.integer(6),
-                                                .unit = each.integer(7),
-                                                .told_target = each.integer(8)});
-            if (each.boolean(9))
+                                                .is_heard = each.boolean(1),
+                                                .serial = each.integer(2),
+                                                .share = each.integer(3),
+                                                .has_all = each.boolean(4),
+                                                .want = each.integer(5),
+                                                .unit = each.integer(6),
+                                                .told_target = each.integer(7)});
+            if (each.boolean(8))
                 stored.silent.push_back(each.integer32(0));
         }
         if (stored.authority.turn >= stored.authority.records.size())

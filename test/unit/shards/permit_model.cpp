@@ -164,7 +164,6 @@ PermitAuthority PermitModel::authority(const State &state) const
         const RecordBytes &bytes = state.nodes[n].record;
         PermitRecord record{};
         record.node = static_cast<int>(n);
-        record.importance = 1;
         record.is_heard = bytes.is_heard != 0;
         record.serial = bytes.serial;
         record.share = bytes.share;

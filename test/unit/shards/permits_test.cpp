@@ -10,7 +10,6 @@
 
 #include <numeric>
 #include <random>
-#include <set>
 
 using namespace hipq::core;
 using hipq::test::one;
@@ -80,13 +79,6 @@ TEST(PermitTargets, are_fair_where_it_does_not)
               (std::vector<Weight>{2, 4, 4}));
 }
 
-TEST(PermitTargets, go_by_importance)
-{
-    std::vector<PermitClaim> claims{wants(100), wants(100)};
-    claims[1].importance = 3;
-    EXPECT_EQ(parts(permit_targets(100 * one, claims, 0)), (std::vector<Weight>{25, 75}));
-}
-
 TEST(PermitTargets, are_whole_jobs)
 {
     const std::vector<PermitClaim> four{wants(9), wants(9), wants(9), wants(9)};
@@ -131,7 +123,6 @@ TEST(PermitTargets, are_never_above_the_limit_and_let_each_run_in_its_turn)
             each.unit = static_cast<Weight>(random() % 5'000);
             each.want = each.unit * static_cast<Weight>(random() % 6);
             each.has = static_cast<Weight>(random() % 3'000);
-            each.importance = static_cast<std::int64_t>(1 + random() % 3);
         }
         const std::size_t turn = random() % claims.size();
         const std::vector<Weight> result = permit_targets(limit, claims, turn);
@@ -143,14 +134,6 @@ TEST(PermitTargets, are_never_above_the_limit_and_let_each_run_in_its_turn)
 }
 
 // ---- both sides
-
-TEST(Permits, have_a_home_that_depends_on_all_of_a_limits_name)
-{
-    const std::set<std::string> homes{permit_home("mail", "", ""), permit_home("mail", "a", ""),
-                                      permit_home("mail", "", "a"), permit_home("mail", "a", "b"),
-                                      permit_home("mai", "l", "")};
-    EXPECT_EQ(homes.size(), 5U);
-}
 
 TEST(Permits, let_a_node_start_within_its_share)
 {
