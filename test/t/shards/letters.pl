@@ -262,6 +262,15 @@ $evil->sql(q{SELECT hipq.alter_instance('app', table_naming_strategy => $$'local
 $router->sql(q{SELECT hipq.create_queue('app.later', owner => 'app')});
 ok($evil->wait_until(q{SELECT to_regclass('hipq.app_later') IS NOT NULL}),
 	'no naming strategy runs for a letter');
+my $mode = q{SELECT throttle_mode FROM hipq.queue WHERE name = 'later'};
+ok($evil->wait_until($mode, 'shared'), 'limits are shared by default');
+my $of_older = $router->sql(q{SELECT jsonb_set(whole, '{queues}',
+		(SELECT jsonb_agg(queue - 'throttle_mode') FROM jsonb_array_elements(whole -> 'queues') AS queue))
+	FROM hipq._set_up_of('app') AS whole});
+$router->sql(letter(sender => 0, node => 1, kind => 'set_up', queue => undef, body => $of_older));
+ok($evil->wait_until($mode, 'home'), 'not by a router of 0.2.0 that says nothing of it');
+$router->sql(q{SELECT hipq.alter_queue('app.later', weight => 2)});
+ok($evil->wait_until($mode, 'shared'), 'this one says it in any case');
 
 # ---- by hand
 sub by_hand
