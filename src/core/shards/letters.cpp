@@ -330,7 +330,7 @@ std::optional<std::string> problem_of_body(const LetterKind &kind, const Json *b
 {
     if (!kind.has_body)
         return std::nullopt;
-    if (is_missing(body))
+    if (body == nullptr)
         return kind.needs_body ? std::optional<std::string>("its body is missing") : std::nullopt;
     if (body->kind != Json::Kind::object)
         return "its body is no object";

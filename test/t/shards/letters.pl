@@ -163,7 +163,8 @@ my @bodies = (
 		map { "{$_}" } with($rejected, 'instance', '"other"'), with($rejected, 'sender', 2),
 		with($rejected, 'node', 2), with($rejected, 'rejected_time', '"now"'),
 		with($rejected, 'sqlstate', '"1"'), with($rejected, 'error', '"' . 'x' x 8193 . '"'),
-		with($rejected, 'job_id', '1.5'), without($rejected, 'job') ]);
+		with($rejected, 'job_id', '1.5'), without($rejected, 'job') ],
+	[ 'alive', 'null', '7', '[]', map { qq({"heard": $_}) } '7', '[7]', '["x", 7]', '[0, 7]' ]);
 my $told = $evil->sql('SELECT count(*) FROM hipq.shard_reject');
 my $answered = 0;    # of those about rejects nobody is told
 foreach my $of_kind (@bodies)
