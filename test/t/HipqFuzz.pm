@@ -218,15 +218,20 @@ sub script_alone
 
 # ---- judging
 
-# What may not be among the things that psql said on stderr: [line, text].
+# What may not be among the things that psql said on stderr: [line, text]. The text ends with the
+# place in the source, as psql is verbose.
 sub objections
 {
 	my ($stderr) = @_;
 	my @found;
-	while ($stderr =~ /^psql:[^\n]*?:(\d+): (?:ERROR|FATAL|PANIC):\s+(\w{5}): ([^\n]*)/mg)
+	foreach my $said (split /^(?=psql:[^\n]*?:\d+: )/m, $stderr)
 	{
-		my ($line, $sqlstate, $message) = ($1, $2, $3);
-		push @found, [ $line, "$sqlstate: $message" ] if $sqlstate =~ $never || $message =~ /cache lookup failed|FUZZ/;
+		my ($line, $sqlstate, $message) =
+		  $said =~ /^psql:[^\n]*?:(\d+): (?:ERROR|FATAL|PANIC):\s+(\w{5}): ([^\n]*)/
+		  or next;
+		my ($place) = $said =~ /^LOCATION:  (.*)/m;
+		push @found, [ $line, join ' at ', "$sqlstate: $message", $place // () ]
+		  if $sqlstate =~ $never || $message =~ /cache lookup failed|FUZZ/;
 	}
 	return @found;
 }
