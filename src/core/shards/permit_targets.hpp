@@ -14,7 +14,7 @@ namespace hipq::core {
 
 // What a node asks for. Weights in thousandths (throttle.hpp).
 struct PermitClaim {
-    Weight want;  // of its running jobs and those that could start, together
+    Weight want;  // weight of its running jobs plus that of the jobs that could start
     Weight unit;  // of the next job that could start; 0: there is none
     Weight has;   // its share now
 };

@@ -4,6 +4,7 @@
 # Whoever judges that is first shown a sample of what he is there for.
 use strict;
 use warnings;
+use File::Basename qw(basename);
 use HipqCluster;
 use HipqFuzz;
 use HipqPoints;
@@ -182,8 +183,8 @@ sub object
 	return;
 }
 
-# A lost connection ends psql with 2. A script in which something is found stays among the logs:
-# the seed alone does not bring it back, as tables are made while time passes.
+# A lost connection ends psql with 2. A script in which something is found stays among the logs,
+# because the seed alone does not bring it back: hipq makes tables while time passes.
 sub judge
 {
 	my ($run) = @_;
@@ -193,8 +194,9 @@ sub judge
 	object($run, 0, 'lost its connection: ' . substr($run->{err}, -500)) if $run->{process}->result(0) == 2;
 	object($run, 0, "saw \"$1\"") if !$may_see_all{ $run->{role}{name} } && "$run->{out}$run->{err}" =~ /^(.*topsecret.*)$/m;
 	$answers{$1}++ while $run->{err} =~ /(?:ERROR|FATAL): +(\w{5}):/g;
-	if (@found > $found_before) { rename $run->{file}, "$PostgreSQL::Test::Utils::log_path/fuzz-$run->{number}.sql" }
-	else { unlink $run->{file} }
+	my $kept = "$PostgreSQL::Test::Utils::log_path/fuzz-" . basename($run->{file});
+	if   (@found > $found_before) { rename $run->{file}, $kept }
+	else                          { unlink $run->{file} }
 	return;
 }
 
@@ -224,7 +226,10 @@ sub ends_by_error { return log_lines(qr/hipq (?:launcher|scheduler|executor).*(?
 {
 	my ($stranger) = grep { $_->{name} eq 'fuzz_stranger' } @roles;
 	is(found_by($stranger, 'SELECT 1/0;', 'SELECT nonsense;', "SELECT hipq.cancel(1);"), '', 'an ordinary refusal is nothing');
-	like(found_by($stranger, 'SELECT 1;', 'SELECT fuzz.internal_error();'), qr/XX000: sample at \w+, \w+\.c:\d+\n    SELECT fuzz.internal_error/, 'an internal error is found');
+	like(
+		found_by($stranger, 'SELECT 1;', 'SELECT fuzz.internal_error();'),
+		qr/XX000: sample at \w+, \w+\.c:\d+\n    SELECT fuzz.internal_error/,
+		'an internal error is found, with its place');
 	like(found_by($stranger, 'SELECT pg_terminate_backend(pg_backend_pid());'), qr/lost its connection/, 'and a lost connection');
 	like(found_by($stranger, q{SELECT 'topsecret_type';}), qr/saw ".*topsecret/, 'and what is seen of others');
 	like(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT fuzz.leaves_lock()')), qr/FUZZ: refused with P0001, but something was changed/, 'and what a refusal leaves in its session');

@@ -127,8 +127,10 @@ sub says
 }
 my $notice = qr/NOTICE:  new jobs of queue "app.mail" go to other servers than those of before/;
 unlike(says($router, q{SELECT hipq.alter_queue('app.mail', weight => 3)}), $notice, 'most changes say nothing of places');
-unlike(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_limit => 5)}), $notice, 'nor does a limit that all share, as they do by default');
-like(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_mode => 'home')}), $notice, 'one that is kept at home does');
+unlike(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_limit => 5)}),
+	$notice, 'nor does a limit that nodes share, as is the default');
+like(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_mode => 'home')}),
+	$notice, 'a limit that one node keeps does');
 unlike(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_limit => 6)}), $notice, 'another one does not');
 like(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_mode => 'shared')}), $notice, 'nor does it stay at home');
 unlike(says($router, q{SELECT hipq.register_job_type('app.mail', 'limited', throttle_limit => 5)}), $notice, 'a shared limit places nothing');
