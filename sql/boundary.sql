@@ -36,6 +36,7 @@ SELECT pg_temp.live();
 SELECT kind, left(pg_temp.try(format('SELECT pg_temp.throw(%L)', kind)), 60)
 FROM unnest('{runtime_error, empty, int, bad_alloc, nothing}'::text[]) WITH ORDINALITY AS k(kind, n) ORDER BY n;
 SELECT length(pg_temp.try('SELECT pg_temp.throw(''long'')')) > 200;
+SELECT pg_temp.try('SELECT pg_temp.throw(''no row'')') ~ 'no row for .*guard_test.cpp:[0-9]+';
 SELECT pg_temp.throw('runtime_error');
 SELECT pg_temp.live();
 

@@ -151,7 +151,13 @@ public:
         return processed_;
     }  // rows touched by INSERT, UPDATE, DELETE
     Row operator[](std::size_t row) const { return Row(cells_ + row * columns_); }
-    Row front() const { return (*this)[0]; }
+    // The first row. Without one it throws what becomes XX000 and names the caller.
+    Row front(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const
+    {
+        if (empty())
+            throw std::out_of_range("no row for " + std::string(file) + ":" + std::to_string(line));
+        return (*this)[0];
+    }
 
     class Iterator {
     public:

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "pg/guard.hpp"
+#include "pg/spi.hpp"
 
 extern "C" {
 #pragma GCC visibility push(default)
@@ -108,6 +109,8 @@ template <class Function>
         throw 42;
     if (kind == "bad_alloc")
         throw std::bad_alloc();
+    if (kind == "no row")
+        pg::Rows(nullptr, 0, 0, 0).front();
     throw std::invalid_argument("no such kind");
 }
 
