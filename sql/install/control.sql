@@ -17,6 +17,7 @@ CREATE TABLE hipq.pause (
     CONSTRAINT pause_of_a_throttle_key_is_in_a_job_type CHECK (throttle_key IS NULL OR job_type IS NOT NULL),
     CONSTRAINT pause_for_crashes_is_of_a_job_type CHECK (crashes IS NULL OR job_type IS NOT NULL AND throttle_key IS NULL)
 );
+ALTER TABLE hipq.pause REPLICA IDENTITY FULL;
 COMMENT ON TABLE hipq.pause
     IS 'what is paused: an instance, a queue, a job type of a queue, or a throttle key of a job '
     'type';

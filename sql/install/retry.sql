@@ -18,6 +18,7 @@ CREATE TABLE hipq.attempt (
     context      text,
     traceparent  text
 ) PARTITION BY RANGE (ended_time);
+ALTER TABLE hipq.attempt REPLICA IDENTITY FULL;
 -- Its leaves have an index on (queue_id, job_id, attempt) each. One of the whole tree would be made
 -- by a restore twice: with the leaf, and by the dump.
 COMMENT ON TABLE hipq.attempt
@@ -55,6 +56,7 @@ CREATE TABLE hipq.attempt_log (
     hint        text,
     context     text
 ) PARTITION BY RANGE (logged_time);
+ALTER TABLE hipq.attempt_log REPLICA IDENTITY FULL;
 COMMENT ON TABLE hipq.attempt_log
     IS 'what handlers have said in their attempts: INFO, NOTICE, WARNING';
 COMMENT ON COLUMN hipq.attempt_log.job_id IS 'id of the job; of a batch, the first one';

@@ -86,6 +86,7 @@ CREATE TABLE hipq.shard_outbox (
     jobs      jsonb[],
     body      jsonb
 ) PARTITION BY RANGE (sent_time);
+ALTER TABLE hipq.shard_outbox REPLICA IDENTITY FULL;
 COMMENT ON TABLE hipq.shard_outbox
     IS 'what this server has sent to others of an instance; kept for hipq.outbox_keep';
 COMMENT ON COLUMN hipq.shard_outbox.id IS 'number of the row, of its sender';
@@ -102,6 +103,7 @@ COMMENT ON COLUMN hipq.shard_outbox.jobs IS 'at most 1,000 jobs: what of each is
 COMMENT ON COLUMN hipq.shard_outbox.body IS 'of new jobs: what all have that do not say otherwise; all else';
 
 CREATE TABLE hipq.shard_outbox_default PARTITION OF hipq.shard_outbox DEFAULT;
+ALTER TABLE hipq.shard_outbox_default REPLICA IDENTITY FULL;
 COMMENT ON TABLE hipq.shard_outbox_default IS 'rows of hipq.shard_outbox for which there is no leaf yet';
 
 CREATE TABLE hipq.shard_outbox_mark (
@@ -133,6 +135,7 @@ COMMENT ON COLUMN hipq.shard_received.id IS 'number of the row there';
 COMMENT ON COLUMN hipq.shard_received.sent_time IS 'when it was written there';
 
 CREATE TABLE hipq.shard_received_default PARTITION OF hipq.shard_received DEFAULT;
+ALTER TABLE hipq.shard_received_default REPLICA IDENTITY FULL;
 COMMENT ON TABLE hipq.shard_received_default IS 'rows of hipq.shard_received for which there is no leaf yet';
 
 -- Signs of life (kind alive) tell a node that it has forgotten the last it did.
@@ -182,6 +185,7 @@ CREATE TABLE hipq.shard_reject (
     error         text        NOT NULL,
     job           jsonb       NOT NULL
 );
+ALTER TABLE hipq.shard_reject REPLICA IDENTITY FULL;
 COMMENT ON TABLE hipq.shard_reject
     IS 'jobs and letters that the server that they were for did not take; the same row on both '
     'servers';

@@ -99,3 +99,13 @@ LOCK TABLE hipq.schedule IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.schedule DROP CONSTRAINT schedule_name_is_unique;
 ALTER TABLE hipq.schedule ADD CONSTRAINT schedule_name_is_unique_in_queue UNIQUE (queue_id, name);
 COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the queue';
+
+-- Leaves by time follow with the next maintenance.
+ALTER TABLE hipq.attempt REPLICA IDENTITY FULL;
+ALTER TABLE hipq.attempt_log REPLICA IDENTITY FULL;
+ALTER TABLE hipq.pause REPLICA IDENTITY FULL;
+LOCK TABLE hipq.shard_outbox_default IN ACCESS EXCLUSIVE MODE;
+ALTER TABLE hipq.shard_outbox REPLICA IDENTITY FULL;
+ALTER TABLE hipq.shard_outbox_default REPLICA IDENTITY FULL;
+ALTER TABLE hipq.shard_received_default REPLICA IDENTITY FULL;
+ALTER TABLE hipq.shard_reject REPLICA IDENTITY FULL;

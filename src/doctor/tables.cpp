@@ -93,6 +93,37 @@ constexpr const char *bloat_sql = R"(
     WHERE rule.is_the_case
     ORDER BY leaf.bytes DESC)";
 
+// Those between the nodes of a sharded instance carry hipq.shard_outbox alone.
+constexpr const char *publications_sql = R"(
+    SELECT NULL::integer,
+           CASE WHEN carried.lacking > 0 THEN 'error' ELSE 'information' END,
+           format('publication "%s"', publication.pubname),
+           CASE WHEN carried.lacking > 0 THEN 'published without identity' ELSE 'hipq is published' END,
+           CASE WHEN carried.lacking > 0
+                THEN format('%s of the tables of hipq that it publishes have no replica identity: their rows cannot be changed or deleted.', carried.lacking)
+                ELSE format('It publishes %s tables of hipq: each change of a job is decoded and sent, and a subscriber that has hipq runs none of these jobs.', carried.tables) END,
+           CASE WHEN carried.lacking > 0 THEN 'hipq gives it to the leaves that it makes, within a minute. The statement gives it to the first one.'
+                ELSE 'If that is not meant, publish the tables or schemas that are. A subscriber needs the same tables; leaves by time, too, unless publish_via_partition_root is on.' END,
+           CASE WHEN carried.lacking > 0 THEN format('ALTER TABLE %s REPLICA IDENTITY FULL', carried.first) END
+    FROM pg_publication AS publication
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT published.relid) AS tables,
+               count(DISTINCT part.relid) FILTER (WHERE part.lacks) AS lacking,
+               min(part.relid::regclass::text) FILTER (WHERE part.lacks) AS first
+        FROM pg_get_publication_tables(publication.pubname) AS published
+        JOIN pg_class AS top ON top.oid = published.relid AND top.relnamespace = 'hipq'::regnamespace AND top.relname NOT LIKE 'shard\_outbox%'
+        CROSS JOIN LATERAL (
+            SELECT leaf.oid AS relid,
+                   (publication.pubupdate OR publication.pubdelete)
+                   AND (leaf.relreplident = 'n'
+                        OR leaf.relreplident = 'd' AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = leaf.oid AND indisprimary)) AS lacks
+            FROM (SELECT top.oid WHERE top.relkind = 'r' UNION ALL SELECT relid FROM pg_partition_tree(top.oid) WHERE isleaf AND top.relkind = 'p') AS tree (relid)
+            JOIN pg_class AS leaf ON leaf.oid = tree.relid
+        ) AS part
+    ) AS carried
+    WHERE carried.tables > 0
+    ORDER BY publication.pubname)";
+
 }  // namespace
 
 std::span<const SqlCheck> table_checks()
@@ -102,6 +133,7 @@ std::span<const SqlCheck> table_checks()
         {"tables of queues", missing_sql},
         {"retention", retention_sql},
         {"bloat", bloat_sql},
+        {"publications", publications_sql},
     };
     return checks;
 }

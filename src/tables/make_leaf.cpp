@@ -71,21 +71,12 @@ void copy_statistics_targets(const std::string &from, const std::string &to)
         pg::run_once("ALTER TABLE " + pg::quote_table(to) + " " + changes);
 }
 
-// A leaf of a tree that is published with REPLICA IDENTITY FULL could not be changed without it.
-void copy_replica_identity(const std::string &from, const std::string &to)
-{
-    static constinit pg::Statement select_identity(
-        "SELECT relreplident = 'f' FROM pg_class WHERE oid = $1::regclass");
-    if (select_identity.run(pg::quote_table(from)).front().boolean(0))
-        pg::run_once("ALTER TABLE " + pg::quote_table(to) + " REPLICA IDENTITY FULL");
-}
-
 // What a leaf has besides its columns and constraints.
 void complete_leaf(const TimeTree &tree, const std::string &leaf, const std::string &comment)
 {
     strip_grants({leaf});
     copy_statistics_targets(tree.parent, leaf);
-    copy_replica_identity(tree.parent, leaf);
+    set_replica_identity(leaf);
     make_indexes(tree, leaf);
     comment_on(leaf, comment);
 }
@@ -133,6 +124,11 @@ std::string comment_on_period(const TimeTree &tree, const core::Period &period)
 }
 
 }  // namespace
+
+void set_replica_identity(const std::string &leaf)
+{
+    pg::run_once("ALTER TABLE " + pg::quote_table(leaf) + " REPLICA IDENTITY FULL");
+}
 
 pg::Time postgres_time(std::int64_t unix_time)
 {

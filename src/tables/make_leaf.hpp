@@ -18,6 +18,11 @@ Oid relation_oid(const std::string &name);
 // their owner gave.
 void strip_grants(const std::vector<std::string> &tables);
 
+// Rows of a leaf have no primary key. Without an identity whoever publishes all tables of the
+// database (CREATE PUBLICATION ... FOR ALL TABLES) could not delete or change any of them. Locks
+// the leaf for itself. Needs as_hipq.
+void set_replica_identity(const std::string &leaf);
+
 void comment_on(const std::string &table, const std::string &text);
 
 // Tables that are made from now on are as hipq makes them, wherever and whatever the session's

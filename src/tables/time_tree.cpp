@@ -28,6 +28,7 @@ struct Leaf {
     Oid oid;
     std::string name;
     std::optional<core::Period> period;  // nothing: the default leaf
+    bool has_identity = true;
 };
 
 struct Tree {
@@ -55,7 +56,8 @@ struct Tree {
 constinit pg::Statement select_leaves(R"(
     SELECT leaf.oid, leaf.relname::text,
            (extract(epoch FROM (bound.texts)[1]::timestamptz) * 1000000)::bigint,
-           (extract(epoch FROM (bound.texts)[2]::timestamptz) * 1000000)::bigint
+           (extract(epoch FROM (bound.texts)[2]::timestamptz) * 1000000)::bigint,
+           leaf.relreplident = 'f'
     FROM pg_inherits
     JOIN pg_class AS leaf ON leaf.oid = inhrelid
     CROSS JOIN LATERAL regexp_match(pg_get_expr(leaf.relpartbound, leaf.oid),
@@ -91,7 +93,7 @@ Tree read_tree(const std::string &parent)
             return;
         pg::as_extension_owner([&] {
             for (const pg::Row row : select_leaves.run(tree.parent)) {
-                Leaf leaf{row.oid(0), row.text(1), std::nullopt};
+                Leaf leaf{row.oid(0), row.text(1), std::nullopt, row.boolean(4)};
                 if (!row.null(2))
                     leaf.period = core::Period{row.integer(2), row.integer(3)};
                 tree.leaves.push_back(std::move(leaf));
@@ -190,6 +192,15 @@ bool drop_leaf(const Tree &state, const Leaf &leaf, Patience &patience)
         if (relation_oid(leaf.name) == leaf.oid)
             pg::as_hipq([&] { pg::run_once("DROP TABLE " + pg::quote_table(leaf.name)); });
         HIPQ_POINT("after-drop-leaf");
+    });
+}
+
+// For leaves that hipq 0.2.0 made.
+bool add_identity(const Leaf &leaf, Patience &patience)
+{
+    return with_conditional_locks({{leaf.oid, AccessExclusiveLock}}, patience, [&] {
+        if (relation_oid(leaf.name) == leaf.oid)
+            pg::as_hipq([&] { set_replica_identity(leaf.name); });
     });
 }
 
@@ -297,6 +308,9 @@ bool maintain_time_tree(const TimeTree &tree, Patience &patience)
         if (leaf.period.has_value() && core::is_due(*leaf.period, present, tree.retention) &&
             may_go(tree, postgres_time(leaf.period->end)))
             done = drop_leaf(state, leaf, patience) && done;
+    for (const Leaf &leaf : state.leaves)
+        if (!leaf.has_identity)
+            done = add_identity(leaf, patience) && done;
     if (state.default_leaf() == nullptr)
         return add_default_leaf(tree, state, patience) &&
                done;  // the leaves follow in the next pass

@@ -22,6 +22,9 @@ $hipq->sql(q{
 	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'fail' THEN RAISE NOTICE 'nearly'; RAISE 'fails'; END IF; END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
+# All of the database is published, as for Debezium: what has no replica identity could not be deleted.
+$hipq->sql('CREATE PUBLICATION everything FOR ALL TABLES');
+
 my $leaves = q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.app_main_final'::regclass};
 my $next_leaf = q{SELECT max(to_time) > hipq.now() + interval '2 hours' FROM hipq.sizes_detail WHERE kind = 'final'};
 my $past_leaves = q{SELECT count(*) FROM hipq.sizes_detail WHERE kind = 'final' AND to_time + interval '4 hours' <= hipq.now()};
@@ -243,5 +246,13 @@ $hipq->sql('ANALYZE');
 is($hipq->sql(q{SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM hipq.sizes}), 'attempt attempt_log dead_letter final live', 'hipq.sizes has all kinds of leaves');
 is($hipq->sql(q{SELECT sum(bytes) = sum(pg_total_relation_size(table_name::regclass)) AND bool_and(bytes > 0) FROM hipq.sizes}), 't', 'with their bytes');
 is($hipq->sql(q{SELECT sum(row_estimate) > 0 FROM hipq.sizes_detail WHERE kind = 'final' AND from_time < hipq.now() AND rows_per_day > 0}), 't', 'and rows, and rows a day');
+
+# ---- leaves that hipq 0.2.0 has made have no replica identity
+my $lacking = q{SELECT count(*) FROM pg_class
+	WHERE relname LIKE 'app_main_final%' AND relkind = 'r' AND relreplident <> 'f'};
+is($hipq->sql($lacking), 0, 'all leaves have a replica identity');
+$hipq->sql('ALTER TABLE hipq.app_main_final_default REPLICA IDENTITY DEFAULT');
+later($hour);
+ok($hipq->wait_until(qq{SELECT ($lacking) = 0}), '... and get it where they had none');
 
 done_testing();
