@@ -361,14 +361,15 @@ sub check_changes
 	return @{ $book->{found} };
 }
 
-# The ids of final rows that a transaction has moved from the default leaf to a leaf made for their time, if it did nothing else.
-# A final row has no replica identity: which row was taken out the slot does not tell.
+# The ids of final rows that a transaction has moved from the default leaf to a leaf made for
+# their time, if it did nothing else.
 sub moved_rows
 {
 	my (@changes) = @_;
-	my @taken = grep { $_->[1] eq 'final' && $_->[2] eq 'delete' && !defined $_->[3] } @changes;
-	my @put = grep { $_->[1] eq 'final' && $_->[2] eq 'insert' } @changes;
-	return @taken && @taken == @put && @taken + @put == @changes ? map { $_->[3] } @put : ();
+	my @final = grep { $_->[1] eq 'final' } @changes;
+	my @taken = sort map { $_->[3] } grep { $_->[2] eq 'delete' } @final;
+	my @put = sort map { $_->[3] } grep { $_->[2] eq 'insert' } @final;
+	return @taken + @put == @changes && "@taken" eq "@put" ? @put : ();
 }
 
 # What one transaction has made of each job: where it stands afterwards.

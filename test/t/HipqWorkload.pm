@@ -434,6 +434,7 @@ sub changes
 			next;
 		}
 		my ($queue, $leaf) = $table =~ /^hipq\.(\w+?)_(live|final)/ or next;
+		$row =~ s/^old-key: .*? new-tuple: //;
 		my ($id) = $row =~ /(?:^| )id\[bigint\]:(\d+)/;
 		my ($state) = $row =~ / state\[hipq\.job_state\]:'(\w+)'/;
 		my ($attempt) = $row =~ / attempt\[integer\]:(\d+)/;
