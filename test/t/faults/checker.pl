@@ -170,8 +170,13 @@ my @mutants = (
 	[ qr/^I2: job 77 has run and is not there/, 'a job ran that was rolled back', sub { mark($_[0], 15, [ 'begin', 77, 1 ], [ 'end', 77, 1 ], [ 'abort', 77, 1 ]); } ],
 	[ qr/^I3: job 2 is there 2 times/, 'a row is there twice', sub { push @{ $_[0]{jobs} }, dclone(the_job($_[0], 2)); } ],
 	[ qr/^I3: job 2 entered final 2 times/, 'a job ends twice', sub { commit($_[0], [ 'final', 'insert', 2, 'final', 2 ]); } ],
-	[ qr/^I4: job 99 was moved among final ones/, 'a row is moved that was not there', sub { commit($_[0], [ 'final', 'delete' ], [ 'final', 'insert', 99, 'final', 1 ]); } ],
-	[ qr/^I1: job without an id was taken out/, 'a row is taken out while another is moved', sub { commit($_[0], [ 'final', 'delete' ], [ 'final', 'delete' ], [ 'final', 'insert', 2, 'final', 1 ]); } ],
+	[ qr/^I4: job 99 was moved among final ones/, 'a row is moved that was not there', sub {
+		commit($_[0], [ 'final', 'delete', 99 ], [ 'final', 'insert', 99, 'final', 1 ]); } ],
+	[ qr/^I1: job 1 was taken out/, 'a row is taken out while another is moved', sub {
+		commit($_[0], [ 'final', 'delete', 1 ], [ 'final', 'delete', 2 ],
+			[ 'final', 'insert', 2, 'final', 1 ]); } ],
+	[ qr/^I1: job 1 was taken out/, 'a row is taken out in place of the one put in', sub {
+		commit($_[0], [ 'final', 'delete', 1 ], [ 'final', 'insert', 2, 'final', 1 ]); } ],
 	[ qr/^I3: job 3 is live and final/, 'a job is final and goes on', sub { splice @{ $_[0]{changes} }, place_of($_[0]{changes}, 'live', 'delete', 3), 1; } ],
 	[ qr/^I4: job 2 went from final to retry/, 'a final job comes back', sub { commit($_[0], [ 'live', 'insert', 2, 'retry', 2 ]); } ],
 	[ qr/^I4: job 3 went from error to running/, 'a job goes from error to running', sub { insert_before($_[0]{changes}, place_of($_[0]{changes}, 'live', 'update', 3, 'retry'), [ 999, 'live', 'update', 3, 'error', 1 ], [ 998, 'live', 'update', 3, 'running', 1 ]); } ],
@@ -240,7 +245,7 @@ is(HipqChecker::describe(HipqChecker::check($given_up)), '', 'a fault may end a 
 the_job($given_up, 6)->{retry_count} = 9;
 like(HipqChecker::describe(HipqChecker::check($given_up)), qr/^I8: job 6 /, 'but not charge it for more than it did');
 my $moved = good_history();
-commit($moved, [ 'final', 'delete' ], [ 'final', 'insert', 2, 'final', 1 ]);
+commit($moved, [ 'final', 'delete', 2 ], [ 'final', 'insert', 2, 'final', 1 ]);
 is(HipqChecker::describe(HipqChecker::check($moved)), '', 'a final row may move to the leaf that was made for its time');
 is(HipqChecker::describe(map { [ 'I1', "job $_" ] } 1 .. 7), "I1: job 1\nI1: job 2\nI1: job 3\nI1: job 4\nI1: job 5\nI1: 7 violations", 'a report is short');
 
