@@ -260,14 +260,25 @@ FROM (
            NULL,
            hipq.now(),
            count(*) || ' schedule(s) do not come, as pg_cron has no job for them in this database: '
-               || array_to_string((array_agg(concat_ws(' of ', quote_ident(lost.name), instance.name || '.' || queue.name) ORDER BY lost.schedule_id))[1:10], ', ')
+               || array_to_string((array_agg(concat_ws(' of ', quote_ident(lost.name), instance.name || '.' || queue.name)
+                                                || CASE WHEN pg_roles.oid IS NULL THEN ' (its role is gone)' ELSE '' END ORDER BY lost.schedule_id))[1:10], ', ')
                || CASE WHEN count(*) > 10 THEN ', ...' ELSE '.' END,
            'SELECT hipq.restore_schedules(), which says what is in the way; or end them with hipq.unschedule().'
     FROM hipq._lost_schedules() AS lost
     LEFT JOIN hipq.schedule ON schedule.schedule_id = lost.schedule_id
+    LEFT JOIN pg_roles ON pg_roles.oid = schedule.role
     LEFT JOIN hipq.queue ON queue.queue_id = schedule.queue_id
     LEFT JOIN hipq.instance ON instance.instance_id = queue.instance_id
     HAVING count(*) > 0
+    UNION ALL
+    SELECT 'pg_cron',
+           'alarm',
+           1,
+           NULL,
+           hipq.now(),
+           'The process of pg_cron is not there, or ends at each start: no schedule comes.',
+           'The server''s log says why. If somebody has ended it, as DROP DATABASE ... WITH (FORCE) does, it comes back when the server is restarted.'
+    WHERE hipq._is_cron_stopped()
     UNION ALL
     SELECT 'shard',
            'alarm',

@@ -97,6 +97,10 @@ CREATE FUNCTION hipq._lost_schedules(OUT schedule_id integer, OUT name text) RET
 COMMENT ON FUNCTION hipq._lost_schedules()
     IS 'schedules that pg_cron has no job for; view hipq.alerts shows them';
 
+CREATE FUNCTION hipq._is_cron_stopped() RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_cron_stopped';
+COMMENT ON FUNCTION hipq._is_cron_stopped()
+    IS 'whether there are schedules, and pg_cron has no process to run them; view hipq.alerts says so';
+
 CREATE FUNCTION hipq._has_cron_entry(schedule_id integer) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__has_cron_entry';
 COMMENT ON FUNCTION hipq._has_cron_entry(integer)
-    IS 'whether pg_cron in this database has an active job for the schedule';
+    IS 'whether pg_cron in this database runs, and has an active job for the schedule';

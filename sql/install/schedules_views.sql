@@ -37,7 +37,7 @@ COMMENT ON COLUMN hipq.schedules_detail.job_key IS 'job key of its jobs; NULL = 
 COMMENT ON COLUMN hipq.schedules_detail.job_data IS 'job data of its jobs; secret parameters are ***';
 COMMENT ON COLUMN hipq.schedules_detail.role IS 'role that made it, and that enqueues';
 COMMENT ON COLUMN hipq.schedules_detail.is_active
-    IS 'pg_cron has an active job for it; if not, as after a restore into another server, '
+    IS 'pg_cron runs, and has an active job for it; if not, as after a restore into another server, '
     'hipq.restore_schedules() mends it, unless somebody has made that job inactive';
 COMMENT ON COLUMN hipq.schedules_detail.next_run_time
     IS 'when it runs next, by pg_cron''s clocks (cron.timezone, GMT by default); NULL = it does '

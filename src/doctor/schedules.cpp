@@ -14,13 +14,26 @@ std::string subject_of(const std::string &name, int queue_id)
     return schedules::title_of(*catalog::catalogue(), name, queue_id);
 }
 
+void look_at_cron(Findings &found)
+{
+    if (schedules::has_any_schedule() && schedules::is_cron_stopped())
+        found.push_back(
+            {Severity::error, "pg_cron", "pg_cron is stopped",
+             "Its process is not there, or ends at each start: no schedule comes.",
+             "The server's log says why. If somebody has ended it, as DROP DATABASE ... "
+             "WITH (FORCE) does, it comes back when the server is restarted.",
+             std::nullopt});
+}
+
 void look_at_lost_schedules(Findings &found)
 {
     for (const schedules::LostSchedule &lost : schedules::lost_schedules())
-        found.push_back({Severity::error, subject_of(lost.name, lost.queue_id), "lost schedule",
-                         "pg_cron has no job for it in this database: it does not come.",
-                         "Install pg_cron if it is not there; then give it the schedules again.",
-                         "SELECT hipq.restore_schedules()", lost.queue_id});
+        if (!lost.is_role_gone)  // a finding of its own
+            found.push_back(
+                {Severity::error, subject_of(lost.name, lost.queue_id), "lost schedule",
+                 "pg_cron has no job for it in this database: it does not come.",
+                 "Install pg_cron if it is not there; then give it the schedules again.",
+                 "SELECT hipq.restore_schedules()", lost.queue_id});
 }
 
 // By when a schedule should have come, seen from its last run, or from when it was made.
@@ -114,6 +127,7 @@ constexpr const char *broken_sql = R"(
 std::span<const Look> schedule_looks()
 {
     static constexpr Look looks[] = {
+        {"pg_cron", Audience::monitors, look_at_cron},
         {"schedules that pg_cron lost", Audience::monitors, look_at_lost_schedules},
         {"schedules that are overdue", Audience::monitors, look_at_overdue_schedules},
         {"schedules that are inactive", Audience::monitors, look_at_inactive_schedules},

@@ -7,6 +7,7 @@
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
+#include "schedules/schedules.hpp"
 #include "wakeup/wakeup.hpp"
 
 namespace hipq::queues {
@@ -228,6 +229,21 @@ void grant_queue(const pg::Arguments &arguments)
     give_privilege(queue, role, require_privilege(arguments.text(2, "privilege")));
 }
 
+void warn_of_schedules(const catalog::Queue &queue, Oid role)
+{
+    const std::string names = schedules::schedules_without_right(queue, role);
+    if (names.empty())
+        return;
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(
+            WARNING,
+            errmsg("schedules of queue \"%s\" enqueue no more: %s", name.c_str(), names.c_str()),
+            errdetail("Their roles have no right to enqueue."),
+            errhint("End them with hipq.unschedule(), or grant the right again."));
+    });
+}
+
 void revoke_queue(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
@@ -242,6 +258,8 @@ void revoke_queue(const pg::Arguments &arguments)
                    errhint("Give the queue to another role with hipq.alter_queue(owner => ...)."));
     }
     take_privilege(queue, role, privilege);
+    if (privilege == Privilege::enqueue)
+        warn_of_schedules(queue, role);
 }
 
 bool may(const pg::Arguments &arguments)

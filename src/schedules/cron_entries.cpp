@@ -12,7 +12,13 @@ namespace {
 
 constinit pg::Statement
     select_cron("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_cron'");
-constinit pg::Statement select_any_schedule("SELECT 1 FROM hipq.schedule LIMIT 1");
+// It has the rest of a second between an end and the next start.
+constinit pg::Statement select_cron_process(R"(
+    SELECT 1
+    FROM pg_stat_activity
+    WHERE backend_type = 'pg_cron launcher'
+      AND (clock_timestamp() > backend_start + interval '3 seconds'
+           OR clock_timestamp() < pg_postmaster_start_time() + interval '30 seconds'))");
 
 // Not kept: pg_cron may come and go.
 constexpr const char *put_sql = "SELECT cron.schedule_in_database($1::text, $2::text, $3::text, "
@@ -24,19 +30,20 @@ constexpr const char *find_sql = "SELECT 1 FROM cron.job AS entry WHERE entry.jo
 // A dump may bring entries for the database that it was made of, and a role or a database may have
 // another name since.
 #define HIPQ_ENTRY_FITS                                                                            \
-    "entry.jobname::text = format('hipq schedule %s', schedule.schedule_id) "                      \
-    "AND entry.command = format('SELECT hipq._run_schedule(%s)', schedule.schedule_id) "           \
-    "AND entry.database = current_database() AND entry.username = pg_get_userbyid(schedule.role)"
+    HIPQ_ENTRY_OF_SCHEDULE                                                                         \
+    " AND entry.database = current_database() AND entry.username = pg_get_userbyid(schedule.role)"
 constexpr const char *find_right_sql =
     "SELECT 1 FROM hipq.schedule JOIN cron.job AS entry ON " HIPQ_ENTRY_FITS
     " WHERE schedule.schedule_id = $1 AND entry.active";
+#define HIPQ_SCHEDULE_FACTS                                                                        \
+    "schedule.schedule_id, schedule.name, schedule.queue_id, "                                     \
+    "NOT EXISTS (SELECT FROM pg_roles WHERE pg_roles.oid = schedule.role)"
 constexpr const char *select_lost_sql =
-    "SELECT schedule.schedule_id, schedule.name, schedule.queue_id FROM hipq.schedule "
+    "SELECT " HIPQ_SCHEDULE_FACTS " FROM hipq.schedule "
     "WHERE NOT EXISTS (SELECT FROM cron.job AS entry WHERE " HIPQ_ENTRY_FITS ") "
     "ORDER BY schedule.schedule_id";
-constexpr const char *select_all_sql =
-    "SELECT schedule.schedule_id, schedule.name, schedule.queue_id FROM hipq.schedule "
-    "ORDER BY schedule.schedule_id";
+constexpr const char *select_all_sql = "SELECT " HIPQ_SCHEDULE_FACTS " FROM hipq.schedule "
+                                       "ORDER BY schedule.schedule_id";
 
 // Whatever schedules there are: also what is left of an extension that was dropped by an older
 // library.
@@ -169,6 +176,12 @@ bool is_cron_working()
     return database_of_cron() == own_database() && is_installed_here();
 }
 
+bool is_cron_stopped()
+{
+    return is_cron_working() &&
+           pg::as_extension_owner([] { return select_cron_process.run_latest().empty(); });
+}
+
 void demand_cron()
 {
     const std::string database = database_of_cron();
@@ -236,8 +249,7 @@ void remove_all_entries()
 {
     const std::string works_from = database_of_cron();
     const bool is_elsewhere = !works_from.empty() && works_from != own_database();
-    if (is_elsewhere &&
-        pg::as_extension_owner([] { return !select_any_schedule.run_latest().empty(); }))
+    if (is_elsewhere && has_any_schedule())
         warn_of_entries_elsewhere(works_from);
     if (!is_installed_here())
         return;
@@ -260,7 +272,7 @@ std::vector<LostSchedule> lost_schedules()
     const pg::Rows rows = pg::as_extension_owner([&] { return pg::run_once(sql); });
     std::vector<LostSchedule> lost;
     for (const pg::Row row : rows)
-        lost.push_back({row.integer32(0), row.text(1), row.integer32(2)});
+        lost.push_back({row.integer32(0), row.text(1), row.integer32(2), row.boolean(3)});
     return lost;
 }
 

@@ -7,8 +7,16 @@
 
 namespace hipq::schedules {
 
+// The entry that hipq has made of a schedule, whoever's it is: in a statement with both tables.
+#define HIPQ_ENTRY_OF_SCHEDULE                                                                     \
+    "entry.jobname::text = format('hipq schedule %s', schedule.schedule_id) "                      \
+    "AND entry.command = format('SELECT hipq._run_schedule(%s)', schedule.schedule_id)"
+
 // Whether pg_cron works from this database; 55000 with what to do where it does not.
 bool is_cron_working();
+// Whether pg_cron, which works from this database, has no process: one that somebody has ended does
+// not come back, and one that meets an error ends at each start.
+bool is_cron_stopped();
 void demand_cron();
 // Makes or changes the entry of a schedule that is there. Raises what pg_cron raises.
 void put_entry(const Schedule &schedule);
@@ -26,6 +34,7 @@ struct LostSchedule {
     int id;
     std::string name;
     int queue_id;
+    bool is_role_gone;
 };
 std::vector<LostSchedule> lost_schedules();
 // The zone by whose clocks pg_cron works.

@@ -351,5 +351,6 @@ HIPQ_FUNCTION(hipq__has_cron_entry)
     const auto schedule = hipq::schedules::find_schedule(id, hipq::pg::now());
     const bool is_visible =
         schedule.has_value() && hipq::catalog::Sight().readable(schedule->queue_id) != nullptr;
-    return hipq::pg::return_bool(is_visible && hipq::schedules::has_entry(id));
+    return hipq::pg::return_bool(is_visible && hipq::schedules::has_entry(id) &&
+                                 !hipq::schedules::is_cron_stopped());
 }

@@ -86,6 +86,13 @@ HIPQ_FUNCTION(hipq_restore_schedules)
     return Int64GetDatum(hipq::schedules::restore_schedules());
 }
 
+HIPQ_FUNCTION(hipq__is_cron_stopped)
+{
+    return hipq::pg::return_bool(hipq::catalog::is_monitor() &&
+                                 hipq::schedules::has_any_schedule() &&
+                                 hipq::schedules::is_cron_stopped());
+}
+
 HIPQ_FUNCTION(hipq__lost_schedules)
 {
     hipq::schedules::list_lost(fcinfo);

@@ -80,6 +80,19 @@ constinit pg::Statement delete_by_id("DELETE FROM hipq.schedule WHERE schedule_i
 constinit pg::Statement
     select_of_queue("SELECT schedule_id FROM hipq.schedule WHERE queue_id = $1 FOR UPDATE");
 
+constinit pg::Statement select_any_schedule("SELECT 1 FROM hipq.schedule LIMIT 1");
+
+constinit pg::Statement select_of_role(R"(
+    SELECT name, queue_id FROM hipq.schedule WHERE role = $1::regrole ORDER BY schedule_id LIMIT 1)");
+
+// A role that is gone has no rights that could be asked for: NULL.
+constinit pg::Statement select_without_right(R"(
+    SELECT coalesce(string_agg(quote_ident(name), ', ' ORDER BY name), '')
+    FROM hipq.schedule
+    WHERE queue_id = $1
+      AND pg_has_role(role::oid, $2, 'MEMBER')
+      AND NOT has_table_privilege(role::oid, to_regclass(format('hipq.%I', $3)), 'INSERT'))");
+
 constinit pg::Statement update_run(R"(
     UPDATE hipq.schedule SET last_run_time = $2, last_action = $3, last_job_id = $4 WHERE schedule_id = $1)");
 
@@ -170,6 +183,25 @@ void forget_schedules_of(int queue_id)
     const pg::Rows rows = pg::as_hipq([&] { return select_of_queue.run(queue_id); });
     for (const pg::Row row : rows)
         forget_schedule(row.integer32(0));
+}
+
+bool has_any_schedule()
+{
+    return pg::as_extension_owner([] { return !select_any_schedule.run_latest().empty(); });
+}
+
+std::optional<std::string> title_of_role(const catalog::Catalogue &catalogue, Oid role)
+{
+    const pg::Rows rows = pg::as_extension_owner([&] { return select_of_role.run_latest(role); });
+    return rows.empty() ? std::nullopt
+                        : std::optional(
+                              title_of(catalogue, rows.front().text(0), rows.front().integer32(1)));
+}
+
+std::string schedules_without_right(const catalog::Queue &queue, Oid role)
+{
+    return pg::as_extension_owner(
+        [&] { return select_without_right.run(queue.id, role, queue.table).front().text(0); });
 }
 
 void note_run(int id, RunAction action, std::int64_t job_id, pg::Time now)

@@ -38,6 +38,14 @@ void forget_schedule(int id);
 void forget_schedules_of(int queue_id);
 
 enum class RunAction : unsigned char { enqueued, skipped };
+
+bool has_any_schedule();
+// Title of a schedule that enqueues as a role; nothing: there is none.
+std::optional<std::string> title_of_role(const catalog::Catalogue &catalogue, Oid role);
+// Names, "a, b", of schedules of a queue that may not enqueue there, among those whose roles have
+// the rights of a role; empty: there are none.
+std::string schedules_without_right(const catalog::Queue &queue, Oid role);
+
 void note_run(int id, RunAction action, std::int64_t job_id, pg::Time now);
 
 }  // namespace hipq::schedules

@@ -2,5 +2,6 @@
 #pragma once
 
 #include "schedules/cron_entries.hpp"
+#include "schedules/mend_entries.hpp"
 #include "schedules/restore_schedules.hpp"
 #include "schedules/rows.hpp"

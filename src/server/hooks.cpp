@@ -1,8 +1,8 @@
 // Installs the hooks into PostgreSQL.
 //
-// The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, COPY of
-// jobs, what handlers do in a client's session, a NULL queue_id in an INSERT, and other servers
-// that begin to read here.
+// The hooks: DROP and RENAME ROLE, commands on databases and the extension, two-phase commit,
+// rights, COPY of jobs, what handlers do in a client's session, a NULL queue_id in an INSERT, and
+// other servers that begin to read here.
 #include "hooks.hpp"
 
 #include "catalog/catalog.hpp"
@@ -11,6 +11,7 @@
 #include "execute/execute.hpp"
 #include "job/job.hpp"
 #include "pg/transaction.hpp"
+#include "schedules/schedules.hpp"
 #include "server/database_commands.hpp"
 #include "wakeup/wakeup.hpp"
 #include "workers/workers.hpp"
@@ -32,7 +33,7 @@ constinit ProcessUtility_hook_type previous_utility = nullptr;
 constinit planner_hook_type previous_planner = nullptr;
 constinit AuthenticationHook previous_authentication = nullptr;
 
-// ---- DROP ROLE ----
+// ---- DROP ROLE, ALTER ROLE RENAME ----
 
 void refuse_if_owner(Oid role)
 {
@@ -50,6 +51,20 @@ void refuse_if_owner(Oid role)
     }
 }
 
+void refuse_if_it_schedules(Oid role)
+{
+    const auto catalogue = catalog::catalogue();
+    const auto title = schedules::title_of_role(*catalogue, role);
+    if (!title.has_value())
+        return;
+    const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
+    HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+               errmsg("role \"%s\" cannot be dropped because %s enqueues as it",
+                      name == nullptr ? "?" : name, title->c_str()),
+               errhint("End it with hipq.unschedule(), or make it another role's with "
+                       "hipq.schedule() first."));
+}
+
 void check_drop_role(const DropRoleStmt &statement)
 {
     if (!is_installed())
@@ -60,9 +75,24 @@ void check_drop_role(const DropRoleStmt &statement)
             const auto *spec = static_cast<const RoleSpec *>(list_nth(statement.roles, i));
             return spec->roletype == ROLESPEC_CSTRING ? ::get_rolespec_oid(spec, true) : InvalidOid;
         });
-        if (OidIsValid(role))
-            refuse_if_owner(role);
+        if (!OidIsValid(role))
+            continue;
+        refuse_if_owner(role);
+        refuse_if_it_schedules(role);
     }
+}
+
+bool renames_role(const Node *statement)
+{
+    return IsA(statement, RenameStmt) &&
+           reinterpret_cast<const RenameStmt *>(statement)->renameType == OBJECT_ROLE;
+}
+
+// pg_cron knows a role by its name.
+void after_rename_of_role()
+{
+    pg::call([] { ::CommandCounterIncrement(); });
+    schedules::mend_entries();
 }
 
 // ---- rights ----
@@ -132,6 +162,8 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
     next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);
     if (feeds && pg::enter([] { return is_installed(); }))
         pg::enter([] { catalog::hold_all_fed_queues(); });
+    if (renames_role(planned->utilityStmt) && pg::enter([] { return is_installed(); }))
+        pg::enter([] { after_rename_of_role(); });
     if (commits_prepared)  // its jobs became visible without our commit callback
         wakeup::note_unknown_jobs();
 }

@@ -19,6 +19,7 @@
 #include "process/process.hpp"
 #include "recovery/recovery.hpp"
 #include "retention/retention.hpp"
+#include "schedules/schedules.hpp"
 #include "server/hooks.hpp"
 #include "server/queue_watch.hpp"
 #include "server/stalls.hpp"
@@ -231,6 +232,7 @@ Look look_around(Scheduler &scheduler)
     if (const auto delay = retention::look_after_leaves(
             scheduler.vacuums, catalogue, scheduler.queues.looked_at(), !owners.empty()))
         look.again_at(look.now + *delay);
+    look.again_at(schedules::look_after_entries(look.now));
     executors::note_queue_owners(count_owners_who_can_run(scheduler));
     HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(scheduler, look);

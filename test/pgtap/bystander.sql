@@ -105,6 +105,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_unfinished_job', 'hipq._unfinished_job({queue}, {waiting})', 'nothing'),
     ('_is_running', 'hipq._is_running({queue}, {waiting})', 'false'),
     ('_has_cron_entry', 'hipq._has_cron_entry({schedule})', 'false'),
+    ('_is_cron_stopped', 'hipq._is_cron_stopped()', 'false'),
     ('worker_queue_depth', 'hipq.worker_queue_depth({worker})', 'nothing'),
     ('_limiters', 'hipq._limiters()', 'nothing'),
     ('_jobs_set_aside', 'hipq._jobs_set_aside()', 'nothing'),

@@ -1254,6 +1254,7 @@ $got$, $want$VALUES
     ('_first_unmet_condition(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric)', 'text', 'v'),
     ('_guard_job()', 'trigger', 'v'),
     ('_has_cron_entry(schedule_id integer)', 'boolean', 'v'),
+    ('_is_cron_stopped()', 'boolean', 'v'),
     ('_next_run(cron text, last_run_time timestamp with time zone)', 'timestamp with time zone', 'v'),
     ('_run_schedule(schedule_id integer)', 'text', 'v'),
     ('schedule(name text, cron text, job_type text, job_data jsonb DEFAULT ''{}''::jsonb, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, timeout hipq.duration DEFAULT NULL::hipq.duration, throttle_factor double precision DEFAULT NULL::double precision, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_after hipq.duration DEFAULT NULL::hipq.duration, throttle_key text DEFAULT NULL::text)', 'timestamp with time zone', 'v'),

@@ -46,6 +46,8 @@ std::string_view name(Duty duty)
         return "forget unused job types";
     case Duty::drop:
         return "drop tables";
+    case Duty::schedules:
+        return "mend pg_cron's jobs of schedules";
     case Duty::slots:
         return "send the jobs of slots that have left";
     case Duty::figures:

@@ -23,6 +23,7 @@ enum class Duty : unsigned char {
     made_jobs,
     unused_types,
     drop,
+    schedules,
     slots,    // that have gone to another node
     figures,  // of queues, for the router
     shares,   // of limits that several nodes keep together

@@ -132,7 +132,10 @@ schedule('app', q{'no key', '* * * * *', 'welcome', '{"to": "no key"}', job_key 
 schedule('stranger', q{'no right', '* * * * *', 'welcome', '{"to": "no right"}'});
 schedule('app', q{'gone', '* * * * *', 'welcome', queue => 'app.gone'});
 schedule('app', q{'ended', '* * * * *', 'welcome', '{"to": "ended"}'});
-$hipq->sql(q{SELECT hipq.revoke_queue('app.mail', 'stranger', 'enqueue'), hipq.drop_queue('app.gone'), hipq.unschedule('ended')});
+$hipq->sql(q{SELECT hipq.drop_queue('app.gone'), hipq.unschedule('ended')});
+like(($hipq->node->psql('postgres', q{SELECT hipq.revoke_queue('app.mail', 'stranger', 'enqueue')}))[2],
+	qr/WARNING:  schedules of queue "app\.mail" enqueue no more: "no right"\n/,
+	'who takes a right is told which schedules fail for it');
 is($hipq->sql(q{SELECT string_agg(name, ', ' ORDER BY name) FROM hipq.schedule}), 'each minute, held, no key, no right', 'a queue takes its schedules along');
 is($hipq->sql(q{SELECT count(*) FROM cron.job}), 4, 'and their jobs in pg_cron');
 ok($hipq->wait_until(q{SELECT (SELECT count(last_run_time) = 3 FROM hipq.schedules_detail) AND EXISTS (SELECT FROM cron.job_run_details WHERE status = 'failed')}, 't', 150), 'the minute is over');
@@ -232,18 +235,60 @@ $restored->sql(q{SELECT cron.alter_job(jobid, active => false) FROM cron.job WHE
 is($restored->sql(q{SELECT name FROM hipq.schedules WHERE NOT is_active}), 'no key', 'a job that was made inactive');
 is($restored->sql("SELECT hipq.restore_schedules(); $alert"), 0, 'is left alone');
 $restored->sql('ALTER ROLE stranger RENAME TO outsider');
-like($restored->sql($alert), qr/^1 .*: "no right" of app\.mail\.$/, 'a role with another name');
+like($restored->sql($job_of), qr/no right restored outsider/, 'pg_cron knows the new name of a role');
+is($restored->sql($alert), '', 'so nothing is lost');
+$restored->sql(q{UPDATE cron.job SET username = 'producer' WHERE username = 'outsider'});
+like($restored->sql($alert), qr/^1 .*: "no right" of app\.mail\.$/, 'a job of another role');
 is($restored->sql('SELECT hipq.restore_schedules()'), 1, 'is mended');
 like($restored->sql($job_of), qr/no right restored outsider/, 'so it comes again');
+
+# ---- roles that are dropped
+like($restored->error_of('DROP ROLE outsider'),
+	qr/2BP01: .* because schedule "no right" of queue "app\.mail" enqueues as it\nHINT:  End it/,
+	'a role that has a schedule stays');
+# Another database does not know.
+$hipq->in('template1')->sql('DROP ROLE outsider');
+is($restored->sql($alert) =~ s/^1 .*: //r, '"no right" of app.mail (its role is gone).',
+	'the alert names the reason');
+$restored->sql(q{UPDATE cron.job SET database = 'renamed' WHERE jobname =
+	(SELECT 'hipq schedule ' || schedule_id FROM hipq.schedule WHERE name = 'held')});
+$restored->sql(q{ALTER SYSTEM SET hipq.clock_offset = '90 s'});
+$restored->sql('SELECT pg_reload_conf()');
+ok($restored->wait_until(q{SELECT count(*) FROM cron.job WHERE username = 'outsider'}, 0),
+	'and pg_cron keeps no entry at which its process ends for longer than a minute');
+is($restored->sql(q{SELECT count(*) FROM cron.job WHERE database <> 'restored'}), 0,
+	'nor one for a database of a name that is no more');
+$restored->sql('ALTER SYSTEM RESET hipq.clock_offset');
+$restored->sql('SELECT pg_reload_conf()');
+$restored->sql(q{SELECT hipq.unschedule('no right')});
+is($restored->sql($alert), '', 'the schedule can be ended');
+
+# ---- pg_cron's process
+my $stopped = q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'pg_cron'};
+my $coming = 'SELECT count(*) > 0 AND bool_and(next_run_time > now()) FROM hipq.schedules_detail WHERE is_active';
+ok($restored->wait_until($coming, 't'), 'schedules come');
+$restored->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	WHERE backend_type = 'pg_cron launcher'});
+ok($restored->wait_until($stopped, 'The process of pg_cron is not there, or ends at each start: '
+	. 'no schedule comes.'), 'an alert says that somebody has ended it');
+is($restored->sql('SELECT count(*) FROM hipq.schedules_detail WHERE is_active OR next_run_time IS NOT NULL'),
+	0, 'and no schedule seems to come');
+is($restored->sql(q{SELECT severity, subject FROM hipq.doctor() WHERE finding = 'pg_cron is stopped'}),
+	'error|pg_cron', 'and the doctor says so');
+$hipq->node->restart;
+ok($restored->wait_until($coming, 't'), 'it comes back with the server');
+is($restored->sql($stopped), '', 'and the alert is over');
+
+# ---- what pg_cron does not take
 $restored->sql(q{UPDATE hipq.schedule SET cron = 'nonsense' WHERE name = 'held'; DELETE FROM cron.job});
 my (undef, $count, $said) = $hipq->node->psql('restored', '\\set VERBOSITY verbose' . "\nSELECT hipq.restore_schedules()");
 like($said, qr/WARNING:  22023: cannot restore schedule "held" of queue "app\.mail"\nDETAIL:  It says: invalid schedule: nonsense\.\nHINT:  Make it anew/, 'what pg_cron does not take is told');
-is($count, 3, 'and the others come');
+is($count, 2, 'and the others come');
 like($restored->sql($alert), qr/^1 .*: held of app\.mail\.$/, 'all but that one');
 restart_with('cron.database_name' => 'postgres');
 like($restored->error_of('SELECT hipq.restore_schedules()'), qr/55000: schedules need pg_cron in this database, and it works from database "postgres"/, 'without pg_cron there is no mend');
 (undef, undef, $said) = $hipq->node->psql('restored', 'SELECT hipq.release_hold()');
-like($said, qr/WARNING:  4 schedule\(s\) do not come: pg_cron does not work from this database\nHINT:  When it does, SELECT hipq\.restore_schedules\(\)\.$/, 'release_hold() says so');
-like($restored->sql($alert), qr/^4 /, 'and so does the alert');
+like($said, qr/WARNING:  3 schedule\(s\) do not come: pg_cron does not work from this database\nHINT:  When it does, SELECT hipq\.restore_schedules\(\)\.$/, 'release_hold() says so');
+like($restored->sql($alert), qr/^3 /, 'and so does the alert');
 
 done_testing();
