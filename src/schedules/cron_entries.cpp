@@ -12,12 +12,12 @@ namespace {
 
 constinit pg::Statement
     select_cron("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_cron'");
-// It has the rest of a second between an end and the next start.
+// One that meets an error ends at once, and the postmaster starts it again a second later.
 constinit pg::Statement select_cron_process(R"(
     SELECT 1
     FROM pg_stat_activity
     WHERE backend_type = 'pg_cron launcher'
-      AND (clock_timestamp() > backend_start + interval '3 seconds'
+      AND (clock_timestamp() > backend_start + interval '1 second'
            OR clock_timestamp() < pg_postmaster_start_time() + interval '30 seconds'))");
 
 // Not kept: pg_cron may come and go.

@@ -30,21 +30,24 @@ constexpr std::int64_t pause = USECS_PER_MINUTE;
 
 }  // namespace
 
-void mend_entries()
+bool mend_entries()
 {
-    if (is_cron_working() && !catalog::is_held() && has_any_schedule())
-        pg::as_extension_owner([] { pg::run_once(mend_sql); });
+    if (!is_cron_working() || catalog::is_held() || !has_any_schedule())
+        return false;
+    pg::as_extension_owner([] { pg::run_once(mend_sql); });
+    return true;
 }
 
 pg::Time look_after_entries(pg::Time now)
 {
     static pg::Time next{0};
-    if (now >= next) {
+    static bool has_schedules = false;
+    if (now >= next || next > now + pause) {  // or the clock was set back
         next = now + pause;
         process::do_duty(core::Duty::schedules, nullptr,
-                         [] { pg::with_transaction([] { mend_entries(); }); });
+                         [] { pg::with_transaction([] { has_schedules = mend_entries(); }); });
     }
-    return next;
+    return has_schedules ? next : pg::infinity;
 }
 
 }  // namespace hipq::schedules

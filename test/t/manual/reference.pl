@@ -51,12 +51,21 @@ sub script
 # Without blank lines, and blanks at the end of a line: psql's own.
 sub tidied { my ($text) = @_; return $text =~ s/[ \t]+$//mgr =~ s/^\n+//mgr; }
 
+# pg_cron begins when its database is there, and ends and starts each second before.
+sub wait_for_cron
+{
+	ok($hipq->wait_until(q{SELECT clock_timestamp() > backend_start + interval '1 s'
+		FROM pg_stat_activity WHERE backend_type = 'pg_cron launcher'}, 't'), 'pg_cron is there');
+	return;
+}
+
 foreach my $page (@pages)
 {
 	my $name = basename($page, '.md');
 	my @blocks = blocks(slurp_file($page)) or next;
 	my $database = $name =~ tr/-/_/r;
 	$hipq->sql("CREATE DATABASE $database");
+	wait_for_cron() if $database eq 'schedules';
 	my ($status, $out, $err) = $hipq->node->psql($database, script(@blocks));
 	my @answers = split /^---- (\w+)\n?/m, "$out\n";
 	my $done = 0;
