@@ -4,6 +4,7 @@
 #include "job/job.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
+#include "workers/workers.hpp"
 
 extern "C" {
 #include "common/pg_prng.h"
@@ -55,6 +56,24 @@ bool may_begin_anew(const catalog::Queue &queue, const catalog::JobType &type,
            !what_stops_retries(queue, &type).has_value();
 }
 
+// The attempt was a probe of an external worker: the worker may be to blame for its failure.
+bool costs_nothing(const catalog::Queue &queue, const catalog::JobType &type,
+                   const job::ClaimedJob &job, const job::Failure &failure)
+{
+    return job.worker_id.has_value() && workers::is_probe(job.id, job.attempt) &&
+           may_begin_anew(queue, type, failure);
+}
+
+Resolved put_back(const catalog::Queue &queue, const job::ClaimedJob &job, job::Failure failure,
+                  pg::Time now)
+{
+    failure.detail = "It was a trial of an unhealthy worker, and is not charged.";
+    job::record_attempt(queue, job, failure, now);
+    return job::carry_out(queue, job, failure, core::Decision{true, 0, false}, now)
+               ? Resolved::decided
+               : Resolved::stale;
+}
+
 int conflicts_of(const catalog::Queue &queue, const job::ClaimedJob &job)
 {
     return static_cast<int>(
@@ -101,6 +120,8 @@ Resolved resolve_failure(const catalog::Queue &queue, const job::ClaimedJob &job
                          const job::Failure &failure, pg::Time now)
 {
     const catalog::JobType type = type_of(queue, job);
+    if (costs_nothing(queue, type, job, failure))
+        return put_back(queue, job, failure, now);
     job::record_attempt(queue, job, failure, now);
     if (asks_retry_handler(queue, type, failure))
         return job::fail_to_error(queue, job, failure, now) ? Resolved::ask_retry_handler

@@ -26,7 +26,8 @@ job::Failure timeout_failure(const job::ClaimedJob &job, std::int64_t extended =
 job::Failure cancelled_failure(std::string_view error, int executor_pid);
 
 // Records the attempt and decides by the type's policy, or leaves the decision to the type's retry
-// handler. Needs a transaction.
+// handler. A probe of an external worker goes back uncharged, unless the type or the switch for
+// retries says that such a failure is not retried. Needs a transaction.
 Resolved resolve_failure(const catalog::Queue &queue, const job::ClaimedJob &job,
                          const job::Failure &failure, pg::Time now);
 

@@ -54,15 +54,16 @@ std::optional<Choice> note_dispatched(std::int64_t id) noexcept
     WorkerSlot *slot = find_present(id);
     if (slot == nullptr || slot->state != WorkerState::present)
         return std::nullopt;
-    const bool is_probe = candidate_of(*slot, limits, now).may_be_probed;
-    if (is_probe) {
-        slot->is_probed = true;
+    const core::Candidate candidate = candidate_of(*slot, limits, now);
+    if (core::capacity_for_jobs(candidate) == 0)
+        return std::nullopt;
+    if (candidate.may_be_probed)
         core::note_probe(slot->record, now.value);
-    }
     ++slot->record.depth;
     keep_clocks(*slot, limits, now);
     slot->last_chosen = ++worker_table().choices;
-    return Choice{{id, static_cast<std::int32_t>(slot - worker_table().slots)}, is_probe};
+    return Choice{{id, static_cast<std::int32_t>(slot - worker_table().slots)},
+                  candidate.may_be_probed};
 }
 
 void note_not_given(const Choice &choice) noexcept
@@ -71,10 +72,8 @@ void note_not_given(const Choice &choice) noexcept
     const pg::Time now = pg::now();
     change(choice.worker.id, [&](WorkerSlot &slot) {
         take_one(slot.record.depth);
-        if (choice.is_probe) {
-            slot.is_probed = false;
+        if (choice.is_probe)
             core::note_no_probe(slot.record, limits, now.value);
-        }
     });
 }
 
@@ -88,12 +87,11 @@ void note_accepted(std::int64_t id) noexcept
     });
 }
 
-void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time) noexcept
+void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time, bool was_probe) noexcept
 {
     change(id, [&](WorkerSlot &slot) {
         take_one(slot.running);
-        core::note_execution(slot.record, succeeded, run_time,
-                             std::exchange(slot.is_probed, false));
+        core::note_execution(slot.record, succeeded, run_time, was_probe);
     });
 }
 
@@ -101,7 +99,6 @@ void note_expired(std::int64_t id) noexcept
 {
     change(id, [](WorkerSlot &slot) {
         take_one(slot.record.depth);
-        slot.is_probed = false;
         core::note_expiry(slot.record);
     });
 }

@@ -87,6 +87,7 @@ void begin_dispatch(std::span<const Dispatched> jobs)
         table[entry].deadline = job.deadline.value;
         table[entry].place = row_place(job.place);
         table[entry].is_accepted = false;
+        table[entry].is_probe = job.is_probe;
     }
 }
 
@@ -277,6 +278,17 @@ bool is_with_worker(Oid database, std::int64_t job_id)
     const std::int32_t entry = table.find(database, job_id);
     return entry != core::no_entry &&
            (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
+}
+
+bool is_probe(std::int64_t job_id, int attempt)
+{
+    if (!memory::is_loaded())
+        return false;
+    const lanes::InFlightLock lock(LW_SHARED);
+    const core::JobTable table = lanes::jobs_in_flight();
+    const std::int32_t entry = table.find(MyDatabaseId, job_id);
+    return entry != core::no_entry && table.at(entry).attempt == attempt &&
+           table.at(entry).is_probe;
 }
 
 namespace {

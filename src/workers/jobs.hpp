@@ -80,6 +80,10 @@ std::optional<ExternalJob> find_external_job(std::int64_t job_id);
 // Or is just being given to one.
 bool is_with_worker(Oid database, std::int64_t job_id);
 
+// Whether this attempt was given to an unhealthy worker, to find out whether it works again. Not
+// known any more after a restart of the server.
+bool is_probe(std::int64_t job_id, int attempt);
+
 // What a transaction does; it holds when that has committed (notes.cpp)
 // ----------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const JobNot
     case Leaving::failed:
         if (!job.is_accepted)
             note_accepted(worker_id);
-        note_finished(worker_id, note.leaving == Leaving::succeeded, note.run_time);
+        note_finished(worker_id, note.leaving == Leaving::succeeded, note.run_time, job.is_probe);
         break;
     case Leaving::expired:
         note_expired(worker_id);

@@ -23,7 +23,6 @@ struct WorkerSlot {
     bool is_successor;  // until its transaction ends: it takes the place of one that departs in the
                         // same
     bool has_departed;  // deregistered or taken over: it stays for the jobs that it still has
-    bool is_probed;     // one of its jobs is a probe
     std::int32_t next;  // in its bucket
     std::uint32_t generation;
     int pid;      // of the session it is bound to; 0: none
@@ -117,7 +116,7 @@ bool has_own_workers();
 enum class Holding : unsigned char { dispatched, accepted };
 
 // It has one more; where it is then, as long as it has any, and whether that is a probe. Nothing:
-// it is not there, or has ended.
+// it is not there, has ended, or may not be given one any more.
 struct Choice {
     WorkerRef worker;
     bool is_probe;
@@ -127,7 +126,7 @@ std::optional<Choice> note_dispatched(std::int64_t id) noexcept;
 void note_not_given(const Choice &choice) noexcept;
 void note_accepted(std::int64_t id) noexcept;  // what was dispatched; a sign of life
 // An accepted job has ended.
-void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time) noexcept;
+void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time, bool was_probe) noexcept;
 // A dispatched one was not accepted in time.
 void note_expired(std::int64_t id) noexcept;
 // It has one less, and nobody is to blame: released, cancelled, drained.

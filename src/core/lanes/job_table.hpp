@@ -46,6 +46,7 @@ struct JobEntry {
     RowPlace place;         // and of its row, which may have moved since
     JobPhase phase;
     bool is_accepted;   // by the external worker that has it
+    bool is_probe;      // it was given to that one to find out whether it works again
     bool is_closed;     // its code has ended, and what follows from that cannot be stopped any more
     bool is_cancelled;  // its holder was asked to cancel it
     bool is_weighed;    // it counts in these limiters, with this weight, until the entry goes

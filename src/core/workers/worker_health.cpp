@@ -147,8 +147,9 @@ HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, 
 bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits,
                    std::int64_t now)
 {
-    return health == Health::unhealthy && !is_stale(worker, limits, now) &&
-           worker.probe_clock.has_value() && *worker.probe_clock <= now - limits.probe_interval;
+    return health == Health::unhealthy && worker.report.status != Health::unhealthy &&
+           !is_stale(worker, limits, now) && worker.probe_clock.has_value() &&
+           *worker.probe_clock <= now - limits.probe_interval;
 }
 
 void keep_probe_clock(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)

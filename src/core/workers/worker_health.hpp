@@ -111,7 +111,8 @@ void keep_asked(WorkerRecord &worker, bool can_run_more, const HealthLimits &lim
 void note_sign_of_life(WorkerRecord &worker, std::int64_t now);
 
 // Whether an unhealthy worker may be given one job to find out whether it works again: once an
-// interval, the first time an interval after it was found unhealthy. `health` is what judge() says.
+// interval, the first time an interval after it was found unhealthy. Never one that calls itself
+// unhealthy. `health` is what judge() says.
 bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits,
                    std::int64_t now);
 

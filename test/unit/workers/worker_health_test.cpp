@@ -290,6 +290,16 @@ TEST(WorkerHealth, AProbeOnceAnInterval)
     EXPECT_FALSE(is_probed(worker, limits, now + 61 * second)) << "nobody is there";
 }
 
+TEST(WorkerHealth, OneThatCallsItselfUnhealthyIsNotProbed)
+{
+    WorkerRecord worker = bound_and_broken();
+    keep_probe_clock(worker, limits, now - 60 * second);
+    worker.report.status = Health::unhealthy;
+    EXPECT_FALSE(is_probed(worker, limits, now + 3'600 * second));
+    worker.report.status = Health::degraded;
+    EXPECT_TRUE(is_probed(worker, limits, now)) << "its own numbers count, and may be outdated";
+}
+
 TEST(WorkerHealth, TheClockOfProbesBeginsAnewWithEachTimeThatItIsUnhealthy)
 {
     WorkerRecord worker = bound_and_broken();

@@ -1,0 +1,85 @@
+# Jobs and the health of external workers: trials of unhealthy workers, and what counts against one.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('health', 'hipq.heartbeat_timeout' => '1d');
+$hipq->create_queue('app.out');
+$hipq->sql(q{SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify')});
+
+my $clock = 0;
+
+sub register
+{
+	my ($name) = @_;
+	my $arguments = "'$name', '{app.out}', '{send}', capacity => 100";
+	return $hipq->sql_as('app', "SELECT hipq.register_worker($arguments)");
+}
+
+sub heartbeat
+{
+	my ($worker, $report) = @_;
+	return $hipq->sql_as('app', "SELECT hipq.heartbeat($worker, '$report')");
+}
+
+sub alter_type { return $hipq->sql("SELECT hipq.alter_job_type('app.out', 'send', $_[0])"); }
+sub later { $clock += $_[0]; return $hipq->set('hipq.clock_offset' => $clock); }
+
+sub is_row
+{
+	my ($job, $expected, $what) = @_;
+	my $row = "SELECT concat_ws(' ', state, attempt, name, retry_count)"
+	  . " FROM hipq.app_out LEFT JOIN hipq.worker USING (worker_id) WHERE id = $job";
+	return ok($hipq->wait_until($row, $expected), $what);
+}
+
+# The worker accepts the job, and fails it. Returns its state then.
+sub fail_job
+{
+	my ($worker, $job, $attempt, $more) = @_;
+	$hipq->sql_as('app', "SELECT count(*) FROM hipq.claim($worker, 1)");
+	return $hipq->sql_as('app', "SELECT hipq.fail($job, $attempt, 'no disk'" . ($more // '') . ')');
+}
+
+# ---- trials
+my $glum = register('glum');
+heartbeat($glum, '{"status": "unhealthy"}');
+my $sick = register('sick');
+heartbeat($sick, '{"consecutive_failures": 10}');
+my $job = $hipq->enqueue('send');
+later(71);
+is_row($job, 'running 1 sick 0', 'a worker that calls itself unhealthy gets no trial');
+is(fail_job($sick, $job, 1), 'retry', 'a failed trial is not final');
+is_row($job, 'retry 1 sick 0', 'and not charged');
+is( $hipq->sql("SELECT reason, detail FROM hipq.attempts_detail WHERE job_id = $job"),
+	'transient_error|It was a trial of an unhealthy worker, and is not charged.',
+	'the history says so');
+my $able = register('able');
+is_row($job, 'running 2 able 0', 'another worker has the job at once');
+is(fail_job($able, $job, 2), 'final', 'whose failure counts');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($able)");
+
+alter_type('queue_ttl => 10');
+$job = $hipq->enqueue('send');
+later(71);
+is_row($job, 'running 1 sick 0', 'the next trial');
+later(11);
+is_row($job, 'retry 1 sick 0', 'is not accepted in time, and that is not charged');
+is($hipq->attempts($job), '1 queue_timeout', 'though it is in the history');
+$hipq->sql("SELECT hipq.cancel($job)");
+
+alter_type(q{queue_ttl => 600, do_not_retry_on => '{transient_error}'});
+$job = $hipq->enqueue('send');
+later(71);
+is_row($job, 'running 1 sick 0', 'a trial of a type that does not retry such a failure');
+is(fail_job($sick, $job, 1), 'final', 'is final, as the type says');
+alter_type(q{do_not_retry_on => '{}'});
+
+$job = $hipq->enqueue('send');
+later(71);
+is_row($job, 'running 1 sick 0', 'a trial');
+is(fail_job($sick, $job, 1, ', retriable => false'), 'final',
+	'is final when the handler says that it is the fault of the job');
+
+done_testing;
