@@ -169,6 +169,8 @@ workers::Leaving leaving_by(core::Reason reason)
     using core::Reason;
     if (reason == Reason::queue_timeout)
         return workers::Leaving::expired;
+    if (reason == Reason::explicit_failure)
+        return workers::Leaving::blamed_on_job;
     const bool is_innocent = reason == Reason::cancelled || reason == Reason::released ||
                              reason == Reason::worker_lost ||
                              reason == Reason::worker_heartbeat_stale ||

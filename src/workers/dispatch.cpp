@@ -87,11 +87,12 @@ void note_accepted(std::int64_t id) noexcept
     });
 }
 
-void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time, bool was_probe) noexcept
+void note_finished(std::int64_t id, core::Execution execution, std::int64_t run_time,
+                   bool was_probe) noexcept
 {
     change(id, [&](WorkerSlot &slot) {
         take_one(slot.running);
-        core::note_execution(slot.record, succeeded, run_time, was_probe);
+        core::note_execution(slot.record, execution, run_time, was_probe);
     });
 }
 

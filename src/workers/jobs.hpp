@@ -95,9 +95,10 @@ void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline);
 // How an attempt has left its worker, who is judged by that.
 enum class Leaving : unsigned char {
     succeeded,
-    failed,    // by what the worker said, or in time
-    expired,   // it was not accepted in time
-    returned,  // nobody is to blame
+    failed,         // by what the worker said, or in time
+    blamed_on_job,  // the worker said that it is the fault of the job
+    expired,        // it was not accepted in time
+    returned,       // nobody is to blame
 };
 // `worker_id` 0: it was left running. `run_time` in microseconds.
 void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving,

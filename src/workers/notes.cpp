@@ -39,15 +39,23 @@ void add(const JobNote &note)
     job_notes->add(note);
 }
 
+core::Execution execution_of(Leaving leaving)
+{
+    if (leaving == Leaving::blamed_on_job)
+        return core::Execution::blamed_on_job;
+    return leaving == Leaving::succeeded ? core::Execution::succeeded : core::Execution::failed;
+}
+
 // What the worker learns from it.
 void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const JobNote &note)
 {
     switch (note.leaving) {
     case Leaving::succeeded:
     case Leaving::failed:
+    case Leaving::blamed_on_job:
         if (!job.is_accepted)
             note_accepted(worker_id);
-        note_finished(worker_id, note.leaving == Leaving::succeeded, note.run_time, job.is_probe);
+        note_finished(worker_id, execution_of(note.leaving), note.run_time, job.is_probe);
         break;
     case Leaving::expired:
         note_expired(worker_id);

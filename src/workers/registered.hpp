@@ -126,7 +126,8 @@ std::optional<Choice> note_dispatched(std::int64_t id) noexcept;
 void note_not_given(const Choice &choice) noexcept;
 void note_accepted(std::int64_t id) noexcept;  // what was dispatched; a sign of life
 // An accepted job has ended.
-void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time, bool was_probe) noexcept;
+void note_finished(std::int64_t id, core::Execution execution, std::int64_t run_time,
+                   bool was_probe) noexcept;
 // A dispatched one was not accepted in time.
 void note_expired(std::int64_t id) noexcept;
 // It has one less, and nobody is to blame: released, cancelled, drained.

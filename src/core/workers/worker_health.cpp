@@ -171,11 +171,15 @@ void note_no_probe(WorkerRecord &worker, const HealthLimits &limits, std::int64_
     worker.probe_clock = now - limits.probe_interval;
 }
 
-void note_execution(WorkerRecord &worker, bool succeeded, std::int64_t run_time, bool was_probe)
+void note_execution(WorkerRecord &worker, Execution execution, std::int64_t run_time,
+                    bool was_probe)
 {
     ++worker.executions;
-    worker.failures += succeeded ? 0 : 1;
     worker.run_time += std::max<std::int64_t>(run_time, 0);
+    if (execution == Execution::blamed_on_job)
+        return;
+    const bool succeeded = execution == Execution::succeeded;
+    worker.failures += succeeded ? 0 : 1;
     worker.consecutive_failures = succeeded ? 0 : worker.consecutive_failures + 1;
     if (was_probe && succeeded)
         worker.outcomes = Outcomes{};

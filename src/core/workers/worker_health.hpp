@@ -124,8 +124,11 @@ void note_probe(WorkerRecord &worker, std::int64_t now);
 // It came to nothing: the next one is due at once.
 void note_no_probe(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
-// Counts the end of an execution. One that succeeds as a probe wipes out how those before it ended.
-void note_execution(WorkerRecord &worker, bool succeeded, std::int64_t run_time, bool was_probe);
+// How an execution ended. A failure for which the worker blames the job says nothing of the worker.
+enum class Execution : unsigned char { succeeded, failed, blamed_on_job };
+// Counts it. One that succeeds as a probe wipes out how those before it ended.
+void note_execution(WorkerRecord &worker, Execution execution, std::int64_t run_time,
+                    bool was_probe);
 
 // Counts a job that was not taken up in time: a failure without execution.
 void note_expiry(WorkerRecord &worker);

@@ -42,6 +42,21 @@ sub fail_job
 	return $hipq->sql_as('app', "SELECT hipq.fail($job, $attempt, 'no disk'" . ($more // '') . ')');
 }
 
+# ---- what the handler calls the fault of the job does not count against the worker
+my $blameless = register('blameless');
+foreach (1 .. 12)
+{
+	my $bad = $hipq->enqueue('send');
+	is_row($bad, 'running 1 blameless 0', 'a job');
+	is(fail_job($blameless, $bad, 1, ', retriable => false'), 'final', 'is bad for good');
+}
+is( $hipq->sql(
+		q{SELECT health->>'status', health->>'total_executions', health->>'failed_executions'}
+		  . q{ FROM hipq.workers_detail}),
+	'healthy|12|0',
+	'twelve of them say nothing about their worker');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($blameless)");
+
 # ---- trials
 my $glum = register('glum');
 heartbeat($glum, '{"status": "unhealthy"}');

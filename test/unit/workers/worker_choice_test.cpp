@@ -197,7 +197,8 @@ TEST(WorkerChoice, AmongAThousandWithinFiftyMicroseconds)
         record.was_heard = true;
         record.depth = static_cast<int>(random() % 60);
         for (int i = 0; i < 20; ++i)
-            note_execution(record, random() % 5 != 0, 1'000, false);
+            note_execution(record, random() % 5 != 0 ? Execution::succeeded : Execution::failed,
+                           1'000, false);
     }
     double best = 1e9;
     std::int64_t sum = 0;

@@ -185,9 +185,9 @@ TEST(WorkerHealth, ShareOfFailures)
     const auto with = [](int failures, int successes) {
         WorkerRecord worker = fresh();
         for (int i = 0; i < failures; ++i)
-            note_execution(worker, false, second, false);
+            note_execution(worker, Execution::failed, second, false);
         for (int i = 0; i < successes; ++i)
-            note_execution(worker, true, second, false);
+            note_execution(worker, Execution::succeeded, second, false);
         return judged(worker);
     };
     EXPECT_EQ(with(2, 8), Health::healthy);
@@ -202,13 +202,27 @@ TEST(WorkerHealth, ASuccessEndsARowOfFailures)
 {
     WorkerRecord worker = fresh();
     note_expiry(worker);
-    note_execution(worker, false, second, false);
+    note_execution(worker, Execution::failed, second, false);
     EXPECT_EQ(worker.consecutive_failures, 2);
     EXPECT_EQ(worker.executions, 1) << "what was not taken up was not executed";
-    note_execution(worker, true, 3 * second, false);
+    note_execution(worker, Execution::succeeded, 3 * second, false);
     EXPECT_EQ(worker.consecutive_failures, 0);
     EXPECT_EQ(worker.failures, 1);
     EXPECT_EQ(worker.run_time, 4 * second);
+}
+
+TEST(WorkerHealth, AFailureThatTheJobIsBlamedForSaysNothingOfTheWorker)
+{
+    WorkerRecord worker = fresh();
+    for (int i = 0; i < 20; ++i)
+        note_execution(worker, Execution::blamed_on_job, second, false);
+    EXPECT_EQ(judged(worker), Health::healthy);
+    EXPECT_EQ(worker.executions, 20);
+    EXPECT_EQ(worker.failures, 0);
+    worker.consecutive_failures = 9;
+    note_execution(worker, Execution::blamed_on_job, second, true);
+    EXPECT_EQ(worker.consecutive_failures, 9) << "it ends no row of failures either";
+    EXPECT_EQ(summarize(worker, limits, now).failure_rate, std::nullopt);
 }
 
 TEST(WorkerHealth, WhatItSaysOfItselfCanOnlyMakeItWorse)
@@ -318,14 +332,14 @@ TEST(WorkerHealth, AProbeThatSucceedsWipesTheSlate)
 {
     WorkerRecord worker = fresh();
     for (int i = 0; i < 20; ++i)
-        note_execution(worker, false, second, false);
+        note_execution(worker, Execution::failed, second, false);
     EXPECT_EQ(judged(worker), Health::unhealthy);
     WorkerRecord other = worker;
-    note_execution(other, true, second, false);
+    note_execution(other, Execution::succeeded, second, false);
     EXPECT_EQ(judged(other), Health::unhealthy) << "an ordinary success does not";
-    note_execution(worker, false, second, true);
+    note_execution(worker, Execution::failed, second, true);
     EXPECT_EQ(judged(worker), Health::unhealthy);
-    note_execution(worker, true, second, true);
+    note_execution(worker, Execution::succeeded, second, true);
     EXPECT_EQ(judged(worker), Health::healthy);
     EXPECT_EQ(worker.failures, 21) << "totals stay";
 }
@@ -333,8 +347,8 @@ TEST(WorkerHealth, AProbeThatSucceedsWipesTheSlate)
 TEST(WorkerHealth, SummaryMergesBothSides)
 {
     WorkerRecord worker = fresh();
-    note_execution(worker, true, 2 * second, false);
-    note_execution(worker, false, 4 * second, false);
+    note_execution(worker, Execution::succeeded, 2 * second, false);
+    note_execution(worker, Execution::failed, 4 * second, false);
     worker.depth = 2;
     HealthSummary summary = summarize(worker, limits, now);
     EXPECT_EQ(summary.tally.executions, 2);
@@ -359,12 +373,12 @@ TEST(WorkerHealth, SummaryHasTheShareOfFailuresThatIsJudged)
     WorkerRecord worker = fresh();
     const auto share = [&] { return summarize(worker, limits, now).failure_rate; };
     for (int i = 0; i < 9; ++i)
-        note_execution(worker, false, second, false);
+        note_execution(worker, Execution::failed, second, false);
     EXPECT_EQ(share(), std::nullopt) << "too few to tell";
-    note_execution(worker, true, second, false);
+    note_execution(worker, Execution::succeeded, second, false);
     EXPECT_EQ(share(), 90);
     for (int i = 0; i < 64; ++i)
-        note_execution(worker, true, second, false);
+        note_execution(worker, Execution::succeeded, second, false);
     EXPECT_EQ(share(), 0) << "the latest count";
     note_expiry(worker);
     EXPECT_EQ(share(), 100.0 / 64) << "what was not taken up failed";
