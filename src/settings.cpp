@@ -58,8 +58,14 @@ Duration worker_grace{10};
 Duration queue_ttl{5 * minute};
 bool health_enabled = true;
 Duration heartbeat_timeout{30};
+Duration degraded_silence{-1};
 Duration probe_interval{minute};
+int degraded_failures = 3;
+int unhealthy_failures = 10;
+int degraded_depth = 50;
 int unhealthy_depth = 100;
+double degraded_failure_rate = 30;
+double unhealthy_failure_rate = 70;
 Duration retention{7 * day};
 Duration dead_letter_retention{day};
 Duration outbox_keep{day};
@@ -190,9 +196,16 @@ constexpr Count counts[] = {
     {"hipq.max_workers", &max_workers, 1, 100'000, Change::restart,
      "Room in shared memory for external workers.",
      "Without room for one it cannot be registered."},
+    {"hipq.degraded_failures", &degraded_failures, 1, INT_MAX, Change::reload,
+     "Failures in a row from which on an external worker is degraded."},
+    {"hipq.unhealthy_failures", &unhealthy_failures, 1, INT_MAX, Change::reload,
+     "Failures in a row from which on an external worker is unhealthy."},
+    {"hipq.degraded_depth", &degraded_depth, 1, INT_MAX, Change::reload,
+     "Jobs given to a worker and not accepted from which on it is degraded.",
+     "One that may hold more than twice as many: with half of what it may hold."},
     {"hipq.unhealthy_depth", &unhealthy_depth, 1, INT_MAX, Change::reload,
      "Jobs given to a worker and not accepted from which on it is unhealthy.",
-     "With half of them it is degraded. One that may hold more: with all, and half, of those."},
+     "One that may hold more: with all that it may hold."},
     // Monitoring
     {"hipq.max_statistics", &max_statistics, 1, 10'000, Change::restart,
      "Room in shared memory for statistics.",
@@ -208,6 +221,12 @@ constexpr Number numbers[] = {
      "Factor from one retry's delay to the next."},
     {"hipq.retry_jitter", &retry_jitter, 0.0, 1.0, Change::reload,
      "Random spread of the delay, as a fraction."},
+    {"hipq.degraded_failure_rate", &degraded_failure_rate, 0.0, 1'000.0, Change::reload,
+     "Percent of its last executions that fail from which on an external worker is degraded.",
+     "More than 100 switches it off."},
+    {"hipq.unhealthy_failure_rate", &unhealthy_failure_rate, 0.0, 1'000.0, Change::reload,
+     "Percent of its last executions that fail from which on an external worker is unhealthy.",
+     "More than 100 switches it off."},
     {"hipq.alert_retry_rate", &alert_retry_rate, -1, 10'000, Change::reload,
      "Alert when a queue's executions that are retries are more percent of those that are not.",
      "Over an hour; -1 switches it off."},
@@ -254,6 +273,10 @@ constexpr Length lengths[] = {
     {"hipq.heartbeat_timeout", &heartbeat_timeout, 0.001, century, Change::reload,
      "How long an external worker without a session of its own may be silent before it is "
      "unhealthy."},
+    {"hipq.degraded_silence", &degraded_silence, -1, century, Change::reload,
+     "How long it may be silent before it is degraded.", "-1 switches it off."},
+    {"hipq.probe_interval", &probe_interval, 0.001, century, Change::reload,
+     "How often an unhealthy worker that is there gets a job to try."},
     // Monitoring
     {"hipq.alert_waiting", &alert_waiting, -1, century, Change::reload,
      "Alert when jobs have been due for longer and do not start.", "-1 switches it off."},
@@ -278,8 +301,6 @@ constexpr Length lengths_of_tests[] = {
     {"hipq.suspect_pause", &suspect_pause, 0, minute, Change::reload,
      "How long after a crash of the server no job starts that may have made it.",
      "It doubles with each further crash within 10 minutes, to 1 min at most."},
-    {"hipq.probe_interval", &probe_interval, 0.001, century, Change::reload,
-     "How often an unhealthy worker that is there gets a job to try."},
 };
 #endif
 

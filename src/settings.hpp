@@ -72,8 +72,16 @@ extern Duration worker_grace;  // hipq.worker_grace: from the end of a worker's 
 extern Duration queue_ttl;     // hipq.queue_ttl: from dispatch until the worker has accepted
 extern bool health_enabled;    // hipq.health_enabled: workers are judged
 extern Duration
-    heartbeat_timeout;       // hipq.heartbeat_timeout: without a sign of life until it is unhealthy
-extern int unhealthy_depth;  // hipq.unhealthy_depth
+    heartbeat_timeout;  // hipq.heartbeat_timeout: without a sign of life until it is unhealthy
+extern Duration degraded_silence;  // hipq.degraded_silence: until it is degraded; -1: never
+extern Duration
+    probe_interval;  // hipq.probe_interval: from one probe of an unhealthy worker to the next
+extern int degraded_failures;          // hipq.degraded_failures, in a row
+extern int unhealthy_failures;         // hipq.unhealthy_failures, in a row
+extern int degraded_depth;             // hipq.degraded_depth
+extern int unhealthy_depth;            // hipq.unhealthy_depth
+extern double degraded_failure_rate;   // hipq.degraded_failure_rate, %
+extern double unhealthy_failure_rate;  // hipq.unhealthy_failure_rate, %
 
 // Keeping
 extern Duration retention;              // hipq.retention
@@ -101,8 +109,6 @@ extern int alert_least_jobs;       // hipq.alert_least_jobs: with fewer no share
 extern Duration executor_quantum;  // hipq.executor_quantum: an executor past it leaves when another
                                    // queue owner waits
 extern Duration suspect_pause;     // hipq.suspect_pause
-extern Duration
-    probe_interval;  // hipq.probe_interval: from one probe of an unhealthy worker to the next
 
 // Defines them with PostgreSQL; called once by _PG_init. PostgreSQL regime.
 void define();

@@ -9,13 +9,16 @@ namespace hipq::workers {
 
 core::HealthLimits health_limits()
 {
-    core::HealthLimits limits;
-    limits.enabled = settings::health_enabled;
-    limits.heartbeat_timeout = settings::heartbeat_timeout.microseconds();
-    limits.probe_interval = settings::probe_interval.microseconds();
-    limits.unhealthy_depth = settings::unhealthy_depth;
-    limits.degraded_depth = (settings::unhealthy_depth + 1) / 2;
-    return limits;
+    return {settings::health_enabled,
+            settings::heartbeat_timeout.microseconds(),
+            settings::degraded_silence.microseconds(),
+            settings::probe_interval.microseconds(),
+            settings::degraded_failures,
+            settings::unhealthy_failures,
+            settings::degraded_depth,
+            settings::unhealthy_depth,
+            settings::degraded_failure_rate,
+            settings::unhealthy_failure_rate};
 }
 
 std::optional<WorkerSlot> find_worker(std::int64_t id)

@@ -33,6 +33,21 @@ Health grade_of_depth(const WorkerRecord &worker, const HealthLimits &limits)
                  std::max(limits.unhealthy_depth, worker.most_held));
 }
 
+// Since when it owes a sign of life. Nothing: it owes none, its session is there.
+std::optional<std::int64_t> silent_since(const WorkerRecord &worker)
+{
+    return worker.is_bound ? worker.asked : std::optional(worker.last_sign);
+}
+
+// Of one that is not stale.
+Health grade_of_silence(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
+{
+    const std::optional<std::int64_t> since = silent_since(worker);
+    const bool is_long =
+        limits.degraded_silence >= 0 && since.has_value() && now > *since + limits.degraded_silence;
+    return is_long ? Health::degraded : Health::healthy;
+}
+
 std::optional<double> failure_rate_of(const Tally &tally)
 {
     if (tally.executions < enough_to_tell)
@@ -83,10 +98,9 @@ int queue_depth_of(const WorkerRecord &worker)
 
 std::int64_t stale_from(const WorkerRecord &worker, const HealthLimits &limits)
 {
-    if (!worker.is_bound)
-        return worker.last_sign + limits.heartbeat_timeout + 1;
-    return worker.asked.has_value() ? *worker.asked + limits.heartbeat_timeout + 1
-                                    : std::numeric_limits<std::int64_t>::max();
+    const std::optional<std::int64_t> since = silent_since(worker);
+    return since.has_value() ? *since + limits.heartbeat_timeout + 1
+                             : std::numeric_limits<std::int64_t>::max();
 }
 
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
@@ -126,6 +140,7 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
     count(grade(std::max(worker.consecutive_failures, report.tally.consecutive_failures),
                 limits.degraded_failures, limits.unhealthy_failures));
     count(grade_of_depth(worker, limits));
+    count(grade_of_silence(worker, limits, now));
     count_rate(worker.outcomes.failure_rate());
     count_rate(failure_rate_of(report.tally));
     count(worker.was_heard || worker.is_bound ? Health::healthy : Health::unknown);

@@ -2,8 +2,9 @@
 // itself.
 //
 // Unhealthy: not heard of for too long, too many failures in a row, too many jobs that it does not
-// take up, too great a share of failures. Degraded: the same with lower limits. Unknown: it has not
-// been heard of since it was registered, or judging is switched off. Times are microseconds.
+// take up, too great a share of failures. Degraded: the same with limits of its own. Unknown: it
+// has not been heard of since it was registered, or judging is switched off. Times are
+// microseconds.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ std::optional<Health> parse_health(std::string_view text);
 struct HealthLimits {
     bool enabled = true;
     std::int64_t heartbeat_timeout = 30'000'000;
+    std::int64_t degraded_silence = -1;  // negative: silence degrades nobody
     std::int64_t probe_interval = 60'000'000;
     int degraded_failures = 3;  // in a row
     int unhealthy_failures = 10;

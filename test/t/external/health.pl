@@ -57,6 +57,38 @@ is( $hipq->sql(
 	'twelve of them say nothing about their worker');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($blameless)");
 
+# ---- each limit is a setting
+my $odd = register('odd');
+heartbeat($odd, '{"consecutive_failures": 1}');
+
+sub is_judged
+{
+	my ($expected, %settings) = @_;
+	$hipq->set(%settings);
+	is($hipq->sql("SELECT health->>'status' FROM hipq.workers_detail WHERE name = 'odd'"),
+		$expected, join ' ', $expected, 'by', map { "$_ = $settings{$_}" } sort keys %settings);
+	$hipq->sql("ALTER SYSTEM RESET $_") foreach keys %settings;
+	return $hipq->reload;
+}
+is_judged('healthy', 'hipq.degraded_failures' => 2);
+is_judged('degraded', 'hipq.degraded_failures' => 1);
+is_judged('unhealthy', 'hipq.unhealthy_failures' => 1);
+heartbeat($odd, '{"total_executions": 10, "failed_executions": 1}');
+is_judged('degraded', 'hipq.degraded_failure_rate' => 10);
+is_judged('unhealthy', 'hipq.unhealthy_failure_rate' => 10);
+heartbeat($odd, '{"queue_depth": 60}');
+is_judged('healthy', 'hipq.degraded_depth' => 61);
+is_judged('degraded', 'hipq.degraded_depth' => 60);
+heartbeat($odd, '{"queue_depth": 100}');
+is_judged('unhealthy', 'hipq.unhealthy_depth' => 100);
+heartbeat($odd, '{}');
+$hipq->set('hipq.clock_offset' => 60);
+is_judged('healthy', 'hipq.degraded_silence' => 70);
+is_judged('degraded', 'hipq.degraded_silence' => 50);
+is_judged('unhealthy', 'hipq.heartbeat_timeout' => 50);
+$hipq->set('hipq.clock_offset' => 0);
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($odd)");
+
 # ---- trials
 my $glum = register('glum');
 heartbeat($glum, '{"status": "unhealthy"}');

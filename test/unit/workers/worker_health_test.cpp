@@ -259,13 +259,53 @@ TEST(WorkerHealth, LimitsAreThoseGiven)
     HealthLimits strict = limits;
     strict.degraded_failures = 1;
     strict.unhealthy_failures = 2;
-    strict.heartbeat_timeout = second;
-    WorkerRecord worker = fresh();
-    worker.consecutive_failures = 2;
-    EXPECT_EQ(judge(worker, strict, now), Health::unhealthy);
-    worker.consecutive_failures = 0;
-    EXPECT_EQ(judge(worker, strict, now + second), Health::healthy);
-    EXPECT_EQ(judge(worker, strict, now + second + 1), Health::unhealthy);
+    strict.degraded_silence = second;
+    strict.heartbeat_timeout = 2 * second;
+    strict.degraded_depth = 3;
+    strict.unhealthy_depth = 4;
+    strict.degraded_failure_rate = 10;
+    strict.unhealthy_failure_rate = 20;
+    const auto with = [&](const auto &change) {
+        WorkerRecord worker = fresh();
+        change(worker);
+        return judge(worker, strict, now);
+    };
+    const auto failures = [](int count) {
+        return [count](WorkerRecord &worker) { worker.consecutive_failures = count; };
+    };
+    const auto depth = [](int count) {
+        return [count](WorkerRecord &worker) { worker.depth = count; };
+    };
+    const auto rate = [](int percent) {
+        return [percent](WorkerRecord &worker) { worker.report.tally = {100, percent, 0, 0}; };
+    };
+    const auto silence = [](std::int64_t time) {
+        return [time](WorkerRecord &worker) { worker.last_sign = now - time; };
+    };
+    EXPECT_EQ(with(failures(0)), Health::healthy);
+    EXPECT_EQ(with(failures(1)), Health::degraded);
+    EXPECT_EQ(with(failures(2)), Health::unhealthy);
+    EXPECT_EQ(with(depth(2)), Health::healthy);
+    EXPECT_EQ(with(depth(3)), Health::degraded);
+    EXPECT_EQ(with(depth(4)), Health::unhealthy);
+    EXPECT_EQ(with(rate(9)), Health::healthy);
+    EXPECT_EQ(with(rate(10)), Health::degraded);
+    EXPECT_EQ(with(rate(20)), Health::unhealthy);
+    EXPECT_EQ(with(silence(second)), Health::healthy);
+    EXPECT_EQ(with(silence(second + 1)), Health::degraded);
+    EXPECT_EQ(with(silence(2 * second)), Health::degraded);
+    EXPECT_EQ(with(silence(2 * second + 1)), Health::unhealthy);
+}
+
+TEST(WorkerHealth, ABoundOneIsDegradedByItsSilenceOnlyWhenItOwesAnAnswer)
+{
+    HealthLimits strict = limits;
+    strict.degraded_silence = 10 * second;
+    WorkerRecord worker = asked();
+    EXPECT_EQ(judge(worker, strict, now + 10 * second), Health::healthy);
+    EXPECT_EQ(judge(worker, strict, now + 10 * second + 1), Health::degraded);
+    worker.asked.reset();
+    EXPECT_EQ(judge(worker, strict, now + 3'600 * second), Health::healthy);
 }
 
 // Bound to a session: it never falls silent.
