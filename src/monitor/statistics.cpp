@@ -159,7 +159,7 @@ void add_reasons(pg::ResultSet &result, const CountedType &type, const char *per
                  const Totals &totals)
 {
     for (std::size_t i = 0; i < core::reason_count; ++i)
-        if (totals.failures[i] > 0 || totals.recoveries[i] > 0)
+        if (totals.failures[i] > 0 || totals.retries[i] > 0 || totals.recoveries[i] > 0)
             result.add(std::int32_t{type.queue_id}, std::string(type.job_type), period,
                        core::name(static_cast<core::Reason>(i)), number(totals.failures[i]),
                        number(totals.retries[i]), number(totals.recoveries[i]));
@@ -243,7 +243,7 @@ const char *meaning_of(core::RateAlert alert)
     case core::RateAlert::retry_rate:
         return "executions were retries";
     case core::RateAlert::retry_success:
-        return "jobs that were retried succeeded in the end";
+        return "retries succeeded";
     case core::RateAlert::failures:
         return "jobs failed for good";
     case core::RateAlert::dead_letters:

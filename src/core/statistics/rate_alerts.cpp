@@ -15,7 +15,7 @@ std::uint64_t executions(const Totals &counted)
     return counted.first_runs + counted.repeated_runs;
 }
 
-std::uint64_t ended_after_retry(const Totals &counted)
+std::uint64_t retries_ended(const Totals &counted)
 {
     return counted.recovered + counted.lost;
 }
@@ -54,7 +54,7 @@ std::optional<double> retry_rate(const Totals &counted)
 
 std::optional<double> retry_success_rate(const Totals &counted)
 {
-    return share(counted.recovered, ended_after_retry(counted));
+    return share(counted.recovered, retries_ended(counted));
 }
 
 std::optional<double> failure_rate(const Totals &counted)
@@ -88,9 +88,9 @@ std::vector<RateFinding> judge_rates(const RateCounts &counted, const RateLimits
         *retry_rate(hourly) > limits.retry_rate)
         findings.push_back({RateAlert::retry_rate, hourly.repeated_runs, hourly.first_runs,
                             limits.retry_rate, hour});
-    if (is_enough(ended_after_retry(hourly), limits) &&
+    if (is_enough(retries_ended(hourly), limits) &&
         *retry_success_rate(hourly) < limits.retry_success)
-        findings.push_back({RateAlert::retry_success, hourly.recovered, ended_after_retry(hourly),
+        findings.push_back({RateAlert::retry_success, hourly.recovered, retries_ended(hourly),
                             limits.retry_success, hour});
     if (is_enough(counted.recent.finished(), limits) &&
         *failure_rate(counted.recent) > limits.failures)

@@ -14,8 +14,7 @@ enum class RateAlert : unsigned char { retry_rate, retry_success, failures, dead
 struct RateLimits {
     double retry_rate = 20;     // of executions that were retries to those that were not, over the
                                 // hour: more is too much; -1: never
-    double retry_success = 70;  // of jobs that succeeded among those that ended after a retry, over
-                                // the hour: less is too little
+    double retry_success = 70;  // of retries that succeeded, over the hour: less is too little
     double failures =
         50;  // of jobs that failed among those that finished, over five minutes: more is too much
     int dead_letters = 10;  // more in one minute is too much

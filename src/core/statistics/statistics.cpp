@@ -71,7 +71,8 @@ void count_into(Counts<Number> &counts, const JobEvent &event)
         counts.retries_used += static_cast<Number>(std::max(event.retries, 0));
         count_one(counts.finished_by_retries, retry_class_of(event.retries));
     }
-    if (event.ending == Ending::failed && (event.retries > 0 || event.is_manual))
+    const bool has_failed = event.ending == Ending::failed || event.ending == Ending::retried;
+    if (has_failed && (event.retries > 0 || event.is_manual))
         ++counts.lost;
     if (event.leaves_dead_letter)
         ++counts.dead_letters;

@@ -79,8 +79,8 @@ struct Counts {
         retries;  // attempts that a charged retry followed, by reason; manual: jobs that ended
     std::array<Number, reason_count>
         recoveries;       // jobs that succeeded after a retry, by what it was for
-    Number recovered;     // jobs that succeeded after a retry
-    Number lost;          // jobs that failed for good after a retry
+    Number recovered;     // retries that succeeded
+    Number lost;          // retries that failed, whatever became of the job then
     Number retries_used;  // by jobs that succeeded or failed
     Number
         first_runs;  // executions that were no retry (retry_count = 0) and have succeeded or failed

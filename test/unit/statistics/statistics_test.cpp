@@ -114,6 +114,18 @@ TEST_F(Minutes, CountEachKindOfEnd)
     }
 }
 
+// Of six jobs five are saved, by eight retries.
+TEST_F(Minutes, RetriesSucceedOrFailEachByItself)
+{
+    const JobEvent second_retry{Ending::retried, Reason::timeout, false, 1, 100, 200};
+    const JobEvent unaccepted{Ending::retried, Reason::queue_timeout, false, 2, 100};
+    for (const JobEvent &event : {retry, retry, retry, retry, retry, retry, recovery, recovery,
+                                  recovery, recovery, second_retry, unaccepted, loss, recovery})
+        count(*statistics, event, 1'000);
+    EXPECT_DOUBLE_EQ(*retry_success_rate(statistics->totals), 62.5);
+    EXPECT_DOUBLE_EQ(*retry_success_rate(sum(1'000)), 62.5);
+}
+
 TEST_F(Minutes, ExecutionsAreFirstOnesOrRetries)
 {
     for (const JobEvent &event : {success, retry, failure, recovery, loss,
@@ -147,7 +159,7 @@ TEST_F(Minutes, RetriesByHandHaveASuccessRateOfTheirOwn)
         EXPECT_EQ(totals.retries[timeout], 1U);
         EXPECT_EQ(totals.recoveries[timeout], 1U);
         EXPECT_EQ(totals.recovered, 3U);
-        EXPECT_EQ(totals.lost, 1U);
+        EXPECT_EQ(totals.lost, 2U);
     }
 }
 
@@ -318,6 +330,10 @@ TEST(RateAlerts, RetrySuccessBelowItsLimit)
     EXPECT_EQ(alerts(counted({{success, 1'000}, {recovery, 70}, {loss, 30}}), no_dead_letters),
               Alerts{});
     EXPECT_EQ(alerts(counted({{success, 1'000}, {recovery, 69}, {loss, 31}}), no_dead_letters),
+              Alerts{RateAlert::retry_success});
+    const JobEvent again{Ending::retried, Reason::timeout, false, 1, 100, 200};
+    EXPECT_EQ(alerts(counted({{success, 1'000}, {recovery, 70}, {loss, 30}, {again, 1}}),
+                     no_dead_letters),
               Alerts{RateAlert::retry_success});
 }
 
