@@ -175,6 +175,7 @@ room-check:
 
 document-check:
 	@tools/check-documents
+	@tools/check-names
 
 format-check:
 	@clang-format --dry-run -Werror $(formatted)

@@ -73,7 +73,8 @@ OFFSET 0;
 COMMENT ON VIEW hipq.instances_detail IS 'instances that have a queue the caller may read';
 COMMENT ON COLUMN hipq.instances_detail.name IS 'name of the instance';
 COMMENT ON COLUMN hipq.instances_detail.shard_key
-    IS 'what a sharded instance would spread jobs by; without effect; NULL = not sharded';
+    IS 'what its queues divide their jobs by, in a sharded instance, unless they say otherwise; '
+    'NULL = they do not';
 COMMENT ON COLUMN hipq.instances_detail.table_naming_strategy
     IS 'SQL expression that gives the name of a queue''s table; NULL = <instance>_<queue>';
 COMMENT ON COLUMN hipq.instances_detail.db_config

@@ -105,7 +105,8 @@ COMMENT ON COLUMN hipq.jobs_detail.throttle_factor IS 'weight under the queue''s
 COMMENT ON COLUMN hipq.jobs_detail.throttle_key IS 'jobs with the same key share a limit; NULL = no key';
 COMMENT ON COLUMN hipq.jobs_detail.time_windows IS 'when the job may start; NULL = always';
 COMMENT ON COLUMN hipq.jobs_detail.shard_key
-    IS 'what a sharded instance would place the job by; without effect; NULL = nothing';
+    IS 'what places the job in a sharded instance: given, or taken from where the queue says; NULL = '
+    'nothing';
 COMMENT ON COLUMN hipq.jobs_detail.worker_id
     IS 'external worker that has the job; 0 = its handler has returned and left it to be completed '
     'later; NULL = neither';

@@ -227,7 +227,7 @@ FROM (
            waiting.first_time,
            waiting.last_time,
            'More than ' || waiting.most || ' dead letters are neither handled, redriven nor dismissed.',
-           'View hipq.dead_letters has the jobs with their errors.'
+           'View hipq.dead_letters_detail has the jobs with their errors.'
     FROM (
         SELECT count(*) AS letters,
                min(letter.died_time) AS first_time,
@@ -475,7 +475,7 @@ FROM (
          all_workers.unhealthy_share > all_workers.most_unhealthy,
          all_workers.unhealthy::bigint,
          all_workers.unhealthy || ' of ' || all_workers.workers || ' external workers of this database are unhealthy: ' || trim_scale(round(all_workers.unhealthy_share, 2)) || ' %, limit ' || all_workers.most_unhealthy || ' %.',
-         'View hipq.workers says which, and what that follows from.'),
+         'View hipq.workers_detail says which, and what that follows from.'),
         ('worker depth',
          all_workers.most_depth >= 0 AND all_workers.average_depth > all_workers.most_depth,
          all_workers.queue_depth::bigint,

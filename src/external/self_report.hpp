@@ -1,4 +1,4 @@
-// What a worker says of its own health: JSON with the keys that hipq.workers.health shows.
+// What a worker says of its own health: JSON with the keys that hipq.workers_detail.health shows.
 #pragma once
 
 #include "core/workers/worker_health.hpp"

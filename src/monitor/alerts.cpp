@@ -72,7 +72,7 @@ constexpr AlertText alert_texts[] = {
      "Jobs are due that external workers run, and none that serves their type may be "
      "given one.",
      "The server's log names the job type; hipq.job_types_detail has how many workers serve "
-     "each, hipq.workers how they are."},
+     "each, hipq.workers_detail how they are."},
     {Alert::mute_worker, "mute worker",
      "An external worker was given a job that it could run, and has said nothing for "
      "hipq.heartbeat_timeout, although its session is there. It gets no more jobs until it does.",

@@ -34,7 +34,7 @@ constexpr std::array<std::pair<ConditionKind, const char *>, 17> mends{{
      "serves it. If its name is a "
      "slip, hipq.cancel_jobs() ends its jobs."},
     {ConditionKind::worker,
-     "Start workers that serve the job type; view hipq.workers has how they are."},
+     "Start workers that serve the job type; view hipq.workers_detail has how they are."},
     {ConditionKind::executor,
      "View hipq.executors has what runs; the server\'s log has why an executor does "
      "not start. Settings "

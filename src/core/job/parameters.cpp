@@ -153,7 +153,7 @@ std::optional<Problem> check_parameter(const JobParameter &parameter, std::optio
     if (found.has_value() && !accepts(parameter.kinds, *found))
         return invalid(quoted(parameter.name) + " in " + data + " is " + found_text(*found) +
                            ", not " + text_of(parameter.kinds),
-                       "The job type declares its parameters; hipq.job_types shows them.");
+                       "The job type declares its parameters; hipq.job_types_detail shows them.");
     if (!found.has_value() && parameter.is_required && !parameter.has_default)
         return invalid(data + " lacks " + quoted(parameter.name),
                        parameter.kinds.none()

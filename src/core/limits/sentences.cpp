@@ -145,7 +145,7 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
      "No external worker serves job type \"{type}\": programs that do, and are capable of what it "
      "requires, register with hipq.register_worker()."},
     {Finding::no_worker_is_able, "{present} external worker(s) serve job type \"{type}\", but all "
-                                 "of them drain or are unhealthy: see hipq.workers."},
+                                 "of them drain or are unhealthy: see hipq.workers_detail."},
     {Finding::roles_have_their_share,
      "{present} external worker(s) serve job type \"{type}\", but their role has the share of "
      "hipq.max_running that is for it: it gets more when jobs have ended."},

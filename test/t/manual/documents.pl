@@ -2,6 +2,7 @@
 # the reference has to have, manual/reference.pl knows.
 use strict;
 use warnings;
+use File::Copy qw(copy);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -41,5 +42,29 @@ cmp_ok($links, '>', 30, 'links lead somewhere');
 
 my $complaints = `$root/tools/check-documents`;
 is($?, 0, 'lines and cells are short enough, and drawings are up to date') or diag($complaints);
+
+# ---- names
+
+$complaints = `$root/tools/check-names`;
+is($?, 0, 'each hipq.NAME is an object of the extension or a setting') or diag($complaints);
+
+# A checkout in which only README.md names anything, and all it names is wrong.
+my $sample = PostgreSQL::Test::Utils::tempdir();
+mkdir "$sample/$_" or die $! foreach 'sql', 'src';
+system('cp', '-r', "$root/sql/install", "$sample/sql") == 0 or die 'no copy';
+copy("$root/src/settings.cpp", "$sample/src") or die $!;
+append_to_file("$sample/README.md", <<'TEXT');
+hipq.no_such_view, hipq.alert_least_jobs (which is a setting in builds for tests),
+hipq.jobs.no_such_column, hipq.jobs.error, column "parameters" of hipq.job_types;
+hipq.jobs.outcome is there.
+TEXT
+my $found = `$root/tools/check-names $sample` =~ s/^check-names.*\n//mr;
+is($found, <<'TEXT', 'and what is neither is found');
+README.md:1: there is no hipq.no_such_view
+README.md:1: there is no hipq.alert_least_jobs
+README.md:2: hipq.jobs has no column no_such_column
+README.md:2: hipq.jobs has no column error
+README.md:2: hipq.job_types has no column parameters
+TEXT
 
 done_testing();
