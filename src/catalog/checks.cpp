@@ -94,13 +94,6 @@ std::int64_t check_most(std::int32_t max_jobs)
     return max_jobs;
 }
 
-void check_error(const std::string &error)
-{
-    if (error.empty() || error == "NONE")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("error cannot be empty or \"NONE\""), errhint("Say why the job failed."));
-}
-
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known)
 {
     for (const std::string &entry : reset) {

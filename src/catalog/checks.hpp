@@ -40,9 +40,6 @@ void check_reset(const std::vector<std::string> &reset, std::span<const char *co
 // 22023 for a jsonb argument that is given and no object.
 void require_object(const pg::Arguments &arguments, int i, const char *name);
 
-// What a job is to fail with: 22023 for nothing, or for what stands for "no error".
-void check_error(const std::string &error);
-
 // 42704 for a job type that the queue does not have.
 [[noreturn]] void raise_unknown_type(const std::string &name, const std::string &queue);
 

@@ -68,10 +68,18 @@ std::string state_after(const FoundJob &job)
     return rows.empty() ? std::string(core::name(core::JobState::final)) : rows.front().text(1);
 }
 
+// Of an operator, who can say it again; what workers say of a failure always counts.
+void check_error(const std::string &error)
+{
+    if (error.empty() || error == "NONE")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("error cannot be empty or \"NONE\""), errhint("Say why the job failed."));
+}
+
 std::string fail_job(std::int64_t id, const std::string &error,
                      const std::optional<std::string> &queue)
 {
-    catalog::check_error(error);
+    check_error(error);
     const auto catalogue = catalog::catalogue();
     const auto found = job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::control);
     if (!found.has_value())

@@ -17,13 +17,6 @@ using job::Failure;
 
 namespace {
 
-// An error message is text that a row stores: never empty, never the word for "no error".
-std::string storable(const std::string &message)
-{
-    return message.empty() || message == "NONE" ? "error without a message: \"" + message + "\""
-                                                : message;
-}
-
 // All jobs of a statement share one.
 void check_results(std::span<const pg::RawValue> results)
 {
@@ -61,7 +54,7 @@ Failure failure_of(const pg::Error &error)
     };
     return {reason,
             sqlstate,
-            storable(error.message()),
+            error.message(),
             text_of(error.detail()),
             text_of(error.hint()),
             text_of(error.context())};

@@ -43,7 +43,6 @@ std::string fail(const pg::Arguments &arguments)
     const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
     const std::string error = arguments.text(2, "error", core::any_length);
     const bool is_retriable = arguments.boolean(3, "retriable");
-    catalog::check_error(error);
     const auto catalogue = catalog::catalogue();
     const HeldAttempt attempt = hold_attempt(*catalogue, name);
     fail(attempt, error, is_retriable);
@@ -54,7 +53,6 @@ std::string fail_by_key(const pg::Arguments &arguments)
 {
     const std::string error = arguments.text(3, "error", core::any_length);
     const bool is_retriable = arguments.boolean(4, "retriable");
-    catalog::check_error(error);
     const auto catalogue = catalog::catalogue();
     const HeldAttempt attempt =
         hold_attempt(*catalogue, arguments.text(0, "queue"), job_key_of(arguments, 1, 5));
@@ -70,10 +68,8 @@ std::vector<std::int64_t> fail_many(const pg::Arguments &arguments)
     const bool is_retriable = arguments.boolean(3, "retriable");
     check_same_number(names.size(), errors.size(), "errors");
     std::map<AttemptName, const std::string *> error_of;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        catalog::check_error(errors[i]);
+    for (std::size_t i = 0; i < names.size(); ++i)
         error_of.try_emplace(names[i], &errors[i]);
-    }
     const auto catalogue = catalog::catalogue();
     std::vector<std::int64_t> ids;
     for (const HeldAttempt &attempt : hold_attempts(*catalogue, names)) {

@@ -272,6 +272,13 @@ bool to_retry(const catalog::Queue &queue, const ClaimedJob &job, const Failure 
 
 }  // namespace
 
+std::string stored_error(std::string_view message)
+{
+    if (message.empty() || message == "NONE")
+        return "error without a message: \"" + std::string(message) + "\"";
+    return pg::short_text(message);
+}
+
 void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> jobs,
                       std::span<const pg::RawValue> results, pg::Time now)
 {

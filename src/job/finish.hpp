@@ -9,13 +9,16 @@
 
 namespace hipq::job {
 
-// How an attempt failed. Its texts are cut when it is made: what is written of it never fails
-// because of their length.
+// An error as a row stores it: cut, never empty, never the word for "no error".
+std::string stored_error(std::string_view message);
+
+// How an attempt failed. Its texts are made such that rows can store them when it is made: what is
+// written of it never fails because of what they say.
 struct Failure {
     Failure(core::Reason why, std::string_view state, std::string_view message,
             std::string_view detail_text = {}, std::string_view hint_text = {},
             std::string_view context_text = {})
-        : reason(why), sqlstate(state), error(pg::short_text(message)),
+        : reason(why), sqlstate(state), error(stored_error(message)),
           detail(pg::short_text(detail_text)), hint(pg::short_text(hint_text)),
           context(pg::short_text(context_text))
     {
