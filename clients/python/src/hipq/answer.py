@@ -12,7 +12,8 @@ from psycopg.types.json import Jsonb
 from . import statements
 from .calls import plain
 from .durations import duration_text
-from .errors import AttemptOver, Permanent, Release, is_over
+from .error_texts import error_text, in_ascii
+from .errors import AttemptOver, Permanent, Release, is_over, may_pass
 from .fields import JobFields
 
 log = logging.getLogger("hipq")
@@ -95,28 +96,46 @@ def rolled_back(job: JobFields) -> Optional[Answer]:
     return failure(job, RuntimeError("what completed the job was rolled back"))
 
 
-def error_text(error: BaseException) -> str:
-    """The error of a failed attempt: never empty, without characters that a text cannot hold."""
-    text = str(error) if isinstance(error, Permanent) else f"{type(error).__name__}: {error}"
-    return text.replace("\0", "?") if text.strip() not in ("", "NONE") else repr(error)
-
-
 def failure(job: JobFields, error: BaseException) -> Optional[Answer]:
     """The answer of a handler that raised; None: there is nobody to answer."""
     if isinstance(error, AttemptOver):
         return None
     if isinstance(error, Release):
-        delay = duration_text(error.delay)
-        return Answer("released", job, statements.RELEASE, delay, alone=True)
+        return released(job, error)
     is_final = isinstance(error, Permanent)
     sql = statements.FAIL_MANY_FOR_GOOD if is_final else statements.FAIL_MANY
     return Answer("failed", job, sql, error_text(error))
 
 
+def released(job: JobFields, release: Release) -> Optional[Answer]:
+    """The answer of a handler that gives its job back. A delay that is none fails it."""
+    try:
+        delay = duration_text(release.delay)
+    except Exception as error:
+        return failure(job, error)
+    return Answer("released", job, statements.RELEASE, delay, alone=True)
+
+
+def instead_of(answer: Answer, error: Exception) -> Optional[Answer]:
+    """What to tell the server, which has refused the answer; None: nothing would help.
+
+    A refused success or release fails the job. A refused failure is told in ASCII.
+    """
+    if may_pass(error):
+        return None
+    if answer.word != "failed":
+        return failure(answer.job, error)
+    ascii_text = in_ascii(answer.value)
+    if ascii_text == answer.value:
+        return None
+    return Answer(answer.word, answer.job, answer.sql, ascii_text)
+
+
 def log_failure(job: JobFields, error: BaseException) -> None:
     """Logs the error of a handler, with its traceback."""
     if not isinstance(error, (AttemptOver, Release)):
-        log.warning("job %d (%s) failed: %r", job.id, job.type, error, exc_info=error)
+        text = error_text(error)
+        log.warning("job %d (%s) failed: %s", job.id, job.type, text, exc_info=error)
 
 
 def log_told(answer: Answer) -> None:

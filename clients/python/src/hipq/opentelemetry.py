@@ -13,7 +13,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from . import enqueueing
-from .answer import error_text
+from .error_texts import error_text
 from .errors import AttemptOver, Release
 from .fields import JobFields
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from .answer import Answer, failure, log_told
+from .answer import Answer, instead_of, log_told
 from .answers import Answers
 from .ending import answers_for
 from .handlers import Handlers
@@ -34,15 +34,15 @@ def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
 
 
 def conclude(answer: Answer, answers: Answers) -> None:
-    """Logs what became of an answer. A success that is refused is a failure."""
+    """Logs what became of an answer. One that is refused is given in another way."""
     try:
         log_told(answer)
     except Exception as error:
         job = answer.job
-        again = failure(job, error) if answer.word == "completed" else None
+        again = instead_of(answer, error)
         if again is None:
             log.error("job %d (%s) cannot be answered: %s", job.id, job.type, error)
             return
-        log.warning("job %d (%s) cannot be completed: %s", job.id, job.type, error)
+        log.warning("job %d (%s) cannot be %s: %s", job.id, job.type, answer.word, error)
         answers.tell(again)
         conclude(again, answers)

@@ -16,8 +16,8 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from .aio.worker import Worker as AsyncWorker
-from .answer import error_text
 from .durations import Duration
+from .error_texts import error_text
 from .errors import Permanent, Release
 from .fields import JobFields
 from .handlers import Handlers

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Any, Optional
+from collections.abc import Awaitable, Sequence
+from typing import Any, NamedTuple, Optional
 
-from ..answer import Answer, failure, log_told
+from ..answer import Answer, instead_of, log_told
 from ..ending import answers_for
 from ..handlers import Handlers
 from .answers import Answers
@@ -31,15 +31,32 @@ async def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
     """Of each job its result, or what its handler raised."""
     takes_many = handlers.takes_many(jobs[0].type)
     call = handlers.handle_many_soon(jobs) if takes_many else handlers.handle_soon(jobs[0])
-    task = asyncio.ensure_future(call)
+    task = asyncio.ensure_future(caught(call))
     shared = HandlerTask(task, jobs)
     for job in jobs:
         job._task = shared
     await asyncio.wait([task])
     error = error_of(task)
+    result = None if error is not None else task.result()
+    if isinstance(result, Exit):
+        error = result.error
     if error is not None:
         return [error] * len(jobs)
-    return list(task.result()) if takes_many else [task.result()]
+    return list(result) if takes_many else [result]
+
+
+class Exit(NamedTuple):
+    """What a handler raised that would end the loop if its task raised it."""
+
+    error: BaseException
+
+
+async def caught(call: Awaitable[Any]) -> Any:
+    """The result of a handler: sys.exit() in it is a failure, too."""
+    try:
+        return await call
+    except (SystemExit, KeyboardInterrupt) as error:
+        return Exit(error)
 
 
 def error_of(task: asyncio.Task[Any]) -> Optional[BaseException]:
@@ -48,15 +65,15 @@ def error_of(task: asyncio.Task[Any]) -> Optional[BaseException]:
 
 
 async def conclude(answer: Answer, answers: Answers) -> None:
-    """Logs what became of an answer. A success that is refused is a failure."""
+    """Logs what became of an answer. One that is refused is given in another way."""
     try:
         log_told(answer)
     except Exception as error:
         job = answer.job
-        again = failure(job, error) if answer.word == "completed" else None
+        again = instead_of(answer, error)
         if again is None:
             log.error("job %d (%s) cannot be answered: %s", job.id, job.type, error)
             return
-        log.warning("job %d (%s) cannot be completed: %s", job.id, job.type, error)
+        log.warning("job %d (%s) cannot be %s: %s", job.id, job.type, answer.word, error)
         await answers.tell(again)
         await conclude(again, answers)

@@ -1,0 +1,41 @@
+"""The error of a failed attempt, as a text that every server takes.
+
+The rule is that of docs/reference/external-workers.md#error-texts, and the same in all clients.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .errors import Permanent
+
+MOST = 10_000  # characters; the server keeps 8 kB
+NOT_IN_A_TEXT = re.compile("[\0\ud800-\udfff]")
+NOT_ASCII = re.compile("[^\x01-\x7f]")
+
+
+def error_text(error: BaseException) -> str:
+    """Its type and what it says; of a Permanent what it says. Never empty; raises nothing."""
+    name, said = type(error).__name__, text_of(error)
+    if isinstance(error, Permanent):
+        return said if said.strip() else name
+    return f"{name}: {said}"
+
+
+def text_of(error: BaseException) -> str:
+    """What it says."""
+    try:
+        return clean(str(error))
+    except BaseException:  # __str__ is code of the user's
+        return "its text cannot be read"
+
+
+def clean(text: str) -> str:
+    """The beginning, with U+FFFD for what a text of the server cannot hold."""
+    return NOT_IN_A_TEXT.sub("\ufffd", text[:MOST])
+
+
+def in_ascii(text: str) -> str:
+    r"""With \u20ac for the euro: for a database whose encoding lacks characters."""
+    return NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)

@@ -1,0 +1,111 @@
+# The errors of test/clients/errors.json, and others as nasty, from every client: each job ends at
+# once as failed with a text, and the worker goes on.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqProgram;
+use JSON::PP ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('errors', 'hipq.health_enabled' => 'off');
+my $folder = "$ENV{HIPQ_ROOT}/test/clients";
+$hipq->sql(q{CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'
+	TEMPLATE template0});
+my $latin = $hipq->in('latin');
+$latin->sql('CREATE EXTENSION hipq');
+
+# A failure that is not told ends as "timeout".
+foreach my $database ($hipq, $latin)
+{
+	$database->create_queue('app.errors');
+	$database->sql(q{SELECT hipq.register_job_type('app.errors', 'fail',
+		handler_kind => 'notify', default_timeout => 60)});
+}
+
+# The table. Perl's JSON refuses halves of pairs; of such a row only its name and what is to be seen
+# of the text are asked here.
+my $half = qr/\\u(?:d83d(?!\\ude00)|(?<!\\ud83d\\u)de00|dc..)/;
+my $table = slurp_file("$folder/errors.json") =~ s/$half/?/gr;
+my @rows = @{ JSON::PP->new->utf8->decode($table) };
+cmp_ok(scalar @rows, '>=', 20, 'there is a table');
+
+# What became of jobs with such data, once all of them have ended, by their names.
+sub ended
+{
+	my ($database, @data) = @_;
+	my $data = JSON::PP->new->ascii->canonical->encode(\@data);
+	my $ids = $database->sql("SELECT hipq.enqueue_many('fail', array_agg(data),
+		queue => 'app.errors') FROM jsonb_array_elements(\$data\$$data\$data\$) AS data");
+	my $these = "FROM hipq.jobs_detail WHERE id = ANY ('$ids')";
+	ok($database->wait_until("SELECT count(*) $these AND state <> 'final'", 0), 'all jobs end');
+	my $ended = $database->sql("SELECT json_agg(json_build_object('name', job_data->>'name',
+		'end', concat_ws(' ', outcome, attempt, retry_reason), 'result', result,
+		'error', error)) $these");
+	return map { $_->{name} => $_ } @{ JSON::PP->new->utf8->decode($ended) };
+}
+
+# A job has failed by its own fault, at its first attempt, with an error that says something.
+sub has_failed
+{
+	my ($job, $what, $reason, $shows) = @_;
+	my ($end, $error) = ($job->{end}, $job->{error} // '');
+	my $is_well = $end =~ /^failed 1 (?:$reason)$/ && $error ne '' && 0 <= index $error, $shows;
+	return ok($is_well, "$what: fails") || diag("$end: " . substr($error, 0, 300));
+}
+
+# The table, as errors of one kind.
+sub all_texts
+{
+	my ($database, $client, $how) = @_;
+	my %ended = ended($database, map { { how => $how, name => $_->{name} } } @rows);
+	my $reason = $how eq 'permanent' ? 'explicit_failure' : 'transient_error';
+	foreach my $row (@rows)
+	{
+		my $shows = $database == $latin ? '' : $row->{shows};
+		has_failed($ended{ $row->{name} }, "$client, $how, $row->{name}", $reason, $shows);
+	}
+	return;
+}
+
+# What else the program knows to go wrong.
+sub all_ways
+{
+	my ($database, $client) = @_;
+	my %list = ended($database, { how => 'list', name => 'list' });
+	my @ways = @{ $list{list}{result} };
+	my %ended = ended($database, map { { how => 'way', name => $_ } } @ways);
+	has_failed($ended{$_}, "$client, $_", '\w+_(?:error|failure)', '') foreach @ways;
+	return;
+}
+
+# A client, and the command that starts a worker of that name with it.
+sub prove
+{
+	my ($client, $command, %environment) = @_;
+	foreach my $database ($hipq, $latin)
+	{
+		$environment{PGDATABASE} = $database->{database} // 'postgres';
+		my $program = HipqProgram->start($hipq, $command, \%environment);
+		my $worker = "SELECT worker_id FROM hipq.workers WHERE status = 'active'";
+		my $is_there = $program->wait_for(sub { $database->sql($worker) ne '' }, 20);
+		ok($is_there, "$client is there") || return diag($program->said);
+		my $id = $database->sql($worker);
+		all_texts($database, $client, $_) foreach qw(text permanent);
+		all_ways($database, $client);
+		is($database->sql($worker), $id, "$client goes on");
+		is($program->stop, 0, "$client stops well");
+	}
+	return;
+}
+
+my $python = '/usr/bin/python3';
+SKIP: {
+	skip 'python3-psycopg is not installed', 1
+	  if system("$python -c 'import psycopg' 2>/dev/null") != 0;
+	local $ENV{PYTHONPATH} = "$ENV{HIPQ_ROOT}/clients/python/src";
+	local $ENV{PYTHONDONTWRITEBYTECODE} = 1;
+	prove('Python', [ $python, "$folder/errors.py" ]);
+	prove('asyncio', [ $python, "$folder/errors.py" ], HIPQ_AIO => 1);
+}
+done_testing();
