@@ -48,11 +48,13 @@ struct ExecutorFacts {
 struct ServiceFacts {
     std::string_view job_type;
     int present;
-    std::int64_t next_id;  // the worker that is given the next job
+    std::int64_t next_id;                // the worker that is given the next job
+    std::vector<std::int64_t> unable{};  // those that drain or are unhealthy
 };
 struct AimFacts {
     std::string_view job_type;
     job::Aim aim;
+    std::vector<std::int64_t> unable{};
 };
 using Facts = std::variant<std::monostate, const catalog::Queue *, PauseFacts, HandlerFacts,
                            core::JobState, TimeFacts, WindowFacts, ThrottleFacts, ExecutorFacts,

@@ -4,6 +4,7 @@
 #include "core/limits/sentences.hpp"
 
 #include "core/text/length_text.hpp"
+#include "core/workers/health_text.hpp"
 #include "limits/conditions.hpp"
 #include "pg/clock.hpp"
 
@@ -15,6 +16,7 @@ using core::NamedFact;
 using NamedFacts = std::vector<NamedFact>;
 
 constexpr std::size_t most_holders = 10;
+constexpr std::size_t most_unable = 3;
 
 // A time to come, and how far away it is.
 std::string time_ahead(pg::Time time, pg::Time now)
@@ -91,6 +93,39 @@ std::string name_of_worker(std::int64_t id)
 {
     const auto worker = workers::find_worker(id);
     return worker.has_value() ? worker->name : std::to_string(id);
+}
+
+// `"w" drains.` or `"w" has failed 12 times in a row (...); its next trial is at ...`
+std::string why_unable(const workers::WorkerSlot &worker, const core::HealthLimits &limits,
+                       pg::Time now)
+{
+    const std::string name = std::string("\"") + worker.name + "\" ";
+    if (worker.is_draining)
+        return name + "drains.";
+    const core::Health health = core::judge(worker.record, limits, now.value);
+    if (health != core::Health::unhealthy)
+        return name + "is well again.";
+    const auto trial = core::next_probe(worker.record, health, limits, now.value);
+    const std::string next = !trial.has_value() ? "it gets no trial"
+                             : *trial > now.value
+                                 ? "its next trial is at " + time_ahead(pg::Time{*trial}, now)
+                                 : "its next trial is due";
+    return name + core::cause_text(worker.record, limits, now.value) + "; " + next + ".";
+}
+
+std::string why_unable(std::span<const std::int64_t> ids)
+{
+    const core::HealthLimits limits = workers::health_limits();
+    const pg::Time now = pg::now();
+    std::string text;
+    for (const std::int64_t id : ids.first(std::min(ids.size(), most_unable)))
+        if (const auto worker = workers::find_worker(id))
+            text.append(text.empty() ? "" : " ").append(why_unable(*worker, limits, now));
+    if (ids.size() > most_unable)
+        text.append(" ")
+            .append(std::to_string(ids.size() - most_unable))
+            .append(" more are in hipq.workers_detail.");
+    return text;
 }
 
 // ---- the facts by the names that the sentences have for them ----
@@ -179,13 +214,15 @@ NamedFacts named(const ServiceFacts &facts)
 {
     return {{"type", std::string(facts.job_type)},
             {"present", std::to_string(facts.present)},
-            {"worker", name_of_worker(facts.next_id)}};
+            {"worker", name_of_worker(facts.next_id)},
+            {"unable", why_unable(facts.unable)}};
 }
 
 NamedFacts named(const AimFacts &facts)
 {
     return {{"type", std::string(facts.job_type)},
             {"worker", facts.aim.worker},
+            {"unable", why_unable(facts.unable)},
             {"end", "If it is not given the job by " + pg::clock_text(facts.aim.ends) +
                         " the attempt has failed (worker_unavailable)."}};
 }

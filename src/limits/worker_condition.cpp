@@ -20,23 +20,36 @@ std::vector<workers::WorkerRef> workers_named(std::span<const workers::WorkerRef
     return named;
 }
 
-Service service_of(int queue_id, std::string_view job_type)
+namespace {
+
+// How many of these workers are there, and which of them drain or are unhealthy.
+Service judge(std::span<const workers::WorkerRef> workers)
 {
     Service service;
     const core::HealthLimits limits = workers::health_limits();
     const pg::Time now = pg::now();
-    const auto services = catalog::worker_services();
-    const std::span<const workers::WorkerRef> workers = services->serving(queue_id, job_type);
-    const workers::JobShares shares;
     for (const workers::WorkerRef &worker : workers) {
         const auto slot = workers::find_worker(worker.id);
         if (!slot.has_value() || slot->state != workers::WorkerState::present)
             continue;
-        const core::Candidate candidate = workers::candidate_of(*slot, limits, now);
         ++service.present;
-        service.able +=
-            candidate.is_draining || candidate.health == core::Health::unhealthy ? 0 : 1;
+        const core::Candidate candidate = workers::candidate_of(*slot, limits, now);
+        if (candidate.is_draining || candidate.health == core::Health::unhealthy)
+            service.unable.push_back(slot->id);
+        else
+            ++service.able;
     }
+    return service;
+}
+
+}  // namespace
+
+Service service_of(int queue_id, std::string_view job_type)
+{
+    const auto services = catalog::worker_services();
+    const std::span<const workers::WorkerRef> workers = services->serving(queue_id, job_type);
+    const workers::JobShares shares;
+    Service service = judge(workers);
     service.lacks_share = workers::capacity_for_jobs(workers, shares).wanted > 0;
     service.next_id = workers::choose_worker(workers, shares).id.value_or(0);
     return service;
@@ -62,14 +75,18 @@ Condition worker_condition(const catalog::Queue &queue, std::string_view job_typ
         workers::capacity_for_jobs(named, workers::JobShares());
     if (capacity.shared > 0)
         return {Finding::own_worker_gets_next, std::move(facts)};
-    return {capacity.wanted > 0 ? Finding::own_worker_has_share : Finding::own_worker_is_full,
+    if (capacity.wanted > 0)
+        return {Finding::own_worker_has_share, std::move(facts)};
+    Service service = judge(named);
+    facts.unable = std::move(service.unable);
+    return {service.able == 0 ? Finding::own_worker_is_unable : Finding::own_worker_is_full,
             std::move(facts)};
 }
 
 Condition worker_condition(const catalog::Queue &queue, std::string_view job_type)
 {
-    const Service service = service_of(queue.id, job_type);
-    const ServiceFacts facts{job_type, service.present, service.next_id};
+    Service service = service_of(queue.id, job_type);
+    const ServiceFacts facts{job_type, service.present, service.next_id, std::move(service.unable)};
     if (service.present == 0)
         return {Finding::no_worker_serves, facts};
     if (service.next_id != 0)

@@ -9,10 +9,11 @@ namespace hipq::limits {
 
 // How those fare that serve a job type.
 struct Service {
-    int present = 0;           // registered and not ended
-    int able = 0;              // of those, neither draining nor unhealthy
-    bool lacks_share = false;  // they would take more jobs than their roles may have
-    std::int64_t next_id = 0;  // who is given the next one; 0: nobody
+    int present = 0;                     // registered and not ended
+    int able = 0;                        // of those, neither draining nor unhealthy
+    std::vector<std::int64_t> unable{};  // the others
+    bool lacks_share = false;            // they would take more jobs than their roles may have
+    std::int64_t next_id = 0;            // who is given the next one; 0: nobody
 };
 Service service_of(int queue_id, std::string_view job_type);
 

@@ -135,6 +135,7 @@ enum class Outcome : std::uint8_t {
     FINDING(own_worker_gets_next, worker, passed)                                                  \
     FINDING(own_worker_serves_not, worker, failed)                                                 \
     FINDING(own_worker_has_share, worker, meant)                                                   \
+    FINDING(own_worker_is_unable, worker, failed)                                                  \
     FINDING(own_worker_is_full, worker, meant)                                                     \
     FINDING(enters_lane_when_due, lane, passed)                                                    \
     FINDING(there_is_no_lane, lane, passed)                                                        \

@@ -145,7 +145,7 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
      "No external worker serves job type \"{type}\": programs that do, and are capable of what it "
      "requires, register with hipq.register_worker()."},
     {Finding::no_worker_is_able, "{present} external worker(s) serve job type \"{type}\", but all "
-                                 "of them drain or are unhealthy: see hipq.workers_detail."},
+                                 "of them drain or are unhealthy. {unable}"},
     {Finding::roles_have_their_share,
      "{present} external worker(s) serve job type \"{type}\", but their role has the share of "
      "hipq.max_running that is for it: it gets more when jobs have ended."},
@@ -156,8 +156,10 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
      "It is for external worker \"{worker}\", which does not serve job type \"{type}\" now. {end}"},
     {Finding::own_worker_has_share, "It is for external worker \"{worker}\", whose role has the "
                                     "share of hipq.max_running that is for it. {end}"},
+    {Finding::own_worker_is_unable,
+     "It is for external worker \"{worker}\", which drains or is unhealthy. {unable} {end}"},
     {Finding::own_worker_is_full, "It is for external worker \"{worker}\", which has as many jobs "
-                                  "as it takes at a time, drains or is unhealthy. {end}"},
+                                  "as it takes at a time. {end}"},
     {Finding::enters_lane_when_due, "It takes its place in its lane when its time has come."},
     {Finding::there_is_no_lane, "There is no lane."},
     {Finding::is_first_in_lane, "No job of its queue that may start stands before it."},

@@ -159,12 +159,20 @@ HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, 
     return summary;
 }
 
+std::optional<std::int64_t> next_probe(const WorkerRecord &worker, Health health,
+                                       const HealthLimits &limits, std::int64_t now)
+{
+    if (health != Health::unhealthy || worker.report.status == Health::unhealthy ||
+        is_stale(worker, limits, now))
+        return std::nullopt;
+    return worker.probe_clock.value_or(now) + limits.probe_interval;
+}
+
 bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits,
                    std::int64_t now)
 {
-    return health == Health::unhealthy && worker.report.status != Health::unhealthy &&
-           !is_stale(worker, limits, now) && worker.probe_clock.has_value() &&
-           *worker.probe_clock <= now - limits.probe_interval;
+    const std::optional<std::int64_t> next = next_probe(worker, health, limits, now);
+    return next.has_value() && *next <= now;
 }
 
 void keep_probe_clock(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)

@@ -118,6 +118,10 @@ void note_sign_of_life(WorkerRecord &worker, std::int64_t now);
 bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits,
                    std::int64_t now);
 
+// When it may be probed, as it is now; nothing: it may not.
+std::optional<std::int64_t> next_probe(const WorkerRecord &worker, Health health,
+                                       const HealthLimits &limits, std::int64_t now);
+
 // Starts the clock of probes when the worker turns out to be unhealthy, stops it when it is not. To
 // be called after each change, and now and then, as time and settings change its health too.
 void keep_probe_clock(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);

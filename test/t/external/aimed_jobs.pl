@@ -28,7 +28,7 @@ my $two = register('two', capacity => 2);
 my @jobs = map { aimed('two') } 1 .. 3;
 is_given($_, 'running 1 two', 'a job is its worker\'s') foreach @jobs[0, 1];
 is($hipq->sql(row($jobs[2])), 'initial 0', 'what it has no room for waits, though another worker is idle');
-like(condition($jobs[2]), qr/^It is for external worker "two", which has as many jobs as it takes at a time, drains or is unhealthy\. If it is not given the job by \d{4}-/, 'and says so');
+like(condition($jobs[2]), qr/^It is for external worker "two", which has as many jobs as it takes at a time\. If it is not given the job by \d{4}-/, 'and says so');
 is($hipq->sql("SELECT string_agg(condition, ' ') FROM hipq.why($jobs[2]) WHERE NOT passed"), 'worker', 'that keeps it, and nothing else');
 is($hipq->sql("SELECT worker_id FROM hipq.jobs_detail WHERE id = $jobs[2]"), '', 'no worker has it');
 my $any = $hipq->enqueue('send');

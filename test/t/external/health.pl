@@ -95,6 +95,16 @@ heartbeat($glum, '{"status": "unhealthy"}');
 my $sick = register('sick');
 heartbeat($sick, '{"consecutive_failures": 10}');
 my $job = $hipq->enqueue('send');
+my $next = qr/its next trial is at \d{4}-\d\d-\d\d [0-9:+]+, in (\d+ s|1 min)/;
+my $sick_is = qr/"sick" has failed 10 times in a row \(hipq\.unhealthy_failures is 10\); $next\./;
+like($hipq->why($job),
+	qr/all of them drain or are unhealthy\. "glum" calls itself unhealthy; it gets no trial\. $sick_is/,
+	'why() names cause, setting and next trial of each worker');
+my $aimed = $hipq->enqueue('send', q{worker => 'sick'});
+like($hipq->why($aimed),
+	qr/for external worker "sick", which drains or is unhealthy\. $sick_is If it is not given/,
+	'and of the one that a job is for');
+$hipq->sql("SELECT hipq.cancel($aimed)");
 later(71);
 is_row($job, 'running 1 sick 0', 'a worker that calls itself unhealthy gets no trial');
 is(fail_job($sick, $job, 1), 'retry', 'a failed trial is not final');

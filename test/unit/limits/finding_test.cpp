@@ -39,8 +39,9 @@ TEST(Finding, EachHasASentence)
 {
     for (std::size_t i = 0; i < all_findings.size(); ++i) {
         const std::string_view text = sentence(static_cast<Finding>(i));
-        // What a pause says and when an attempt ends are sentences to the end.
-        EXPECT_TRUE(text.ends_with(".") || text.ends_with("{pause}") || text.ends_with("{end}"))
+        // What a pause says, when an attempt ends and why workers get no jobs are sentences.
+        EXPECT_TRUE(text.ends_with(".") || text.ends_with("{pause}") || text.ends_with("{end}") ||
+                    text.ends_with("{unable}"))
             << all_findings[i].name;
     }
 }

@@ -1,5 +1,5 @@
-// How a worker is judged: each limit by itself, what overrides what, probes.
-#include "core/workers/worker_health.hpp"
+// How a worker is judged: each limit by itself, what overrides what, probes, what is said of it.
+#include "core/workers/health_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -426,6 +426,49 @@ TEST(WorkerHealth, SummaryHasTheShareOfFailuresThatIsJudged)
     EXPECT_EQ(share(), 40) << "what it says of itself is worse";
     worker.report.tally = {9, 9, 5, 0};
     EXPECT_EQ(share(), 100.0 / 64);
+}
+
+// The cause, of a worker that is unhealthy by it.
+std::string cause_of(const WorkerRecord &worker)
+{
+    EXPECT_EQ(judge(worker, limits, now), Health::unhealthy);
+    return cause_text(worker, limits, now);
+}
+
+TEST(HealthText, NamesTheMeasureAndItsSetting)
+{
+    WorkerRecord worker = fresh();
+    worker.consecutive_failures = 12;
+    EXPECT_EQ(cause_of(worker), "has failed 12 times in a row (hipq.unhealthy_failures is 10)");
+    worker = fresh();
+    worker.report.tally = {100, 83, 0, 0};
+    EXPECT_EQ(cause_of(worker),
+              "has failed in 83 % of its last executions (hipq.unhealthy_failure_rate is 70)");
+    worker = fresh();
+    worker.depth = 110;
+    EXPECT_EQ(cause_of(worker), "has not accepted 110 jobs (hipq.unhealthy_depth is 100)");
+    worker.most_held = 110;
+    EXPECT_EQ(cause_of(worker), "has not accepted 110 jobs (all that it may hold)");
+}
+
+TEST(HealthText, NamesSilence)
+{
+    WorkerRecord worker = fresh();
+    worker.last_sign = now - 45 * second;
+    EXPECT_EQ(cause_of(worker), "was not heard of for 45 s (hipq.heartbeat_timeout is 30 s)");
+    worker.is_bound = true;
+    worker.asked = now - 31 * second;
+    EXPECT_EQ(cause_of(worker), "has not answered for 31 s (hipq.heartbeat_timeout is 30 s)");
+    worker.is_gone = true;
+    EXPECT_EQ(cause_of(worker), "has ended");
+}
+
+TEST(HealthText, WhatItSaysOfItselfComesBeforeWhatIsCounted)
+{
+    WorkerRecord worker = fresh();
+    worker.report.status = Health::unhealthy;
+    worker.consecutive_failures = 12;
+    EXPECT_EQ(cause_of(worker), "calls itself unhealthy");
 }
 
 }  // namespace
