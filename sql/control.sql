@@ -82,6 +82,11 @@ SELECT hipq.cancel(:a3);
 SELECT hipq.retry(:a, NULL, 'null'::jsonb, queue => 'ctl.q') AS a4 \gset
 SELECT original_job_id = :a, retry_of = :a, job_data, retry_reason, manual_reason FROM hipq.job WHERE id = :a4;
 SELECT hipq.cancel(:a4);
+-- with as many retries as one says
+SELECT hipq.retry(:a, max_retries => 7) AS a5 \gset
+SELECT max_retries, job_data FROM hipq.job WHERE id = :a5;
+SELECT hipq.cancel(:a5);
+SELECT pg_temp.try($$SELECT hipq.retry(pg_temp.job('a'), max_retries => -1)$$);
 SELECT pg_temp.try($$SELECT hipq.retry(-1)$$);
 SELECT pg_temp.try($$SELECT hipq.retry(NULL)$$);
 SELECT pg_temp.try($$SELECT hipq.retry(pg_temp.job('a'), job_data => to_jsonb(repeat('x', 2000000)))$$);

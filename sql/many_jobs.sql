@@ -92,6 +92,7 @@ RESET session_replication_role;
 INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, error, job) VALUES (-977, now(), :c, 't', 'NONE', 'transient_error', 'no', '{}'), (-972, now(), :c, 'u', 'NONE', 'explicit_failure', 'no', '{}');
 BEGIN; SELECT hipq.retry_jobs('bulk.c', 't', max_jobs => 1), hipq.retry_jobs('bulk.c', 't', max_jobs => 1), hipq.retry_jobs('bulk.c', 't', max_jobs => 1); ROLLBACK;
 BEGIN; SELECT hipq.retry_jobs('bulk.c', failed_after => now() - interval '150 min', failed_before => now() - interval '90 min'); ROLLBACK;
+BEGIN; SELECT hipq.retry_jobs('bulk.c', max_retries => 9); SELECT DISTINCT max_retries FROM hipq.jobs_detail WHERE retry_of IS NOT NULL AND queue = 'bulk.c'; ROLLBACK;
 SELECT hipq.retry_jobs('bulk.c', reason => 'mended'), hipq.retry_jobs('bulk.c');
 SELECT retry_of, original_job_id, job_type, job_key, state, retry_reason, manual_reason, retry_count, max_retries, job_data FROM hipq.jobs_detail WHERE retry_of IS NOT NULL AND queue = 'bulk.c' ORDER BY retry_of;
 BEGIN; SELECT * FROM hipq.move_jobs('bulk.c', 'bulk.b', 't'); SELECT retry_reason, manual_reason FROM hipq.jobs_detail WHERE queue = 'bulk.b' AND retry_of = -977; ROLLBACK;
@@ -99,6 +100,7 @@ SELECT job_id, redriven_time IS NOT NULL FROM hipq.dead_letters_detail WHERE que
 -- a key that is free again
 SELECT hipq.cancel_jobs('bulk.c', job_key => 'k'), hipq.retry_jobs('bulk.c'), hipq.cancel_jobs('bulk.c', job_key => 'held'), hipq.retry_jobs('bulk.c'), hipq.retry_jobs('bulk.c');
 SELECT pg_temp.try($$SELECT hipq.retry_jobs('bulk.c', max_jobs => 0)$$);
+SELECT pg_temp.try($$SELECT hipq.retry_jobs('bulk.c', max_retries => 1000001)$$);
 SELECT pg_temp.try($$SELECT hipq.retry_jobs(NULL)$$);
 SELECT pg_temp.try($$SELECT hipq.retry_jobs('bulk.nowhere')$$);
 

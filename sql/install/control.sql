@@ -59,22 +59,23 @@ COMMENT ON FUNCTION hipq.cancel_jobs(text, text, text, text, timestamptz, text, 
     'queue; job_type, job_key, state, created_before: only such jobs, NULL = any; reason: as for '
     'cancel(); max_jobs: 1 to 10000';
 
-CREATE FUNCTION hipq.retry(id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL, queue text DEFAULT NULL) RETURNS bigint
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry';
-COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text)
+CREATE FUNCTION hipq.retry(
+    id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL, queue text DEFAULT NULL, max_retries integer DEFAULT NULL
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry';
+COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text, integer)
     IS 'runs a final job again as a new job and returns its id. id: the final job; reason: why, '
     'in your words; job_data: other data, NULL = the old ones (needs the right enqueue); queue: '
-    'where to look for the job';
+    'where to look for the job; max_retries: as many retries, NULL = as the final job';
 
 CREATE FUNCTION hipq.retry_jobs(
     queue text, job_type text DEFAULT NULL, failed_after timestamptz DEFAULT NULL, failed_before timestamptz DEFAULT NULL,
-    reason text DEFAULT 'manual_retry', max_jobs integer DEFAULT 10000
+    reason text DEFAULT 'manual_retry', max_jobs integer DEFAULT 10000, max_retries integer DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_jobs';
-COMMENT ON FUNCTION hipq.retry_jobs(text, text, timestamptz, timestamptz, text, integer)
+COMMENT ON FUNCTION hipq.retry_jobs(text, text, timestamptz, timestamptz, text, integer, integer)
     IS 'runs jobs of a queue that failed for good again as new jobs, the oldest first and each '
     'once, and returns how many. queue: the queue; job_type, failed_after, failed_before: only '
-    'such jobs, NULL = any; reason: why; max_jobs: 1 to 10000. Jobs whose key an unfinished job '
-    'has are passed over';
+    'such jobs, NULL = any; reason: why; max_jobs: 1 to 10000; max_retries: as for retry(). Jobs '
+    'whose key an unfinished job has are passed over';
 
 CREATE FUNCTION hipq.reschedule(id bigint, scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, queue text DEFAULT NULL) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_reschedule';

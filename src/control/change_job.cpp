@@ -27,22 +27,35 @@ std::string state_name(const FoundJob &job)
 
 // A new job with what the old one was given; its expiry has passed with it.
 constexpr const char *retry_one_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
-    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, coalesce($3, job.job_data))" HIPQ_GIVEN_COLUMNS(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, max_retries, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
+    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, coalesce($4, job.max_retries), coalesce($3, job.job_data))" HIPQ_GIVEN_COLUMNS(
     "job.") R"(
     FROM {table} AS job
     WHERE job.id = $1 AND job.state = 'final'
     ON CONFLICT DO NOTHING
     RETURNING id)";
 
+std::int64_t retry_elsewhere(const catalog::Catalogue &catalogue, std::int64_t id,
+                             const std::string &reason, const pg::RawValue &data,
+                             const std::optional<std::int32_t> &max_retries,
+                             const std::optional<std::string> &queue)
+{
+    nodes::Call call{"retry", id, {reason, nodes::text_of(data), queue}, queue};
+    if (max_retries.has_value())
+        call.arguments.insert(call.arguments.end() - 1, std::to_string(*max_retries));
+    return std::stoll(nodes::call_for_job(catalogue, call));
+}
+
 std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data,
+                   const std::optional<std::int32_t> &max_retries,
                    const std::optional<std::string> &queue)
 {
+    if (max_retries.has_value())
+        pg::demand(core::check_max_retries(*max_retries));
     const auto catalogue = catalog::catalogue();
     const auto found = job::find_permitted_job(*catalogue, id, queue, Privilege::control);
     if (!found.has_value())
-        return std::stoll(nodes::call_for_job(
-            *catalogue, {"retry", id, {reason, nodes::text_of(data), queue}, queue}));
+        return retry_elsewhere(*catalogue, id, reason, data, max_retries, queue);
     const FoundJob &job = *found;
     const std::string state = state_name(job);
     if (job.state != core::JobState::final)
@@ -58,8 +71,9 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
             data = catalog::complete_job_data(*type, data);
     }
     const outbox::MadeJobs made;
-    const pg::Rows rows = pg::as_hipq(
-        [&] { return catalog::statement_for(*job.queue, retry_one_sql).run(id, reason, data); });
+    const pg::Rows rows = pg::as_hipq([&] {
+        return catalog::statement_for(*job.queue, retry_one_sql).run(id, reason, data, max_retries);
+    });
     if (rows.empty() && made.sent().empty())
         HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
                    errmsg("job type \"%s\" has an unfinished job with key \"%s\"", job.type.c_str(),
@@ -197,9 +211,9 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
 HIPQ_FUNCTION(hipq_retry)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return Int64GetDatum(hipq::control::retry(arguments.integer64(0, "id"),
-                                              arguments.maybe_text(1).value_or("manual_retry"),
-                                              arguments.raw(2, JSONBOID), arguments.maybe_text(3)));
+    return Int64GetDatum(hipq::control::retry(
+        arguments.integer64(0, "id"), arguments.maybe_text(1).value_or("manual_retry"),
+        arguments.raw(2, JSONBOID), arguments.maybe_int(4), arguments.maybe_text(3)));
 }
 
 HIPQ_FUNCTION(hipq_reschedule)

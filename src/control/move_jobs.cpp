@@ -17,7 +17,8 @@ using catalog::Queue;
 
 // What a job takes along: all but queue_id, which the table of a queue gives by default.
 #define HIPQ_MOVED_COLUMNS(job_data)                                                               \
-    job_data ", manual_reason" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("") HIPQ_ATTEMPT_COLUMNS("")
+    job_data ", max_retries, manual_reason" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("")            \
+        HIPQ_ATTEMPT_COLUMNS("")
 constexpr const char *columns = HIPQ_MOVED_COLUMNS("job_data");
 // The data have to fit the job type's parameters in the other queue.
 constexpr const char *columns_as_they_come =

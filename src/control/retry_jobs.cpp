@@ -14,11 +14,11 @@ namespace {
 constinit pg::Statement
     lock_out_other_retries("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
 
-// $1 reason, $2 job type, $3 and $4 when they failed, $5 limit. Those that were run again already
-// are left, and those whose key an unfinished job holds.
+// $1 reason, $2 job type, $3 and $4 when they failed, $5 limit, $6 max_retries. Those that were run
+// again already are left, and those whose key an unfinished job holds.
 constexpr const char *retry_many_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
-    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $1, job.job_data)" HIPQ_GIVEN_COLUMNS(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, max_retries, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
+    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $1, coalesce($6, job.max_retries), job.job_data)" HIPQ_GIVEN_COLUMNS(
     "job.") R"(
     FROM {table} AS job
     WHERE job.state = 'final' AND job.error <> 'NONE' AND job.retry_reason NOT IN ('cancelled', 'expired')
@@ -47,6 +47,9 @@ std::int64_t retry_jobs(const pg::Arguments &arguments)
     catalog::require(queue, catalog::Privilege::control);
     catalog::demand_not_held(queue);
     const std::string reason = arguments.maybe_text(4).value_or("manual_retry");
+    const auto max_retries = arguments.maybe_int(6);
+    if (max_retries.has_value())
+        pg::demand(core::check_max_retries(*max_retries));
     return pg::as_hipq([&] {
         lock_out_other_retries.run(queue.id);
         std::vector<std::int64_t> retried;
@@ -55,7 +58,7 @@ std::int64_t retry_jobs(const pg::Arguments &arguments)
         for (const pg::Row row :
              catalog::statement_for(queue, retry_many_sql)
                  .run(reason, arguments.maybe_text(1), arguments.maybe_time(2).value_or(always),
-                      arguments.maybe_time(3).value_or(pg::infinity), most)) {
+                      arguments.maybe_time(3).value_or(pg::infinity), most, max_retries)) {
             retried.push_back(row.integer(0));
             made.push_back(row.integer(1));
         }

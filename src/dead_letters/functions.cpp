@@ -176,9 +176,9 @@ constexpr const char *count_taken_sql =
 // come into another one have to fit there. $6: as $7 above. Those whose key an unfinished job holds
 // are left.
 constexpr const char *redrive_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, job_data)" HIPQ_GIVEN_COLUMNS(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, max_retries, job_data)" HIPQ_GIVEN_COLUMNS(
     "") R"()
-    SELECT coalesce(job.original_job_id, letter.job_id), letter.job_id, 'redriven', 'redriven', $3 + slot.delay * interval '1 microsecond',
+    SELECT coalesce(job.original_job_id, letter.job_id), letter.job_id, 'redriven', 'redriven', $3 + slot.delay * interval '1 microsecond', job.max_retries,
            CASE WHEN $5 = $4 THEN job.job_data ELSE hipq._fitting_data($5, letter.job_type, letter.job_id, job.job_data) END
            )" HIPQ_GIVEN_COLUMNS("job.") R"(
     FROM unnest($1, $2) WITH ORDINALITY AS slot(job_id, delay, place)

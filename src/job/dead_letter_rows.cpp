@@ -49,8 +49,8 @@ constinit pg::Statement insert_reduced_letter(R"(
     SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6, to_jsonb(job) || )" HIPQ_LETTER_AS_IT_DIED
                                               R"(, $8
     FROM (
-        SELECT whole.queue_id, whole.worker_id, whole.deadline)" HIPQ_OWN_COLUMNS("whole.")
-                                                  HIPQ_GIVEN_COLUMNS("whole.") R"(
+        SELECT whole.queue_id, whole.worker_id, whole.deadline, whole.max_retries)" HIPQ_OWN_COLUMNS(
+                                                  "whole.") HIPQ_GIVEN_COLUMNS("whole.") R"(
         FROM (SELECT ($3::hipq.job).*) AS whole
     ) AS job
     ON CONFLICT (queue_id, job_id) DO NOTHING)");

@@ -24,6 +24,7 @@ struct Known {
 constexpr Known known_functions[] = {
     {"cancel", 2, "SELECT to_jsonb(hipq.cancel($1, $2, $3))::text"},
     {"retry", 3, "SELECT to_jsonb(hipq.retry($1, $2, $3::jsonb, $4))::text"},
+    {"retry", 4, "SELECT to_jsonb(hipq.retry($1, $2, $3::jsonb, $5, $4::integer))::text"},
     {"reschedule", 3,
      "SELECT to_jsonb(hipq.reschedule($1, $2::timestamptz, $3::integer, $4)::text)::text"},
     {"wait_for", 2,

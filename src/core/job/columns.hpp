@@ -57,7 +57,7 @@ enum class ColumnOrigin : std::uint8_t {
     COLUMN(argument, timeout, int4, chosen, given)                                                 \
     COLUMN(argument, attempt, int4, bookkeeping, attempt)                                          \
     COLUMN(argument, retry_count, int4, bookkeeping, own)                                          \
-    COLUMN(argument, max_retries, int4, chosen, given)                                             \
+    COLUMN(argument, max_retries, int4, chosen, single)                                            \
     COLUMN(argument, queue_ttl, int4, fixed, given)                                                \
     COLUMN(argument, priority, int2, chosen, given)                                                \
     COLUMN(argument, throttle_factor, numeric, chosen, given)                                      \

@@ -71,6 +71,7 @@ foreach my $place (0 .. 2)
 	my $again = $node->sql(qq{SELECT hipq.retry($id, 'once more', '{"tenant": "$tenants[1]", "quote": "it''s"}')});
 	is($node->sql("SELECT outcome FROM hipq.wait_for($again)"), 'succeeded', "retry() on $name: the new job runs");
 	is($node->sql("SELECT manual_reason, retry_of, job_data ->> 'quote' FROM hipq.find_job($again)"), "once more|$id|it's", "$name: as it was asked for");
+	is($node->sql("SELECT max_retries FROM hipq.find_job(" . $node->sql("SELECT hipq.retry($id, max_retries => 5)") . ')'), 5, "$name: with other retries");
 	is($node->sql("SELECT job_data FROM hipq.find_job(" . $node->sql("SELECT hipq.retry($id, job_data => 'null')") . ')'), 'null', "$name: with JSON null");
 	$id = enqueue('run');
 	is($node->sql("SELECT hipq.fail_job($id, 'by hand')"), 'final', "fail_job() on $name");
