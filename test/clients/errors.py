@@ -61,6 +61,7 @@ ways = {
     "a code": raised(WrongState("x")),
     "permanent": raised(hipq.Permanent(StrRaises())),
     "permanent of nothing": raised(hipq.Permanent()),
+    "another job's end": raised(hipq.AttemptOver(1, 1)),
     "a delay": raised(hipq.Release("soon")),
     "a delay with NUL": raised(hipq.Release("\0")),
     "result: no JSON": lambda: object(),

@@ -3,7 +3,7 @@
 import { AttemptOver } from "./errors.js";
 import type { Job } from "./job.js";
 import type { Session } from "./session.js";
-import { duration, json, type Duration } from "./sql.js";
+import { duration } from "./sql.js";
 
 const mostAtOnce = 1_000;
 
@@ -20,10 +20,13 @@ export class Answers {
 
   constructor(private readonly session: Session) {}
 
-  /** Resolves when the server has committed it. Rejects with AttemptOver, or with what the server says against the result. */
-  complete(job: Job, result: unknown): Promise<void> {
+  /**
+   * Resolves when the server has committed it. Rejects with AttemptOver, or with what the server says against the result,
+   * which is JSON.
+   */
+  complete(job: Job, result: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ job, result: json(result), resolve, reject });
+      this.#waiting.push({ job, result, resolve, reject });
       if (!this.#isTelling) void this.#tellAll();
     });
   }
@@ -36,8 +39,8 @@ export class Answers {
     return rows[0].state;
   }
 
-  async release(job: Job, delay: Duration): Promise<void> {
-    await this.session.query(`SELECT hipq.release($1::bigint, $2::integer, $3::${duration})`, [job.id, job.attempt, String(delay)]);
+  async release(job: Job, delay: string): Promise<void> {
+    await this.session.query(`SELECT hipq.release($1::bigint, $2::integer, $3::${duration})`, [job.id, job.attempt, delay]);
   }
 
   async #tellAll(): Promise<void> {

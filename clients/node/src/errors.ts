@@ -10,8 +10,10 @@ export class Permanent extends Error {
 /** Thrown by a handler: the job runs again after the delay, and no retry is charged. */
 export class Release extends Error {
   override name = "Release";
-  constructor(readonly delay: Duration = 0) {
+  readonly delay: string;
+  constructor(delay: Duration = 0) {
     super("the job is given back");
+    this.delay = String(delay);
   }
 }
 
@@ -51,6 +53,34 @@ export function mayPass(error: unknown): boolean {
   return isConnectionLost(error) || (code !== undefined && (/^(?:53|40)/.test(code) || passing.has(code)));
 }
 
+// ---- error texts: the rule is that of docs/reference/external-workers.md#error-texts, and the same in all clients
+
+const most = 10_000; // UTF-16 units; the server keeps 8 kB
+const notInText = /[\0\ud800-\udfff]/gu; // by u, halves of pairs alone
+const notAscii = /[^\x01-\x7f]/g;
+
+/** What an error says, as a text that the server takes, whatever was thrown. Throws nothing. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error);
+  try {
+    const text = error instanceof Error ? error.message || error.name : error;
+    return String(text).slice(0, most).replace(notInText, "\ufffd");
+  } catch {
+    return "its text cannot be read"; // it is made by code of the user's
+  }
+}
+
+/** What was thrown, as an Error. */
+export function errorOf(thrown: unknown): Error {
+  try {
+    if (thrown instanceof Error) return thrown;
+  } catch {
+    // a proxy
+  }
+  return new Error(messageOf(thrown));
+}
+
+/** The error with \u20ac for the euro: for a database whose encoding lacks characters. */
+export function inAscii(error: Error): Error {
+  const text = messageOf(error).replace(notAscii, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return error instanceof Permanent ? new Permanent(text) : new Error(text);
 }

@@ -1,7 +1,8 @@
 // The handlers of a worker: by job type, for one job or for many, inside middleware, with checked data.
 
-import { AttemptOver, messageOf, Permanent } from "./errors.js";
+import { AttemptOver, errorOf, messageOf, Permanent } from "./errors.js";
 import type { Job } from "./job.js";
+import { json } from "./sql.js";
 
 export interface Context {
   /** Aborted when the attempt is over; of a batch, when all its attempts are. */
@@ -49,18 +50,30 @@ async function validate<Data>(schema: Schema<Data>, data: unknown): Promise<Data
   return checked.value;
 }
 
+/** How a job has ended: its result as JSON, or an Error. */
+export type Ending = string | Error;
+
 export interface Registered {
   /** Most jobs that are run in one call; undefined: one, by a handler for one. */
   size: number | undefined;
-  /** What is to become of each job: its result, or an Error. */
-  run(jobs: Job[]): Promise<unknown[]>;
+  /** What is to become of each job. */
+  run(jobs: Job[]): Promise<Ending[]>;
 }
 
 async function settled(run: () => unknown): Promise<unknown> {
   try {
     return await run();
   } catch (error) {
-    return error instanceof Error ? error : new Error(messageOf(error));
+    return errorOf(error);
+  }
+}
+
+// What cannot be JSON is the job's fault.
+function endingOf(result: unknown): Ending {
+  try {
+    return result instanceof Error ? result : json(result);
+  } catch (error) {
+    return new Permanent(messageOf(error));
   }
 }
 
@@ -71,7 +84,8 @@ export function single<Data>(handler: Handler<Data>, options: HandlerOptions<Dat
   };
   const wrapped = (job: Job, i: number): Promise<unknown> =>
     i === middleware.length ? run(job) : Promise.resolve(middleware[i]!(job, () => wrapped(job, i + 1)));
-  return { size: undefined, run: (jobs) => Promise.all(jobs.map((job) => settled(() => wrapped(job, 0)))) };
+  const ended = async (job: Job) => endingOf(await settled(() => wrapped(job, 0)));
+  return { size: undefined, run: (jobs) => Promise.all(jobs.map(ended)) };
 }
 
 function signalOfAll(jobs: Job[]): AbortSignal {
@@ -107,7 +121,7 @@ export function batched<Data>(handler: BatchHandler<Data>, options: BatchOptions
     if (Array.isArray(results) && results.length !== valid.length)
       return jobs.map(() => new Error(`the handler returned ${results.length} results for ${valid.length} jobs`));
     const ended = new Map(valid.map((job, i) => [job, Array.isArray(results) ? results[i] : thrownFor(job, results)]));
-    return jobs.map((job) => refused.get(job) ?? ended.get(job));
+    return jobs.map((job) => endingOf(refused.get(job) ?? ended.get(job)));
   };
   return { size, run };
 }

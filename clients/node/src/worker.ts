@@ -3,9 +3,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { Answers } from "./answers.js";
-import { AttemptOver, isOver, mayPass, messageOf, Permanent, Release, sqlstateOf } from "./errors.js";
+import { AttemptOver, errorOf, inAscii, isOver, mayPass, messageOf, Permanent, Release, sqlstateOf } from "./errors.js";
 import {
-  batched, single, type BatchHandler, type BatchOptions, type Handler, type HandlerOptions, type Middleware, type Registered,
+  batched, single, type BatchHandler, type BatchOptions, type Ending, type Handler, type HandlerOptions, type Middleware, type Registered,
 } from "./handlers.js";
 import { Job } from "./job.js";
 import { Session } from "./session.js";
@@ -57,6 +57,13 @@ const workerHasEnded = new Set(["55000", "42704"]);
 
 function logToStderr({ level, event, worker, jobId, message }: LogEntry): void {
   if (level !== "info") console.error([`hipq worker ${worker}: ${event}`, jobId && `job ${jobId}`, message].filter(Boolean).join(": "));
+}
+
+// A result or a delay that the server refuses is the job's fault; a failure it may take in ASCII. undefined: nothing would help.
+function insteadOf(ending: Ending, refusal: unknown): Error | undefined {
+  if (typeof ending === "string" || ending instanceof Release) return new Permanent(messageOf(refusal));
+  const inOtherWords = inAscii(ending);
+  return inOtherWords.message === messageOf(ending) ? undefined : inOtherWords;
 }
 
 /** Something to wait for until somebody calls wake(). */
@@ -168,7 +175,12 @@ export class Worker {
   }
 
   #log(level: LogEntry["level"], event: LogEntry["event"], more: Partial<LogEntry> = {}): void {
-    this.#options.log({ level, event, worker: this.#options.name, ...more });
+    const entry = { level, event, worker: this.#options.name, ...more };
+    try {
+      this.#options.log(entry);
+    } catch (error) {
+      logToStderr({ ...entry, level: "error", message: `${entry.message}; log: ${messageOf(error)}` });
+    }
   }
 
   // ---- its life
@@ -323,36 +335,37 @@ export class Worker {
   // The place of a job is free as soon as its attempt is over, whether its handler listens to the signal or not.
   async #runTogether(handler: Registered, jobs: Job[]): Promise<void> {
     for (const job of jobs) job.whenOver((reason) => void this.#finish(job, reason));
-    const results = await handler.run(jobs);
-    await Promise.all(jobs.map((job, i) => this.#finish(job, results[i])));
+    const endings = await handler.run(jobs).catch((error): Ending[] => jobs.map(() => errorOf(error)));
+    await Promise.all(jobs.map((job, i) => this.#finish(job, endings[i]!)));
   }
 
-  async #finish(job: Job, result: unknown): Promise<void> {
+  async #finish(job: Job, ending: Ending): Promise<void> {
     if (!job.settle()) return;
-    await this.#answer(job, result);
+    await this.#answer(job, ending);
     this.#running.delete(job);
     this.#bell.wake();
   }
 
-  async #answer(job: Job, result: unknown): Promise<void> {
+  async #answer(job: Job, ending: Ending): Promise<void> {
     try {
-      if (result instanceof AttemptOver) throw result;
-      else if (result instanceof Release) await this.#answers.release(job, result.delay);
-      else if (result instanceof Error) await this.#fail(job, result);
-      else await this.#complete(job, result);
+      await this.#tell(job, ending);
     } catch (error) {
       const event = isOver(error) ? "job lost" : "answer refused";
       this.#log("warning", event, { jobId: job.id, type: job.type, message: messageOf(error) });
     }
   }
 
-  // A result that the server does not take is the job's fault.
-  async #complete(job: Job, result: unknown): Promise<void> {
+  // What the server refuses for good is told in another way, as long as there is one.
+  async #tell(job: Job, ending: Ending): Promise<void> {
+    if (ending instanceof AttemptOver && job.isOver) throw ending;
     try {
-      await this.#answers.complete(job, result);
+      if (typeof ending === "string") await this.#answers.complete(job, ending);
+      else if (ending instanceof Release) await this.#answers.release(job, ending.delay);
+      else await this.#fail(job, ending);
     } catch (error) {
-      if (isOver(error) || mayPass(error)) throw error;
-      await this.#fail(job, new Permanent(messageOf(error)));
+      const again = isOver(error) || mayPass(error) ? undefined : insteadOf(ending, error);
+      if (again === undefined) throw error;
+      await this.#tell(job, again);
     }
   }
 

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqNodeClient;
 use HipqProgram;
 use JSON::PP ();
 use PostgreSQL::Test::Utils;
@@ -107,5 +108,11 @@ SKIP: {
 	local $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 	prove('Python', [ $python, "$folder/errors.py" ]);
 	prove('asyncio', [ $python, "$folder/errors.py" ], HIPQ_AIO => 1);
+}
+
+SKIP: {
+	skip 'needs node and npm', 1 if HipqNodeClient::is_missing();
+	my $client = HipqNodeClient::build() // last SKIP;
+	prove('Node.js', [ 'node', "$folder/errors.mjs" ], HIPQ_CLIENT => $client);
 }
 done_testing();

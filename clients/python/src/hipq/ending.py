@@ -17,17 +17,16 @@ Job = Any
 
 def answers_for(jobs: Sequence[Job], endings: Sequence[Any]) -> list[Answer]:
     """What is to be told of the jobs that are not known to be over."""
-    is_batch = len(jobs) > 1
-    given = [answer_for(job, ending, is_batch) for job, ending in zip(jobs, endings)]
+    given = [answer_for(job, ending) for job, ending in zip(jobs, endings)]
     return [answer for answer in given if answer is not None]
 
 
-def answer_for(job: Job, ending: Any, is_batch: bool) -> Optional[Answer]:
+def answer_for(job: Job, ending: Any) -> Optional[Answer]:
     """What is to be told of a job; None: there is nobody to tell."""
     has_completed = job._has_ended  # by itself
     job._has_ended = True
-    if isinstance(ending, AttemptOver) and is_batch and not job.cancelled:
-        ending = RuntimeError(f"another job of its batch ended it: {ending}")
+    if isinstance(ending, AttemptOver) and not job.cancelled:
+        ending = RuntimeError(f"another job of its batch ended it, or another worker's: {ending}")
     if isinstance(ending, BaseException):
         if not job.cancelled:
             log_failure(job, ending)
