@@ -24,17 +24,13 @@ using job::JobRow;
 
 // ---- who writes ----
 
-bool is_copy()
-{
-    return ActivePortal != nullptr && ActivePortal->commandTag == CMDTAG_COPY;
-}
-
 bool is_restorer()
 {
     return pg::call([] { return ::superuser(); }) || ::GetUserId() == pg::extension_owner();
 }
 
-// A row as a dump carries it: nothing left for the trigger to fill.
+// A row as a dump carries it, by COPY, INSERT or a program that copies rows: nothing left for the
+// trigger to fill.
 bool is_complete(const JobRow &row)
 {
     constexpr std::array filled{
@@ -52,7 +48,7 @@ Caller caller_of_insert(const JobRow &row)
     // rule.
     if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA && !row.null(Column::id))
         return Caller::replica;
-    if (is_copy() && is_complete(row) && is_restorer())
+    if (is_complete(row) && is_restorer())
         return Caller::restore;
     return Caller::user;
 }

@@ -13,7 +13,7 @@ namespace hipq::core {
 enum class Caller : unsigned char {
     user,     // INSERT, UPDATE, DELETE, COPY, MERGE by anyone, superusers included
     hipq,     // hipq's own functions and processes
-    restore,  // the extension owner loading complete rows with COPY, as pg_restore does
+    restore,  // a superuser or the extension owner loading complete rows, as pg_restore does
     replica,  // session_replication_role = replica: logical replication, or a restore that asked
               // for it
 };

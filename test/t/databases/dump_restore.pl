@@ -70,13 +70,18 @@ is($expected{leaves}, 'final hipq.app_main_final, initial hipq.app_main_live, in
 my $connstr = $hipq->node->connstr('source');
 my %dump = (
 	plain => [ [ 'pg_dump', '-f', "$dir/plain", $connstr ], sub { [ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/plain", $_[0] ] } ],
+	inserts => [ [ 'pg_dump', '--inserts', '--rows-per-insert=7', '-f', "$dir/inserts", $connstr ],
+		sub { [ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/inserts", $_[0] ] } ],
+	columns => [ [ 'pg_dump', '-Fc', '--column-inserts', '--on-conflict-do-nothing',
+			'-f', "$dir/columns", $connstr ],
+		sub { [ 'pg_restore', '-e', '-d', $_[0], "$dir/columns" ] } ],
 	custom => [ [ 'pg_dump', '-Fc', '-f', "$dir/custom", $connstr ], sub { [ 'pg_restore', '-e', '-d', $_[0], "$dir/custom" ] } ],
 	directory => [ [ 'pg_dump', '-Fd', '-j2', '-f', "$dir/directory", $connstr ], sub { [ 'pg_restore', '-e', '-j2', '-d', $_[0], "$dir/directory" ] } ]);
 foreach my $kind (sort keys %dump)
 {
 	$hipq->node->command_ok($dump{$kind}[0], "$kind: pg_dump");
 }
-$hipq->set('hipq.databases' => 'plain, custom, directory, clone');
+$hipq->set('hipq.databases' => 'plain, inserts, columns, custom, directory, clone');
 $lock->quit;
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'}, 0), 'the source has stopped');
 # The job that ran has ended by now in the source.
