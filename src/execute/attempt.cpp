@@ -105,7 +105,7 @@ void conclude(const Queue &queue, std::span<const ClaimedJob> jobs,
 
 retry::Resolved resolve_attempt(const Queue &queue, ClaimedJob &job,
                                 const std::optional<catalog::Handler> &handler,
-                                const Failure &failure)
+                                const Failure &failure, std::optional<core::Reason> session_fault)
 {
     if (job.is_locked && !job::record_locked(queue, job))
         return retry::Resolved::stale;
@@ -114,6 +114,8 @@ retry::Resolved resolve_attempt(const Queue &queue, ClaimedJob &job,
     const bool has_done_nothing = handler.has_value() && !handler->may_commit;
     if (has_done_nothing && core::is_conflict(failure.sqlstate))
         return retry::resolve_conflict(queue, job, failure, now);
+    if (has_done_nothing && session_fault.has_value())
+        return retry::resolve_session_fault(queue, job, failure, *session_fault, now);
     return retry::resolve_failure(queue, job, failure, now);
 }
 

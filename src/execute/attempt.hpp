@@ -29,9 +29,10 @@ void conclude(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs
 // decides, unless a retry handler is to be asked. A job that was claimed by lock is recorded first,
 // unless somebody else, who found it waiting, has changed it meanwhile: then this attempt has not
 // happened. Nothing of a handler that may not commit is left: what was only in the way of another
-// transaction begins anew, uncharged. Needs a transaction.
+// transaction, or failed by the session's fault, begins anew, uncharged. Needs a transaction.
 retry::Resolved resolve_attempt(const catalog::Queue &queue, job::ClaimedJob &job,
                                 const std::optional<catalog::Handler> &handler,
-                                const job::Failure &failure);
+                                const job::Failure &failure,
+                                std::optional<core::Reason> session_fault = std::nullopt);
 
 }  // namespace hipq::execute

@@ -114,14 +114,24 @@ void leave(Executor &executor, const ClaimedJob &job, const pg::Error &refusal)
     put_off(executor, job.id);
 }
 
+// This session would fail other jobs, too: the next executor has another one.
+void leave_session(core::Reason fault)
+{
+    if (fault == core::Reason::read_only)
+        executors::note_read_only(pg::Time{::GetCurrentTimestamp()});
+    executors::leave_soon();
+}
+
 void resolve(Executor &executor, const Task &task, const Failure &failure)
 {
+    const auto session_fault = core::session_fault(failure.sqlstate, failure.error,
+                                                   {DefaultXactReadOnly, executor.is_warm});
     retry::Resolved resolved = retry::Resolved::stale;
     const ClaimedJob &job = task.jobs.front();
     const auto trouble = try_to_write([&] {
         HIPQ_POINT("before-resolve");
         ClaimedJob present = job;
-        resolved = resolve_attempt(*task.queue, present, task.handler, failure);
+        resolved = resolve_attempt(*task.queue, present, task.handler, failure, session_fault);
         HIPQ_POINT("after-resolve");
         choose_durability(*task.queue);
     });
@@ -131,6 +141,8 @@ void resolve(Executor &executor, const Task &task, const Failure &failure)
         return;
     }
     HIPQ_POINT("after-resolve-commit");
+    if (session_fault.has_value())
+        leave_session(*session_fault);
     if (resolved == retry::Resolved::ask_retry_handler)
         decide(executor, *task.queue, job.id);
 }
@@ -182,6 +194,7 @@ bool run_task(Executor &executor, Task &task)
         run_one_by_one(executor, task);
     else if (failure.has_value())
         resolve(executor, task, *failure);
+    executor.is_warm = true;
     flush_if_due();
     return !failure.has_value();
 }

@@ -20,6 +20,7 @@ struct Executor : claim::Claimer {
     lanes::LaneWindow window{128, 0};  // of the due lanes, which may be very many
     bool sees_more = false;            // the last look for jobs found others that are due
     bool owes_jobs_a_turn = false;     // it has just handled a dead letter
+    bool is_warm = false;              // a handler has run in its session
     pg::Time single_until{0};  // a batch could not be claimed: until then jobs go one by one
 };
 

@@ -226,7 +226,7 @@ void note_own_look()
         return;
     const ExecutorLock lock(LW_EXCLUSIVE);
     if (slot->state == ExecutorState::starting)
-        note_start(slot->database, slot->role);
+        note_start(slot->database, slot->role, DefaultXactReadOnly);
     slot->woken = true;
 }
 
@@ -258,6 +258,19 @@ void begin_leaving()
 {
     const ExecutorLock lock(LW_EXCLUSIVE);
     own_executor()->asked_to_leave = true;
+}
+
+void leave_soon()
+{
+    const ExecutorLock lock(LW_EXCLUSIVE);
+    if (ExecutorSlot *slot = own_executor())
+        slot->asked_to_leave = true;
+}
+
+void note_read_only(pg::Time now)
+{
+    const ExecutorLock lock(LW_EXCLUSIVE);
+    note_read_only_session(mine.database, mine.role, now);
 }
 
 bool should_leave(bool idle, pg::Time now)

@@ -29,6 +29,12 @@ void note_chosen(std::int64_t job_id);
 // more than its share (shares.hpp).
 bool should_leave(bool idle, pg::Time now);
 
+// From now on it is to leave, as if somebody had asked it to.
+void leave_soon();
+// In a transaction of this session, which begins read-only, a job failed for that: jobs of this
+// owner wait, and the next executor is started after a while.
+void note_read_only(pg::Time now);
+
 // From here on nobody counts on this executor's being woken; it looks for work once more before it
 // goes.
 void begin_leaving();

@@ -37,7 +37,7 @@ StartFailure &find_or_make(Oid database, Oid role)
                           });
     if (entry.database != InvalidOid)
         memory::raise_alert(memory::Alert::start_failures_full);
-    entry = StartFailure{database, role, 0, false, pg::Time{0}};
+    entry = StartFailure{database, role, 0, false, false, pg::Time{0}};
     return entry;
 }
 
@@ -55,8 +55,12 @@ void refuse_starts(Oid database, Oid role, bool refused)
     if (refused)
         find_or_make(database, role).refused = true;
     else if (StartFailure *entry = find(database, role))
-        *entry = StartFailure{entry->failures == 0 ? InvalidOid : database, role, entry->failures,
-                              false, entry->not_before};
+        *entry = StartFailure{entry->failures == 0 ? InvalidOid : database,
+                              role,
+                              entry->failures,
+                              false,
+                              entry->is_read_only,
+                              entry->not_before};
 }
 
 std::optional<pg::Time> next_try(Oid database, Oid role, pg::Time now)
@@ -82,10 +86,24 @@ pg::Time note_failed_start(Oid database, Oid role, pg::Time now)
     return entry.not_before;
 }
 
-void note_start(Oid database, Oid role)
+void note_read_only_session(Oid database, Oid role, pg::Time now)
 {
-    if (StartFailure *entry = find(database, role))
+    note_failed_start(database, role, now);
+    find_or_make(database, role).is_read_only = true;
+}
+
+void note_start(Oid database, Oid role, bool begins_read_only)
+{
+    StartFailure *entry = find(database, role);
+    if (entry != nullptr && !(entry->is_read_only && begins_read_only))
         *entry = StartFailure{};
+}
+
+bool is_read_only(Oid database, Oid role)
+{
+    const ExecutorLock lock(LW_SHARED);
+    const StartFailure *entry = find(database, role);
+    return entry != nullptr && entry->is_read_only;
 }
 
 void forget_failed_starts(Oid database)

@@ -7,6 +7,10 @@
 
 namespace hipq::executors {
 
+// Whether the last session of a queue owner that ran jobs began its transactions read-only, and a
+// job failed for that.
+bool is_read_only(Oid database, Oid role);
+
 // The scheduler's word on the conditions of a queue owner: commits ask for executors without
 // looking at them.
 void refuse_starts(Oid database, Oid role, bool refused);
@@ -19,7 +23,10 @@ std::optional<pg::Time> next_try(Oid database, Oid role, pg::Time now);
 bool may_start(Oid database, Oid role, pg::Time now);
 // Returns when the next one may be started.
 pg::Time note_failed_start(Oid database, Oid role, pg::Time now);
-void note_start(Oid database, Oid role);
+// Jobs fail in sessions of this owner, as they begin read-only: counts as a failed start.
+void note_read_only_session(Oid database, Oid role, pg::Time now);
+// One has started; `begins_read_only`: so does its session.
+void note_start(Oid database, Oid role, bool begins_read_only);
 void forget_failed_starts(Oid database);
 
 }  // namespace hipq::executors

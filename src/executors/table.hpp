@@ -65,8 +65,9 @@ inline constexpr int max_start_failures = 64;
 struct StartFailure {
     Oid database;  // InvalidOid: free
     Oid role;
-    int failures;  // in a row
-    bool refused;  // by a condition: not before the scheduler says otherwise
+    int failures;       // in a row
+    bool refused;       // by a condition: not before the scheduler says otherwise
+    bool is_read_only;  // they start, and jobs fail as their transactions begin read-only
     pg::Time not_before;
 };
 

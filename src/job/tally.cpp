@@ -50,7 +50,7 @@ bool is_manual(const ClaimedJob &job)
 constinit pg::Statement select_last_failure(R"(
     SELECT attempt.reason
     FROM hipq.attempt AS attempt
-    WHERE attempt.queue_id = $1 AND attempt.job_id = $2 AND attempt.reason NOT IN ('released', 'snoozed', 'conflict', 'succeeded')
+    WHERE attempt.queue_id = $1 AND attempt.job_id = $2 AND attempt.reason NOT IN ('released', 'snoozed', 'conflict', 'read_only', 'stale_session', 'succeeded')
     ORDER BY attempt.attempt DESC, attempt.ended_time DESC
     LIMIT 1)");
 

@@ -232,6 +232,8 @@ Condition executor_condition(const catalog::Queue &queue)
         return Finding::no_executor;
     if (settings::max_executors == 0)
         return Finding::executors_are_off;
+    if (executors::is_read_only(MyDatabaseId, queue.owner))
+        return Finding::sessions_are_read_only;
     const executors::ExecutorList list = executors::executor_list_of(MyDatabaseId, queue.owner);
     if (list.idle > 0)
         return {Finding::executor_is_idle, ExecutorFacts{list.own, list.idle}};

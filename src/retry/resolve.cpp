@@ -15,8 +15,8 @@ namespace hipq::retry {
 namespace {
 
 constinit pg::Statement
-    count_conflicts("SELECT count(*) FROM hipq.attempt WHERE attempt.queue_id = $1 AND "
-                    "attempt.job_id = $2 AND attempt.reason = 'conflict'");
+    count_attempts("SELECT count(*) FROM hipq.attempt WHERE attempt.queue_id = $1 AND "
+                   "attempt.job_id = $2 AND attempt.reason = $3");
 
 // Whether a failure would lead to a retry, or to the question, if these were not switched off.
 bool ends_by_switch(const catalog::JobType &type, const job::ClaimedJob &job,
@@ -74,10 +74,24 @@ Resolved put_back(const catalog::Queue &queue, const job::ClaimedJob &job, job::
                : Resolved::stale;
 }
 
-int conflicts_of(const catalog::Queue &queue, const job::ClaimedJob &job)
+int attempts_that_ended_by(core::Reason reason, const catalog::Queue &queue,
+                           const job::ClaimedJob &job)
 {
     return static_cast<int>(
-        pg::as_hipq([&] { return count_conflicts.run(queue.id, job.id); }).front().integer(0));
+        pg::as_hipq([&] { return count_attempts.run(queue.id, job.id, core::name(reason)); })
+            .front()
+            .integer(0));
+}
+
+// Uncharged, after `delay` (microseconds).
+Resolved begin_anew(const catalog::Queue &queue, const job::ClaimedJob &job, job::Failure failure,
+                    core::Reason reason, std::int64_t delay, pg::Time now)
+{
+    failure.reason = reason;
+    job::record_attempt(queue, job, failure, now);
+    return job::carry_out(queue, job, failure, core::Decision{true, delay, false}, now)
+               ? Resolved::decided
+               : Resolved::stale;
 }
 
 }  // namespace
@@ -143,18 +157,27 @@ Resolved resolve_conflict(const catalog::Queue &queue, const job::ClaimedJob &jo
                           const job::Failure &failure, pg::Time now)
 {
     const catalog::JobType type = type_of(queue, job);
-    const int before =
-        may_begin_anew(queue, type, failure) ? conflicts_of(queue, job) : core::most_conflicts;
+    const int before = may_begin_anew(queue, type, failure)
+                           ? attempts_that_ended_by(core::Reason::conflict, queue, job)
+                           : core::most_conflicts;
     if (before >= core::most_conflicts)
         return resolve_failure(queue, job, failure, now);
-    job::Failure conflict = failure;
-    conflict.reason = core::Reason::conflict;
-    job::record_attempt(queue, job, conflict, now);
     const std::int64_t delay =
         core::conflict_delay(before, ::pg_prng_double(&::pg_global_prng_state));
-    return job::carry_out(queue, job, conflict, core::Decision{true, delay, false}, now)
-               ? Resolved::decided
-               : Resolved::stale;
+    return begin_anew(queue, job, failure, core::Reason::conflict, delay, now);
+}
+
+Resolved resolve_session_fault(const catalog::Queue &queue, const job::ClaimedJob &job,
+                               const job::Failure &failure, core::Reason fault, pg::Time now)
+{
+    const bool is_believed =
+        core::is_retriable(failure.reason, failure.sqlstate, type_of(queue, job).rules()) &&
+        (fault == core::Reason::read_only ||
+         attempts_that_ended_by(fault, queue, job) < core::most_conflicts);
+    if (!is_believed)
+        return resolve_failure(queue, job, failure, now);
+    const std::int64_t due = job.values->as_int64(core::Column::scheduled_run_time);
+    return begin_anew(queue, job, failure, fault, due - now.value, now);
 }
 
 void resolve_snoozed(const catalog::Queue &queue, job::ClaimedJob job, std::int64_t delay,

@@ -41,6 +41,12 @@ Resolved resolve_untried(const catalog::Queue &queue, const job::ClaimedJob &job
 Resolved resolve_conflict(const catalog::Queue &queue, const job::ClaimedJob &job,
                           const job::Failure &failure, pg::Time now);
 
+// The same for a job that failed by its session's fault (core::session_fault): another session runs
+// it. In a read-only one it has done nothing, and waits as long as it takes; the fault of a stale
+// one is believed up to core::most_conflicts times. The job keeps its place.
+Resolved resolve_session_fault(const catalog::Queue &queue, const job::ClaimedJob &job,
+                               const job::Failure &failure, core::Reason fault, pg::Time now);
+
 // running -> error -> retry, as the job's own handler has asked for: uncharged, to be run again
 // after `delay` (microseconds). In the handler's transaction. Raises 55000 when the job is not this
 // attempt's any more.

@@ -123,6 +123,7 @@ enum class Outcome : std::uint8_t {
     FINDING(no_executor, executor, failed)                                                         \
     FINDING(executors_are_off, executor, failed)                                                   \
     FINDING(executor_failed_to_start, executor, failed)                                            \
+    FINDING(sessions_are_read_only, executor, failed)                                              \
     FINDING(no_process_is_free, executor, failed)                                                  \
     FINDING(rest_is_reserved, executor, meant)                                                     \
     FINDING(executors_are_elsewhere, executor, meant)                                              \

@@ -131,6 +131,9 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
     {Finding::executor_failed_to_start,
      "The last executor of the queue owner failed to start; the next one is tried in {next try}. "
      "The server's log says why."},
+    {Finding::sessions_are_read_only,
+     "Transactions of the queue owner begin read-only here, and a job failed for that. They "
+     "may write again when default_transaction_read_only is off for server, database and role."},
     {Finding::no_process_is_free, "No background worker slot is free: raise max_worker_processes."},
     {Finding::rest_is_reserved,
      "{own} executor(s) work for the queue owner and all have a job; what is left of "

@@ -34,9 +34,11 @@ constexpr std::array<std::string_view, reason_count> reason_names{
     "released",
     "snoozed",
     "conflict",
+    "read_only",
+    "stale_session",
 };
-static_assert(reason_names.back() == "conflict" &&
-              static_cast<std::size_t>(Reason::conflict) == reason_count - 1);
+static_assert(reason_names.back() == "stale_session" &&
+              static_cast<std::size_t>(Reason::stale_session) == reason_count - 1);
 
 constexpr std::size_t sqlstate_length = 5;
 constexpr std::size_t sqlstate_class_length = 2;
@@ -125,9 +127,19 @@ std::int64_t conflict_delay(int conflicts, double random)
                         (1.0 + random));
 }
 
+std::optional<Reason> session_fault(std::string_view sqlstate, std::string_view message,
+                                    const SessionFacts &session)
+{
+    if (sqlstate == "25006" && session.begins_read_only)
+        return Reason::read_only;
+    if (sqlstate == "XX000" && message.starts_with("cache lookup failed") && session.is_warm)
+        return Reason::stale_session;
+    return std::nullopt;
+}
+
 bool is_uncharged(Reason reason)
 {
-    return reason == Reason::released || reason == Reason::snoozed || reason == Reason::conflict;
+    return reason >= Reason::released;
 }
 
 bool asks_retry_handler(Reason reason)

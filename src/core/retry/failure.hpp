@@ -38,8 +38,10 @@ enum class Reason : unsigned char {
     released,
     snoozed,
     conflict,
+    read_only,
+    stale_session,
 };
-inline constexpr std::size_t reason_count = 20;
+inline constexpr std::size_t reason_count = 22;
 
 std::string_view name(Reason reason);
 std::optional<Reason> parse_reason(std::string_view text);
@@ -79,7 +81,19 @@ inline constexpr int most_conflicts = 10;
 // meet again.
 std::int64_t conflict_delay(int conflicts, double random);
 
-// Reasons that cost the job no retry: released, snoozed, conflict.
+// What is known of the session in which a handler failed.
+struct SessionFacts {
+    bool begins_read_only;  // default_transaction_read_only, of the server, database or role
+    bool is_warm;           // other jobs have run in it before
+};
+
+// The reason if an error is the session's fault, not the job's: read_only for 25006 in a session
+// whose transactions begin read-only, stale_session for "cache lookup failed" in a warm one, which
+// may remember what has been dropped since. A session that begins anew may do better.
+std::optional<Reason> session_fault(std::string_view sqlstate, std::string_view message,
+                                    const SessionFacts &session);
+
+// Reasons that cost the job no retry: those from released on.
 bool is_uncharged(Reason reason);
 
 // Whether a retry handler is asked about this reason (all but those that cost none, cancelled,

@@ -38,6 +38,8 @@ constexpr Expected expectations[]{
     {Reason::released, "released", true, true, false},
     {Reason::snoozed, "snoozed", true, true, false},
     {Reason::conflict, "conflict", true, true, false},
+    {Reason::read_only, "read_only", true, true, false},
+    {Reason::stale_session, "stale_session", true, true, false},
 };
 static_assert(std::size(expectations) == reason_count);
 
@@ -101,6 +103,21 @@ TEST(Failure, ClassificationOfSqlstates)
     for (std::string_view sqlstate :
          {"P0001", "40001", "40P01", "53300", "57014", "XX000", "3D000", "02200", "04200", "", "2"})
         EXPECT_EQ(classify(sqlstate), Reason::transient_error) << sqlstate;
+}
+
+TEST(Failure, SomeErrorsAreTheSessionsFault)
+{
+    constexpr SessionFacts fresh{false, false};
+    constexpr SessionFacts warm{false, true};
+    constexpr SessionFacts read_only{true, false};
+    EXPECT_EQ(session_fault("25006", "x", read_only), Reason::read_only);
+    EXPECT_EQ(session_fault("25006", "x", warm), std::nullopt);
+    EXPECT_EQ(session_fault("25001", "x", read_only), std::nullopt);
+    constexpr std::string_view lookup = "cache lookup failed for type 4711";
+    EXPECT_EQ(session_fault("XX000", lookup, warm), Reason::stale_session);
+    EXPECT_EQ(session_fault("XX000", lookup, fresh), std::nullopt);
+    EXPECT_EQ(session_fault("P0001", lookup, warm), std::nullopt);
+    EXPECT_EQ(session_fault("XX000", "a cache lookup failed", warm), std::nullopt);
 }
 
 TEST(Failure, ConflictsBeginAnewAfterAShortWhile)

@@ -1,0 +1,97 @@
+# A failure by the session's fault costs the job nothing: in a read-only database jobs wait, and a
+# session that remembers what is gone is replaced.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+$ENV{PGOPTIONS} = '-c default_transaction_read_only=off';
+my $hipq = HipqCluster->new('session_faults', 'hipq.max_executors' => 2);
+$hipq->create_queue('app.jobs', history => 'all');
+$hipq->sql(q{
+	CREATE TABLE done (n integer, pid integer DEFAULT pg_backend_pid());
+	GRANT ALL ON done TO app;
+	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE sql AS
+		$$ INSERT INTO done (n) VALUES ((data->>'n')::integer) $$;
+	CREATE FUNCTION work_on_all(jobs hipq.job[]) RETURNS void LANGUAGE sql AS
+		$$ INSERT INTO done (n) SELECT (job_data->>'n')::integer FROM unnest(jobs) $$;
+	CREATE FUNCTION look(data jsonb) RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM done';
+	CREATE FUNCTION work_read_only(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		SET LOCAL transaction_read_only = on;
+		INSERT INTO done VALUES (0);
+	END $$;
+	SELECT hipq.register_job_type('app.jobs', 'work', handler => 'work', max_retries => 0),
+		hipq.register_job_type('app.jobs', 'batch', handler => 'work_on_all', batch_size => 10,
+			max_retries => 0),
+		hipq.register_job_type('app.jobs', 'look', handler => 'look'),
+		hipq.register_job_type('app.jobs', 'hasty', handler => 'work', max_retries => 3,
+			do_not_retry_on => '{25006}'),
+		hipq.register_job_type('app.jobs', 'read only', handler => 'work_read_only',
+			max_retries => 0)});
+
+# ---- a read-only database
+sub run_all_read_only
+{
+	my ($how, $begin, $end) = @_;
+	$hipq->sql('TRUNCATE done');
+	$begin->();
+	my @jobs = map { $hipq->enqueue('work', qq{'{"n": $_}'}) } 1 .. 5;
+	push @jobs, map { $hipq->enqueue('batch', qq{'{"n": $_}'}) } 6 .. 20;
+	my $alert = q{SET hipq.clock_offset = 120; SELECT severity || ': ' || detail FROM hipq.alerts_detail
+		WHERE alert = 'jobs wait: executor'};
+	ok($hipq->wait_until($alert =~ s/detail/substring(detail FROM 'begin read-only')/r,
+		'alarm: begin read-only'), "$how: an alert tells");
+	like($hipq->why($jobs[-1]),
+		qr/^executor: Transactions of the queue owner begin read-only here, and/,
+		"$how: so does why()");
+	is($hipq->sql(q{SELECT count(*) FROM hipq.dead_letters}), 0, "$how: no job has failed");
+	$end->();
+	is($hipq->outcome($_), 'succeeded', "$how: job $_ runs when that is over") foreach @jobs;
+	is($hipq->sql('SELECT count(DISTINCT n) FROM done'), 20, "$how: each has done its work");
+	is($hipq->sql(q{SELECT max(retry_count) FROM hipq.jobs_detail}), 0, "$how: none was charged");
+	is($hipq->sql($alert), '', "$how: the alert is over");
+	return;
+}
+
+run_all_read_only('server',
+	sub { $hipq->set('default_transaction_read_only' => 'on') },
+	sub { $hipq->set('default_transaction_read_only' => 'off') });
+my $tried = $hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', reason, sqlstate), ', ')
+	FROM hipq.attempts_detail WHERE reason <> 'succeeded'});
+is($tried, 'read_only 25006', 'the history says why attempts ended');
+run_all_read_only('role',
+	sub {
+		$hipq->sql('ALTER ROLE app SET default_transaction_read_only = on');
+		$hipq->sql(q{SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+			WHERE backend_type = 'hipq executor'});
+	},
+	sub { $hipq->sql('ALTER ROLE app RESET default_transaction_read_only') });
+
+$hipq->set('default_transaction_read_only' => 'on');
+is($hipq->outcome($hipq->enqueue('look', q{'{}'})), 'succeeded', 'who only reads is not held up');
+is($hipq->outcome($hipq->enqueue('hasty', q{'{"n": 1}'})), 'failed',
+	'a type that does not want to be retried on 25006 fails');
+$hipq->set('default_transaction_read_only' => 'off');
+is($hipq->outcome($hipq->enqueue('read only', q{'{}'})), 'failed',
+	'a handler that makes its own transaction read-only fails');
+
+# ---- a session that remembers what is gone
+$hipq->sql(q{
+	CREATE FUNCTION lookup_in_old(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF data ? 'always' OR EXISTS (SELECT FROM done WHERE pid = pg_backend_pid()) THEN
+			RAISE 'cache lookup failed for relation 4711' USING ERRCODE = 'XX000';
+		END IF;
+	END $$;
+	SELECT hipq.register_job_type('app.jobs', 'lookup', handler => 'lookup_in_old',
+		max_retries => 0)});
+is($hipq->outcome($hipq->enqueue('work', q{'{"n": 1}'})), 'succeeded', 'a session is warm');
+my $job = $hipq->enqueue('lookup', q{'{}'});
+is($hipq->outcome($job), 'succeeded', 'a job that fails in it runs again in another one');
+is($hipq->sql("SELECT reason FROM hipq.attempts_detail WHERE job_id = $job ORDER BY attempt LIMIT 1"),
+	'stale_session', 'for that reason');
+$job = $hipq->enqueue('lookup', q{'{"always": true}'});
+is($hipq->outcome($job), 'failed', 'one that fails in a fresh session, too, has failed');
+
+done_testing();
