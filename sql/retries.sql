@@ -35,43 +35,45 @@ BEGIN
 END
 $$;
 
--- ---- is_job_retriable
+-- ---- why_retriable, and the answer alone
 -- In one transaction: nobody else is to bring these jobs home.
 BEGIN;
 SELECT hipq.pause('tries.q');
 SELECT hipq.enqueue('plain', queue => 'tries.q') AS fresh \gset
-SELECT * FROM hipq.is_job_retriable(:fresh);
+SELECT * FROM hipq.why_retriable(:fresh);
 SELECT hipq.enqueue('plain', queue => 'tries.q', max_retries => 0) AS none \gset
-SELECT * FROM hipq.is_job_retriable(:none, 'tries.q');
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000001, 'final', 'NONE'));
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000002, 'final', 'timeout', NULL, 3));
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(-9100000003, 'final', 'validation_error', '22012'));
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000004, 'final', 'transient_error', '40001'));
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000005, 'final', 'worker_lost'));
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000006, 'final', 'crashed'));
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000007, 'error', 'timeout'));
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000008, 'error', 'permission_denied', '42501'));
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000009, 'retry', 'timeout'));
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000010, 'running', 'NONE', NULL, 3));
+SELECT * FROM hipq.why_retriable(:none, 'tries.q');
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000001, 'final', 'NONE'));
+SELECT hipq.is_job_retriable(:fresh), hipq.is_job_retriable(9100000001, 'tries.q');
+SELECT pg_temp.try('SELECT hipq.is_job_retriable(-1)');
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000002, 'final', 'timeout', NULL, 3));
+SELECT * FROM hipq.why_retriable(pg_temp.put(-9100000003, 'final', 'validation_error', '22012'));
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000004, 'final', 'transient_error', '40001'));
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000005, 'final', 'worker_lost'));
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000006, 'final', 'crashed'));
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000007, 'error', 'timeout'));
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000008, 'error', 'permission_denied', '42501'));
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000009, 'retry', 'timeout'));
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000010, 'running', 'NONE', NULL, 3));
 SELECT hipq.cancel(:none);
-SELECT * FROM hipq.is_job_retriable(:none);
+SELECT * FROM hipq.why_retriable(:none);
 -- a retry handler is asked about failures, whatever the policy would say
 SELECT hipq.alter_job_type('tries.q', 'plain', retry_handler => 'regress_retries_decide')
 FROM (SELECT pg_temp.try('CREATE FUNCTION public.regress_retries_decide(hipq.job) RETURNS interval LANGUAGE sql AS ''SELECT NULL::interval''')) AS made (said)
 WHERE said = 'passes';
-SELECT * FROM hipq.is_job_retriable(9100000008);
-SELECT * FROM hipq.is_job_retriable(hipq.enqueue('plain', queue => 'tries.q', max_retries => 0));
-SELECT * FROM hipq.is_job_retriable(9100000009);
-SELECT * FROM hipq.is_job_retriable(9100000010);
-SELECT * FROM hipq.is_job_retriable(9100000002);
-SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000013, 'final', 'retry_handler_failed'));
-SELECT * FROM hipq.is_job_retriable(9100000001);
-SELECT * FROM hipq.is_job_retriable(:none);
+SELECT * FROM hipq.why_retriable(9100000008);
+SELECT * FROM hipq.why_retriable(hipq.enqueue('plain', queue => 'tries.q', max_retries => 0));
+SELECT * FROM hipq.why_retriable(9100000009);
+SELECT * FROM hipq.why_retriable(9100000010);
+SELECT * FROM hipq.why_retriable(9100000002);
+SELECT * FROM hipq.why_retriable(pg_temp.put(9100000013, 'final', 'retry_handler_failed'));
+SELECT * FROM hipq.why_retriable(9100000001);
+SELECT * FROM hipq.why_retriable(:none);
 SELECT hipq.alter_job_type('tries.q', 'plain', retry_handler => 'NONE');
 DROP FUNCTION public.regress_retries_decide(hipq.job);
-SELECT pg_temp.try('SELECT * FROM hipq.is_job_retriable(-1)');
-SELECT pg_temp.try('SELECT * FROM hipq.is_job_retriable(NULL)');
-SELECT pg_temp.try($$SELECT * FROM hipq.is_job_retriable(9100000001, 'tries.nowhere')$$);
+SELECT pg_temp.try('SELECT * FROM hipq.why_retriable(-1)');
+SELECT pg_temp.try('SELECT * FROM hipq.why_retriable(NULL)');
+SELECT pg_temp.try($$SELECT * FROM hipq.why_retriable(9100000001, 'tries.nowhere')$$);
 
 -- ---- retry_chain
 SELECT attempt, state, reason, sqlstate, error, started_time IS NULL AS not_started, ended_time IS NULL AS not_ended FROM hipq.retry_chain(:fresh);
@@ -125,13 +127,13 @@ RESET ROLE;
 
 -- ---- rights
 SET ROLE regress_hipq_retries_reader;
-SELECT retriable FROM hipq.is_job_retriable(9100000009);
+SELECT retriable FROM hipq.why_retriable(9100000009);
 SELECT count(*) FROM hipq.retry_chain(9100000009);
 SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, ''x'')');
 RESET ROLE;
 GRANT USAGE ON SCHEMA hipq TO regress_hipq_retries_stranger;
 SET ROLE regress_hipq_retries_stranger;
-SELECT pg_temp.try('SELECT * FROM hipq.is_job_retriable(9100000009)');
+SELECT pg_temp.try('SELECT * FROM hipq.why_retriable(9100000009)');
 SELECT pg_temp.try('SELECT * FROM hipq.retry_chain(9100000009)');
 SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, ''x'')');
 RESET ROLE;

@@ -83,11 +83,17 @@ COMMENT ON FUNCTION hipq.retry_schedule(text)
     IS 'lists the delays before the retries of a job type, without jitter. job_type: a type that '
     'one queue has';
 
-CREATE FUNCTION hipq.is_job_retriable(id bigint, queue text DEFAULT NULL, OUT retriable boolean, OUT reason text) RETURNS record
+CREATE FUNCTION hipq.is_job_retriable(id bigint, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_is_job_retriable';
 COMMENT ON FUNCTION hipq.is_job_retriable(bigint, text)
     IS 'tells whether the retry policy gives a job another attempt after its last failure, or '
-    'after the next one, and why. id: the job; queue: where to look for it';
+    'after the next one. id: the job; queue: where to look for it';
+
+CREATE FUNCTION hipq.why_retriable(id bigint, queue text DEFAULT NULL, OUT retriable boolean, OUT reason text) RETURNS record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why_retriable';
+COMMENT ON FUNCTION hipq.why_retriable(bigint, text)
+    IS 'tells whether the retry policy gives a job another attempt, as is_job_retriable(), and '
+    'why. id: the job; queue: where to look for it';
 
 CREATE FUNCTION hipq.retry_chain(
     id bigint, queue text DEFAULT NULL, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text,

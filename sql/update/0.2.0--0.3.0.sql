@@ -109,3 +109,6 @@ ALTER TABLE hipq.shard_outbox REPLICA IDENTITY FULL;
 ALTER TABLE hipq.shard_outbox_default REPLICA IDENTITY FULL;
 ALTER TABLE hipq.shard_received_default REPLICA IDENTITY FULL;
 ALTER TABLE hipq.shard_reject REPLICA IDENTITY FULL;
+
+-- It returns the answer alone; hipq.why_retriable() gives the reason, too.
+DROP FUNCTION hipq.is_job_retriable(bigint, text);

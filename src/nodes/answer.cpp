@@ -34,8 +34,8 @@ constexpr Known known_functions[] = {
      "ORDINALITY AS line"},
     {"erase", 1, "SELECT to_jsonb(hipq.erase($1, $2))::text"},
     {"fail_job", 2, "SELECT hipq.fail_job($1, $2, $3)"},
-    {"is_job_retriable", 1,
-     "SELECT answer.retriable::text || ' ' || answer.reason FROM hipq.is_job_retriable($1, $2) AS "
+    {"why_retriable", 1,
+     "SELECT answer.retriable::text || ' ' || answer.reason FROM hipq.why_retriable($1, $2) AS "
      "answer"},
     {"extend_job", 2,
      "SELECT coalesce((extract(epoch FROM hipq.extend_job($1, $2::hipq.duration, $3)) * 1000000)"

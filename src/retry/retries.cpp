@@ -1,4 +1,4 @@
-// hipq.is_job_retriable: what the retry policy says of a job.
+// hipq.is_job_retriable, why_retriable: what the retry policy says of a job.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "nodes/nodes.hpp"
@@ -13,8 +13,6 @@ namespace {
 
 using core::Verdict;
 using job::FoundJob;
-
-// ---- is_job_retriable ----
 
 constexpr const char *select_failure_sql = R"(
     SELECT job.error, job.retry_reason, job.retry_count, job.max_retries,
@@ -172,13 +170,14 @@ Answer parse_answer(const std::string &text)
     return {text.substr(0, end) == "true", text.substr(end + 1)};
 }
 
-Answer is_job_retriable(std::int64_t id, const std::optional<std::string> &queue)
+Answer judge_job(const pg::Arguments &arguments)
 {
+    const std::int64_t id = arguments.integer64(0, "id");
+    const std::optional<std::string> queue = arguments.maybe_text(1);
     const auto catalogue = catalog::catalogue();
     const auto found = job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::read);
     if (!found.has_value())
-        return parse_answer(
-            nodes::call_for_job(*catalogue, {"is_job_retriable", id, {queue}, queue}));
+        return parse_answer(nodes::call_for_job(*catalogue, {"why_retriable", id, {queue}, queue}));
     const FoundJob &job = *found;
     const pg::Rows rows =
         pg::as_hipq([&] { return catalog::statement_for(*job.queue, select_failure_sql).run(id); });
@@ -197,8 +196,11 @@ Answer is_job_retriable(std::int64_t id, const std::optional<std::string> &queue
 
 HIPQ_FUNCTION(hipq_is_job_retriable)
 {
-    const hipq::pg::Arguments arguments(fcinfo);
-    const auto answer =
-        hipq::retry::is_job_retriable(arguments.integer64(0, "id"), arguments.maybe_text(1));
+    return BoolGetDatum(hipq::retry::judge_job(hipq::pg::Arguments(fcinfo)).retriable);
+}
+
+HIPQ_FUNCTION(hipq_why_retriable)
+{
+    const auto answer = hipq::retry::judge_job(hipq::pg::Arguments(fcinfo));
     return hipq::pg::return_row(fcinfo, answer.retriable, answer.why);
 }

@@ -58,6 +58,7 @@ INSERT INTO example VALUES
     ('retry', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')), ('redrive', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
     ('erase', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')), ('reschedule', 'id', (SELECT id::text FROM hipq.jobs_detail WHERE job_key = 'later')),
     ('is_job_retriable', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
+    ('why_retriable', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
     ('dismiss_dead_letter', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
     ('purge_dead_letter', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed'));
 

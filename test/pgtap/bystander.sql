@@ -140,6 +140,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('fail_job', 'hipq.fail_job({waiting}, ''x'')', '42704'),
     ('wait_for', 'hipq.wait_for({waiting}, ''0'')', '42704'),
     ('is_job_retriable', 'hipq.is_job_retriable({final})', '42704'),
+    ('why_retriable', 'hipq.why_retriable({final})', '42704'),
     ('retry_chain', 'hipq.retry_chain({final})', '42704'),
     ('dry_run', 'hipq.dry_run({waiting})', '42704'),
     ('redrive', 'hipq.redrive({final})', '42704'),

@@ -188,7 +188,7 @@ SELECT count(pg_temp.try(statement)) AS tried FROM unnest(ARRAY[
     $$SELECT hipq.enqueue('trapped', '{}', queue => 'contract.trapped', job_key => 'one', scheduled_run_time => '2100-01-01')$$,
     $$SELECT hipq.enqueue_unique('trapped', '{}', queue => 'contract.trapped', job_key => 'one', on_duplicate => 'replace')$$,
     $$SELECT hipq.why(id) FROM hipq.contract_trapped$$,
-    $$SELECT hipq.retry_chain(id), hipq.is_job_retriable(id) FROM hipq.contract_trapped$$,
+    $$SELECT hipq.retry_chain(id), hipq.is_job_retriable(id), hipq.why_retriable(id) FROM hipq.contract_trapped$$,
     $$SELECT hipq.reschedule(id, '2100-01-02', 3) FROM hipq.contract_trapped$$,
     $$SELECT hipq.pause('contract.trapped')$$,
     $$SELECT hipq.grant_queue('contract.trapped', 'pg_monitor', 'read')$$,

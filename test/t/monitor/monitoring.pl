@@ -262,7 +262,7 @@ $hipq->sql(q{
 my $sleeps = $hipq->enqueue('sleep', q{queue => 'app.main'});
 ok($hipq->wait_until("SELECT pid IS NOT NULL FROM hipq.running WHERE id = $sleeps"), 'a job runs');
 like($hipq->error_of("SELECT hipq.fail_job($sleeps, 'enough')"), qr/55000: cannot fail job \d+.*An executor runs it\..*hipq\.cancel/s, 'the executor stops it itself');
-is($hipq->sql("SELECT retriable FROM hipq.is_job_retriable($sleeps)"), 't', 'it would be retried');
+is($hipq->sql("SELECT hipq.is_job_retriable($sleeps)"), 't', 'it would be retried');
 is($hipq->sql("SELECT attempt, state, ended_time IS NULL FROM hipq.retry_chain($sleeps)"), '1|running|t', 'its chain has the attempt that runs');
 $hipq->sql("SELECT hipq.cancel($sleeps)");
 is($hipq->outcome($sleeps), 'cancelled', 'cancelled');

@@ -212,7 +212,7 @@ sub is_not_retried
 	is($hipq->outcome($job), 'failed', "$what: a failure is final");
 	is(final_row($job), "failed 1 0 transient_error told to fail (not retried: $switch is off)", "$what: the error names the switch");
 	is($hipq->sql("SELECT reason FROM hipq.dead_letters_detail WHERE job_id = $job"), 'transient_error', "$what: it leaves a dead letter");
-	like($hipq->sql("SELECT reason FROM hipq.is_job_retriable($job)"), qr/Retries are switched off: \Q$switch\E is off/, "$what: is_job_retriable says so");
+	like($hipq->sql("SELECT reason FROM hipq.why_retriable($job)"), qr/Retries are switched off: \Q$switch\E is off/, "$what: why_retriable says so");
 	return;
 }
 $hipq->set('hipq.retry_enabled' => 'off');

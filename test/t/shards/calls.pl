@@ -76,8 +76,9 @@ foreach my $place (0 .. 2)
 	$id = enqueue('run');
 	is($node->sql("SELECT hipq.fail_job($id, 'by hand')"), 'final', "fail_job() on $name");
 	is($one->sql("SELECT outcome, error FROM hipq.jobs_detail WHERE id = $id"), 'failed|by hand', "$name: its row says so");
-	my $verdict = "SELECT * FROM hipq.is_job_retriable($id)";
-	like($node->sql($verdict), qr/^f\|\w+ .+/, "is_job_retriable() on $name");
+	my $verdict = "SELECT * FROM hipq.why_retriable($id)";
+	like($node->sql($verdict), qr/^f\|\w+ .+/, "why_retriable() on $name");
+	is($node->sql("SELECT hipq.is_job_retriable($id)"), 'f', "is_job_retriable() on $name");
 	is($node->sql($verdict), $one->sql($verdict), "$name: as the other node says itself");
 	is($node->sql("SELECT hipq.erase($id)"), 't', "erase() on $name");
 	is($one->sql("SELECT count(*) FROM hipq.jobs WHERE id = $id"), 0, "$name: it is gone");
@@ -131,7 +132,7 @@ my $unknown = $router->sql(qq{SELECT hipq.slot_of('$tenants[1]')::bigint + (1::b
 foreach my $place (0 .. 2)
 {
 	my ($node, $name) = ($nodes[$place], $names[$place]);
-	foreach my $call ('cancel(%s)', 'retry(%s)', 'reschedule(%s, now())', q{wait_for(%s, '0')}, q{fail_job(%s, 'no')}, q{extend_job(%s, '1 s')}, 'is_job_retriable(%s)')
+	foreach my $call ('cancel(%s)', 'retry(%s)', 'reschedule(%s, now())', q{wait_for(%s, '0')}, q{fail_job(%s, 'no')}, q{extend_job(%s, '1 s')}, 'is_job_retriable(%s)', 'why_retriable(%s)')
 	{
 		like(refusal($node, sprintf "SELECT hipq.$call", $unknown), qr/42704: job $unknown does not exist/, "$name: $call of no job");
 	}
