@@ -46,7 +46,8 @@ CREATE TABLE hipq.dead_letter (
 -- An index that did not begin with queue_id would be read by what somebody asks of a view, and
 -- EXPLAIN count rows of other queues in it.
 CREATE INDEX dead_letter_of_queue ON hipq.dead_letter (queue_id, died_time, job_id);
-CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, died_time, job_id) WHERE awaits_handler;
+CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
+ALTER INDEX hipq.dead_letter_awaits_handler ALTER COLUMN 2 SET STATISTICS 0;
 COMMENT ON TABLE hipq.dead_letter IS 'jobs that failed for good, whole, kept for a time';
 COMMENT ON COLUMN hipq.dead_letter.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.dead_letter.died_time IS 'when it failed for good';

@@ -112,3 +112,9 @@ ALTER TABLE hipq.shard_reject REPLICA IDENTITY FULL;
 
 -- It returns the answer alone; hipq.why_retriable() gives the reason, too.
 DROP FUNCTION hipq.is_job_retriable(bigint, text);
+
+-- Handlers are called in order of priority.
+LOCK TABLE hipq.dead_letter IN ACCESS EXCLUSIVE MODE;
+DROP INDEX hipq.dead_letter_awaits_handler;
+CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
+ALTER INDEX hipq.dead_letter_awaits_handler ALTER COLUMN 2 SET STATISTICS 0;

@@ -94,11 +94,12 @@ constinit pg::Statement select_awaiting(R"(
                    WHERE letter.queue_id = $1 AND letter.awaits_handler AND NOT )" HIPQ_LETTER_IS_SET_ASIDE
                                         ")");
 
-constinit pg::Statement lock_oldest(R"(
+// As jobs start: the lowest priority first, then the oldest.
+constinit pg::Statement lock_next(R"(
     SELECT letter.job_id
     FROM hipq.dead_letter AS letter
     WHERE letter.queue_id = $1 AND letter.awaits_handler AND NOT )" HIPQ_LETTER_IS_SET_ASIDE R"(
-    ORDER BY letter.died_time, letter.job_id
+    ORDER BY (letter.job ->> 'priority')::integer, letter.died_time, letter.job_id
     LIMIT 1
     FOR UPDATE OF letter SKIP LOCKED)");
 
@@ -239,10 +240,10 @@ std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int6
         "executor or server ended while the handler ran, " + std::to_string(most_starts) + " times";
     return pg::as_hipq([&]() -> std::optional<BegunLetter> {
         for (;;) {
-            const pg::Rows oldest = lock_oldest.run(queue.id);
-            if (oldest.empty())
+            const pg::Rows next = lock_next.run(queue.id);
+            if (next.empty())
                 return std::nullopt;
-            chosen = oldest.front().integer(0);
+            chosen = next.front().integer(0);
             for (const pg::Row letter :
                  begin_letter.run(queue.id, chosen, std::int32_t{most_starts}, lost))
                 if (letter.boolean(1))

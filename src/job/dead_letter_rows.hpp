@@ -45,10 +45,10 @@ struct BegunLetter {
     int start;  // how often it was begun, with this time
 };
 
-// Counts a start of the handler on the oldest dead letter that awaits it and that nobody else has
-// in flight. The count is to be durable before the handler runs: one that takes its process or the
-// server down is not called for ever. Nothing: there is none, or the queue is paused. `chosen` is
-// its job, also when an error is against it.
+// Counts a start of the handler on the next dead letter, by priority, that awaits it and that
+// nobody else has in flight. The count is to be durable before the handler runs: one that takes its
+// process or the server down is not called for ever. Nothing: there is none, or the queue is
+// paused. `chosen` is its job, also when an error is against it.
 std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int64_t &chosen);
 
 // Locks it until the transaction ends, and gives the job as it died. Nothing: it is not as it was.

@@ -1167,7 +1167,7 @@ SELECT replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ')
 FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition
 $got$, $want$VALUES
-    ('CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter USING btree (queue_id, died_time, job_id) WHERE awaits_handler'),
+    ('CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter USING btree (queue_id, (((job ->> ''priority''::text))::integer), died_time, job_id) WHERE awaits_handler'),
     ('CREATE INDEX dead_letter_of_queue ON hipq.dead_letter USING btree (queue_id, died_time, job_id)'),
     ('CREATE UNIQUE INDEX dead_letter_pkey ON hipq.dead_letter USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX identity_pkey ON hipq.identity USING btree (only_row)'),

@@ -122,8 +122,14 @@ $hipq->sql('ALTER FUNCTION tell(hipq.job) RENAME TO away');
 $id = fails('{"error": "no"}');
 ok($node->wait_for_log(qr/dead letters of queue "app.main" wait for their handler/, $log), 'a handler that is gone is told of');
 is(letter($id), 'waiting', 'and waited for');
+my @by_priority = map { $hipq->enqueue('work', qq{'{"error": "no"}', queue => 'app.main', priority => $_, max_retries => 0}) } 7, -7, 3, -7;
+is($hipq->outcome($_), 'failed', 'jobs of other priorities fail meanwhile') foreach @by_priority;
 $hipq->sql('ALTER FUNCTION away(hipq.job) RENAME TO tell');
 ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"), 'until it is back');
+ok($hipq->wait_until($awaiting, 0), 'and the others are handled');
+my $ids = join ', ', @by_priority;
+is($hipq->sql("SELECT string_agg(job->>'priority', ' ' ORDER BY handled_time) FROM hipq.dead_letter WHERE job_id IN ($ids)"), '-7 -7 3 7', 'by priority');
+is($hipq->sql("SELECT job_id FROM hipq.dead_letter WHERE job_id IN ($ids) ORDER BY handled_time LIMIT 1"), $by_priority[1], 'and the older one first');
 
 
 # ---- a paused queue: two looks of the scheduler pass by
