@@ -100,6 +100,16 @@ TEST(Lines, ThatAreTooLongMayBeLeftOut)
     EXPECT_EQ(given, (std::vector<std::string>{"ok"}));
 }
 
+TEST(Lines, CutLongOnes)
+{
+    std::vector<std::string> given;
+    Lines lines(4, Lines::Long::cut, [&](const std::string &line) { given.push_back(line); });
+    for (const char *part : {"four\n1", "23456", "78", "9\nnext\nof 5!"})
+        lines.add(part);
+    lines.end();
+    EXPECT_EQ(given, (std::vector<std::string>{"four", "12345", "next", "of 5!"}));
+}
+
 TEST(Said, IsProgressOrMoreTime)
 {
     EXPECT_EQ(read_said("3/10 on the way")->done, 3);

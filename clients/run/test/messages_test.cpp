@@ -89,6 +89,36 @@ TEST(Messages, AreEndingsOrProgress)
     EXPECT_EQ(read_answer(R"({"id": 7, "extend": "5 min"})").said->more_time, "5 min");
 }
 
+TEST(Messages, HaveErrorsWhateverTheyHold)
+{
+    const auto error = [](const std::string &json) {
+        return read_answer("{\"id\": 7, \"error\": " + json + "}").ending->text;
+    };
+    EXPECT_EQ(error(R"("half \ud83d of it")"), "half \uFFFD of it");
+    EXPECT_EQ(error(R"("\ude00\ud83d\ud83d\ude00\uD83D")"), "\uFFFD\uFFFD\U0001F600\uFFFD");
+    EXPECT_EQ(error(R"("\\ud83d \ud83d\n")"), "\\ud83d \uFFFD\n");
+    EXPECT_EQ(error(R"("a \u0000 b")"), "a \uFFFD b");
+    EXPECT_EQ(error("\"caf\xE9\""), "caf\uFFFD");
+    EXPECT_EQ(error(R"({"code": 5})"), R"({"code":5})");
+    EXPECT_EQ(error("null"), "null");
+    EXPECT_EQ(message_error(R"({"id": 7, "error": "\ud83)"), "not a JSON object");
+}
+
+TEST(Messages, FailTheirJobWhenTheyAreTooLong)
+{
+    const BatchAnswer result = read_long_answer(R"({"id": 7, "attempt": 2, "result": [1, 2, )");
+    EXPECT_EQ(result.id, 7);
+    EXPECT_EQ(result.attempt, 2);
+    EXPECT_EQ(result.ending->text, "the answer is longer than --max-output allows");
+    EXPECT_FALSE(result.ending->retriable);
+    const BatchAnswer error = read_long_answer(R"({"id": 7, "error": "no such)");
+    EXPECT_EQ(error.ending->text, " \"no such");
+    EXPECT_TRUE(error.ending->retriable);
+    EXPECT_FALSE(
+        read_long_answer(R"({"id": 7, "retriable": false, "error": "n)").ending->retriable);
+    EXPECT_THROW(read_long_answer(R"({"result": [1, 2, )"), std::invalid_argument);
+}
+
 TEST(Messages, SayWhatIsWrong)
 {
     EXPECT_EQ(message_error("nonsense"), "not a JSON object");
@@ -96,8 +126,6 @@ TEST(Messages, SayWhatIsWrong)
     EXPECT_EQ(message_error(R"({"result": 1})"), "member \"id\" is missing or of another type");
     EXPECT_EQ(message_error(R"({"id": "7", "result": 1})"),
               "member \"id\" is missing or of another type");
-    EXPECT_EQ(message_error(R"({"id": 7, "error": 1})"),
-              "member \"error\" is missing or of another type");
     EXPECT_EQ(message_error(R"({"id": 7, "error": "e", "retriable": 1})"),
               "member \"retriable\" is missing or of another type");
     EXPECT_EQ(message_error(R"({"id": 7})").substr(0, 9), "no member");

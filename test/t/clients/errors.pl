@@ -5,6 +5,7 @@ use warnings;
 use HipqCluster;
 use HipqNodeClient;
 use HipqProgram;
+use HipqRun;
 use JSON::PP ();
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -114,5 +115,34 @@ SKIP: {
 	skip 'needs node and npm', 1 if HipqNodeClient::is_missing();
 	my $client = HipqNodeClient::build() // last SKIP;
 	prove('Node.js', [ 'node', "$folder/errors.mjs" ], HIPQ_CLIENT => $client);
+}
+
+# Others have the texts as bytes, in files. A column of the table says them where they are no UTF-8.
+my $texts = PostgreSQL::Test::Utils::tempdir();
+foreach my $row (@rows)
+{
+	my $bytes = $row->{bytes} // $row->{text};
+	utf8::encode($bytes);
+	$bytes =~ s/\\x(..)/chr hex $1/ge if defined $row->{bytes};
+	append_to_file("$texts/$row->{name}", $bytes x ($row->{times} // 1));
+}
+
+SKIP: {
+	my $compile = "g++ -std=c++20 -O0 -x c++ -I'$ENV{HIPQ_ROOT}/clients/cpp/include'";
+	my $libraries = '$(pkg-config --cflags --libs libpq)';
+	skip 'needs g++, pkg-config, libpq-dev and nlohmann-json3-dev', 1
+	  if system("echo '#include <hipq/client.hpp>' | $compile $libraries -E - >/dev/null 2>&1");
+	my $program = PostgreSQL::Test::Utils::tempdir() . '/errors';
+	my $said = `$compile '$folder/errors.cpp' $libraries -o '$program' 2>&1`;
+	ok($? == 0, 'the program in C++ compiles') or BAIL_OUT($said);
+	prove('C++', [$program], ERROR_TEXTS => $texts);
+}
+
+SKIP: {
+	skip 'hipq-run was not built', 1 unless defined HipqRun::program();
+	my @worker = (HipqRun::program(), qw(--name errors --queue app.errors --types fail));
+	my @program = ('--', 'perl', "$folder/errors_run.pl");
+	prove('hipq-run', [ @worker, @program ], ERROR_TEXTS => $texts);
+	prove('hipq-run --batch', [ @worker, '--batch', @program ]);
 }
 done_testing();

@@ -36,7 +36,7 @@ int Batch::free() const
 bool Batch::start_program()
 {
     tail_.emplace(error_tail_size);
-    out_lines_.emplace(options_.max_output, Lines::Long::left_out,
+    out_lines_.emplace(options_.max_output, Lines::Long::cut,
                        [this](const std::string &line) { hear(line); });
     error_lines_.emplace(longest_line, Lines::Long::in_pieces, [this](const std::string &line) {
         log(Level::info, "stderr", clean_text(line));
@@ -121,7 +121,7 @@ void Batch::hear(const std::string &line)
     if (line.empty())
         return;
     try {
-        take(read_answer(line));
+        take(line.size() > options_.max_output ? read_long_answer(line) : read_answer(line));
     } catch (const std::invalid_argument &error) {
         log(Level::warning, "answer not understood",
             std::string(error.what()) + ": " + clean_text(line.substr(0, 200)));

@@ -20,5 +20,7 @@ struct BatchAnswer {
 
 // Throws std::invalid_argument, which says what is wrong.
 BatchAnswer read_answer(const std::string &line);
+// The same of the beginning of a line that is too long.
+BatchAnswer read_long_answer(const std::string &line);
 
 }  // namespace hipq::run

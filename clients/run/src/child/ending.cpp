@@ -29,14 +29,6 @@ std::string status_text(ExitStatus status)
 
 }  // namespace
 
-std::string clean_text(const std::string &text)
-{
-    std::string clean;
-    for (const char character : text)
-        clean += character == '\0' ? std::string("\xEF\xBF\xBD") : std::string(1, character);
-    return json::parse(json(clean).dump(-1, ' ', false, json::error_handler_t::replace));
-}
-
 std::string result_of(const std::string &out)
 {
     std::string text = trimmed_end(out);

@@ -1,10 +1,14 @@
 // What becomes of a job when its program has ended: the exit code and the output as an answer.
 #pragma once
 
+#include "hipq/client/error_texts.hpp"
+
 #include <optional>
 #include <string>
 
 namespace hipq::run {
+
+using client::clean_text;
 
 // How a program has ended.
 struct ExitStatus {
@@ -36,8 +40,5 @@ std::string result_of(const std::string &out);
 
 // "exit code 1: " and the last of what it said.
 std::string error_of(ExitStatus status, const std::string &error_tail);
-
-// UTF-8 without NUL, as PostgreSQL takes it; what is not is replaced.
-std::string clean_text(const std::string &text);
 
 }  // namespace hipq::run

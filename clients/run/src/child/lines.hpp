@@ -34,10 +34,11 @@ private:
     bool is_cut_ = false;
 };
 
-// Calls for each line, without its end. A line longer than that comes in pieces, or is left out.
+// Calls for each line, without its end. A line longer than that comes in pieces, is left out, or is
+// cut: then it has one byte too many.
 class Lines {
 public:
-    enum class Long { in_pieces, left_out };
+    enum class Long { in_pieces, left_out, cut };
     Lines(std::size_t most, Long is_long, std::function<void(const std::string &)> call)
         : most_(most), long_(is_long), call_(std::move(call))
     {
@@ -68,6 +69,10 @@ private:
             if (long_ == Long::left_out) {
                 is_skipped_ = true;
                 line_.clear();
+                return;
+            }
+            if (long_ == Long::cut) {
+                line_ = (line_ += part).substr(0, most_ + 1);
                 return;
             }
             const std::size_t room = most_ - line_.size();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hipq/client/arrays.hpp"
+#include "hipq/client/error_texts.hpp"
 #include "hipq/client/session.hpp"
 
 namespace hipq::client {
@@ -34,8 +35,17 @@ public:
     }
     void fail(Attempt attempt, const std::string &error, bool retriable, OnTold told)
     {
-        tell(attempt, "SELECT hipq.fail($1::bigint, $2::integer, $3::text, $4::boolean) AS state",
-             {error, retriable ? "true" : "false"}, std::move(told));
+        const std::string text = error_text(error);
+        const std::string ascii = in_ascii(text);
+        if (ascii == text)
+            return tell_failure(attempt, text, retriable, std::move(told));
+        tell_failure(attempt, text, retriable,
+                     [this, attempt, ascii, retriable, told = std::move(told)](const Told &what) {
+                         if (what.how == Told::How::refused)
+                             tell_failure(attempt, ascii, retriable, told);
+                         else
+                             told(what);
+                     });
     }
     void release(Attempt attempt, const std::string &delay, OnTold told)
     {
@@ -54,6 +64,12 @@ private:
     };
     using Successes = std::vector<Success>;
     static constexpr std::size_t most_at_once = 1'000;
+
+    void tell_failure(Attempt attempt, const std::string &error, bool retriable, OnTold told)
+    {
+        tell(attempt, "SELECT hipq.fail($1::bigint, $2::integer, $3::text, $4::boolean) AS state",
+             {error, retriable ? "true" : "false"}, std::move(told));
+    }
 
     // Values that follow id and attempt.
     void tell(Attempt attempt, const char *text, std::vector<Value> values, OnTold told)

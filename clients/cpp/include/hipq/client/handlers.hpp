@@ -84,36 +84,42 @@ std::vector<Ending> endings_of(Function &function, const Items &items)
     return endings;
 }
 
-// What the exception says that is being handled.
-inline Ending ending_of_exception()
+inline std::string text_of(const std::exception &error)
+{
+    const char *text = error.what();
+    return text != nullptr ? text : "its text cannot be read";
+}
+
+// What the exception says that is being handled. Only the job's own end ends it without an answer.
+inline Ending ending_of_exception(const Job &job)
 {
     try {
         throw;
     } catch (const AttemptOver &) {
-        return Nothing{};
+        if (job.is_over())
+            return Nothing{};
+        return Failure{"another job of its batch is over"};
     } catch (const Release &release) {
         return GivenBack{release.delay()};
     } catch (const Permanent &error) {
-        return Failure{error.what(), false};
+        return Failure{text_of(error), false};
     } catch (const std::exception &error) {
-        return Failure{error.what()};
+        return Failure{text_of(error)};
     } catch (...) {
         return Failure{"the handler threw what is no exception"};
     }
 }
 
-// How a call for many jobs has ended for each. What it throws is for all of them; but that one is
-// over does not end the others.
+// How a call for many jobs has ended for each. What it throws is for all of them.
 template <typename Call>
 std::vector<Ending> for_each(const Jobs &jobs, const Call &call)
 {
     try {
         return call(jobs);
     } catch (...) {
-        std::vector<Ending> endings(jobs.size(), ending_of_exception());
-        for (std::size_t i = 0; i < jobs.size(); ++i)
-            if (std::holds_alternative<Nothing>(endings[i]) && !jobs[i].get().is_over())
-                endings[i] = Failure{"another job of its batch is over"};
+        std::vector<Ending> endings;
+        for (const Job &job : jobs)
+            endings.push_back(ending_of_exception(job));
         return endings;
     }
 }
@@ -184,7 +190,7 @@ inline Ending run_handler(const Handler &handler, const std::vector<Middleware> 
     try {
         return detail::run_inside(middleware, 0, handler, job);
     } catch (...) {
-        return detail::ending_of_exception();
+        return detail::ending_of_exception(job);
     }
 }
 

@@ -230,22 +230,26 @@ private:
         else if (const auto *failure = std::get_if<Failure>(&ending))
             fail(job, *failure, told);
         else if (const auto *back = std::get_if<GivenBack>(&ending))
-            attendance_->release(job.name(), back->delay, told);
+            attendance_->release(job.name(), back->delay, or_failed(job, told));
         else
             told({Told::How::over, "", nullptr});
     }
 
-    // A result that the server does not take is the job's fault.
     void complete(const Job &job, const Json &result, const OnTold &told)
     {
         const std::string text = result.dump(-1, ' ', false, Json::error_handler_t::replace);
-        const Attempt name = job.name();
-        attendance_->complete(name, text, [this, name, told](const Told &what) {
+        attendance_->complete(job.name(), text, or_failed(job, told));
+    }
+
+    // A result or a delay that the server does not take is the job's fault.
+    OnTold or_failed(const Job &job, const OnTold &told)
+    {
+        return [this, name = job.name(), told](const Told &what) {
             if (what.how == Told::How::refused)
                 attendance_->fail(name, what.error->what(), false, told);
             else
                 told(what);
-        });
+        };
     }
 
     void fail(const Job &job, const Failure &failure, const OnTold &told)
