@@ -334,6 +334,10 @@ SELECT clock_timestamp() AS before \gset
 SELECT count(*) FROM hipq.claim(w('regress ext a'), 1, '0.2 s');
 SELECT clock_timestamp() BETWEEN :'before'::timestamptz + interval '0.2 s' AND :'before'::timestamptz + interval '20 s';
 
+SET statement_timeout = '1s';
+SELECT count(*) FROM hipq.claim(w('regress ext a'), 1, '60 s');
+RESET statement_timeout;
+
 -- ---- draining
 RESET ROLE;
 SELECT count(hipq.enqueue('scan', queue => 'ext.a', job_key => 'd' || n)) FROM generate_series(1, 2) AS n;

@@ -14,6 +14,7 @@
 
 extern "C" {
 #include "mb/pg_wchar.h"
+#include "storage/proc.h"
 #include "utils/jsonb.h"
 }
 
@@ -61,6 +62,13 @@ void demand_fresh_snapshots()
                           XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
                    errdetail("Its snapshot cannot see new jobs."),
                    errhint("Wait in a transaction of isolation level READ COMMITTED."));
+}
+
+// So that statement_timeout does not end it: that would look like a fault, where no job has come.
+std::int64_t within_the_statement(std::int64_t wait)
+{
+    const std::int64_t half = StatementTimeout * (std::int64_t{1'000} / 2);
+    return half > 0 ? std::min(wait, half) : wait;
 }
 
 // ---- entries that no row bears out ----
@@ -327,7 +335,7 @@ void claim(FunctionCallInfo fcinfo)
     if (wait > 0)
         demand_fresh_snapshots();
     pg::ResultSet result(fcinfo);
-    const Look look = claim(worker_id, most, wait);
+    const Look look = claim(worker_id, most, within_the_statement(wait));
     for (const auto &[queue, job] : look.accepted)
         result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type,
                    core::unless_none(job.key), job.data, job::deadline_of(job),

@@ -38,6 +38,7 @@ sub prove
 	$self->frozen_program($worker);
 	$self->network;
 	$self->unbound;
+	$self->under_statement_timeout;
 	$self->no_server;
 	my $moved = $self->failover;
 	return $self->killed_again_and_again($moved);
@@ -242,6 +243,38 @@ sub unbound
 	$self->succeeds($id, '... and a job that ran meanwhile counts');
 	is($self->hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'unbound'}), 1, '... of the same worker');
 	return $self->ends_well($worker);
+}
+
+# Where statements may take less time than an unbound worker looks for jobs. It is no worker any more
+# when it has stopped, whatever is wrong then, so that its name is free.
+sub under_statement_timeout
+{
+	my ($self) = @_;
+	my $hipq = $self->hipq;
+	$hipq->sql(q{ALTER ROLE app SET statement_timeout = '1s'});
+	my $looks = q{FROM pg_stat_activity WHERE usename = 'app' AND query LIKE '%hipq.claim(%'};
+	my $worker = $self->starts('hurried', HIPQ_POOLER => 1);
+	my %begun;
+	my $has_looked = sub { $begun{ $hipq->sql("SELECT query_start $looks") }++; keys %begun > 4 };
+	ok($worker->wait_for($has_looked), 'an unbound worker looks for jobs again and again');
+	unlike($worker->said, qr/lost|cancel|timeout/, '... and sees no fault where there are none');
+	$self->works('... and works');
+
+	my $ends = sub {
+		my ($when) = @_;
+		ok($worker->has_ended(20), "it ends $when");
+		my $those = q{SELECT count(*) FROM hipq.workers WHERE name = 'hurried'};
+		return is($hipq->sql($those), 0, '... and is no worker any more');
+	};
+	$hipq->sql("ALTER ROLE app NOLOGIN; SELECT pg_terminate_backend(pid) $looks");
+	$worker->signal('TERM');
+	$ends->('when it cannot look for jobs any more');
+	$hipq->sql('ALTER ROLE app LOGIN');
+	$worker = $self->starts('hurried', HIPQ_POOLER => 1);
+	my $claim = 'EXECUTE ON FUNCTION hipq.claim(bigint, integer, hipq.duration)';
+	$hipq->sql("REVOKE $claim FROM PUBLIC");
+	$ends->('when it must not look for jobs');
+	return $hipq->sql("GRANT $claim TO PUBLIC; ALTER ROLE app RESET statement_timeout");
 }
 
 sub no_server

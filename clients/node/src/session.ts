@@ -134,6 +134,7 @@ export class Session {
       await client.connect();
       if (this.options.configs.length > 1) await this.#demandWritable(client);
       await this.options.prepare?.(client);
+      this.#closed.signal.throwIfAborted();
       return client;
     } catch (error) {
       void end(client);

@@ -6,6 +6,7 @@ use HipqCluster;
 use HipqPooler;
 use HipqProxy;
 use HipqRun;
+use HipqWorkerFaults;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -53,6 +54,15 @@ succeeds_once($after, 'what ran on counts, too');
 my $registered = $hipq->wait_until("SELECT count(*) FROM hipq.workers_detail WHERE name = 'bound' AND pid IS NOT NULL", 1);
 ok($registered && $bound->logs('registered', qr//, 2), 'it is registered again');
 succeeds_once(enqueue('short'), '... and works');
+
+# ---- statements may take less time than it looks for jobs
+
+my $hurried = 'exec hipq-run --name "$HIPQ_NAME" ${HIPQ_POOLER:+--poll} "$@"';
+my %faults = (
+	hipq => $hipq, folder => $there, environment => {},
+	command => [ 'sh', '-c', $hurried, 'hipq-run', @worker ],
+);
+bless(\%faults, 'HipqWorkerFaults')->under_statement_timeout;
 
 # ---- its sessions are ended
 

@@ -41,6 +41,13 @@ class Keeper:
         """Looks no more."""
         self._ended.set()
 
+    def deregister(self) -> None:
+        """Says that the worker is none any more. Raises nothing."""
+        try:
+            self._answers.ask(statements.DEREGISTER, (self.worker_id,))
+        except psycopg.Error as error:
+            log.info("could not deregister: %s", error)
+
     def _run(self) -> None:
         while not self._ended.wait(self._settings.look):
             try:

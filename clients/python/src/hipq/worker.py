@@ -22,7 +22,7 @@ from .keeper import Keeper
 from .patience import Patience
 from .running import run
 from .session import Session
-from .settings import settings_of
+from .settings import GOODBYE, settings_of
 from .signals import caught
 
 log = logging.getLogger("hipq")
@@ -99,6 +99,7 @@ class Worker(Handlers):
                 keeper.stop()
                 for job in self._jobs():
                     job._over.set()
+                self._say_goodbye(keeper)
                 self._answers.close()
                 self._patience.stop()
 
@@ -125,7 +126,9 @@ class Worker(Handlers):
                 take_over = True  # from now on our own session may still have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
-                return self._serve(session)
+                self._serve(session)
+                keeper.worker_id = None
+                return
             except psycopg.Error as error:
                 if not (is_lost(error) or (keeper.worker_id and may_pass(error))):
                     raise
@@ -140,15 +143,34 @@ class Worker(Handlers):
 
     def _serve(self, session: Session) -> None:
         log.info("worker %d (%s) serves", session.worker_id, self.settings.name)
+        backoff = Backoff()
         while not self._is_stopping:
-            free = self.settings.concurrency - len(self._running)
-            jobs = self._claim(session, free)
-            self._start(jobs)
-            if not jobs:
-                self._wait(session, free)
+            try:
+                self._look_for_jobs(session)
+                backoff.reset()
+            except psycopg.Error as error:
+                if is_lost(error) or not may_pass(error):
+                    raise
+                log.warning("could not look for jobs: %s", error)
+                self._bell.wait(backoff.next())
         session.drain()
         self._drain(session)
         session.deregister()
+
+    def _say_goodbye(self, keeper: Keeper) -> None:
+        """The worker is no longer one, whatever is wrong; without a server not for ever."""
+        if keeper.worker_id is None:
+            return
+        last_words = threading.Thread(target=keeper.deregister, name="hipq goodbye", daemon=True)
+        last_words.start()
+        last_words.join(GOODBYE)
+
+    def _look_for_jobs(self, session: Session) -> None:
+        free = self.settings.concurrency - len(self._running)
+        jobs = self._claim(session, free)
+        self._start(jobs)
+        if not jobs:
+            self._wait(session, free)
 
     def _claim(self, session: Session, free: int) -> list[tuple[Any, ...]]:
         if free == 0:

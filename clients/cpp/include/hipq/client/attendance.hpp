@@ -138,6 +138,7 @@ public:
 private:
     using Level = LogEntry::Level;
     static constexpr Loop::Milliseconds poll_interval{5'000};  // should a notification be lost
+    static constexpr Loop::Milliseconds pause{500};            // after a claim that was refused
     static constexpr Loop::Milliseconds beat_interval{10'000};
     static constexpr Loop::Milliseconds goodbye{3'000};
 
@@ -260,11 +261,14 @@ private:
              {std::to_string(*id_), std::to_string(most), options_.pooler ? "5" : "0"}},
             Lost::is_an_error, [this, most](const Reply &reply) {
                 is_claiming_ = false;
-                if (reply)
+                if (reply) {
                     take(reply.rows, most);
-                else if (!sqlstate::may_pass(*reply.error))
-                    return end(*reply.error);
-                claim_later();
+                    claim_later(Loop::Milliseconds(0));
+                } else if (sqlstate::may_pass(*reply.error)) {
+                    claim_later(pause);
+                } else {
+                    end(*reply.error);
+                }
             });
     }
 
@@ -303,8 +307,8 @@ private:
             end_attempt(*earlier);
     }
 
-    // At once if there may be more, or where the server waits; else when it notifies.
-    void claim_later()
+    // So soon if there may be more, or where the server waits; else when it notifies.
+    void claim_later(Loop::Milliseconds soon)
     {
         if (is_draining_)
             return;
@@ -315,8 +319,7 @@ private:
             claim();
         };
         loop_.cancel(poll_timer_);
-        poll_timer_ = loop_.after(
-            has_more_ && claims_.is_ready() ? Loop::Milliseconds(0) : poll_interval, again);
+        poll_timer_ = loop_.after(has_more_ && claims_.is_ready() ? soon : poll_interval, again);
     }
 
     // ---- looking after what it has

@@ -42,6 +42,13 @@ class Keeper:
                 if not is_lost(error):
                     log.debug("the keeper could not look: %s", error)
 
+    async def deregister(self) -> None:
+        """Says that the worker is none any more. Raises nothing."""
+        try:
+            await self._answers.ask(statements.DEREGISTER, (self.worker_id,))
+        except psycopg.Error as error:
+            log.info("could not deregister: %s", error)
+
     async def _look(self) -> None:
         if self.worker_id is None:
             return

@@ -13,7 +13,7 @@ from .. import statements
 from ..backoff import Backoff
 from ..errors import is_lost, may_pass
 from ..handlers import Handlers
-from ..settings import settings_of
+from ..settings import GOODBYE, settings_of
 from .answers import Answers
 from .bell import Bell
 from .connecting import connect
@@ -92,6 +92,7 @@ class Worker(Handlers):
             finally:
                 keeping.cancel()
                 self._cancel_all()
+                await self._say_goodbye(keeper)
                 await self._answers.close()
 
     @property
@@ -121,7 +122,9 @@ class Worker(Handlers):
                 take_over = True  # from now on our own session may still have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
-                return await self._serve(session)
+                await self._serve(session)
+                keeper.worker_id = None
+                return
             except psycopg.Error as error:
                 if not (is_lost(error) or (keeper.worker_id and may_pass(error))):
                     raise
@@ -136,15 +139,31 @@ class Worker(Handlers):
 
     async def _serve(self, session: Session) -> None:
         log.info("worker %d (%s) serves", session.worker_id, self.settings.name)
+        backoff = Backoff()
         while not self._is_stopping:
-            free = self.settings.concurrency - len(self._jobs())
-            jobs = await self._claim(session, free)
-            self._start(jobs)
-            if not jobs:
-                await self._wait(session, free)
+            try:
+                await self._look_for_jobs(session)
+                backoff.reset()
+            except psycopg.Error as error:
+                if is_lost(error) or not may_pass(error):
+                    raise
+                log.warning("could not look for jobs: %s", error)
+                await self._bell.wait(backoff.next())
         await session.drain()
         await self._drain(session)
         await session.deregister()
+
+    async def _say_goodbye(self, keeper: Keeper) -> None:
+        """The worker is no longer one, whatever is wrong; without a server not for ever."""
+        if keeper.worker_id is not None:
+            await asyncio.wait([asyncio.ensure_future(keeper.deregister())], timeout=GOODBYE)
+
+    async def _look_for_jobs(self, session: Session) -> None:
+        free = self.settings.concurrency - len(self._jobs())
+        jobs = await self._claim(session, free)
+        self._start(jobs)
+        if not jobs:
+            await self._wait(session, free)
 
     async def _claim(self, session: Session, free: int) -> list[tuple[Any, ...]]:
         if free == 0:
