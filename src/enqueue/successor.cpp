@@ -18,10 +18,6 @@ constexpr const char *insert_successor_sql = R"(
     VALUES ($1, $2, $3, $4, to_jsonb($5){+, $6+})
     ON CONFLICT ON CONSTRAINT successor_pkey DO NOTHING)";
 
-#define HIPQ_WHOLE_JOB(prefix)                                                                     \
-    prefix "queue_id, " prefix "job_data, " prefix "manual_reason" HIPQ_OWN_COLUMNS(prefix)        \
-        HIPQ_GIVEN_COLUMNS(prefix) HIPQ_ATTEMPT_COLUMNS(prefix)
-
 // The successor goes only if the job has come. $1 queue, $2 job type, $3 key, $4 its scope
 constexpr const char *make_job_sql = R"(
     WITH job AS (
@@ -32,8 +28,8 @@ constexpr const char *make_job_sql = R"(
         FOR UPDATE OF chosen SKIP LOCKED
     ),
     made AS (
-        INSERT INTO {table} ()" HIPQ_WHOLE_JOB("") R"()
-        SELECT )" HIPQ_WHOLE_JOB("job.") R"(
+        INSERT INTO {table} ()" HIPQ_ALL_COLUMNS("") R"()
+        SELECT )" HIPQ_ALL_COLUMNS("job.") R"(
         FROM job
         ON CONFLICT DO NOTHING
         RETURNING id

@@ -126,6 +126,11 @@ std::string column_list(ColumnKind kind);
 #define HIPQ_OWN_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_OWN, prefix)
 #define HIPQ_GIVEN_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_GIVEN, prefix)
 #define HIPQ_ATTEMPT_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_ATTEMPT, prefix)
+// All of them, for a statement that writes a row as it is: "job.queue_id, job.max_retries, ...".
+#define HIPQ_ALL_COLUMNS(prefix)                                                                   \
+    prefix "queue_id, " prefix "max_retries, " prefix "job_data, " prefix                          \
+           "manual_reason" HIPQ_OWN_COLUMNS(prefix) HIPQ_GIVEN_COLUMNS(prefix)                     \
+               HIPQ_ATTEMPT_COLUMNS(prefix)
 
 #define HIPQ_LIST_OWN(prefix, name, type, kind, origin) HIPQ_IF_OWN_##origin(", " prefix #name)
 #define HIPQ_LIST_GIVEN(prefix, name, type, kind, origin) HIPQ_IF_GIVEN_##origin(", " prefix #name)

@@ -49,7 +49,8 @@ foreach my $type ('by_lock', 'by_record')
 			"$type: $mode is refused while the job runs");
 	}
 	is($hipq->sql("SELECT hipq.enqueue('$type', job_key => 'k', on_duplicate => 'return')"), $first, 'return gives its id');
-	my ($action, $second) = action_of($type, qq{'{"second": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	my ($action, $second) = action_of($type, qq{'{"second": 1}'::jsonb, job_key => 'k',
+		max_retries => 4, on_duplicate => 'after'});
 	is($action, 'after', 'one more job is noted');
 	is(join(' ', action_of($type, qq{'{"third": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'})), "returned $second", 'one at most');
 	like($hipq->why($second), qr/^predecessor: It is enqueued when the job that holds its key has finished/, 'why() tells');
@@ -59,6 +60,8 @@ foreach my $type ('by_lock', 'by_record')
 	$hipq->in_time($hipq->sql("SELECT extract(epoch FROM next.accepted_time - first.update_time) FROM hipq.jobs_detail AS first, hipq.jobs_detail AS next WHERE first.id = $first AND next.id = $second"), 5, 'soon,');
 	is(order_of($first, $second), "$first $second", 'in that order');
 	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $second"), '{"second": 1}', 'with its own data');
+	is($hipq->sql("SELECT max_retries FROM hipq.jobs_detail WHERE id = $second"), 4,
+		'and retries');
 	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'nothing is left');
 }
 
