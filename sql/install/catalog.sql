@@ -38,11 +38,11 @@ CREATE TABLE hipq.instance (
     db_config             jsonb       NOT NULL DEFAULT '{}' CONSTRAINT instance_db_config_is_an_object CHECK (jsonb_typeof(db_config) = 'object'),
     created_time          timestamptz NOT NULL DEFAULT now(),
     created_by            regrole     NOT NULL DEFAULT current_user::regrole,
-    CONSTRAINT instance_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
+    CONSTRAINT instance_name_is_valid CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
 );
 COMMENT ON TABLE hipq.instance IS 'named groups of queues';
 COMMENT ON COLUMN hipq.instance.instance_id IS 'number of the instance';
-COMMENT ON COLUMN hipq.instance.name IS 'name: lower-case letters and underscores';
+COMMENT ON COLUMN hipq.instance.name IS 'name: lower-case letters, digits and underscores';
 COMMENT ON COLUMN hipq.instance.shard_key
     IS 'what its queues divide their jobs by, in a sharded instance, unless they say otherwise; '
     'NONE = nothing';
@@ -89,13 +89,13 @@ CREATE TABLE hipq.queue (
     move_order            text        NOT NULL DEFAULT 'key' CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict')),
     unique_scope          text        NOT NULL DEFAULT 'global' CONSTRAINT queue_unique_scope_is_known CHECK (unique_scope IN ('global', 'shard_key')),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
-    CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
+    CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
 );
 COMMENT ON TABLE hipq.queue
     IS 'queues; the jobs of each are in its own table, a partition of hipq.job';
 COMMENT ON COLUMN hipq.queue.queue_id IS 'number of the queue, hipq.job.queue_id of its jobs';
 COMMENT ON COLUMN hipq.queue.instance_id IS 'instance of the queue';
-COMMENT ON COLUMN hipq.queue.name IS 'name within the instance: lower-case letters and underscores';
+COMMENT ON COLUMN hipq.queue.name IS 'name within the instance: lower-case letters, digits and underscores';
 COMMENT ON COLUMN hipq.queue.owner IS 'queue owner: the role that SQL handlers run as';
 COMMENT ON COLUMN hipq.queue.table_name IS 'table of the queue in schema hipq';
 COMMENT ON COLUMN hipq.queue.throttle_limit

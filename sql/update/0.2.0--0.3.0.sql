@@ -17,11 +17,18 @@ COMMENT ON COLUMN hipq.shard_stats.trouble
 LOCK TABLE hipq.shard_reject IN SHARE MODE;
 CREATE INDEX shard_reject_time ON hipq.shard_reject (rejected_time);
 
-LOCK TABLE hipq.instance IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE hipq.instance IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.job_type IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.pause IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.queue IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.queue_hold IN SHARE ROW EXCLUSIVE MODE;
+
+ALTER TABLE hipq.instance DROP CONSTRAINT instance_name_is_valid;
+ALTER TABLE hipq.instance ADD CONSTRAINT instance_name_is_valid
+    CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63);
+ALTER TABLE hipq.queue DROP CONSTRAINT queue_name_is_valid;
+ALTER TABLE hipq.queue ADD CONSTRAINT queue_name_is_valid
+    CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63);
 
 -- Queues that are there keep their mode.
 ALTER TABLE hipq.queue ALTER COLUMN throttle_mode SET DEFAULT 'shared';

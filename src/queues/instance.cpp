@@ -183,7 +183,7 @@ std::int32_t create_instance(const pg::Arguments &arguments, IfExists if_exists)
         HIPQ_RAISE(
             errcode(ERRCODE_INVALID_NAME), errmsg("invalid instance name \"%s\"", name.c_str()),
             errhint(
-                "Names have 1 to 63 lower-case letters and underscores and start with a letter."));
+                "Names have 1 to 63 lower-case letters, digits and underscores, first a letter."));
     check(options);
     const std::string object = object_name(Section::instances, {name});
     if (const auto id = insert(name, options); id.has_value()) {

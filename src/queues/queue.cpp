@@ -186,8 +186,7 @@ core::QueueName parse_name(const std::string &text)
     if (!name.has_value())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME), errmsg("invalid queue name \"%s\"", text.c_str()),
                    errhint("A queue is named \"instance.queue\"; both parts have 1 to 63 "
-                           "lower-case letters and underscores and start "
-                           "with a letter."));
+                           "lower-case letters, digits and underscores, first a letter."));
     return *name;
 }
 

@@ -60,6 +60,11 @@ bool is_control(char c)
     return byte < 0x20 || byte == 0x7f;
 }
 
+bool is_in_a_name(char c)
+{
+    return is_lower(c) || is_digit(c) || c == '_';
+}
+
 bool has_identifier_length(std::string_view name)
 {
     return !name.empty() && name.size() <= max_identifier_length;
@@ -73,6 +78,14 @@ std::optional<std::string_view> own_table_it_starts_like(std::string_view table)
             return own;
     }
     return std::nullopt;
+}
+
+bool ends_like_a_leaf_by_time(std::string_view table)
+{
+    constexpr std::size_t digits_of_a_day = 8;
+    const std::size_t last_other = table.find_last_not_of("0123456789");
+    return table.size() - last_other > digits_of_a_day &&
+           table.substr(0, last_other + 1).ends_with("_p");
 }
 
 // FNV-1a. It is in the names of tables: never to be changed.
@@ -124,8 +137,8 @@ bool is_own_object(std::string_view table)
 
 bool is_valid_name(std::string_view name)
 {
-    return has_identifier_length(name) && name.front() != '_' &&
-           std::ranges::all_of(name, [](char c) { return is_lower(c) || c == '_'; });
+    return has_identifier_length(name) && is_lower(name.front()) &&
+           std::ranges::all_of(name, is_in_a_name);
 }
 
 bool is_valid_job_type(std::string_view name)
@@ -211,12 +224,14 @@ std::optional<std::string> table_name_problem(std::string_view table)
         return "is longer than " + std::to_string(max_identifier_length) + " bytes";
     if (!is_lower(table.front()))
         return "does not start with a lower-case letter";
-    if (!std::ranges::all_of(table, [](char c) { return is_lower(c) || is_digit(c) || c == '_'; }))
+    if (!std::ranges::all_of(table, is_in_a_name))
         return "has characters other than lower-case letters, digits and underscores";
     if (is_own_object(table))
         return "is a name of hipq's own";
     if (const auto own = own_table_it_starts_like(table))
         return "starts like a table of hipq's own (\"" + std::string{*own} + "_\")";
+    if (ends_like_a_leaf_by_time(table))
+        return "ends like a leaf by time (\"_p20261129\")";
     return std::nullopt;
 }
 

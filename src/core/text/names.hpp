@@ -22,7 +22,7 @@ struct QueueName {
     bool operator==(const QueueName &) const = default;
 };
 
-// Lower-case letters and underscores, 1 to 63 bytes, not starting with an underscore.
+// Lower-case letters, digits and underscores, first a letter; 1 to 63 bytes.
 bool is_valid_name(std::string_view name);
 
 // Job types: 1 to 63 bytes, no control characters (below 0x20, 0x7f).
@@ -65,8 +65,8 @@ std::string key_index_name(std::string_view table);   // of the live leaf: one j
 // most max_identifier_length bytes, not one of hipq's own objects (attempt, dead_letter,
 // identity, instance, job, job_type, queue, worker and the views attempts, dead_letters, executors,
 // instances, job_types, jobs, queues, running, sizes, alerts, progress, workers, healthy_workers,
-// lanes, throttle_keys, schedules) and not starting with one of the tables' names followed by an
-// underscore.
+// lanes, throttle_keys, schedules), not starting with one of the tables' names followed by an
+// underscore, and not ending like a leaf by time, "_p20261129".
 std::optional<std::string> table_name_problem(std::string_view table);
 
 }  // namespace hipq::core

@@ -14,14 +14,15 @@ const std::string too_long_name(max_identifier_length + 1, 'a');
 
 TEST(Names, ValidNames)
 {
-    for (std::string_view name : {"a", "app", "app_mail", "a_", "a__b", "hipq", "main"})
+    for (std::string_view name :
+         {"a", "app", "app_mail", "a_", "a__b", "hipq", "main", "tenant_42", "a1"})
         EXPECT_TRUE(is_valid_name(name)) << name;
     EXPECT_TRUE(is_valid_name(longest_name));
 }
 
 TEST(Names, InvalidNames)
 {
-    for (std::string_view name : {"", "_", "_app", "App", "app1", "1app", "app-mail", "app.mail",
+    for (std::string_view name : {"", "_", "_app", "App", "1app", "1", "app-mail", "app.mail",
                                   " app", "app ", "caf\xc3\xa9"})
         EXPECT_FALSE(is_valid_name(name)) << name;
     EXPECT_FALSE(is_valid_name(too_long_name));
@@ -58,7 +59,7 @@ TEST(Names, OtherTextsAreNoQueueName)
 {
     for (std::string_view text :
          {"", ".", "app", "app.", ".mail", "app.mail.x", "app..mail", "App.mail", "app._mail",
-          "app mail", " app.mail", "app.mail1", "app_mail"})
+          "app mail", " app.mail", "app.1mail", "app_mail"})
         EXPECT_EQ(parse_queue_name(text), std::nullopt) << text;
     EXPECT_EQ(parse_queue_name(too_long_name + ".mail"), std::nullopt);
     EXPECT_EQ(parse_queue_name("app." + too_long_name), std::nullopt);
@@ -75,7 +76,8 @@ TEST(Names, UsableTableNames)
 {
     for (std::string_view table :
          {"main", "app_mail", "a", "app2_mail", "a_", "jobber", "jobs_mail", "workers_x", "my_job",
-          "queued", "running_jobs", "attempting_x", "identities", "dead_letter2"})
+          "queued", "app_p2026112", "app_20261129", "running_jobs", "attempting_x", "identities",
+          "dead_letter2"})
         EXPECT_EQ(table_name_problem(table), std::nullopt) << table;
 }
 
@@ -91,6 +93,8 @@ TEST(Names, TableNamesOfTheWrongForm)
         {"appMail", "has characters other than lower-case letters, digits and underscores"},
         {"app\"mail", "has characters other than lower-case letters, digits and underscores"},
         {"caf\xc3\xa9", "has characters other than lower-case letters, digits and underscores"},
+        {"app_mail_final_p20261129", "ends like a leaf by time (\"_p20261129\")"},
+        {"app_p202611291305", "ends like a leaf by time (\"_p20261129\")"},
     };
     for (const auto &[table, problem] : cases)
         EXPECT_EQ(table_name_problem(table), problem) << table;
