@@ -24,6 +24,12 @@ SELECT jsonb_pretty(hipq.describe());
 SELECT * FROM hipq.apply(:'state');
 SELECT * FROM hipq.apply(hipq.describe());
 SELECT * FROM hipq.apply(hipq.describe(), drop_others => true);
+-- How a session writes numbers makes no difference.
+SELECT hipq.alter_job_type('set.mail', 'send', retry_multiplier => 1.123456789012345);
+SET extra_float_digits = -15;
+SELECT hipq.describe()->'job_types' @> '[{"retry_multiplier": 1.123456789012345}]' AS is_exact;
+RESET extra_float_digits;
+SELECT hipq.alter_job_type('set.mail', 'send', reset => '{retry_multiplier}');
 RESET ROLE;
 SELECT xmin AS row FROM hipq.queue WHERE table_name = 'set_mail' \gset
 SET ROLE regress_hipq_set_owner;

@@ -57,6 +57,7 @@ OwnSettings::OwnSettings()
     DateStyle = USE_ISO_DATES;
     DateOrder = DATEORDER_MDY;
     IntervalStyle = INTSTYLE_POSTGRES;
+    extra_float_digits = 1;
     session_timezone = zone;
 }
 
@@ -69,6 +70,7 @@ OwnSettings::~OwnSettings()
     DateStyle = date_style_;
     DateOrder = date_order_;
     IntervalStyle = interval_style_;
+    extra_float_digits = float_digits_;
     session_timezone = time_zone_;
 }
 

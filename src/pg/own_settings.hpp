@@ -6,6 +6,7 @@
 extern "C" {
 #include "jit/jit.h"
 #include "optimizer/cost.h"
+#include "utils/float.h"
 }
 
 namespace hipq::pg {
@@ -45,9 +46,9 @@ private:
 };
 
 // While one lives, what a role or database may set does not reach what hipq does: isolation level,
-// read-only mode, timeouts, replication role, time zone and the forms of dates, the planner's
-// means. (search_path and rights: as_extension_owner().) What user code finds afterwards, SHOW
-// included, is as it was.
+// read-only mode, timeouts, replication role, time zone, the forms of dates and numbers, the
+// planner's means. (search_path and rights: as_extension_owner().) What user code finds afterwards,
+// SHOW included, is as it was.
 class OwnSettings {
 public:
     OwnSettings();
@@ -63,6 +64,7 @@ private:
     int date_style_ = DateStyle;
     int date_order_ = DateOrder;
     int interval_style_ = IntervalStyle;
+    int float_digits_ = extra_float_digits;
     pg_tz *time_zone_ = session_timezone;
     PlannerSettings planner_;
 };

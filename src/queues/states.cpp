@@ -203,6 +203,7 @@ std::vector<std::int64_t> own_queues()
 
 std::vector<Object> read_objects()
 {
+    const pg::OwnSettings own;
     const std::vector<std::int64_t> queues = own_queues();
     const bool all = pg::call([] { return ::superuser(); });
     const std::optional<std::string> no_name;

@@ -19,6 +19,20 @@ std::string_view trimmed(std::string_view text)
     return text.substr(start, text.find_last_not_of(blanks) - start + 1);
 }
 
+// Without what looks like a blank in UTF-8 and is none in JSON: U+FEFF, a byte order mark, and
+// U+00A0, a no-break space.
+std::string_view without_false_blanks(std::string_view text)
+{
+    for (;;) {
+        const auto taken = text.starts_with("\xef\xbb\xbf") ? 3
+                           : text.starts_with("\xc2\xa0")   ? 2
+                                                            : text.find_first_not_of(blanks);
+        if (taken == 0 || taken == std::string_view::npos)
+            return text;
+        text.remove_prefix(taken);
+    }
+}
+
 // Takes digits off the front; returns whether there were any.
 bool take_digits(std::string_view &text)
 {
@@ -84,7 +98,8 @@ bool reads_as_json(std::string_view text)
     const std::string_view content = trimmed(text);
     if (content.empty())
         return false;
-    if (content.front() == '{' || content.front() == '[')
+    const std::string_view visible = without_false_blanks(content);
+    if (visible.starts_with('{') || visible.starts_with('['))
         return true;
     if (content.front() == '"')
         return !is_quotation(content);
