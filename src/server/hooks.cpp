@@ -150,6 +150,8 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
     pg::enter([&] { before_utility(*planned, context); });
     const bool commits_prepared = is_transaction_command(*planned, TRANS_STMT_COMMIT_PREPARED) &&
                                   pg::enter([] { return is_installed(); });
+    // CALL frees the statement when its procedure ends the transaction.
+    const bool renames = renames_role(planned->utilityStmt);
     const bool feeds = IsA(planned->utilityStmt, CreateSubscriptionStmt) ||
                        IsA(planned->utilityStmt, AlterSubscriptionStmt);
     // Hooks of others that come after this one must see what they would.
@@ -162,7 +164,7 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
     next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);
     if (feeds && pg::enter([] { return is_installed(); }))
         pg::enter([] { catalog::hold_all_fed_queues(); });
-    if (renames_role(planned->utilityStmt) && pg::enter([] { return is_installed(); }))
+    if (renames && pg::enter([] { return is_installed(); }))
         pg::enter([] { after_rename_of_role(); });
     if (commits_prepared)  // its jobs became visible without our commit callback
         wakeup::note_unknown_jobs();
