@@ -178,7 +178,7 @@ SELECT hipq.register_job_type('bad.queue', 'batch', handler => 'bad_batch', batc
 SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'batch', handler => 'bad_single')$$);
 SELECT hipq.drop_job_type('bad.queue', 'batch');
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', queue_ttl => 0)$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', worker_wait_ttl => 0)$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', worker_wait_ttl => -1)$$);
 
 -- Job types: handlers
 CREATE FUNCTION bad_result(jsonb) RETURNS SETOF jsonb LANGUAGE sql AS 'SELECT $1';

@@ -99,6 +99,19 @@ SELECT hipq.alter_queue('shop.slow', throttle_limit => 10, history => 'failed');
 SELECT queue, throttle_limit, retention, history, is_strict, queue_ttl FROM hipq.queues_detail WHERE queue = 'shop.slow';
 SELECT hipq.alter_queue('shop.slow', strict => false, reset => '{retention, queue_ttl, dead_letter_enabled, dead_letter_retention}');
 SELECT queue, retention, is_strict, queue_ttl, dead_letter_enabled, dead_letter_retention FROM hipq.queues_detail WHERE queue = 'shop.slow';
+-- how long jobs wait for a worker: 0 is for ever, which the view has as NULL
+SELECT hipq.alter_queue('shop.slow', worker_wait_ttl => '2 min');
+SELECT worker_wait_ttl, described ->> 'worker_wait_ttl' AS described
+FROM hipq.queues_detail, jsonb_array_elements(hipq.describe() -> 'queues') AS described
+WHERE queue = 'shop.slow' AND described ->> 'queue' = queue;
+SELECT hipq.alter_queue('shop.slow', worker_wait_ttl => 0);
+SELECT worker_wait_ttl, described ->> 'worker_wait_ttl' AS described
+FROM hipq.queues_detail, jsonb_array_elements(hipq.describe() -> 'queues') AS described
+WHERE queue = 'shop.slow' AND described ->> 'queue' = queue;
+SELECT hipq.alter_queue('shop.slow', reset => '{worker_wait_ttl}');
+SELECT worker_wait_ttl, described ->> 'worker_wait_ttl' AS described
+FROM hipq.queues_detail, jsonb_array_elements(hipq.describe() -> 'queues') AS described
+WHERE queue = 'shop.slow' AND described ->> 'queue' = queue;
 
 -- A new owner has the rights, the old one loses them.
 SELECT hipq.alter_queue('shop.slow', owner => 'regress_hipq_queue_heir');

@@ -56,6 +56,7 @@ double retry_jitter = 0.2;
 int max_workers = 1'000;
 Duration worker_grace{10};
 Duration queue_ttl{5 * minute};
+Duration worker_wait_ttl{5 * minute};
 bool health_enabled = true;
 Duration heartbeat_timeout{30};
 Duration degraded_silence{-1};
@@ -269,6 +270,9 @@ constexpr Length lengths[] = {
      "How long the jobs of an external worker stay its own when its session has ended."},
     {"hipq.queue_ttl", &queue_ttl, 1, most_whole_seconds, Change::reload,
      "How long a job that was given to an external worker waits for that to accept it."},
+    {"hipq.worker_wait_ttl", &worker_wait_ttl, 0, most_whole_seconds, Change::reload,
+     "How long a due job waits while no external worker can be given it, before it fails.",
+     "0: for ever."},
     {"hipq.heartbeat_timeout", &heartbeat_timeout, 0.001, century, Change::reload,
      "How long an external worker without a session of its own may be silent before it is "
      "unhealthy."},

@@ -88,6 +88,7 @@ CREATE TABLE hipq.queue (
     throttle_mode         text        NOT NULL DEFAULT 'shared' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared')),
     move_order            text        NOT NULL DEFAULT 'key' CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict')),
     unique_scope          text        NOT NULL DEFAULT 'global' CONSTRAINT queue_unique_scope_is_known CHECK (unique_scope IN ('global', 'shard_key')),
+    worker_wait_ttl       integer     CONSTRAINT queue_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
     CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
 );
@@ -146,6 +147,9 @@ COMMENT ON COLUMN hipq.queue.move_order
     'jobs with one job_key, strict = all jobs of a slot';
 COMMENT ON COLUMN hipq.queue.unique_scope
     IS 'what keys are unique within: global = the whole queue, shard_key = the jobs of each shard key';
+COMMENT ON COLUMN hipq.queue.worker_wait_ttl
+    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    'worker_unavailable; 0 = for ever; NULL = setting hipq.worker_wait_ttl';
 COMMENT ON COLUMN hipq.queue.is_dropped
     IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
@@ -175,7 +179,7 @@ CREATE TABLE hipq.job_type (
     throttle_limit          numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_is_a_number CHECK (throttle_limit <> 'NaN'),
     throttle_limit_per_key  numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_per_key_is_a_number CHECK (throttle_limit_per_key <> 'NaN'),
     requires                jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_requires_is_an_object CHECK (jsonb_typeof(requires) = 'object'),
-    worker_wait_ttl         integer     CONSTRAINT job_type_worker_wait_ttl_is_positive CHECK (worker_wait_ttl > 0),
+    worker_wait_ttl         integer     CONSTRAINT job_type_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0),
     retry_enabled           boolean,
     parameters              jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_parameters_are_an_object CHECK (jsonb_typeof(parameters) = 'object'),
     validate                text        NOT NULL DEFAULT 'enqueue' CONSTRAINT job_type_validate_is_known CHECK (validate IN ('enqueue', 'run')),
@@ -237,7 +241,7 @@ COMMENT ON COLUMN hipq.job_type.requires
     IS 'what the capabilities of an external worker must contain to be given its jobs';
 COMMENT ON COLUMN hipq.job_type.worker_wait_ttl
     IS 'seconds a due job waits while no external worker can be given it, before it fails with '
-    'worker_unavailable; NULL = for ever';
+    'worker_unavailable; 0 = for ever; NULL = as the queue says';
 COMMENT ON COLUMN hipq.job_type.retry_enabled
     IS 'whether failed jobs are retried; NULL = as the queue says';
 COMMENT ON COLUMN hipq.job_type.parameters

@@ -128,7 +128,8 @@ SELECT queue.full_name AS queue,
            WHERE pause.instance_id = queue.instance_id OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
        ) AS is_paused,
        queue.is_dropped,
-       queue.created_time
+       queue.created_time,
+       nullif(coalesce(queue.worker_wait_ttl, ceil(extract(epoch FROM current_setting('hipq.worker_wait_ttl', true)::interval))::integer), 0) AS worker_wait_ttl
 FROM (
     SELECT queue.*, seen.name AS full_name, seen.instance
     FROM hipq.queue
@@ -238,6 +239,9 @@ COMMENT ON COLUMN hipq.queues_detail.is_paused
     IS 'starts no jobs, because it or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.queues_detail.is_dropped IS 'the queue is being dropped';
 COMMENT ON COLUMN hipq.queues_detail.created_time IS 'when the queue was created';
+COMMENT ON COLUMN hipq.queues_detail.worker_wait_ttl
+    IS 'seconds a due job waits while no external worker can be given it, where its type does not '
+    'say; NULL = for ever';
 
 CREATE VIEW hipq.job_types_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,
@@ -266,7 +270,7 @@ SELECT seen.name AS queue,
        coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type = job_type.name), 0.000) AS throttle_used,
        CASE WHEN job_type.throttle_limit_per_key >= 1 THEN job_type.throttle_limit_per_key END::numeric(12,3) AS throttle_limit_per_key,
        job_type.requires,
-       job_type.worker_wait_ttl,
+       nullif(coalesce(job_type.worker_wait_ttl, queue.worker_wait_ttl, ceil(extract(epoch FROM current_setting('hipq.worker_wait_ttl', true)::interval))::integer), 0) AS worker_wait_ttl,
        coalesce(job_type.retry_enabled, queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean) AS retry_enabled,
        job_type.parameters,
        job_type.validate,

@@ -32,15 +32,15 @@ CREATE FUNCTION hipq.create_queue(
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
     retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
     shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'shared', move_order text DEFAULT 'key',
-    unique_scope text DEFAULT 'global'
+    unique_scope text DEFAULT 'global', worker_wait_ttl hipq.duration DEFAULT NULL
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
 COMMENT ON FUNCTION hipq.create_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean,
-    boolean, text, text, text, text
+    boolean, text, text, text, text, hipq.duration
 ) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
     'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
-    'queue_ttl, max_timeout: a number is seconds; max_timeout, highest_priority, allow_free_jobs: '
+    'queue_ttl, worker_wait_ttl, max_timeout: a number is seconds; worker_wait_ttl 0 = for ever;  max_timeout, highest_priority, allow_free_jobs: '
     'caps on what enqueuers ask for; what is NULL is as the setting of that name says; '
     'shard_key: what a sharded instance divides its jobs by, a column or a path within job_data, '
     'NULL = as the instance says; '
@@ -60,12 +60,12 @@ CREATE FUNCTION hipq.alter_queue(
     weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL, throttle_mode text DEFAULT NULL,
-    move_order text DEFAULT NULL, unique_scope text DEFAULT NULL
+    move_order text DEFAULT NULL, unique_scope text DEFAULT NULL, worker_wait_ttl hipq.duration DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
 COMMENT ON FUNCTION hipq.alter_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text,
-    text, text, text
+    text, text, text, hipq.duration
 ) IS 'changes a queue. queue: the queue; reset: names of arguments that go back to the setting; '
     'the other arguments are those of create_queue(), NULL = as it is';
 
@@ -106,7 +106,7 @@ COMMENT ON FUNCTION hipq.register_job_type(
 ) IS 'registers a job type of a queue: what runs, and what its jobs start with. queue: the queue; '
     'job_type: the type; handler: a function, a procedure or an SQL statement; retry_handler: '
     'what decides about retries; default_timeout, queue_ttl, worker_wait_ttl: a number is '
-    'seconds; what is NULL is as the queue, or the setting of that name, says; if_not_exists: a '
+    'seconds; worker_wait_ttl 0 = for ever; what is NULL is as the queue, or the setting of that name, says; if_not_exists: a '
     'type that is registered stays as it is; or_replace: it becomes what the arguments say, and a '
     'time zone that is not given stays';
 

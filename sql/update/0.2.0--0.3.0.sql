@@ -33,6 +33,18 @@ ALTER TABLE hipq.queue ADD CONSTRAINT queue_name_is_valid
 -- Queues that are there keep their mode.
 ALTER TABLE hipq.queue ALTER COLUMN throttle_mode SET DEFAULT 'shared';
 
+ALTER TABLE hipq.queue ADD COLUMN worker_wait_ttl integer
+    CONSTRAINT queue_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0);
+COMMENT ON COLUMN hipq.queue.worker_wait_ttl
+    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    'worker_unavailable; 0 = for ever; NULL = setting hipq.worker_wait_ttl';
+ALTER TABLE hipq.job_type DROP CONSTRAINT job_type_worker_wait_ttl_is_positive;
+ALTER TABLE hipq.job_type ADD CONSTRAINT job_type_worker_wait_ttl_is_not_negative
+    CHECK (worker_wait_ttl >= 0);
+COMMENT ON COLUMN hipq.job_type.worker_wait_ttl
+    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    'worker_unavailable; 0 = for ever; NULL = as the queue says';
+
 LOCK TABLE hipq.permit_record IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.permit_record DROP COLUMN importance;
 

@@ -75,7 +75,7 @@ struct JobType {
     std::vector<std::string> do_not_retry_on;
     bool fails_without_handler;  // on_missing_handler = 'fail'
     std::optional<int> queue_ttl;
-    std::optional<int> worker_wait_ttl;  // seconds
+    std::optional<int> worker_wait_ttl;  // seconds; 0: for ever; nothing: as its queue says
     core::ClaimRule claim;
     int batch_size;  // most jobs in one call of the handler
     core::Weight throttle_limit;
@@ -117,7 +117,8 @@ struct Queue {
     std::string dead_letter_handler;     // "NONE" = none
     int dead_letter_crashes;             // of the server, by that handler, within 10 minutes
     std::optional<int> queue_ttl;
-    core::JobCaps caps;  // on what enqueuers choose
+    std::optional<int> worker_wait_ttl;  // seconds; 0: for ever; nothing: as the setting says
+    core::JobCaps caps;                  // on what enqueuers choose
     core::Weight throttle_limit;
     std::int64_t weight;  // its share of the executors; core/limits/fair_share.hpp
     std::optional<Pause> instance_pause;
@@ -168,6 +169,8 @@ struct Queue {
     const Pause *find_pause(std::string_view job_type) const;
     // Of the type alone.
     const Pause *find_type_pause(std::string_view job_type) const;
+    // The types that are paused by themselves, in order.
+    std::vector<std::string> paused_types() const;
     // hipq holds the type for crashes of the server.
     bool is_held(std::string_view job_type) const;
     // Throttle keys of a type that are paused, in order.
@@ -181,10 +184,10 @@ struct Queue {
 
 // What the types of a queue are all together.
 struct TypeFacts {
-    std::int64_t unregistered = 0;         // nobody has registered them
-    bool has_handlers = false;             // that executors run
-    bool has_limits = false;               // throttle limits
-    std::vector<std::string> impatient{};  // that have a worker_wait_ttl
+    std::int64_t unregistered = 0;  // nobody has registered them
+    bool has_handlers = false;      // that executors run
+    bool has_others = false;        // that external workers may run
+    bool has_limits = false;        // throttle limits
 };
 
 struct NameHash {

@@ -22,20 +22,6 @@ Lane lane_of(const Queue &queue, const lanes::LaneInfo &lane)
             lane.name.leaf};
 }
 
-// The lanes of the queues that are not paused, due or not.
-std::vector<Lane> known_lanes(const std::vector<const Queue *> &queues)
-{
-    std::unordered_map<int, const Queue *> by_id;
-    for (const Queue *queue : queues)
-        by_id.emplace(queue->id, queue);
-    std::vector<Lane> lanes;
-    for (const lanes::LaneInfo &lane : lanes::list_lanes())
-        if (const auto queue = by_id.find(lane.name.queue_id);
-            queue != by_id.end() && queue->second->find_pause(lane.name.type) == nullptr)
-            lanes.push_back(lane_of(*queue->second, lane));
-    return lanes;
-}
-
 // A queue may have very many lanes without room. A look goes through so many, and the next one goes
 // on.
 constexpr int lanes_per_look = 500;
@@ -120,15 +106,6 @@ DueLanes due_lanes(const catalog::Catalogue &catalogue, Oid owner, const MayUse 
         return lane.head.due > now;
     });
     return found;
-}
-
-std::vector<Lane> lanes_of(const std::vector<const catalog::Queue *> &queues, pg::Time now)
-{
-    std::vector<Lane> lanes = known_lanes(queues);
-    for (const Queue *queue : queues)
-        if (!lanes::lanes_are_known(queue->id))
-            add_unknown_lanes(lanes, *queue, now);
-    return lanes;
 }
 
 }  // namespace hipq::claim

@@ -25,9 +25,6 @@ struct Lane {
                                                // come first: none of it is taken
 };
 
-// The lanes of these queues that are not paused, due or not, in no order. Needs a transaction.
-std::vector<Lane> lanes_of(const std::vector<const catalog::Queue *> &queues, pg::Time now);
-
 // The due lanes of the queues that one process may work on and that are not paused, in no order,
 // and when the next of the others is due that were made for a queue owner (InvalidOid: of all,
 // paused or not). `may_use` is asked once for each queue with a due lane. Needs a transaction.

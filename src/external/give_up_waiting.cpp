@@ -15,6 +15,7 @@
 #include "pg/clock.hpp"
 #include "process/process.hpp"
 #include "retry/retry.hpp"
+#include "settings.hpp"
 
 namespace hipq::external {
 
@@ -28,35 +29,49 @@ using job::ClaimedJob;
 constexpr std::size_t most_jobs_to_give_up = 500;
 constexpr std::int64_t retry_interval = 1'000'000;  // us
 
-std::int64_t patience_of(const JobType &type)
+// In seconds; 0: for ever.
+int wait_of(const Queue &queue, const JobType &type)
 {
-    return std::int64_t{type.worker_wait_ttl.value_or(0)} * USECS_PER_SEC;
+    const int by_setting = settings::worker_wait_ttl.whole_seconds();
+    return type.worker_wait_ttl.value_or(queue.worker_wait_ttl.value_or(by_setting));
 }
 
-std::vector<const Queue *> queues_without_patience(const catalog::Catalogue &catalogue)
+std::int64_t patience_of(const Queue &queue, const JobType &type)
 {
-    std::vector<const Queue *> queues;
-    for (const auto &[id, queue] : catalogue.queues)
-        if (!queue.is_dropped && !queue.type_facts().impatient.empty())
-            queues.push_back(&queue);
-    return queues;
+    return std::int64_t{wait_of(queue, type)} * USECS_PER_SEC;
 }
 
 // What is paused does not wait for a worker: from its resume on it does.
-void note_paused(const std::vector<const Queue *> &queues)
+void note_paused(const catalog::Catalogue &catalogue)
 {
-    for (const Queue *queue : queues)
-        for (const std::string &name : queue->type_facts().impatient)
-            if (queue->find_pause(name) != nullptr)
-                workers::note_served(queue->id, name);
+    for (const int id : workers::unserved_queues()) {
+        const Queue *queue = catalogue.find(id);
+        if (queue == nullptr)
+            continue;
+        if (queue->pause.has_value() || queue->instance_pause.has_value())
+            workers::note_queue_served(id);
+        for (const std::string &type : queue->paused_types())
+            workers::note_served(id, type);
+    }
 }
 
-// Jobs may be due in it that wait no longer than their type says.
-bool is_impatient(const claim::Lane &lane, pg::Time now)
+// Its jobs are due and do not wait for ever.
+bool is_impatient(const claim::Lane &lane)
 {
     const JobType *type = lane.queue->find_job_type(lane.head.job_type);
-    return lane.head.due <= now && type != nullptr && type->worker_wait_ttl.has_value() &&
+    return type != nullptr && wait_of(*lane.queue, *type) > 0 &&
            limits::runs_outside(*lane.queue, *type);
+}
+
+// Needs a transaction.
+std::vector<claim::Lane> impatient_lanes(const catalog::Catalogue &catalogue, pg::Time now)
+{
+    const auto may_wait = [](const Queue &queue) {
+        return !queue.is_dropped && queue.type_facts().has_others;
+    };
+    std::vector<claim::Lane> lanes = claim::due_lanes(catalogue, InvalidOid, may_wait, now).lanes;
+    std::erase_if(lanes, [](const claim::Lane &lane) { return !is_impatient(lane); });
+    return lanes;
 }
 
 // No job of the lane has waited long enough before: for so long there has been a worker, or there
@@ -67,16 +82,16 @@ pg::Time first_end(const claim::Lane &lane, pg::Time now)
     const auto services = catalog::worker_services();
     const auto able_until = workers::able_until(services->serving(lane.queue->id, type.name));
     if (!able_until.has_value())
-        return workers::unserved_since(lane.queue->id, type.name) + patience_of(type);
+        return workers::unserved_since(lane.queue->id, type.name) + patience_of(*lane.queue, type);
     workers::note_served(lane.queue->id, type.name);
     return std::max(*able_until, now + 1);
 }
 
-job::Failure failure_of(const JobType &type)
+job::Failure failure_of(const Queue &queue, const JobType &type)
 {
     return {core::Reason::worker_unavailable, "",
             "no external worker could be given the job within " +
-                std::to_string(*type.worker_wait_ttl) + " s"};
+                std::to_string(wait_of(queue, type)) + " s"};
 }
 
 // Waiting jobs of a queue that are to fail.
@@ -125,7 +140,7 @@ struct UnservedLane {
     std::vector<job::DueJob> first_overdue() const
     {
         limits::StartWindows windows(queue.id, type.name, now);
-        return first_due(now + -patience_of(type), most_jobs_to_give_up, windows);
+        return first_due(now + -patience_of(queue, type), most_jobs_to_give_up, windows);
     }
 
     std::vector<job::DueJob> first_due(pg::Time due_by, std::size_t most,
@@ -140,7 +155,7 @@ struct UnservedLane {
 
     pg::Time end_of(pg::Time due) const
     {
-        const pg::Time end = due + patience_of(type);
+        const pg::Time end = due + patience_of(queue, type);
         return end > now ? end : now + retry_interval;  // somebody holds its row
     }
 
@@ -170,7 +185,7 @@ pg::Time fail_lane(const claim::Lane &lane, pg::Time now)
         catalog::lock_or_raise(*lane.queue);
         overdue = unserved.first_overdue();
     });
-    give_up(*lane.queue, overdue, failure_of(unserved.type), now);
+    give_up(*lane.queue, overdue, failure_of(unserved.queue, unserved.type), now);
     if (overdue.size() < most_jobs_to_give_up)
         pg::with_transaction([&] { next = unserved.next_end(); });
     return next;
@@ -188,26 +203,19 @@ void give_up(const Queue &queue, std::span<const job::DueJob> waiting, const job
         executors::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
 }
 
-pg::Time give_up_waiting(ImpatientQueues &impatient,
-                         const std::shared_ptr<const catalog::Catalogue> &catalogue)
+pg::Time give_up_waiting(const catalog::Catalogue &catalogue)
 {
     pg::Time next = pg::infinity;
-    if (impatient.catalogue != catalogue)
-        impatient = {catalogue, queues_without_patience(*catalogue)};
-    const std::vector<const Queue *> &queues = impatient.queues;
-    if (queues.empty())
-        return next;
     const pg::Time now = pg::now();
     std::vector<std::pair<claim::Lane, pg::Time>>
         waiting;  // with the time from which on they have waited long enough
-    note_paused(queues);
     process::do_duty(Duty::worker_wait, nullptr, [&] {
         pg::with_transaction([&] {
-            for (claim::Lane &lane : claim::lanes_of(queues, now))
-                if (is_impatient(lane, now)) {
-                    const pg::Time end = first_end(lane, now);
-                    waiting.emplace_back(std::move(lane), end);
-                }
+            note_paused(catalogue);
+            for (claim::Lane &lane : impatient_lanes(catalogue, now)) {
+                const pg::Time end = first_end(lane, now);
+                waiting.emplace_back(std::move(lane), end);
+            }
         });
     });
     for (const auto &entry : waiting) {

@@ -1,20 +1,13 @@
-// Jobs that no external worker could be given in time: their type says how long they wait for one.
+// Jobs that no external worker could be given in time: worker_wait_ttl says how long they wait.
 #pragma once
 
 #include "job/job.hpp"
 
 namespace hipq::external {
 
-// The queues with such types, as far as the catalogue has changed since it was asked last.
-struct ImpatientQueues {
-    std::shared_ptr<const catalog::Catalogue> catalogue;
-    std::vector<const catalog::Queue *> queues{};  // of that one
-};
-
 // Fails those that have been due for longer than that (worker_unavailable): the policy decides what
 // follows. Own transactions. Returns when to be called again.
-pg::Time give_up_waiting(ImpatientQueues &impatient,
-                         const std::shared_ptr<const catalog::Catalogue> &catalogue);
+pg::Time give_up_waiting(const catalog::Catalogue &catalogue);
 
 // Fails waiting jobs of a queue that nobody could be given, each that still waits: the policy
 // decides what follows. One that cannot be failed is set aside. Own transactions.

@@ -183,15 +183,15 @@ std::optional<std::int64_t> Arguments::maybe_duration(int i) const
     return maybe_int64(i);
 }
 
-std::optional<std::int32_t> Arguments::maybe_seconds(int i) const
+std::optional<std::int32_t> Arguments::maybe_seconds(int i, std::int32_t least) const
 {
     const auto length = maybe_duration(i);
     if (!length.has_value())
         return std::nullopt;
     const std::int64_t whole = *length / USECS_PER_SEC;
     const std::int64_t seconds = *length % USECS_PER_SEC > 0 ? whole + 1 : whole;
-    if (core::check_seconds(seconds, "").has_value())
-        demand(core::check_seconds(seconds, name_of(i)));
+    if (core::check_seconds(seconds, "", least).has_value())
+        demand(core::check_seconds(seconds, name_of(i), least));
     return static_cast<std::int32_t>(seconds);
 }
 

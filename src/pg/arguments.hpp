@@ -12,6 +12,10 @@ class Arguments {
 public:
     explicit Arguments(FunctionCallInfo fcinfo) : fcinfo_(fcinfo) {}
 
+    // Whether the function is declared with it: one of an extension of the release before may not
+    // be.
+    bool takes(int i) const { return i < fcinfo_->nargs; }
+
     // Whether the argument is not NULL.
     bool has(int i) const { return !argument(i).isnull; }
 
@@ -35,8 +39,9 @@ public:
     std::optional<double> maybe_double(int i) const;
     // Of a hipq.duration (duration.hpp), in microseconds.
     std::optional<std::int64_t> maybe_duration(int i) const;
-    // The same in seconds, rounded up: 22023 naming the argument unless it is from 1 to 2^31 - 1.
-    std::optional<std::int32_t> maybe_seconds(int i) const;
+    // The same in seconds, rounded up: 22023 naming the argument unless it is from `least` to 2^31
+    // - 1.
+    std::optional<std::int32_t> maybe_seconds(int i, std::int32_t least = 1) const;
 
     // Elements of a text[]; nothing at all for NULL. texts_without_nulls: 22004 naming the argument
     // if an element is NULL. 54000 if there are more than `most_elements`, or one is longer than

@@ -140,7 +140,7 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
                                           arguments.maybe_double(throttle_limit),
                                           arguments.maybe_double(throttle_limit_per_key),
                                           arguments.raw(required, JSONBOID),
-                                          arguments.maybe_seconds(worker_wait_ttl),
+                                          arguments.maybe_seconds(worker_wait_ttl, 0),
                                           arguments.maybe_bool(retry_enabled),
                                           arguments.raw(parameters_argument, JSONBOID),
                                           validated,

@@ -39,6 +39,7 @@ constinit pg::Statement
                jsonb_build_object(
                    'queue', instance.name || '.' || queue.name, 'owner', pg_get_userbyid(queue.owner), 'throttle_limit', queue.throttle_limit::double precision,
                    'retention', queue.retention::text, 'history', queue.history, 'strict', queue.is_strict, 'queue_ttl', queue.queue_ttl,
+                   'worker_wait_ttl', to_jsonb(queue) -> 'worker_wait_ttl',
                    'dead_letter_enabled', queue.dead_letter_enabled, 'dead_letter_retention', queue.dead_letter_retention::text,
                    'durability', queue.durability, 'weight', queue.weight, 'dead_letter_max', queue.dead_letter_max,
                    'dead_letter_handler', queue.dead_letter_handler, 'max_timeout', queue.max_timeout, 'highest_priority', queue.highest_priority,

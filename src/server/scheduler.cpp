@@ -45,7 +45,6 @@ struct Scheduler {
     TimestampTz settings_loaded = 0;                        // as they were then
     bool has_dropped_queues = false;
     std::vector<const Queue *> with_handlers{};  // of the catalogue, one of each owner
-    external::ImpatientQueues impatient{};
     pg::Time next_capacity_look{0};
     recovery::Recovery recovery{};
     recovery::TakingBack taking_back{};
@@ -211,7 +210,7 @@ void look_at_queues(Scheduler &scheduler, Look &look)
     look.again_at(enqueue::enqueue_successors(*catalogue));
     if (scheduler.shares.has_sharded)
         look_at_shards(*catalogue, look);
-    look.again_at(external::give_up_waiting(scheduler.impatient, catalogue));
+    look.again_at(external::give_up_waiting(*catalogue));
     scheduler.queues.look(catalogue, look.now, is_changed || is_reloaded);
     look.again_at(scheduler.queues.next_due());
 }
@@ -285,9 +284,8 @@ void dispatch_if_asked(Scheduler &scheduler)
         return;
     process::show_activity("hipq scheduler dispatches");
     const pg::Time next_dispatch = external::dispatch(scheduler.dispatcher);
-    const pg::Time next =
-        std::min({next_dispatch, recovery::next_loss(pg::now()),
-                  external::give_up_waiting(scheduler.impatient, recovery::read_catalogue())});
+    const pg::Time next = std::min({next_dispatch, recovery::next_loss(pg::now()),
+                                    external::give_up_waiting(*recovery::read_catalogue())});
     process::show_idle();
     if (next != pg::infinity)
         databases::look_due(MyDatabaseId, next);

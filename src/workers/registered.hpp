@@ -167,8 +167,11 @@ void give_back_places(std::int64_t id, std::size_t count) noexcept;
 pg::Time unserved_since(int queue_id, std::string_view job_type);
 // It is not so, or not for want of a worker.
 void note_served(int queue_id, std::string_view job_type) noexcept;
-// Of this database.
+// Of a queue; of this database.
+void note_queue_served(int queue_id) noexcept;
 void note_all_served() noexcept;
+// The queues of this database with such types.
+std::set<int> unserved_queues();
 
 // Shares in the table of jobs in flight (role_shares.cpp)
 // ----------------------------------------------------------------------------------------------

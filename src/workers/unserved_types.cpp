@@ -83,12 +83,33 @@ void note_served(int queue_id, std::string_view job_type) noexcept
         *entry = {};
 }
 
+void note_queue_served(int queue_id) noexcept
+{
+    const WorkerLock lock(LW_EXCLUSIVE);
+    for (UnservedType &entry : worker_table().unserved)
+        if (is_of_queue(entry, queue_id))
+            entry = {};
+}
+
 void note_all_served() noexcept
 {
     const WorkerLock lock(LW_EXCLUSIVE);
     for (UnservedType &entry : worker_table().unserved)
         if (entry.database == MyDatabaseId)
             entry = {};
+}
+
+std::set<int> unserved_queues()
+{
+    std::vector<int> queues(max_unserved_types);  // before the lock: allocation
+    auto end = queues.begin();
+    {
+        const WorkerLock lock(LW_SHARED);
+        for (const UnservedType &entry : worker_table().unserved)
+            if (entry.database == MyDatabaseId)
+                *end++ = entry.queue_id;
+    }
+    return {queues.begin(), end};
 }
 
 }  // namespace hipq::workers

@@ -85,7 +85,7 @@ $$, $$VALUES
     ('hipq.create_instance(text,text,text,jsonb,boolean,boolean,boolean)'),
     ('hipq.alter_instance(text,boolean,text,text,jsonb)'),
     ('hipq.drop_instance(text)'),
-    ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean,boolean,boolean,text,text,text,text)'),
+    ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean,boolean,boolean,text,text,text,text,hipq.duration)'),
     ('hipq.release_hold()'),
     ('hipq.release_hold(text)'),
     ('hipq.restore_schedules()'),

@@ -79,6 +79,11 @@ const Pause *Queue::find_pause(std::string_view job_type) const
     return pause.has_value() ? &*pause : find_type_pause(job_type);
 }
 
+std::vector<std::string> Queue::paused_types() const
+{
+    return pauses == nullptr ? std::vector<std::string>() : pauses->types();
+}
+
 const Pause *Queue::find_type_pause(std::string_view job_type) const
 {
     return pauses == nullptr ? nullptr : pauses->of_type(job_type);

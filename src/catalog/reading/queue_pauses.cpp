@@ -53,6 +53,14 @@ const Pause *QueuePauses::of_type(std::string_view job_type)
     return found == types.end() ? nullptr : &found->second;
 }
 
+std::vector<std::string> QueuePauses::types()
+{
+    std::vector<std::string> names;
+    for (const auto &[name, pause] : pauses().types)
+        names.push_back(name);
+    return names;
+}
+
 const PausedKeys *QueuePauses::of_keys(std::string_view job_type)
 {
     const auto &keys = pauses().keys;

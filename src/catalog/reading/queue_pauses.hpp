@@ -12,6 +12,7 @@ public:
 
     // Null: it is not paused.
     const Pause *of_type(std::string_view job_type);
+    std::vector<std::string> types();
     // Null: none is paused.
     const PausedKeys *of_keys(std::string_view job_type);
     bool has_keys();

@@ -127,12 +127,11 @@ constexpr std::size_t most_absent = 1'000;
 constexpr std::array type_facts_fields{
     field<&TypeFacts::unregistered>("count(*) FILTER (WHERE NOT is_registered)"),
     field<&TypeFacts::has_handlers>("bool_or(handler_kind NOT IN ('none', 'notify'))"),
+    field<&TypeFacts::has_others>("bool_or(handler_kind IN ('none', 'notify'))"),
     field<&TypeFacts::has_limits>("bool_or(throttle_limit >= 1 OR throttle_limit_per_key >= 1)"),
 };
 constinit pg::Selection<TypeFacts> select_type_facts(type_facts_fields,
                                                      "FROM hipq.job_type WHERE queue_id = $1");
-constinit pg::Statement select_impatient(
-    "SELECT name FROM hipq.job_type WHERE queue_id = $1 AND worker_wait_ttl IS NOT NULL");
 
 }  // namespace
 
@@ -182,11 +181,7 @@ const TypeFacts &QueueTypes::facts()
 {
     if (!facts_.has_value())
         facts_ = read_settled(queue_id_, &QueueVersion::types, [&] {
-            TypeFacts facts =
-                select_type_facts.read(select_type_facts.run_latest(queue_id_).front());
-            for (const pg::Row row : select_impatient.run_latest(queue_id_))
-                facts.impatient.push_back(row.text(0));
-            return facts;
+            return select_type_facts.read(select_type_facts.run_latest(queue_id_).front());
         });
     return *facts_;
 }

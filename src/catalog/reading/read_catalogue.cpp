@@ -58,6 +58,8 @@ constexpr std::array queue_fields{
     pg::Field<Queue>{HIPQ_MICROSECONDS("queue.retention"), fill_retention},
     field<&Queue::dead_letter_retention>(HIPQ_MICROSECONDS("queue.dead_letter_retention")),
     field<&Queue::queue_ttl>("queue.queue_ttl"),
+    // Tables of 0.2.0 lack it: then the name is that of `absent`.
+    field<&Queue::worker_wait_ttl>("(SELECT worker_wait_ttl FROM (SELECT queue.*) AS present)"),
     field<&Queue::commits_in_groups>("queue.durability = 'group'"),
     field<&Queue::throttle_limit>("(queue.throttle_limit * 1000)::bigint"),
     field<&Queue::weight>("queue.weight"),
@@ -74,7 +76,8 @@ constexpr std::array queue_fields{
 };
 
 #define HIPQ_FROM_QUEUES                                                                           \
-    "FROM hipq.queue AS queue JOIN hipq.instance AS instance USING (instance_id)"
+    "FROM hipq.queue AS queue JOIN hipq.instance AS instance USING (instance_id) "                 \
+    "CROSS JOIN (SELECT NULL::integer AS worker_wait_ttl) AS absent"
 
 constinit pg::Selection<Queue> select_queues(queue_fields, HIPQ_FROM_QUEUES);
 constinit pg::Selection<Queue> select_some_queues(queue_fields, HIPQ_FROM_QUEUES

@@ -81,9 +81,10 @@ std::optional<Problem> check_size(const char *what, std::size_t bytes, std::size
 
 }  // namespace
 
-std::optional<Problem> check_seconds(std::int64_t seconds, std::string_view field)
+std::optional<Problem> check_seconds(std::int64_t seconds, std::string_view field,
+                                     std::int64_t least)
 {
-    return check_between(field, seconds, 1, largest_integer, " of seconds");
+    return check_between(field, seconds, least, largest_integer, " of seconds");
 }
 
 std::optional<Problem> check_timeout(std::int64_t seconds)

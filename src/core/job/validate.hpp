@@ -30,9 +30,9 @@ inline std::optional<std::string> unless_none(std::string_view text)
     return text == none_text ? std::nullopt : std::optional<std::string>(text);
 }
 
-std::optional<Problem> check_seconds(std::int64_t seconds,
-                                     std::string_view field);        // 1 .. 2^31 - 1
-std::optional<Problem> check_timeout(std::int64_t seconds);          // the same
+std::optional<Problem> check_seconds(std::int64_t seconds, std::string_view field,
+                                     std::int64_t least = 1);        // least .. 2^31 - 1
+std::optional<Problem> check_timeout(std::int64_t seconds);          // 1 .. 2^31 - 1
 std::optional<Problem> check_queue_ttl(std::int64_t seconds);        // the same
 std::optional<Problem> check_queue_weight(std::int64_t weight);      // 1 .. greatest_queue_weight
 std::optional<Problem> check_max_retries(std::int64_t retries);      // 0 .. 1000000

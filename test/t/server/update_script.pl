@@ -97,8 +97,8 @@ sub with_rights
 	$inside->sql("CREATE EXTENSION hipq VERSION '$version'");
 	$inside->sql(q{
 		GRANT USAGE ON SCHEMA hipq TO app;
-		GRANT EXECUTE ON FUNCTION hipq.create_queue TO app WITH GRANT OPTION;
-		SET ROLE app; GRANT EXECUTE ON FUNCTION hipq.create_queue TO other; RESET ROLE;
+		GRANT EXECUTE ON FUNCTION hipq.drop_queue TO app WITH GRANT OPTION;
+		SET ROLE app; GRANT EXECUTE ON FUNCTION hipq.drop_queue TO other; RESET ROLE;
 		REVOKE EXECUTE ON FUNCTION hipq.register_job_type, hipq.stat_reset FROM PUBLIC;
 		GRANT EXECUTE ON FUNCTION hipq.stat_reset TO app WITH GRANT OPTION;
 		REVOKE SELECT ON hipq.running, hipq.sizes, hipq.jobs FROM PUBLIC;

@@ -1,0 +1,109 @@
+# worker_wait_ttl: how long due jobs wait while no external worker can be given them.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('worker_wait', 'hipq.heartbeat_timeout' => '1d');
+$hipq->create_queue('app.out');
+$hipq->sql("SELECT hipq.register_job_type('app.out', '$_', handler_kind => 'notify')")
+  foreach qw(send other);
+
+my $clock = 0;
+sub later { $clock += $_[0]; return $hipq->set('hipq.clock_offset' => $clock); }
+
+# Due by the clock that later() moves.
+sub enqueue
+{
+	my ($type, @more) = @_;
+	return $hipq->enqueue($type, join ', ', 'scheduled_run_time => hipq.now()', @more);
+}
+sub state_of { return $hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $_[0]"); }
+sub alter_queue { return $hipq->sql("SELECT hipq.alter_queue('app.out', $_[0])"); }
+sub alter_type { return $hipq->sql("SELECT hipq.alter_job_type('app.out', 'send', $_[0])"); }
+
+# What the views say holds, for the queue and for the type.
+sub shown
+{
+	return $hipq->sql(q{SELECT queue.worker_wait_ttl, type.worker_wait_ttl
+		FROM hipq.queues_detail AS queue, hipq.job_types_detail AS type
+		WHERE type.job_type = 'send'});
+}
+
+# Once the scheduler has looked at a job that waits for nobody. It looks at all queues.
+sub scheduler_looks
+{
+	my $job = enqueue('other', q{expires_time => hipq.now() + interval '1 s'});
+	later(2);
+	return is($hipq->outcome($job), 'expired', 'the scheduler looks');
+}
+
+# A job that nobody can run fails after so many seconds, and not before.
+sub fails_after
+{
+	my ($seconds, $what) = @_;
+	my $job = enqueue('send');
+	scheduler_looks();
+	later($seconds - 10);
+	scheduler_looks();
+	is(state_of($job), 'initial', "$what: it waits");
+	later(10);
+	is($hipq->outcome($job), 'failed', "then it has failed");
+	return is(
+		$hipq->sql("SELECT retry_reason || ': ' || error FROM hipq.jobs_detail WHERE id = $job"),
+		"worker_unavailable: no external worker could be given the job within $seconds s",
+		'and says why');
+}
+
+sub waits_for_ever
+{
+	my ($what) = @_;
+	my $job = enqueue('send');
+	scheduler_looks();
+	later(100_000);
+	scheduler_looks();
+	is(state_of($job), 'initial', "$what: it waits");
+	return $hipq->sql("SELECT hipq.cancel($job)");
+}
+
+# ---- the setting, the queue, the type
+is(shown(), '300|300', 'the default');
+fails_after(300, 'as the server says');
+alter_queue('worker_wait_ttl => 100');
+is(shown(), '100|100', 'the queue overrides it');
+fails_after(100, 'as the queue says');
+alter_type('worker_wait_ttl => 50');
+is(shown(), '100|50', 'and the type the queue');
+fails_after(50, 'as the type says');
+alter_type('worker_wait_ttl => 0');
+is(shown(), '100|', '0 switches it off for the type');
+waits_for_ever('off for the type');
+alter_type(q{reset => '{worker_wait_ttl}'});
+alter_queue('worker_wait_ttl => 0');
+is(shown(), '|', 'and for the queue');
+waits_for_ever('off for the queue');
+alter_queue(q{reset => '{worker_wait_ttl}'});
+$hipq->set('hipq.worker_wait_ttl' => 0);
+is(shown(), '|', 'and for the server');
+waits_for_ever('off for the server');
+$hipq->set('hipq.worker_wait_ttl' => '60s');
+fails_after(60, 'a changed setting');
+
+# ---- what is paused does not wait for a worker
+foreach my $what ([ 'app.out', 'send' ], ['app.out'])
+{
+	my $names = join ', ', map { "'$_'" } @$what;
+	my $job = enqueue('send');
+	scheduler_looks();
+	later(50);
+	$hipq->sql("SELECT hipq.pause($names)");
+	scheduler_looks();
+	later(50);
+	$hipq->sql("SELECT hipq.resume($names)");
+	scheduler_looks();
+	is(state_of($job), 'initial', "the count begins anew after a pause of @$what");
+	later(60);
+	is($hipq->outcome($job), 'failed', 'and ends');
+}
+
+done_testing;
