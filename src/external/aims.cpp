@@ -84,12 +84,13 @@ struct QueueAims {
 
     void give_up_late() const
     {
-        for (const auto &[worker, jobs] : late)
-            give_up(queue, jobs,
-                    {core::Reason::worker_unavailable, "",
-                     "external worker \"" + worker +
-                         "\" could not be given the job within its queue_ttl"},
-                    now);
+        for (const auto &[worker, jobs] : late) {
+            std::optional<job::Failure> failure;
+            pg::with_transaction([&, name = limits::name_meant_by(worker)] {
+                failure = recovery::expiry_of_aim(queue, name, now);
+            });
+            give_up(queue, jobs, *failure, now);
+        }
     }
 };
 

@@ -24,7 +24,7 @@ struct AimedLane {
 };
 
 // Those that may start. Gives up those whose worker could not be given them in time
-// (worker_unavailable; they are for any worker from then on). Nothing when there is nothing new.
+// (queue_timeout; they are for any worker from then on). Nothing when there is nothing new.
 // `next` becomes the time to look again, if that is earlier. Own transactions.
 std::vector<AimedLane> look_at_aims(Aims &aims, pg::Time &next);
 

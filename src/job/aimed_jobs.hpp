@@ -1,9 +1,9 @@
-// Jobs that are for one external worker alone, by its name, until their first attempt: enqueue(...,
-// worker => 'name').
+// Jobs that are for one external worker alone, by its name or number, until their first attempt:
+// enqueue(..., worker => 'name').
 //
 // The row of such a job has a worker_id that no worker has, so that nobody takes it from its lane;
-// hipq.aimed_job has the name. A row there whose job is not so any more is forgotten by whoever
-// reads it.
+// hipq.aimed_job has name or number. A row there whose job is not so any more is forgotten by
+// whoever reads it.
 #pragma once
 
 #include "job/claimed_job.hpp"

@@ -6,6 +6,7 @@
 #include "core/text/length_text.hpp"
 #include "core/workers/health_text.hpp"
 #include "limits/conditions.hpp"
+#include "limits/worker_condition.hpp"
 #include "pg/clock.hpp"
 
 namespace hipq::limits {
@@ -221,10 +222,10 @@ NamedFacts named(const ServiceFacts &facts)
 NamedFacts named(const AimFacts &facts)
 {
     return {{"type", std::string(facts.job_type)},
-            {"worker", facts.aim.worker},
+            {"worker", name_meant_by(facts.aim.worker)},
             {"unable", why_unable(facts.unable)},
             {"end", "If it is not given the job by " + pg::clock_text(facts.aim.ends) +
-                        " the attempt has failed (worker_unavailable)."}};
+                        " the attempt has failed (queue_timeout)."}};
 }
 
 }  // namespace

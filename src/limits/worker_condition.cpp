@@ -5,6 +5,8 @@
 
 #include "pg/clock.hpp"
 
+#include <charconv>
+
 namespace hipq::limits {
 
 using core::Finding;
@@ -15,9 +17,20 @@ std::vector<workers::WorkerRef> workers_named(std::span<const workers::WorkerRef
     std::vector<workers::WorkerRef> named;
     for (const workers::WorkerRef &worker : workers)
         if (const auto slot = workers::find_worker(worker.id);
-            slot.has_value() && slot->state == workers::WorkerState::present && slot->name == name)
+            slot.has_value() && slot->state == workers::WorkerState::present &&
+            (slot->name == name || std::to_string(slot->id) == name))
             named.push_back(worker);
     return named;
+}
+
+std::string name_meant_by(const std::string &worker)
+{
+    std::int64_t id = 0;
+    const auto [end, error] = std::from_chars(worker.data(), worker.data() + worker.size(), id);
+    if (error != std::errc{} || end != worker.data() + worker.size())
+        return worker;
+    const auto slot = workers::find_worker(id);
+    return slot.has_value() ? std::string(slot->name) : worker;
 }
 
 namespace {

@@ -17,9 +17,12 @@ struct Service {
 };
 Service service_of(int queue_id, std::string_view job_type);
 
-// Of these workers those that are there under a name; several roles may have one each.
+// Of these workers those that are there under a name, or with the number that the text is; several
+// roles may have one each.
 std::vector<workers::WorkerRef> workers_named(std::span<const workers::WorkerRef> workers,
                                               std::string_view name);
+// The name of the worker of this database with the number that the text is; else the text.
+std::string name_meant_by(const std::string &worker);
 
 // Whether external workers run jobs of a type: its handler is `notify`, or it has none and workers
 // name it. Needs a transaction.

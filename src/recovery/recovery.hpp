@@ -5,5 +5,6 @@
 #include "recovery/reclaim.hpp"
 #include "recovery/recover.hpp"
 #include "recovery/rescue.hpp"
+#include "recovery/resolve_external.hpp"
 #include "recovery/suspects.hpp"
 #include "recovery/type_crashes.hpp"

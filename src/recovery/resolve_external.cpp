@@ -10,22 +10,23 @@ namespace hipq::recovery {
 
 namespace {
 
-// $1 job, $2 queue, $3 its worker now, $4 when it was given to it, $5 now, $6 the queue's number.
-// The words of "error" and "message" are the specification's. So many deaths, the last ones, are
-// said that all of it is shorter than core::most_failure_text.
+// $1 job, $2 queue, $3 its worker now, $4 when it was given to it, $5 now, $6 the queue's number,
+// $7 the worker's name if it is not to be looked up. The words of "error" and "message" are the
+// specification's. So many deaths, the last ones, are said that all of it is shorter than
+// core::most_failure_text.
 constinit pg::Statement select_expiry(R"(
     WITH death AS (
-        SELECT attempt.reason, attempt.worker_id, attempt.started_time, attempt.ended_time
+        SELECT attempt.reason, attempt.worker_id, NULL::text AS name, attempt.started_time, attempt.ended_time
         FROM hipq.attempt AS attempt
         WHERE attempt.queue_id = $6 AND attempt.job_id = $1 AND attempt.worker_id IS NOT NULL AND attempt.reason <> 'succeeded'
         UNION ALL
-        SELECT 'queue_timeout', $3, $4, $5
+        SELECT 'queue_timeout', $3, $7, $4, $5
     ),
     counted AS (
-        SELECT death.reason, coalesce(worker.name, death.worker_id::text) AS worker, count(*) AS count, min(death.ended_time) AS first_time,
+        SELECT death.reason, coalesce(death.name, worker.name, death.worker_id::text) AS worker, count(*) AS count, min(death.ended_time) AS first_time,
                max(death.ended_time) AS last_time
         FROM death LEFT JOIN hipq.worker AS worker USING (worker_id)
-        GROUP BY death.reason, death.worker_id, worker.name
+        GROUP BY death.reason, death.worker_id, death.name, worker.name
         ORDER BY last_time DESC
         LIMIT 16
     )
@@ -40,7 +41,7 @@ job::Failure expiry_failure(const catalog::Queue &queue, const job::ClaimedJob &
 {
     const pg::Rows rows = pg::as_hipq([&] {
         return select_expiry.run(job.id, queue.full_name(), *job.worker_id, job.started, now,
-                                 queue.id);
+                                 queue.id, std::optional<std::string>());
     });
     return {core::Reason::queue_timeout, "", rows.front().text(0)};
 }
@@ -70,6 +71,16 @@ retry::Resolved resolve_by_acceptance(const catalog::Queue &queue, const job::Cl
 }
 
 }  // namespace
+
+job::Failure expiry_of_aim(const catalog::Queue &queue, const std::string &worker, pg::Time now)
+{
+    constexpr std::int64_t no_job = 0;
+    const pg::Rows rows = pg::as_hipq([&] {
+        return select_expiry.run(no_job, queue.full_name(), std::optional<std::int64_t>(), now, now,
+                                 queue.id, std::optional<std::string>(worker));
+    });
+    return {core::Reason::queue_timeout, "", rows.front().text(0)};
+}
 
 retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now)

@@ -12,6 +12,10 @@ namespace hipq::recovery {
 retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now);
 
+// How jobs end that were for one worker, which could not be given them in time: as if it had had
+// them and not accepted them. Needs a transaction.
+job::Failure expiry_of_aim(const catalog::Queue &queue, const std::string &worker, pg::Time now);
+
 // Its worker is gone (worker_lost), silent (worker_heartbeat_stale), or lets go of what it has not
 // begun (released). Uncharged if the attempt was never accepted, since then nothing can have
 // happened; otherwise the policy decides, and a released one stays where it is: stale. Needs a

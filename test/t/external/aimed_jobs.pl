@@ -41,21 +41,30 @@ $hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
 
 # ---- its time is queue_ttl; then the policy decides
 my $late = aimed('absent');
-like(condition($late), qr/^It is for external worker "absent", which does not serve job type "send" now\. If it is not given the job by .* the attempt has failed \(worker_unavailable\)\.$/, 'one for a worker that is not there waits');
+like(condition($late), qr/^It is for external worker "absent", which does not serve job type "send" now\. If it is not given the job by .* the attempt has failed \(queue_timeout\)\.$/, 'one for a worker that is not there waits');
 my $once = aimed('absent', 'once');
 my $soon = aimed('absent', 'send', 'queue_ttl => 10');
 my $patient = aimed('absent', 'send', 'queue_ttl => 1000');
 my $scheduled = aimed('absent', 'send', q{scheduled_run_time => now() + interval '50 s'});
 $hipq->set('hipq.clock_offset' => 11);
 is_given($soon, 'running 1 one', 'its own queue_ttl is over: another worker has it');
-is($hipq->sql("SELECT string_agg(reason || ' ' || error, ' ') FROM hipq.attempts_detail WHERE job_id = $soon"),
-	'worker_unavailable external worker "absent" could not be given the job within its queue_ttl', 'history tells');
+is( $hipq->sql(
+		qq{SELECT attempts_detail.reason, error::json->>'error', error::json->>'message', death.reason, death.queue,
+			death.worker, death.count, death.first_time = death.last_time
+		FROM hipq.attempts_detail, json_to_recordset(error::json->'deaths') AS death(
+			reason text, queue text, worker text, count integer, first_time text, last_time text)
+		WHERE job_id = $soon}),
+	'queue_timeout|Worker queue TTL expired|Worker did not process execution within configured TTL|'
+	  . 'queue_timeout|app.out|absent|1|t',
+	'history tells, as of a job that its worker has not accepted');
 is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $soon"), 1, 'as a retry');
 is($hipq->sql(row($late)), 'initial 0', 'the others wait');
 $hipq->set('hipq.clock_offset' => 101);
 is_given($late, 'running 1 one', 'queue_ttl of the type');
-ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ' ' || attempt FROM hipq.jobs_detail WHERE id = $once", 'failed worker_unavailable 0'), 'without a retry left it is final');
+ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ' ' || attempt FROM hipq.jobs_detail WHERE id = $once", 'failed queue_timeout 0'), 'without a retry left it is final');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $once"), 1, 'a dead letter');
+is( $hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats_detail WHERE queue = 'app.out'}),
+	2, 'which counts as failed by TTL, as does the one that no other worker has accepted');
 is($hipq->sql(row($scheduled)), 'initial 0', 'the time counts from when the job is due');
 $hipq->set('hipq.clock_offset' => 151);
 is_given($scheduled, 'running 1 one', 'and no longer');
@@ -73,6 +82,22 @@ $hipq->sql_as('app', "SELECT hipq.deregister_worker($absent)");
 is_given($failing, 'running 2 one', 'which fails it: the retry is for any worker');
 $hipq->sql("SELECT hipq.cancel($failing)");
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($one)");
+
+# ---- by its number
+my $numbered = register('numbered');
+my $by_number = aimed($numbered);
+is_given($by_number, 'running 1 numbered', 'a worker is named by its number, too');
+my $behind = aimed($numbered);
+like(condition($behind), qr/^It is for external worker "numbered", which has as many jobs/,
+	'why() has its name');
+$hipq->set('hipq.clock_offset' => 101);
+ok( $hipq->wait_until(
+		qq{SELECT error::json->'deaths'->0->>'worker' FROM hipq.attempts_detail
+		WHERE job_id = $behind}, 'numbered'),
+	'and so has the error when the time is up');
+$hipq->set('hipq.clock_offset' => 0);
+$hipq->sql("SELECT hipq.cancel($_)") foreach $by_number, $behind;
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($numbered)");
 
 # ---- cancelled, expired, paused, rescheduled, held up by a limit
 my $cancelled = aimed('nobody');
