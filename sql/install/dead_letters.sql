@@ -40,6 +40,8 @@ CREATE TABLE hipq.dead_letter (
             WHEN handled_time IS NOT NULL THEN 'handled'
             ELSE 'waiting'
         END) STORED,
+    handler_retries integer    NOT NULL DEFAULT 0,
+    handler_retry_time timestamptz,
     CONSTRAINT dead_letter_pkey PRIMARY KEY (queue_id, job_id),
     CONSTRAINT dead_letter_handler_starts_are_not_negative CHECK (handler_starts >= 0)
 );
@@ -48,6 +50,7 @@ CREATE TABLE hipq.dead_letter (
 CREATE INDEX dead_letter_of_queue ON hipq.dead_letter (queue_id, died_time, job_id);
 CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
 ALTER INDEX hipq.dead_letter_awaits_handler ALTER COLUMN 2 SET STATISTICS 0;
+CREATE INDEX dead_letter_handler_retry ON hipq.dead_letter (queue_id, handler_retry_time) WHERE handler_retry_time IS NOT NULL;
 COMMENT ON TABLE hipq.dead_letter IS 'jobs that failed for good, whole, kept for a time';
 COMMENT ON COLUMN hipq.dead_letter.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.dead_letter.died_time IS 'when it failed for good';
@@ -74,9 +77,14 @@ COMMENT ON COLUMN hipq.dead_letter.reduced_because
 COMMENT ON COLUMN hipq.dead_letter.awaits_handler
     IS 'the handler of dead letters of the queue is still to be called';
 COMMENT ON COLUMN hipq.dead_letter.handler_starts
-    IS 'how often its call was begun: more than once if executor or server ended meanwhile';
+    IS 'how often its call was begun: more than once if executor or server ended meanwhile, or if it '
+    'failed with an error that passes';
 COMMENT ON COLUMN hipq.dead_letter.handler_error
-    IS 'how the handler failed; it is not called again then';
+    IS 'how the handler failed last';
+COMMENT ON COLUMN hipq.dead_letter.handler_retries
+    IS 'how often it failed with an error that passes, and was to be called again';
+COMMENT ON COLUMN hipq.dead_letter.handler_retry_time
+    IS 'when it is called again after such an error; NULL = it is not';
 COMMENT ON COLUMN hipq.dead_letter.state IS 'waiting, handled, redriven or dismissed';
 SELECT pg_extension_config_dump('hipq.dead_letter', '');
 -- Rows of all queues are in these tables, and whoever plans a statement sees estimates: the
@@ -127,6 +135,8 @@ ALTER TABLE hipq.dead_letter
     ALTER COLUMN awaits_handler SET STATISTICS 0,
     ALTER COLUMN handler_starts SET STATISTICS 0,
     ALTER COLUMN handler_error SET STATISTICS 0,
+    ALTER COLUMN handler_retries SET STATISTICS 0,
+    ALTER COLUMN handler_retry_time SET STATISTICS 0,
     ALTER COLUMN state SET STATISTICS 0;
 ALTER TABLE hipq.job
     ALTER COLUMN id SET STATISTICS 0,
@@ -175,6 +185,20 @@ COMMENT ON FUNCTION hipq.redrive_jobs(
     'queue: the queue; job_type, reason, before, state: only such, NULL = any; rate: how many '
     'become due in a second, NULL = all at once; to_queue: another queue for them; max_jobs: 1 to '
     '10000. Returns how many were enqueued, and how many stay because their key is taken';
+
+CREATE FUNCTION hipq.handle_again(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_handle_again';
+COMMENT ON FUNCTION hipq.handle_again(bigint)
+    IS 'has the handler of dead letters called again for one that waits or was handled. id: the '
+    'job that died';
+
+CREATE FUNCTION hipq.handle_jobs_again(
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, state text DEFAULT 'waiting',
+    max_jobs integer DEFAULT 10000
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_handle_jobs_again';
+COMMENT ON FUNCTION hipq.handle_jobs_again(text, text, text, timestamptz, text, integer)
+    IS 'has the handler of dead letters called again for those of a queue for which it is not to be '
+    'called anyway, and returns for how many. queue: the queue; job_type, reason, before: only such, '
+    'NULL = any; state: waiting or handled; max_jobs: 1 to 10000';
 
 CREATE FUNCTION hipq.dismiss_dead_letter(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letter';
 COMMENT ON FUNCTION hipq.dismiss_dead_letter(bigint)

@@ -19,7 +19,8 @@ SELECT queue.name AS queue,
        hipq._masked_job(dead_letter.queue_id, dead_letter.job_type, dead_letter.job) AS job,
        dead_letter.history,
        dead_letter.attempts_left_out,
-       dead_letter.reduced_because
+       dead_letter.reduced_because,
+       dead_letter.handler_retry_time
 FROM hipq.dead_letter
 JOIN hipq._readable_queue AS queue ON queue.queue_id = dead_letter.queue_id
 WHERE hipq._is_one_of(dead_letter.queue_id, hipq._readable_queues()) AND dead_letter.queue_id = ANY (hipq._readable_queues());
@@ -51,6 +52,8 @@ COMMENT ON COLUMN hipq.dead_letters_detail.attempts_left_out
 COMMENT ON COLUMN hipq.dead_letters_detail.reduced_because
     IS 'why job has neither job_data nor result, and history is empty; NULL = the dead letter is '
     'whole';
+COMMENT ON COLUMN hipq.dead_letters_detail.handler_retry_time
+    IS 'when the handler is called again after an error that passes; NULL = it is not';
 
 -- What there is of dead letters, counted over those that are kept: dead_letter_retention and
 -- dead_letter_max bound it. The last hour is found by an index; the other two read every dead

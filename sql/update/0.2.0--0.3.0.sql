@@ -134,6 +134,12 @@ DROP FUNCTION hipq.is_job_retriable(bigint, text);
 
 -- Handlers are called in order of priority.
 LOCK TABLE hipq.dead_letter IN ACCESS EXCLUSIVE MODE;
+ALTER TABLE hipq.dead_letter
+    ADD COLUMN handler_retries integer NOT NULL DEFAULT 0,
+    ADD COLUMN handler_retry_time timestamptz,
+    ALTER COLUMN handler_retries SET STATISTICS 0,
+    ALTER COLUMN handler_retry_time SET STATISTICS 0;
+CREATE INDEX dead_letter_handler_retry ON hipq.dead_letter (queue_id, handler_retry_time) WHERE handler_retry_time IS NOT NULL;
 DROP INDEX hipq.dead_letter_awaits_handler;
 CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
 ALTER INDEX hipq.dead_letter_awaits_handler ALTER COLUMN 2 SET STATISTICS 0;

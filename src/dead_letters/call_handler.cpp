@@ -2,9 +2,9 @@
 //
 // Its start is counted in a transaction of its own; the call and the note how it ended are another
 // one. So what it writes happens once or not at all, and a handler that ends its process is begun a
-// few times and no more. One that fails is rolled back in a subtransaction and not called again,
-// and leaves its error in the dead letter; it has no job that could fail, so that no dead letter
-// comes of it.
+// few times and no more. One that fails is rolled back in a subtransaction, and leaves its error in
+// the dead letter; it is called again only if that error may pass. It has no job that could fail,
+// so that no dead letter comes of it.
 #include "call_handler.hpp"
 
 #include "claim/claim.hpp"
@@ -31,6 +31,7 @@ using catalog::Handler;
 using catalog::Queue;
 using job::BegunLetter;
 using job::ClaimedJob;
+using job::HandlerFailure;
 
 // Who handles the dead letters of a queue holds a lock of its session on its live leaf, under a
 // number that nobody else uses: it outlives both transactions if they commit, and ends with the
@@ -112,9 +113,15 @@ void call_handler(const execute::Executor &executor, const Handler &handler, con
     made.write();
 }
 
+HandlerFailure failure_of(const pg::Error &error)
+{
+    const std::string message = error.message();
+    return {error.sqlstate(), message.empty() ? "no message" : message};
+}
+
 // Returns what went wrong: then nothing is left of what it did.
-std::optional<std::string> try_handler(const execute::Executor &executor, const Handler &handler,
-                                       const ClaimedJob &job, execute::SessionUse &session)
+std::optional<HandlerFailure> try_handler(const execute::Executor &executor, const Handler &handler,
+                                          const ClaimedJob &job, execute::SessionUse &session)
 {
     execute::StopControl control(job);
     const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
@@ -125,13 +132,9 @@ std::optional<std::string> try_handler(const execute::Executor &executor, const 
             throw;
         }
     });
-    const auto stopped = trouble_of(control.stop());
-    return stopped.has_value() || !error.has_value() ? stopped : error->message();
-}
-
-void note_failure(const BegunLetter &letter, const std::string &trouble)
-{
-    job::note_handler_failure(letter, trouble.empty() ? "no message" : trouble);
+    if (const auto stopped = trouble_of(control.stop()))
+        return HandlerFailure{"", *stopped};
+    return error.has_value() ? std::optional(failure_of(*error)) : std::nullopt;
 }
 
 void handle_in_transaction(const execute::Executor &executor, const BegunCall &call,
@@ -143,23 +146,23 @@ void handle_in_transaction(const execute::Executor &executor, const BegunCall &c
     const auto trouble = try_handler(executor, call.handler, *job, session);
     const pg::OwnSettings own;
     if (trouble.has_value())
-        note_failure(call.letter, *trouble);
+        job::note_handler_failure(call.letter, *trouble, pg::now());
     else
         job::note_handled(call.letter, pg::now());
 }
 
 // Returns why its transaction could not be committed, as happens when there is no room for what the
 // handler notifies.
-std::optional<std::string> try_to_handle(const execute::Executor &executor, const BegunCall &call,
-                                         execute::SessionUse &session)
+std::optional<HandlerFailure> try_to_handle(const execute::Executor &executor,
+                                            const BegunCall &call, execute::SessionUse &session)
 {
-    std::optional<std::string> trouble;
+    std::optional<HandlerFailure> trouble;
     pg::start_transaction();
     try {
         handle_in_transaction(executor, call, session);
         pg::commit_transaction();
     } catch (const pg::Error &error) {
-        trouble = error.message();
+        trouble = failure_of(error);
     } catch (...) {
         pg::abort_transaction();
         throw;
@@ -176,7 +179,7 @@ void handle(const execute::Executor &executor, const Queue &queue, const BegunCa
     const auto trouble = try_to_handle(executor, call, session);
     session.clean();
     if (trouble.has_value())
-        pg::with_transaction([&] { note_failure(call.letter, *trouble); });
+        pg::with_transaction([&] { job::note_handler_failure(call.letter, *trouble, pg::now()); });
 }
 
 // The job is 0 where none was chosen yet.

@@ -6,8 +6,8 @@
 #include "catalog/catalog.hpp"
 #include "core/retry/redrive.hpp"
 #include "core/shards/moved_key.hpp"
+#include "dead_letters/letters.hpp"
 #include "job/job.hpp"
-#include "nodes/nodes.hpp"
 #include "outbox/outbox.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
@@ -22,109 +22,6 @@ using catalog::Queue;
 
 using Ids = std::vector<std::int64_t>;
 
-// ---- one dead letter ----
-
-struct Letter {
-    const Queue *queue;
-    std::int64_t job_id;
-    std::string job_type;
-    std::string job_key;
-    std::string state;
-    bool is_reduced;
-};
-
-constinit pg::Statement lock_letter(R"(
-    SELECT letter.job_type, letter.job_key, letter.state, letter.reduced_because IS NOT NULL
-    FROM hipq.dead_letter AS letter
-    WHERE letter.queue_id = $1 AND letter.job_id = $2
-    FOR UPDATE SKIP LOCKED)");
-
-// Null: it is not here, as far as the caller may know.
-const Queue *find_controlled(const catalog::Catalogue &catalogue, std::int64_t id)
-{
-    const Queue *queue = job::find_queue_of_letter(catalogue, id);
-    if (queue != nullptr)
-        catalog::require(*queue, Privilege::control);
-    return queue;
-}
-
-// Has the node do it that has the dead letter, and returns what that says.
-std::string call_elsewhere(const catalog::Catalogue &catalogue, const nodes::Call &call)
-{
-    const auto answer = nodes::call(catalogue, call);
-    if (!answer.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-                   errmsg("job %lld has no dead letter", static_cast<long long>(call.id)),
-                   errhint("View hipq.dead_letters shows those that there are; each goes after the "
-                           "queue's dead_letter_retention."));
-    return *answer;
-}
-
-Letter take_letter(const Queue &queue, std::int64_t id)
-{
-    const pg::Rows rows = pg::as_hipq([&] { return lock_letter.run(queue.id, id); });
-    if (rows.empty())
-        HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-                   errmsg("dead letter of job %lld is in use", static_cast<long long>(id)),
-                   errdetail("Its handler runs, or another session has just changed it."),
-                   errhint("Try again in a moment."));
-    const pg::Row row = rows.front();
-    return {&queue, id, row.text(0), row.text(1), row.text(2), row.boolean(3)};
-}
-
-[[noreturn]] void raise_wrong_state(const Letter &letter, const char *action)
-{
-    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-               errmsg("cannot %s dead letter of job %lld in state \"%s\"", action,
-                      static_cast<long long>(letter.job_id), letter.state.c_str()),
-               letter.state == "redriven"
-                   ? errhint("Column redriven_as of hipq.dead_letters_detail has the new job.")
-                   : errhint("There is nothing to be done about it; it goes after its time."));
-}
-
-[[noreturn]] void raise_reduced(const Letter &letter)
-{
-    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-               errmsg("cannot redrive dead letter of job %lld: it has no job_data",
-                      static_cast<long long>(letter.job_id)),
-               errdetail("The whole job could not be written into it; column reduced_because of "
-                         "hipq.dead_letters_detail says why."),
-               errhint("Use hipq.retry() while the final job is kept."));
-}
-
-// ---- filters ----
-
-struct Filter {
-    std::optional<std::string> job_type;
-    std::optional<std::string> reason;
-    pg::Time before;
-    std::optional<std::string> state;
-    std::int64_t most;
-};
-
-// Of a state that no dead letter has, none would be found.
-std::optional<std::string> check_state(const std::optional<std::string> &state,
-                                       std::span<const char *const> known)
-{
-    if (!state.has_value() || std::find(known.begin(), known.end(), *state) != known.end())
-        return state;
-    std::string list;
-    for (const char *word : known)
-        list.append(list.empty() ? "" : ", ").append(word);
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-               errmsg("state \"%s\" cannot be asked for", state->c_str()),
-               errhint("States here: %s.", list.c_str()));
-}
-
-// $1 queue, $2 job type, $3 reason, $4 before, $5 state, $6 limit
-#define HIPQ_FILTERED_LETTERS                                                                      \
-    " FROM hipq.dead_letter AS letter"                                                             \
-    " WHERE letter.queue_id = $1 AND ($2 IS NULL OR letter.job_type = $2) AND ($3 IS NULL OR "     \
-    "letter.reason = $3)"                                                                          \
-    " AND letter.died_time < $4 AND ($5 IS NULL OR letter.state = $5)"
-#define HIPQ_OLDEST_FIRST                                                                          \
-    " ORDER BY letter.died_time, letter.job_id LIMIT $6 FOR UPDATE SKIP LOCKED"
-
 // Chosen once, as an array is: a subquery in IN may be run again for each row, and choose others
 // then.
 constinit pg::Statement
@@ -132,16 +29,10 @@ constinit pg::Statement
                    "(ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS HIPQ_OLDEST_FIRST "))");
 
 constinit pg::Statement dismiss_letters(
-    "UPDATE hipq.dead_letter SET dismissed_time = $7, awaits_handler = false "
+    "UPDATE hipq.dead_letter SET dismissed_time = $7, awaits_handler = false, handler_retry_time = "
+    "NULL "
     "WHERE queue_id = $1 AND job_id = ANY (ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS
         HIPQ_OLDEST_FIRST "))");
-
-const Queue &require_controlled(const catalog::Catalogue &catalogue, const std::string &name)
-{
-    const Queue &queue = catalog::require_known_queue(catalogue, name);
-    catalog::require(queue, Privilege::control);
-    return queue;
-}
 
 // ---- redrive ----
 
@@ -251,7 +142,7 @@ std::int64_t redrive(std::int64_t id, const std::optional<std::string> &to_queue
     if (letter.state == "redriven")
         raise_wrong_state(letter, "redrive");
     if (letter.is_reduced)
-        raise_reduced(letter);
+        raise_reduced(letter, "redrive");
     check_type(queue, to, letter.job_type);
     const Ids made = enqueue_again(queue, to, {id}, std::nullopt);
     if (made.empty())
@@ -302,9 +193,9 @@ Redriven redrive_jobs(const pg::Arguments &arguments)
 
 // ---- dismiss ----
 
-constinit pg::Statement
-    dismiss_letter("UPDATE hipq.dead_letter SET dismissed_time = $3, awaits_handler = false WHERE "
-                   "queue_id = $1 AND job_id = $2");
+constinit pg::Statement dismiss_letter("UPDATE hipq.dead_letter SET dismissed_time = $3, "
+                                       "awaits_handler = false, handler_retry_time = NULL WHERE "
+                                       "queue_id = $1 AND job_id = $2");
 
 void dismiss(std::int64_t id)
 {

@@ -58,7 +58,7 @@ constinit pg::Statement insert_reduced_letter(R"(
 // $1 queue
 constinit pg::Statement update_redriven(R"(
     UPDATE hipq.dead_letter AS letter
-    SET redriven_time = $4, redriven_as = made.id, awaits_handler = false
+    SET redriven_time = $4, redriven_as = made.id, awaits_handler = false, handler_retry_time = NULL
     FROM unnest($2, $3) AS made(job_id, id)
     WHERE letter.queue_id = $1 AND letter.job_id = made.job_id AND letter.redriven_time IS NULL)");
 
@@ -87,12 +87,38 @@ constinit pg::Statement delete_older(R"(
     "EXISTS (SELECT FROM hipq.set_aside AS aside WHERE aside.job_id = letter.job_id AND "          \
     "aside.state = 'final')"
 
-// Whether there is any, and one that is not set aside.
+// Whether there is any, and one that is not set aside; when the first is called for again.
 constinit pg::Statement select_awaiting(R"(
     SELECT EXISTS (SELECT FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.awaits_handler),
            EXISTS (SELECT FROM hipq.dead_letter AS letter
                    WHERE letter.queue_id = $1 AND letter.awaits_handler AND NOT )" HIPQ_LETTER_IS_SET_ASIDE
-                                        ")");
+                                        R"(),
+           coalesce((SELECT min(letter.handler_retry_time) FROM hipq.dead_letter AS letter
+                     WHERE letter.queue_id = $1 AND letter.handler_retry_time IS NOT NULL), 'infinity'))");
+
+// $1 queue, $2 now, $3 limit. Nobody waits for who holds one.
+constinit pg::Statement update_retried(R"(
+    UPDATE hipq.dead_letter AS letter
+    SET awaits_handler = letter.state = 'waiting', handler_retry_time = NULL
+    WHERE letter.queue_id = $1 AND letter.job_id = ANY (ARRAY(
+        SELECT due.job_id
+        FROM hipq.dead_letter AS due
+        WHERE due.queue_id = $1 AND due.handler_retry_time <= $2
+        ORDER BY due.handler_retry_time
+        LIMIT $3
+        FOR UPDATE SKIP LOCKED)))");
+
+// $1 queue
+constinit pg::Statement update_waiting(R"(
+    UPDATE hipq.dead_letter AS letter
+    SET awaits_handler = true
+    WHERE letter.queue_id = $1 AND letter.job_id = ANY (ARRAY(
+        SELECT left_over.job_id
+        FROM hipq.dead_letter AS left_over
+        WHERE left_over.queue_id = $1 AND left_over.state = 'waiting' AND NOT left_over.awaits_handler
+          AND left_over.handler_error IS NULL AND left_over.reduced_because IS NULL
+          AND NOT EXISTS (SELECT FROM hipq.made_by_handler AS made WHERE made.queue_id = $1 AND made.job_id = left_over.job_id)
+        FOR UPDATE SKIP LOCKED)))");
 
 // As jobs start: the lowest priority first, then the oldest.
 constinit pg::Statement lock_next(R"(
@@ -106,11 +132,16 @@ constinit pg::Statement lock_next(R"(
 // $1 queue, $2 id, $3 most starts, $4 what it is given up with
 constinit pg::Statement begin_letter(R"(
     UPDATE hipq.dead_letter AS letter
-    SET handler_starts = letter.handler_starts + (letter.handler_starts < $3)::integer,
-        awaits_handler = letter.handler_starts < $3,
-        handler_error = CASE WHEN letter.handler_starts >= $3 THEN $4 END
+    SET handler_starts = letter.handler_starts + present.may_start::integer,
+        awaits_handler = present.may_start,
+        handler_error = CASE WHEN present.may_start THEN letter.handler_error ELSE $4 END
+    FROM (
+        SELECT known.handler_starts < $3 + known.handler_retries AS may_start
+        FROM hipq.dead_letter AS known
+        WHERE known.queue_id = $1 AND known.job_id = $2
+    ) AS present
     WHERE letter.queue_id = $1 AND letter.job_id = $2
-    RETURNING letter.handler_starts, letter.awaits_handler)");
+    RETURNING letter.handler_starts, letter.awaits_handler, letter.handler_retries)");
 
 constinit pg::Statement take_begun(R"(
     SELECT )" HIPQ_CLAIMED_COLUMNS R"(
@@ -124,12 +155,13 @@ constinit pg::Statement take_begun(R"(
 
 constinit pg::Statement update_handled(R"(
     UPDATE hipq.dead_letter AS letter
-    SET handled_time = $3, awaits_handler = false
+    SET handled_time = $3, awaits_handler = false, handler_error = NULL
     WHERE letter.queue_id = $1 AND letter.job_id = $2)");
 
 constinit pg::Statement update_failed(R"(
     UPDATE hipq.dead_letter AS letter
-    SET handler_error = $4, awaits_handler = false
+    SET handler_error = $4, awaits_handler = false, handler_retry_time = $5,
+        handler_retries = letter.handler_retries + ($5 IS NOT NULL)::integer
     WHERE letter.queue_id = $1 AND letter.job_id = $2 AND letter.handler_starts = $3 AND letter.awaits_handler)");
 
 constexpr int most_starts = 3;
@@ -224,12 +256,36 @@ std::int64_t prune_surplus_dead_letters(const catalog::Queue &queue, int limit)
     });
 }
 
-AwaitingLetters letters_to_handle(const catalog::Queue &queue)
+namespace {
+
+AwaitingLetters look_for_letters(const catalog::Queue &queue)
 {
+    const pg::Rows rows = pg::as_hipq([&] { return select_awaiting.run(queue.id); });
+    const pg::Row row = rows.front();
+    return {row.boolean(0), row.boolean(1), row.time(2)};
+}
+
+}  // namespace
+
+AwaitingLetters letters_to_handle(const catalog::Queue &queue, pg::Time now)
+{
+    constexpr std::int64_t retried_at_once = 1'000;
     if (!may_handle(queue))
         return {};
-    const pg::Rows rows = pg::as_hipq([&] { return select_awaiting.run(queue.id); });
-    return {rows.front().boolean(0), rows.front().boolean(1)};
+    const AwaitingLetters letters = look_for_letters(queue);
+    if (letters.next_retry > now)
+        return letters;
+    // An error against one of them is found again when its handler is called.
+    (void)pg::in_subtransaction(pg::Ending::kept, [&] {
+        pg::as_hipq([&] { update_retried.run(queue.id, now, retried_at_once); });
+    });
+    return look_for_letters(queue);
+}
+
+void await_handler(const catalog::Queue &queue)
+{
+    pg::as_hipq([&] { update_waiting.run(queue.id); });
+    wakeup::note_look();
 }
 
 std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int64_t &chosen)
@@ -247,7 +303,7 @@ std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int6
             for (const pg::Row letter :
                  begin_letter.run(queue.id, chosen, std::int32_t{most_starts}, lost))
                 if (letter.boolean(1))
-                    return BegunLetter{queue.id, chosen, letter.integer32(0)};
+                    return BegunLetter{queue.id, chosen, letter.integer32(0), letter.integer32(2)};
         }
     });
 }
@@ -265,12 +321,18 @@ void note_handled(const BegunLetter &letter, pg::Time now)
     pg::as_hipq([&] { update_handled.run(std::int32_t{letter.queue_id}, letter.job_id, now); });
 }
 
-void note_handler_failure(const BegunLetter &letter, std::string_view error)
+void note_handler_failure(const BegunLetter &letter, const HandlerFailure &failure, pg::Time now)
 {
+    const bool is_retried =
+        core::is_passing(failure.sqlstate) && letter.retries < core::most_handler_retries;
+    const std::optional<pg::Time> retry_time =
+        is_retried ? std::optional(now + core::handler_delay(letter.retries)) : std::nullopt;
     pg::as_hipq([&] {
         update_failed.run(std::int32_t{letter.queue_id}, letter.job_id, std::int32_t{letter.start},
-                          pg::short_text(error));
+                          pg::short_text(failure.error), retry_time);
     });
+    if (is_retried)
+        wakeup::note_look();
 }
 
 }  // namespace hipq::job

@@ -31,18 +31,30 @@ std::int64_t prune_surplus_dead_letters(const catalog::Queue &queue, int limit);
 // ---- the handler
 
 // Whether any awaits the queue's handler, held by somebody or not, and whether one is not set
-// aside. A paused queue's wait.
+// aside. Those whose handler is to be called again by now await it, too; later ones have a time. A
+// paused queue's wait.
 struct AwaitingLetters {
     bool any = false;
     bool any_free = false;
+    pg::Time next_retry = pg::infinity;
 };
-AwaitingLetters letters_to_handle(const catalog::Queue &queue);
+AwaitingLetters letters_to_handle(const catalog::Queue &queue, pg::Time now);
+
+// Has the queue's handler called for dead letters that nobody has done anything about, as for new
+// ones. Not for those whose handler failed, nor for those of jobs that a handler made.
+void await_handler(const catalog::Queue &queue);
 
 // A dead letter whose handler may be called now.
 struct BegunLetter {
     int queue_id;
     std::int64_t job_id;
-    int start;  // how often it was begun, with this time
+    int start;    // how often it was begun, with this time
+    int retries;  // how often for an error that passes
+};
+
+struct HandlerFailure {
+    std::string sqlstate;
+    std::string error;
 };
 
 // Counts a start of the handler on the next dead letter, by priority, that awaits it and that
@@ -57,7 +69,8 @@ std::optional<ClaimedJob> take_letter(const BegunLetter &letter);
 // The handler has succeeded; in its transaction.
 void note_handled(const BegunLetter &letter, pg::Time now);
 
-// The handler has failed: it is not called again.
-void note_handler_failure(const BegunLetter &letter, std::string_view error);
+// The handler has failed. It is called again only if the error may pass, later and for a number of
+// times.
+void note_handler_failure(const BegunLetter &letter, const HandlerFailure &failure, pg::Time now);
 
 }  // namespace hipq::job

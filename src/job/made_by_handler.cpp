@@ -50,6 +50,11 @@ void MadeJobs::write() const
         pg::as_hipq([&] { insert_made.run(queues_, ids_); });
 }
 
+bool is_handling_letter() noexcept
+{
+    return present != nullptr;
+}
+
 void note_made_job(std::int64_t id, int queue_id)
 {
     if (present == nullptr)

@@ -26,6 +26,9 @@ private:
     std::vector<std::int64_t> queues_;
 };
 
+// Whether one lives: a handler of dead letters runs in this process.
+bool is_handling_letter() noexcept;
+
 // A job is about to be made: it has its id.
 void note_made_job(std::int64_t id, int queue_id);
 

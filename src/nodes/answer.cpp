@@ -42,6 +42,7 @@ constexpr Known known_functions[] = {
      "::bigint::text, 'infinity')"},
     {"find_job", 1, "SELECT to_jsonb(found)::text FROM hipq.find_job($1, $2) AS found"},
     {"redrive", 1, "SELECT to_jsonb(hipq.redrive($1, $2))::text"},
+    {"handle_again", 0, "SELECT to_jsonb(hipq.handle_again($1)::text)::text"},
     {"dismiss_dead_letter", 0, "SELECT to_jsonb(hipq.dismiss_dead_letter($1)::text)::text"},
     {"purge_dead_letter", 0, "SELECT to_jsonb(hipq.purge_dead_letter($1)::text)::text"},
     // For a node that has to know where a job is before it has anything done.

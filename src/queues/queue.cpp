@@ -5,6 +5,7 @@
 #include "catalog/catalog.hpp"
 #include "core/text/names.hpp"
 #include "external/external.hpp"
+#include "job/job.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
@@ -331,6 +332,9 @@ std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments 
     }
     wakeup::note_catalogue_change();
     tell_of_new_places(queue);
+    // A handler that names a handler goes round in no circle by it.
+    if (handler.has_value() && *handler != core::none_text && !job::is_handling_letter())
+        job::await_handler(queue);
     return handler;
 }
 

@@ -219,7 +219,10 @@ void look_at_heads(QueueLooks &looks, QueueFindings &look, const Queue &queue, b
 // An executor goes through them all, so that one offer for the queue is enough.
 void offer_dead_letters(QueueLooks &looks, QueueFindings &look, const Queue &queue)
 {
-    const job::AwaitingLetters letters = job::letters_to_handle(queue);
+    const job::AwaitingLetters letters = job::letters_to_handle(queue, look.now);
+    // Somebody holds those whose time has come.
+    look.again_at(letters.next_retry > look.now ? letters.next_retry
+                                                : look.now + process::longest_wait);
     if (!letters.any)
         return;
     std::string problem;

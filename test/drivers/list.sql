@@ -60,6 +60,7 @@ INSERT INTO example VALUES
     ('is_job_retriable', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
     ('why_retriable', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
     ('dismiss_dead_letter', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
+    ('handle_again', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
     ('purge_dead_letter', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed'));
 
 -- The functions that users call, with all their arguments: one of each number of them.

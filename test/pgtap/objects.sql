@@ -160,6 +160,8 @@ $got$, $want$VALUES
     ('dead_letter', 'awaits_handler', 'boolean', 'true', 'false'),
     ('dead_letter', 'handler_starts', 'integer', 'true', '0'),
     ('dead_letter', 'handler_error', 'text', 'false', ''),
+    ('dead_letter', 'handler_retries', 'integer', 'true', '0'),
+    ('dead_letter', 'handler_retry_time', 'timestamp with time zone', 'false', ''),
     ('dead_letter', 'state', 'text', 'true', E'\nCASE\n    WHEN (redriven_time IS NOT NULL) THEN ''redriven''::text\n    WHEN (dismissed_time IS NOT NULL) THEN ''dismissed''::text\n    WHEN (handled_time IS NOT NULL) THEN ''handled''::text\n    ELSE ''waiting''::text\nEND'),
     ('identity', 'system_identifier', 'bigint', 'true', ''),
     ('identity', 'database_oid', 'oid', 'true', ''),
@@ -565,6 +567,7 @@ $got$, $want$VALUES
     ('dead_letters_detail', 'history', 'jsonb'),
     ('dead_letters_detail', 'attempts_left_out', 'bigint'),
     ('dead_letters_detail', 'reduced_because', 'text'),
+    ('dead_letters_detail', 'handler_retry_time', 'timestamp with time zone'),
     ('dead_letter_rates', 'queue', 'text'),
     ('dead_letter_rates', 'minute', 'timestamp with time zone'),
     ('dead_letter_rates', 'dead_letters', 'bigint'),
@@ -1171,6 +1174,7 @@ FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition
 $got$, $want$VALUES
     ('CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter USING btree (queue_id, (((job ->> ''priority''::text))::integer), died_time, job_id) WHERE awaits_handler'),
+    ('CREATE INDEX dead_letter_handler_retry ON hipq.dead_letter USING btree (queue_id, handler_retry_time) WHERE (handler_retry_time IS NOT NULL)'),
     ('CREATE INDEX dead_letter_of_queue ON hipq.dead_letter USING btree (queue_id, died_time, job_id)'),
     ('CREATE UNIQUE INDEX dead_letter_pkey ON hipq.dead_letter USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX identity_pkey ON hipq.identity USING btree (only_row)'),
@@ -1305,6 +1309,8 @@ $got$, $want$VALUES
     ('create_instance(name text, shard_key text DEFAULT ''NONE''::text, table_naming_strategy text DEFAULT ''NONE''::text, db_config jsonb DEFAULT ''{}''::jsonb, strict boolean DEFAULT false, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false)', 'integer', 'v'),
     ('create_queue(queue text, owner regrole DEFAULT NULL::regrole, throttle_limit double precision DEFAULT 0, retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT ''failed''::text, strict boolean DEFAULT NULL::boolean, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, dead_letter_enabled boolean DEFAULT NULL::boolean, dead_letter_retention hipq.duration DEFAULT NULL::hipq.duration, durability text DEFAULT ''strict''::text, weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL::integer, dead_letter_handler text DEFAULT ''NONE''::text, max_timeout hipq.duration DEFAULT NULL::hipq.duration, highest_priority integer DEFAULT NULL::integer, allow_free_jobs boolean DEFAULT true, retry_enabled boolean DEFAULT NULL::boolean, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false, shard_key text DEFAULT NULL::text, throttle_mode text DEFAULT ''shared''::text, move_order text DEFAULT ''key''::text, unique_scope text DEFAULT ''global''::text, worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration)', 'integer', 'v'),
     ('deregister_worker(worker bigint)', 'void', 'v'),
+    ('handle_again(id bigint)', 'void', 'v'),
+    ('handle_jobs_again(queue text, job_type text DEFAULT NULL::text, reason text DEFAULT NULL::text, before timestamp with time zone DEFAULT NULL::timestamp with time zone, state text DEFAULT ''waiting''::text, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
     ('dismiss_dead_letter(id bigint)', 'void', 'v'),
     ('dismiss_dead_letters(queue text, job_type text DEFAULT NULL::text, reason text DEFAULT NULL::text, before timestamp with time zone DEFAULT NULL::timestamp with time zone, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
     ('drain_worker(worker bigint)', 'void', 'v'),

@@ -119,6 +119,18 @@ bool is_conflict(std::string_view sqlstate)
     return sqlstate == "40001" || sqlstate == "40P01";
 }
 
+bool is_passing(std::string_view sqlstate)
+{
+    return sqlstate.starts_with("08") || sqlstate.starts_with("57P0") || is_conflict(sqlstate);
+}
+
+std::int64_t handler_delay(int retries)
+{
+    constexpr std::int64_t first = 1'000'000;
+    constexpr std::int64_t longest = 300'000'000;
+    return std::min(first << std::clamp(retries, 0, most_handler_retries), longest);
+}
+
 std::int64_t conflict_delay(int conflicts, double random)
 {
     constexpr double first = 10'000;

@@ -73,6 +73,15 @@ bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &ru
 // happened.
 bool is_conflict(std::string_view sqlstate);
 
+// Whether an error may be gone by the next call, whoever is at fault: a lost connection (class 08),
+// a conflict, a server that stops or starts (57P01 and the like).
+bool is_passing(std::string_view sqlstate);
+
+// The handler of a dead letter is called again after such errors: so often, and so long after the
+// last call (microseconds), which `retries` others came before.
+inline constexpr int most_handler_retries = 10;
+std::int64_t handler_delay(int retries);
+
 // How often a job may begin anew for conflicts without being charged.
 inline constexpr int most_conflicts = 10;
 

@@ -91,7 +91,7 @@ is($hipq->sql_as('reader', q{SELECT message || ' ' || job_key FROM hipq.progress
 my @calls = (
 	'complete(?, 1)', q{fail(?, 1, 'no')}, 'release(?, 1)', q{extend(?, 1, '1 min'::interval)}, 'report_progress(?, 1, 1, 2)', 'complete_attempts(ARRAY[?], ARRAY[1])', q{fail_attempts(ARRAY[?], ARRAY[1], ARRAY['no'])},
 	'release_attempts(ARRAY[?], ARRAY[1])', q{extend_attempts(ARRAY[?], ARRAY[1], '1 min')}, 'cancel(?)', 'retry(?)', q{reschedule(?, now())}, 'erase(?)', 'why(?)', q{wait_for(?, '0')}, 'fail_job(?)',
-	'retry_chain(?)', 'is_job_retriable(?)', 'why_retriable(?)', q{extend_job(?, '1 min'::interval)}, 'redrive(?)', 'dismiss_dead_letter(?)', 'purge_dead_letter(?)');
+	'retry_chain(?)', 'is_job_retriable(?)', 'why_retriable(?)', q{extend_job(?, '1 min'::interval)}, 'redrive(?)', 'dismiss_dead_letter(?)', 'handle_again(?)', 'purge_dead_letter(?)');
 sub answer
 {
 	my ($call, $id) = @_;

@@ -9,12 +9,16 @@ my $hipq = HipqCluster->new('dead_letters', 'hipq.executor_idle_timeout' => '1h'
 $hipq->create_queue('app.main');
 my $node = $hipq->node;
 $hipq->sql(q{
+	CREATE SEQUENCE passed; CREATE TABLE broken (); GRANT ALL ON passed, broken TO app;
 	CREATE TABLE told (job_id bigint, who text, reason text, error text, attempt int); GRANT ALL ON told TO app;
 	GRANT CREATE ON SCHEMA public TO app;
 	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE '%', data->>'error'; END $$;
 	CREATE FUNCTION tell(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO told VALUES (job.id, current_user, job.retry_reason, job.error, job.attempt);
+		IF job.job_data ? 'again' THEN PERFORM hipq.handle_again(job.id); END IF;
+		IF EXISTS (SELECT FROM broken) THEN RAISE 'broken'; END IF;
+		IF nextval('passed') <= (job.job_data->>'passes')::integer THEN RAISE 'later' USING ERRCODE = job.job_data->>'code'; END IF;
 		IF job.job_data ? 'redrive' THEN PERFORM hipq.redrive(job.id); END IF;
 		IF job.job_data ? 'wait' THEN PERFORM pg_advisory_xact_lock(1); END IF;
 		IF job.job_data ? 'sleep' THEN PERFORM pg_sleep(60); END IF;
@@ -39,8 +43,9 @@ ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_
 is($hipq->sql("SELECT concat_ws('|', who, reason, error, attempt) FROM told WHERE job_id = $id"), 'app|transient_error|no|2',
 	'by the queue owner, who sees the job as it died');
 is(letter($id), 'handled', 'without an error');
-is(told($early), 0, 'one that was there before the handler stays');
-is($hipq->sql("SELECT queue || ' ' || kept || ' ' || depth FROM hipq.dead_letter_stats"), 'app.main 2 1', 'and is the only one that waits');
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $early"), 'so is one that was there before the handler');
+is(told($early), 1, 'once');
+is($hipq->sql("SELECT queue || ' ' || kept || ' ' || depth FROM hipq.dead_letter_stats"), 'app.main 2 0', 'and none waits');
 
 # ---- errors
 $id = fails('{"error": "no", "fail": "nobody is there"}');
@@ -64,6 +69,42 @@ $hipq->sql("SELECT hipq.drop_queue('app.many', force => true)");
 $id = $hipq->enqueue('work', q{'{"error": "no", "sleep": 1}', queue => 'app.main', timeout => 1});
 ok(is_left_alone($id), 'a handler that takes too long');
 is(letter($id), q{waiting handler exceeded the job's timeout}, 'is ended by the timeout of the job');
+
+# ---- an error that may pass
+foreach my $code ('08006', '40001', '57P03')
+{
+	$hipq->sql("SELECT setval('passed', 1, false)");
+	$id = fails(qq({"error": "no", "passes": 1, "code": "$code"}));
+	ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $id", 'handled'), "a handler that met $code is called again");
+	is(told($id), 1, 'what it has done is there once');
+	is($hipq->sql("SELECT (handler_starts, handler_retries, handler_error, handler_retry_time)::text FROM hipq.dead_letter WHERE job_id = $id"), '(2,1,,)',
+		'and nothing of the error is left');
+}
+$hipq->sql("SELECT setval('passed', 1, false)");
+$id = fails('{"error": "no", "passes": 1000, "code": "40P01"}');
+ok($hipq->wait_until("SELECT handler_retries >= 1 FROM hipq.dead_letter WHERE job_id = $id"), 'one that meets it again and again');
+like(letter($id), qr/^waiting(?: later)?$/, 'waits');
+$hipq->sql("UPDATE hipq.dead_letter SET handler_retries = 10 WHERE job_id = $id");
+ok($hipq->wait_until("SELECT (awaits_handler, handler_retries, handler_error, handler_retry_time)::text FROM hipq.dead_letter WHERE job_id = $id", '(f,10,later,)'),
+	'until it has been called often enough');
+
+# ---- called again on demand
+$hipq->sql('INSERT INTO broken DEFAULT VALUES');
+my @broken = map { fails('{"error": "no"}') } 1 .. 3;
+ok(is_left_alone($_), 'a handler that is broken') foreach @broken;
+is(letter($broken[0]), 'waiting broken', 'leaves the letter waiting');
+$hipq->sql('DELETE FROM broken');
+$hipq->sql("SELECT hipq.handle_again($broken[0])");
+ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $broken[0]", 'handled'), 'handle_again() has it called for one');
+is($hipq->sql("SELECT hipq.dismiss_dead_letter($id), hipq.handle_jobs_again('app.main', 'work')"), '|4', 'handle_jobs_again() for all that wait');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id IN ($broken[1], $broken[2]) AND state = 'handled'", 2), 'two of which are handled now');
+is($hipq->sql("SELECT hipq.handle_jobs_again('app.main', before => (SELECT died_time FROM hipq.dead_letters WHERE job_id = $broken[1]), state => 'handled') > 0"), 't',
+	'also for those that are handled');
+ok($hipq->wait_until("SELECT count(*) FROM told WHERE job_id = $broken[0]", 2), 'once more');
+is(told($broken[1]), 1, 'if they are meant');
+$id = fails('{"error": "no", "again": 1}');
+ok(is_left_alone($id), 'a handler that calls it itself');
+is(letter($id), 'waiting a handler of dead letters cannot have one called again', 'is refused: no loop');
 
 # ---- a handler that redrives, and its job fails again
 $id = fails('{"error": "again", "redrive": 1}');

@@ -136,7 +136,7 @@ foreach my $place (0 .. 2)
 	{
 		like(refusal($node, sprintf "SELECT hipq.$call", $unknown), qr/42704: job $unknown does not exist/, "$name: $call of no job");
 	}
-	foreach my $call ('redrive', 'dismiss_dead_letter', 'purge_dead_letter')
+	foreach my $call ('redrive', 'dismiss_dead_letter', 'handle_again', 'purge_dead_letter')
 	{
 		like(refusal($node, "SELECT hipq.$call($unknown)"), qr/42704: job $unknown has no dead letter/, "$name: $call() of no job");
 	}

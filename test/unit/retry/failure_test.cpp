@@ -133,6 +133,19 @@ TEST(Failure, ConflictsBeginAnewAfterAShortWhile)
     EXPECT_EQ(conflict_delay(-1, 0.0), 10'000);
 }
 
+TEST(Failure, SomeErrorsPassWhateverWasCalled)
+{
+    for (std::string_view sqlstate : {"08000", "08006", "40001", "40P01", "57P01", "57P03"})
+        EXPECT_TRUE(is_passing(sqlstate)) << sqlstate;
+    for (std::string_view sqlstate : {"57014", "P0001", "53300", "0A000", "40000", ""})
+        EXPECT_FALSE(is_passing(sqlstate)) << sqlstate;
+    EXPECT_EQ(handler_delay(0), 1'000'000);
+    EXPECT_EQ(handler_delay(3), 8'000'000);
+    EXPECT_EQ(handler_delay(most_handler_retries), 300'000'000);
+    EXPECT_EQ(handler_delay(1000), 300'000'000);
+    EXPECT_EQ(handler_delay(-1), 1'000'000);
+}
+
 TEST(Failure, RulesMatchReasonsSqlstatesAndClasses)
 {
     const std::vector<std::string> rules{"validation_error", "P0001", "40"};
