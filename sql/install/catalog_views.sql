@@ -129,7 +129,8 @@ SELECT queue.full_name AS queue,
        ) AS is_paused,
        queue.is_dropped,
        queue.created_time,
-       nullif(coalesce(queue.worker_wait_ttl, ceil(extract(epoch FROM current_setting('hipq.worker_wait_ttl', true)::interval))::integer), 0) AS worker_wait_ttl
+       nullif(coalesce(queue.worker_wait_ttl, ceil(extract(epoch FROM current_setting('hipq.worker_wait_ttl', true)::interval))::integer), 0) AS worker_wait_ttl,
+       ARRAY(SELECT job_type.name FROM hipq.job_type WHERE job_type.queue_id = queue.queue_id ORDER BY job_type.name) AS job_types
 FROM (
     SELECT queue.*, seen.name AS full_name, seen.instance
     FROM hipq.queue
@@ -242,6 +243,8 @@ COMMENT ON COLUMN hipq.queues_detail.created_time IS 'when the queue was created
 COMMENT ON COLUMN hipq.queues_detail.worker_wait_ttl
     IS 'seconds a due job waits while no external worker can be given it, where its type does not '
     'say; NULL = for ever';
+COMMENT ON COLUMN hipq.queues_detail.job_types
+    IS 'names of its job types, those among them that registered themselves';
 
 CREATE VIEW hipq.job_types_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,

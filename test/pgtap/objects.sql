@@ -958,6 +958,7 @@ $got$, $want$VALUES
     ('queues_detail', 'is_dropped', 'boolean'),
     ('queues_detail', 'created_time', 'timestamp with time zone'),
     ('queues_detail', 'worker_wait_ttl', 'integer'),
+    ('queues_detail', 'job_types', 'text[]'),
     ('schedules', 'name', 'text'),
     ('schedules', 'cron', 'text'),
     ('schedules', 'queue', 'text'),

@@ -1,7 +1,7 @@
 -- What the views show of given rows, and to whom. Rows in any state come in as a restore brings them: under session_replication_role = replica.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(29);
+SELECT plan(30);
 
 CREATE ROLE contract_owner LOGIN;
 CREATE ROLE contract_reader;
@@ -89,6 +89,7 @@ SET LOCAL ROLE contract_owner;
 SELECT is((SELECT count(*) FROM hipq.jobs), 13::bigint, 'the queue owner sees the jobs of both queues');
 
 RESET ROLE;
+SELECT is((SELECT job_types FROM hipq.queues_detail WHERE queue = 'contract.mail'), '{own,plain}', 'queues: their job types');
 SELECT set_eq($$SELECT table_name, owner::text FROM hipq.queues_detail WHERE queue = 'contract.mail'$$, $$VALUES ('hipq.contract_mail', 'contract_owner')$$, 'queues: table and owner');
 SELECT is((SELECT count(*) FROM hipq.jobs JOIN hipq.contract_mail USING (id)), 11::bigint, 'jobs: the rows of the queue''s table');
 
