@@ -5,6 +5,7 @@ export type { Action, EnqueueManyOptions, EnqueueOptions, Outcome } from "./enqu
 export { AttemptOver, Permanent, Release } from "./errors.js";
 export type { BatchHandler, BatchOptions, Context, Handler, HandlerOptions, Middleware, Schema } from "./handlers.js";
 export { Job } from "./job.js";
+export { RawJson } from "./sql.js";
 export type { Duration, Queryable } from "./sql.js";
 export { enqueued, runUntilIdle } from "./testing.js";
 export type { Enqueued } from "./testing.js";

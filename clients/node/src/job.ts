@@ -28,7 +28,7 @@ export class Job<Data = any> {
   readonly queue: string;
   readonly type: string;
   readonly key: string | null;
-  data: Data;
+  data!: Data;
   readonly retryCount: number;
   readonly maxRetries: number;
   /** The first of the jobs that it was retried from by hand. */
@@ -44,13 +44,14 @@ export class Job<Data = any> {
   #isSettled = false;
   #listeners: ((reason: Error) => void)[] = [];
 
-  constructor(row: ClaimedRow, session: Session) {
+  constructor(row: ClaimedRow, session: Session, parse?: (text: string) => unknown) {
     this.id = row.id;
     this.attempt = row.attempt;
     this.queue = row.queue;
     this.type = row.job_type;
     this.key = row.job_key;
-    this.data = row.job_data as Data;
+    if (parse === undefined) this.data = row.job_data as Data;
+    else this.#readLater(() => parse(row.job_data as string));
     this.retryCount = row.retry_count;
     this.maxRetries = row.max_retries;
     this.originalJobId = row.original_job_id;
@@ -118,6 +119,13 @@ export class Job<Data = any> {
   /** @internal True for the first who says what is to become of it: its handler, or the end of the attempt. */
   settle(): boolean {
     return !this.#isSettled && (this.#isSettled = true);
+  }
+
+  // In the handler: what cannot be read fails the job.
+  #readLater(read: () => unknown): void {
+    const isData = { configurable: true, enumerable: true };
+    const set = (value: unknown) => void Object.defineProperty(this, "data", { ...isData, value, writable: true });
+    Object.defineProperty(this, "data", { ...isData, get: () => (set(read()), this.data), set });
   }
 
   async #tell(text: string, values: unknown[]): Promise<any[]> {

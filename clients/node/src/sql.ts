@@ -38,16 +38,28 @@ export function call(name: string, types: Types, given: Record<string, unknown>)
 /** Durations go as text, which hipq reads; numbers are seconds. */
 export const duration = "text::hipq.duration";
 
+/** JSON as it stands, as data of a job or as a result: with numbers that JavaScript would round. */
+export class RawJson {
+  constructor(readonly text: string) {}
+}
+
 export function json(value: unknown): string {
-  return JSON.stringify(value) ?? "null";
+  return value instanceof RawJson ? value.text : JSON.stringify(value) ?? "null";
 }
 
 const timestamptz = 1184;
+const jsonb = 3802;
 
-/** For a statement whose times are left as the server writes them: a Date costs more than the rest of a row. */
-export const timesAsText: pg.CustomTypesConfig = {
-  getTypeParser: (type: number, format?: any) => (type === timestamptz ? (text: string) => text : pg.types.getTypeParser(type, format)),
-} as pg.CustomTypesConfig;
+/** For a statement whose values of some types are left as the server writes them. */
+function asText(...types: number[]): pg.CustomTypesConfig {
+  return {
+    getTypeParser: (type: number, format?: any) => (types.includes(type) ? (text: string) => text : pg.types.getTypeParser(type, format)),
+  } as pg.CustomTypesConfig;
+}
+
+/** A Date costs more than the rest of a row. */
+export const timesAsText = asText(timestamptz);
+export const timesAndJsonAsText = asText(timestamptz, jsonb);
 
 /** A time as a statement without `timesAsText` would have given it. */
 export function timeOf(text: string): Date {

@@ -9,7 +9,7 @@ import {
 } from "./handlers.js";
 import { Job } from "./job.js";
 import { Session } from "./session.js";
-import { json, timesAsText } from "./sql.js";
+import { json, timesAndJsonAsText, timesAsText } from "./sql.js";
 
 export interface LogEntry {
   level: "info" | "warning" | "error";
@@ -46,6 +46,8 @@ export interface WorkerOptions {
   checkInterval?: number;
   /** Longest time for an answer of the server, ms; 30000. Then the worker connects again. */
   replyTimeout?: number;
+  /** Reads the data of jobs; without it pg does, which rounds numbers that JavaScript cannot hold. */
+  parse?: (text: string) => unknown;
   /** What is told of its work; without it warnings and errors go to stderr. */
   log?: (entry: LogEntry) => void;
 }
@@ -87,7 +89,7 @@ class Bell {
 }
 
 export class Worker {
-  readonly #options: Required<Omit<WorkerOptions, "connection">>;
+  readonly #options: Required<Omit<WorkerOptions, "connection" | "parse">> & Pick<WorkerOptions, "parse">;
   readonly #handlers = new Map<string, Registered>();
   readonly #middleware: Middleware[] = [];
   readonly #running = new Set<Job>();
@@ -288,14 +290,15 @@ export class Worker {
   async #claim(most: number): Promise<Job[]> {
     try {
       // Lost on the way it is not sent again: those jobs time out, as nobody knows which they are.
-      const wait = this.#options.pooler ? pollInterval : 0;
+      const { pooler, parse } = this.#options;
+      const wait = pooler ? pollInterval : 0;
       const { rows } = await this.#claims.queryOnce(
         `SELECT id::text, attempt, queue, job_type, job_key, job_data, deadline, retry_count, max_retries, scheduled_run_time,
            created_time, original_job_id::text, traceparent
          FROM hipq.claim($1::bigint, $2::integer, $3::text::hipq.duration)`,
-        () => [this.#id, most, String(wait / 1_000)], wait, timesAsText,
+        () => [this.#id, most, String(wait / 1_000)], wait, parse === undefined ? timesAsText : timesAndJsonAsText,
       );
-      return rows.map((row) => new Job(row, this.#told));
+      return rows.map((row) => new Job(row, this.#told, parse));
     } catch (error) {
       await this.#recover(error);
       return [];

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import * as hipq from "../dist/index.js";
-import { AttemptOver, enqueue, enqueueMany, Permanent, Release, waitFor, Worker } from "../dist/index.js";
+import { AttemptOver, enqueue, enqueueMany, Permanent, RawJson, Release, waitFor, Worker } from "../dist/index.js";
 import { connect, connection, makeQueue, until, withWorker } from "./support.js";
 
 let client;
@@ -42,6 +42,21 @@ test("a job knows what it is", async () => {
   assert.deepEqual([seen.attempt, seen.queue, seen.type, seen.key, seen.data, seen.retryCount, seen.maxRetries, seen.originalJobId, seen.traceparent],
     [1, queue, "work", "k", { n: 1 }, 0, 7, null, traceparent]);
   assert.ok(seen.deadline - seen.createdTime > 50_000 && seen.scheduledRunTime instanceof Date);
+});
+
+test("numbers are exact where data are read as text, and results are written so", async () => {
+  const queue = await makeQueue(client, ["copy", "parsed", "unread"], "max_retries => 0");
+  const text = '{"id": 12345678901234567890123, "price": 1.10}';
+  const results = [];
+  for (const [type, parse] of [["copy", (text) => text], ["parsed", (text) => ({ text })], ["unread", () => { throw new Error("no"); }]]) {
+    const worker = makeWorker(queue, { parse }).job(type, ({ data }) => new RawJson(data.text ?? data));
+    const id = await enqueue(client, type, new RawJson(text), { queue });
+    await runUntilIdle(worker, client, queue);
+    const { rows } = await client.query("SELECT outcome, result::text, error FROM hipq.jobs_detail WHERE id = $1", [id]);
+    results.push(rows[0]);
+  }
+  const copied = { outcome: "succeeded", result: text, error: null };
+  assert.deepEqual(results, [copied, copied, { outcome: "failed", result: null, error: "no" }]);
 });
 
 test("concurrency is a limit, and is used", async () => {

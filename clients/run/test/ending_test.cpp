@@ -54,6 +54,14 @@ TEST(Result, IsJsonAsItStandsOrAString)
     EXPECT_EQ(result_of(" \n"), "null");
     EXPECT_EQ(result_of("{\"a\": 1.10}\n"), "{\"a\": 1.10}");
     EXPECT_EQ(result_of("12345678901234567890123"), "12345678901234567890123");
+    for (const std::string number :
+         {"1e400", "-1.10E+999", "[0.00, 1e-999]", "100000000000000000000"})
+        EXPECT_EQ(result_of(number), number);
+    EXPECT_EQ(result_of(std::string(400, '9')), std::string(400, '9'));
+    for (const std::string none : {"01", "1.", "1e", "-", "+1", "1e400x"})
+        EXPECT_EQ(result_of(none), "\"" + none + "\"");
+    EXPECT_EQ(result_of(R"("1e4\"00 123456")"), R"("1e4\"00 123456")");
+    EXPECT_EQ(result_of("\xEF\xBB\xBF{\"a\": 1}\r\n"), "{\"a\": 1}");
     EXPECT_EQ(result_of("true\n"), "true");
     EXPECT_EQ(result_of("hello\n"), "\"hello\"");
     EXPECT_EQ(result_of("{\"a\": 1}\n{\"a\": 2}\n"), R"("{\"a\": 1}\n{\"a\": 2}")");

@@ -77,7 +77,7 @@ TEST(Messages, AreEndingsOrProgress)
     EXPECT_EQ(done.id, 7);
     EXPECT_EQ(done.attempt, 2);
     EXPECT_EQ(done.ending->kind, Ending::Kind::complete);
-    EXPECT_EQ(done.ending->text, R"({"a":1})");
+    EXPECT_EQ(done.ending->text, R"({"a": 1})");
     EXPECT_EQ(read_answer(R"({"id": 7, "result": null})").ending->text, "null");
     EXPECT_TRUE(read_answer(R"({"id": 7, "error": "no"})").ending->retriable);
     EXPECT_FALSE(read_answer(R"({"id": 7, "error": "no", "retriable": false})").ending->retriable);
@@ -99,9 +99,28 @@ TEST(Messages, HaveErrorsWhateverTheyHold)
     EXPECT_EQ(error(R"("\\ud83d \ud83d\n")"), "\\ud83d \uFFFD\n");
     EXPECT_EQ(error(R"("a \u0000 b")"), "a \uFFFD b");
     EXPECT_EQ(error("\"caf\xE9\""), "caf\uFFFD");
-    EXPECT_EQ(error(R"({"code": 5})"), R"({"code":5})");
+    EXPECT_EQ(error(R"({"code": 1e400})"), R"({"code": 1e400})");
     EXPECT_EQ(error("null"), "null");
     EXPECT_EQ(message_error(R"({"id": 7, "error": "\ud83)"), "not a JSON object");
+}
+
+TEST(Messages, HaveResultsAsTheyStand)
+{
+    const auto result = [](const std::string &line) { return read_answer(line).ending->text; };
+    for (const char *json :
+         {"12345678901234567890123", "1.10", "1e400", "-0", "[1, [2.50]]", R"({"a": {"b": 1e999}})",
+          R"("}\\\", ] \ud83d")", R"("")", "true", "NaN"}) {
+        const std::string text = json;
+        EXPECT_EQ(result("{\"id\": 7, \"result\": " + text + "}"), text);
+        EXPECT_EQ(result("\xEF\xBB\xBF { \"result\" :\t" + text + "\r\n,\"id\":7 } "), text);
+    }
+    EXPECT_EQ(result(R"({"\u0069d": 7, "result": 1, "result": 2})"), "2");
+    for (const char *none :
+         {"", "{", "{}x", R"({"id": 7)", R"({"id": 7, })", R"({"id" 7})", R"({"id": })",
+          R"({id: 7})", R"({"id": 7, "result": [1})", R"({"id": 7, "result": "a})",
+          R"({"id": 7, "result": "a\"})", R"({"id": 7, "result": 1}})", R"({"id": 7, "result": 1)"})
+        EXPECT_EQ(message_error(none), "not a JSON object") << none;
+    EXPECT_EQ(message_error("{}"), "member \"id\" is missing or of another type");
 }
 
 TEST(Messages, FailTheirJobWhenTheyAreTooLong)

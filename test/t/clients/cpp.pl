@@ -115,6 +115,8 @@ is($hipq->attempts($jobs{permanent}), '1 explicit_failure', 'for good');
 is($hipq->result($jobs{release}), '2', 'what throws Release runs again');
 is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $jobs{release}"), 0, 'uncharged');
 is($hipq->outcome($hipq->enqueue('typed', q{'{"size": "three"}', queue => 'app.mail'})), 'failed', 'data of another type fail the job');
+is($hipq->outcome($hipq->enqueue('typed', q{'{"size": 1e400}', queue => 'app.mail'})), 'failed',
+	'... or with a number that no double holds');
 like($hipq->result($jobs{told}), qr/^"20\d\d-.*Z"$/, 'more time is given');
 ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $jobs{slow}", '30.0 on the way'), 'progress is seen');
 $hipq->sql("SELECT hipq.cancel($jobs{slow})");

@@ -33,6 +33,9 @@ sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT concat_w
 foreach my $case (
 	[ 'echo hello', 'succeeded "hello"', '', 'a text is a JSON string' ],
 	[ q{echo '{"a": 1.10, "b": 12345678901234567890123}'}, 'succeeded {"a": 1.10, "b": 12345678901234567890123}', '', 'JSON stands as it is' ],
+	[ 'echo 1e100', 'succeeded 1' . '0' x 100, '', '... of any size' ],
+	[ 'echo 1e400', 'succeeded 1' . '0' x 400, '', '... that no double holds' ],
+	[ q{printf '\\357\\273\\277{"a": 1}'}, 'succeeded {"a": 1}', '', '... behind a mark' ],
 	[ 'true', 'succeeded', '', 'nothing is null' ],
 	[ q{printf 'a\\0b\\377'}, "succeeded \"a\x{FFFD}b\x{FFFD}\"", '', 'what is no text of PostgreSQL is replaced' ],
 	[ 'echo no luck >&2; exit 75', 'failed exit code 75: no luck', '1 transient_error, 2 transient_error', '75: tried again' ],

@@ -37,6 +37,14 @@ sub starts { return scalar grep { $_->{event} eq 'stderr' && $_->{message} =~ /^
 
 my $id = enqueue('{"id": %d, "result": {"sent": true}}');
 is(job($id), 'succeeded {"sent": true}', 'an answer is a line');
+my $numbers = '[12345678901234567890123, 1.10]';
+is(job(enqueue(qq({"id": %d, "result": $numbers}))), "succeeded $numbers",
+	'numbers keep all their digits');
+is(job(enqueue('{"id": %d, "result": 1e400}')), 'succeeded 1' . '0' x 400,
+	'... those that no double holds');
+like(job($id = enqueue('{"id": %d, "result": NaN}')), qr/^failed invalid input syntax for type json/,
+	'what is no JSON fails the job');
+is($hipq->attempts($id), '1 explicit_failure', '... for good');
 is(job(enqueue('{"id": %d, "error": "no luck"}')), 'failed no luck', 'an error is tried again');
 is(job($id = enqueue('{"id": %d, "error": "no hope", "retriable": false}')), 'failed no hope', '... or not');
 is($hipq->attempts($id), '1 explicit_failure', '... for good');

@@ -3,8 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <regex>
+
+#include "batch/members.hpp"
 
 namespace hipq::run {
 
@@ -13,82 +14,64 @@ using nlohmann::ordered_json;
 
 namespace {
 
+bool has(const Members &answer, const char *name)
+{
+    return answer.contains(name);
+}
+
 template <typename Value>
-Value member(const json &object, const char *name)
+Value member(const Members &answer, const char *name)
 {
     try {
-        return object.at(name).get<Value>();
-    } catch (const json::exception &) {
+        return json::parse(whole_pairs(answer.at(name))).get<Value>();
+    } catch (const std::exception &) {
         throw std::invalid_argument("member \"" + std::string(name) +
                                     "\" is missing or of another type");
     }
 }
 
 template <typename Value>
-std::optional<Value> optional_member(const json &object, const char *name)
+std::optional<Value> optional_member(const Members &answer, const char *name)
 {
-    return object.contains(name) ? std::optional(member<Value>(object, name)) : std::nullopt;
+    return has(answer, name) ? std::optional(member<Value>(answer, name)) : std::nullopt;
 }
 
-std::string text(const json &object, const char *name)
+std::string text(const Members &answer, const char *name)
 {
-    return clean_text(member<std::string>(object, name));
-}
-
-// The code of an escape that stands there; 0: none stands there.
-unsigned escaped_at(const std::string &line, std::size_t at)
-{
-    unsigned code = 0;
-    if (line.compare(at, 2, "\\u") != 0 || line.size() < at + 6)
-        return 0;
-    std::from_chars(line.data() + at + 2, line.data() + at + 6, code, 16);
-    return code;
-}
-
-// Halves of surrogate pairs, which other languages write but no text has, as U+FFFD.
-std::string whole_pairs(std::string line)
-{
-    for (std::size_t at = 0; (at = line.find('\\', at)) != std::string::npos;) {
-        const unsigned code = escaped_at(line, at);
-        const unsigned next = (code & 0xFC00) == 0xD800 ? escaped_at(line, at + 6) : 0;
-        const bool is_pair = (next & 0xFC00) == 0xDC00;
-        if ((code & 0xF800) == 0xD800 && !is_pair)
-            line.replace(at, 6, "\\ufffd");
-        at += is_pair ? 12 : 2;
-    }
-    return line;
+    return clean_text(member<std::string>(answer, name));
 }
 
 // Of another type it is an error all the same.
-std::string error_in(const json &error)
+std::string error_in(const Members &answer)
 {
-    return clean_text(error.is_string() ? error.get<std::string>() : error.dump());
+    const std::string &given = answer.at("error");
+    return given.front() == '"' ? text(answer, "error") : given;
 }
 
-std::optional<Ending> ending_in(const json &answer)
+std::optional<Ending> ending_in(const Members &answer)
 {
-    if (answer.contains("result"))
-        return Ending{Ending::Kind::complete, answer["result"].dump()};
-    if (answer.contains("error"))
-        return Ending{Ending::Kind::fail, error_in(answer["error"]),
+    if (has(answer, "result"))
+        return Ending{Ending::Kind::complete, answer.at("result")};
+    if (has(answer, "error"))
+        return Ending{Ending::Kind::fail, error_in(answer),
                       optional_member<bool>(answer, "retriable").value_or(true)};
-    if (answer.contains("release"))
+    if (has(answer, "release"))
         return Ending{Ending::Kind::release, text(answer, "release")};
     return std::nullopt;
 }
 
-std::optional<Said> said_in(const json &answer)
+std::optional<Said> said_in(const Members &answer)
 {
     Said said;
-    if (answer.contains("extend")) {
+    if (has(answer, "extend")) {
         said.more_time = text(answer, "extend");
         return said;
     }
-    if (!answer.contains("progress"))
+    if (!has(answer, "progress"))
         return std::nullopt;
     said.done = member<std::int64_t>(answer, "progress");
     said.total = optional_member<std::int64_t>(answer, "total");
-    if (answer.contains("message"))
+    if (has(answer, "message"))
         said.message = text(answer, "message");
     return said;
 }
@@ -125,9 +108,7 @@ std::string over_line(Attempt attempt)
 
 BatchAnswer read_answer(const std::string &line)
 {
-    const json answer = json::parse(whole_pairs(clean_text(line)), nullptr, false);
-    if (!answer.is_object())
-        throw std::invalid_argument("not a JSON object");
+    const Members answer = members_of(clean_text(without_mark(line)));
     BatchAnswer read;
     read.id = member<std::int64_t>(answer, "id");
     read.attempt = optional_member<int>(answer, "attempt");
@@ -146,7 +127,7 @@ BatchAnswer read_long_answer(const std::string &line)
                                  R"form((?:"retriable"\s*:\s*(true|false)\s*,\s*)?)form"
                                  R"form("(\w+)"\s*:)form");
     constexpr std::size_t most = 8'000;
-    const std::string beginning = line.substr(0, most);
+    const std::string beginning = without_mark(line).substr(0, most);
     std::smatch found;
     if (!std::regex_search(beginning, found, form, std::regex_constants::match_continuous))
         throw std::invalid_argument("longer than --max-output allows, and does not begin with "

@@ -27,15 +27,39 @@ std::string status_text(ExitStatus status)
            ")";
 }
 
+// Without the digits of each number beyond two: what nlohmann reads has to fit a double.
+std::string with_short_numbers(const std::string &text)
+{
+    std::string shortened;
+    bool is_in_string = false;
+    int digits = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        is_in_string ^= text[i] == '"';
+        const bool is_digit = !is_in_string && text[i] >= '0' && text[i] <= '9';
+        digits = is_digit ? digits + 1 : 0;
+        if (digits > 2)
+            continue;
+        shortened += text[i];
+        if (is_in_string && text[i] == '\\' && i + 1 < text.size())
+            shortened += text[++i];
+    }
+    return shortened;
+}
+
 }  // namespace
+
+std::string without_mark(const std::string &text)
+{
+    return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
+}
 
 std::string result_of(const std::string &out)
 {
-    std::string text = trimmed_end(out);
+    std::string text = trimmed_end(without_mark(out));
     if (text.empty())
         return "null";
     // As it stands: numbers keep all their digits.
-    if (json::accept(text))
+    if (json::accept(with_short_numbers(text)))
         return text;
     return json(clean_text(text)).dump();
 }

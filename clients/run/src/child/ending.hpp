@@ -35,6 +35,9 @@ inline constexpr int exit_permanent = 78;  // EX_CONFIG
 
 Ending ending_of(ExitStatus status, const Output &output, bool failure_is_final);
 
+// Without the mark that says that UTF-8 follows, which some languages write.
+std::string without_mark(const std::string &text);
+
 // JSON as it stands, anything else as a JSON string; nothing is null.
 std::string result_of(const std::string &out);
 

@@ -17,8 +17,8 @@ using Json = nlohmann::json;
 class Job {
 public:
     Job(Loop &loop, std::weak_ptr<Attendance> attendance, ClaimedJob claimed)
-        : data(Json::parse(claimed.data)), loop_(loop), attendance_(std::move(attendance)),
-          claimed_(std::move(claimed))
+        : data(Json::parse(claimed.data, nullptr, false)), loop_(loop),
+          attendance_(std::move(attendance)), claimed_(std::move(claimed))
     {
     }
     Job(const Job &) = delete;
@@ -44,6 +44,7 @@ public:
     void set_traceparent(const std::string &traceparent) { claimed_.traceparent = traceparent; }
     const ClaimedJob &claimed() const { return claimed_; }
 
+    // Discarded if it has a number that no double holds; claimed().data is the text.
     Json data;
 
     // Asked to stop when the attempt is over: nobody wants the result.
