@@ -128,9 +128,12 @@ void Search::read_conditions(const Call &call)
     if (const auto outcome = call.text("outcome"))
         read_outcome(*outcome);
     if (const auto part = call.body.find("contains"); part != call.body.end() && !part->is_null()) {
-        if (!part->is_object() && !part->is_array())
+        const std::string json =
+            part->is_string() ? call.text("contains").value_or("") : part->dump();
+        const std::size_t begin = json.find_first_not_of(" \t\r\n");
+        if (begin == std::string::npos || (json[begin] != '{' && json[begin] != '['))
             throw Problem(400, "\"contains\" has to be a JSON object or array");
-        add("job.job_data @> $N::jsonb", part->dump());
+        add("job.job_data @> $N::jsonb", json);
     }
 }
 

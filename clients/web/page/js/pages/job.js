@@ -155,10 +155,8 @@ function jsonPanel(title, text, words) {
   return panel(title, {}, words ? h("p", { class: "panel-words" }, words) : null, json(text));
 }
 
-const textOf = (text, value) => text ?? (value === null || value === undefined ? null : JSON.stringify(value, null, 4));
-
 function dataPanel(job) {
-  const text = textOf(job.job_data_text, job.job_data);
+  const text = job.job_data_text;
   return jsonPanel("Data", text, text?.includes('"***"') ? "Secret parameters are ***." : null);
 }
 
@@ -240,7 +238,7 @@ function draw(view, told, load) {
         attemptsPanel(attempts, job),
         logPanel(log),
       ),
-      h("div", { class: "column" }, factsPanel(job), dataPanel(job), jsonPanel("Result", textOf(job.result_text, job.result))),
+      h("div", { class: "column" }, factsPanel(job), dataPanel(job), jsonPanel("Result", job.result_text)),
     ),
   );
 }
