@@ -44,8 +44,7 @@ TEST(JsonText, TakesTheRestAsStrings)
 
 TEST(JsonText, RefusesFalseBlanksBeforeJson)
 {
-    for (const char *text :
-         {"\xef\xbb\xbf{}", "\xc2\xa0[1]", " \xc2\xa0 \xef\xbb\xbf\n{\"a\": 1}"})
+    for (const char *text : {"\xef\xbb\xbf{}", "\xc2\xa0[1]", " \xc2\xa0 \xef\xbb\xbf\n{\"a\": 1}"})
         EXPECT_TRUE(reads_as_json(text)) << text;
     for (const char *text : {"\xef\xbb\xbfhello", "\xc2\xa0", "\xc2{}", "\xc3\xa9{}"})
         EXPECT_FALSE(reads_as_json(text)) << text;
