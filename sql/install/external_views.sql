@@ -123,11 +123,12 @@ SELECT health.status,
        coalesce(sum(worker.running_jobs), 0) AS running_jobs,
        round(avg(worker.failure_rate), 2) AS average_failure_rate
 FROM (VALUES ('healthy', 1), ('unknown', 2), ('degraded', 3), ('unhealthy', 4)) AS health (status, place)
-LEFT JOIN hipq.workers_detail AS worker ON worker.health ->> 'status' = health.status
+LEFT JOIN hipq.workers_detail AS worker ON worker.health ->> 'status' = health.status AND worker.status = 'active'
 GROUP BY health.status, health.place
 ORDER BY health.place;
 COMMENT ON VIEW hipq.worker_health
-    IS 'how many external workers are in which health, of those in hipq.workers: always four rows';
+    IS 'how many external workers are in which health, of the active ones in hipq.workers: always '
+    'four rows';
 COMMENT ON COLUMN hipq.worker_health.status IS 'healthy, unknown, degraded or unhealthy';
 COMMENT ON COLUMN hipq.worker_health.workers IS 'number of workers';
 COMMENT ON COLUMN hipq.worker_health.queue_depth

@@ -474,12 +474,12 @@ FROM (
         ('unhealthy workers',
          all_workers.unhealthy_share > all_workers.most_unhealthy,
          all_workers.unhealthy::bigint,
-         all_workers.unhealthy || ' of ' || all_workers.workers || ' external workers of this database are unhealthy: ' || trim_scale(round(all_workers.unhealthy_share, 2)) || ' %, limit ' || all_workers.most_unhealthy || ' %.',
+         all_workers.unhealthy || ' of ' || all_workers.workers || ' active external workers of this database are unhealthy: ' || trim_scale(round(all_workers.unhealthy_share, 2)) || ' %, limit ' || all_workers.most_unhealthy || ' %.',
          'View hipq.workers_detail says which, and what that follows from.'),
         ('worker depth',
          all_workers.most_depth >= 0 AND all_workers.average_depth > all_workers.most_depth,
          all_workers.queue_depth::bigint,
-         'External workers of this database have ' || round(all_workers.average_depth, 1) || ' jobs each that they have not accepted, limit ' || all_workers.most_depth || '.',
+         'Active external workers of this database have ' || round(all_workers.average_depth, 1) || ' jobs each that they have not accepted, limit ' || all_workers.most_depth || '.',
          'Start more workers; view hipq.workers says which are behind.')
     ) AS finding (alert, is_the_case, times, detail, hint)
     WHERE finding.is_the_case

@@ -127,9 +127,9 @@ is($hipq->sql('SELECT string_agg(status || $$ $$ || workers, $$, $$) FROM hipq.w
 is($hipq->sql(q{SELECT average_queue_depth FROM hipq.worker_health WHERE status = 'degraded'}), '80.00', 'and how many jobs they have on average');
 is(worker_alerts(), '', 'half of them, and 20 jobs each, are at the limits');
 report(1, '{"queue_depth": 81}');
-is($hipq->sql(q{SELECT times, detail FROM hipq.alerts_detail WHERE alert = 'worker depth'}), '81|External workers of this database have 20.3 jobs each that they have not accepted, limit 20.', 'beyond the limit');
+is($hipq->sql(q{SELECT times, detail FROM hipq.alerts_detail WHERE alert = 'worker depth'}), '81|Active external workers of this database have 20.3 jobs each that they have not accepted, limit 20.', 'beyond the limit');
 report(4, '{"failed_executions": 70, "total_executions": 100}');
-is($hipq->sql(q{SELECT times, detail FROM hipq.alerts_detail WHERE alert = 'unhealthy workers'}), '3|3 of 4 external workers of this database are unhealthy: 75 %, limit 50 %.', 'more than half');
+is($hipq->sql(q{SELECT times, detail FROM hipq.alerts_detail WHERE alert = 'unhealthy workers'}), '3|3 of 4 active external workers of this database are unhealthy: 75 %, limit 50 %.', 'more than half');
 is($hipq->sql(q{SELECT failure_rate, queue_depth FROM hipq.workers WHERE name IN ('w1', 'w4') ORDER BY name}), "|81\n70.00|0", 'what each has and how often it fails');
 is(worker_alerts(), 'unhealthy workers, worker depth', 'both');
 
@@ -174,8 +174,21 @@ $hipq->set('hipq.alert_unhealthy_workers' => 50, 'hipq.alert_worker_depth' => -1
 is(worker_alerts(), 'unhealthy workers', 'no limit');
 report($_, '{"queue_depth": 0}') foreach 1 .. 4;
 is(worker_alerts(), '', 'they are well again');
-is($hipq->sql(q{SET hipq.clock_offset = '11min'; SELECT times FROM hipq.alerts WHERE alert = 'unhealthy workers'}), 4, 'silence makes them all unhealthy');
+report(1, '{"queue_depth": 43}');
 $hipq->set('hipq.alert_worker_depth' => 20);
+is(worker_alerts(), '', 'one that is behind among four is not');
+$hipq->set('hipq.clock_offset' => '11min');
+report(1, '{"queue_depth": 43}');
+is( $hipq->sql(
+		q{SELECT string_agg(status || ' ' || workers, ', ') FROM hipq.worker_health
+		WHERE workers > 0}),
+	'healthy 1',
+	'silent ones are inactive, and do not count');
+is( $hipq->sql(q{SELECT alert, times, detail FROM hipq.alerts_detail WHERE alert LIKE '%worker%'}),
+	'worker depth|43|Active external workers of this database have 43.0 jobs each that they have '
+	  . 'not accepted, limit 20.',
+	'nor do they hide the depth of the one that is there');
+$hipq->set('hipq.clock_offset' => 0);
 $hipq->sql('SELECT hipq.deregister_worker(worker_id) FROM hipq.workers');
 
 $hipq->set('hipq.alert_held_snapshot' => '0');
