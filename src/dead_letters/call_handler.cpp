@@ -115,7 +115,7 @@ void call_handler(const execute::Executor &executor, const Handler &handler, con
 
 HandlerFailure failure_of(const pg::Error &error)
 {
-    const std::string message = error.message();
+    const std::string &message = error.message();
     return {error.sqlstate(), message.empty() ? "no message" : message};
 }
 
