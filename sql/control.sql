@@ -67,7 +67,7 @@ SELECT pg_temp.shown(:c);
 -- ---- retry: a new job
 SELECT hipq.retry(:a) AS a2 \gset
 SELECT :a2 > :a, pg_temp.shown(:a2);
-SELECT original_job_id = :a, retry_of = :a, job_type, job_key, job_data, timeout, retry_count, max_retries, throttle_factor, throttle_key, time_windows, expires_time,
+SELECT original_job_id = :a, retry_of = :a, job_type, job_key, job_data, timeout, max_retries, throttle_factor, throttle_key, time_windows, expires_time,
        scheduled_run_time = created_time AS is_due
 FROM hipq.job WHERE id = :a2;
 SELECT pg_temp.shown(:a);

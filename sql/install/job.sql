@@ -47,7 +47,7 @@ CREATE TABLE hipq.job (
     manual_reason      text,
     traceparent        text,
     CONSTRAINT job_state_is_consistent CHECK (
-        (state <> 'initial' OR (attempt = 0 AND (retry_count = 0 OR retry_of IS NOT NULL) AND error = 'NONE'))
+        (state <> 'initial' OR (attempt = 0 AND retry_count = 0 AND error = 'NONE'))
         AND (state = 'initial' OR attempt >= 1 OR error <> 'NONE')
         AND (state <> 'running' OR error = 'NONE')
         AND (state NOT IN ('error', 'retry') OR error <> 'NONE')

@@ -25,11 +25,10 @@ std::string state_name(const FoundJob &job)
 
 // ---- retry ----
 
-// A new job with what the old one was given; its expiry has passed with it. It is a retry, the
-// first one of its max_retries.
+// A new job with what the old one was given; its expiry has passed with it.
 constexpr const char *retry_one_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, retry_count, max_retries, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
-    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, 1, coalesce($4, job.max_retries), coalesce($3, job.job_data))" HIPQ_GIVEN_COLUMNS(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, max_retries, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
+    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, coalesce($4, job.max_retries), coalesce($3, job.job_data))" HIPQ_GIVEN_COLUMNS(
     "job.") R"(
     FROM {table} AS job
     WHERE job.id = $1 AND job.state = 'final'

@@ -23,9 +23,8 @@ struct OwnCheck {
 // In the order in which the relation cache keeps them.
 constexpr std::array<OwnCheck, 2> own_checks{{
     {"job_state_is_consistent",
-     "(((state <> 'initial'::hipq.job_state) OR ((attempt = 0) AND ((retry_count = 0) OR "
-     "(retry_of IS NOT NULL)) AND (error = 'NONE'::text))) AND ((state = "
-     "'initial'::hipq.job_state) OR (attempt >= 1) OR "
+     "(((state <> 'initial'::hipq.job_state) OR ((attempt = 0) AND (retry_count = 0) AND "
+     "(error = 'NONE'::text))) AND ((state = 'initial'::hipq.job_state) OR (attempt >= 1) OR "
      "(error <> 'NONE'::text)) AND ((state <> 'running'::hipq.job_state) OR "
      "(error = 'NONE'::text)) AND ((state <> ALL (ARRAY['error'::hipq.job_state, "
      "'retry'::hipq.job_state])) OR (error <> 'NONE'::text)))"},
