@@ -37,7 +37,7 @@ CREATE TABLE hipq.instance (
     is_strict             boolean     NOT NULL DEFAULT false,
     db_config             jsonb       NOT NULL DEFAULT '{}' CONSTRAINT instance_db_config_is_an_object CHECK (jsonb_typeof(db_config) = 'object'),
     created_time          timestamptz NOT NULL DEFAULT now(),
-    created_by            regrole     NOT NULL DEFAULT current_user::regrole,
+    created_by            hipq.role   NOT NULL DEFAULT current_user::regrole,
     CONSTRAINT instance_name_is_valid CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
 );
 COMMENT ON TABLE hipq.instance IS 'named groups of queues';
@@ -64,7 +64,7 @@ CREATE TABLE hipq.queue (
     queue_id              integer     NOT NULL DEFAULT nextval('hipq.queue_id_seq') CONSTRAINT queue_pkey PRIMARY KEY,
     instance_id           integer     NOT NULL,
     name                  text COLLATE "C" NOT NULL,
-    owner                 regrole     NOT NULL,
+    owner                 hipq.role   NOT NULL,
     table_name            text COLLATE "C" NOT NULL CONSTRAINT queue_table_name_is_unique UNIQUE,
     throttle_limit        numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT queue_throttle_limit_is_a_number CHECK (throttle_limit <> 'NaN'),
     retention             interval    CONSTRAINT queue_retention_is_not_negative CHECK (retention >= '0'),

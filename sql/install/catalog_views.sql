@@ -92,7 +92,7 @@ COMMENT ON COLUMN hipq.instances_detail.is_strict
 CREATE VIEW hipq.queues_detail WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
        queue.instance,
-       queue.owner,
+       queue.owner::regrole,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
        CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
        coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type IS NULL), 0.000) AS throttle_used,

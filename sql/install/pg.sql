@@ -54,3 +54,22 @@ CREATE CAST (double precision AS hipq.duration) WITH FUNCTION hipq._duration(dou
 COMMENT ON CAST (double precision AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (numeric AS hipq.duration) WITH FUNCTION hipq._duration(numeric) AS IMPLICIT;
 COMMENT ON CAST (numeric AS hipq.duration) IS 'for arguments that are a length of time';
+
+-- A role in a row that dumps carry. One that does not exist where rows are restored costs a WARNING,
+-- and not all rows of the table.
+CREATE TYPE hipq.role;
+CREATE FUNCTION hipq._role_in(cstring) RETURNS hipq.role LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__role_in';
+COMMENT ON FUNCTION hipq._role_in(cstring)
+    IS 'reads a role as regrole does; one that does not exist is role 1, which never exists';
+CREATE FUNCTION hipq._role_out(hipq.role) RETURNS cstring LANGUAGE internal STABLE STRICT AS 'regroleout';
+COMMENT ON FUNCTION hipq._role_out(hipq.role) IS 'writes a role as regrole does';
+CREATE TYPE hipq.role (INPUT = hipq._role_in, OUTPUT = hipq._role_out, LIKE = regrole, CATEGORY = 'N');
+COMMENT ON TYPE hipq.role IS 'a role as regrole; one that does not exist is read with a warning';
+CREATE CAST (hipq.role AS oid) WITHOUT FUNCTION AS IMPLICIT;
+COMMENT ON CAST (hipq.role AS oid) IS 'so that it is one wherever an OID will do';
+CREATE CAST (hipq.role AS regrole) WITHOUT FUNCTION AS IMPLICIT;
+COMMENT ON CAST (hipq.role AS regrole) IS 'so that it is shown as one';
+CREATE CAST (oid AS hipq.role) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (oid AS hipq.role) IS 'for what is stored';
+CREATE CAST (regrole AS hipq.role) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (regrole AS hipq.role) IS 'for what is stored';

@@ -8,7 +8,7 @@ CREATE TABLE hipq.schedule (
     schedule_id     integer     NOT NULL DEFAULT nextval('hipq.schedule_id_seq') CONSTRAINT schedule_pkey PRIMARY KEY,
     name            text COLLATE "C" NOT NULL CONSTRAINT schedule_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
     cron            text        NOT NULL,
-    role            regrole     NOT NULL,
+    role            hipq.role   NOT NULL,
     queue_id        integer     NOT NULL,
     job_type        text COLLATE "C" NOT NULL,
     job_key         text COLLATE "C" NOT NULL,

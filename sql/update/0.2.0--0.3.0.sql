@@ -3,6 +3,38 @@
 -- new: hipq.shard_neighbour
 -- new: hipq.shard_sign
 
+CREATE TYPE hipq.role;
+CREATE FUNCTION hipq._role_in(cstring) RETURNS hipq.role LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__role_in';
+COMMENT ON FUNCTION hipq._role_in(cstring)
+    IS 'reads a role as regrole does; one that does not exist is role 1, which never exists';
+CREATE FUNCTION hipq._role_out(hipq.role) RETURNS cstring LANGUAGE internal STABLE STRICT AS 'regroleout';
+COMMENT ON FUNCTION hipq._role_out(hipq.role) IS 'writes a role as regrole does';
+CREATE TYPE hipq.role (INPUT = hipq._role_in, OUTPUT = hipq._role_out, LIKE = regrole, CATEGORY = 'N');
+COMMENT ON TYPE hipq.role IS 'a role as regrole; one that does not exist is read with a warning';
+CREATE CAST (hipq.role AS oid) WITHOUT FUNCTION AS IMPLICIT;
+COMMENT ON CAST (hipq.role AS oid) IS 'so that it is one wherever an OID will do';
+CREATE CAST (hipq.role AS regrole) WITHOUT FUNCTION AS IMPLICIT;
+COMMENT ON CAST (hipq.role AS regrole) IS 'so that it is shown as one';
+CREATE CAST (oid AS hipq.role) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (oid AS hipq.role) IS 'for what is stored';
+CREATE CAST (regrole AS hipq.role) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (regrole AS hipq.role) IS 'for what is stored';
+
+-- Views that read a column whose type changes have nothing until they are made anew, below.
+DO $upgrade$
+DECLARE
+    reader regclass;
+BEGIN
+    FOREACH reader IN ARRAY '{hipq.queues_detail, hipq.schedules_detail}'::regclass[] LOOP
+        EXECUTE format('CREATE OR REPLACE VIEW %s WITH (security_barrier) AS SELECT %s', reader, (
+            SELECT string_agg(concat_ws(' ', 'NULL::' || format_type(atttypid, atttypmod),
+                                        'COLLATE ' || nullif(attcollation, 0)::regcollation, 'AS', quote_ident(attname)), ', ' ORDER BY attnum)
+            FROM pg_attribute
+            WHERE attrelid = reader AND attnum > 0));
+    END LOOP;
+END
+$upgrade$;
+
 LOCK TABLE hipq.shard_map IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.shard_map ADD COLUMN router_has jsonb;
 COMMENT ON COLUMN hipq.shard_map.router_has
@@ -29,6 +61,9 @@ ALTER TABLE hipq.instance ADD CONSTRAINT instance_name_is_valid
 ALTER TABLE hipq.queue DROP CONSTRAINT queue_name_is_valid;
 ALTER TABLE hipq.queue ADD CONSTRAINT queue_name_is_valid
     CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63);
+
+ALTER TABLE hipq.instance ALTER COLUMN created_by TYPE hipq.role;
+ALTER TABLE hipq.queue ALTER COLUMN owner TYPE hipq.role;
 
 -- Queues that are there keep their mode.
 ALTER TABLE hipq.queue ALTER COLUMN throttle_mode SET DEFAULT 'shared';
@@ -115,6 +150,7 @@ CREATE OR REPLACE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.p
 ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER row_changed;
 
 LOCK TABLE hipq.schedule IN ACCESS EXCLUSIVE MODE;
+ALTER TABLE hipq.schedule ALTER COLUMN role TYPE hipq.role;
 ALTER TABLE hipq.schedule DROP CONSTRAINT schedule_name_is_unique;
 ALTER TABLE hipq.schedule ADD CONSTRAINT schedule_name_is_unique_in_queue UNIQUE (queue_id, name);
 COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the queue';

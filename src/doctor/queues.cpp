@@ -20,7 +20,8 @@ constexpr const char *owners_sql = R"(
     JOIN hipq.instance ON instance.instance_id = queue.instance_id
     LEFT JOIN pg_roles AS role ON role.oid = queue.owner
     CROSS JOIN LATERAL (
-        SELECT 'owner gone' AS finding, format('Its owner, the role with OID %s, does not exist.', queue.owner::oid) AS detail,
+        SELECT 'owner gone' AS finding, CASE WHEN queue.owner::oid = 1 THEN 'Its owner did not exist where it was restored.'
+                    ELSE format('Its owner, the role with OID %s, does not exist.', queue.owner::oid) END AS detail,
                'Give it another one with hipq.alter_queue(owner => ...).' AS hint, NULL AS statement
         WHERE role.oid IS NULL
         UNION ALL

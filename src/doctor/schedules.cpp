@@ -106,7 +106,8 @@ constexpr const char *broken_sql = R"(
                format('SELECT hipq.unschedule(%L, %L)', schedule.name, instance.name || '.' || queue.name) AS statement
         WHERE NOT EXISTS (SELECT FROM hipq.job_type AS type WHERE type.queue_id = schedule.queue_id AND type.name = schedule.job_type AND type.is_registered)
         UNION ALL
-        SELECT 'error', 'role gone', format('It enqueues as the role with OID %s, which does not exist.', schedule.role::oid),
+        SELECT 'error', 'role gone', CASE WHEN schedule.role::oid = 1 THEN 'Its role did not exist where it was restored.'
+                    ELSE format('It enqueues as the role with OID %s, which does not exist.', schedule.role::oid) END,
                'Schedule it again as another role.', format('SELECT hipq.unschedule(%L, %L)', schedule.name, instance.name || '.' || queue.name)
         WHERE role.oid IS NULL
         UNION ALL

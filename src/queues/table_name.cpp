@@ -12,7 +12,7 @@ namespace hipq::queues {
 namespace {
 
 constinit pg::Statement select_naming_strategy(
-    "SELECT table_naming_strategy, created_by FROM hipq.instance WHERE name = $1");
+    "SELECT table_naming_strategy, created_by::oid FROM hipq.instance WHERE name = $1");
 
 struct Strategy {
     std::string text;

@@ -36,7 +36,7 @@ constexpr std::array schedule_fields{
     field<&Schedule::id>("schedule.schedule_id"),
     field<&Schedule::name>("schedule.name"),
     field<&Schedule::cron>("schedule.cron"),
-    field<&Schedule::role>("schedule.role"),
+    field<&Schedule::role>("schedule.role::oid"),
     field<&Schedule::queue_id>("schedule.queue_id"),
     field<&Schedule::job_key>("schedule.job_key"),
     field<&Schedule::data>("schedule.job_data"),

@@ -60,6 +60,8 @@ INSERT INTO asked (function, call, answer) VALUES
      'lateral (SELECT hipq.version() = extversion FROM pg_extension WHERE extname = ''hipq'')',
      't'),
     ('_are_time_windows', 'hipq._are_time_windows(''NONE'')', 'true'),
+    ('_role_in', 'hipq._role_in(''pg_monitor'')', 'pg_monitor'),
+    ('_role_out', 'hipq._role_out(''pg_monitor'')', 'pg_monitor'),
     ('_duration_in', 'hipq._duration_in(''5 min'')', '00:05:00'),
     ('_duration_out', 'hipq._duration_out(''5 min'')', '00:05:00'),
     ('_duration(text)', 'hipq._duration(''5 min''::text)', '00:05:00'),

@@ -12,7 +12,7 @@ SELECT pg_describe_object(classid, objid, 0) AS object
 FROM pg_depend, LATERAL pg_identify_object(classid, objid, 0) AS identity
 WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hipq') AND deptype = 'e'
   AND identity.schema IS DISTINCT FROM 'hipq' AND (identity.type, identity.identity) IS DISTINCT FROM ('schema', 'hipq')
-  AND NOT (identity.type = 'cast' AND identity.identity LIKE '(% AS hipq.duration)');
+  AND NOT (identity.type = 'cast' AND (identity.identity LIKE '(% AS hipq.duration)' OR identity.identity LIKE '%hipq.role%'));
 
 -- A function whose body is text finds its names anew in each call: so it brings the search_path in which it does.
 CREATE TEMPORARY VIEW unpinned AS
@@ -81,7 +81,8 @@ SELECT pg_describe_object('pg_operator'::regclass, oid, 0) FROM pg_operator WHER
 UNION ALL
 SELECT pg_describe_object('pg_cast'::regclass, pg_cast.oid, 0)
 FROM pg_cast JOIN pg_type ON pg_type.oid IN (castsource, casttarget) WHERE typnamespace = 'hipq'::regnamespace
-  AND casttarget <> 'hipq.duration'::regtype -- which nothing but arguments of hipq's functions has
+  -- Nothing but arguments of hipq's functions, and columns of its tables, has these.
+  AND casttarget <> 'hipq.duration'::regtype AND 'hipq.role'::regtype NOT IN (castsource, casttarget)
 UNION ALL
 SELECT pg_describe_object('pg_policy'::regclass, pg_policy.oid, 0) FROM pg_policy JOIN pg_class ON pg_class.oid = polrelid WHERE relnamespace = 'hipq'::regnamespace;
 
@@ -118,7 +119,7 @@ FROM script, LATERAL regexp_matches(text, CASE WHEN file LIKE '%--%--%' THEN '^[
 UNION ALL
 SELECT file, statement[1]
 FROM script, LATERAL regexp_matches(text,
-    '^(CREATE\s+(?:TABLE|VIEW|MATERIALIZED VIEW|SEQUENCE|FUNCTION|PROCEDURE|TYPE|DOMAIN|AGGREGATE|OPERATOR|CAST|LANGUAGE|EXTENSION|EVENT TRIGGER|RULE|POLICY)\M(?!\s+hipq\.|\s+\([a-z ]+ AS hipq\.)[^\n]*)', 'gni') AS statement
+    '^(CREATE\s+(?:TABLE|VIEW|MATERIALIZED VIEW|SEQUENCE|FUNCTION|PROCEDURE|TYPE|DOMAIN|AGGREGATE|OPERATOR|CAST|LANGUAGE|EXTENSION|EVENT TRIGGER|RULE|POLICY)\M(?!\s+hipq\.|\s+\([a-z ]+ AS hipq\.|\s+\(hipq\.[a-z]+ AS )[^\n]*)', 'gni') AS statement
 UNION ALL
 SELECT file, statement[1]
 FROM script, LATERAL regexp_matches(text, '^((?:ALTER (?:TABLE|FUNCTION|TYPE|SEQUENCE|VIEW|DOMAIN)|DROP [A-Z]+|COMMENT ON (?:TABLE|VIEW|COLUMN|FUNCTION|SEQUENCE|TYPE|DOMAIN))\M(?!\s+(?:ONLY\s+|[a-z_]+\s+ON\s+)?hipq\.)[^\n]*)', 'gni') AS statement

@@ -81,7 +81,7 @@ foreach my $kind (sort keys %dump)
 {
 	$hipq->node->command_ok($dump{$kind}[0], "$kind: pg_dump");
 }
-$hipq->set('hipq.databases' => 'plain, inserts, columns, custom, directory, clone');
+$hipq->set('hipq.databases' => 'plain, inserts, columns, custom, directory, absent, clone');
 $lock->quit;
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'}, 0), 'the source has stopped');
 # The job that ran has ended by now in the source.
@@ -108,6 +108,34 @@ foreach my $kind (sort keys %dump)
 	cmp_ok($copy->sql_as('looker', q{SELECT count(*) FROM hipq.jobs}), '>', 20, "$kind: the right to read too");
 	like($copy->error_of(q{SELECT hipq.enqueue('run', job_key => 'x', scheduled_run_time => now() + interval '1 day'); SELECT hipq.create_queue('third.queue', owner => 'app'); UPDATE hipq.app_main SET error = 'x' WHERE state = 'initial'}), qr/changed by hipq only/,
 		"$kind: it can be used, and jobs are guarded");
+}
+
+# ---- restored where a role does not exist
+{
+	my $script = slurp_file("$dir/plain");
+	is($script =~ s/^(\d+\t\d+\tmain\t)app\t/$1absent\t/mg, 1, 'a queue has another owner');
+	is($script =~ s/^(\d+\tnightly\t\@daily\t)app\t/$1absent\t/mg, 1, 'so has a schedule');
+	PostgreSQL::Test::Utils::append_to_file("$dir/absent", $script);
+	$hipq->node->safe_psql('postgres', 'CREATE DATABASE absent');
+	my $copy = $hipq->in('absent');
+	my ($status, undef, $said) = $hipq->node->psql('absent', "\\i $dir/absent",
+		extra_params => [ '-v', 'ON_ERROR_STOP=1' ]);
+	is($status, 0, 'absent role: the dump is restored');
+	like($said, qr/WARNING:  role absent does not exist/, 'absent role: a warning says so');
+	is($copy->sql($checks{jobs}), $expected{jobs}, 'absent role: the jobs are there');
+	is($copy->sql('SELECT string_agg(queue, \' \' ORDER BY queue) FROM hipq.queues'),
+		'app.main other.mail', 'absent role: so are the queues');
+	my $found = q{SELECT finding || ': ' || detail FROM hipq.doctor()};
+	is($copy->sql("$found WHERE finding = 'owner gone'"),
+		'owner gone: Its owner did not exist where it was restored. Jobs with SQL handlers wait.',
+		'absent role: the doctor finds it');
+	is($copy->sql("$found WHERE finding = 'role gone'"),
+		'role gone: Its role did not exist where it was restored.', 'absent role: of a schedule');
+	$copy->sql('SELECT hipq.release_hold()');
+	like($copy->why($waiting), qr/^queue owner: The queue owner does not exist any more/,
+		'absent role: jobs wait');
+	$copy->sql(q{SELECT hipq.alter_queue('app.main', owner => 'app')});
+	is($copy->outcome($waiting), 'succeeded', 'absent role: with another owner they run');
 }
 
 # ---- a clone
