@@ -13,6 +13,7 @@
 #   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
 #   make bench [PEERS="graphile-worker pg-boss pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
 #   make dist                        the source as build/hipq-VERSION.tar.gz (tools/dist)
+#   make site                        a site with a search of docs/, in build/site (tools/site/build)
 #   make reference                   fills docs/reference/ from the catalogue (tools/reference)
 #   make compile_commands.json       how clang reads each source, for editors; `make` writes it, too
 #   make format | lint               clang-format in place; rooms, documents, clang-format and clang-tidy as checks; DEEP=1: takes its time
@@ -112,7 +113,7 @@ force-look:
 EXTRA_CLEAN = $(wildcard build/obj build/tidy*) compile_commands.json
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo demo-shards web check check-all steady soak fuzz asan check-assert bench dist reference format lint format-check room-check document-check tidy \
+tool_goals = demo demo-shards web check check-all steady soak fuzz asan check-assert bench dist site reference format lint format-check room-check document-check tidy \
     tidy-sample compile_commands.json print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
@@ -157,6 +158,9 @@ bench:
 
 dist:
 	@tools/dist
+
+site:
+	@tools/site/build
 
 lint: room-check document-check format-check tidy-sample tidy
 
