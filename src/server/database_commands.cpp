@@ -270,15 +270,27 @@ void before_command_on_database(const Node *statement, ProcessUtilityContext con
 
 bool drops_extension(const Node *statement)
 {
-    if (IsA(statement, DropStmt)) {
-        const auto &drop = *reinterpret_cast<const DropStmt *>(statement);
-        return drop.removeType == OBJECT_EXTENSION && names_hipq(drop);
-    }
-    return IsA(statement, DropOwnedStmt) &&
-           names_extension_owner(*reinterpret_cast<const DropOwnedStmt *>(statement));
+    return is_drop_extension(statement) ||
+           (IsA(statement, DropOwnedStmt) &&
+            names_extension_owner(*reinterpret_cast<const DropOwnedStmt *>(statement)));
 }
 
 }  // namespace
+
+bool is_drop_extension(const Node *statement)
+{
+    if (!IsA(statement, DropStmt))
+        return false;
+    const auto &drop = *reinterpret_cast<const DropStmt *>(statement);
+    return drop.removeType == OBJECT_EXTENSION && names_hipq(drop);
+}
+
+extern "C" void hipq_explain_locks_of_drop(void *)
+{
+    if (geterrcode() == ERRCODE_OUT_OF_MEMORY)
+        errhint("First drop queues with hipq.drop_queue(), a few in each transaction. Or increase "
+                "max_locks_per_transaction, which needs a restart.");
+}
 
 void before_database_command(const PlannedStmt &planned, ProcessUtilityContext context)
 {

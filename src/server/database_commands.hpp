@@ -13,4 +13,11 @@ namespace hipq::server {
 // raises.
 void before_database_command(const PlannedStmt &planned, ProcessUtilityContext context);
 
+// Whether it is DROP EXTENSION hipq.
+bool is_drop_extension(const Node *statement);
+
+// An error context callback for the time of that command, which locks each table and index of each
+// queue: where there is no room for so many locks the hint says what to do.
+extern "C" void hipq_explain_locks_of_drop(void *);
+
 }  // namespace hipq::server

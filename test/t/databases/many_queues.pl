@@ -1,0 +1,30 @@
+# DROP EXTENSION where there are more queues than room for locks: the hint names the way.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('many_queues', max_locks_per_transaction => 20,
+	'hipq.max_executors' => 2);
+# A transaction has room for some.
+sub for_queues
+{
+	my ($what, $first, $last) = @_;
+	for (my $n = $first; $n <= $last; $n += 25)
+	{
+		my $end = $n + 24 < $last ? $n + 24 : $last;
+		$hipq->sql("SELECT hipq.$what('app.q' || n) FROM generate_series($n, $end) AS n");
+	}
+	return;
+}
+for_queues('create_queue', 1, 150);
+
+my $drop = 'SET client_min_messages = warning; DROP EXTENSION hipq CASCADE';
+like($hipq->error_of($drop),
+	qr/53200: out of shared memory\nHINT:  First drop queues with hipq\.drop_queue\(\), a few in/,
+	'there is no room for all locks');
+for_queues('drop_queue', 1, 145);
+ok($hipq->wait_until('SELECT count(*) FROM hipq.queue', 5), 'most queues are dropped');
+like($hipq->error_of($drop), qr/^no error/, 'then it is dropped');
+
+done_testing();
