@@ -121,7 +121,8 @@ bool is_conflict(std::string_view sqlstate)
 
 bool is_passing(std::string_view sqlstate)
 {
-    return sqlstate.starts_with("08") || sqlstate.starts_with("57P0") || is_conflict(sqlstate);
+    return sqlstate.starts_with("08") || sqlstate.starts_with("57P0") || sqlstate == "25006" ||
+           is_conflict(sqlstate);
 }
 
 std::int64_t handler_delay(int retries)

@@ -74,7 +74,8 @@ bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &ru
 bool is_conflict(std::string_view sqlstate);
 
 // Whether an error may be gone by the next call, whoever is at fault: a lost connection (class 08),
-// a conflict, a server that stops or starts (57P01 and the like).
+// a conflict, a server that stops or starts (57P01 and the like), one that is read-only for now
+// (25006).
 bool is_passing(std::string_view sqlstate);
 
 // The handler of a dead letter is called again after such errors: so often, and so long after the

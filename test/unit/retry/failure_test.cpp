@@ -135,9 +135,10 @@ TEST(Failure, ConflictsBeginAnewAfterAShortWhile)
 
 TEST(Failure, SomeErrorsPassWhateverWasCalled)
 {
-    for (std::string_view sqlstate : {"08000", "08006", "40001", "40P01", "57P01", "57P03"})
+    for (std::string_view sqlstate :
+         {"08000", "08006", "25006", "40001", "40P01", "57P01", "57P03"})
         EXPECT_TRUE(is_passing(sqlstate)) << sqlstate;
-    for (std::string_view sqlstate : {"57014", "P0001", "53300", "0A000", "40000", ""})
+    for (std::string_view sqlstate : {"57014", "25001", "P0001", "53300", "0A000", "40000", ""})
         EXPECT_FALSE(is_passing(sqlstate)) << sqlstate;
     EXPECT_EQ(handler_delay(0), 1'000'000);
     EXPECT_EQ(handler_delay(3), 8'000'000);
