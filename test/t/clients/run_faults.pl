@@ -36,6 +36,15 @@ sub succeeds_once
 	return is(ledger("end $id") . $hipq->sql("SELECT result::text FROM hipq.jobs_detail WHERE id = $id"), '11', '... in its first attempt, which ran once');
 }
 
+# ---- statements may take less time than it looks for jobs. Others would lose their rights, too.
+
+my $hurried = 'exec hipq-run --name "$HIPQ_NAME" ${HIPQ_POOLER:+--poll} "$@"';
+my %faults = (
+	hipq => $hipq, folder => $there, environment => {},
+	command => [ 'sh', '-c', $hurried, 'hipq-run', @worker ],
+);
+bless(\%faults, 'HipqWorkerFaults')->under_statement_timeout;
+
 # ---- the server crashes and comes back; answers wait for it
 
 my $bound = HipqRun->new($hipq, arguments => [ '--name', 'bound', @worker ]);
@@ -54,15 +63,6 @@ succeeds_once($after, 'what ran on counts, too');
 my $registered = $hipq->wait_until("SELECT count(*) FROM hipq.workers_detail WHERE name = 'bound' AND pid IS NOT NULL", 1);
 ok($registered && $bound->logs('registered', qr//, 2), 'it is registered again');
 succeeds_once(enqueue('short'), '... and works');
-
-# ---- statements may take less time than it looks for jobs
-
-my $hurried = 'exec hipq-run --name "$HIPQ_NAME" ${HIPQ_POOLER:+--poll} "$@"';
-my %faults = (
-	hipq => $hipq, folder => $there, environment => {},
-	command => [ 'sh', '-c', $hurried, 'hipq-run', @worker ],
-);
-bless(\%faults, 'HipqWorkerFaults')->under_statement_timeout;
 
 # ---- its sessions are ended
 
