@@ -166,10 +166,23 @@ constinit pg::Statement update_failed(R"(
 
 constexpr int most_starts = 3;
 
+// Tables of 0.2.0 have no place for the retries of a handler: dead letters wait for the update of
+// the extension.
+constinit pg::Statement select_retries_column(
+    "SELECT 1 FROM pg_attribute WHERE attrelid = 'hipq.dead_letter'::regclass "
+    "AND attname = 'handler_retries'");
+
+bool counts_handler_retries()
+{
+    static bool known = false;
+    known = known || pg::as_hipq([] { return !select_retries_column.run_latest().empty(); });
+    return known;
+}
+
 bool may_handle(const catalog::Queue &queue)
 {
     return queue.handles_dead_letters() && !queue.pause.has_value() &&
-           !queue.instance_pause.has_value();
+           !queue.instance_pause.has_value() && counts_handler_retries();
 }
 
 }  // namespace

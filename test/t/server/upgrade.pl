@@ -70,6 +70,23 @@ my $worker = $hipq->sql(q{SELECT hipq.register_worker('one', '{app.main}', '{out
 is($hipq->sql("SELECT id FROM hipq.claim($worker, wait => 20)"), $outside, 'an external worker has one');
 $hipq->pid_of($running);
 ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $retrying", 'waiting'), 'one waits to be tried again');
+$hipq->sql(q{
+	CREATE TABLE handled (job_id bigint);
+	GRANT ALL ON handled TO app;
+	CREATE FUNCTION handle(job hipq.job) RETURNS void LANGUAGE sql AS
+		$$ INSERT INTO handled VALUES (job.id) $$});
+$hipq->create_queue('app.letters', dead_letter_handler => 'handle');
+$hipq->sql(q{SELECT hipq.register_job_type('app.letters', 'dies', handler => 'fail', max_retries => 0),
+	hipq.register_job_type('app.letters', 'lives', handler => 'pass')});
+my @died = $hipq->enqueue('dies');
+sub is_handled
+{
+	my ($when) = @_;
+	my $open = join ', ', @died;
+	return ok($hipq->wait_until("SELECT count(*) FROM handled WHERE job_id IN ($open)",
+		scalar @died), "dead letters are handled $when");
+}
+is_handled('by the release before');
 my @clients = map { $load->start_client(seed => 42, seconds => 3600) } 1 .. 2;
 
 # Until handlers have done some more.
@@ -95,6 +112,11 @@ load_goes_on('new library, old extension');
 like(slurp_file($node->logfile, $offset), qr/library and extension of hipq are of different versions in database "postgres"/, 'the log says so');
 like($hipq->sql("SELECT explanation FROM hipq.why($waiting) WHERE condition = 'version'"), qr/version \Q$old\E, the library \Q$new\E; jobs go on/, 'so does why()');
 is($hipq->outcome($running), 'succeeded', 'the job that ran at the restart has run again');
+push @died, $hipq->enqueue('dies');
+is($hipq->outcome($died[-1]), 'failed', 'a job leaves a dead letter');
+is($hipq->outcome_of('lives'), 'succeeded', 'other jobs of its queue run');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert LIKE '%duty%'}), 0,
+	'nothing is against what hipq does');
 $hipq->sql("SELECT hipq.complete($outside, 1)");
 is($hipq->outcome($outside), 'succeeded', 'the external worker completes its job');
 
@@ -102,6 +124,7 @@ is($hipq->outcome($outside), 'succeeded', 'the external worker completes its job
 $hipq->sql('SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE');
 is(version_of_extension($hipq), $new, 'the extension is new');
 load_goes_on('new library, new extension');
+is_handled('after the update');
 is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE id = $waiting"), 'later', 'the waiting job is there');
 like($hipq->why($paused), qr/^pause/, 'the paused one is still paused');
 $hipq->sql(q{SELECT hipq.resume('app.main', 'paused')});
@@ -129,7 +152,8 @@ kill 'TERM', @clients;
 waitpid $_, 0 foreach @clients;
 ok($load->drain, 'every job of the load ends');
 my $history = $load->history;
-$history->{letters} = [ grep { $_ != $doomed } @{ $history->{letters} } ];    # which is not of the load
+my %others = map { $_ => 1 } $doomed, @died;    # not of the load
+$history->{letters} = [ grep { !$others{$_} } @{ $history->{letters} } ];
 is(HipqChecker::describe(HipqChecker::check($history)), '', 'no job was lost, none ended twice, effects are there exactly once') or diag('the files are in ' . $node->data_dir);
 cmp_ok(scalar @{ $history->{jobs} }, '>', 300, 'there were jobs');
 append_to_file("$extensions/hipq--$next--$after_next.sql", "SET LOCAL search_path = pg_catalog, pg_temp;\n");
