@@ -47,7 +47,7 @@ COMMENT ON COLUMN hipq.statistics_detail.retry_rate
     IS 'executions that were retries (retry_count > 0) in percent of those that were not; '
     'Infinity = there were only retries';
 COMMENT ON COLUMN hipq.statistics_detail.retry_success_rate
-    IS 'percent of retries that succeeded, among those that have ended';
+    IS 'percentage of ended retries that succeeded';
 COMMENT ON COLUMN hipq.statistics_detail.failure_rate IS 'percent of finished jobs that failed';
 COMMENT ON COLUMN hipq.statistics_detail.retries_per_job IS 'retries that finished jobs took on average';
 COMMENT ON COLUMN hipq.statistics_detail.wait_p50

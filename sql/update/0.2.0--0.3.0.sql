@@ -20,7 +20,8 @@ COMMENT ON CAST (oid AS hipq.role) IS 'for what is stored';
 CREATE CAST (regrole AS hipq.role) WITHOUT FUNCTION AS ASSIGNMENT;
 COMMENT ON CAST (regrole AS hipq.role) IS 'for what is stored';
 
--- Views that read a column whose type changes have nothing until they are made anew, below.
+-- PostgreSQL changes no type of a column that a view reads. These views read no table until the
+-- statements below replace them.
 DO $upgrade$
 DECLARE
     reader regclass;

@@ -28,8 +28,8 @@ void conclude(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs
 // After the handler's (sub)transaction was rolled back: the attempt is recorded, and the policy
 // decides, unless a retry handler is to be asked. A job that was claimed by lock is recorded first,
 // unless somebody else, who found it waiting, has changed it meanwhile: then this attempt has not
-// happened. Nothing of a handler that may not commit is left: what was only in the way of another
-// transaction, or failed by the session's fault, begins anew, uncharged. Needs a transaction.
+// happened. A handler that may not commit leaves nothing: the job runs again, uncharged, after a
+// conflict with another transaction and after a fault of the session. Needs a transaction.
 retry::Resolved resolve_attempt(const catalog::Queue &queue, job::ClaimedJob &job,
                                 const std::optional<catalog::Handler> &handler,
                                 const job::Failure &failure,

@@ -73,7 +73,7 @@ bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &ru
 // happened.
 bool is_conflict(std::string_view sqlstate);
 
-// Whether an error may be gone by the next call, whoever is at fault: a lost connection (class 08),
+// Whether the next call may succeed, whatever caused the error: a lost connection (class 08),
 // a conflict, a server that stops or starts (57P01 and the like), one that is read-only for now
 // (25006).
 bool is_passing(std::string_view sqlstate);
@@ -98,8 +98,8 @@ struct SessionFacts {
 };
 
 // The reason if an error is the session's fault, not the job's: read_only for 25006 in a session
-// whose transactions begin read-only, stale_session for "cache lookup failed" in a warm one, which
-// may remember what has been dropped since. A session that begins anew may do better.
+// whose transactions begin read-only, stale_session for "cache lookup failed" in a warm one, whose
+// cached plans may name dropped objects. A new session may not have the fault.
 std::optional<Reason> session_fault(std::string_view sqlstate, std::string_view message,
                                     const SessionFacts &session);
 

@@ -3,7 +3,7 @@
 //
 // Unhealthy: not heard of for too long, too many failures in a row, too many jobs that it does not
 // take up, too great a share of failures. Degraded: the same with limits of its own. Unknown: it
-// has not been heard of since it was registered, or judging is switched off. Times are
+// has given no sign of life since it registered, or hipq.health_enabled is off. Times are
 // microseconds.
 #pragma once
 

@@ -110,7 +110,7 @@ inline Ending ending_of_exception(const Job &job)
     }
 }
 
-// How a call for many jobs has ended for each. What it throws is for all of them.
+// The end of each job of a batch. An exception that the handler throws ends all of them.
 template <typename Call>
 std::vector<Ending> for_each(const Jobs &jobs, const Call &call)
 {
