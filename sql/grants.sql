@@ -5,6 +5,7 @@ CREATE ROLE regress_hipq_producer LOGIN;
 CREATE ROLE regress_hipq_worker LOGIN;
 CREATE ROLE regress_hipq_reader LOGIN;
 CREATE ROLE regress_hipq_operator LOGIN;
+CREATE ROLE regress_hipq_helper LOGIN;
 CREATE ROLE regress_hipq_stranger LOGIN;
 SELECT hipq.create_queue('grants.mail', owner => 'regress_hipq_grant_owner') > 0 AS created;
 SELECT hipq.create_queue('grants.other', owner => 'regress_hipq_grant_owner') > 0 AS created;
@@ -15,22 +16,23 @@ SELECT hipq.register_job_type('grants.mail', 'welcome', handler_kind => 'notify'
 SELECT hipq.register_job_type('grants.other', 'other', handler_kind => 'notify');
 SELECT hipq.grant_queue('grants.mail', role, privilege)
 FROM (VALUES ('regress_hipq_producer'::regrole, 'enqueue'), ('regress_hipq_worker', 'work'), ('regress_hipq_reader', 'read'),
-             ('regress_hipq_operator', 'control')) AS wanted (role, privilege);
+             ('regress_hipq_operator', 'control'), ('regress_hipq_helper', 'operate')) AS wanted (role, privilege);
 RESET ROLE;
 
 CREATE VIEW rights AS
 SELECT role,
-       array(SELECT privilege FROM unnest('{enqueue, work, read, control}'::text[]) AS privilege
+       array(SELECT privilege FROM unnest('{enqueue, work, read, operate, control}'::text[]) AS privilege
              WHERE CASE privilege WHEN 'enqueue' THEN has_table_privilege(role, 'hipq.grants_mail', 'INSERT')
                                   WHEN 'read' THEN has_table_privilege(role, 'hipq.grants_mail', 'SELECT')
                                   WHEN 'work' THEN has_column_privilege(role, 'hipq.grants_mail', 'job_data', 'UPDATE')
+                                  WHEN 'operate' THEN has_column_privilege(role, 'hipq.grants_mail_live', 'scheduled_run_time', 'UPDATE')
                                   ELSE has_column_privilege(role, 'hipq.grants_mail_live', 'priority', 'UPDATE')
                    END) AS privileges,
        has_column_privilege(role, 'hipq.grants_mail', 'id', 'SELECT') AS sees_id,
        has_schema_privilege(role, 'hipq', 'USAGE') AS uses_schema,
        has_schema_privilege(role, 'hipq', 'CREATE') AS creates
 FROM unnest('{regress_hipq_grant_owner, regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, regress_hipq_operator,
-              regress_hipq_stranger}'::text[]) AS role;
+              regress_hipq_helper, regress_hipq_stranger}'::text[]) AS role;
 SELECT * FROM rights;
 SELECT role, string_agg(relname, ', ' ORDER BY relname) AS tables
 FROM unnest('{regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, regress_hipq_operator}'::text[]) WITH ORDINALITY AS roles (role, place)
@@ -83,14 +85,40 @@ SELECT count(*) FROM hipq.grants_mail_live;
 INSERT INTO hipq.grants_mail (job_type) VALUES ('welcome');
 RESET ROLE;
 
+-- operate: one job after the other, and nothing that keeps jobs from running, or takes rows away.
+SELECT id AS job FROM hipq.grants_mail ORDER BY id LIMIT 1 \gset
+SET ROLE regress_hipq_helper;
+SELECT hipq.reschedule(:job, now() + '2 days');
+SELECT hipq.reschedule(:job, priority => 3);
+SELECT hipq.cancel(:job, 'not wanted');
+SELECT hipq.retry(:job) AS again \gset
+SELECT hipq.retry(:job, job_data => '{}');
+SELECT hipq.fail_job(:again, 'no');
+SELECT hipq.erase(:again);
+SELECT hipq.cancel_jobs('grants.mail');
+SELECT hipq.retry_jobs('grants.mail');
+SELECT * FROM hipq.move_jobs('grants.mail', 'grants.other', 'welcome');
+SELECT hipq.pause('grants.mail');
+SELECT * FROM hipq.redrive_jobs('grants.mail');
+SELECT count(*) FROM hipq.jobs;
+SELECT hipq.cancel(-1);
+RESET ROLE;
+SELECT wanted->>'role', wanted->>'privilege' FROM jsonb_array_elements(hipq.describe()->'grants') AS wanted WHERE wanted->>'role' ~ 'helper|operator' ORDER BY 1;
+-- control includes it, whatever else was granted and taken.
+SELECT hipq.grant_queue('grants.mail', 'regress_hipq_operator', 'operate'), hipq.revoke_queue('grants.mail', 'regress_hipq_operator', 'operate');
+
 -- _may says the same for whoever asks.
 CREATE FUNCTION may(queue_id integer) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(privilege, ', ' ORDER BY place)
-    FROM unnest('{enqueue, work, read, control}'::text[]) WITH ORDINALITY AS all_privileges (privilege, place)
+    FROM unnest('{enqueue, work, read, operate, control}'::text[]) WITH ORDINALITY AS all_privileges (privilege, place)
     WHERE hipq._may(queue_id, privilege)
 $$;
 SELECT queue_id FROM hipq.queue WHERE table_name = 'grants_mail' \gset
 SET ROLE regress_hipq_reader;
+SELECT may(:queue_id);
+SET ROLE regress_hipq_helper;
+SELECT may(:queue_id);
+SET ROLE regress_hipq_operator;
 SELECT may(:queue_id);
 SET ROLE regress_hipq_grant_owner;
 SELECT may(:queue_id);
@@ -103,6 +131,7 @@ SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_producer', 'read');
 SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_worker', 'work');
 SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_reader', 'read');
 SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_operator', 'control');
+SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_helper', 'operate');
 SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_stranger', 'control');
 SELECT * FROM rights;
 SET ROLE regress_hipq_producer;
@@ -129,5 +158,5 @@ DROP VIEW rights;
 DROP FUNCTION may;
 SELECT hipq.drop_queue('grants.mail', force => true), hipq.drop_queue('grants.other', force => true);
 SELECT hipq.drop_instance('grants');
-DROP OWNED BY regress_hipq_grant_owner, regress_hipq_reader, regress_hipq_operator, regress_hipq_stranger;
-DROP ROLE regress_hipq_grant_owner, regress_hipq_reader, regress_hipq_operator, regress_hipq_stranger;
+DROP OWNED BY regress_hipq_grant_owner, regress_hipq_reader, regress_hipq_operator, regress_hipq_helper, regress_hipq_stranger;
+DROP ROLE regress_hipq_grant_owner, regress_hipq_reader, regress_hipq_operator, regress_hipq_helper, regress_hipq_stranger;

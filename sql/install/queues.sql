@@ -79,13 +79,14 @@ CREATE FUNCTION hipq.grant_queue(queue text, role regrole, privilege text) RETUR
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_grant_queue';
 COMMENT ON FUNCTION hipq.grant_queue(text, regrole, text)
     IS 'gives a role a right on a queue. queue: the queue; role: the role; privilege: enqueue, '
-    'work, read or control';
+    'work, read, operate or control';
 
 CREATE FUNCTION hipq.revoke_queue(queue text, role regrole, privilege text) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_revoke_queue';
 COMMENT ON FUNCTION hipq.revoke_queue(text, regrole, text)
     IS 'takes a right on a queue back, with functions and views that no other right of the role '
-    'needs. queue: the queue; role: the role; privilege: enqueue, work, read or control';
+    'needs. queue: the queue; role: the role; privilege: enqueue, work, read, operate or '
+    'control';
 
 CREATE FUNCTION hipq.register_job_type(
     queue text, job_type text, handler text DEFAULT 'NONE', handler_kind text DEFAULT 'auto', retry_handler text DEFAULT 'NONE',

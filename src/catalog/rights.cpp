@@ -14,6 +14,8 @@ const char *name_of(Privilege privilege)
         return "work";
     case Privilege::read:
         return "read";
+    case Privilege::operate:
+        return "operate";
     case Privilege::control:
         return "control";
     }
@@ -36,6 +38,8 @@ Mark mark_of(Privilege privilege)
         return {ACL_SELECT, false, nullptr};
     case Privilege::work:
         return {ACL_UPDATE, false, "job_data"};
+    case Privilege::operate:
+        return {ACL_UPDATE, true, "scheduled_run_time"};
     case Privilege::control:
         return {ACL_UPDATE, true, "priority"};
     }
@@ -58,8 +62,7 @@ bool has_mark(Oid role, Oid table, const Mark &mark)
 
 std::optional<Privilege> parse_privilege(std::string_view text)
 {
-    for (const Privilege privilege :
-         {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
+    for (const Privilege privilege : all_privileges)
         if (text == name_of(privilege))
             return privilege;
     return std::nullopt;
@@ -68,6 +71,8 @@ std::optional<Privilege> parse_privilege(std::string_view text)
 bool may(Oid role, const Queue &queue, Privilege privilege)
 {
     if (acts_as_owner(role, queue))
+        return true;
+    if (privilege == Privilege::operate && may(role, queue, Privilege::control))
         return true;
     const Mark mark = mark_of(privilege);
     const std::string table = mark.on_live_leaf ? queue.live_table() : queue.table;
@@ -81,8 +86,7 @@ bool may(Oid role, const Queue &queue, Privilege privilege)
 
 bool has_any_right(Oid role, const Queue &queue)
 {
-    for (const Privilege privilege :
-         {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
+    for (const Privilege privilege : all_privileges)
         if (may(role, queue, privilege))
             return true;
     return false;

@@ -7,8 +7,11 @@
 namespace hipq::catalog {
 
 // enqueue: INSERT on the queue's table. work: UPDATE of what may be changed in waiting jobs. read:
-// SELECT on it. control: UPDATE of when a job runs, on its live leaf.
-enum class Privilege : unsigned char { enqueue, work, read, control };
+// SELECT on it. operate: UPDATE of when a job runs, on its live leaf. control, which includes
+// operate: UPDATE of its priority, too.
+enum class Privilege : unsigned char { enqueue, work, read, operate, control };
+inline constexpr std::array all_privileges{Privilege::enqueue, Privilege::work, Privilege::read,
+                                           Privilege::operate, Privilege::control};
 std::optional<Privilege> parse_privilege(std::string_view text);
 
 bool may(Oid role, const Queue &queue, Privilege privilege);

@@ -86,7 +86,7 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason,
         if (look > 0)
             pause();
         const auto job =
-            job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::control);
+            job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::operate);
         if (!job.has_value())
             return nodes::call_for_job(*catalogue, {"cancel", id, {reason, queue}, queue}) ==
                    "true";

@@ -53,7 +53,7 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
     if (max_retries.has_value())
         pg::demand(core::check_max_retries(*max_retries));
     const auto catalogue = catalog::catalogue();
-    const auto found = job::find_permitted_job(*catalogue, id, queue, Privilege::control);
+    const auto found = job::find_permitted_job(*catalogue, id, queue, Privilege::operate);
     if (!found.has_value())
         return retry_elsewhere(*catalogue, id, reason, data, max_retries, queue);
     const FoundJob &job = *found;
@@ -65,7 +65,7 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
                    errhint("Use hipq.reschedule() to run a waiting job sooner."));
     if (!data.null) {
         catalog::require(*job.queue,
-                         Privilege::enqueue);  // 'control' alone is not to say what a handler gets
+                         Privilege::enqueue);  // 'operate' alone is not to say what a handler gets
         pg::check_job_data(data.value);
         if (const catalog::JobType *type = job.queue->find_job_type(job.type); type != nullptr)
             data = catalog::complete_job_data(*type, data);
@@ -132,9 +132,8 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time,
 {
     check_schedule(time, priority);
     const auto catalogue = catalog::catalogue();
-    const auto find = [&] {
-        return job::find_permitted_job(*catalogue, id, queue, Privilege::control);
-    };
+    const Privilege needed = priority.has_value() ? Privilege::control : Privilege::operate;
+    const auto find = [&] { return job::find_permitted_job(*catalogue, id, queue, needed); };
     auto present = find();
     for (int look = 1;
          present.has_value() && core::is_waiting(present->state) && look <= most_looks_to_change;
@@ -174,7 +173,7 @@ constinit pg::Statement
 bool may_know_of(const FoundJob &job)
 {
     const Oid role = catalog::caller();
-    return catalog::may(role, *job.queue, Privilege::control) ||
+    return catalog::may(role, *job.queue, Privilege::operate) ||
            catalog::may(role, *job.queue, Privilege::read) ||
            catalog::may(role, *job.queue, Privilege::enqueue);
 }

@@ -81,7 +81,7 @@ std::string fail_job(std::int64_t id, const std::string &error,
 {
     check_error(error);
     const auto catalogue = catalog::catalogue();
-    const auto found = job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::control);
+    const auto found = job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::operate);
     if (!found.has_value())
         return nodes::call_for_job(*catalogue, {"fail_job", id, {error, queue}, queue});
     const FoundJob &job = *found;

@@ -71,7 +71,7 @@ std::optional<std::int64_t> holder_of(const catalog::Queue &queue, const core::U
     if (key.scope != core::none_text)
         shown += " and shard key \"" + std::string(key.scope) + "\"";
     const bool may_know = catalog::may(catalog::caller(), queue, catalog::Privilege::read) ||
-                          catalog::may(catalog::caller(), queue, catalog::Privilege::control);
+                          catalog::may(catalog::caller(), queue, catalog::Privilege::operate);
     HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
                errmsg("job type \"%s\" has an unfinished job with key %s in queue \"%s\"",
                       type.c_str(), shown.c_str(), name.c_str()),

@@ -135,7 +135,7 @@ EnqueueAction action_of(OnDuplicate on_duplicate)
     const std::string name = newcomer.queue.full_name();
     const bool may_know =
         catalog::may(catalog::caller(), newcomer.queue, catalog::Privilege::read) ||
-        catalog::may(catalog::caller(), newcomer.queue, catalog::Privilege::control);
+        catalog::may(catalog::caller(), newcomer.queue, catalog::Privilege::operate);
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
                errmsg("the job of type \"%s\" with key \"%s\" in queue \"%s\" is running",
                       newcomer.options.type.c_str(), newcomer.key.c_str(), name.c_str()),

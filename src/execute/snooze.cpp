@@ -84,7 +84,7 @@ pg::Time extend(std::int64_t id, std::int64_t more, const std::optional<std::str
         return extend_own(more);
     const std::int64_t seconds = catalog::check_more(more);
     const auto catalogue = catalog::catalogue();
-    const auto job = job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::control);
+    const auto job = job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::operate);
     if (!job.has_value())
         return extend_elsewhere(*catalogue, id, seconds, queue);
     const std::int64_t most = job->queue->caps.max_timeout;
@@ -102,7 +102,7 @@ pg::Time extend(std::int64_t id, std::int64_t more, const std::optional<std::str
     if (extended.answer == executors::ExtendAnswer::too_long)
         catalog::raise_too_long(most);
     if (extended.answer != executors::ExtendAnswer::extended)
-        raise_not_running(job::require_job(*catalogue, id, queue, catalog::Privilege::control));
+        raise_not_running(job::require_job(*catalogue, id, queue, catalog::Privilege::operate));
     return extended.deadline;
 }
 

@@ -216,7 +216,7 @@ bool may_know_attempts(const Queue &queue)
     const Oid role = catalog::caller();
     return catalog::may(role, queue, catalog::Privilege::work) ||
            catalog::may(role, queue, catalog::Privilege::read) ||
-           catalog::may(role, queue, catalog::Privilege::control);
+           catalog::may(role, queue, catalog::Privilege::operate);
 }
 
 // Whatever has become of the right to work: what its worker has in flight is known to its role.

@@ -220,11 +220,12 @@ std::optional<FoundJob> find_permitted_job(const catalog::Catalogue &catalogue, 
         return std::nullopt;
     if (!catalog::may(catalog::caller(), *job->queue, privilege)) {
         if (!catalog::may(catalog::caller(), *job->queue, catalog::Privilege::read) &&
+            !catalog::may(catalog::caller(), *job->queue, catalog::Privilege::operate) &&
             !catalog::may(catalog::caller(), *job->queue, catalog::Privilege::enqueue))
             return std::nullopt;
         catalog::require(*job->queue, privilege);
     }
-    if (privilege == catalog::Privilege::control)
+    if (privilege == catalog::Privilege::operate || privilege == catalog::Privilege::control)
         catalog::demand_not_held(*job->queue);
     return job;
 }

@@ -61,7 +61,7 @@ void why(FunctionCallInfo fcinfo)
         job.has_value() && catalog::may(role, *job->queue, catalog::Privilege::read);
     const bool may_know =
         may_read ||
-        (job.has_value() && catalog::may(role, *job->queue, catalog::Privilege::control));
+        (job.has_value() && catalog::may(role, *job->queue, catalog::Privilege::operate));
     if (!may_know) {
         explain_elsewhere(result, *catalogue, id, arguments.maybe_text(1));
         return;

@@ -16,9 +16,6 @@ namespace {
 
 using catalog::Privilege;
 
-constexpr std::array all_privileges{Privilege::enqueue, Privilege::work, Privilege::read,
-                                    Privilege::control};
-
 constinit pg::Statement select_schema_grant(R"(
     SELECT EXISTS (
         SELECT FROM pg_namespace
@@ -61,6 +58,15 @@ constinit pg::Statement select_insert_grant(R"(
         WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
           AND acl.grantee = $2 AND acl.privilege_type = 'INSERT'))");
 
+// Whether the role itself was given UPDATE of the priority.
+constinit pg::Statement select_control_grant(R"(
+    SELECT EXISTS (
+        SELECT FROM pg_class AS relation
+        JOIN pg_attribute AS place ON place.attrelid = relation.oid AND place.attname = 'priority'
+        CROSS JOIN aclexplode(place.attacl) AS acl
+        WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
+          AND acl.grantee = $2 AND acl.privilege_type = 'UPDATE'))");
+
 // Who was given a right on the tables of queue tables $1.
 constinit pg::Statement select_holders(R"(
     SELECT DISTINCT acl.grantee
@@ -91,6 +97,8 @@ std::string table_part(const catalog::Queue &queue, Privilege privilege)
                queue.qualified_table();
     case Privilege::read:
         return "SELECT ON TABLE " + queue.qualified_table();
+    case Privilege::operate:
+        return "UPDATE (scheduled_run_time) ON TABLE " + queue.qualified_live_table();
     case Privilege::control:
         return "UPDATE (scheduled_run_time, priority) ON TABLE " + queue.qualified_live_table();
     }
@@ -141,7 +149,7 @@ Privilege require_privilege(const std::string &text)
     if (!privilege.has_value())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("unknown privilege \"%s\"", text.c_str()),
-                   errhint("Privileges on a queue are enqueue, work, read and control."));
+                   errhint("Privileges on a queue are enqueue, work, read, operate and control."));
     return *privilege;
 }
 
@@ -167,6 +175,10 @@ void take_table_part(const catalog::Queue &queue, Oid role, Privilege privilege)
     if (privilege == Privilege::read &&
         select_insert_grant.run(queue.table, role).front().boolean(0))
         pg::run_once("GRANT SELECT (id) ON TABLE " + queue.qualified_table() + " TO " + name);
+    // Who has 'control' may operate, too.
+    if (privilege == Privilege::operate &&
+        select_control_grant.run(queue.live_table(), role).front().boolean(0))
+        pg::run_once("GRANT " + table_part(queue, Privilege::control) + " TO " + name);
 }
 
 }  // namespace
@@ -183,7 +195,7 @@ void take_privilege(const catalog::Queue &queue, Oid role, Privilege privilege)
 
 void give_ownership(const catalog::Queue &queue, Oid role)
 {
-    for (const Privilege privilege : all_privileges)
+    for (const Privilege privilege : catalog::all_privileges)
         give_privilege(queue, role, privilege);
 }
 
@@ -192,7 +204,7 @@ void take_ownership(const catalog::Queue &queue, Oid role)
     if (pg::call([&] { return ::GetUserNameFromId(role, true); }) == nullptr)
         return;
     pg::as_hipq([&] {
-        for (const Privilege privilege : all_privileges)
+        for (const Privilege privilege : catalog::all_privileges)
             take_table_part(queue, role, privilege);
         take_needless_schema(role);
     });

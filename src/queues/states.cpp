@@ -99,12 +99,13 @@ constinit pg::Statement select_grants(HIPQ_OBJECTS(R"(
             CROSS JOIN aclexplode(place.attacl) AS acl
             WHERE place.attrelid = queue_table.oid AND place.attname = 'job_data' AND acl.privilege_type = 'UPDATE'
             UNION
-            SELECT acl.grantee, 'control'
+            SELECT acl.grantee, CASE WHEN bool_or(place.attname = 'priority') THEN 'control' ELSE 'operate' END
             FROM pg_inherits
             JOIN pg_class AS live ON live.oid = inhrelid AND live.relkind = 'r'
-            JOIN pg_attribute AS place ON place.attrelid = live.oid AND place.attname = 'priority'
+            JOIN pg_attribute AS place ON place.attrelid = live.oid AND place.attname IN ('priority', 'scheduled_run_time')
             CROSS JOIN aclexplode(place.attacl) AS acl
             WHERE inhparent = queue_table.oid AND acl.privilege_type = 'UPDATE'
+            GROUP BY acl.grantee
         ) AS given (role, privilege)
         WHERE queue.queue_id = ANY ($1) AND NOT queue.is_dropped
           AND given.role NOT IN (0, queue.owner, queue_table.relowner))",
