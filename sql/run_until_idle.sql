@@ -348,6 +348,30 @@ SET ROLE regress_hipq_run_reader;
 SELECT count(*) FROM hipq.enqueued();
 RESET ROLE;
 
+-- ---- retry_after: the delay of the retry, not that of the type; what was asked for holds if its error ends the attempt
+SELECT hipq.register_job_type('try.q', 'later', handler => 'run_data', max_retries => 1, retry_base => '1 h', retry_jitter => 0),
+       hipq.register_job_type('try.q', 'asks later', handler => 'run_data', retry_handler => 'run_delay');
+BEGIN;
+SET LOCAL ROLE regress_hipq_run_owner;
+SELECT count(hipq.enqueue(job_type, jsonb_build_object('do', statement), queue => 'try.q', max_retries => max_retries))
+FROM (VALUES ('later', $q$SELECT hipq.retry_after('7 min', 'busy')$q$, 1),
+             ('later', $q$SELECT hipq.retry_after('0')$q$, 2),
+             ('later', $q$SELECT hipq.retry_after('7 min')$q$, 0),
+             ('later', $q$SELECT hipq.retry_after('-1 s')$q$, 1),
+             ('later', $q$DO $d$ BEGIN PERFORM hipq.retry_after('7 min'); EXCEPTION WHEN OTHERS THEN RAISE; END $d$ $q$, 1),
+             ('later', $q$DO $d$ BEGIN PERFORM hipq.retry_after('7 min'); EXCEPTION WHEN OTHERS THEN RAISE 'else'; END $d$ $q$, 1),
+             ('later', $q$DO $d$ BEGIN PERFORM hipq.retry_after('7 min'); EXCEPTION WHEN OTHERS THEN NULL; END $d$ $q$, 1),
+             ('later', $q$SELECT hipq.fail_retriable('as the type says')$q$, 1),
+             ('asks later', $q$SELECT hipq.retry_after('7 min', 'not before')$q$, 1),
+             ('asks later', $q$SELECT 1 / 0$q$, 1)) AS wanted (job_type, statement, max_retries);
+SELECT hipq.run_until_idle('try.q');
+RESET ROLE;
+SELECT job_type, regexp_replace(job_data->>'do', '(SELECT hipq.|DO \$d\$ BEGIN PERFORM hipq.)', ''), state, attempt, retry_count, retry_reason, error,
+       CASE WHEN state = 'retry' THEN date_trunc('minute', scheduled_run_time - update_time + interval '30 s') END AS waits
+FROM hipq.job WHERE job_type LIKE '%later' ORDER BY id;
+ROLLBACK;
+SELECT pg_temp.try($$SELECT hipq.retry_after('7 min')$$);
+
 SELECT hipq.drop_queue('try.q', force => true), hipq.drop_queue('try.other', force => true), hipq.drop_queue('try.third');
 DROP TABLE run_note, run_parent, run_child, run_strict, run_secret;
 DROP FUNCTION run_note(hipq.job), run_data(jsonb), run_wish(jsonb), run_batch(hipq.job[]), run_delay(hipq.job), run_no_delay(hipq.job), run_at_commit();

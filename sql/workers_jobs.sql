@@ -146,6 +146,19 @@ SELECT hipq.fail(id('l1'), 1, 'NONE'), shown('l1');
 SELECT hipq.fail_attempts(ARRAY[id('x1')], '{1}', '{""}') = ARRAY[id('x1')], shown('x1');
 SELECT hipq.fail_by_key('ext.a', 'scan', 'x2', '', false), shown('x2');
 ROLLBACK;
+-- when the retry is to be: not as the type says, and not sooner, if a retry handler decides
+BEGIN;
+SELECT hipq.fail(id('l1'), 1, 'busy', retry_after => '1 d'), hipq.fail_by_key('ext.a', 'scan', 'x2', 'busy', retry_after => '0'),
+       hipq.fail_attempts(ARRAY[id('x1'), id('m1'), id('asks')], '{1, 1, 1}', '{one, two, three}', retry_after => ARRAY['2 d', NULL, '60 d']::hipq.duration[])
+           = ARRAY[id('x1'), id('m1'), id('asks')];
+RESET ROLE;
+SELECT job_key, state, retry_count, least(date_trunc('day', scheduled_run_time - update_time + interval '1 min'), '99 d') AS waits FROM hipq.job WHERE job_key IN ('l1', 'x2', 'x1', 'm1', 'asks') ORDER BY id;
+ROLLBACK;
+SELECT pg_temp.try(statement) FROM unnest(ARRAY[
+    format('SELECT hipq.fail(%s, 1, %L, retry_after => %L)', id('l1'), 'busy', '-1 s'),
+    format('SELECT hipq.fail_by_key(%L, %L, %L, %L, retry_after => %L)', 'ext.a', 'scan', 'x2', 'busy', '36526 d'),
+    format('SELECT hipq.fail_attempts(ARRAY[%s], %L, %L, retry_after => %L)', id('x1'), '{1}', '{busy}', '{1 s, 2 s}'),
+    format('SELECT hipq.fail_attempts(ARRAY[%s], %L, %L, retry_after => %L)', id('x1'), '{1}', '{busy}', '{-1 s}')]) AS statement;
 SELECT pg_temp.try(format('SELECT hipq.fail(%s, 1, %L, NULL)', id('l1'), 'why'));
 RESET ROLE;
 -- by hand: the answer is what follows

@@ -10,6 +10,12 @@ COMMENT ON FUNCTION hipq.fail_permanently(text)
     IS 'fails the job of the handler that calls it for good, with reason explicit_failure. '
     'message: the error. It raises HQ001';
 
+CREATE FUNCTION hipq.retry_after(delay hipq.duration, message text DEFAULT 'retry asked for') RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_after';
+COMMENT ON FUNCTION hipq.retry_after(hipq.duration, text)
+    IS 'fails the attempt of the handler that calls it, with reason transient_error; a retry waits '
+    'as long as it says. delay: how long; message: the error. It raises HQ002';
+
 CREATE FUNCTION hipq.snooze(delay hipq.duration) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_snooze';
 COMMENT ON FUNCTION hipq.snooze(hipq.duration)
     IS 'puts the job of the handler that calls it off, uncharged. delay: how long from now. When '

@@ -87,25 +87,32 @@ COMMENT ON FUNCTION hipq.complete_by_key(text, text, text, jsonb, text)
     'id. queue, job_type, job_key: the job; result: its result; shard_key: that of the job, where '
     'keys are unique for each';
 
-CREATE FUNCTION hipq.fail(id bigint, attempt integer, error text, retriable boolean DEFAULT true) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail';
-COMMENT ON FUNCTION hipq.fail(bigint, integer, text, boolean)
+CREATE FUNCTION hipq.fail(
+    id bigint, attempt integer, error text, retriable boolean DEFAULT true, retry_after hipq.duration DEFAULT NULL
+) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail';
+COMMENT ON FUNCTION hipq.fail(bigint, integer, text, boolean, hipq.duration)
     IS 'fails an attempt of an external worker, and returns the state of its job: retry, final, '
     'or error while a retry handler is asked. id, attempt: the attempt; error: why; retriable: '
-    'whether it may be retried. It raises HQ003 if the attempt is over';
+    'whether it may be retried; retry_after: how long the retry waits, NULL = as the job type '
+    'says. It raises HQ003 if the attempt is over';
 
-CREATE FUNCTION hipq.fail_attempts(ids bigint[], attempts integer[], errors text[], retriable boolean DEFAULT true) RETURNS bigint[]
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_many';
-COMMENT ON FUNCTION hipq.fail_attempts(bigint[], integer[], text[], boolean)
+CREATE FUNCTION hipq.fail_attempts(
+    ids bigint[], attempts integer[], errors text[], retriable boolean DEFAULT true, retry_after hipq.duration[] DEFAULT NULL
+) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_many';
+COMMENT ON FUNCTION hipq.fail_attempts(bigint[], integer[], text[], boolean, hipq.duration[])
     IS 'fails attempts of external workers, and returns the ids of those that were not over. ids, '
-    'attempts: the attempts; errors: why; retriable: whether they may be retried';
+    'attempts: the attempts; errors: why; retriable: whether they may be retried; retry_after: '
+    'how long each retry waits, NULL = as the job type says';
 
 CREATE FUNCTION hipq.fail_by_key(
-    queue text, job_type text, job_key text, error text, retriable boolean DEFAULT true, shard_key text DEFAULT NULL
+    queue text, job_type text, job_key text, error text, retriable boolean DEFAULT true, shard_key text DEFAULT NULL,
+    retry_after hipq.duration DEFAULT NULL
 ) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_by_key';
-COMMENT ON FUNCTION hipq.fail_by_key(text, text, text, text, boolean, text)
+COMMENT ON FUNCTION hipq.fail_by_key(text, text, text, text, boolean, text, hipq.duration)
     IS 'fails the attempt that runs of the job with that key, and returns the job''s state. '
     'queue, job_type, job_key: the job; error: why; retriable: whether it may be retried; '
-    'shard_key: that of the job, where keys are unique for each';
+    'shard_key: that of the job, where keys are unique for each; retry_after: how long the retry '
+    'waits, NULL = as the job type says';
 
 CREATE FUNCTION hipq.release(id bigint, attempt integer, delay hipq.duration DEFAULT '0') RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release';
 COMMENT ON FUNCTION hipq.release(bigint, integer, hipq.duration)

@@ -52,12 +52,15 @@ Failure failure_of(const pg::Error &error)
     const auto text_of = [](const std::optional<std::string> &text) {
         return text.has_value() ? std::string_view(*text) : std::string_view();
     };
-    return {reason,
-            sqlstate,
-            error.message(),
-            text_of(error.detail()),
-            text_of(error.hint()),
-            text_of(error.context())};
+    Failure failure{reason,
+                    sqlstate,
+                    error.message(),
+                    text_of(error.detail()),
+                    text_of(error.hint()),
+                    text_of(error.context())};
+    if (sqlstate == pg::retriable_failure_sqlstate)
+        failure.retry_after = job::requested_retry_after();
+    return failure;
 }
 
 Failure missing_handler()

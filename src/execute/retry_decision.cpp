@@ -142,8 +142,9 @@ void leave_undecided(const Queue &queue, std::int64_t id, const pg::Error &troub
     bool is_aside = false;
     const auto refusal = try_to_write([&] {
         const auto job = job::take_for_decision(queue, id);
+        const pg::Time now = pg::now();
         is_aside = job.has_value() &&
-                   job::set_aside(queue, *job, retry::stored_failure(*job), trouble, pg::now());
+                   job::set_aside(queue, *job, retry::stored_failure(*job, now), trouble, now);
     });
     if (refusal.has_value())
         throw *refusal;  // NOLINT(cert-err60-cpp): as it came

@@ -22,10 +22,37 @@ core::Reason reason_of(bool is_retriable)
     return is_retriable ? core::Reason::transient_error : core::Reason::explicit_failure;
 }
 
-void fail(const HeldAttempt &attempt, const std::string &error, bool is_retriable)
+// Functions of an extension of the release before do not take it.
+std::optional<std::int64_t> retry_after_of(const pg::Arguments &arguments, int i)
+{
+    if (!arguments.takes(i) || !arguments.has(i))
+        return std::nullopt;
+    return catalog::check_delay("retry_after", *arguments.maybe_duration(i));
+}
+
+std::vector<std::optional<std::int64_t>> retry_afters_of(const pg::Arguments &arguments, int i)
+{
+    if (!arguments.takes(i))
+        return {};
+    const auto delays = arguments.durations(i);
+    for (const auto &delay : delays)
+        if (delay.has_value())
+            (void)catalog::check_delay("retry_after", *delay);
+    return delays;
+}
+
+// What a worker says of an attempt that failed.
+struct Said {
+    std::string error;
+    bool is_retriable;
+    std::optional<std::int64_t> retry_after;  // microseconds
+};
+
+void fail(const HeldAttempt &attempt, const Said &said)
 {
     const auto &[queue, job] = attempt;
-    const job::Failure failure{reason_of(is_retriable), "", error};
+    job::Failure failure{reason_of(said.is_retriable), "", said.error};
+    failure.retry_after = said.retry_after;
     if (retry::resolve_failure(*queue, job, failure, pg::now()) ==
         retry::Resolved::ask_retry_handler)
         executors::note_decision({MyDatabaseId, queue->owner, queue->id, job.id});
@@ -41,22 +68,22 @@ std::string state_of(const HeldAttempt &attempt)
 std::string fail(const pg::Arguments &arguments)
 {
     const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
-    const std::string error = arguments.text(2, "error", core::any_length);
-    const bool is_retriable = arguments.boolean(3, "retriable");
+    const Said said{arguments.text(2, "error", core::any_length), arguments.boolean(3, "retriable"),
+                    retry_after_of(arguments, 4)};
     const auto catalogue = catalog::catalogue();
     const HeldAttempt attempt = hold_attempt(*catalogue, name);
-    fail(attempt, error, is_retriable);
+    fail(attempt, said);
     return state_of(attempt);
 }
 
 std::string fail_by_key(const pg::Arguments &arguments)
 {
-    const std::string error = arguments.text(3, "error", core::any_length);
-    const bool is_retriable = arguments.boolean(4, "retriable");
+    const Said said{arguments.text(3, "error", core::any_length), arguments.boolean(4, "retriable"),
+                    retry_after_of(arguments, 6)};
     const auto catalogue = catalog::catalogue();
     const HeldAttempt attempt =
         hold_attempt(*catalogue, arguments.text(0, "queue"), job_key_of(arguments, 1, 5));
-    fail(attempt, error, is_retriable);
+    fail(attempt, said);
     return state_of(attempt);
 }
 
@@ -66,14 +93,18 @@ std::vector<std::int64_t> fail_many(const pg::Arguments &arguments)
     const std::vector<std::string> errors =
         arguments.texts_without_nulls(2, "errors", core::most_jobs_at_once, core::any_length);
     const bool is_retriable = arguments.boolean(3, "retriable");
+    const auto retry_afters = retry_afters_of(arguments, 4);
     check_same_number(names.size(), errors.size(), "errors");
-    std::map<AttemptName, const std::string *> error_of;
+    if (!retry_afters.empty())
+        check_same_number(names.size(), retry_afters.size(), "retry_after");
+    std::map<AttemptName, Said> said_of;
     for (std::size_t i = 0; i < names.size(); ++i)
-        error_of.try_emplace(names[i], &errors[i]);
+        said_of.try_emplace(names[i], Said{errors[i], is_retriable,
+                                           retry_afters.empty() ? std::nullopt : retry_afters[i]});
     const auto catalogue = catalog::catalogue();
     std::vector<std::int64_t> ids;
     for (const HeldAttempt &attempt : hold_attempts(*catalogue, names)) {
-        fail(attempt, *error_of.at({attempt.job.id, attempt.job.attempt}), is_retriable);
+        fail(attempt, said_of.at({attempt.job.id, attempt.job.attempt}));
         ids.push_back(attempt.job.id);
     }
     return ids;

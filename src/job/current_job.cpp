@@ -15,6 +15,8 @@ using core::Column;
 
 constinit std::vector<CurrentJob> *current = nullptr;  // on the heap: no destructor at exit
 
+constinit std::optional<std::int64_t> retry_after;  // microseconds
+
 // What a handler has asked for, and in which subtransaction; that of an earlier transaction of a
 // procedure stays.
 struct Wish {
@@ -107,6 +109,8 @@ void set_current_jobs(std::vector<CurrentJob> jobs)
     settings::traceparent_of_job = is_traced ? current->front().traceparent.c_str() : nullptr;
     if (wishes != nullptr)
         wishes->clear();
+    if (!current->empty())  // those of before are asked about when their handler has ended
+        retry_after.reset();
 }
 
 bool runs_jobs()
@@ -140,6 +144,17 @@ void request_complete_later()
                 {"A handler can leave its own job to be completed later.",
                  "a handler that takes batches cannot leave jobs to be completed later",
                  "Its jobs share one fate. Use a handler of one job."});
+}
+
+void request_retry_after(std::int64_t delay)
+{
+    if (runs_jobs())
+        retry_after = delay;
+}
+
+std::optional<std::int64_t> requested_retry_after()
+{
+    return retry_after;
 }
 
 RequestedEnd requested_end()

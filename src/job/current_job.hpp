@@ -55,6 +55,12 @@ const CurrentJob &require_current_job(const Refusal &refusal);
 void request_snooze(std::int64_t delay);
 void request_complete_later();
 
+// The delay (microseconds) of the retry that the handler asks for with the error that it is about
+// to raise. Rolling back does not undo it; outside of a handler it has no effect. The last one
+// counts.
+void request_retry_after(std::int64_t delay);
+std::optional<std::int64_t> requested_retry_after();
+
 enum class HandlerEnd : unsigned char { finished, snoozed, left_running };
 struct RequestedEnd {
     HandlerEnd end;

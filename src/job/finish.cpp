@@ -70,7 +70,8 @@ constexpr const char *insert_final_sql =
 
 constexpr const char *to_error_sql = R"(
     UPDATE {live} AS job
-    SET state = 'error', error = $3, retry_reason = $4, update_time = $5, deadline = '9999-01-01 00:00:00+00'
+    SET state = 'error', error = $3, retry_reason = $4, update_time = $5, deadline = '9999-01-01 00:00:00+00',
+        scheduled_run_time = coalesce($7, least(job.scheduled_run_time, $5))
     WHERE job.id = $1 AND job.attempt = $2 AND (job.state = 'running' OR ($6 AND job.state = 'error')))";
 
 constexpr const char *to_retry_sql = R"(
@@ -248,13 +249,19 @@ bool finish_failed(const catalog::Queue &queue, const ClaimedJob &job, const Fai
     return true;
 }
 
+std::optional<pg::Time> asked_time(const Failure &failure, pg::Time now)
+{
+    return failure.retry_after.has_value() ? std::optional(now + *failure.retry_after)
+                                           : std::nullopt;
+}
+
 bool to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
               pg::Time now, bool may_stand_there)
 {
     const bool is_done = pg::as_hipq([&] {
         return catalog::statement_for(queue, to_error_sql)
                    .run(job.id, job.attempt, failure.error, name_of(failure.reason), now,
-                        may_stand_there)
+                        may_stand_there, asked_time(failure, now))
                    .processed() == 1;
     });
     if (is_done)

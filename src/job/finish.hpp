@@ -31,6 +31,8 @@ struct Failure {
     std::string hint;
     std::string context;
     std::optional<std::int32_t> executor_pid{};  // who ran it, where it is not this process
+    // What the attempt asked for: how long a retry is to wait, in microseconds.
+    std::optional<std::int64_t> retry_after{};
 };
 
 // running -> final with success, for the jobs of one call of a handler. `results` are jsonb, one
@@ -42,8 +44,9 @@ void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> j
 void record_attempt(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
                     pg::Time now);
 
-// running -> error: the failure stands, the decision is still to come. False: not this attempt's
-// any more.
+// running -> error: the failure stands, the decision is still to come. If the attempt asked for a
+// delay, scheduled_run_time says until when; else it is not later than `now`. False: not this
+// attempt's any more.
 bool fail_to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
                    pg::Time now);
 

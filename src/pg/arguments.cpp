@@ -266,6 +266,20 @@ std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name,
     return result;
 }
 
+std::vector<std::optional<std::int64_t>> Arguments::durations(int i) const
+{
+    std::vector<std::optional<std::int64_t>> result;
+    if (!has(i))
+        return result;
+    const Elements elements = elements_of(fcinfo_->args[i].value, INT8OID);  // it is like that
+    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
+    for (int element = 0; element < elements.count; ++element)
+        result.push_back(elements.nulls[element] ? std::nullopt
+                                                 : std::optional<std::int64_t>(
+                                                       DatumGetInt64(elements.values[element])));
+    return result;
+}
+
 std::vector<std::int64_t> Arguments::integers64(int i, const char *name) const
 {
     require(i, name);

@@ -52,6 +52,10 @@ public:
                                                  std::size_t most_elements = core::most_names,
                                                  std::size_t most = core::most_text) const;
 
+    // Elements of a hipq.duration[], in microseconds; nothing at all for NULL. 54000 if there are
+    // more than core::most_jobs_at_once.
+    std::vector<std::optional<std::int64_t>> durations(int i) const;
+
     // Elements of a bigint[], an integer[], a jsonb[]: 22004 naming the argument if it is NULL, of
     // numbers if an element is; 54000 if there are more than core::most_jobs_at_once.
     std::vector<std::int64_t> integers64(int i, const char *name) const;

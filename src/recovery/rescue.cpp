@@ -74,7 +74,8 @@ bool set_aside_row(const Queue &queue, const Left &left, const pg::Error &error)
         return job::set_aside(queue, *job, {core::Reason::worker_lost, "", "the attempt was left"},
                               error, now);
     const auto job = job::take_for_decision(queue, left.id);
-    return job.has_value() && job::set_aside(queue, *job, retry::stored_failure(*job), error, now);
+    return job.has_value() &&
+           job::set_aside(queue, *job, retry::stored_failure(*job, now), error, now);
 }
 
 // It is left alone for good, once it has been tried often enough. False: not even that can be

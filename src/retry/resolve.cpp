@@ -32,9 +32,10 @@ bool follow_policy(const catalog::Queue &queue, const catalog::JobType &type,
                    const job::ClaimedJob &job, const job::Failure &failure, pg::Time now)
 {
     const auto off = what_stops_retries(queue, &type);
-    const core::Decision decision = core::decide(
-        failure.reason, failure.sqlstate, type.rules(), job.retry_count, job.max_retries,
-        type.policy, ::pg_prng_double(&::pg_global_prng_state), !off.has_value());
+    const core::Decision decision =
+        core::decide(failure.reason, failure.sqlstate, type.rules(), job.retry_count,
+                     job.max_retries, type.policy, ::pg_prng_double(&::pg_global_prng_state),
+                     !off.has_value(), failure.retry_after);
     if (!off.has_value() || !ends_by_switch(type, job, failure))
         return job::carry_out(queue, job, failure, decision, now);
     job::Failure told = failure;
@@ -69,9 +70,8 @@ Resolved put_back(const catalog::Queue &queue, const job::ClaimedJob &job, job::
 {
     failure.detail = "It was a trial of an unhealthy worker, and is not charged.";
     job::record_attempt(queue, job, failure, now);
-    return job::carry_out(queue, job, failure, core::Decision{true, 0, false}, now)
-               ? Resolved::decided
-               : Resolved::stale;
+    const core::Decision decision{true, failure.retry_after.value_or(0), false};
+    return job::carry_out(queue, job, failure, decision, now) ? Resolved::decided : Resolved::stale;
 }
 
 int attempts_that_ended_by(core::Reason reason, const catalog::Queue &queue,
@@ -212,23 +212,29 @@ bool end_with_worker(const catalog::Queue &queue, std::int64_t id, const job::Fa
     return job::carry_out(queue, *job, failure, core::Decision{false, 0, false}, now);
 }
 
-job::Failure stored_failure(const job::ClaimedJob &job)
+job::Failure stored_failure(const job::ClaimedJob &job, pg::Time now)
 {
-    return job::Failure{
+    job::Failure failure{
         core::parse_reason(job.retry_reason).value_or(core::Reason::transient_error), "",
         job.error};
+    const std::int64_t left = job.values->as_int64(core::Column::scheduled_run_time) - now.value;
+    if (left > 0)
+        failure.retry_after = left;
+    return failure;
 }
 
 bool carry_out_answer(const catalog::Queue &queue, const job::ClaimedJob &job,
                       std::optional<std::int64_t> delay, pg::Time now)
 {
+    const job::Failure failure = stored_failure(job, now);
     core::Decision decision{false, 0, false};
     if (delay.has_value())
         decision = {true,
-                    core::granted_delay(*delay, type_of(queue, job).policy, job.retry_count,
+                    core::granted_delay(std::max(*delay, failure.retry_after.value_or(0)),
+                                        type_of(queue, job).policy, job.retry_count,
                                         job.max_retries, ::pg_prng_double(&::pg_global_prng_state)),
                     true};
-    return job::carry_out(queue, job, stored_failure(job), decision, now);
+    return job::carry_out(queue, job, failure, decision, now);
 }
 
 job::Failure retry_handler_failure(std::string_view sqlstate, std::string_view error)
@@ -250,7 +256,7 @@ bool end_undecided(const catalog::Queue &queue, const job::ClaimedJob &job,
 
 bool decide_by_policy(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now)
 {
-    return follow_policy(queue, type_of(queue, job), job, stored_failure(job), now);
+    return follow_policy(queue, type_of(queue, job), job, stored_failure(job, now), now);
 }
 
 }  // namespace hipq::retry

@@ -67,14 +67,15 @@ bool end_cancelled(const catalog::Queue &queue, std::int64_t id, const job::Fail
 bool end_with_worker(const catalog::Queue &queue, std::int64_t id, const job::Failure &failure,
                      pg::Time now);
 
-// The failure a row in `error` tells of.
-job::Failure stored_failure(const job::ClaimedJob &job);
+// The failure a row in `error` tells of. What is left at `now` of the delay that the attempt asked
+// for is its retry_after.
+job::Failure stored_failure(const job::ClaimedJob &job, pg::Time now);
 
 // ---- what a retry handler says of a job that stands in `error`. Need a transaction. False: stale.
 // ----
 
-// error -> retry after `delay` (microseconds; core::granted_delay() says how soon that may be), or,
-// without one, error -> final.
+// error -> retry after `delay` (microseconds; core::granted_delay() says how soon that may be, and
+// it is not sooner than the attempt asked for), or, without one, error -> final.
 bool carry_out_answer(const catalog::Queue &queue, const job::ClaimedJob &job,
                       std::optional<std::int64_t> delay, pg::Time now);
 

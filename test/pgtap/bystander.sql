@@ -87,6 +87,7 @@ INSERT INTO asked (function, call, answer) VALUES
      'hipq.apply(''{"instances": [], "queues": [], "job_types": [], "grants": [],
                   "schedules": [], "pauses": []}'', drop_others => true)', 'nothing'),
     ('fail_retriable', 'lateral (SELECT hipq.fail_retriable(''x''))', 'HQ002'),
+    ('retry_after', 'lateral (SELECT hipq.retry_after(''1 s''))', 'HQ002'),
     ('fail_permanently', 'lateral (SELECT hipq.fail_permanently(''x''))', 'HQ001'),
     -- for handlers: no job runs here
     ('snooze', 'lateral (SELECT hipq.snooze(''1 s''))', '55000'),

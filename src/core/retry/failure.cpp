@@ -176,7 +176,8 @@ Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules,
 }
 
 Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count,
-                int max_retries, const RetryPolicy &policy, double random, bool retries_enabled)
+                int max_retries, const RetryPolicy &policy, double random, bool retries_enabled,
+                std::optional<std::int64_t> asked)
 {
     const Verdict verdict =
         judge(reason, sqlstate, rules, retry_count, max_retries, retries_enabled);
@@ -184,7 +185,8 @@ Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rule
         return {.retry = true, .delay = 0, .charged = false};
     if (verdict != Verdict::retry)
         return {.retry = false, .delay = 0, .charged = false};
-    return {.retry = true, .delay = retry_delay(policy, retry_count, random), .charged = true};
+    const std::int64_t delay = asked.value_or(retry_delay(policy, retry_count, random));
+    return {.retry = true, .delay = delay, .charged = true};
 }
 
 }  // namespace hipq::core

@@ -133,9 +133,10 @@ struct Decision {
     bool charged;        // retry_count grows by one
 };
 
-// The decision of the policy by its verdict: what is put back runs at once, a retry after backoff;
-// everything else is final. `random` is uniform in [0, 1).
+// The decision of the policy by its verdict: what is put back runs at once, a retry after `asked`
+// (microseconds), else after backoff; everything else is final. `random` is uniform in [0, 1).
 Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count,
-                int max_retries, const RetryPolicy &policy, double random, bool retries_enabled);
+                int max_retries, const RetryPolicy &policy, double random, bool retries_enabled,
+                std::optional<std::int64_t> asked = std::nullopt);
 
 }  // namespace hipq::core

@@ -222,6 +222,17 @@ TEST(Failure, LastRetryIsGiven)
     EXPECT_FALSE(decide_plainly(Reason::timeout, 3, 3).retry);
 }
 
+TEST(Failure, RetryWaitsAsLongAsTheAttemptAsks)
+{
+    const auto decide_asked = [](Reason reason, int max_retries) {
+        return decide(reason, "", {}, 2, max_retries, policy, 0.5, true, 420'000'000);
+    };
+    EXPECT_EQ(decide_asked(Reason::transient_error, 3).delay, 420'000'000);
+    EXPECT_TRUE(decide_asked(Reason::transient_error, 3).charged);
+    EXPECT_FALSE(decide_asked(Reason::transient_error, 2).retry);
+    EXPECT_FALSE(decide_asked(Reason::explicit_failure, 3).retry);
+}
+
 TEST(Failure, RetriesSwitchedOffEndAJobButPutBackWhatIsFree)
 {
     EXPECT_FALSE(decide(Reason::timeout, "", {}, 5, 9, policy, 0.5, false).retry);
