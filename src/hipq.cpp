@@ -57,6 +57,7 @@ void _PG_init()
         hipq::workers::watch_worker_places();
         hipq::workers::watch_external_jobs();
         hipq::executors::watch_decisions();
+        hipq::executors::watch_cancellations();
         hipq::statistics::watch_statistics();
         hipq::job::watch_two_phase();
         hipq::catalog::watch_catalogue();

@@ -48,7 +48,7 @@ CREATE FUNCTION hipq.cancel(id bigint, reason text DEFAULT NULL, queue text DEFA
 COMMENT ON FUNCTION hipq.cancel(bigint, text, text)
     IS 'cancels a waiting or running job for good; false if it ends otherwise. id: the job; '
     'reason: why, 244 bytes are kept; queue: where to look for the job. A running job is stopped '
-    'at once, whatever becomes of the transaction';
+    'at once, in a transaction block when that commits';
 
 CREATE FUNCTION hipq.cancel_jobs(
     queue text, job_type text DEFAULT NULL, job_key text DEFAULT NULL, state text DEFAULT NULL, created_before timestamptz DEFAULT NULL,

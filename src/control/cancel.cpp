@@ -36,14 +36,22 @@ Outcome cancel_in_its_row(const catalog::Queue &queue, std::int64_t id, const st
     return is_done ? Outcome::cancelled : Outcome::look_again;
 }
 
+// What a block, or a handler, does is undone as a whole when it is rolled back. A statement that is
+// its own transaction does not wait for its commit: the job has no time to end in its own way.
+// Neither does a handler that cancels its own job, whose transaction is taken back by that.
+executors::AskWhen when_to_ask(std::int64_t id)
+{
+    const bool is_part = ::IsTransactionBlock() || ::IsSubTransaction() || job::runs_jobs();
+    return is_part && !job::is_current_job(id) ? executors::AskWhen::at_commit
+                                               : executors::AskWhen::now;
+}
+
 // Of a job that an executor may have in flight; nothing: none has begun with it.
 std::optional<Outcome> cancel_in_flight(std::int64_t id, const std::string &error)
 {
-    const auto answer = memory::is_loaded()
-                            ? executors::request_cancellation(MyDatabaseId, id, error)
-                            : executors::CancelAnswer::not_in_flight;
-    switch (answer) {
+    switch (executors::ask_for_cancellation(id, error, when_to_ask(id))) {
     case executors::CancelAnswer::placed:
+        job::forbid_two_phase(job::NoTwoPhase::job_taken);
         return Outcome::cancelled;
     case executors::CancelAnswer::not_in_flight:
         return std::nullopt;

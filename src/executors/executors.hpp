@@ -2,6 +2,7 @@
 // What other rooms may use.
 #pragma once
 
+#include "executors/cancellations.hpp"
 #include "executors/clear_database.hpp"
 #include "executors/executor_list.hpp"
 #include "executors/freed_capacity.hpp"

@@ -10,10 +10,6 @@
 #include "executors/own_executor.hpp"
 #include "memory/memory.hpp"
 
-extern "C" {
-#include "mb/pg_wchar.h"
-}
-
 namespace hipq::executors {
 
 namespace {
@@ -221,6 +217,15 @@ std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
 }
 
 // Needs the lock.
+CancelAnswer answer_to_cancellation(const std::optional<Holder> &holder)
+{
+    if (!holder.has_value())
+        return CancelAnswer::not_in_flight;
+    const bool is_over = holder->slot->state != ExecutorState::running || holder->is_closed;
+    return is_over ? CancelAnswer::changing : CancelAnswer::placed;
+}
+
+// Needs the lock.
 Extended extend(StopControl &stop_control, std::int64_t wanted, std::int64_t most)
 {
     const std::int64_t seconds = std::min(wanted, longest_extension - stop_control.extended);
@@ -346,22 +351,23 @@ void wake_watchers() noexcept
         memory::wake_process(slot->process);
 }
 
-CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::string &error)
+CancelAnswer look_at_cancellation(Oid database, std::int64_t job_id)
+{
+    const lanes::InFlightLock lock(LW_SHARED);
+    return answer_to_cancellation(holder_of(database, job_id));
+}
+
+CancelAnswer request_cancellation(Oid database, std::int64_t job_id,
+                                  const CancellationError &error) noexcept
 {
     const pg::Time now{::GetCurrentTimestamp()};
-    const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()),
-                                      lanes::max_cancellation_error - 1);
     const lanes::InFlightLock lock(LW_EXCLUSIVE);
     const auto holder = holder_of(database, job_id);
-    if (!holder.has_value())
-        return CancelAnswer::not_in_flight;
+    const CancelAnswer answer = answer_to_cancellation(holder);
+    if (answer != CancelAnswer::placed || std::exchange(*holder->request.is_there, true))
+        return answer;
+    ::strlcpy(holder->request.error, error.data(), error.size());
     ExecutorSlot &slot = *holder->slot;
-    if (slot.state != ExecutorState::running || holder->is_closed)
-        return CancelAnswer::changing;
-    if (std::exchange(*holder->request.is_there, true))
-        return CancelAnswer::placed;
-    std::memcpy(holder->request.error, error.data(), static_cast<std::size_t>(length));
-    holder->request.error[length] = '\0';
     if (is_controlled(slot.stop_control, job_id)) {
         slot.stop_control.requested = std::min(slot.stop_control.requested, now);
         send_cancellation(slot, now);

@@ -62,9 +62,15 @@ enum class CancelAnswer : unsigned char {
                // in a moment
 };
 
-// Asks for the cancellation of a job that an executor has in flight. Of `error` what fits is kept,
-// in whole characters.
-CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::string &error);
+// What a job is cancelled with, as far as there is room for it.
+using CancellationError = std::array<char, lanes::max_cancellation_error>;
+
+// How request_cancellation() would answer.
+CancelAnswer look_at_cancellation(Oid database, std::int64_t job_id);
+
+// Asks for the cancellation of a job that an executor has in flight. Allocates nothing.
+CancelAnswer request_cancellation(Oid database, std::int64_t job_id,
+                                  const CancellationError &error) noexcept;
 
 enum class ExtendAnswer : unsigned char {
     extended,
@@ -111,7 +117,7 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace);
 // A request to cancel a job.
 struct Cancellation {
     bool is_there;
-    std::array<char, lanes::max_cancellation_error> error;  // what the job ends with
+    CancellationError error;  // what the job ends with
 };
 Cancellation cancellation_of(Oid database, std::int64_t job_id) noexcept;
 void forget_cancellation(Oid database, std::int64_t job_id) noexcept;

@@ -16,6 +16,7 @@ $hipq->sql(q{
 	BEGIN
 		INSERT INTO written VALUES (job.id, 'work');
 		IF job.job_data->>'until' = 'first' AND job.attempt > 1 THEN RETURN; END IF;
+		IF job.job_data ? 'own' THEN PERFORM hipq.cancel(job.id, 'by itself'); END IF;
 		IF job.job_data ? 'fail' THEN RAISE 'no'; END IF;
 		PERFORM pg_sleep(60);
 	EXCEPTION WHEN query_canceled THEN
@@ -60,9 +61,18 @@ is(written($id), '', 'what it wrote is gone');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), 0, 'there is no dead letter');
 is($hipq->sql("SELECT hipq.cancel($id)"), 'f', 'a final job is not cancelled');
 ($id) = start('work', '{}');
-is($hipq->sql("BEGIN; SELECT hipq.cancel($id); ROLLBACK"), 't', 'a running job is cancelled at once,');
-is($hipq->outcome($id), 'cancelled', 'though the transaction that asked for it is rolled back');
-is(row($id), 'cancelled 1 0 cancelled cancelled', 'without a reason the error says so too');
+is($hipq->sql("BEGIN; SELECT hipq.cancel($id, 'undone'); ROLLBACK"), 't', 'a running job is cancelled when the transaction commits,');
+is($hipq->sql("BEGIN; SAVEPOINT a; SELECT hipq.cancel($id, 'undone, too'); ROLLBACK TO a; COMMIT"), 't', 'or what the savepoint was for,');
+is($hipq->sql("BEGIN; SAVEPOINT a; SELECT hipq.cancel($id); RELEASE a; COMMIT"), 't', 'and is not when it is rolled back');
+is($hipq->outcome($id), 'cancelled', 'it ends so');
+is(row($id), 'cancelled 1 0 cancelled cancelled', 'by the call that was committed; without a reason the error says so too');
+like($hipq->error_of("BEGIN; SELECT hipq.cancel(" . (start('work', '{}'))[0] . "); PREPARE TRANSACTION 'cancelling'"), qr/0A000/, 'a prepared transaction cannot cancel one');
+$hipq->sql(q{SELECT hipq.cancel_jobs('app.main', state => 'running')});
+$id = $hipq->enqueue('work', q{'{"own": true}', queue => 'app.main'});
+is($hipq->outcome($id), 'cancelled', 'a handler cancels its own job');
+is(row($id), 'cancelled 1 0 cancelled cancelled: by itself', 'at once: its transaction is taken back');
+is(written($id), '', 'with what it wrote');
+($id, $pid) = start('work', '{}');
 is($hipq->sql("SELECT string_agg(pid::text, ' ') FROM hipq.executors WHERE pid = $pid"), $pid, 'the executor lives on');
 
 # ---- handlers that catch it
