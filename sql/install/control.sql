@@ -93,8 +93,9 @@ COMMENT ON FUNCTION hipq.move_jobs(text, text, text, integer)
 CREATE FUNCTION hipq.extend_job(id bigint, more hipq.duration, queue text DEFAULT NULL) RETURNS timestamptz
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend';
 COMMENT ON FUNCTION hipq.extend_job(bigint, hipq.duration, text)
-    IS 'gives a running job more time and returns when it times out, at once and whatever becomes '
-    'of the transaction. id: the job; more: how much more; queue: where to look for the job';
+    IS 'gives a running job more time, if less is left, and returns when it times out, at once and '
+    'whatever becomes of the transaction. id: the job; more: how long from now; queue: where to '
+    'look for the job';
 
 CREATE FUNCTION hipq.erase(id bigint, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_erase';

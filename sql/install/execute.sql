@@ -35,5 +35,5 @@ COMMENT ON FUNCTION hipq.report_progress(bigint, bigint, text)
 
 CREATE FUNCTION hipq.extend(more hipq.duration) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_own';
 COMMENT ON FUNCTION hipq.extend(hipq.duration)
-    IS 'gives the job of the handler that calls it more time and returns when it times out. more: '
-    'how much more';
+    IS 'gives the job of the handler that calls it more time, if less is left, and returns when it '
+    'times out. more: how long from now';

@@ -126,11 +126,11 @@ COMMENT ON FUNCTION hipq.release_attempts(bigint[], integer[])
 
 CREATE FUNCTION hipq.extend(id bigint, attempt integer, more hipq.duration) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_attempt';
 COMMENT ON FUNCTION hipq.extend(bigint, integer, hipq.duration)
-    IS 'gives an attempt that an external worker has accepted more time, and returns when it '
-    'times out. id, attempt: the attempt; more: how much more. It raises HQ003 if the attempt is '
-    'over';
+    IS 'gives an attempt that an external worker has accepted more time, if less is left, and '
+    'returns when it times out. id, attempt: the attempt; more: how long from now. It raises HQ003 '
+    'if the attempt is over';
 
 CREATE FUNCTION hipq.extend_attempts(ids bigint[], attempts integer[], more hipq.duration) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_many';
 COMMENT ON FUNCTION hipq.extend_attempts(bigint[], integer[], hipq.duration)
-    IS 'gives attempts of external workers more time, and returns the ids of those that were not '
-    'over. ids, attempts: the attempts; more: how much more';
+    IS 'gives attempts of external workers more time, if less is left, and returns the ids of '
+    'those that were not over. ids, attempts: the attempts; more: how long from now';

@@ -225,13 +225,21 @@ CancelAnswer answer_to_cancellation(const std::optional<Holder> &holder)
     return is_over ? CancelAnswer::changing : CancelAnswer::placed;
 }
 
+// Whole seconds by which a deadline is put off so that at least `wanted` are left.
+std::int64_t seconds_short(pg::Time deadline, pg::Time now, std::int64_t wanted)
+{
+    const std::int64_t short_by = now.value + wanted * USECS_PER_SEC - deadline.value;
+    return short_by <= 0 ? 0 : (short_by - 1) / USECS_PER_SEC + 1;
+}
+
 // Needs the lock.
 Extended extend(StopControl &stop_control, std::int64_t wanted, std::int64_t most)
 {
-    const std::int64_t seconds = std::min(wanted, longest_extension - stop_control.extended);
-    if (stop_control.deadline <= pg::Time{::GetCurrentTimestamp()} ||
-        stop_control.requested != pg::infinity)
+    const pg::Time now{::GetCurrentTimestamp()};
+    if (stop_control.deadline <= now || stop_control.requested != pg::infinity)
         return {ExtendAnswer::stopping, {}};
+    const std::int64_t seconds = std::min(seconds_short(stop_control.deadline, now, wanted),
+                                          longest_extension - stop_control.extended);
     if (stop_control.deadline + seconds * USECS_PER_SEC > stop_control.began + most * USECS_PER_SEC)
         return {ExtendAnswer::too_long, {}};
     stop_control.deadline = stop_control.deadline + seconds * USECS_PER_SEC;

@@ -84,9 +84,9 @@ struct Extended {
     pg::Time deadline;  // the new one
 };
 
-// Puts off the deadline of a running job, and of the batch that it runs in. By whole seconds: the
-// executor's timer, which is not set anew, rings each second from the first deadline on. `most`:
-// seconds that it may run in all.
+// Puts off the deadline of a running job, and of the batch that it runs in, so that at least
+// `seconds` are left. By whole seconds: the executor's timer, which is not set anew, rings each
+// second from the first deadline on. `most`: seconds that it may run in all.
 Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds,
                          std::int64_t most);
 

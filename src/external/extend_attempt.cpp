@@ -1,5 +1,5 @@
-// hipq.extend(id, attempt, more): an external worker needs more time. In its transaction;
-// hipq.extend_job(id, more) is for what executors run.
+// hipq.extend(id, attempt, more): an external worker needs so much time from now on. In its
+// transaction; hipq.extend_job(id, more) is for what executors run.
 #include "catalog/catalog.hpp"
 #include "external/held_attempt.hpp"
 #include "pg/clock.hpp"
@@ -20,18 +20,21 @@ void require_accepted(const HeldAttempt &attempt)
 }
 
 // Counted from its acceptance.
-void require_time_left(const HeldAttempt &attempt, std::int64_t more)
+void require_time_left(const HeldAttempt &attempt, pg::Time deadline)
 {
     const std::int64_t most = attempt.queue->caps.max_timeout;
-    if (job::deadline_of(attempt.job) + more > attempt.job.started + most * USECS_PER_SEC)
+    if (deadline > attempt.job.started + most * USECS_PER_SEC)
         catalog::raise_too_long(most);
 }
 
 pg::Time extend(const HeldAttempt &attempt, std::int64_t more)
 {
-    require_time_left(attempt, more);
     const pg::Time now = pg::now();
-    const pg::Time deadline = std::min(job::deadline_of(attempt.job) + more, now + century);
+    const pg::Time before = job::deadline_of(attempt.job);
+    if (now + more <= before)
+        return before;
+    const pg::Time deadline = std::min(now + more, now + century);
+    require_time_left(attempt, deadline);
     claim::set_deadline(*attempt.queue, attempt.job, deadline, now);
     return deadline;
 }
