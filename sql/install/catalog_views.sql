@@ -71,19 +71,17 @@ CROSS JOIN LATERAL (
 WHERE visible.readable > 0 OR pg_has_role('pg_monitor', 'USAGE')
 OFFSET 0;
 COMMENT ON VIEW hipq.instances_detail IS 'instances that have a queue the caller may read';
-COMMENT ON COLUMN hipq.instances_detail.name IS 'name of the instance';
+COMMENT ON COLUMN hipq.instances_detail.name IS 'name';
 COMMENT ON COLUMN hipq.instances_detail.shard_key
-    IS 'what its queues divide their jobs by, in a sharded instance, unless they say otherwise; '
-    'NULL = they do not';
+    IS 'what its queues divide their jobs by, in a sharded instance, by default; NULL = nothing';
 COMMENT ON COLUMN hipq.instances_detail.table_naming_strategy
-    IS 'SQL expression that gives the name of a queue''s table; NULL = <instance>_<queue>';
+    IS 'SQL expression for the name of a queue''s table; NULL = <instance>_<queue>';
 COMMENT ON COLUMN hipq.instances_detail.db_config
-    IS 'shards and connection data; NULL for those who may read no queue of the instance';
-COMMENT ON COLUMN hipq.instances_detail.queues
-    IS 'its queues that the caller may look at, by name: instance.queue';
-COMMENT ON COLUMN hipq.instances_detail.created_time IS 'when the instance was created';
+    IS 'connection data of shards; NULL to callers who may read no queue of the instance';
+COMMENT ON COLUMN hipq.instances_detail.queues IS 'its queues that the caller may look at';
+COMMENT ON COLUMN hipq.instances_detail.created_time IS 'when it was created';
 COMMENT ON COLUMN hipq.instances_detail.is_strict
-    IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
+    IS 'its queues refuse jobs of unregistered types by default';
 
 -- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs
 -- wait for is asked once for each kind: those of one type, with the same time windows, throttle key
@@ -184,46 +182,42 @@ COMMENT ON VIEW hipq.queues_detail
 COMMENT ON COLUMN hipq.queues_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.queues_detail.instance IS 'name of its instance';
 COMMENT ON COLUMN hipq.queues_detail.owner IS 'queue owner: the role that SQL handlers run as';
-COMMENT ON COLUMN hipq.queues_detail.table_name IS 'the queue''s table: enqueue by INSERT into it';
+COMMENT ON COLUMN hipq.queues_detail.table_name IS 'its table';
 COMMENT ON COLUMN hipq.queues_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs; NULL = no limit';
-COMMENT ON COLUMN hipq.queues_detail.throttle_used IS 'sum of throttle_factor over running jobs';
+COMMENT ON COLUMN hipq.queues_detail.throttle_used
+    IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.queues_detail.running_jobs IS 'jobs that run now';
 COMMENT ON COLUMN hipq.queues_detail.initial IS 'jobs not tried yet';
 COMMENT ON COLUMN hipq.queues_detail.running
-    IS 'jobs in state running: those claimed by a lock are not among them';
+    IS 'jobs in state running, without those claimed by a lock';
 COMMENT ON COLUMN hipq.queues_detail.error IS 'jobs that failed and await the retry decision';
 COMMENT ON COLUMN hipq.queues_detail.retry IS 'jobs that wait for their next attempt';
 COMMENT ON COLUMN hipq.queues_detail.waiting_time
-    IS 'jobs whose time has not come. Each waiting job counts in one of these seven columns: by '
-    'the first condition that is not met';
-COMMENT ON COLUMN hipq.queues_detail.waiting_window
-    IS 'jobs whose time has come, outside their time windows';
+    IS 'jobs whose time has not come. A waiting job counts in one of these seven columns: by the '
+    'first condition that is not met';
+COMMENT ON COLUMN hipq.queues_detail.waiting_window IS 'jobs outside their time windows';
 COMMENT ON COLUMN hipq.queues_detail.waiting_hold
     IS 'due jobs of which none may run: hipq is off, the database is held, the queue owner may '
-    'not connect; hipq.why() says which';
-COMMENT ON COLUMN hipq.queues_detail.waiting_pause
-    IS 'due jobs that are paused: instance, queue, job type or throttle key';
+    'not connect';
+COMMENT ON COLUMN hipq.queues_detail.waiting_pause IS 'due jobs that are paused, in any way';
 COMMENT ON COLUMN hipq.queues_detail.waiting_handler IS 'due jobs whose handler is missing';
 COMMENT ON COLUMN hipq.queues_detail.waiting_throttle
-    IS 'due jobs that a throttle limit keeps back: of queue, job type or throttle key';
-COMMENT ON COLUMN hipq.queues_detail.ready IS 'due jobs that wait for their turn and an executor only';
+    IS 'due jobs that a throttle limit keeps back';
+COMMENT ON COLUMN hipq.queues_detail.ready IS 'due jobs that wait only for an executor';
 COMMENT ON COLUMN hipq.queues_detail.oldest_due_time
-    IS 'scheduled_run_time of the job that has been due longest; NULL = none is due';
+    IS 'when the job that waits longest was due; NULL = none is due';
 COMMENT ON COLUMN hipq.queues_detail.retention
     IS 'how long final jobs are kept; 0 = jobs that succeed leave no row';
 COMMENT ON COLUMN hipq.queues_detail.history IS 'which attempts hipq.attempt records: failed or all';
 COMMENT ON COLUMN hipq.queues_detail.weight
-    IS 'share of the executors'' time when other queues have due jobs too: twice the weight, '
-    'twice the time';
+    IS 'share of the executors'' time beside other queues: twice the weight, twice the time';
 COMMENT ON COLUMN hipq.queues_detail.durability
     IS 'when the end of a job is safe from a crash: strict = when it commits; group = at most 10 '
     'ms later';
-COMMENT ON COLUMN hipq.queues_detail.is_strict
-    IS 'refuses jobs of unregistered types; of its own or as its instance says';
+COMMENT ON COLUMN hipq.queues_detail.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queues_detail.queue_ttl
-    IS 'seconds within which an external worker has to accept a job that it was given, where its '
-    'type does not say';
+    IS 'seconds an external worker has to accept a job, where its type does not say';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_retention IS 'how long dead letters are kept';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_max IS 'how many dead letters are kept, the newest';
@@ -236,15 +230,13 @@ COMMENT ON COLUMN hipq.queues_detail.allow_free_jobs
     IS 'whether those who enqueue may give throttle_factor 0';
 COMMENT ON COLUMN hipq.queues_detail.retry_enabled
     IS 'whether failed jobs are retried, unless their type says otherwise';
-COMMENT ON COLUMN hipq.queues_detail.is_paused
-    IS 'starts no jobs, because it or its instance is paused; hipq.pauses says by whom';
+COMMENT ON COLUMN hipq.queues_detail.is_paused IS 'it or its instance is paused: see hipq.pauses';
 COMMENT ON COLUMN hipq.queues_detail.is_dropped IS 'the queue is being dropped';
-COMMENT ON COLUMN hipq.queues_detail.created_time IS 'when the queue was created';
+COMMENT ON COLUMN hipq.queues_detail.created_time IS 'when it was created';
 COMMENT ON COLUMN hipq.queues_detail.worker_wait_ttl
     IS 'seconds a due job waits while no external worker can be given it, where its type does not '
     'say; NULL = for ever';
-COMMENT ON COLUMN hipq.queues_detail.job_types
-    IS 'names of its job types, those among them that registered themselves';
+COMMENT ON COLUMN hipq.queues_detail.job_types IS 'its job types, registered or not';
 
 CREATE VIEW hipq.job_types_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,
@@ -295,8 +287,8 @@ WHERE NOT queue.is_dropped
 OFFSET 0;
 COMMENT ON VIEW hipq.job_types_detail
     IS 'job types with the values in force: where the type says nothing, the setting''s';
-COMMENT ON COLUMN hipq.job_types_detail.queue IS 'queue of the job type';
-COMMENT ON COLUMN hipq.job_types_detail.job_type IS 'name of the job type';
+COMMENT ON COLUMN hipq.job_types_detail.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.job_types_detail.job_type IS 'job type';
 COMMENT ON COLUMN hipq.job_types_detail.handler
     IS 'what runs: schema.function(argument types), or one SQL statement; NULL = nothing yet, '
     'jobs wait';
@@ -324,7 +316,7 @@ COMMENT ON COLUMN hipq.job_types_detail.do_not_retry_on
 COMMENT ON COLUMN hipq.job_types_detail.on_missing_handler
     IS 'what happens to a job whose handler does not exist: wait or fail';
 COMMENT ON COLUMN hipq.job_types_detail.queue_ttl
-    IS 'seconds within which an external worker has to accept a job that it was given';
+    IS 'seconds an external worker has to accept a job';
 COMMENT ON COLUMN hipq.job_types_detail.claim IS 'how jobs are taken: lock, record or auto';
 COMMENT ON COLUMN hipq.job_types_detail.batch_size IS 'most jobs in one call of the handler';
 COMMENT ON COLUMN hipq.job_types_detail.throttle_limit
@@ -338,10 +330,10 @@ COMMENT ON COLUMN hipq.job_types_detail.worker_wait_ttl
     IS 'seconds a due job waits while no external worker can be given it, before it fails with '
     'worker_unavailable; NULL = for ever';
 COMMENT ON COLUMN hipq.job_types_detail.workers
-    IS 'external workers that serve it: they name it, may work on its queue and have what it '
-    'requires; however they do';
+    IS 'external workers that serve it, whatever their health: they name it, may work on its '
+    'queue and have what it requires';
 COMMENT ON COLUMN hipq.job_types_detail.is_paused
-    IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
+    IS 'it, its queue or its instance is paused: see hipq.pauses';
 COMMENT ON COLUMN hipq.job_types_detail.retry_enabled IS 'whether failed jobs are retried';
 COMMENT ON COLUMN hipq.job_types_detail.parameters
     IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = '
@@ -350,12 +342,10 @@ COMMENT ON COLUMN hipq.job_types_detail.validate
     IS 'when parameters are checked: enqueue = what does not fit is refused; run = its attempt '
     'fails with invalid_parameters';
 COMMENT ON COLUMN hipq.job_types_detail.is_registered
-    IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes '
-    'when none is left';
+    IS 'false: it registered itself because a job was enqueued, and goes when none is left';
 COMMENT ON COLUMN hipq.job_types_detail.crashes
-    IS 'how often its jobs took the server down, lately: in the 10 minutes up to the last time. '
-    'With hipq.max_type_crashes of them it is held, as hipq.pauses says; a new handler begins '
-    'with none';
-COMMENT ON COLUMN hipq.job_types_detail.created_time IS 'when the job type was registered';
+    IS 'how often its jobs took the server down in the 10 minutes up to the last time. With '
+    'hipq.max_type_crashes it is held; a new handler begins with none';
+COMMENT ON COLUMN hipq.job_types_detail.created_time IS 'when it was registered';
 COMMENT ON COLUMN hipq.job_types_detail.attempt_log
     IS 'whether what its handlers say is kept, unless the handler says otherwise';

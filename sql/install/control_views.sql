@@ -21,17 +21,17 @@ WHERE pg_has_role('pg_monitor', 'USAGE')
 OFFSET 0;
 COMMENT ON VIEW hipq.pauses_detail
     IS 'what is paused, by whom and since when; hipq.resume() with the same names ends it';
-COMMENT ON COLUMN hipq.pauses_detail.instance IS 'instance that is paused, or in which the queue is';
+COMMENT ON COLUMN hipq.pauses_detail.instance IS 'instance that is paused, or has the queue';
 COMMENT ON COLUMN hipq.pauses_detail.queue
-    IS 'queue that is paused, or in which the job type is; NULL = the whole instance is paused';
+    IS 'queue that is paused, or has the job type; NULL = the whole instance is paused';
 COMMENT ON COLUMN hipq.pauses_detail.job_type
-    IS 'job type that is paused, or of which the throttle key is; NULL = all of the queue or '
-    'instance is paused';
+    IS 'job type that is paused, or has the throttle key; NULL = all of the queue or instance is '
+    'paused';
 COMMENT ON COLUMN hipq.pauses_detail.throttle_key
-    IS 'throttle key that is paused; NULL = not a throttle key alone';
+    IS 'throttle key that is paused; NULL = more than a key';
 COMMENT ON COLUMN hipq.pauses_detail.paused_by IS 'role that paused it';
-COMMENT ON COLUMN hipq.pauses_detail.paused_time IS 'since when it is paused';
-COMMENT ON COLUMN hipq.pauses_detail.reason IS 'why, as given; NULL = nothing was given';
+COMMENT ON COLUMN hipq.pauses_detail.paused_time IS 'since when';
+COMMENT ON COLUMN hipq.pauses_detail.reason IS 'why; NULL = nothing was given';
 COMMENT ON COLUMN hipq.pauses_detail.crashes
-    IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = '
-    'somebody paused it';
+    IS 'crashes within 10 minutes for which hipq itself holds the job type; NULL = somebody '
+    'paused it';

@@ -25,7 +25,7 @@ FROM hipq.dead_letter
 JOIN hipq._readable_queue AS queue ON queue.queue_id = dead_letter.queue_id
 WHERE hipq._is_one_of(dead_letter.queue_id, hipq._readable_queues()) AND dead_letter.queue_id = ANY (hipq._readable_queues());
 COMMENT ON VIEW hipq.dead_letters_detail IS 'jobs that failed for good, whole, with their attempts';
-COMMENT ON COLUMN hipq.dead_letters_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.dead_letters_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.dead_letters_detail.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.dead_letters_detail.state IS 'waiting, handled, redriven or dismissed';
 COMMENT ON COLUMN hipq.dead_letters_detail.job_type IS 'job type';
@@ -39,21 +39,19 @@ COMMENT ON COLUMN hipq.dead_letters_detail.handled_time
 COMMENT ON COLUMN hipq.dead_letters_detail.redriven_time IS 'when it was enqueued again';
 COMMENT ON COLUMN hipq.dead_letters_detail.dismissed_time IS 'when it was dismissed';
 COMMENT ON COLUMN hipq.dead_letters_detail.attempts IS 'how often the job was tried';
-COMMENT ON COLUMN hipq.dead_letters_detail.redriven_as IS 'id of the job that it was enqueued again as';
+COMMENT ON COLUMN hipq.dead_letters_detail.redriven_as IS 'the job that it was enqueued again as';
 COMMENT ON COLUMN hipq.dead_letters_detail.handler_error
     IS 'how the handler of dead letters failed; NULL = it did not';
 COMMENT ON COLUMN hipq.dead_letters_detail.job
-    IS 'the whole row of the job, with null for what there is none of; secret parameters are ***';
+    IS 'the whole row of the job, with null for none; secret parameters are ***';
 COMMENT ON COLUMN hipq.dead_letters_detail.history
-    IS 'its attempts, the first and the last ones of many: number, reason, sqlstate, error, '
-    'external worker, times';
+    IS 'its attempts, of many the first and the last ones';
 COMMENT ON COLUMN hipq.dead_letters_detail.attempts_left_out
-    IS 'how many attempts between the first and the last ones are not in history';
+    IS 'how many attempts are not in history';
 COMMENT ON COLUMN hipq.dead_letters_detail.reduced_because
-    IS 'why job has neither job_data nor result, and history is empty; NULL = the dead letter is '
-    'whole';
+    IS 'why job_data, result and history are missing; NULL = the dead letter is whole';
 COMMENT ON COLUMN hipq.dead_letters_detail.handler_retry_time
-    IS 'when the handler is called again after an error that passes; NULL = it is not';
+    IS 'when its handler is called again; NULL = it is not';
 
 -- What there is of dead letters, counted over those that are kept: dead_letter_retention and
 -- dead_letter_max bound it. The last hour is found by an index; the other two read every dead
@@ -69,7 +67,7 @@ WHERE hipq._is_one_of(dead_letter.queue_id, hipq._visible_queues()) AND dead_let
 GROUP BY 1, 2;
 COMMENT ON VIEW hipq.dead_letter_rates
     IS 'how many jobs failed for good in each minute of the last hour that had any';
-COMMENT ON COLUMN hipq.dead_letter_rates.queue IS 'queue of the jobs';
+COMMENT ON COLUMN hipq.dead_letter_rates.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.dead_letter_rates.minute IS 'start of the minute';
 COMMENT ON COLUMN hipq.dead_letter_rates.dead_letters IS 'jobs that failed for good in it';
 
@@ -95,7 +93,7 @@ GROUP BY queue.queue_id, queue.name;
 COMMENT ON VIEW hipq.dead_letter_stats_detail
     IS 'dead letters of each queue: how many, how fast they come, how fast something is done '
     'about them';
-COMMENT ON COLUMN hipq.dead_letter_stats_detail.queue IS 'name of the queue';
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.dead_letter_stats_detail.kept IS 'dead letters in all';
 COMMENT ON COLUMN hipq.dead_letter_stats_detail.depth
     IS 'those that were neither handled, redriven nor dismissed';
@@ -122,7 +120,7 @@ JOIN hipq._visible_queue AS queue ON queue.queue_id = dead_letter.queue_id
 WHERE hipq._is_one_of(dead_letter.queue_id, hipq._visible_queues()) AND dead_letter.queue_id = ANY (hipq._visible_queues())
 GROUP BY 1, 2, 3;
 COMMENT ON VIEW hipq.dead_letter_reasons IS 'dead letters by job type and reason';
-COMMENT ON COLUMN hipq.dead_letter_reasons.queue IS 'queue of the jobs';
+COMMENT ON COLUMN hipq.dead_letter_reasons.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.dead_letter_reasons.job_type IS 'job type';
 COMMENT ON COLUMN hipq.dead_letter_reasons.reason IS 'reason of the last failure';
 COMMENT ON COLUMN hipq.dead_letter_reasons.dead_letters IS 'dead letters in all';

@@ -55,28 +55,26 @@ COMMENT ON COLUMN hipq.workers_detail.queues IS 'queues it serves';
 COMMENT ON COLUMN hipq.workers_detail.job_types IS 'job types it serves';
 COMMENT ON COLUMN hipq.workers_detail.status
     IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
-    'answer; inactive: neither, or there was no room for it';
+    'answer; inactive: neither, or no room for it';
 COMMENT ON COLUMN hipq.workers_detail.health
-    IS 'how it does: status (healthy, degraded, unhealthy, or unknown: not heard of since it '
-    'registered or the server started, or hipq.health_enabled is off), last_check, '
-    'consecutive_failures, total_executions, failed_executions, average_execution_time_ms, '
-    'queue_depth; what the worker says of itself merged in';
+    IS 'status (healthy, degraded, unhealthy, or unknown: not heard of since it registered or the '
+    'server started, or hipq.health_enabled is off), last_check, consecutive_failures, '
+    'total_executions, failed_executions, average_execution_time_ms, queue_depth; what the worker '
+    'says of itself merged in';
 COMMENT ON COLUMN hipq.workers_detail.last_heartbeat
     IS 'when it was last heard of; NULL = not since the server started';
 COMMENT ON COLUMN hipq.workers_detail.capabilities
-    IS 'what it said about itself when it registered; under health what column health has, '
-    'whatever it said there';
+    IS 'what it said when it registered; health as in that column';
 COMMENT ON COLUMN hipq.workers_detail.capacity IS 'jobs it runs at a time';
 COMMENT ON COLUMN hipq.workers_detail.prefetch IS 'jobs it may hold beyond those it runs';
 COMMENT ON COLUMN hipq.workers_detail.running_jobs IS 'jobs it has accepted and not finished';
 COMMENT ON COLUMN hipq.workers_detail.queue_depth
     IS 'jobs given to it that it has not accepted, by its own count if that is more';
 COMMENT ON COLUMN hipq.workers_detail.failure_rate
-    IS 'percent of its latest executions that failed, 64 at most, or of all by its own count if '
-    'that is more; NULL = fewer than ten';
+    IS 'percent of its latest 64 executions that failed, or of all by its own count if that is '
+    'more; NULL = fewer than ten';
 COMMENT ON COLUMN hipq.workers_detail.is_draining IS 'it is given no more jobs';
-COMMENT ON COLUMN hipq.workers_detail.pid
-    IS 'session it is bound to; NULL = it registered without listen, or that session has ended';
+COMMENT ON COLUMN hipq.workers_detail.pid IS 'session it is bound to; NULL = none';
 COMMENT ON COLUMN hipq.workers_detail.registered_time IS 'when it registered';
 
 CREATE VIEW hipq.healthy_workers_detail WITH (security_barrier) AS
@@ -134,11 +132,11 @@ COMMENT ON COLUMN hipq.worker_health.workers IS 'number of workers';
 COMMENT ON COLUMN hipq.worker_health.queue_depth
     IS 'jobs given to them that they have not accepted';
 COMMENT ON COLUMN hipq.worker_health.average_queue_depth
-    IS 'jobs given to each of them on average that it has not accepted; NULL = no such worker';
+    IS 'the same for each worker, on average; NULL = no such worker';
 COMMENT ON COLUMN hipq.worker_health.running_jobs IS 'jobs they have accepted and not finished';
 COMMENT ON COLUMN hipq.worker_health.average_failure_rate
-    IS 'percent of executions that failed, on average over those of them that have had ten; NULL '
-    '= no such worker';
+    IS 'percent of executions that failed, on average over workers with ten executions; NULL = no '
+    'such worker';
 
 CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp
     AS $$ SELECT detail.queue_depth FROM hipq.workers_detail AS detail WHERE detail.worker_id = worker $$;

@@ -64,52 +64,48 @@ JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id
 WHERE hipq._is_asked_for(queue.name, job.queue_id);
 COMMENT ON VIEW hipq.jobs_detail IS 'jobs of every queue the caller may read, with their outcome';
 COMMENT ON COLUMN hipq.jobs_detail.id IS 'id of the job';
-COMMENT ON COLUMN hipq.jobs_detail.queue IS 'queue of the job';
-COMMENT ON COLUMN hipq.jobs_detail.job_type IS 'job type: decides the handler';
+COMMENT ON COLUMN hipq.jobs_detail.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.jobs_detail.job_type IS 'job type';
 COMMENT ON COLUMN hipq.jobs_detail.job_key IS 'job key; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.state
-    IS 'initial, running, error, retry or final; a job that was claimed by a lock still has the '
-    'state it waited in';
+    IS 'initial, running, error, retry or final; a job that was claimed by a lock has the state '
+    'in which it waited';
 COMMENT ON COLUMN hipq.jobs_detail.outcome IS 'waiting, running, succeeded, failed, cancelled or expired';
 COMMENT ON COLUMN hipq.jobs_detail.error IS 'error of the last failed attempt; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.attempt IS 'attempts started so far';
 COMMENT ON COLUMN hipq.jobs_detail.retry_count IS 'retries charged so far';
 COMMENT ON COLUMN hipq.jobs_detail.max_retries IS 'retries after a retriable failure';
 COMMENT ON COLUMN hipq.jobs_detail.retry_reason
-    IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: '
-    'manual_retry or redriven; NULL = neither';
+    IS 'why the last attempt did not succeed; manual_retry or redriven before the first; NULL = '
+    'neither';
 COMMENT ON COLUMN hipq.jobs_detail.manual_reason
-    IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; '
-    'redriven: a dead letter was; NULL = nobody did';
+    IS 'why somebody enqueued the job again, as given to hipq.retry(), else manual_retry or '
+    'redriven; NULL = nobody did';
 COMMENT ON COLUMN hipq.jobs_detail.scheduled_run_time IS 'not started before';
 COMMENT ON COLUMN hipq.jobs_detail.priority IS 'lower runs first';
 COMMENT ON COLUMN hipq.jobs_detail.timeout IS 'seconds an attempt may run';
-COMMENT ON COLUMN hipq.jobs_detail.created_time IS 'when the job was enqueued';
+COMMENT ON COLUMN hipq.jobs_detail.created_time IS 'when it was enqueued';
 COMMENT ON COLUMN hipq.jobs_detail.accepted_time
     IS 'when the present or last attempt started; NULL = none yet';
 COMMENT ON COLUMN hipq.jobs_detail.update_time
-    IS 'when the row last changed, but for one that has not been tried yet; for a final job, when '
-    'it ended';
+    IS 'when the row last changed, but for one that has not been tried yet; when a final job ended';
 COMMENT ON COLUMN hipq.jobs_detail.deadline
     IS 'when the running attempt times out; NULL = it does not run';
 COMMENT ON COLUMN hipq.jobs_detail.expires_time
     IS 'not started by then: final with reason expired; NULL = it does not expire';
 COMMENT ON COLUMN hipq.jobs_detail.job_data IS 'data for the handler; secret parameters are ***';
 COMMENT ON COLUMN hipq.jobs_detail.result
-    IS 'what the handler or the external worker returned; NULL = nothing, or JSON null';
-COMMENT ON COLUMN hipq.jobs_detail.original_job_id
-    IS 'first job of the chain of retries this one belongs to';
+    IS 'what the handler or the external worker returned; NULL = nothing';
+COMMENT ON COLUMN hipq.jobs_detail.original_job_id IS 'first job of its chain of retries by hand';
 COMMENT ON COLUMN hipq.jobs_detail.retry_of
-    IS 'the final job that this one was made from by hipq.retry() or hipq.redrive()';
+    IS 'final job that hipq.retry() or hipq.redrive() made this one from';
 COMMENT ON COLUMN hipq.jobs_detail.throttle_factor IS 'weight under the queue''s throttle_limit';
 COMMENT ON COLUMN hipq.jobs_detail.throttle_key IS 'jobs with the same key share a limit; NULL = no key';
 COMMENT ON COLUMN hipq.jobs_detail.time_windows IS 'when the job may start; NULL = always';
 COMMENT ON COLUMN hipq.jobs_detail.shard_key
-    IS 'what places the job in a sharded instance: given, or taken from where the queue says; NULL = '
-    'nothing';
+    IS 'what places the job in a sharded instance; NULL = nothing';
 COMMENT ON COLUMN hipq.jobs_detail.worker_id
-    IS 'external worker that has the job; 0 = its handler has returned and left it to be completed '
-    'later; NULL = neither';
+    IS 'external worker that has the job; 0 = it is to be completed later; NULL = neither';
 COMMENT ON COLUMN hipq.jobs_detail.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.queue_ttl IS 'seconds a dispatched job may wait for its worker';
@@ -168,29 +164,26 @@ LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS wo
 LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid
 WHERE hipq._is_asked_for(queue.name, busy.queue_id);
 COMMENT ON VIEW hipq.running_detail IS 'jobs that run at this moment, and what they wait for';
-COMMENT ON COLUMN hipq.running_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.running_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.running_detail.id IS 'id of the job';
 COMMENT ON COLUMN hipq.running_detail.job_type IS 'job type';
 COMMENT ON COLUMN hipq.running_detail.job_key
-    IS 'job key; NULL = none, or the job ended while the view was read, or the caller may not read '
-    'the queue';
+    IS 'job key; NULL = none, or the job has ended, or the caller may not read the queue';
 COMMENT ON COLUMN hipq.running_detail.attempt IS 'number of the attempt';
 COMMENT ON COLUMN hipq.running_detail.pid
     IS 'executor that runs it; NULL = an external worker has it, or nobody yet';
 COMMENT ON COLUMN hipq.running_detail.worker_id
-    IS 'external worker that has it; 0 = its handler has returned and left it to be completed '
-    'later';
+    IS 'external worker that has it; 0 = it is to be completed later';
 COMMENT ON COLUMN hipq.running_detail.worker IS 'name of that worker';
 COMMENT ON COLUMN hipq.running_detail.is_accepted
     IS 'whether that worker has accepted it; NULL = no worker has it';
 COMMENT ON COLUMN hipq.running_detail.since
-    IS 'when the attempt started; while its worker has not accepted it, when it was given to that';
+    IS 'when the attempt started, or was given to its worker';
 COMMENT ON COLUMN hipq.running_detail.timeout IS 'seconds the attempt may run';
 COMMENT ON COLUMN hipq.running_detail.deadline
-    IS 'when it times out, with what hipq.extend() gave it; while its worker has not accepted it, '
-    'until when it may';
+    IS 'when the attempt times out, or until when its worker may accept it';
 COMMENT ON COLUMN hipq.running_detail.wait_event_type
-    IS 'kind of event the executor waits for; NULL = none, or not shown to the caller';
+    IS 'kind of event the executor waits for; NULL = none, or not shown';
 COMMENT ON COLUMN hipq.running_detail.wait_event IS 'event the executor waits for';
 COMMENT ON COLUMN hipq.running_detail.blocked_by IS 'processes that hold the lock the executor waits for';
 
@@ -219,19 +212,18 @@ LEFT JOIN hipq._running_jobs() AS executor ON executor.job_id = reported.job_id;
 COMMENT ON VIEW hipq.progress_detail
     IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed '
     'or not';
-COMMENT ON COLUMN hipq.progress_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.progress_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.progress_detail.id IS 'id of the job';
 COMMENT ON COLUMN hipq.progress_detail.job_type IS 'job type';
 COMMENT ON COLUMN hipq.progress_detail.attempt IS 'number of the attempt';
 COMMENT ON COLUMN hipq.progress_detail.done IS 'what is done, in units of the job''s own';
 COMMENT ON COLUMN hipq.progress_detail.total IS 'what is to be done; NULL = not known';
-COMMENT ON COLUMN hipq.progress_detail.percent IS 'what part of it is done; NULL = not known';
+COMMENT ON COLUMN hipq.progress_detail.percent IS 'what part is done; NULL = not known';
 COMMENT ON COLUMN hipq.progress_detail.message
-    IS 'what it does just now, in its own words; NULL to who may not read the queue';
+    IS 'what it does, in its own words; NULL to callers who may not read the queue';
 COMMENT ON COLUMN hipq.progress_detail.reported_time IS 'when it said so';
 COMMENT ON COLUMN hipq.progress_detail.pid IS 'executor that runs it';
 COMMENT ON COLUMN hipq.progress_detail.worker_id
-    IS 'external worker that has it; 0 = its handler has returned and left it to be completed '
-    'later';
+    IS 'external worker that has it; 0 = it is to be completed later';
 COMMENT ON COLUMN hipq.progress_detail.expected_end_time
-    IS 'when it will have ended if it goes on as fast as since the attempt began; NULL = not known';
+    IS 'when it will have ended at its pace so far; NULL = not known';

@@ -23,11 +23,11 @@ LEFT JOIN hipq._visible_queue AS queue ON executor.is_here AND queue.queue_id = 
 COMMENT ON VIEW hipq.executors_detail IS 'executors: the processes of the server that run SQL handlers';
 COMMENT ON COLUMN hipq.executors_detail.pid IS 'process, as in pg_stat_activity';
 COMMENT ON COLUMN hipq.executors_detail.database
-    IS 'database it is connected to; those of other databases are shown to pg_monitor only';
+    IS 'database it is connected to; others are shown to pg_monitor only';
 COMMENT ON COLUMN hipq.executors_detail.role IS 'queue owner it is connected as';
 COMMENT ON COLUMN hipq.executors_detail.status
-    IS 'requested, starting, idle, running, unresponsive (its job had to stop, and it does not '
-    'even react to SIGTERM), or ended (its job is being rescued)';
+    IS 'requested, starting, idle, running, unresponsive (does not react to SIGTERM), or ended '
+    '(its job is being rescued)';
 COMMENT ON COLUMN hipq.executors_detail.started_time IS 'when it was started';
 COMMENT ON COLUMN hipq.executors_detail.queue
     IS 'queue of the job it runs; NULL = none, or in another database';
@@ -58,10 +58,10 @@ GROUP BY queue.name, job.job_type, job.throttle_key;
 COMMENT ON VIEW hipq.throttle_keys IS 'throttle keys of jobs that run';
 COMMENT ON COLUMN hipq.throttle_keys.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.throttle_keys.job_type
-    IS 'job type: keys of different types are different keys';
-COMMENT ON COLUMN hipq.throttle_keys.throttle_key IS 'throttle key of the jobs';
+    IS 'job type; keys of different types are different keys';
+COMMENT ON COLUMN hipq.throttle_keys.throttle_key IS 'throttle key';
 COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key
-    IS 'limit on the sum of throttle_factor over running jobs of the key; NULL = no limit';
+    IS 'limit on throttle_used; NULL = no limit';
 COMMENT ON COLUMN hipq.throttle_keys.throttle_used
     IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.throttle_keys.running_jobs IS 'jobs of the key that run now';
@@ -80,20 +80,20 @@ FROM hipq._lanes() AS lane
 JOIN hipq._visible_queue AS queue ON queue.queue_id = lane.queue_id;
 COMMENT ON VIEW hipq.lanes_detail
     IS 'lanes: where executors look next for waiting jobs of a queue, job type and priority';
-COMMENT ON COLUMN hipq.lanes_detail.queue IS 'queue of the lane';
-COMMENT ON COLUMN hipq.lanes_detail.job_type IS 'job type of the lane';
+COMMENT ON COLUMN hipq.lanes_detail.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.lanes_detail.job_type IS 'job type';
 COMMENT ON COLUMN hipq.lanes_detail.priority IS 'priority of the lane; lower runs first';
 COMMENT ON COLUMN hipq.lanes_detail.due_time
     IS 'no job in it is due before; NULL = it is empty, or nothing is known yet';
 COMMENT ON COLUMN hipq.lanes_detail.frontier_time
-    IS 'from this scheduled_run_time on it has not been read yet; NULL = it has not been read, or '
-    'is read to its end';
+    IS 'from this scheduled_run_time on it has not been read; NULL = not read at all, or to its '
+    'end';
 COMMENT ON COLUMN hipq.lanes_detail.frontier_id
     IS 'of the jobs with scheduled_run_time = frontier_time, those from this id on have not been '
-    'read yet; NULL = none of them has';
+    'read; NULL = none has';
 COMMENT ON COLUMN hipq.lanes_detail.pockets IS 'places before the frontier where there may be jobs to run';
 COMMENT ON COLUMN hipq.lanes_detail.notes
-    IS 'places that the next look takes in: jobs that came, or came back, since the last one';
+    IS 'places that the next look takes in, because jobs came or came back';
 COMMENT ON COLUMN hipq.lanes_detail.is_read IS 'an executor is taking jobs from it at this moment';
 
 CREATE VIEW hipq.backlog WITH (security_barrier) AS
@@ -109,7 +109,7 @@ COMMENT ON COLUMN hipq.backlog.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.backlog.jobs
     IS 'unfinished jobs, due or not; NULL: somebody has locked the queue';
 COMMENT ON COLUMN hipq.backlog.is_exact
-    IS 'counted; false: there are more than a million, and this is the estimate of the server';
+    IS 'false: there are more than a million, and jobs is an estimate of the server';
 
 -- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned. Files are
 -- measured, and bounds read, outside of the subquery: only of the rows that are asked for.
@@ -166,8 +166,7 @@ CROSS JOIN LATERAL (
 COMMENT ON VIEW hipq.sizes_detail
     IS 'rows and bytes of every leaf of the queues'' tables, and per day of final jobs';
 COMMENT ON COLUMN hipq.sizes_detail.queue
-    IS 'queue; NULL = all queues share the table (attempts, dead letters), shown to pg_monitor '
-    'only';
+    IS 'queue; NULL = all queues share the table, shown to pg_monitor only';
 COMMENT ON COLUMN hipq.sizes_detail.table_name IS 'table: a leaf of the queue''s table';
 COMMENT ON COLUMN hipq.sizes_detail.kind IS 'live (unfinished jobs), final, attempt, attempt_log or dead_letter';
 COMMENT ON COLUMN hipq.sizes_detail.from_time IS 'rows of the leaf are not older; NULL = no bound';
@@ -491,10 +490,10 @@ COMMENT ON VIEW hipq.alerts_detail
 COMMENT ON COLUMN hipq.alerts_detail.alert
     IS 'short name of the alert; ''jobs wait: ...'' names a condition of hipq.why()';
 COMMENT ON COLUMN hipq.alerts_detail.severity
-    IS 'alarm: somebody has to do something; information: jobs wait because somebody wants it so '
-    '(a pause, time windows, a limit), or for their turn';
+    IS 'alarm: somebody has to do something; information: jobs wait because somebody wants it so, '
+    'or for their turn';
 COMMENT ON COLUMN hipq.alerts_detail.times
-    IS 'how often it has happened since first_time; of jobs that wait: how many';
+    IS 'how often since first_time; of jobs that wait: how many';
 COMMENT ON COLUMN hipq.alerts_detail.first_time
     IS 'since when it has happened again and again; NULL = nobody knows';
 COMMENT ON COLUMN hipq.alerts_detail.last_time IS 'when it happened last';
@@ -580,8 +579,8 @@ COMMENT ON VIEW hipq.activity_detail
     IS 'what goes on in each queue: one row a queue, without a look at its jobs';
 COMMENT ON COLUMN hipq.activity_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.activity_detail.backlog_estimate
-    IS 'unfinished jobs, about: the rows of the live leaf as the statistics of PostgreSQL count '
-    'them, which begin again at 0 after a crash';
+    IS 'unfinished jobs, about, by the statistics of PostgreSQL, which begin again at 0 after a '
+    'crash';
 COMMENT ON COLUMN hipq.activity_detail.running_jobs
     IS 'jobs that executors run, or that external workers have';
 COMMENT ON COLUMN hipq.activity_detail.finished_per_minute
@@ -590,24 +589,22 @@ COMMENT ON COLUMN hipq.activity_detail.failed IS 'jobs that failed for good in t
 COMMENT ON COLUMN hipq.activity_detail.retried
     IS 'attempts of the last hour that failed and were retried';
 COMMENT ON COLUMN hipq.activity_detail.wait_p50
-    IS 'seconds from when jobs were due to their start, over the last hour: half of them waited no '
-    'longer';
+    IS 'seconds from when jobs were due to their start in the last hour: half waited no longer';
 COMMENT ON COLUMN hipq.activity_detail.wait_p99
-    IS 'the same: 99 percent of them waited no longer';
+    IS 'the same as wait_p50: 99 percent waited no longer';
 COMMENT ON COLUMN hipq.activity_detail.oldest_due_time
-    IS 'no job that is due was due before; NULL = none is due, or nothing is known yet';
+    IS 'no due job was due before; NULL = none is due, or nothing is known yet';
 COMMENT ON COLUMN hipq.activity_detail.state
-    IS 'the first that holds: being dropped, paused, held: crashed (a job type), at its limit, '
-    '1 type paused, no worker (no external worker serves a job type of it), late (a job is due '
-    'for more than a minute), runs, waits, idle';
-COMMENT ON COLUMN hipq.activity_detail.throttle_limit
-    IS 'limit on the sum of throttle_factor over its running jobs; NULL = no limit';
+    IS 'the first that holds: being dropped, paused, held: crashed (a job type), at its limit, 1 '
+    'type paused, no worker (for a job type), late (a job is due for more than a minute), runs, '
+    'waits, idle';
+COMMENT ON COLUMN hipq.activity_detail.throttle_limit IS 'limit on throttle_used; NULL = no limit';
 COMMENT ON COLUMN hipq.activity_detail.throttle_used
     IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.activity_detail.table_name IS 'table of the queue';
 COMMENT ON COLUMN hipq.activity_detail.empty_in
-    IS 'how long its backlog, with what is not due yet, takes at the pace of finished_per_minute, if '
-    'no more jobs come; NULL = there is none, or nothing finishes';
+    IS 'how long its backlog takes at the pace of finished_per_minute; NULL = there is none, or '
+    'nothing finishes';
 
 CREATE FUNCTION hipq.top(
     sort text DEFAULT 'busy', lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT running bigint, OUT per_min numeric, OUT failed bigint,

@@ -56,5 +56,7 @@ COMMENT ON COLUMN hipq.cluster_queues_detail.finished_per_minute IS 'jobs that s
 COMMENT ON COLUMN hipq.cluster_queues_detail.failed IS 'jobs that failed for good in the last hour';
 COMMENT ON COLUMN hipq.cluster_queues_detail.oldest_due_time IS 'no job that is due was due before; NULL = none is due';
 COMMENT ON COLUMN hipq.cluster_queues_detail.state IS 'as in view hipq.activity';
-COMMENT ON COLUMN hipq.cluster_queues_detail.as_of IS 'when the node has said so, by its clock. It says so when something has changed, at most each 2 seconds';
-COMMENT ON COLUMN hipq.cluster_queues_detail.is_reachable IS 'whether rows go to the node and come from it: hipq.shards says what keeps them';
+COMMENT ON COLUMN hipq.cluster_queues_detail.as_of
+    IS 'when the node has said so, by its clock: when something changed, at most each 2 seconds';
+COMMENT ON COLUMN hipq.cluster_queues_detail.is_reachable
+    IS 'rows go to the node and come from it: see hipq.shards';

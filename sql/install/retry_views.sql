@@ -23,15 +23,14 @@ JOIN hipq._readable_queue AS queue ON queue.queue_id = attempt.queue_id
 WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues()) AND attempt.queue_id = ANY (hipq._readable_queues());
 COMMENT ON VIEW hipq.attempts_detail
     IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
-COMMENT ON COLUMN hipq.attempts_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempts_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.attempts_detail.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.attempts_detail.attempt
-    IS 'number of the attempt, from 1; of a job that ended, or failed, before a start that of the '
-    'last one; 0: it was never tried';
+    IS 'number of the attempt, from 1; of a job that ended before a start that of the last one, '
+    'or 0';
 COMMENT ON COLUMN hipq.attempts_detail.job_type IS 'job type';
 COMMENT ON COLUMN hipq.attempts_detail.job_key IS 'job key; NULL = none';
-COMMENT ON COLUMN hipq.attempts_detail.reason
-    IS 'reason: timeout, transient_error, validation_error, ...; succeeded';
+COMMENT ON COLUMN hipq.attempts_detail.reason IS 'reason of the failure, or succeeded';
 COMMENT ON COLUMN hipq.attempts_detail.sqlstate IS 'SQLSTATE of the error, if the server raised it';
 COMMENT ON COLUMN hipq.attempts_detail.error IS 'message; NULL for a success';
 COMMENT ON COLUMN hipq.attempts_detail.detail IS 'detail of the error';
@@ -42,8 +41,7 @@ COMMENT ON COLUMN hipq.attempts_detail.worker_id IS 'external worker that ran it
 COMMENT ON COLUMN hipq.attempts_detail.started_time IS 'when the attempt started';
 COMMENT ON COLUMN hipq.attempts_detail.ended_time IS 'when it ended';
 COMMENT ON COLUMN hipq.attempts_detail.duration IS 'how long it took';
-COMMENT ON COLUMN hipq.attempts_detail.traceparent
-    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
+COMMENT ON COLUMN hipq.attempts_detail.traceparent IS 'trace that the job belongs to; NULL = none';
 
 -- What handlers have said, and how they failed: an error is in hipq.attempt alone.
 CREATE VIEW hipq.attempt_logs_detail WITH (security_barrier) AS
@@ -70,13 +68,13 @@ JOIN hipq._readable_queue AS queue ON queue.queue_id = entry.queue_id
 WHERE hipq._is_one_of(entry.queue_id, hipq._readable_queues()) AND entry.queue_id = ANY (hipq._readable_queues());
 COMMENT ON VIEW hipq.attempt_logs_detail
     IS 'what handlers have said in their attempts, and the errors that ended these';
-COMMENT ON COLUMN hipq.attempt_logs_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempt_logs_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.attempt_logs_detail.job_id IS 'id of the job; of a batch, the first one';
 COMMENT ON COLUMN hipq.attempt_logs_detail.attempt IS 'number of the attempt, from 1';
 COMMENT ON COLUMN hipq.attempt_logs_detail.logged_time
     IS 'when it was said; of an error, when the attempt ended';
 COMMENT ON COLUMN hipq.attempt_logs_detail.level
-    IS 'INFO, NOTICE, WARNING or ERROR; LOG: hipq says how many messages were not kept';
+    IS 'INFO, NOTICE, WARNING or ERROR; LOG: how many messages hipq did not keep';
 COMMENT ON COLUMN hipq.attempt_logs_detail.sqlstate IS 'SQLSTATE of the message, if it has one';
 COMMENT ON COLUMN hipq.attempt_logs_detail.message IS 'the message';
 COMMENT ON COLUMN hipq.attempt_logs_detail.detail IS 'its detail';

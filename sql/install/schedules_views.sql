@@ -29,24 +29,23 @@ LEFT JOIN LATERAL (SELECT min(jobs.outcome) AS outcome FROM hipq.jobs_detail AS 
 OFFSET 0;
 COMMENT ON VIEW hipq.schedules_detail
     IS 'jobs that pg_cron has enqueued again and again, with their last and next run';
-COMMENT ON COLUMN hipq.schedules_detail.name IS 'name of the schedule';
+COMMENT ON COLUMN hipq.schedules_detail.name IS 'name';
 COMMENT ON COLUMN hipq.schedules_detail.cron IS 'cron expression, as given';
-COMMENT ON COLUMN hipq.schedules_detail.queue IS 'queue of its jobs';
-COMMENT ON COLUMN hipq.schedules_detail.job_type IS 'job type of its jobs';
-COMMENT ON COLUMN hipq.schedules_detail.job_key IS 'job key of its jobs; NULL = none';
+COMMENT ON COLUMN hipq.schedules_detail.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.schedules_detail.job_type IS 'job type';
+COMMENT ON COLUMN hipq.schedules_detail.job_key IS 'job key; NULL = none';
 COMMENT ON COLUMN hipq.schedules_detail.job_data IS 'job data of its jobs; secret parameters are ***';
 COMMENT ON COLUMN hipq.schedules_detail.role IS 'role that made it, and that enqueues';
 COMMENT ON COLUMN hipq.schedules_detail.is_active
-    IS 'pg_cron runs, and has an active job for it; if not, as after a restore into another server, '
-    'hipq.restore_schedules() mends it, unless somebody has made that job inactive';
+    IS 'pg_cron runs, and has an active job for it; if not, hipq.restore_schedules() mends it, '
+    'unless somebody has made that job inactive';
 COMMENT ON COLUMN hipq.schedules_detail.next_run_time
-    IS 'when it runs next, by pg_cron''s clocks (cron.timezone, GMT by default); NULL = it does '
-    'not';
+    IS 'when it runs next, by cron.timezone; NULL = it does not';
 COMMENT ON COLUMN hipq.schedules_detail.last_run_time IS 'when it ran last; NULL = not yet';
 COMMENT ON COLUMN hipq.schedules_detail.last_action
-    IS 'what that run did: enqueued, or skipped because a job with the key had not finished';
+    IS 'enqueued, or skipped because a job with the key had not finished';
 COMMENT ON COLUMN hipq.schedules_detail.last_job_id
     IS 'the job that it enqueued, or that had not finished';
 COMMENT ON COLUMN hipq.schedules_detail.last_outcome
     IS 'outcome of that job so far; NULL = the job has been removed';
-COMMENT ON COLUMN hipq.schedules_detail.created_time IS 'when the schedule was made';
+COMMENT ON COLUMN hipq.schedules_detail.created_time IS 'when it was made';

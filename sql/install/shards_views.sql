@@ -51,13 +51,14 @@ COMMENT ON COLUMN hipq.shards.state IS 'joining, active, draining or leaving';
 COMMENT ON COLUMN hipq.shards.slots IS 'how many of the 4,096 slots it has';
 COMMENT ON COLUMN hipq.shards.coming IS 'how many of them have not quite come yet';
 COMMENT ON COLUMN hipq.shards.leaving IS 'how many others have not quite left it yet';
-COMMENT ON COLUMN hipq.shards.behind IS 'WAL that it has not confirmed yet, of all that this server writes';
-COMMENT ON COLUMN hipq.shards.lag IS 'how long the last rows took to take effect there; NULL = nothing is under way';
+COMMENT ON COLUMN hipq.shards.behind IS 'WAL that it has not confirmed yet';
+COMMENT ON COLUMN hipq.shards.lag
+    IS 'how long the last rows took to get there; NULL = nothing is under way';
 COMMENT ON COLUMN hipq.shards.rejects IS 'jobs that it could not take: hipq.shard_rejects';
 COMMENT ON COLUMN hipq.shards.problem IS 'what keeps rows from going to and fro; NULL = nothing';
 COMMENT ON COLUMN hipq.shards.wait_for
-    IS 'what slots wait for that are coming or leaving: transactions, which are open on the router, '
-    'waiting jobs, or running jobs (jobs with keys from before there were shards, too); NULL = nothing';
+    IS 'what slots wait for that are coming or leaving: transactions (open on the router), '
+    'waiting jobs, or running jobs; NULL = nothing';
 
 CREATE VIEW hipq.shard_limits WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,
@@ -74,7 +75,7 @@ JOIN hipq.instance USING (instance_id)
 WHERE throttle_key = 0;
 COMMENT ON VIEW hipq.shard_limits
     IS 'on the router: limits that nodes share, and what each node has of them';
-COMMENT ON COLUMN hipq.shard_limits.queue IS 'queue that has the limit: instance.queue';
+COMMENT ON COLUMN hipq.shard_limits.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.shard_limits.job_type IS 'job type that has it; NULL = the whole queue';
 COMMENT ON COLUMN hipq.shard_limits.throttle_limit IS 'the limit';
 COMMENT ON COLUMN hipq.shard_limits.node IS 'number of a server of the instance; 0 = the router';
@@ -98,7 +99,7 @@ JOIN hipq.queue ON queue.instance_id = instance.instance_id AND queue.name = rej
 WHERE hipq._is_one_of(queue.queue_id, hipq._readable_queues());
 COMMENT ON VIEW hipq.shard_rejects_detail
     IS 'jobs that the node that they were for did not take, in both nodes';
-COMMENT ON COLUMN hipq.shard_rejects_detail.queue IS 'their queue: instance.queue';
+COMMENT ON COLUMN hipq.shard_rejects_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.shard_rejects_detail.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.shard_rejects_detail.sender IS 'node that sent it';
 COMMENT ON COLUMN hipq.shard_rejects_detail.node IS 'node that did not take it';

@@ -38,14 +38,13 @@ COMMENT ON COLUMN hipq.statistics_detail.cancelled IS 'jobs that were cancelled'
 COMMENT ON COLUMN hipq.statistics_detail.expired IS 'jobs that expired before they started';
 COMMENT ON COLUMN hipq.statistics_detail.retried IS 'attempts that failed and were retried';
 COMMENT ON COLUMN hipq.statistics_detail.put_back
-    IS 'attempts that ended without success and without costing a retry: snoozed, released, lost '
-    'to a restart';
+    IS 'attempts without success that cost no retry: snoozed, released, lost to a restart';
 COMMENT ON COLUMN hipq.statistics_detail.dead_letters IS 'jobs that left a dead letter';
 COMMENT ON COLUMN hipq.statistics_detail.finished_per_minute
     IS 'jobs that succeeded or failed, per minute';
 COMMENT ON COLUMN hipq.statistics_detail.retry_rate
-    IS 'executions that were retries (retry_count > 0) in percent of those that were not; '
-    'Infinity = there were only retries';
+    IS 'executions that were retries in percent of those that were not; Infinity = there were '
+    'only retries';
 COMMENT ON COLUMN hipq.statistics_detail.retry_success_rate
     IS 'percentage of ended retries that succeeded';
 COMMENT ON COLUMN hipq.statistics_detail.failure_rate IS 'percent of finished jobs that failed';
@@ -53,15 +52,13 @@ COMMENT ON COLUMN hipq.statistics_detail.retries_per_job IS 'retries that finish
 COMMENT ON COLUMN hipq.statistics_detail.wait_p50
     IS 'seconds from when jobs were due to their start: half of them waited no longer';
 COMMENT ON COLUMN hipq.statistics_detail.wait_p90
-    IS 'seconds from when jobs were due to their start: 90 percent of them waited no longer';
+    IS 'the same as wait_p50: 90 percent waited no longer';
 COMMENT ON COLUMN hipq.statistics_detail.wait_p99
-    IS 'seconds from when jobs were due to their start: 99 percent of them waited no longer';
+    IS 'the same as wait_p50: 99 percent waited no longer';
 COMMENT ON COLUMN hipq.statistics_detail.run_p50
     IS 'seconds that attempts ran: half of them ran no longer';
-COMMENT ON COLUMN hipq.statistics_detail.run_p90
-    IS 'seconds that attempts ran: 90 percent of them ran no longer';
-COMMENT ON COLUMN hipq.statistics_detail.run_p99
-    IS 'seconds that attempts ran: 99 percent of them ran no longer';
+COMMENT ON COLUMN hipq.statistics_detail.run_p90 IS 'the same as run_p50: 90 percent ran no longer';
+COMMENT ON COLUMN hipq.statistics_detail.run_p99 IS 'the same as run_p50: 99 percent ran no longer';
 
 CREATE VIEW hipq.histograms WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -81,10 +78,9 @@ COMMENT ON COLUMN hipq.histograms.job_type IS 'job type';
 COMMENT ON COLUMN hipq.histograms.measure
     IS 'wait (from when a job was due to its start) or run (of an attempt)';
 COMMENT ON COLUMN hipq.histograms.upper_bound
-    IS 'seconds, from 1 ms on twice as many in each row; the last one is Infinity';
+    IS 'seconds: from 1 ms on twice as many in each row, at last Infinity';
 COMMENT ON COLUMN hipq.histograms.jobs IS 'how many took less than that';
-COMMENT ON COLUMN hipq.histograms.sum
-    IS 'seconds that all of them took together, the same in all rows';
+COMMENT ON COLUMN hipq.histograms.sum IS 'seconds of all of them together, the same in all rows';
 COMMENT ON COLUMN hipq.histograms.since IS 'when the statistics began';
 
 CREATE VIEW hipq.failure_statistics WITH (security_barrier) AS
@@ -106,8 +102,8 @@ COMMENT ON COLUMN hipq.failure_statistics.period IS 'hour (the last one) or tota
 COMMENT ON COLUMN hipq.failure_statistics.reason IS 'reason, as in hipq.attempts';
 COMMENT ON COLUMN hipq.failure_statistics.failures IS 'attempts that ended so';
 COMMENT ON COLUMN hipq.failure_statistics.retries
-    IS 'those of them that a retry followed; manual_retry: jobs that somebody enqueued again, and '
-    'that have succeeded or failed';
+    IS 'failures that a retry followed; for manual_retry, jobs that somebody enqueued again and '
+    'that have ended';
 COMMENT ON COLUMN hipq.failure_statistics.recoveries
     IS 'jobs that succeeded when they were retried for it';
 COMMENT ON COLUMN hipq.failure_statistics.retry_success_rate
