@@ -1,4 +1,4 @@
-// The calls of the interface, by what they are about. docs/hipq-web.md lists them.
+// The calls of the interface, by what they are about. clients/web/README.md lists them.
 #pragma once
 
 #include <vector>
