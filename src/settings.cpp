@@ -190,7 +190,7 @@ constexpr Count counts[] = {
     {"hipq.max_paused_keys", &max_paused_keys, 0, 1'000'000, Change::reload,
      "Most throttle keys of a queue that are paused.", "Superusers may pause more."},
     {"hipq.max_retries", &max_retries, 0, 1'000'000, Change::reload,
-     "Retries after a retriable failure where neither job nor job type say."},
+     "Retries after a retriable failure where neither job nor type, queue nor instance say."},
     {"hipq.dead_letter_max", &dead_letter_max, 1, INT_MAX, Change::reload,
      "Most dead letters that are kept of a queue.", "The newest are."},
     // External workers

@@ -38,6 +38,7 @@ CREATE TABLE hipq.instance (
     db_config             jsonb       NOT NULL DEFAULT '{}' CONSTRAINT instance_db_config_is_an_object CHECK (jsonb_typeof(db_config) = 'object'),
     created_time          timestamptz NOT NULL DEFAULT now(),
     created_by            hipq.role   NOT NULL DEFAULT current_user::regrole,
+    max_retries           integer     CONSTRAINT instance_max_retries_is_not_negative CHECK (max_retries >= 0),
     CONSTRAINT instance_name_is_valid CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
 );
 COMMENT ON TABLE hipq.instance IS 'named groups of queues';
@@ -56,6 +57,9 @@ COMMENT ON COLUMN hipq.instance.db_config
 COMMENT ON COLUMN hipq.instance.created_time IS 'when the instance was created';
 COMMENT ON COLUMN hipq.instance.created_by
     IS 'role that created it, with whose rights table_naming_strategy runs';
+COMMENT ON COLUMN hipq.instance.max_retries
+    IS 'max_retries of jobs of its queues that give none, unless queue or type say otherwise; NULL = '
+    'setting hipq.max_retries';
 
 CREATE SEQUENCE hipq.queue_id_seq AS integer;
 COMMENT ON SEQUENCE hipq.queue_id_seq IS 'numbers of queues';
@@ -89,6 +93,7 @@ CREATE TABLE hipq.queue (
     move_order            text        NOT NULL DEFAULT 'key' CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict')),
     unique_scope          text        NOT NULL DEFAULT 'global' CONSTRAINT queue_unique_scope_is_known CHECK (unique_scope IN ('global', 'shard_key')),
     worker_wait_ttl       integer     CONSTRAINT queue_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0),
+    max_retries           integer     CONSTRAINT queue_max_retries_is_not_negative CHECK (max_retries >= 0),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
     CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
 );
@@ -150,6 +155,9 @@ COMMENT ON COLUMN hipq.queue.unique_scope
 COMMENT ON COLUMN hipq.queue.worker_wait_ttl
     IS 'seconds a due job waits while no external worker can be given it, before it fails with '
     'worker_unavailable; 0 = for ever; NULL = setting hipq.worker_wait_ttl';
+COMMENT ON COLUMN hipq.queue.max_retries
+    IS 'max_retries of its jobs that give none, unless their type says otherwise; NULL = as the '
+    'instance says';
 COMMENT ON COLUMN hipq.queue.is_dropped
     IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
@@ -210,7 +218,7 @@ COMMENT ON COLUMN hipq.job_type.default_throttle_factor IS 'throttle_factor of j
 COMMENT ON COLUMN hipq.job_type.default_time_windows IS 'time windows of jobs that give none';
 COMMENT ON COLUMN hipq.job_type.time_zone IS 'zone, by name, in which time windows are read';
 COMMENT ON COLUMN hipq.job_type.max_retries
-    IS 'max_retries of jobs that give none; NULL = setting hipq.max_retries';
+    IS 'max_retries of jobs that give none; NULL = as the queue says';
 COMMENT ON COLUMN hipq.job_type.retry_base
     IS 'delay before the first retry; NULL = setting hipq.retry_base';
 COMMENT ON COLUMN hipq.job_type.retry_multiplier

@@ -60,7 +60,8 @@ SELECT instance.name,
        CASE WHEN visible.readable > 0 OR current_setting('is_superuser') = 'on' THEN instance.db_config END AS db_config,
        visible.queues,
        instance.created_time,
-       instance.is_strict
+       instance.is_strict,
+       coalesce(instance.max_retries, current_setting('hipq.max_retries', true)::integer) AS max_retries
 FROM hipq.instance
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE queue.is_readable) AS readable,
@@ -82,6 +83,8 @@ COMMENT ON COLUMN hipq.instances_detail.queues IS 'its queues that the caller ma
 COMMENT ON COLUMN hipq.instances_detail.created_time IS 'when it was created';
 COMMENT ON COLUMN hipq.instances_detail.is_strict
     IS 'its queues refuse jobs of unregistered types by default';
+COMMENT ON COLUMN hipq.instances_detail.max_retries
+    IS 'max_retries of jobs that give none, unless their queue or type says otherwise';
 
 -- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs
 -- wait for is asked once for each kind: those of one type, with the same time windows, throttle key
@@ -128,6 +131,7 @@ SELECT queue.full_name AS queue,
        queue.is_dropped,
        queue.created_time,
        nullif(coalesce(queue.worker_wait_ttl, ceil(extract(epoch FROM current_setting('hipq.worker_wait_ttl', true)::interval))::integer), 0) AS worker_wait_ttl,
+       coalesce(queue.max_retries, (SELECT instance.max_retries FROM hipq.instance WHERE instance.instance_id = queue.instance_id), current_setting('hipq.max_retries', true)::integer) AS max_retries,
        ARRAY(SELECT job_type.name FROM hipq.job_type WHERE job_type.queue_id = queue.queue_id ORDER BY job_type.name) AS job_types
 FROM (
     SELECT queue.*, seen.name AS full_name, seen.instance
@@ -236,6 +240,8 @@ COMMENT ON COLUMN hipq.queues_detail.created_time IS 'when it was created';
 COMMENT ON COLUMN hipq.queues_detail.worker_wait_ttl
     IS 'seconds a due job waits while no external worker can be given it, where its type does not '
     'say; NULL = for ever';
+COMMENT ON COLUMN hipq.queues_detail.max_retries
+    IS 'max_retries of jobs that give none, unless their type says otherwise';
 COMMENT ON COLUMN hipq.queues_detail.job_types IS 'its job types, registered or not';
 
 CREATE VIEW hipq.job_types_detail WITH (security_barrier) AS
@@ -250,7 +256,7 @@ SELECT seen.name AS queue,
        job_type.default_throttle_factor,
        CASE WHEN job_type.default_time_windows <> 'NONE' THEN job_type.default_time_windows ELSE NULL::hipq.time_windows END AS default_time_windows,
        job_type.time_zone,
-       coalesce(job_type.max_retries, current_setting('hipq.max_retries', true)::integer) AS max_retries,
+       coalesce(job_type.max_retries, queue.max_retries, instance.max_retries, current_setting('hipq.max_retries', true)::integer) AS max_retries,
        coalesce(job_type.retry_base, current_setting('hipq.retry_base', true)::interval) AS retry_base,
        coalesce(job_type.retry_multiplier, current_setting('hipq.retry_multiplier', true)::double precision) AS retry_multiplier,
        coalesce(job_type.retry_max, current_setting('hipq.retry_max', true)::interval) AS retry_max,
@@ -282,11 +288,13 @@ SELECT seen.name AS queue,
 FROM hipq.job_type
 JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
 JOIN hipq.queue ON queue.queue_id = seen.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
 LEFT JOIN hipq._worker_services() AS service ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
 WHERE NOT queue.is_dropped
 OFFSET 0;
 COMMENT ON VIEW hipq.job_types_detail
-    IS 'job types with the values in force: where the type says nothing, the setting''s';
+    IS 'job types with the values in force: where the type says nothing, those of '
+    'its queue, its instance or the settings';
 COMMENT ON COLUMN hipq.job_types_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.job_types_detail.job_type IS 'job type';
 COMMENT ON COLUMN hipq.job_types_detail.handler

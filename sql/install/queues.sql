@@ -2,23 +2,26 @@
 
 CREATE FUNCTION hipq.create_instance(
     name text, shard_key text DEFAULT 'NONE', table_naming_strategy text DEFAULT 'NONE', db_config jsonb DEFAULT '{}', strict boolean DEFAULT false,
-    if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false
+    if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false, max_retries integer DEFAULT NULL
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_instance';
-COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean, boolean, boolean)
+COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean, boolean, boolean, integer)
     IS 'makes an instance, a named group of queues, and returns its number. name: lower-case '
     'letters and underscores; table_naming_strategy: SQL expression over $1 (instance) and $2 '
     '(queue) that names a queue''s table; strict: whether its queues refuse jobs of types that '
     'nobody has registered; shard_key: what its queues divide their jobs by when it has shards; '
     'db_config: {"publisher": connection string}, how shards reach this server; '
+    'max_retries: of jobs whose queue and type say nothing, NULL = setting hipq.max_retries; '
     'if_not_exists: one that is there stays as it is; or_replace: it becomes what the arguments '
     'say';
 
 CREATE FUNCTION hipq.alter_instance(
-    name text, strict boolean DEFAULT NULL, shard_key text DEFAULT NULL, table_naming_strategy text DEFAULT NULL, db_config jsonb DEFAULT NULL
+    name text, strict boolean DEFAULT NULL, shard_key text DEFAULT NULL, table_naming_strategy text DEFAULT NULL, db_config jsonb DEFAULT NULL,
+    max_retries integer DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_whole_instance';
-COMMENT ON FUNCTION hipq.alter_instance(text, boolean, text, text, jsonb)
+COMMENT ON FUNCTION hipq.alter_instance(text, boolean, text, text, jsonb, integer, text[])
     IS 'changes an instance. name: the instance; table_naming_strategy: for queues to come, with '
-    'the rights of the caller; all arguments are those of create_instance(), NULL = as it is';
+    'the rights of the caller; reset: names of arguments that go back to the setting; the other '
+    'arguments are those of create_instance(), NULL = as it is';
 
 CREATE FUNCTION hipq.drop_instance(name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_instance';
 COMMENT ON FUNCTION hipq.drop_instance(text)
@@ -32,12 +35,12 @@ CREATE FUNCTION hipq.create_queue(
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
     retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
     shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'shared', move_order text DEFAULT 'key',
-    unique_scope text DEFAULT 'global', worker_wait_ttl hipq.duration DEFAULT NULL
+    unique_scope text DEFAULT 'global', worker_wait_ttl hipq.duration DEFAULT NULL, max_retries integer DEFAULT NULL
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
 COMMENT ON FUNCTION hipq.create_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean,
-    boolean, text, text, text, text, hipq.duration
+    boolean, text, text, text, text, hipq.duration, integer
 ) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
     'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
     'queue_ttl, worker_wait_ttl, max_timeout: a number is seconds; worker_wait_ttl 0 = for ever;  max_timeout, highest_priority, allow_free_jobs: '
@@ -60,12 +63,13 @@ CREATE FUNCTION hipq.alter_queue(
     weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL, throttle_mode text DEFAULT NULL,
-    move_order text DEFAULT NULL, unique_scope text DEFAULT NULL, worker_wait_ttl hipq.duration DEFAULT NULL
+    move_order text DEFAULT NULL, unique_scope text DEFAULT NULL, worker_wait_ttl hipq.duration DEFAULT NULL,
+    max_retries integer DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
 COMMENT ON FUNCTION hipq.alter_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[], text,
-    text, text, text, hipq.duration
+    text, text, text, hipq.duration, integer
 ) IS 'changes a queue. queue: the queue; reset: names of arguments that go back to the setting; '
     'the other arguments are those of create_queue(), NULL = as it is';
 

@@ -81,6 +81,19 @@ COMMENT ON COLUMN hipq.job_type.worker_wait_ttl
     IS 'seconds a due job waits while no external worker can be given it, before it fails with '
     'worker_unavailable; 0 = for ever; NULL = as the queue says';
 
+ALTER TABLE hipq.instance ADD COLUMN max_retries integer
+    CONSTRAINT instance_max_retries_is_not_negative CHECK (max_retries >= 0);
+COMMENT ON COLUMN hipq.instance.max_retries
+    IS 'max_retries of jobs of its queues that give none, unless queue or type say otherwise; NULL = '
+    'setting hipq.max_retries';
+ALTER TABLE hipq.queue ADD COLUMN max_retries integer
+    CONSTRAINT queue_max_retries_is_not_negative CHECK (max_retries >= 0);
+COMMENT ON COLUMN hipq.queue.max_retries
+    IS 'max_retries of its jobs that give none, unless their type says otherwise; NULL = as the '
+    'instance says';
+COMMENT ON COLUMN hipq.job_type.max_retries
+    IS 'max_retries of jobs that give none; NULL = as the queue says';
+
 LOCK TABLE hipq.permit_record IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.permit_record DROP COLUMN importance;
 

@@ -273,7 +273,6 @@ JobType unregistered_job_type(int queue_id, std::string_view name)
     type.default_throttle_factor = "1.000";  // with the scale of the column
     type.default_time_windows = "NONE";
     type.time_zone = pg::default_time_zone();
-    type.max_retries = settings::max_retries;
     type.policy = default_policy();
     type.claim = core::ClaimRule::automatic;
     type.batch_size = 1;

@@ -66,8 +66,8 @@ struct JobType {
     int default_priority;
     std::string default_throttle_factor;  // as numeric text: exact
     std::string default_time_windows;
-    std::string time_zone;  // by name: that of the windows of its jobs
-    int max_retries;
+    std::string time_zone;              // by name: that of the windows of its jobs
+    std::optional<int> max_retries;     // nothing: as its queue says
     std::optional<bool> retry_enabled;  // nothing: as its queue says
     std::optional<bool> attempt_log;    // nothing: as the setting says
     core::RetryPolicy policy;
@@ -109,6 +109,7 @@ struct Queue {
     bool history_all;
     bool dead_letter_enabled;
     std::optional<bool> retry_enabled;   // nothing: as the setting says
+    std::optional<int> max_retries;      // its own or its instance's; nothing: as the setting says
     bool commits_in_groups;              // durability = 'group'
     bool keeps_successes;                // unless retention => '0'
     std::int64_t retention;              // microseconds, of what is kept
@@ -146,6 +147,8 @@ struct Queue {
     // index over keys then, and of each search for the job with a key.
     bool has_keys_by_shard() const { return unique_scope == core::UniqueScope::shard_key; }
     std::string full_name() const { return instance + "." + name; }
+    // Of jobs of the type that give none.
+    int max_retries_of(const JobType &type) const;
     bool is_out_of_step() const { return shards != nullptr && !shards->is_in_step; }
     // Of a job by its id: the slot is one of those above.
     bool has_left_in_order(std::int64_t job_id) const;

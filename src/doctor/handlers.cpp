@@ -5,6 +5,8 @@
 #include "limits/limits.hpp"
 #include "pg/clock.hpp"
 #include "pg/quote.hpp"
+#include "retry/retry.hpp"
+#include "settings.hpp"
 
 namespace hipq::doctor {
 
@@ -126,6 +128,33 @@ void look_at_workers(Findings &found)
     });
 }
 
+// A type, queue or instance that says 0 has decided so.
+bool has_no_retries_by_default(const Queue &queue, const JobType &type)
+{
+    return settings::max_retries == 0 && !type.max_retries.has_value() &&
+           !queue.max_retries.has_value() && type.retry_handler == core::none_text &&
+           !retry::what_stops_retries(queue, &type).has_value();
+}
+
+void look_at_retries(Findings &found)
+{
+    for_each_type([&](const Queue &queue, const JobType &type) {
+        if (!type.is_registered || !limits::runs_outside(queue, type) ||
+            !has_no_retries_by_default(queue, type))
+            return;
+        found.push_back(
+            {Severity::information, subject_of(queue, type), "no retries",
+             "Its max_retries is 0, which is the default: a job whose external worker crashes or "
+             "is "
+             "restarted has failed for good.",
+             "Allow some, of the type, queue or instance, or for all by hipq.max_retries. If none "
+             "is meant, say so: max_retries => 0.",
+             "SELECT hipq.alter_job_type(" + pg::quote_literal(queue.full_name()) + ", " +
+                 pg::quote_literal(type.name) + ", max_retries => 3)",
+             queue.id});
+    });
+}
+
 void look_at_windows(Findings &found)
 {
     const pg::Time now = pg::now();
@@ -175,6 +204,7 @@ std::span<const Look> handler_looks()
         {"handlers of dead letters", Audience::monitors, look_at_dead_letter_handlers},
         {"job types without a handler", Audience::monitors, look_at_types_without_handler},
         {"external workers", Audience::monitors, look_at_workers},
+        {"retries of external workers", Audience::monitors, look_at_retries},
         {"time windows", Audience::monitors, look_at_windows},
         {"queue_ttl", Audience::monitors, look_at_queue_ttl},
     };

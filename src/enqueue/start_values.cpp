@@ -74,7 +74,7 @@ void set_what_type_decides(job::RowValues &row, const catalog::JobType &type,
     row.set(Column::priority, Int16GetDatum(static_cast<std::int16_t>(type.default_priority)));
     row.set(Column::throttle_factor, numeric_datum(type.default_throttle_factor.c_str()));
     row.set(Column::time_windows, job::text_datum(type.default_time_windows));
-    row.set(Column::max_retries, Int32GetDatum(type.max_retries));
+    row.set(Column::max_retries, Int32GetDatum(queue.max_retries_of(type)));
     if (type.queue_ttl.has_value())
         row.set(Column::queue_ttl, Int32GetDatum(*type.queue_ttl));
     else if (queue.queue_ttl.has_value())

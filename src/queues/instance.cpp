@@ -1,11 +1,13 @@
 // create_instance, alter_instance, drop_instance. EXECUTE on them is granted to nobody by default;
 // they check nothing else about the caller.
 #include "catalog/catalog.hpp"
+#include "core/job/validate.hpp"
 #include "core/text/conninfo.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "queues/if_exists.hpp"
+#include "queues/resettable.hpp"
 #include "queues/sharding.hpp"
 #include "tables/tables.hpp"
 #include "wakeup/wakeup.hpp"
@@ -44,6 +46,11 @@ constinit pg::Statement update_instance(R"(
         created_by = CASE WHEN $4 <> table_naming_strategy THEN $6::regrole ELSE created_by END,
         table_naming_strategy = coalesce($4, table_naming_strategy),
         db_config = coalesce($5, db_config)
+    WHERE name = $1)");
+// Tables of 0.2.0 lack it, and functions of 0.2.0 do not set it.
+constinit pg::Statement update_max_retries(R"(
+    UPDATE hipq.instance
+    SET max_retries = CASE WHEN 'max_retries' = ANY ($3) THEN NULL ELSE coalesce($2, max_retries) END
     WHERE name = $1)");
 constinit pg::Statement may_alter(R"(
     SELECT bool_or(has_function_privilege($1, oid, 'EXECUTE'))
@@ -98,7 +105,32 @@ struct Options {
     std::optional<std::string> strategy;
     pg::RawValue config{JSONBOID, Datum{0}, true};
     std::optional<bool> is_strict;
+    std::optional<std::int32_t> max_retries;
+    std::vector<std::string> to_reset{};  // what goes back to the setting
 };
+
+// Positions of what functions of 0.2.0 do not have.
+constexpr int max_retries_to_create = 7;
+constexpr int max_retries_to_alter = 5;
+constexpr int reset_to_alter = 6;
+
+std::array<Resettable, 1> resettable(int position)
+{
+    return {{{"max_retries", position}}};
+}
+
+std::optional<std::int32_t> read_max_retries(const pg::Arguments &arguments, int position)
+{
+    return arguments.takes(position) ? arguments.maybe_int(position) : std::nullopt;
+}
+
+// In the instance that is replaced.
+std::vector<std::string> read_not_given(const pg::Arguments &arguments)
+{
+    return arguments.takes(max_retries_to_create)
+               ? not_given(arguments, resettable(max_retries_to_create))
+               : std::vector<std::string>();
+}
 
 void check(const Options &options)
 {
@@ -107,12 +139,20 @@ void check(const Options &options)
     if (options.strategy.has_value())
         check_naming_strategy(*options.strategy);
     check_db_config(options.config);
+    if (options.max_retries.has_value())
+        pg::demand(core::check_max_retries(*options.max_retries));
 }
 
 [[noreturn]] void refuse_unknown_instance(const std::string &name)
 {
     HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                errmsg("instance \"%s\" does not exist", name.c_str()));
+}
+
+void set_max_retries(const std::string &name, const Options &options)
+{
+    if (options.max_retries.has_value() || !options.to_reset.empty())
+        pg::as_hipq([&] { update_max_retries.run(name, options.max_retries, options.to_reset); });
 }
 
 void change_instance(const std::string &name, const Options &options)
@@ -126,11 +166,18 @@ void change_instance(const std::string &name, const Options &options)
     });
     if (changed == 0)
         refuse_unknown_instance(name);
+    set_max_retries(name, options);
     wakeup::note_catalogue_change();
 }
 
-void alter_instance(const std::string &name, const Options &options)
+void alter_instance(const pg::Arguments &arguments)
 {
+    const std::string name = arguments.text(0, "name");
+    Options options{arguments.maybe_text(2, core::most_shard_key), arguments.maybe_text(3),
+                    arguments.raw(4, JSONBOID), arguments.maybe_bool(1),
+                    read_max_retries(arguments, max_retries_to_alter)};
+    if (arguments.takes(reset_to_alter))
+        options.to_reset = read_reset(arguments, reset_to_alter, resettable(max_retries_to_alter));
     check(options);
     change_instance(name, options);
 }
@@ -177,8 +224,11 @@ std::int32_t create_instance(const pg::Arguments &arguments, IfExists if_exists)
 {
     const std::string name = arguments.text(0, "name");
     const Options options{arguments.maybe_text(1, core::most_shard_key).value_or("NONE"),
-                          arguments.maybe_text(2).value_or("NONE"), arguments.raw(3, JSONBOID),
-                          arguments.maybe_bool(4).value_or(false)};
+                          arguments.maybe_text(2).value_or("NONE"),
+                          arguments.raw(3, JSONBOID),
+                          arguments.maybe_bool(4).value_or(false),
+                          read_max_retries(arguments, max_retries_to_create),
+                          read_not_given(arguments)};
     if (!core::is_valid_name(name))
         HIPQ_RAISE(
             errcode(ERRCODE_INVALID_NAME), errmsg("invalid instance name \"%s\"", name.c_str()),
@@ -187,6 +237,8 @@ std::int32_t create_instance(const pg::Arguments &arguments, IfExists if_exists)
     check(options);
     const std::string object = object_name(Section::instances, {name});
     if (const auto id = insert(name, options); id.has_value()) {
+        if (options.max_retries.has_value())
+            set_max_retries(name, options);
         catalog::claim_identity_if_new();
         tell_if_new(if_exists, object);
         return *id;
@@ -240,11 +292,7 @@ HIPQ_FUNCTION(hipq_create_or_replace_instance)
 
 HIPQ_FUNCTION(hipq_alter_whole_instance)
 {
-    const hipq::pg::Arguments arguments(fcinfo);
-    hipq::queues::alter_instance(arguments.text(0, "name"),
-                                 {arguments.maybe_text(2, hipq::core::most_shard_key),
-                                  arguments.maybe_text(3), arguments.raw(4, JSONBOID),
-                                  arguments.maybe_bool(1)});
+    hipq::queues::alter_instance(hipq::pg::Arguments(fcinfo));
     return hipq::pg::return_void();
 }
 

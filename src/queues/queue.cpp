@@ -11,11 +11,11 @@
 #include "pg/quote.hpp"
 #include "queues/grants.hpp"
 #include "queues/if_exists.hpp"
+#include "queues/later_options.hpp"
 #include "queues/many_locks.hpp"
 #include "queues/resettable.hpp"
 #include "queues/sharding.hpp"
 #include "queues/table_name.hpp"
-#include "queues/worker_wait.hpp"
 #include "recovery/recovery.hpp"
 #include "tables/tables.hpp"
 #include "wakeup/wakeup.hpp"
@@ -50,8 +50,8 @@ struct QueueArgument {
         reset = if_not_exists,
         sharding_to_create = if_not_exists + 2,
         sharding_to_alter = reset + 1,
-        worker_wait_to_create = sharding_to_create + 4,
-        worker_wait_to_alter = sharding_to_alter + 4,
+        later_to_create = sharding_to_create + 4,
+        later_to_alter = sharding_to_alter + 4,
     };
 };
 
@@ -344,12 +344,12 @@ void alter_queue(const pg::Arguments &arguments)
     catalog::lock_queue_name(text);
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, text);
-    constexpr int worker_wait = QueueArgument::worker_wait_to_alter;
+    constexpr int later = QueueArgument::later_to_alter;
     const auto to_reset = read_reset(arguments, QueueArgument::reset,
-                                     with_worker_wait(resettable_of_queue, arguments, worker_wait));
+                                     with_later_options(resettable_of_queue, arguments, later));
     change_sharding(queue, read_sharding(arguments, QueueArgument::sharding_to_alter),
                     IfNoShardKey::stays);
-    set_worker_wait(queue.id, arguments, worker_wait, to_reset);
+    set_later_options(queue.id, arguments, later, to_reset);
     if (change_queue(queue, arguments, to_reset).has_value())
         recovery::forget_dead_letter_crashes(queue.id);
 }
@@ -362,10 +362,10 @@ void replace_queue(const std::string &name, const pg::Arguments &arguments)
     const Object before = read_queue(queue.id);
     change_sharding(queue, read_sharding(arguments, QueueArgument::sharding_to_create),
                     IfNoShardKey::is_reset);
-    constexpr int worker_wait = QueueArgument::worker_wait_to_create;
+    constexpr int later = QueueArgument::later_to_create;
     const auto to_reset =
-        not_given(arguments, with_worker_wait(resettable_of_queue, arguments, worker_wait));
-    set_worker_wait(queue.id, arguments, worker_wait, to_reset);
+        not_given(arguments, with_later_options(resettable_of_queue, arguments, later));
+    set_later_options(queue.id, arguments, later, to_reset);
     const auto handler = change_queue(queue, arguments, to_reset);
     if (handler.has_value() && *handler != queue.dead_letter_handler)
         recovery::forget_dead_letter_crashes(queue.id);
@@ -397,7 +397,7 @@ std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
     queue.table = table.text;
     const core::UniqueScope scope =
         set_sharding(queue.id, read_sharding(arguments, QueueArgument::sharding_to_create));
-    set_worker_wait(queue.id, arguments, QueueArgument::worker_wait_to_create, {});
+    set_later_options(queue.id, arguments, QueueArgument::later_to_create, {});
     make_tables(queue.id, queue.table, scope);
     give_ownership(queue, role);
     wakeup::note_catalogue_change();

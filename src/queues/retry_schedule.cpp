@@ -9,11 +9,11 @@ namespace {
 using catalog::JobType;
 using catalog::Queue;
 
-void list_schedule(const JobType &type, pg::ResultSet &result)
+void list_schedule(const Queue &queue, const JobType &type, pg::ResultSet &result)
 {
     std::int32_t retry = 0;
     std::int64_t since_first_failure = 0;
-    for (const std::int64_t delay : core::retry_schedule(type.policy, type.max_retries)) {
+    for (const std::int64_t delay : core::retry_schedule(type.policy, queue.max_retries_of(type))) {
         since_first_failure += delay;
         result.add(++retry, pg::interval_of(delay), pg::interval_of(since_first_failure));
     }
@@ -28,7 +28,7 @@ void list_schedule_of_queue(const pg::Arguments &arguments, pg::ResultSet &resul
     const JobType *type = queue.find_job_type(name);
     if (type == nullptr)
         catalog::raise_unknown_type(name, queue.full_name());
-    list_schedule(*type, result);
+    list_schedule(queue, *type, result);
 }
 
 // The type by its name alone, among the queues that the caller may read.
@@ -36,6 +36,7 @@ void list_schedule_of_type(const pg::Arguments &arguments, pg::ResultSet &result
 {
     const auto catalogue = catalog::catalogue();
     const std::string name = arguments.text(0, "job_type");
+    const Queue *of = nullptr;
     const JobType *found = nullptr;
     std::string queues;
     int count = 0;
@@ -43,6 +44,7 @@ void list_schedule_of_type(const pg::Arguments &arguments, pg::ResultSet &result
         const JobType *type = queue.is_dropped ? nullptr : queue.find_job_type(name);
         if (type == nullptr || !catalog::may(catalog::caller(), queue, catalog::Privilege::read))
             continue;
+        of = &queue;
         found = type;
         ++count;
         queues.append(queues.empty() ? "" : ", ").append(queue.full_name());
@@ -56,7 +58,7 @@ void list_schedule_of_type(const pg::Arguments &arguments, pg::ResultSet &result
                    errmsg("several queues have a job type \"%s\"", name.c_str()),
                    errdetail("Queues: %s.", queues.c_str()),
                    errhint("Name the queue: hipq.retry_schedule(queue, job_type)."));
-    list_schedule(*found, result);
+    list_schedule(*of, *found, result);
 }
 
 }  // namespace

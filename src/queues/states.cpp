@@ -24,7 +24,8 @@ constinit pg::Statement
         SELECT instance.name, NULL, NULL, NULL,
                jsonb_build_object(
                    'name', instance.name, 'shard_key', instance.shard_key, 'table_naming_strategy', instance.table_naming_strategy,
-                   'db_config', instance.db_config, 'strict', instance.is_strict)
+                   'db_config', instance.db_config, 'strict', instance.is_strict,
+                   'max_retries', to_jsonb(instance) -> 'max_retries')
         FROM hipq.instance
         WHERE $2 OR instance.name = $3
            OR EXISTS (SELECT FROM hipq.queue WHERE queue.instance_id = instance.instance_id AND queue.queue_id = ANY ($1)))",
@@ -39,7 +40,7 @@ constinit pg::Statement
                jsonb_build_object(
                    'queue', instance.name || '.' || queue.name, 'owner', pg_get_userbyid(queue.owner), 'throttle_limit', queue.throttle_limit::double precision,
                    'retention', queue.retention::text, 'history', queue.history, 'strict', queue.is_strict, 'queue_ttl', queue.queue_ttl,
-                   'worker_wait_ttl', to_jsonb(queue) -> 'worker_wait_ttl',
+                   'worker_wait_ttl', to_jsonb(queue) -> 'worker_wait_ttl', 'max_retries', to_jsonb(queue) -> 'max_retries',
                    'dead_letter_enabled', queue.dead_letter_enabled, 'dead_letter_retention', queue.dead_letter_retention::text,
                    'durability', queue.durability, 'weight', queue.weight, 'dead_letter_max', queue.dead_letter_max,
                    'dead_letter_handler', queue.dead_letter_handler, 'max_timeout', queue.max_timeout, 'highest_priority', queue.highest_priority,

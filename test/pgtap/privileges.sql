@@ -82,10 +82,10 @@ SELECT oid::regprocedure::text FROM pg_proc
 WHERE pronamespace = 'hipq'::regnamespace
   AND NOT EXISTS (SELECT FROM given WHERE grantee = 0 AND object = pg_describe_object('pg_proc'::regclass, pg_proc.oid, 0))
 $$, $$VALUES
-    ('hipq.create_instance(text,text,text,jsonb,boolean,boolean,boolean)'),
-    ('hipq.alter_instance(text,boolean,text,text,jsonb)'),
+    ('hipq.create_instance(text,text,text,jsonb,boolean,boolean,boolean,integer)'),
+    ('hipq.alter_instance(text,boolean,text,text,jsonb,integer,text[])'),
     ('hipq.drop_instance(text)'),
-    ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean,boolean,boolean,text,text,text,text,hipq.duration)'),
+    ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean,boolean,boolean,text,text,text,text,hipq.duration,integer)'),
     ('hipq.release_hold()'),
     ('hipq.release_hold(text)'),
     ('hipq.restore_schedules()'),

@@ -40,7 +40,7 @@ SELECT hipq.register_job_type('shop.mail', 'receipt', handler => 'shop_work', ma
 SELECT hipq.register_job_type('shop.invoices', 'invoice', handler => 'shop_work', max_retries => 1, retry_base => '1 s');
 SELECT hipq.register_job_type('shop.thumbnails', 'thumbnail', handler => 'shop_work');
 SELECT hipq.register_job_type('shop.imports', 'import', handler => 'shop_import', default_timeout => '20 min');
-SELECT hipq.register_job_type('shop.parcels', 'label', handler_kind => 'notify');
+SELECT hipq.register_job_type('shop.parcels', 'label', handler_kind => 'notify', max_retries => 3);
 
 -- The operator does everything; the developer looks at mail alone; the monitor sees queues and no job.
 SELECT hipq.grant_queue(queue.name, 'operator', privilege)

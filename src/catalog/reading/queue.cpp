@@ -6,6 +6,7 @@
 #include "core/shards/ids.hpp"
 #include "core/text/names.hpp"
 #include "pg/guard.hpp"
+#include "settings.hpp"
 
 namespace hipq::catalog {
 
@@ -53,6 +54,11 @@ std::string Queue::final_table() const
 std::string Queue::qualified_live_table() const
 {
     return qualified(live_table());
+}
+
+int Queue::max_retries_of(const JobType &type) const
+{
+    return type.max_retries.value_or(max_retries.value_or(settings::max_retries));
 }
 
 const JobType *Queue::find_job_type(std::string_view job_type) const

@@ -104,7 +104,6 @@ JobType type_by_settings()
 {
     JobType type{};
     type.default_timeout = settings::default_timeout.whole_seconds();
-    type.max_retries = settings::max_retries;
     type.policy = default_policy();
     type.claim = core::ClaimRule::automatic;
     return type;

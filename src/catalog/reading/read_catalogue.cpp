@@ -58,8 +58,10 @@ constexpr std::array queue_fields{
     pg::Field<Queue>{HIPQ_MICROSECONDS("queue.retention"), fill_retention},
     field<&Queue::dead_letter_retention>(HIPQ_MICROSECONDS("queue.dead_letter_retention")),
     field<&Queue::queue_ttl>("queue.queue_ttl"),
-    // Tables of 0.2.0 lack it: then the name is that of `absent`.
+    // Tables of 0.2.0 lack these: then the name is that of `absent`.
     field<&Queue::worker_wait_ttl>("(SELECT worker_wait_ttl FROM (SELECT queue.*) AS present)"),
+    field<&Queue::max_retries>("coalesce((SELECT max_retries FROM (SELECT queue.*) AS present), "
+                               "(SELECT max_retries FROM (SELECT instance.*) AS present))"),
     field<&Queue::commits_in_groups>("queue.durability = 'group'"),
     field<&Queue::throttle_limit>("(queue.throttle_limit * 1000)::bigint"),
     field<&Queue::weight>("queue.weight"),
@@ -77,7 +79,7 @@ constexpr std::array queue_fields{
 
 #define HIPQ_FROM_QUEUES                                                                           \
     "FROM hipq.queue AS queue JOIN hipq.instance AS instance USING (instance_id) "                 \
-    "CROSS JOIN (SELECT NULL::integer AS worker_wait_ttl) AS absent"
+    "CROSS JOIN (SELECT NULL::integer AS worker_wait_ttl, NULL::integer AS max_retries) AS absent"
 
 constinit pg::Selection<Queue> select_queues(queue_fields, HIPQ_FROM_QUEUES);
 constinit pg::Selection<Queue> select_some_queues(queue_fields, HIPQ_FROM_QUEUES

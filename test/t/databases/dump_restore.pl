@@ -24,6 +24,8 @@ $source->sql(q{
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', default_priority => 3, retry_on => '{22012}', max_retries => 0, claim => 'record');
 	SELECT hipq.register_job_type('app.main', 'retries', handler => 'run', max_retries => 1, retry_base => '1 hour', retry_max => '1 hour');
 	SELECT hipq.register_job_type('other.mail', 'later', handler => 'run');
+	SELECT hipq.alter_instance('other', max_retries => 4);
+	SELECT hipq.alter_queue('other.mail', max_retries => 5);
 	SELECT hipq.pause('other.mail', reason => 'not today');
 	INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key) SELECT 'nightly', '@daily', 'app', queue_id, 'later', 'NONE' FROM hipq.queue WHERE name = 'mail';
 	SELECT hipq.grant_queue('app.main', 'producer', 'enqueue');
@@ -55,6 +57,8 @@ my %checks = (
 	pauses => q{SELECT string_agg(pause::text, ' ') FROM hipq.pause},
 	schedules => q{SELECT string_agg(schedule::text, ' ') FROM hipq.schedule},
 	types => q{SELECT string_agg(job_type::text, ' ' ORDER BY queue_id, name) FROM hipq.job_type},
+	max_retries => q{SELECT concat_ws(' ', instance.max_retries, queue.max_retries)
+		FROM hipq.queue JOIN hipq.instance USING (instance_id) WHERE queue.name = 'mail'},
 	sequences => q{SELECT concat_ws(' ', (SELECT last_value FROM hipq.job_id_seq), (SELECT last_value FROM hipq.queue_id_seq), (SELECT last_value FROM hipq.instance_id_seq),
 		(SELECT last_value FROM hipq.schedule_id_seq))},
 	indexes => q{SELECT string_agg(indexdef, ' ' ORDER BY indexname) FROM pg_indexes WHERE schemaname = 'hipq'},

@@ -70,6 +70,24 @@ is_found($hipq, 'information', 'no worker', 'job type "outside" of queue "app.ma
 $hipq->sql(q{SELECT hipq.register_worker('two', '{app.mail}', '{outside}')});
 is_gone($hipq, 'no worker', 'job type "outside" of queue "app.mail"');
 
+# ---- types of external workers that have no retries because nobody said how many
+my $outside = 'job type "outside" of queue "app.mail"';
+is_mended($hipq, 'information', 'no retries', $outside, qr/max_retries is 0, which is the default/);
+$hipq->sql(q{SELECT hipq.alter_job_type('app.mail', 'outside', reset => '{max_retries}')});
+foreach my $said (
+	[ q{alter_job_type('app.mail', 'outside', max_retries => 0)}, q{alter_job_type('app.mail', 'outside', reset => '{max_retries}')} ],
+	[ q{alter_queue('app.mail', max_retries => 0)}, q{alter_queue('app.mail', reset => '{max_retries}')} ],
+	[ q{alter_queue('app.mail', retry_enabled => false)}, q{alter_queue('app.mail', reset => '{retry_enabled}')} ],
+	[ q{alter_instance('app', max_retries => 3)}, q{alter_instance('app', reset => '{max_retries}')} ])
+{
+	is_found($hipq, 'information', 'no retries', $outside);
+	$hipq->sql("SELECT hipq.$said->[0]");
+	is_gone($hipq, 'no retries', $outside);
+	$hipq->sql("SELECT hipq.$said->[1]");
+}
+$hipq->sql(q{SELECT hipq.alter_queue('app.mail', max_retries => 2)});
+is_gone($hipq, 'no retries', $outside);
+
 # ---- limits
 sub alter { my ($options) = @_; $hipq->sql("SELECT hipq.alter_job_type('app.mail', 'work', $options)"); return; }
 alter('throttle_limit => 2, default_throttle_factor => 5');

@@ -272,6 +272,11 @@ $router->sql(letter(sender => 0, node => 1, kind => 'set_up', queue => undef, bo
 ok($evil->wait_until($mode, 'home'), 'not by a router of 0.2.0 that says nothing of it');
 $router->sql(q{SELECT hipq.alter_queue('app.later', weight => 2)});
 ok($evil->wait_until($mode, 'shared'), 'this one says it in any case');
+$router->sql(q{SELECT hipq.alter_instance('app', max_retries => 4),
+	hipq.alter_queue('app.later', max_retries => 5)});
+ok($evil->wait_until(q{SELECT concat_ws(' ', instance.max_retries, queue.max_retries)
+	FROM hipq.queue JOIN hipq.instance USING (instance_id) WHERE queue.name = 'later'}, '4 5'),
+	'how often jobs are retried by default is set up, too');
 
 # ---- by hand
 sub by_hand

@@ -122,8 +122,8 @@ SELECT queues.queue, queues.instance, queues.owner, queues.table_name, queues.th
        queues.throttle_used, queues.retention, queues.history, queues.durability, queues.weight,
        queues.is_strict, queues.queue_ttl, queues.dead_letter_enabled, queues.dead_letter_retention,
        queues.dead_letter_max, queues.dead_letter_handler, queues.max_timeout,
-       queues.highest_priority, queues.allow_free_jobs, queues.retry_enabled, queues.is_paused,
-       queues.is_dropped, queues.created_time,
+       queues.highest_priority, queues.allow_free_jobs, queues.retry_enabled, queues.max_retries,
+       queues.is_paused, queues.is_dropped, queues.created_time,
        has_table_privilege(to_regclass(queues.table_name), 'SELECT') AS may_read
 FROM hipq.queues_detail AS queues
 WHERE $1::text IS NULL OR queues.queue = $1

@@ -230,7 +230,7 @@ const settingsPanel = (queue) =>
         ["Durability", queue.durability],
         ["Longest timeout", `${queue.max_timeout} s`],
         ["Throttle limit", queue.throttle_limit],
-        ["Retries", yesOrNo(queue.retry_enabled)],
+        ["Retries", queue.retry_enabled === false ? "off" : number(queue.max_retries)],
         ["Strict", yesOrNo(queue.is_strict)],
         ["Highest priority", queue.highest_priority],
         ["Time to accept", queue.queue_ttl === null || queue.queue_ttl === undefined ? null : `${queue.queue_ttl} s`],
