@@ -47,6 +47,7 @@ INSERT INTO example VALUES
     (NULL, 'parameters', '{}'), (NULL, 'validate', 'enqueue'), (NULL, 'shard_key', 'NONE'), (NULL, 'table_naming_strategy', 'NONE'), (NULL, 'db_config', '{}'),
     (NULL, 'throttle_mode', 'home'), (NULL, 'move_order', 'strict'), (NULL, 'unique_scope', 'global'), (NULL, 'dry_run', 'true'), (NULL, 'drop_others', 'false'), (NULL, 'job_keys', '{new}'),
     (NULL, 'sort', 'backlog'), (NULL, 'lines', '5'), (NULL, 'slots', '{1}'), (NULL, 'shard', '1'), (NULL, 'key', 'tenant 7'),
+    (NULL, 'sqlstate', '23505'),
     (NULL, 'traceparent', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'),
     ('create_queue', 'queue', 'app.made'), ('create_instance', 'name', 'made'), ('alter_instance', 'name', 'app'), ('drop_instance', 'name', 'app'),
     ('register_job_type', 'job_type', 'made'), ('alter_job_type', 'handler', NULL), ('alter_job_type', 'retry_handler', NULL),
