@@ -59,6 +59,12 @@ CREATE FUNCTION hipq._backlog(queue_id integer, OUT jobs bigint, OUT is_exact bo
 COMMENT ON FUNCTION hipq._backlog(integer)
     IS 'counts the unfinished jobs of a queue; view hipq.backlog shows them';
 
+CREATE FUNCTION hipq._depth(queue_id integer, OUT jobs bigint, OUT is_exact boolean, OUT oldest_due_time timestamptz) RETURNS record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__depth';
+COMMENT ON FUNCTION hipq._depth(integer)
+    IS 'unfinished jobs of a queue, of a large one about, and when the first of those that are due was '
+    'due, from its table; views hipq.activity and hipq.top() show it';
+
 CREATE FUNCTION hipq._workers(
     OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text, OUT last_check timestamptz, OUT consecutive_failures integer,
     OUT total_executions bigint, OUT failed_executions bigint, OUT average_execution_time_ms double precision, OUT queue_depth integer, OUT failure_rate double precision, OUT running_jobs integer,

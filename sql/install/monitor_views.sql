@@ -500,48 +500,42 @@ COMMENT ON COLUMN hipq.alerts_detail.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts_detail.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts_detail.hint IS 'what to do';
 
--- Shared memory, the catalogue and the statistics collector's estimate: no job is looked at, so it
--- costs the same whatever waits.
+-- Shared memory, the catalogue, and a look at the table of each queue that does not grow with it.
 CREATE VIEW hipq.activity_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
-       coalesce(backlog.jobs, 0) AS backlog_estimate,
+       depth.jobs AS backlog,
+       depth.is_exact,
        coalesce(running.jobs, 0) AS running_jobs,
        coalesce(rate.finished_per_minute, 0) AS finished_per_minute,
        coalesce(hour.failed, 0) AS failed,
        coalesce(hour.retried, 0) AS retried,
        hour.wait_p50,
        hour.wait_p99,
-       lane.due_time AS oldest_due_time,
+       depth.oldest_due_time,
        CASE
            WHEN queue.is_dropped THEN 'being dropped'
            WHEN pause.of_all > 0 THEN 'paused'
            WHEN pause.for_crashes > 0 THEN 'held: crashed'
            WHEN queue.throttle_limit >= 1 AND limiter.used >= 1000 * queue.throttle_limit THEN 'at its limit'
            WHEN pause.types > 0 THEN pause.types || CASE pause.types WHEN 1 THEN ' type paused' ELSE ' types paused' END
-           WHEN backlog.jobs > coalesce(running.jobs, 0) AND lane.without_worker > 0 THEN 'no worker'
-           WHEN lane.due_time < hipq.now() - interval '1 minute' THEN 'late'
+           WHEN depth.jobs IS NULL THEN 'locked'
+           WHEN depth.jobs > coalesce(running.jobs, 0) AND lane.without_worker > 0 THEN 'no worker'
+           WHEN depth.oldest_due_time < hipq.now() - interval '1 minute' THEN 'late'
            WHEN running.jobs > 0 THEN 'runs'
-           WHEN backlog.jobs > 0 THEN 'waits'
+           WHEN depth.jobs > 0 THEN 'waits'
            ELSE 'idle'
        END AS state,
        CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
        coalesce(round(limiter.used / 1000.0, 3), 0.000) AS throttle_used,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
-       CASE WHEN backlog.jobs > 0 THEN make_interval(secs => ceil(60 * backlog.jobs / nullif(rate.finished_per_minute, 0))::float8) END AS empty_in
+       CASE WHEN depth.jobs > 0 THEN make_interval(secs => ceil(60 * depth.jobs / nullif(rate.finished_per_minute, 0))::float8) END AS empty_in
 FROM (
     SELECT queue.queue_id, queue.instance_id, queue.table_name, queue.throttle_limit, queue.is_dropped, seen.name
     FROM hipq.queue
     JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
     OFFSET 0
 ) AS queue
-LEFT JOIN LATERAL (
-    SELECT greatest(pg_stat_get_live_tuples(live.oid), 0) AS jobs
-    FROM pg_class AS whole
-    JOIN pg_inherits ON pg_inherits.inhparent = whole.oid
-    JOIN pg_class AS live ON live.oid = pg_inherits.inhrelid AND live.relkind = 'r'
-    WHERE whole.relname = queue.table_name AND whole.relnamespace = 'hipq'::regnamespace
-    OFFSET 0    -- one index scan for each queue, not all of pg_inherits for each
-) AS backlog ON true
+CROSS JOIN LATERAL hipq._depth(queue.queue_id) AS depth
 LEFT JOIN (
     SELECT job.queue_id, count(*) AS jobs FROM hipq._running_jobs() AS job GROUP BY job.queue_id
 ) AS running ON running.queue_id = queue.queue_id
@@ -557,7 +551,6 @@ LEFT JOIN (
 ) AS hour ON hour.queue_id = queue.queue_id
 LEFT JOIN (
     SELECT known.queue_id,
-           min(known.due_time) FILTER (WHERE isfinite(known.due_time) AND known.due_time <= hipq.now()) AS due_time,
            count(*) FILTER (WHERE job_type.handler_kind = 'notify' AND service.workers IS NULL) AS without_worker
     FROM hipq._lanes() AS known
     LEFT JOIN hipq.job_type ON job_type.queue_id = known.queue_id AND job_type.name = known.job_type
@@ -576,11 +569,12 @@ LEFT JOIN LATERAL (
     WHERE held.queue_id = queue.queue_id OR held.instance_id = queue.instance_id
 ) AS pause ON true;
 COMMENT ON VIEW hipq.activity_detail
-    IS 'what goes on in each queue: one row a queue, without a look at its jobs';
+    IS 'what goes on in each queue: one row a queue, in milliseconds whatever waits';
 COMMENT ON COLUMN hipq.activity_detail.queue IS 'name: instance.queue';
-COMMENT ON COLUMN hipq.activity_detail.backlog_estimate
-    IS 'unfinished jobs, about, by the statistics of PostgreSQL, which begin again at 0 after a '
-    'crash';
+COMMENT ON COLUMN hipq.activity_detail.backlog
+    IS 'unfinished jobs; NULL: somebody has locked the queue';
+COMMENT ON COLUMN hipq.activity_detail.is_exact
+    IS 'counted; false: an estimate, as the live leaf has more than 256 kB, or unknown';
 COMMENT ON COLUMN hipq.activity_detail.running_jobs
     IS 'jobs that executors run, or that external workers have';
 COMMENT ON COLUMN hipq.activity_detail.finished_per_minute
@@ -593,11 +587,12 @@ COMMENT ON COLUMN hipq.activity_detail.wait_p50
 COMMENT ON COLUMN hipq.activity_detail.wait_p99
     IS 'the same as wait_p50: 99 percent waited no longer';
 COMMENT ON COLUMN hipq.activity_detail.oldest_due_time
-    IS 'no due job was due before; NULL = none is due, or nothing is known yet';
+    IS 'when the first of the due jobs that do not run was due; NULL = there is none, or somebody has '
+    'locked the queue';
 COMMENT ON COLUMN hipq.activity_detail.state
     IS 'the first that holds: being dropped, paused, held: crashed (a job type), at its limit, 1 '
-    'type paused, no worker (for a job type), late (a job is due for more than a minute), runs, '
-    'waits, idle';
+    'type paused, locked, no worker (for a job type), late (a job is due for more than a minute), '
+    'runs, waits, idle';
 COMMENT ON COLUMN hipq.activity_detail.throttle_limit IS 'limit on throttle_used; NULL = no limit';
 COMMENT ON COLUMN hipq.activity_detail.throttle_used
     IS 'sum of throttle_factor over its running jobs';
@@ -607,11 +602,12 @@ COMMENT ON COLUMN hipq.activity_detail.empty_in
     'nothing finishes';
 
 CREATE FUNCTION hipq.top(
-    sort text DEFAULT 'busy', lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT running bigint, OUT per_min numeric, OUT failed bigint,
+    sort text DEFAULT 'busy', lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT exact boolean, OUT running bigint, OUT per_min numeric, OUT failed bigint,
     OUT p50 numeric, OUT p99 numeric, OUT oldest interval, OUT state text
 ) RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE WHEN line.is_all THEN head.executors ELSE line.queue END,
            line.backlog,
+           line.is_exact,
            line.running,
            line.per_min,
            line.failed,
@@ -624,7 +620,8 @@ CREATE FUNCTION hipq.top(
         SELECT grouping(seen.queue) = 1 AS is_all,
                seen.queue,
                count(seen.queue) AS queues,
-               coalesce(sum(seen.backlog_estimate), 0)::bigint AS backlog,
+               CASE count(seen.queue) WHEN 0 THEN 0 ELSE sum(seen.backlog)::bigint END AS backlog,
+               coalesce(bool_and(seen.is_exact), true) AS is_exact,
                coalesce(sum(seen.running_jobs), 0)::bigint AS running,
                coalesce(sum(seen.finished_per_minute), 0) AS per_min,
                coalesce(sum(seen.failed), 0)::bigint AS failed,
@@ -636,7 +633,7 @@ CREATE FUNCTION hipq.top(
         GROUP BY GROUPING SETS ((), (seen.queue))
     ) AS line
     CROSS JOIN (
-        SELECT 'executors ' || executors.busy || '/' || current_setting('hipq.max_executors', true)
+        SELECT 'busy ' || executors.busy || '/' || current_setting('hipq.max_executors', true)
                    || CASE WHEN workers.known > 0 THEN ', workers ' || workers.fit || '/' || workers.known ELSE '' END AS executors,
                CASE alerts.known WHEN 0 THEN '' WHEN 1 THEN '1 alert, ' ELSE alerts.known || ' alerts, ' END AS alerts
         FROM (SELECT count(*) FILTER (WHERE executor.status IN ('running', 'unresponsive')) AS busy FROM hipq._executors() AS executor) AS executors

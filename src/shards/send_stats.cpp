@@ -1,4 +1,4 @@
-// Sends figures of queues to the router, as view hipq.activity has them: no jobs are counted.
+// Sends figures of queues to the router, as view hipq.activity has them.
 #include "shards/send_stats.hpp"
 
 #include "databases/databases.hpp"
@@ -16,10 +16,10 @@ constexpr std::int64_t longest_stats_interval =
 
 constinit pg::Statement select_figures(R"(
     SELECT jsonb_agg(to_jsonb(figures) ORDER BY figures.queue)::text,
-           coalesce(bool_and(figures.backlog_estimate = 0 AND figures.running_jobs = 0 AND figures.finished_per_minute = 0 AND figures.failed = 0), true)
+           coalesce(bool_and(figures.backlog_estimate IS NOT DISTINCT FROM 0 AND figures.running_jobs = 0 AND figures.finished_per_minute = 0 AND figures.failed = 0), true)
     FROM (
         SELECT queue.name AS queue,
-               activity.backlog_estimate,
+               activity.backlog AS backlog_estimate,
                activity.running_jobs,
                activity.finished_per_minute,
                activity.failed,

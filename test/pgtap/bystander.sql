@@ -127,6 +127,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_throughput', 'hipq._throughput()', 'nothing'),
     ('_histograms', 'hipq._histograms()', 'nothing'),
     ('_backlog', 'hipq._backlog({queue})', 'nothing'),
+    ('_depth', 'hipq._depth({queue})', ',f,'),
     ('doctor', 'hipq.doctor()', 'nothing'),
     ('_finished_lately', 'hipq._finished_lately()', 'nothing'),
     ('_sort_of_top', 'hipq._sort_of_top(''queue'')', 'queue'),

@@ -27,10 +27,12 @@ std::string text_of(const Screen &screen, int width = 120)
 Answer queues()
 {
     return {
-        {{"queue", "backlog", "running", "per_min", "failed", "p50", "p99", "oldest", "state"},
-         {{"executors 1/4", "12", "1", "3.5", "2", std::nullopt, std::nullopt, "61", "2 queues"},
-          {"app.mail", "12", "1", "3.5", "2", "0.012", "1.5", "61", "runs"},
-          {"app.web", "0", "0", "0", "0", std::nullopt, std::nullopt, std::nullopt, "paused"}}},
+        {{"queue", "backlog", "exact", "running", "per_min", "failed", "p50", "p99", "oldest",
+          "state"},
+         {{"busy 1/4", "12", "f", "1", "3.5", "2", std::nullopt, std::nullopt, "61", "2 queues"},
+          {"app.mail", "12", "f", "1", "3.5", "2", "0.012", "1.5", "61", "runs"},
+          {"app.web", "0", "t", "0", "0", "0", std::nullopt, std::nullopt, std::nullopt,
+           "paused"}}},
         "",
         "",
         "",
@@ -47,11 +49,24 @@ TEST(QueuesScreen, ShowsAllAndEach)
     const auto screen = queues_screen({});
     screen->take({queues()});
     const std::string text = text_of(*screen);
-    EXPECT_NE(text.find("executors 1/4   backlog 12   running 1   per min 3.5"), std::string::npos)
+    EXPECT_NE(text.find("busy 1/4   backlog ~12   running 1   per min 3.5"), std::string::npos)
         << text;
     EXPECT_NE(text.find("app.mail"), std::string::npos);
     EXPECT_NE(text.find("1m01s runs"), std::string::npos) << text;
     EXPECT_EQ(screen->lines(120), 2);
+}
+
+TEST(QueuesScreen, TellsWhatIsNotExact)
+{
+    const auto screen = queues_screen({});
+    Answer answer = queues();
+    answer.rows.rows.push_back({"app.zoo", std::nullopt, "f", "0", "0", "0", std::nullopt,
+                                std::nullopt, std::nullopt, "locked"});
+    screen->take({answer});
+    const std::string text = text_of(*screen);
+    EXPECT_NE(text.find("app.mail     ~12"), std::string::npos) << text;  // an estimate
+    EXPECT_NE(text.find("app.web        0"), std::string::npos) << text;  // counted
+    EXPECT_NE(text.find("app.zoo        ?"), std::string::npos) << text;  // nobody knows
 }
 
 TEST(QueuesScreen, FitsEightyColumns)

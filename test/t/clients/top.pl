@@ -54,7 +54,7 @@ sub answer
 
 my $top = screen([]);
 ok($top->shows(qr/^app\.mail\s+\d+ .*^app\.other/ms), 'queues');
-like($top->text, qr/^executors \d\/2 .*2 queues$/m, '... and a line for all');
+like($top->text, qr/^busy \d\/2 .*2 queues$/m, '... and a line for all');
 $top->press('Enter');
 ok($top->shows(qr/queues > app\.mail.*^later\s.*^send\s.*no throttle limit|no throttle limit.*^later\s.*^send\s/ms), 'a queue with its job types');
 $top->press('j');
@@ -282,7 +282,7 @@ unlike($reluctant->history, qr/hipq-top:/, '... without being told of passwords'
 
 my ($code, $out, $err) = answer('--once', '--sort', 'queue');
 is($code, 0, '--once');
-like($out, qr/^executors .*\nqueue .*\napp\.mail .*\napp\.other /, '... prints the queues');
+like($out, qr/^busy .*\nqueue .*\napp\.mail .*\napp\.other /, '... prints the queues');
 unlike($out, qr/\e/, '... as plain text');
 ($code, $out, $err) = answer('--once', '-n', '1', '-s', 'queue');
 unlike($out, qr/app\.other/, '... as many as wanted');
@@ -338,7 +338,7 @@ $hipq->sql(q{
 });
 $hipq->sql('CALL make_queues(1, 500)');
 my $many = screen([ '--sort', 'queue' ], columns => 100);
-ok($many->shows(qr/^executors .*502 queues.*^app\.mail .*^app\.other .*^many\.queue_aab /ms), '502 queues');
+ok($many->shows(qr/^busy .*502 queues.*^app\.mail .*^app\.other .*^many\.queue_aab /ms), '502 queues');
 $many->press('End');
 ok($many->shows(qr/^many\.queue_faa /m), '... to the last of them');
 $many->press('j');

@@ -72,6 +72,7 @@ is(value_of('hipq_jobs_succeeded_total', 'queue="app.main"', $work), 20, 'jobs t
 is(value_of('hipq_jobs_failed_total', 'queue="app.main"', $work), 20, 'jobs that failed');
 is(value_of('hipq_failures_failures_total', 'reason="validation_error"', $work), 20, 'by reason');
 is(value_of('hipq_hour_failure_rate', 'queue="app.main"'), 50, 'rates');
+is(value_of('hipq_hour_retry_success_rate', 'queue="app.main"'), 'NaN', '... none of retries where there was none');
 is(value_of('hipq_queue_unfinished', 'datname="postgres"', 'queue="app.main"'), 1, 'what is not final');
 is(value_of('hipq_job_wait_seconds_count', 'queue="app.main"', $work), 40, 'histograms: how many have waited');
 is(value_of('hipq_job_wait_seconds_bucket', 'le="+Inf"', $work), 40, '... within any time');
@@ -100,6 +101,8 @@ is(join(', ', grep { $metrics !~ /^\Q$_\E\{/m } sort keys %asked), '', 'and the 
 
 # ---- the number of unfinished jobs after a crash: it is counted, while the statistics of the server begin anew
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data, scheduled_run_time) SELECT 'work', '{}', '2100-01-01' FROM generate_series(1, 1233)});
+$hipq->set('hipq.enabled' => 'off');
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) VALUES ('work', '{"divisor": 1}')});
 $node->kill9;
 # What is left of it has to end first.
 my $is_up = 0;
@@ -111,8 +114,9 @@ for my $try (1 .. 100)
 }
 ok($is_up, 'the server is killed with kill -9, and starts again');
 $metrics = scrape(['postgres'], [], qr/^hipq_queue_/m);
-is(value_of('hipq_queue_unfinished', 'queue="app.main"'), 1234, 'after a crash the number is right at once');
-is($hipq->sql(q{SELECT jobs, is_exact FROM hipq.backlog}), '1234|t', 'by view hipq.backlog');
+is(value_of('hipq_queue_unfinished', 'queue="app.main"'), 1235, 'after a crash the number is right at once');
+cmp_ok(value_of('hipq_queue_due_seconds', 'queue="app.main"'), '>', 0, '... and so is how long a job is due that nobody starts');
+is($hipq->sql(q{SELECT jobs, is_exact FROM hipq.backlog}), '1235|t', 'by view hipq.backlog');
 
 # ---- one exporter for two databases, which it finds by itself
 $hipq->sql('CREATE DATABASE other');
@@ -122,7 +126,7 @@ $other->create_queue('app.main');
 $other->sql(q{INSERT INTO hipq.app_main (job_type, scheduled_run_time) SELECT 'work', '2100-01-01' FROM generate_series(1, 7)});
 $metrics = scrape(['postgres'], [ '--auto-discover-databases', '--exclude-databases=template0,template1' ],
 	map { qr/^hipq_queue_unfinished\{datname="$_"/m } qw(postgres other));
-is(join(' ', map { value_of('hipq_queue_unfinished', "datname=\"$_\"", 'queue="app.main"') } qw(postgres other)), '1234 7', 'one exporter has both databases');
+is(join(' ', map { value_of('hipq_queue_unfinished', "datname=\"$_\"", 'queue="app.main"') } qw(postgres other)), '1235 7', 'one exporter has both databases');
 
 # Newer ones miss a file of settings, which nobody has to have.
 unlike(join("\n", grep { !/Error loading config/ } split /\n/, slurp_file($log)), qr/level=error|err=/i, 'the exporter has nothing to complain of');

@@ -48,7 +48,7 @@ ok($hipq->wait_until(q{SELECT empty_in BETWEEN interval '1 s' AND interval '4 mi
 	or diag($hipq->sql('TABLE hipq.activity_detail'));
 is($hipq->sql(q{SELECT bool_and(empty_in IS NULL) FROM hipq.activity_detail WHERE queue IN ('app.empty', 'app.paused')}), 't', '... unknown where nothing finishes');
 ok($hipq->wait_until(q{SELECT running >= 2 AND backlog >= 10 FROM hipq.top() LIMIT 1}), 'all together') or diag($hipq->sql('SELECT * FROM hipq.top()'));
-like($hipq->sql('SELECT queue FROM hipq.top() LIMIT 1'), qr{^executors 2/3, workers 1/1$}, 'executors and workers');
+like($hipq->sql('SELECT queue FROM hipq.top() LIMIT 1'), qr{^busy 2/3, workers 1/1$}, 'executors and workers');
 
 # ---- how it is sorted, and how wide it is
 
@@ -70,10 +70,33 @@ cmp_ok(scalar(split /\n/, $shown), '>', 7, '... and is a table');
 
 $hipq->sql('CREATE ROLE reader LOGIN; CREATE ROLE watcher LOGIN; GRANT pg_monitor TO watcher');
 $hipq->sql(q{SELECT hipq.grant_queue('app.sound', 'reader', 'read')});
-is($hipq->sql('SET ROLE reader; SELECT failed, queue FROM hipq.top()') =~ s/executors \d/executors n/r, "1|executors n/3\n1|app.sound",
+is($hipq->sql('SET ROLE reader; SELECT failed, queue FROM hipq.top()') =~ s/busy \d/busy n/r, "1|busy n/3\n1|app.sound",
 	'a reader sees his queue and nothing of others');
 is($hipq->sql(q{SET ROLE watcher; SELECT count(*) FROM hipq.top()}), '7', 'a monitor sees all');
 
+# ---- right after a crash, while nobody looks for work: neither shared memory nor the server's statistics know anything
+
+$hipq->sql(q{INSERT INTO hipq.app_paused (job_type) SELECT 'quick' FROM generate_series(1, 20000)});
 $holder->quit;
+$hipq->set('hipq.enabled' => 'off');
+$hipq->node->stop('immediate');
+$hipq->node->start;
+my $later = q{SET hipq.clock_offset = '14 min';};
+is($hipq->sql(q{SELECT sum(pg_stat_get_live_tuples(relid)) FROM pg_partition_tree('hipq.app_lone')}), 0, 'the statistics are lost');
+is($hipq->sql("$later SELECT backlog, oldest > interval '13 min', state FROM hipq.top() WHERE queue = 'app.lone'"), '5|t|late', 'what is stuck is counted, and since when');
+is($hipq->sql("$later SELECT string_agg(substr(queue, 5) || backlog || state, ' ' ORDER BY queue) FROM hipq.top() WHERE queue IN ('app.empty', 'app.sound')"),
+	'empty0idle sound4waits', 'so is the rest');
+is($hipq->sql(q{SELECT bool_and(top.backlog = backlog.jobs) FROM hipq.top() JOIN hipq.backlog USING (queue) WHERE backlog.jobs < 1000}), 't', 'hipq.backlog says the same');
+is($hipq->sql("SELECT backlog BETWEEN 15000 AND 25000, exact, date_trunc('hour', oldest) FROM hipq.top() WHERE queue = 'app.paused'"), 't|f|50:00:00', 'a large queue is estimated, and says so');
+is($hipq->sql(q{SELECT queue, is_exact FROM hipq.activity WHERE queue IN ('app.lone', 'app.paused') ORDER BY queue}), "app.lone|t\napp.paused|f", 'hipq.activity says which');
+is($hipq->sql('SELECT backlog BETWEEN 15000 AND 25000, exact FROM hipq.top() LIMIT 1'), 't|f', 'all together is an estimate then');
+$hipq->sql('VACUUM hipq.app_paused_live');
+is($hipq->sql("SELECT backlog, exact FROM hipq.top() WHERE queue = 'app.paused'"), '20001|f', 'once it is vacuumed the server knows');
+$holder = $hipq->session;
+$holder->query_safe('BEGIN; LOCK hipq.app_lone_live');
+is($hipq->sql(q{SELECT backlog IS NULL, exact, oldest IS NULL, state FROM hipq.top() WHERE queue = 'app.lone'}), 't|f|t|locked', 'of a locked queue nobody knows, and nobody waits');
+is($hipq->sql('SELECT backlog > 15000, exact FROM hipq.top() LIMIT 1'), 't|f', 'the others are there');
+$holder->quit;
+
 $hipq->node->stop;
 done_testing();

@@ -65,7 +65,7 @@ Statement prepare_session()
 
 Statement top(const std::string &sort, int lines)
 {
-    return {"SELECT queue, backlog, running, per_min, failed, p50, p99,"
+    return {"SELECT queue, backlog, exact, running, per_min, failed, p50, p99,"
             " extract(epoch FROM oldest) AS oldest, state"
             " FROM hipq.top($1, $2::integer)",
             {sort, lines < 0 ? Value() : Value(std::to_string(lines))}};
@@ -85,7 +85,8 @@ Statement table_of_queue(const std::string &queue)
 
 Statement activity_of(const QueueName &queue)
 {
-    return {"SELECT backlog_estimate, running_jobs, finished_per_minute, failed, retried, wait_p50,"
+    return {"SELECT backlog, is_exact AS exact, running_jobs, finished_per_minute, failed, "
+            "retried, wait_p50,"
             " wait_p99, extract(epoch FROM hipq.now() - oldest_due_time) AS oldest, state,"
             " throttle_limit, throttle_used, extract(epoch FROM empty_in) AS empty_in"
             " FROM hipq.activity_detail WHERE queue = $1",

@@ -19,7 +19,7 @@ Tone tone_of_state(const std::string &state)
         return Tone::good;
     if (state == "idle" || state == "waits")
         return Tone::dim;
-    if (state == "no worker" || state == "late" || state == "held: crashed")
+    if (state == "no worker" || state == "late" || state == "locked" || state == "held: crashed")
         return Tone::bad;
     return Tone::warning;
 }
@@ -39,6 +39,17 @@ Cell number_cell(const Rows &rows, std::size_t row, const char *column)
 {
     const auto number = number_in(rows, row, column);
     return {number ? count_text(*number) : "-", number == 0 ? Tone::dim : Tone::plain, number};
+}
+
+// ~12,345: an estimate; ?: nobody knows.
+Cell backlog_cell(const Rows &rows, std::size_t row)
+{
+    Cell cell = number_cell(rows, row, "backlog");
+    if (!cell.number)
+        return {"?", Tone::warning};
+    if (!rows.is_true(row, "exact"))
+        cell.text.insert(0, "~");
+    return cell;
 }
 
 Cell time_cell(const Rows &rows, std::size_t row, const char *column)

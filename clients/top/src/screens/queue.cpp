@@ -95,8 +95,8 @@ private:
     {
         const std::string state = activity_.text(0, "state");
         Line line{{state, tone_of_state(state)}};
-        for (const auto &[name, column] : {std::pair("backlog about", "backlog_estimate"),
-                                           {"running", "running_jobs"},
+        line.push_back({"   backlog " + backlog_cell(activity_, 0).text});
+        for (const auto &[name, column] : {std::pair("running", "running_jobs"),
                                            {"per min", "finished_per_minute"},
                                            {"failed", "failed"},
                                            {"retried", "retried"}})

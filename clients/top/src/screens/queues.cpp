@@ -39,10 +39,9 @@ protected:
         if (all_.empty())
             return {};
         Line line{{all_.text(0, "queue"), Tone::strong}};
-        for (const auto &[name, column] : {std::pair("backlog", "backlog"),
-                                           {"running", "running"},
-                                           {"per min", "per_min"},
-                                           {"failed", "failed"}})
+        line.push_back({"   backlog " + backlog_cell(all_, 0).text});
+        for (const auto &[name, column] :
+             {std::pair("running", "running"), {"per min", "per_min"}, {"failed", "failed"}})
             line.push_back({std::string("   ") + name + " " + count_text(all_.number(0, column))});
         // "2 alerts, 6 queues"
         const std::string state = all_.text(0, "state");
@@ -133,7 +132,7 @@ private:
         const std::string state = queues_.text(i, "state");
         return {queues_.text(i, "queue"),
                 {text_cell(queues_, i, "queue"),
-                 number_cell(queues_, i, "backlog"),
+                 backlog_cell(queues_, i),
                  number_cell(queues_, i, "running"),
                  number_cell(queues_, i, "per_min"),
                  failed,

@@ -33,6 +33,7 @@ Tone tone_of_outcome(const std::string &outcome);
 
 // A cell of a number, of a length of time in seconds, of a text.
 Cell number_cell(const Rows &rows, std::size_t row, const char *column);
+Cell backlog_cell(const Rows &rows, std::size_t row);  // of columns backlog and exact
 Cell time_cell(const Rows &rows, std::size_t row, const char *column);
 Cell text_cell(const Rows &rows, std::size_t row, const char *column, Tone tone = Tone::plain);
 

@@ -13,6 +13,10 @@ export const number = (value) => (isNone(value) ? none : grouped.format(value));
 /** 1234567 as 1.2M; small numbers whole. */
 export const short = (value) => (isNone(value) ? none : Math.abs(value) < 10000 ? grouped.format(value) : compact.format(value));
 
+/** Unfinished jobs of a queue: ~ is before an estimate, ? is what nobody knows. */
+export const backlogText = ({ backlog, is_exact: isExact }) =>
+  isNone(backlog) ? "?" : `${isExact ? "" : "~"}${short(Number(backlog))}`;
+
 /** A rate: small ones with a decimal, as 0.3 is not 0. */
 export function rate(value) {
   if (isNone(value)) return none;

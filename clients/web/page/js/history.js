@@ -1,5 +1,7 @@
 // The last five minutes of what comes each second, as series for charts. What was missed, as in a tab that nobody looked at, is a gap.
 
+import { isNone } from "./format.js";
+
 const kept = 300_000; // ms
 const longest = 5_000; // ms between two points of one line: the server answers sooner, or not at all
 const counters = ["succeeded", "failed", "retried"];
@@ -39,7 +41,7 @@ export class History {
       const series = this.#seriesOf(queue.queue);
       for (const metric of metrics) {
         series[metric].push(point[metric]);
-        sum[metric] += point[metric];
+        sum[metric] = sum[metric] === null || point[metric] === null ? null : sum[metric] + point[metric];
       }
     }
     for (const metric of metrics) this.all[metric].push(sum[metric]);
@@ -51,7 +53,7 @@ export class History {
     const before = this.#before.totals.get(queue.queue) ?? queue.total;
     const point = {};
     for (const counter of counters) point[counter] = Math.max(0, (queue.total[counter] - before[counter]) / elapsed);
-    for (const gauge of gauges) point[gauge] = Number(queue[gauge] ?? 0);
+    for (const gauge of gauges) point[gauge] = isNone(queue[gauge]) ? null : Number(queue[gauge]);
     return point;
   }
 

@@ -17,36 +17,24 @@ WITH catalogue AS MATERIALIZED (
     SELECT queues.queue, queues.instance, queues.owner, queues.table_name, queues.is_paused
     FROM hipq.queues_detail AS queues
     WHERE NOT queues.is_dropped
-), backlog AS (
-    SELECT catalogue.queue, sum(pg_stat_get_live_tuples(leaf.oid)) AS jobs
-    FROM catalogue
-    JOIN pg_inherits AS child ON child.inhparent = to_regclass(catalogue.table_name)
-    JOIN pg_class AS leaf ON leaf.oid = child.inhrelid AND leaf.relkind = 'r'
-    GROUP BY catalogue.queue
+), activity AS MATERIALIZED (
+    SELECT activity.queue, activity.backlog, activity.is_exact, activity.running_jobs,
+           activity.oldest_due_time, activity.state, activity.wait_p50, activity.wait_p99
+    FROM hipq.activity_detail AS activity
 ), ended AS (
     SELECT statistics.queue, statistics.succeeded, statistics.failed, statistics.cancelled,
            statistics.expired, statistics.retried, statistics.dead_letters
     FROM hipq.statistics_detail AS statistics
     WHERE statistics.period = 'total' AND statistics.job_type IS NULL
 ), lately AS (
-    SELECT statistics.queue, statistics.wait_p50, statistics.wait_p90, statistics.wait_p99,
-           statistics.run_p50, statistics.run_p90, statistics.run_p99
+    SELECT statistics.queue, statistics.wait_p90, statistics.run_p50,
+           statistics.run_p90, statistics.run_p99
     FROM hipq.statistics_detail AS statistics
     WHERE statistics.period = 'hour' AND statistics.job_type IS NULL
 ), minute AS (
     SELECT throughput.queue, throughput.succeeded, throughput.failed, throughput.retried
     FROM hipq.throughput
     WHERE throughput.minute = date_trunc('minute', hipq.now()) - interval '1 minute'
-), due AS (
-    SELECT lanes.queue, min(lanes.due_time) AS oldest
-    FROM hipq.lanes_detail AS lanes
-    WHERE lanes.due_time <= hipq.now()
-    GROUP BY lanes.queue
-), busy AS (
-    SELECT executors.queue, count(*) AS jobs
-    FROM hipq.executors_detail AS executors
-    WHERE executors.queue IS NOT NULL
-    GROUP BY executors.queue
 ), processes AS (
     SELECT count(*) FILTER (WHERE executors.status = 'running') AS busy,
            count(*) FILTER (WHERE executors.status = 'idle') AS idle
@@ -69,8 +57,10 @@ SELECT catalogue.queue,
            'queue', catalogue.queue,
            'instance', catalogue.instance,
            'owner', catalogue.owner,
-           'backlog', coalesce(backlog.jobs, 0),
-           'running', coalesce(busy.jobs, 0),
+           'backlog', activity.backlog,
+           'is_exact', activity.is_exact,
+           'running', activity.running_jobs,
+           'state', activity.state,
            'per_minute', json_build_object('succeeded', coalesce(minute.succeeded, 0),
                                            'failed', coalesce(minute.failed, 0),
                                            'retried', coalesce(minute.retried, 0)),
@@ -80,21 +70,19 @@ SELECT catalogue.queue,
                                       'expired', coalesce(ended.expired, 0),
                                       'retried', coalesce(ended.retried, 0),
                                       'dead_letters', coalesce(ended.dead_letters, 0)),
-           'wait_p50', lately.wait_p50,
+           'wait_p50', activity.wait_p50,
            'wait_p90', lately.wait_p90,
-           'wait_p99', lately.wait_p99,
+           'wait_p99', activity.wait_p99,
            'run_p50', lately.run_p50,
            'run_p90', lately.run_p90,
            'run_p99', lately.run_p99,
            'is_paused', catalogue.is_paused,
-           'oldest_due', due.oldest)::text
+           'oldest_due', activity.oldest_due_time)::text
 FROM catalogue
-LEFT JOIN backlog ON backlog.queue = catalogue.queue
+JOIN activity ON activity.queue = catalogue.queue
 LEFT JOIN ended ON ended.queue = catalogue.queue
 LEFT JOIN lately ON lately.queue = catalogue.queue
 LEFT JOIN minute ON minute.queue = catalogue.queue
-LEFT JOIN due ON due.queue = catalogue.queue
-LEFT JOIN busy ON busy.queue = catalogue.queue
 )";
 
 const char *const throughput = R"(

@@ -49,9 +49,9 @@ test("a tab that nobody looks at gives its stream back, and takes it again", asy
   await visitor.leave();
 });
 
-test("what was missed is a gap in the charts, not a line", async () => {
-  const visitor = await Visitor.enter(browser, "web_operator");
-  const whole = await visitor.page.evaluate(() => {
+// The overview as the server sends it, once.
+const overviewOf = (visitor) =>
+  visitor.page.evaluate(() => {
     const source = new EventSource("api/events");
     return new Promise((resolve) =>
       source.addEventListener("overview", ({ data }) => {
@@ -60,6 +60,39 @@ test("what was missed is a gap in the charts, not a line", async () => {
       }),
     );
   });
+
+test("an estimate is marked, and what nobody knows is no 0", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  const whole = await overviewOf(visitor);
+  const queues = whole.queues.map((queue) =>
+    queue.queue === "web.mail"
+      ? { ...queue, backlog: 20_000, is_exact: false, state: "late", oldest_due: null }
+      : queue.queue === "web.letters"
+        ? { ...queue, backlog: null, is_exact: false, state: "locked", oldest_due: null }
+        : { ...queue, backlog: 3, is_exact: true, state: "1 type paused", oldest_due: null },
+  );
+  const body = `event: overview\ndata: ${JSON.stringify({ ...whole, queues })}\n\n`;
+  await visitor.page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body }));
+  await visitor.page.reload();
+  const tile = (name) => visitor.page.locator(".tile", { hasText: name });
+  await tile("Backlog").getByText("~20K", { exact: true }).waitFor();
+  await tile("Waits longest").getByText("web.letters is locked").waitFor();
+  await visitor.open("queues", "Queues", "web.mail");
+  for (const [queue, backlog, state] of [
+    ["web.mail", "~20K", "late"],
+    ["web.letters", "?", "locked"],
+    ["web.parcels", "3", "1 type paused"],
+  ]) {
+    assert.equal(await visitor.row(queue).locator('[data-title="Backlog"]').textContent(), backlog);
+    assert.equal(await visitor.row(queue).locator(".badge").textContent(), state);
+  }
+  await visitor.page.unrouteAll({ behavior: "ignoreErrors" });
+  await visitor.leave();
+});
+
+test("what was missed is a gap in the charts, not a line", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  const whole = await overviewOf(visitor);
   // The same again and again, a minute of which is not there.
   const start = Date.parse(whole.now);
   const seconds = [0, 1, 2, 3, 4, 64, 65, 66];

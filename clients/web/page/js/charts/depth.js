@@ -21,5 +21,5 @@ export function makeDepth(queue = null, words = "") {
     const series = live.history.series(queue);
     chart.draw({ times: live.history.times, values: [series.backlog, series.running] });
   };
-  return { element: panel("Depth", {}, h("p", { class: "panel-words" }, `Unfinished jobs, estimated.${words}`), chart.element), draw };
+  return { element: panel("Depth", {}, h("p", { class: "panel-words" }, `Unfinished jobs; of a large queue an estimate.${words}`), chart.element), draw };
 }

@@ -5,7 +5,7 @@ import { ranges } from "../charts/ranges.js";
 import { Spark } from "../charts/spark.js";
 import { Throughput } from "../charts/throughput.js";
 import { h, setText } from "../dom.js";
-import { ago, number, plural, rate, seconds, short } from "../format.js";
+import { ago, backlogText, isNone, number, plural, rate, seconds, short } from "../format.js";
 import { live } from "../live.js";
 import { badge } from "../parts/badge.js";
 import { pageHead, panel } from "../parts/facts.js";
@@ -69,6 +69,14 @@ function longestDue(queues) {
     .reduce((oldest, queue) => (!oldest || queue.oldest_due < oldest.oldest_due ? queue : oldest), null);
 }
 
+const isUnknown = ({ backlog }) => isNone(backlog);
+
+// Of all queues together. What one of them does not tell is not in it: then it is no more than an estimate.
+const backlogOf = (queues) => ({
+  backlog: queues.length > 0 && queues.every(isUnknown) ? null : sum(queues, (queue) => queue.backlog),
+  is_exact: queues.every((queue) => queue.is_exact),
+});
+
 function showTiles(tiles, { latest, history }) {
   const { queues, executors, workers, alerts, now } = latest;
   const all = history.series();
@@ -80,15 +88,14 @@ function showTiles(tiles, { latest, history }) {
   const failed = sum(queues, (queue) => queue.per_minute.failed);
   tiles.failed.show(`${short(failed)}/min`, `${short(sum(queues, (queue) => queue.per_minute.retried))}/min retried`, all.failed);
   tiles.backlog.show(
-    short(sum(queues, (queue) => queue.backlog)),
+    backlogText(backlogOf(queues)),
     `${number(sum(queues, (queue) => queue.running))} running`,
     all.backlog,
   );
   const oldest = longestDue(queues);
-  tiles.oldest.show(
-    oldest ? seconds((Date.parse(now) - Date.parse(oldest.oldest_due)) / 1000) : "–",
-    oldest ? oldest.queue : "no job is due",
-  );
+  const unknown = queues.find(isUnknown);
+  const waits = oldest ? seconds((Date.parse(now) - Date.parse(oldest.oldest_due)) / 1000) : unknown ? "?" : "–";
+  tiles.oldest.show(waits, oldest?.queue ?? (unknown ? `${unknown.queue} is ${unknown.state}` : "no job is due"));
   tiles.executors.show(`${executors.busy}/${executors.max}`, `busy; ${executors.idle} idle`);
   const ill = Number(workers.degraded) + Number(workers.unhealthy);
   tiles.workers.show(
@@ -189,12 +196,12 @@ function makeBusiest() {
       {
         title: "Queue",
         kind: "main",
-        value: ({ queue, is_paused }) => ({ queue, is_paused }),
-        cell: ({ queue, is_paused: isPaused }) => [queueLink(queue), isPaused ? badge("paused") : null],
+        value: ({ queue, state }) => ({ queue, state }),
+        cell: ({ queue, state }) => [queueLink(queue), badge(state)],
       },
       { title: "Done", kind: "number", value: (queue) => `${rate(perSecond(queue))}/s` },
       { title: "Failed", kind: "number", value: (queue) => `${number(queue.per_minute.failed)}/min` },
-      { title: "Backlog", kind: "number", value: (queue) => short(queue.backlog) },
+      { title: "Backlog", kind: "number", value: backlogText },
       { title: "Running", kind: "number", value: (queue) => number(queue.running) },
       { title: "Waits (p99)", kind: "number", value: (queue) => seconds(queue.wait_p99) },
       { title: "Due since", kind: "number", value: (queue) => queue.oldest_due, cell: (time) => ago(time) },

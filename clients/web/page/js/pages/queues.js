@@ -1,7 +1,7 @@
 // The list of queues, live; and the way to the page of one.
 
 import { h } from "../dom.js";
-import { ago, number, plural, rate, seconds, short } from "../format.js";
+import { ago, backlogText, number, plural, rate, seconds } from "../format.js";
 import { live } from "../live.js";
 import { badge } from "../parts/badge.js";
 import { pageHead, panel } from "../parts/facts.js";
@@ -25,9 +25,10 @@ function makeTable() {
         title: "Queue",
         kind: "main",
         order: ({ queue }) => queue,
-        value: ({ queue, is_paused }) => ({ queue, is_paused }),
-        cell: ({ queue, is_paused: isPaused }) => [queueLink(queue), isPaused ? badge("paused") : null],
+        value: ({ queue }) => queue,
+        cell: (queue) => queueLink(queue),
       },
+      { title: "State", order: ({ state }) => state, value: ({ state }) => state, cell: (state) => badge(state) },
       { title: "Owner", order: ({ owner }) => owner, value: ({ owner }) => owner },
       { title: "Done", kind: "number", order: perSecond, value: (queue) => `${rate(perSecond(queue))}/s` },
       {
@@ -36,7 +37,7 @@ function makeTable() {
         order: (queue) => Number(queue.per_minute.failed),
         value: (queue) => `${number(queue.per_minute.failed)}/min`,
       },
-      { title: "Backlog", kind: "number", order: (queue) => Number(queue.backlog), value: (queue) => short(queue.backlog) },
+      { title: "Backlog", kind: "number", order: (queue) => waits(queue.backlog), value: backlogText },
       { title: "Running", kind: "number", order: (queue) => Number(queue.running), value: (queue) => number(queue.running) },
       {
         title: "Waits (p50)",

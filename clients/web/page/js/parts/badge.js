@@ -27,6 +27,16 @@ const tones = {
   dismissed: "off",
   paused: "warn",
   draining: "warn",
+  // of a queue, as hipq.activity has them
+  "being dropped": "off",
+  "held: crashed": "bad",
+  "at its limit": "warn",
+  locked: "bad",
+  "no worker": "bad",
+  late: "bad",
+  runs: "active",
+  waits: "calm",
 };
 
-export const badge = (word, tone = tones[word] ?? "calm") => h("span", { class: `badge is-${tone}` }, word);
+// "1 type paused" is as "paused".
+export const badge = (word, tone = tones[word] ?? (/ paused$/.test(word) ? "warn" : "calm")) => h("span", { class: `badge is-${tone}` }, word);

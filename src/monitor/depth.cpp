@@ -1,0 +1,175 @@
+// Tells how many unfinished jobs a queue has and since when the first of them is due,
+// hipq._depth(): from its table, as neither shared memory nor the statistics of the server know
+// after a crash.
+//
+// A small table is read whole, which takes less than to begin a statement. Of a large one the
+// number is an estimate: that of the server once the table has been vacuumed or analyzed, else a
+// sample.
+#include <algorithm>
+
+#include "catalog/catalog.hpp"
+#include "claim/claim.hpp"
+#include "executors/executors.hpp"
+#include "job/job.hpp"
+#include "pg/arguments.hpp"
+#include "pg/clock.hpp"
+
+extern "C" {
+#include "access/tableam.h"
+#include "storage/bufmgr.h"
+#include "utils/snapmgr.h"
+}
+
+namespace hipq::monitor {
+
+namespace {
+
+using core::Column;
+
+constexpr BlockNumber most_pages_read = 32;  // 256 kB, some 0.1 ms
+
+// $1 pages. At least 1: somebody has found a job, or the table would be small.
+constexpr const char *estimate_sql = R"(
+    SELECT CASE
+               WHEN coalesce(pg_stat_get_last_vacuum_time(live.oid), pg_stat_get_last_autovacuum_time(live.oid),
+                             pg_stat_get_last_analyze_time(live.oid), pg_stat_get_last_autoanalyze_time(live.oid)) IS NOT NULL
+                   THEN pg_stat_get_live_tuples(live.oid)
+               ELSE (SELECT round(count(*) * 100 / live.percent)::bigint FROM {live} AS job TABLESAMPLE SYSTEM (live.percent) REPEATABLE (0))
+           END
+    FROM (
+        SELECT '{live}'::regclass::oid AS oid,
+               least(100.0, 100.0 * $1 / greatest(1, pg_relation_size('{live}'::regclass) / current_setting('block_size')::integer)) AS percent
+    ) AS live)";
+constexpr std::int64_t pages_in_sample = 100;
+
+struct Depth {
+    std::optional<std::int64_t> jobs{};  // nothing: somebody has locked the queue
+    bool is_exact = false;
+    pg::Time oldest_due = pg::infinity;  // of those that wait
+};
+
+// ---- the PostgreSQL regime ----
+
+// What the reading of a small table wants, and what it has found.
+struct Reading {
+    Relation live;
+    job::ColumnMap map;
+    std::array<Oid, 2> waiting;  // the states of jobs that wait
+    std::int64_t now;
+    std::span<const std::int64_t> running;  // sorted: their rows say that they wait
+    std::int64_t jobs;
+    std::int64_t oldest_due;
+
+    void read();
+
+private:
+    void look_at(TupleTableSlot *slot);
+    Datum value(TupleTableSlot *slot, Column column) const;
+};
+
+// A column that is never NULL.
+Datum Reading::value(TupleTableSlot *slot, Column column) const
+{
+    bool is_null = false;
+    return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
+}
+
+void Reading::look_at(TupleTableSlot *slot)
+{
+    ++jobs;
+    if (job::is_unreadable(slot, map))
+        return;
+    const Oid state = DatumGetObjectId(value(slot, Column::state));
+    const std::int64_t due = DatumGetTimestampTz(value(slot, Column::scheduled_run_time));
+    if (std::ranges::find(waiting, state) == waiting.end() || due > now || due >= oldest_due ||
+        DatumGetTimestampTz(value(slot, Column::expires_time)) <= now)
+        return;
+    if (!std::ranges::binary_search(running, DatumGetInt64(value(slot, Column::id))))
+        oldest_due = due;
+}
+
+void Reading::read()
+{
+    TupleTableSlot *slot = ::table_slot_create(live, nullptr);
+    TableScanDesc scan =
+        ::table_beginscan_strat(live, ::GetActiveSnapshot(), 0, nullptr, true, false);
+    while (::table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+        CHECK_FOR_INTERRUPTS();
+        look_at(slot);
+    }
+    ::table_endscan(scan);
+    ::ExecDropSingleTupleTableSlot(slot);
+}
+
+// ---- the C++ regime ----
+
+std::vector<std::int64_t> running_by_lock()
+{
+    std::vector<std::int64_t> running = executors::jobs_claimed_by_lock();
+    std::sort(running.begin(), running.end());
+    return running;
+}
+
+Depth read_whole(Relation live, pg::Time now)
+{
+    const std::vector<std::int64_t> running = running_by_lock();
+    Reading reading{live,
+                    job::column_map(live),
+                    {DatumGetObjectId(job::state_datum(core::JobState::initial)),
+                     DatumGetObjectId(job::state_datum(core::JobState::retry))},
+                    now.value,
+                    running,
+                    0,
+                    pg::infinity.value};
+    pg::call([&] { reading.read(); });
+    return {reading.jobs, true, pg::Time{reading.oldest_due}};
+}
+
+Depth estimate(const catalog::Queue &queue, pg::Time now)
+{
+    Depth depth;
+    for (const claim::LaneHead &head : claim::lane_heads(queue, now))
+        if (head.due <= now)
+            depth.oldest_due = std::min(depth.oldest_due, head.due);
+    const std::int64_t jobs =
+        catalog::statement_for(queue, estimate_sql).run(pages_in_sample).front().integer(0);
+    const bool has_some = depth.oldest_due < pg::infinity;
+    depth.jobs = std::max<std::int64_t>(jobs, has_some ? 1 : 0);
+    return depth;
+}
+
+Depth depth_of(const catalog::Queue &queue, pg::Time now)
+{
+    const std::string name = queue.live_table();
+    Relation live = pg::call([&] { return job::open_table(name.c_str(), AccessShareLock); });
+    const bool is_small =
+        pg::call([&] { return RelationGetNumberOfBlocks(live) <= most_pages_read; });
+    const Depth depth = is_small ? read_whole(live, now) : estimate(queue, now);
+    pg::call([&] { ::relation_close(live, NoLock); });
+    return depth;
+}
+
+// Nothing of one that is being dropped, that the caller may not look at, or that somebody has
+// locked.
+Depth find_depth(int queue_id)
+{
+    Depth depth;
+    catalog::Sight sight;
+    const catalog::Queue *queue = sight.visible(queue_id);
+    if (queue != nullptr && !queue->is_dropped)
+        catalog::read_apart(*queue, [&] { depth = depth_of(*queue, pg::now()); });
+    return depth;
+}
+
+}  // namespace
+
+}  // namespace hipq::monitor
+
+HIPQ_FUNCTION(hipq__depth)
+{
+    const auto depth =
+        hipq::monitor::find_depth(hipq::pg::Arguments(fcinfo).integer(0, "queue_id"));
+    const bool has_due = depth.oldest_due < hipq::pg::infinity;
+    return hipq::pg::return_row(fcinfo, depth.jobs, depth.is_exact,
+                                has_due ? std::optional(depth.oldest_due) : std::nullopt);
+}
