@@ -166,7 +166,7 @@ void want_executors(Oid database, Oid role, int wanted, std::int64_t weight, pg:
     const bool is_patient =
         since == pg::infinity || pg::Time{::GetCurrentTimestamp()} <= since + longest_patience;
     if (!is_patient && count_alive(database, role) == 0)
-        memory::raise_alert(memory::Alert::executor_wanted);
+        memory::raise_alert(memory::Alert::executor_wanted, database);
 }
 
 int count_executors(Oid database, Oid role)

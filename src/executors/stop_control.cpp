@@ -426,7 +426,7 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
             if (step.action == core::StopAction::report)
                 stopped.unresponsive[count++] = unresponsive(slot);
             if (slot.stop_control.reported)
-                memory::raise_alert(memory::Alert::executor_unresponsive);
+                memory::raise_alert(memory::Alert::executor_unresponsive, slot.database);
         }
     }
     stopped.unresponsive.resize(count);

@@ -27,11 +27,17 @@ bool is_present(const AlertRecord &record, pg::Time now)
 
 void raise_alert(Alert alert) noexcept
 {
+    raise_alert(alert, MyDatabaseId);
+}
+
+void raise_alert(Alert alert, Oid database) noexcept
+{
     const pg::Time now{::GetCurrentTimestamp()};
     const TrancheLock lock(alerts_tranche, LW_EXCLUSIVE);
     AlertRecord &record = alerts->records[static_cast<std::size_t>(alert)];
     if (!is_present(record, now))
-        record = AlertRecord{0, now, now};
+        record = AlertRecord{database, 0, now, now};
+    record.database = database;
     ++record.times;
     record.last = now;
 }

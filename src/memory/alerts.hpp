@@ -29,13 +29,16 @@ enum class Alert : unsigned char {
 };
 inline constexpr std::size_t alert_count = 20;
 struct AlertRecord {
+    Oid database;  // the last one that it was noted in; InvalidOid: in none
     std::int64_t times;
     pg::Time first;  // of the present spell
     pg::Time last;
 };
 
-// Notes that it has just happened. Whatever other locks the caller holds: this one comes last.
+// Notes that it has just happened, in the database of this process or in another one. Whatever
+// other locks the caller holds: this one comes last.
 void raise_alert(Alert alert) noexcept;
+void raise_alert(Alert alert, Oid database) noexcept;
 
 // What has happened within the last five minutes.
 struct PresentAlert {

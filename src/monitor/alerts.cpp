@@ -160,12 +160,21 @@ void list_set_aside(pg::ResultSet &result)
         add_set_aside(result, *catalogue, aside);
 }
 
+// What was noted in a database that was dropped concerns nobody any more.
+bool is_gone(Oid database)
+{
+    return OidIsValid(database) &&
+           pg::call([&] { return ::get_database_name(database) == nullptr; });
+}
+
 void list_alerts(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
     if (!catalog::is_monitor())  // they tell of all databases
         return;
     for (const memory::PresentAlert &present : memory::present_alerts()) {
+        if (is_gone(present.record.database))
+            continue;
         const AlertText &text = text_of(present.alert);
         result.add(text.name, present.record.times, present.record.first, present.record.last,
                    text.detail, text.hint);

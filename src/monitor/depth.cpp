@@ -13,10 +13,10 @@
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 
 extern "C" {
 #include "access/tableam.h"
-#include "storage/bufmgr.h"
 #include "utils/snapmgr.h"
 }
 
@@ -28,18 +28,14 @@ using core::Column;
 
 constexpr BlockNumber most_pages_read = 32;  // 256 kB, some 0.1 ms
 
-// $1 pages. At least 1: somebody has found a job, or the table would be small.
-constexpr const char *estimate_sql = R"(
-    SELECT CASE
-               WHEN coalesce(pg_stat_get_last_vacuum_time(live.oid), pg_stat_get_last_autovacuum_time(live.oid),
-                             pg_stat_get_last_analyze_time(live.oid), pg_stat_get_last_autoanalyze_time(live.oid)) IS NOT NULL
-                   THEN pg_stat_get_live_tuples(live.oid)
-               ELSE (SELECT round(count(*) * 100 / live.percent)::bigint FROM {live} AS job TABLESAMPLE SYSTEM (live.percent) REPEATABLE (0))
-           END
+// $1 pages, of some 30 rows each.
+constexpr const char *sample_sql = R"(
+    SELECT round(count(*) * 100 / sample.percent)::bigint
     FROM (
-        SELECT '{live}'::regclass::oid AS oid,
-               least(100.0, 100.0 * $1 / greatest(1, pg_relation_size('{live}'::regclass) / current_setting('block_size')::integer)) AS percent
-    ) AS live)";
+        SELECT least(100.0, 100.0 * $1 / greatest(1, pg_relation_size('{live}'::regclass) / current_setting('block_size')::integer)) AS percent
+    ) AS sample
+    CROSS JOIN LATERAL (SELECT FROM {live} AS job TABLESAMPLE SYSTEM (sample.percent) REPEATABLE (0)) AS job
+    GROUP BY sample.percent)";
 constexpr std::int64_t pages_in_sample = 100;
 
 struct Depth {
@@ -79,12 +75,13 @@ void Reading::look_at(TupleTableSlot *slot)
     ++jobs;
     if (job::is_unreadable(slot, map))
         return;
-    const Oid state = DatumGetObjectId(value(slot, Column::state));
     const std::int64_t due = DatumGetTimestampTz(value(slot, Column::scheduled_run_time));
-    if (std::ranges::find(waiting, state) == waiting.end() || due > now || due >= oldest_due ||
-        DatumGetTimestampTz(value(slot, Column::expires_time)) <= now)
+    if (due > now || due >= oldest_due)
         return;
-    if (!std::ranges::binary_search(running, DatumGetInt64(value(slot, Column::id))))
+    const Oid state = DatumGetObjectId(value(slot, Column::state));
+    if (std::ranges::find(waiting, state) != waiting.end() &&
+        DatumGetTimestampTz(value(slot, Column::expires_time)) > now &&
+        !std::ranges::binary_search(running, DatumGetInt64(value(slot, Column::id))))
         oldest_due = due;
 }
 
@@ -125,17 +122,33 @@ Depth read_whole(Relation live, pg::Time now)
     return {reading.jobs, true, pg::Time{reading.oldest_due}};
 }
 
-Depth estimate(const catalog::Queue &queue, pg::Time now)
+// By the index, lane by lane; whose first row is no waiting job takes a statement.
+pg::Time oldest_due(const catalog::Queue &queue, pg::Time now)
 {
-    Depth depth;
+    pg::Time oldest = pg::infinity;
+    const auto starts = claim::lane_starts(queue);
+    if (starts.has_value() && std::ranges::none_of(*starts, [&](const claim::LaneStart &start) {
+            return start.first <= now;
+        }))
+        return oldest;
     for (const claim::LaneHead &head : claim::lane_heads(queue, now))
         if (head.due <= now)
-            depth.oldest_due = std::min(depth.oldest_due, head.due);
-    const std::int64_t jobs =
-        catalog::statement_for(queue, estimate_sql).run(pages_in_sample).front().integer(0);
-    const bool has_some = depth.oldest_due < pg::infinity;
-    depth.jobs = std::max<std::int64_t>(jobs, has_some ? 1 : 0);
-    return depth;
+            oldest = std::min(oldest, head.due);
+    return oldest;
+}
+
+std::int64_t sampled_rows(const catalog::Queue &queue)
+{
+    const pg::Rows rows = catalog::statement_for(queue, sample_sql).run(pages_in_sample);
+    return rows.empty() ? 0 : rows.front().integer(0);
+}
+
+Depth estimate(const catalog::Queue &queue, Oid live, pg::Time now)
+{
+    const pg::Time due = oldest_due(queue, now);
+    const std::optional<std::int64_t> counted = pg::call([&] { return pg::counted_rows(live); });
+    const std::int64_t jobs = counted.has_value() ? *counted : sampled_rows(queue);
+    return {std::max<std::int64_t>(jobs, due < pg::infinity ? 1 : 0), false, due};
 }
 
 Depth depth_of(const catalog::Queue &queue, pg::Time now)
@@ -144,7 +157,8 @@ Depth depth_of(const catalog::Queue &queue, pg::Time now)
     Relation live = pg::call([&] { return job::open_table(name.c_str(), AccessShareLock); });
     const bool is_small =
         pg::call([&] { return RelationGetNumberOfBlocks(live) <= most_pages_read; });
-    const Depth depth = is_small ? read_whole(live, now) : estimate(queue, now);
+    const Depth depth =
+        is_small ? read_whole(live, now) : estimate(queue, RelationGetRelid(live), now);
     pg::call([&] { ::relation_close(live, NoLock); });
     return depth;
 }

@@ -285,10 +285,11 @@ std::string detail_of(const core::RateFinding &finding, const std::string &where
            core::percent_text(finding.limit, finding.limit) + ".";
 }
 
-std::string database_name(Oid database)
+// Nothing: it was dropped.
+std::optional<std::string> database_name(Oid database)
 {
     const char *name = pg::call([&] { return ::get_database_name(database); });
-    return name == nullptr ? std::to_string(database) : name;
+    return name == nullptr ? std::nullopt : std::optional<std::string>(name);
 }
 
 // Until its tables can go a dropped queue is counted. What there is in other databases cannot be
@@ -340,8 +341,11 @@ void list_rate_alerts(pg::ResultSet &result)
     });
     for (const auto &[key, queue] : queues)
         for (const core::RateFinding &finding : core::judge_rates(queue.counts, limits())) {
+            const auto database = database_name(key.first);
+            if (!database.has_value())
+                continue;
             const std::string where =
-                "Queue \"" + queue.name + "\" of database \"" + database_name(key.first) + "\"";
+                "Queue \"" + queue.name + "\" of database \"" + *database + "\"";
             result.add(name_of(finding.alert), number(finding.times),
                        pg::Time{(present - finding.minutes + 1) * core::microseconds_per_minute},
                        pg::now(), detail_of(finding, where), hint_for(finding.alert));

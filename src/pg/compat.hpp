@@ -8,6 +8,7 @@
 extern "C" {
 #include "access/tableam.h"
 #include "commands/vacuum.h"
+#include "pgstat.h"
 #include "replication/message.h"
 #include "storage/bufmgr.h"
 #include "storage/lock.h"
@@ -263,6 +264,26 @@ inline PgStat_Counter dead_tuples(const PgStat_StatTabEntry &statistics)
 #else
     return statistics.n_dead_tuples;
 #endif
+}
+
+// Rows of a table as they are counted since it was vacuumed or analyzed. Nothing: it was not, since
+// it was made or the server has crashed, so that older rows may be missing in the number.
+inline std::optional<std::int64_t> counted_rows(Oid table)
+{
+    const PgStat_StatTabEntry *statistics = ::pgstat_fetch_stat_tabentry(table);
+    if (statistics == nullptr)
+        return std::nullopt;
+#if PG_VERSION_NUM >= 160000
+    const bool is_known =
+        statistics->last_vacuum_time != 0 || statistics->last_autovacuum_time != 0 ||
+        statistics->last_analyze_time != 0 || statistics->last_autoanalyze_time != 0;
+#else
+    const bool is_known =
+        statistics->vacuum_timestamp != 0 || statistics->autovac_vacuum_timestamp != 0 ||
+        statistics->analyze_timestamp != 0 || statistics->autovac_analyze_timestamp != 0;
+#endif
+    return is_known ? std::optional(std::max<std::int64_t>(0, live_tuples(*statistics)))
+                    : std::nullopt;
 }
 
 // Without it a vacuum leaves the table itself out, from PostgreSQL 16 on.

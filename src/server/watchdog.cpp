@@ -93,7 +93,7 @@ void judge(Watchdog::Late &late, pg::Time now)
         return;
     if (!std::exchange(late.is_reported, true))
         report(late.look);
-    memory::raise_alert(memory::Alert::scheduler_late);
+    memory::raise_alert(memory::Alert::scheduler_late, late.look.database);
 }
 
 // A scheduler that is late is so until it begins a look.

@@ -107,7 +107,18 @@ $reader->quit;
 ok($hipq->wait_until(q{SELECT to_regclass('hipq.app_passing') IS NULL}), 'then they go');
 $hipq->sql('CREATE DATABASE near');
 is($hipq->node->safe_psql('near', q{CREATE EXTENSION hipq; SELECT count(*) FROM hipq.alerts_detail WHERE detail LIKE '%app.passing%'}), 0, 'and with them what was counted');
+my $near = $hipq->in('near');
+$near->create_queue('app.near');
+$near->sql(q{
+	CREATE FUNCTION fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM 1 / 0; END $$;
+	SELECT hipq.register_job_type('app.near', 'fail', handler => 'fail', max_retries => 0);
+	SELECT hipq.register_job_type('app.near', 'outside', handler_kind => 'notify');
+	INSERT INTO hipq.app_near (job_type) SELECT 'fail' FROM generate_series(1, 10);
+	INSERT INTO hipq.app_near (job_type) VALUES ('outside')});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'no worker' OR alert = 'failures' AND detail LIKE '%"near"%'}, 2),
+	'what is wrong in another database is told here, too');
 $hipq->sql('DROP DATABASE near WITH (FORCE)');
+is(alerts(), 'dead letters, failures', '... until it is dropped');
 is($hipq->sql(q{SET hipq.clock_offset = '6min'; SELECT coalesce(string_agg(alert, ', '), '') FROM hipq.alerts WHERE alert NOT IN ('executors', 'no start', 'scheduler')}), '', 'six minutes later they are not');
 is($hipq->sql(q{SET hipq.clock_offset = '61min'; SELECT count(*) FROM hipq.statistics WHERE period = 'hour' AND succeeded + failed > 0}), 0, 'after an hour all is quiet');
 is($hipq->sql(q{SET hipq.clock_offset = '-61min'; SELECT count(*) FROM hipq.statistics WHERE period = 'hour' AND succeeded + failed > 0}), 0,
