@@ -7,6 +7,7 @@
 #   apart        sources that are compiled by themselves, as they know folders of the installation, with apart_flags
 #   libraries    what it links beside libpq
 #
+# prefix=/usr/local is where they are installed; what it is by default stands below.
 # What else is to be installed hangs on install-program and uninstall.
 
 here := $(dir $(firstword $(MAKEFILE_LIST)))
@@ -16,12 +17,17 @@ version := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(root)/hipq.co
 PG_CONFIG ?= pg_config
 
 builddir ?= $(root)/build/$(name)$(if $(WERROR),-test)
-bindir ?= $(shell $(PG_CONFIG) --bindir)
-mandir ?= $(shell $(PG_CONFIG) --mandir)
-# Where bash and systemd look is for packages to say: /usr/share/bash-completion/completions, /usr/lib/systemd/system.
-completiondir ?= $(shell $(PG_CONFIG) --sharedir)/hipq
-unitdir ?= $(shell $(PG_CONFIG) --sharedir)/hipq
-completion ?= hipq-$(name).bash
+
+# A distribution has a server's programs in a folder for its version, in which nobody looks for programs and manual pages. Then they
+# go to /usr/local. A server that somebody has made has them beside its own.
+server_bindir := $(shell $(PG_CONFIG) --bindir)
+prefix ?= $(if $(filter /usr/lib/% /usr/pgsql-%,$(server_bindir)),/usr/local)
+server_sharedir = $(shell $(PG_CONFIG) --sharedir)
+bindir ?= $(if $(prefix),$(prefix)/bin,$(server_bindir))
+mandir ?= $(if $(prefix),$(prefix)/share/man,$(shell $(PG_CONFIG) --mandir))
+completiondir ?= $(if $(prefix),$(prefix)/share/bash-completion/completions,$(server_sharedir)/hipq)
+unitdir ?= $(if $(prefix),$(prefix)/lib/systemd/system,$(server_sharedir)/hipq)
+completion ?= hipq-$(name)$(if $(prefix),,.bash)
 INSTALL_STRIP_FLAG ?= $(if $(WERROR),,-s)
 
 program = $(builddir)/hipq-$(name)

@@ -65,6 +65,26 @@ SKIP: {
 	command_like([ "$to$programs/hipq-run", '--version' ], qr/^hipq-run \Q$version\E$/, '... which is this version');
 }
 
+# A distribution's server has its programs where no PATH leads: then those of hipq go to /usr/local.
+SKIP: {
+	skip 'hipq-run was not built', 3 unless -x "$root/build/run-test/hipq-run";
+	my ($to, $there) = map { PostgreSQL::Test::Utils::tempdir() } 1 .. 2;
+	append_to_file("$there/pg_config", <<'END');
+#!/bin/sh
+if [ "$1" = --bindir ]; then echo /usr/lib/postgresql/15/bin; else exec pg_config "$@"; fi
+END
+	chmod 0755, "$there/pg_config" or die $!;
+	command_ok([ 'make', '-s', '-C', "$root/clients/run", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s',
+			"DESTDIR=$to", "PG_CONFIG=$there/pg_config" ],
+		"make install of hipq-run beside a distribution's server");
+	is_deeply(installed($to), [ map { "/usr/local/$_" } qw(
+				bin/hipq-run lib/systemd/system/hipq-run@.service
+				share/bash-completion/completions/hipq-run share/man/man1/hipq-run.1) ],
+		'... goes where shells, man, bash and systemd look');
+	like(slurp_file("$to/usr/local/lib/systemd/system/hipq-run\@.service"),
+		qr{^ExecStart=/usr/local/bin/hipq-run }m, '... and the unit knows that');
+}
+
 # hipq-top, likewise.
 SKIP: {
 	skip 'hipq-top was not built', 4 unless -x "$root/build/top-test/hipq-top";
