@@ -109,7 +109,7 @@ foreach my $instruction (instructions('Containerfile'))
 	$step->($rest =~ s/\s+$//r);
 }
 is($stage->{user}, 'postgres', 'the server runs as user postgres');
-is($stage->{EXPOSE}, '5432', '... on port 5432');
+is($stage->{EXPOSE}, '5432 8484', '... on port 5432, and the web page on another one');
 is($stage->{STOPSIGNAL}, 'SIGINT', '... and is stopped by a fast shutdown');
 my ($entry) = $stage->{ENTRYPOINT} =~ /^\["([\w-]+)"\]$/;
 isnt($entry, undef, 'it is started by one program');
@@ -165,8 +165,25 @@ like($said, qr/password authentication failed/, '... and nobody else');
 like($said, qr/^0$/m, 'the server does not keep the password in its environment');
 like($said, qr/^stopped: 0$/m, 'it stops cleanly');
 
-$said = succeeds('it starts again', in_stage(serve('', q{ask -At -c "SELECT 'jobs: ' || count(*) FROM hipq.jobs"}), '--alone'));
+$said = succeeds('it starts again', in_stage(serve('', <<'END'), '--alone'));
+ask -At -c "SELECT 'jobs: ' || count(*) FROM hipq.jobs"
+hipq-top --once
+container-web 2>/tmp/web.log &
+web=$!
+for i in $(seq 100); do grep -q 'serving on' /tmp/web.log && break; sleep 0.1; done
+bash -c 'exec 3<>/dev/tcp/127.0.0.1/8484; printf "GET / HTTP/1.1\r\nHost: 127.0.0.1:8484\r\nConnection: close\r\n\r\n" >&3; cat <&3' | tr -d '\r'
+ask -c 'CREATE EXTENSION pg_cron' -c "SELECT hipq.schedule('each minute', '* * * * *', 'welcome', '{\"to\": \"zoe@example.com\"}')"
+for i in $(seq 500); do
+    [ "$(ask -At -c "SELECT count(*) FROM sent WHERE addr = 'zoe@example.com'")" -gt 0 ] && break
+    sleep 0.2
+done
+ask -At -c "SELECT 'scheduled: ' || last_action FROM hipq.schedules_detail"
+kill $web
+END
 like($said, qr/^jobs: 3$/m, '... with its jobs');
+like($said, qr/^app\.mail\b/m, 'hipq-top shows its queue');
+like($said, qr{^HTTP/1\.1 200 OK\n.*<title>hipq</title>}ms, 'hipq-web serves its page');
+like($said, qr/^scheduled: enqueued$/m, 'a schedule enqueues');
 
 remove_root($_) foreach values %stages, $stage->{root};
 done_testing();
