@@ -11,7 +11,8 @@ my %settings = $page->file('postgresql.conf') =~ /^(\S+) = '?(.*?)'?$/mg;
 is(join(' ', sort keys %settings), 'cron.database_name cron.use_background_workers max_worker_processes shared_preload_libraries',
 	'the page says what to set');
 
-my $hipq = HipqCluster->new('tutorial', %settings, extension => 0, preload => 0);
+my $hipq = HipqCluster->new('tutorial', %settings,
+	listen_addresses => 'localhost', extension => 0, preload => 0);
 my $node = $hipq->node;
 $hipq->sql('DROP ROLE app');    # the page makes it
 $hipq->sql('CREATE DATABASE shop');
@@ -28,7 +29,8 @@ cmp_ok($shown, '>', 15, 'and says what one sees');
 
 my @left_out = map { $_->{mark} } grep { $_->{mark} =~ /^not run/ } $page->blocks;
 is(scalar @left_out, 3, 'all is run but three ways to install');
-my ($install) = slurp_file("$ENV{HIPQ_ROOT}/README.md") =~ /(^ +make PG_CONFIG=.*\n +sudo make install .*\n)/m;
+my ($install) = slurp_file("$ENV{HIPQ_ROOT}/README.md")
+  =~ /(^ +make -j.*PG_CONFIG=.*\n +sudo make install .*\n)/m;
 $install =~ s/^ +//mg;
 like((map { $_->{text} } $page->blocks)[0], qr/\Q$install\E/, 'the way to install is that of README.md');
 
