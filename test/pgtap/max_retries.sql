@@ -13,8 +13,10 @@ SELECT hipq.register_job_type('tries.mail', 'send', handler_kind => 'notify');
 -- What the views say of instance, queue and type.
 CREATE FUNCTION shown() RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', instance.max_retries, queue.max_retries, type.max_retries)
-    FROM hipq.instances_detail AS instance, hipq.queues_detail AS queue, hipq.job_types_detail AS type
-    WHERE instance.name = 'tries' AND queue.queue = 'tries.mail' AND type.queue = queue.queue AND type.job_type = 'send'
+    FROM hipq.instances_detail AS instance
+    JOIN hipq.queues_detail AS queue ON queue.instance = instance.name
+    JOIN hipq.job_types_detail AS type ON type.queue = queue.queue
+    WHERE queue.queue = 'tries.mail' AND type.job_type = 'send'
 $$;
 
 -- What jobs get: by enqueue() and INSERT, of a type that nobody registered; how many retries are
@@ -28,20 +30,18 @@ BEGIN
     PERFORM hipq.enqueue('nobody', queue => 'tries.mail');
     SELECT array_agg(max_retries ORDER BY id) INTO retries FROM hipq.tries_mail;
     DELETE FROM hipq.tries_mail;
-    RETURN concat_ws(' ', array_to_string(retries, ' '), (SELECT count(*) FROM hipq.retry_schedule('tries.mail', 'send')));
+    RETURN array_to_string(retries, ' ') || ' '
+           || (SELECT count(*) FROM hipq.retry_schedule('tries.mail', 'send'));
 END
 $$;
 
 -- What is set up, as describe() has it: of instance, queue and type.
 CREATE FUNCTION described() RETURNS text LANGUAGE sql AS $$
-    SELECT concat_ws(' ', state #>> '{instances,0,max_retries}', state #>> '{queues,0,max_retries}', state #>> '{job_types,0,max_retries}')
-    FROM (
-        SELECT jsonb_build_object(
-            'instances', jsonb_path_query_array(whole, '$.instances[*] ? (@.name == "tries")'),
-            'queues', jsonb_path_query_array(whole, '$.queues[*] ? (@.queue == "tries.mail")'),
-            'job_types', jsonb_path_query_array(whole, '$.job_types[*] ? (@.queue == "tries.mail")'))
-        FROM hipq.describe() AS whole
-    ) AS described (state)
+    SELECT concat_ws(' ',
+        jsonb_path_query_first(state, '$.instances[*] ? (@.name == "tries").max_retries'),
+        jsonb_path_query_first(state, '$.queues[*] ? (@.queue == "tries.mail").max_retries'),
+        jsonb_path_query_first(state, '$.job_types[*] ? (@.queue == "tries.mail").max_retries'))
+    FROM hipq.describe() AS state
 $$;
 
 SELECT is(shown(), '0 0 0', 'nothing says anything: the setting');
@@ -70,7 +70,8 @@ SELECT is(shown() || ', ' || given(), '0 0 0, 0 0 0 0', 'and an instance to the 
 SELECT set_eq(format('SELECT object, property, before, after FROM hipq.apply(%L)', :'described'), $$
     VALUES ('instance "tries"', 'max_retries', 'null'::jsonb, '2'::jsonb),
            ('queue "tries.mail"', 'max_retries', 'null', '3'),
-           ('job type "send" of queue "tries.mail"', 'max_retries', 'null', '0')$$, 'apply() brings all three back');
+           ('job type "send" of queue "tries.mail"', 'max_retries', 'null', '0')$$,
+    'apply() brings all three back');
 SELECT is(described(), '2 3 0', '... as they were');
 SELECT hipq.create_instance('tries', or_replace => true);
 SELECT hipq.create_queue('tries.mail', or_replace => true);
@@ -80,12 +81,18 @@ SELECT hipq.create_queue('tries.mail', max_retries => 6, or_replace => true);
 SELECT is(described(), '5 6 0', '... and what it is given is stored');
 SELECT hipq.create_instance('others', max_retries => 7);
 SELECT hipq.create_queue('others.mail', owner => 'tries_owner', max_retries => 8);
-SELECT is((SELECT max_retries FROM hipq.instance WHERE name = 'others') || ' ' || (SELECT max_retries FROM hipq.queues_detail WHERE queue = 'others.mail'),
-    '7 8', 'new ones have it from the start');
+SELECT results_eq($$
+    SELECT instance.max_retries, queue.max_retries
+    FROM hipq.instances_detail AS instance
+    JOIN hipq.queues_detail AS queue ON queue.instance = instance.name
+    WHERE instance.name = 'others'$$, 'VALUES (7, 8)', 'new ones have it from the start');
 
-SELECT throws_ok($$SELECT hipq.alter_instance('tries', max_retries => -1)$$, '22023', NULL, 'an instance with less than none is refused');
-SELECT throws_ok($$SELECT hipq.create_queue('tries.other', max_retries => 1000001)$$, '22023', NULL, 'a queue with too many, too');
-SELECT throws_ok($$SELECT hipq.alter_instance('tries', reset => '{strict}')$$, '22023', NULL, 'an instance resets nothing else');
+SELECT throws_ok($$SELECT hipq.alter_instance('tries', max_retries => -1)$$, '22023', NULL,
+    'an instance with less than none is refused');
+SELECT throws_ok($$SELECT hipq.create_queue('tries.other', max_retries => 1000001)$$, '22023', NULL,
+    'a queue with too many, too');
+SELECT throws_ok($$SELECT hipq.alter_instance('tries', reset => '{strict}')$$, '22023', NULL,
+    'an instance resets nothing else');
 
 SELECT * FROM finish();
 ROLLBACK;

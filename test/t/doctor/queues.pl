@@ -75,15 +75,17 @@ my $outside = 'job type "outside" of queue "app.mail"';
 is_mended($hipq, 'information', 'no retries', $outside, qr/max_retries is 0, which is the default/);
 $hipq->sql(q{SELECT hipq.alter_job_type('app.mail', 'outside', reset => '{max_retries}')});
 foreach my $said (
-	[ q{alter_job_type('app.mail', 'outside', max_retries => 0)}, q{alter_job_type('app.mail', 'outside', reset => '{max_retries}')} ],
-	[ q{alter_queue('app.mail', max_retries => 0)}, q{alter_queue('app.mail', reset => '{max_retries}')} ],
-	[ q{alter_queue('app.mail', retry_enabled => false)}, q{alter_queue('app.mail', reset => '{retry_enabled}')} ],
-	[ q{alter_instance('app', max_retries => 3)}, q{alter_instance('app', reset => '{max_retries}')} ])
+	[ q{alter_job_type('app.mail', 'outside'}, 'max_retries => 0' ],
+	[ q{alter_queue('app.mail'}, 'max_retries => 0' ],
+	[ q{alter_queue('app.mail'}, 'retry_enabled => false' ],
+	[ q{alter_instance('app'}, 'max_retries => 3' ])
 {
+	my ($call, $option) = @$said;
 	is_found($hipq, 'information', 'no retries', $outside);
-	$hipq->sql("SELECT hipq.$said->[0]");
+	$hipq->sql("SELECT hipq.$call, $option)");
 	is_gone($hipq, 'no retries', $outside);
-	$hipq->sql("SELECT hipq.$said->[1]");
+	my ($name) = $option =~ /(\w+)/;
+	$hipq->sql("SELECT hipq.$call, reset => '{$name}')");
 }
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', max_retries => 2)});
 is_gone($hipq, 'no retries', $outside);
