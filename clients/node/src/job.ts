@@ -91,7 +91,7 @@ export class Job<Data = any> {
     await this.#tell("SELECT hipq.report_progress($1::bigint, $2::integer, $3::bigint, $4::bigint, $5::text)", [done, total, message]);
   }
 
-  /** Gives the attempt so much more time; returns the new deadline. Rejects with AttemptOver if it is over. */
+  /** Gives the attempt at least so long from now; returns the deadline. Rejects with AttemptOver if it is over. */
   async extend(more: Duration): Promise<Date> {
     const rows = await this.#tell(`SELECT hipq.extend($1::bigint, $2::integer, $3::${duration}) AS deadline`, [String(more)]);
     return (this.#deadline = rows[0].deadline as Date);

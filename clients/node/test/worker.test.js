@@ -134,21 +134,24 @@ test("progress shows, extend gives time", async () => {
   const queue = await makeQueue(client);
   let go;
   const gate = new Promise((resolve) => (go = resolve));
-  let before, extended;
+  const extended = [];
   const worker = makeWorker(queue).job("work", async (job) => {
-    before = job.deadline;
     await job.progress(3, 10, "on the way");
-    extended = await job.extend("1 h");
+    const clock = async () => (await client.query("SELECT clock_timestamp() AS time")).rows[0].time;
+    for (const more of ["1 h", "1 min"])
+      extended.push([await clock(), await job.extend(more), await clock()]);
     await gate;
   });
   const id = await enqueue(client, "work", {}, { queue });
   await withWorker(worker, async () => {
     const { rows } = await until(async () => {
       const shown = await client.query("SELECT done, total, message FROM hipq.progress_detail WHERE id = $1", [id]);
-      return shown.rows.length > 0 && extended && shown;
+      return shown.rows.length > 0 && extended.length === 2 && shown;
     }, "progress shows");
     assert.deepEqual(rows, [{ done: "3", total: "10", message: "on the way" }]);
-    assert.equal(extended - before, 3_600_000);
+    const [[before, deadline, after], [, same]] = extended;
+    assert.ok(before <= deadline - 3_600_000 && deadline - 3_600_000 <= after, String(extended));
+    assert.deepEqual(same, deadline); // so much is left
     go();
     assert.equal(await outcome(id), "succeeded");
   });

@@ -50,7 +50,7 @@ class Job(JobFields):
         self._say(statements.PROGRESS, done, total, message)
 
     def extend(self, more: Duration) -> datetime:
-        """Asks for more time. Returns the new deadline; raises AttemptOver."""
+        """Asks for at least so long from now. Returns the deadline; raises AttemptOver."""
         self.deadline = self._say(statements.EXTEND, duration_text(more))[0][0]
         return self.deadline
 

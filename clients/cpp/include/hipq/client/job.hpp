@@ -59,7 +59,7 @@ public:
         });
     }
 
-    // Gives the attempt so much more time; returns the new deadline. Throws AttemptOver.
+    // Gives the attempt at least so long from now; returns the deadline. Throws AttemptOver.
     std::string extend(const std::string &more)
     {
         return ask([more, name = name()](Attendance &attendance, Done then) {
