@@ -42,6 +42,8 @@ const std::map<std::string, Way> ways{
     {"permanent of nothing", thrower(Permanent(""))},
     {"another job's end", thrower(AttemptOver(1, 1))},
     {"a delay", thrower(Release("soon"))},
+    {"a retry after nothing", thrower(RetryAfter("soon", "\xFF"))},
+    {"a retry after no UTF-8", thrower(RetryAfter("\xFF", "\xE2\x82\xAC"))},
     {"a delay with NUL", thrower(Release(std::string("\0", 1)))},
     {"a delay that is no UTF-8", thrower(Release("\xFF"))},
     {"result: NUL", [] { return Json(std::string("\0", 1)); }},

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createContext, runInContext } from "node:vm";
 
-const { AttemptOver, Permanent, Release, Worker } = await import(`${process.env.HIPQ_CLIENT}/dist/index.js`);
+const { AttemptOver, Permanent, Release, RetryAfter, Worker } = await import(`${process.env.HIPQ_CLIENT}/dist/index.js`);
 const rows = JSON.parse(readFileSync(new URL("errors.json", import.meta.url), "utf8"));
 const texts = new Map(rows.map(({ name, text, times = 1 }) => [name, text.repeat(times)]));
 
@@ -34,6 +34,8 @@ const ways = {
   "a rejection": () => Promise.reject(Object.create(null)),
   "a stack": function again() { return again() + 1; },
   "a delay": raise(new Release("soon")),
+  "a retry after nothing": raise(new RetryAfter("soon", "\ud83d")),
+  "a retry after NUL": raise(new RetryAfter("\0", "\u20ac")),
   "a delay with NUL": raise(new Release("\0")),
   "a delay that raises": () => { throw new Release({ toString: raiser }); },
   "result: a bigint": () => 5n,

@@ -63,6 +63,8 @@ ways = {
     "permanent of nothing": raised(hipq.Permanent()),
     "another job's end": raised(hipq.AttemptOver(1, 1)),
     "a delay": raised(hipq.Release("soon")),
+    "a retry after nothing": raised(hipq.RetryAfter("soon", "\ud83d")),
+    "a retry after NUL": raised(hipq.RetryAfter("\0", "\u20ac")),
     "a delay with NUL": raised(hipq.Release("\0")),
     "result: no JSON": lambda: object(),
     "result: NUL": lambda: "\0",

@@ -16,6 +16,15 @@ while (my $line = <$table>)
 	}
 }
 
+# Says so on the descriptor for it.
+sub later
+{
+	my ($delay) = @_;
+	open my $said, '>&=', $ENV{HIPQ_PROGRESS_FD} or die $!;
+	print $said "retry after $delay\n";
+	return close $said;
+}
+
 # What it does with stdout and stderr, if it is alone: it ends with what that returns.
 my %alone = (
 	'silent' => sub { return 1 },
@@ -24,6 +33,8 @@ my %alone = (
 	'aborted' => sub { print STDERR "\xff\0\n"; kill 'ABRT', $$ },
 	'no end of line' => sub { print STDERR "x" x 100_000; return 255 },
 	'empty lines' => sub { print STDERR "\n" x 100_000; return 1 },
+	'a retry after nothing' => sub { later('soon'); print STDERR "\xe2\x82\xac"; return 75 },
+	'a retry after NUL' => sub { later("\0"); return 1 },
 	'no stderr' => sub { close STDERR; return 1 },
 	'result: NUL' => sub { print '"\u0000"'; return 0 },
 	'result: too large' => sub { print 'x' x 1_100_000; return 0 },
@@ -38,6 +49,9 @@ my %answers = (
 	'an empty error for good' => '"error": "", "retriable": false',
 	'a delay' => '"release": "soon"',
 	'a delay with NUL' => '"release": "\u0000"',
+	'a retry after nothing' => qq{"error": "\xe2\x82\xac", "retry_after": "soon"},
+	'a retry after an object' => '"error": "x", "retry_after": {"delay": true}',
+	'a retry after NUL' => '"error": "x", "retry_after": "\u0000"',
 	'result: NUL' => '"result": "\u0000"',
 	'result: too large' => '"result": "' . 'x' x 1_100_000 . '"',
 );

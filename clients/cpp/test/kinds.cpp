@@ -39,6 +39,8 @@ std::vector<Ending> end_many(const Jobs &jobs)
         const std::string how = job.data["how"];
         if (how == "fail")
             endings.push_back(Failure{"no luck"});
+        else if (how == "later")
+            endings.push_back(Failure{"busy", true, job.data["delay"].get<std::string>()});
         else if (how == "release" && job.attempt() == 1)
             endings.push_back(GivenBack{});
         else
@@ -66,6 +68,8 @@ int main(int count, char **arguments)
     worker.job<Page>("typed", [](const Page &page, Job &) { return 2 * page.size; });
     worker.job("failing", [](Job &) { throw std::runtime_error("no luck"); });
     worker.job("permanent", [](Job &) { throw Permanent("no hope"); });
+    worker.job("later",
+               [](Job &job) { throw RetryAfter(job.data.value("delay", "7 min"), "busy"); });
     worker.job("release", [](Job &job) {
         if (job.attempt() == 1)
             throw Release();

@@ -19,6 +19,8 @@ int main()
             throw std::runtime_error("no luck");
         if (how == "permanent")
             throw Permanent("no such address");
+        if (how == "later" && job.attempt() == 1)
+            throw RetryAfter("0", "busy");
         if (how == "release" && job.attempt() == 1)
             throw Release();
         if (how == "strange")

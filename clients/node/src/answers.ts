@@ -32,10 +32,10 @@ export class Answers {
   }
 
   /** Resolves to the job's state then: retry, final, or error while a retry handler is asked. */
-  async fail(job: Job, error: string, retriable: boolean): Promise<string> {
-    const { rows } = await this.session.query("SELECT hipq.fail($1::bigint, $2::integer, $3::text, $4::boolean) AS state", [
-      job.id, job.attempt, error, retriable,
-    ]);
+  async fail(job: Job, error: string, retriable: boolean, retryAfter?: string): Promise<string> {
+    const values = [job.id, job.attempt, error, retriable, ...(retryAfter === undefined ? [] : [retryAfter])];
+    const more = retryAfter === undefined ? "" : `, retry_after => $5::${duration}`;
+    const { rows } = await this.session.query(`SELECT hipq.fail($1::bigint, $2::integer, $3::text, $4::boolean${more}) AS state`, values);
     return rows[0].state;
   }
 

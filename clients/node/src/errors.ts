@@ -7,6 +7,16 @@ export class Permanent extends Error {
   override name = "Permanent";
 }
 
+/** Thrown by a handler: the attempt has failed, and a retry, which is charged, waits so long. */
+export class RetryAfter extends Error {
+  override name = "RetryAfter";
+  readonly delay: string;
+  constructor(delay: Duration, message = "retry asked for", options?: ErrorOptions) {
+    super(message, options);
+    this.delay = String(delay);
+  }
+}
+
 /** Thrown by a handler: the job runs again after the delay, and no retry is charged. */
 export class Release extends Error {
   override name = "Release";
@@ -82,5 +92,6 @@ export function errorOf(thrown: unknown): Error {
 /** The error with \u20ac for the euro: for a database whose encoding lacks characters. */
 export function inAscii(error: Error): Error {
   const text = messageOf(error).replace(notAscii, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  if (error instanceof RetryAfter) return new RetryAfter(error.delay, text);
   return error instanceof Permanent ? new Permanent(text) : new Error(text);
 }

@@ -2,7 +2,7 @@
 
 export { enqueue, enqueueMany, enqueueUnique, waitFor } from "./enqueue.js";
 export type { Action, EnqueueManyOptions, EnqueueOptions, Outcome } from "./enqueue.js";
-export { AttemptOver, Permanent, Release } from "./errors.js";
+export { AttemptOver, Permanent, Release, RetryAfter } from "./errors.js";
 export type { BatchHandler, BatchOptions, Context, Handler, HandlerOptions, Middleware, Schema } from "./handlers.js";
 export { Job } from "./job.js";
 export { RawJson } from "./sql.js";

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { Answers } from "./answers.js";
-import { AttemptOver, errorOf, inAscii, isOver, mayPass, messageOf, Permanent, Release, sqlstateOf } from "./errors.js";
+import { AttemptOver, errorOf, inAscii, isOver, mayPass, messageOf, Permanent, Release, RetryAfter, sqlstateOf } from "./errors.js";
 import {
   batched, single, type BatchHandler, type BatchOptions, type Ending, type Handler, type HandlerOptions, type Middleware, type Registered,
 } from "./handlers.js";
@@ -61,11 +61,13 @@ function logToStderr({ level, event, worker, jobId, message }: LogEntry): void {
   if (level !== "info") console.error([`hipq worker ${worker}: ${event}`, jobId && `job ${jobId}`, message].filter(Boolean).join(": "));
 }
 
-// A result or a delay that the server refuses is the job's fault; a failure it may take in ASCII. undefined: nothing would help.
-function insteadOf(ending: Ending, refusal: unknown): Error | undefined {
+// A result or a delay that the server refuses is the job's fault; a failure it may take in ASCII, or without its delay.
+// undefined: nothing would help.
+function insteadOf(ending: Ending, refusal: unknown, first: Ending): Error | undefined {
   if (typeof ending === "string" || ending instanceof Release) return new Permanent(messageOf(refusal));
   const inOtherWords = inAscii(ending);
-  return inOtherWords.message === messageOf(ending) ? undefined : inOtherWords;
+  if (inOtherWords.message !== messageOf(ending)) return inOtherWords;
+  return ending instanceof RetryAfter ? new Error(messageOf(first)) : undefined;
 }
 
 /** Something to wait for until somebody calls wake(). */
@@ -359,21 +361,23 @@ export class Worker {
   }
 
   // What the server refuses for good is told in another way, as long as there is one.
-  async #tell(job: Job, ending: Ending): Promise<void> {
+  async #tell(job: Job, ending: Ending, first = ending): Promise<void> {
     if (ending instanceof AttemptOver && job.isOver) throw ending;
     try {
       if (typeof ending === "string") await this.#answers.complete(job, ending);
       else if (ending instanceof Release) await this.#answers.release(job, ending.delay);
       else await this.#fail(job, ending);
     } catch (error) {
-      const again = isOver(error) || mayPass(error) ? undefined : insteadOf(ending, error);
+      const again = isOver(error) || mayPass(error) ? undefined : insteadOf(ending, error, first);
       if (again === undefined) throw error;
-      await this.#tell(job, again);
+      if (ending instanceof RetryAfter) this.#log("warning", "answer refused", { jobId: job.id, type: job.type, message: messageOf(error) });
+      await this.#tell(job, again, ending instanceof RetryAfter ? first : again);
     }
   }
 
   async #fail(job: Job, error: Error): Promise<void> {
-    const state = await this.#answers.fail(job, messageOf(error), !(error instanceof Permanent));
+    const delay = error instanceof RetryAfter ? error.delay : undefined;
+    const state = await this.#answers.fail(job, messageOf(error), !(error instanceof Permanent), delay);
     this.#log(state === "retry" ? "info" : "error", "job failed", { jobId: job.id, type: job.type, message: messageOf(error) });
   }
 

@@ -107,16 +107,17 @@ test("each attempt is a span, with what became of it", async () => {
   const worker = traced(queue, async (job, { signal }) => {
     if (job.data.how === "fail") throw new RangeError("no luck");
     if (job.data.how === "permanent") throw new hipq.Permanent("no such address");
+    if (job.data.how === "later" && job.attempt === 1) throw new hipq.RetryAfter(0, "busy");
     if (job.data.how === "release" && job.attempt === 1) throw new hipq.Release();
     if (job.data.how === "cancel") await new Promise((resolve) => signal.addEventListener("abort", resolve));
   });
   await withWorker(worker, async () => {
     const ended = {};
-    for (const [n, how] of ["fail", "permanent", "release", "cancel"].entries()) {
+    for (const [n, how] of ["fail", "permanent", "release", "cancel", "later"].entries()) {
       const id = await enqueue(client, "work", { how }, { queue, maxRetries: 1, traceparent: traceparentOf(parent(n)) });
       if (how === "cancel") await until(async () => (await client.query("SELECT FROM hipq.running_detail WHERE id = $1 AND is_accepted", [id])).rowCount, "it runs");
       if (how === "cancel") await client.query("SELECT hipq.cancel($1)", [id]);
-      const spans = (await spansOf(parent(n).traceId, how === "fail" || how === "release" ? 2 : 1)).sort(byAttempt);
+      const spans = (await spansOf(parent(n).traceId, ["fail", "later", "release"].includes(how) ? 2 : 1)).sort(byAttempt);
       assert.ok(spans.every(({ parentSpanId }) => parentSpanId === parent(n).spanId), "a child of what the job was given");
       ended[how] = spans.map(({ attributes, status, events }) => [
         attributes["hipq.attempt"], attributes["hipq.outcome"], attributes["error.type"], status.code, status.message, events.length]);
@@ -126,6 +127,7 @@ test("each attempt is a span, with what became of it", async () => {
     assert.match(over, /^attempt 1 of job \d+ is over$/);
     assert.deepEqual(ended, {
       fail: [[1, "failed", "RangeError", ERROR, "no luck", 1], [2, "failed", "RangeError", ERROR, "no luck", 1]],
+      later: [[1, "failed", "RetryAfter", ERROR, "busy", 1], [2, "succeeded", undefined, UNSET, undefined, 0]],
       permanent: [[1, "failed", "Permanent", ERROR, "no such address", 1]],
       release: [[1, "released", undefined, UNSET, undefined, 0], [2, "succeeded", undefined, UNSET, undefined, 0]],
       cancel: [[1, "lost", "AttemptOver", ERROR, over, 1]],

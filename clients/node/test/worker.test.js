@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import * as hipq from "../dist/index.js";
-import { AttemptOver, enqueue, enqueueMany, Permanent, RawJson, Release, waitFor, Worker } from "../dist/index.js";
+import { AttemptOver, enqueue, enqueueMany, Permanent, RawJson, Release, RetryAfter, waitFor, Worker } from "../dist/index.js";
 import { connect, connection, makeQueue, until, withWorker } from "./support.js";
 
 let client;
@@ -99,6 +99,32 @@ test("what a handler throws decides", async () => {
   });
   assert.match((await jobOf(ids.always)).error, /never works/);
   assert.match((await jobOf(ids.large)).error, /too large/);
+});
+
+test("RetryAfter: the retry is charged, and waits so long; one that names no delay fails as usual", async () => {
+  const queue = await makeQueue(client);
+  const delays = ["7 min", 420, "soon", "-1 s", undefined];
+  const later = ({ data }) => new RetryAfter(delays[data.n], "b\u00fcsy");
+  const worker = makeWorker(queue, { concurrency: 10 })
+    .job("work", (job) => { throw later(job); });
+  const batches = makeWorker(queue, { concurrency: 10 }).batch("work", (jobs) => jobs.map(later));
+  for (const one of [worker, batches]) {
+    const datas = delays.map((_, n) => ({ n }));
+    const ids = await enqueueMany(client, "work", datas, { queue, maxRetries: 1 });
+    const from = logged.length;
+    await runUntilIdle(one, client, queue);
+    const ended = [];
+    for (const job of await Promise.all(ids.map(jobOf)))
+      ended.push([job.state, job.retry_count, job.error,
+        job.state === "retry" && (job.scheduled_run_time - job.update_time) / 1_000]);
+    const [waits, fails] = [["retry", 1, "b\u00fcsy", 420], ["final", 1, "b\u00fcsy", false]];
+    assert.deepEqual(ended, [waits, waits, fails, fails, fails]);
+    const events = (id) => logged.slice(from).filter(({ jobId }) => jobId === id)
+      .map(({ event, message }) => (event === "job failed" ? message : event));
+    assert.deepEqual(events(ids[0]), ["b\u00fcsy"]);
+    assert.equal(events(ids[2]).filter((event) => event === "answer refused").length, 4);
+    await client.query("SELECT hipq.cancel_jobs($1)", [queue]);
+  }
 });
 
 test("batches: results, errors of single jobs, errors of all", async () => {

@@ -51,17 +51,22 @@ class Aio(Case):
         self.assertEqual(self.run_with(worker, script), [("succeeded", 1, None)] * 3)
 
     def test_permanent_and_release(self):
-        "Permanent and release"
+        "Permanent, RetryAfter and release"
         worker = self.worker()
+        seen = []
 
         @worker.job("scan")
         async def scan(job):
+            seen.append((job.retry_count, job.retry_reason))
             if job.attempt == 1:
                 job.release()
+            if job.attempt == 2:
+                raise hipq.RetryAfter(0, "busy")
             raise hipq.Permanent("no")
 
         outcome = self.run_with(worker, self.outcome_of)
         self.assertEqual(outcome[::2], ("failed", "no"))
+        self.assertEqual(seen, [(0, None), (0, "released"), (1, "transient_error")])
 
     def cancel(self, worker, handler):
         seen = []

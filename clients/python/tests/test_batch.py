@@ -3,7 +3,7 @@ import asyncio
 import hipq
 from hipq.ending import answers_for
 from hipq.testing import TestJob, run_job
-from support import Case
+from support import Case, until
 from test_answers import InALoop
 
 
@@ -63,6 +63,35 @@ class Batches(Case):
         self.assertEqual(outcomes[1], ("failed", None, "one"))
         self.assertEqual(outcomes[2], ("failed", None, "invalid data: no number"))
         self.assertEqual(outcomes[3], ("succeeded", "well", None))
+
+    def test_delays(self):
+        "batches: RetryAfter is for its job alone, and so is one whose delay is none"
+        ends = [hipq.RetryAfter("7 min", "busy"), "well", hipq.RetryAfter("soon", "busy")]
+        worker = (hipq.aio if self.aio else hipq).Worker(
+            self.serves, name=self.id()[-60:], queues=[self.queue], concurrency=20
+        )
+        calls = []
+
+        def some(jobs):
+            calls.append(len(jobs))
+            return [ends[job.data] for job in jobs]
+
+        async def soon(jobs):
+            return some(jobs)
+
+        worker.batch("scan")(soon if self.aio else some)
+        jobs = hipq.enqueue_many(
+            self.conn, "scan", [0, 1, 2, 0], queue=self.queue, max_retries=1
+        )
+        self.addCleanup(self.sql, "SELECT hipq.cancel_jobs(%s)", self.queue)
+        self.serve(InALoop(worker) if self.aio else worker)
+        self.assertEqual(self.outcome(jobs[1]), ("succeeded", "well", None))
+        self.assertEqual(self.outcome(jobs[2]), ("failed", None, "busy"))
+        sql = """SELECT array_agg(extract(epoch FROM scheduled_run_time - update_time)::integer)
+            FROM hipq.jobs_detail
+            WHERE id = ANY (%s) AND state = 'retry' AND retry_count = 1 AND error = 'busy'"""
+        until(lambda: self.sql(sql, jobs) == [420, 420], "the others wait as long as they say")
+        self.assertEqual((calls[0], sum(calls)), (4, 5))
 
     def test_all(self):
         "batches: what a handler raises is for all of them"

@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import hipq
 from support import Case, until
 
@@ -80,6 +82,72 @@ class Failures(Case):
         sql = """SELECT scheduled_run_time - now() > '3 min' AND retry_count = 1
             FROM hipq.jobs_detail WHERE id = %s AND state = 'retry'"""
         self.assertTrue(until(lambda: self.conn.execute(sql, (job,)).fetchone(), "it has failed")[0])
+
+    def retry_of(self, job):
+        """The error, charged retries, and the seconds from the failure to the retry."""
+        sql = """SELECT error, retry_count, extract(epoch FROM scheduled_run_time - update_time)
+            FROM hipq.jobs_detail WHERE id = %s AND state = 'retry'"""
+        return until(lambda: self.conn.execute(sql, (job,)).fetchone(), "it has failed")
+
+    def test_retry_after(self):
+        "RetryAfter: the retry is charged, and waits so long"
+        delays = {"text": "7 min", "number": 420, "timedelta": timedelta(minutes=7)}
+
+        def handler(job):
+            raise hipq.RetryAfter(delays[job.data], "busy")
+
+        self.handler = handler
+        for name in delays:
+            job = self.enqueue("scan", name)
+            self.addCleanup(self.sql, "SELECT hipq.cancel(%s)", job)
+            self.assertEqual(self.retry_of(job), ("busy", 1, 420))
+        job = self.enqueue("scan", "text", max_retries=0)
+        self.assertEqual(self.outcome(job)[::2], ("failed", "busy"))
+        self.assertEqual(self.attempts(job), [(1, "transient_error", "busy")])
+
+    def test_retry_after_nothing(self):
+        "RetryAfter with a delay that is none: the job fails as usual, and the log says so"
+
+        class NoText:
+            def __str__(self):
+                raise ValueError("no text")
+
+        for delay in ("soon", "-1 s", "\ud83d", NoText()):
+
+            def handler(job, delay=delay):
+                raise hipq.RetryAfter(delay, "b\u00fcsy")
+
+            self.handler = handler
+            with self.assertLogs("hipq", "WARNING") as logged:
+                job = self.enqueue(max_retries=0)
+                self.assertEqual(self.outcome(job)[::2], ("failed", "b\u00fcsy"))
+            self.assertEqual(self.attempts(job), [(1, "transient_error", "b\u00fcsy")])
+            said = [line for line in logged.output if "RetryAfter has no delay" in line]
+            self.assertEqual(len(said), 1, logged.output)
+
+    def test_log(self):
+        "a deliberate failure is one line of the log; any other has its traceback"
+
+        class Mine(hipq.Permanent):
+            pass
+
+        for error, text, has_traceback in (
+            (hipq.Permanent("no hope"), "no hope", False),
+            (Mine("no hope"), "no hope", False),
+            (hipq.RetryAfter("0", "busy"), "busy", False),
+            (ValueError("a slip"), "ValueError: a slip", True),
+        ):
+
+            def handler(job, error=error):
+                raise error
+
+            self.handler = handler
+            with self.assertLogs("hipq", "WARNING") as logged:
+                job = self.enqueue(max_retries=0)
+                self.outcome(job)
+            (record,) = logged.records
+            self.assertEqual(record.getMessage(), f"job {job} (scan) failed: {text}")
+            self.assertEqual(bool(record.exc_info), has_traceback)
 
     def test_exit(self):
         "sys.exit() in a handler fails the job, and the worker goes on"

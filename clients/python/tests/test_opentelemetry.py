@@ -185,6 +185,8 @@ class OpenTelemetry(Case):
                 raise ValueError("no luck")
             if job.data == "permanent":
                 raise hipq.Permanent("no such address")
+            if job.data == "later" and job.attempt == 1:
+                raise hipq.RetryAfter(0, "busy")
             if job.data == "release" and job.attempt == 1:
                 job.release()
             if job.data == "cancel":
@@ -198,6 +200,10 @@ class OpenTelemetry(Case):
         expected = {
             "fail": [(1, *fails), (2, *fails)],
             "permanent": [(1, *gives_up)],
+            "later": [
+                (1, "failed", "RetryAfter", (error, "busy"), ["exception"]),
+                (2, "succeeded", None, (unset, ""), []),
+            ],
             "release": [
                 (1, "released", None, (unset, ""), []),
                 (2, "succeeded", None, (unset, ""), []),

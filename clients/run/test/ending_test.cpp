@@ -127,8 +127,10 @@ TEST(Said, IsProgressOrMoreTime)
     EXPECT_EQ(read_said("3")->message, std::nullopt);
     EXPECT_EQ(read_said("3 pages")->message, "pages");
     EXPECT_EQ(read_said("extend 5 min")->more_time, "5 min");
+    EXPECT_EQ(read_said("extend 5 min")->retry_after, std::nullopt);
+    EXPECT_EQ(read_said("retry after 5 min")->retry_after, "5 min");
     for (const char *wrong :
-         {"", "on the way", "-3", "3/", "3/x", "3x", "/10", "99999999999999999999"})
+         {"", "on the way", "-3", "3/", "3/x", "3x", "/10", "99999999999999999999", "retry after"})
         EXPECT_FALSE(read_said(wrong)) << wrong;
 }
 

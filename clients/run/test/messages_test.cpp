@@ -81,6 +81,15 @@ TEST(Messages, AreEndingsOrProgress)
     EXPECT_EQ(read_answer(R"({"id": 7, "result": null})").ending->text, "null");
     EXPECT_TRUE(read_answer(R"({"id": 7, "error": "no"})").ending->retriable);
     EXPECT_FALSE(read_answer(R"({"id": 7, "error": "no", "retriable": false})").ending->retriable);
+    EXPECT_EQ(read_answer(R"({"id": 7, "error": "no"})").ending->retry_after, std::nullopt);
+    const auto delay = [](const std::string &json) {
+        return read_answer("{\"id\": 7, \"error\": \"no\", \"retry_after\": " + json + "}")
+            .ending->retry_after;
+    };
+    EXPECT_EQ(delay("\"5 min\""), "5 min");
+    EXPECT_EQ(delay("300"), "300");
+    EXPECT_EQ(delay("[1]"), "[1]");
+    EXPECT_EQ(delay("null"), std::nullopt);
     EXPECT_EQ(read_answer(R"({"id": 7, "release": "1 min"})").ending->text, "1 min");
     const BatchAnswer said =
         read_answer(R"({"id": 7, "progress": 3, "total": 10, "message": "m"})");
@@ -135,6 +144,9 @@ TEST(Messages, FailTheirJobWhenTheyAreTooLong)
     EXPECT_TRUE(error.ending->retriable);
     EXPECT_FALSE(
         read_long_answer(R"({"id": 7, "retriable": false, "error": "n)").ending->retriable);
+    const BatchAnswer later = read_long_answer(R"({"id": 7, "retry_after": "1 h", "error": "n)");
+    EXPECT_EQ(later.ending->text, " \"n");
+    EXPECT_EQ(later.ending->retry_after, "1 h");
     EXPECT_THROW(read_long_answer(R"({"result": [1, 2, )"), std::invalid_argument);
 }
 

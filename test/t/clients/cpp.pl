@@ -67,7 +67,7 @@ my @as_app = ('env', 'PGUSER=app');
 $hipq->create_queue('app.mail');
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', type, handler_kind => 'notify', max_retries => 1, retry_base => '0 s')
-	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, slow, told, many, typed_many, all, one_over, span}'::text[]) AS type;
+	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, later, slow, told, many, typed_many, all, one_over, span}'::text[]) AS type;
 	CREATE TABLE signup (address text); GRANT INSERT ON signup TO app});
 
 # A program that runs beside the test.
@@ -114,6 +114,17 @@ is($hipq->outcome($jobs{permanent}), 'failed', 'what throws Permanent has failed
 is($hipq->attempts($jobs{permanent}), '1 explicit_failure', 'for good');
 is($hipq->result($jobs{release}), '2', 'what throws Release runs again');
 is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $jobs{release}"), 0, 'uncharged');
+my $waits = sub { return "SELECT concat_ws(' ', state, retry_count, extract(epoch FROM scheduled_run_time - update_time), error) FROM hipq.jobs_detail WHERE id = $_[0]" };
+$jobs{later} = $hipq->enqueue('later', q{queue => 'app.mail'});
+ok($hipq->wait_until($waits->($jobs{later}), 'retry 1 420.000000 busy'), 'what throws RetryAfter waits as long as it says');
+$hipq->sql("SELECT hipq.cancel($jobs{later})");
+foreach my $none ('soon', '-1 s')
+{
+	my $job = $hipq->enqueue('later', qq{'{"delay": "$none"}', queue => 'app.mail'});
+	is($hipq->outcome($job), 'failed', "$none: it fails as usual");
+	is($hipq->attempts($job), '1 transient_error, 2 transient_error', '... and is tried again');
+	like(slurp_file("$there/kinds.log"), qr/answer refused: job $job: /, '... and it is logged');
+}
 is($hipq->outcome($hipq->enqueue('typed', q{'{"size": "three"}', queue => 'app.mail'})), 'failed', 'data of another type fail the job');
 is($hipq->outcome($hipq->enqueue('typed', q{'{"size": 1e400}', queue => 'app.mail'})), 'failed',
 	'... or with a number that no double holds');
@@ -140,6 +151,10 @@ is(scalar @sizes, 6, 'jobs of a batch succeed');
 ok((grep { $_ > 1 } @sizes) && !(grep { $_ > 4 } @sizes), '... some of them together, at most so many as was said') or diag("@sizes");
 like($many[6], qr/^failed 2 no luck$/, '... one fails alone');
 like($many[7], qr/^succeeded 2 \d$/, '... one is given back alone');
+my $put_off = $hipq->enqueue('many', q{'{"how": "later", "delay": "7 min"}', queue => 'app.mail'});
+ok($hipq->wait_until($waits->($put_off), 'retry 1 420.000000 busy'), '... one is put off alone, charged');
+$hipq->sql("SELECT hipq.cancel($put_off)");
+is_deeply([ outcomes_of('many', '{"how": "later", "delay": "soon"}') ], ['failed 2 busy'], '... as usual if that is no delay');
 my @typed = outcomes_of('typed_many', '{"size": 1}', '{"size": "one"}', '{"size": 3}');
 is("@typed[0, 2]", 'succeeded 1 2 succeeded 1 6', 'a batch has its data as a type');
 like($typed[1], qr/^failed 1 the job's data is not valid/, '... and data of another type fail their job alone');
@@ -158,7 +173,7 @@ SKIP: {
 	is_there('spans');
 	my $trace = '4bf92f3577b34da6a3ce929d0e0e4736';
 	my $enqueue = sub { my ($how) = @_; return $hipq->enqueue('span', qq('{"how": "$how"}', queue => 'app.mail', traceparent => '00-$trace-00f067aa0ba902b7-01')); };
-	my %of = map { $_ => $enqueue->($_) } qw(well fail permanent release strange);
+	my %of = map { $_ => $enqueue->($_) } qw(well fail permanent release later strange);
 	my ($well) = $collector->spans_of($of{well});
 	is_deeply([ @$well{qw(traceId parentSpanId name kind status)} ], [ $trace, '00f067aa0ba902b7', 'process app.mail', 5, {} ], 'an attempt is a span');
 	is_deeply([ @{ $well->{attributes} }{qw(messaging.client.id hipq.job.type hipq.outcome)} ], [qw(spans span succeeded)], '... that tells of it');
@@ -167,6 +182,7 @@ SKIP: {
 	is_deeply([ $ends->($of{fail}, 2) ], [ map { "$_|failed|_OTHER|no luck" } 1, 2 ], 'what throws has failed');
 	is_deeply([ $ends->($of{permanent}) ], ['1|failed|Permanent|no such address'], '... for good, too');
 	is_deeply([ $ends->($of{strange}, 2) ], [ map { "$_|failed|_OTHER|the handler threw what is no exception" } 1, 2 ], '... whatever it throws');
+	is_deeply([ $ends->($of{later}, 2) ], [ '1|failed|RetryAfter|busy', '2|succeeded||' ], '... with a delay, too');
 	is_deeply([ $ends->($of{release}, 2) ], [ '1|released||', '2|succeeded||' ], 'what is given back has not failed');
 	my $endless = $enqueue->('cancel');    # the last one, as the program runs one job at a time
 	ok($hipq->wait_until("SELECT state = 'running' AND accepted_time IS NOT NULL FROM hipq.jobs_detail WHERE id = $endless"), 'a job runs');

@@ -55,6 +55,24 @@ foreach my $case (
 	ref $expected ? like($got, $expected, $what) : is($got, $expected, $what);
 	is($hipq->attempts($id), $attempts, '... after these attempts') if $attempts;
 }
+
+# A retry that waits as the program says, once it is charged; one that needs no retry says it in vain.
+sub waits { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', retry_count, extract(epoch FROM scheduled_run_time - update_time), error) FROM hipq.jobs_detail WHERE id = $id"); }
+my $later = enqueue(q{echo 'retry after 1 h' >&3; echo 'retry after 7 min' >&3; echo busy >&2; exit 75});
+ok($hipq->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $later", 'retry'), 'a program says when to try again');
+is(waits($later), '1 420.000000 exit code 75: busy', '... the last time counts, and it is charged');
+$hipq->sql("SELECT hipq.cancel($later)");
+is(job(enqueue(q{echo 'retry after 1 h' >&3; echo well})), 'succeeded "well"', '... of a program that succeeds nothing');
+$later = enqueue(q{echo 'retry after 1 h' >&3; exit 78});
+is(job($later), 'failed exit code 78', '... nor of one that fails for good');
+foreach my $none ('soon', '-1 s')
+{
+	$later = enqueue("echo 'retry after $none' >&3; echo busy >&2; exit 1");
+	is(job($later), 'failed exit code 1: busy', "$none: fails as usual");
+	is($hipq->attempts($later), '1 transient_error, 2 transient_error', '... is tried again');
+}
+ok($run->logs('answer refused', $_), '... and it is logged') foreach qr/"soon"/, qr/negative|range/;
+
 my $id = enqueue('seq 1 5000 >&2; exit 78');
 like(job($id), qr/^failed exit code 78: \d+\n(?:\d+\n)+5000$/, 'of much that it says the end is kept');
 cmp_ok($hipq->sql("SELECT length(error) FROM hipq.jobs_detail WHERE id = $id"), '>', 7000, '... which is much, too');

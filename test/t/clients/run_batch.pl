@@ -48,6 +48,13 @@ is($hipq->attempts($id), '1 explicit_failure', '... for good');
 is(job(enqueue('{"id": %d, "error": "no luck"}')), 'failed no luck', 'an error is tried again');
 is(job($id = enqueue('{"id": %d, "error": "no hope", "retriable": false}')), 'failed no hope', '... or not');
 is($hipq->attempts($id), '1 explicit_failure', '... for good');
+$id = enqueue('{"id": %d, "error": "busy", "retry_after": "7 min"}');
+ok($hipq->wait_until("SELECT concat_ws(' ', state, retry_count, extract(epoch FROM scheduled_run_time - update_time), error) FROM hipq.jobs_detail WHERE id = $id",
+	'retry 1 420.000000 busy'), '... or later');
+$hipq->sql("SELECT hipq.cancel($id)");
+is(job($id = enqueue('{"id": %d, "error": "busy", "retry_after": ["soon"]}')), 'failed busy', '... as usual if that is no delay');
+is($hipq->attempts($id), '1 transient_error, 2 transient_error', '... which is tried again');
+ok($run->logs('answer refused', qr/soon/), '... and logged');
 $id = enqueue('all', q{, job_key => 'the key'});
 is($hipq->result($id), qq({"id": $id, "key": "the key", "data": {"say": "all"}, "type": "line", "queue": "app.run", "attempt": 1, "max_retries": 1, "retry_count": 0}),
 	'the job is in its line');

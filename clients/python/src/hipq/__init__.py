@@ -10,6 +10,7 @@ from .errors import (
     Permanent,
     PooledSession,
     Release,
+    RetryAfter,
     WorkerEnded,
 )
 from .job import Job
@@ -24,6 +25,7 @@ __all__ = [
     "Permanent",
     "PooledSession",
     "Release",
+    "RetryAfter",
     "Worker",
     "WorkerEnded",
     "aio",

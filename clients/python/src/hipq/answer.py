@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 from psycopg.types.json import Jsonb
@@ -13,7 +13,7 @@ from . import statements
 from .calls import plain
 from .durations import duration_text
 from .error_texts import error_text, in_ascii
-from .errors import AttemptOver, Permanent, Release, is_over, may_pass
+from .errors import AttemptOver, Permanent, Release, RetryAfter, is_over, may_pass
 from .fields import JobFields
 
 log = logging.getLogger("hipq")
@@ -24,7 +24,8 @@ class Answer:
     """The answer for an attempt, and what the server has said to it.
 
     sql: for many attempts: ids, attempts, and values if there are any; it returns the ids of those
-    that were not over. Or, with `alone`, for this one. word: what it does, for logs.
+    that were not over. Or, with `alone`, for this one. word: what it does, for logs. delay: until
+    the retry of a failure, if its handler has said so. text: the error, if the value is in ASCII.
     """
 
     word: str
@@ -35,6 +36,8 @@ class Answer:
     is_settled: bool = False
     attempt_is_over: bool = False
     error: Optional[Exception] = None
+    delay: Optional[str] = None
+    text: Optional[str] = None
 
 
 @dataclass
@@ -50,11 +53,14 @@ class Batch:
         if self.answers[0].alone:
             (answer,) = self.answers
             return (answer.job.id, answer.job.attempt, answer.value)
-        return (
+        values: tuple[Any, ...] = (
             [answer.job.id for answer in self.answers],
             [answer.job.attempt for answer in self.answers],
             [answer.value for answer in self.answers],
         )
+        if self.answers[0].delay is None:
+            return values
+        return (*values, [answer.delay for answer in self.answers])
 
     def settle(self, returned: Any) -> None:
         """The server has done it: for all, or for those whose ids it returned."""
@@ -102,9 +108,28 @@ def failure(job: JobFields, error: BaseException) -> Optional[Answer]:
         return None
     if isinstance(error, Release):
         return released(job, error)
+    if isinstance(error, RetryAfter):
+        return failed_until(job, error)
     is_final = isinstance(error, Permanent)
     sql = statements.FAIL_MANY_FOR_GOOD if is_final else statements.FAIL_MANY
     return Answer("failed", job, sql, error_text(error))
+
+
+def failed_until(job: JobFields, error: RetryAfter) -> Answer:
+    """The answer of a handler that says when to try again. A delay that is none does not count."""
+    answer = Answer("failed", job, statements.FAIL_MANY_LATER, error_text(error))
+    try:
+        answer.delay = duration_text(error.delay)
+    except Exception as wrong:
+        return without_delay(answer, wrong)
+    return answer
+
+
+def without_delay(answer: Answer, error: Exception) -> Answer:
+    """The same failure, with a retry as the job type says."""
+    job = answer.job
+    log.warning("job %d (%s): its RetryAfter has no delay: %s", job.id, job.type, error)
+    return Answer("failed", job, statements.FAIL_MANY, answer.text or answer.value)
 
 
 def released(job: JobFields, release: Release) -> Optional[Answer]:
@@ -119,23 +144,25 @@ def released(job: JobFields, release: Release) -> Optional[Answer]:
 def instead_of(answer: Answer, error: Exception) -> Optional[Answer]:
     """What to tell the server, which has refused the answer; None: nothing would help.
 
-    A refused success or release fails the job. A refused failure is told in ASCII.
+    A refused success or release fails the job. A refused failure is told in ASCII, and then without
+    its delay.
     """
     if may_pass(error):
         return None
     if answer.word != "failed":
         return failure(answer.job, error)
     ascii_text = in_ascii(answer.value)
-    if ascii_text == answer.value:
-        return None
-    return Answer(answer.word, answer.job, answer.sql, ascii_text)
+    if ascii_text != answer.value:
+        return replace(answer, value=ascii_text, text=answer.value, is_settled=False, error=None)
+    return without_delay(answer, error) if answer.delay is not None else None
 
 
 def log_failure(job: JobFields, error: BaseException) -> None:
-    """Logs the error of a handler, with its traceback."""
+    """Logs the error of a handler, with its traceback unless it is a deliberate one."""
     if not isinstance(error, (AttemptOver, Release)):
-        text = error_text(error)
-        log.warning("job %d (%s) failed: %s", job.id, job.type, text, exc_info=error)
+        is_deliberate = isinstance(error, (Permanent, RetryAfter))
+        where = None if is_deliberate else error
+        log.warning("job %d (%s) failed: %s", job.id, job.type, error_text(error), exc_info=where)
 
 
 def log_told(answer: Answer) -> None:

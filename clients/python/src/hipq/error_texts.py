@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from .errors import Permanent
+from .errors import Permanent, RetryAfter
 
 MOST = 10_000  # characters; the server keeps 8 kB
 NOT_IN_A_TEXT = re.compile("[\0\ud800-\udfff]")
@@ -16,9 +16,9 @@ NOT_ASCII = re.compile("[^\x01-\x7f]")
 
 
 def error_text(error: BaseException) -> str:
-    """Its type and what it says; of a Permanent what it says. Never empty; raises nothing."""
+    """Its type and what it says; of a deliberate one what it says. Never empty; raises nothing."""
     name, said = type(error).__name__, text_of(error)
-    if isinstance(error, Permanent):
+    if isinstance(error, (Permanent, RetryAfter)):
         return said if said.strip() else name
     return f"{name}: {said}"
 

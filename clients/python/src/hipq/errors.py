@@ -19,6 +19,14 @@ class Permanent(HipqError):
     """Raised by a handler: the job has failed, and trying again cannot help."""
 
 
+class RetryAfter(HipqError):
+    """Raised by a handler: the attempt has failed, and a retry, which is charged, waits so long."""
+
+    def __init__(self, delay: Duration, message: str = "retry asked for") -> None:
+        super().__init__(message)
+        self.delay = delay
+
+
 class Release(HipqError):
     """Raised by a handler: the job is given back, and runs again after a delay, uncharged."""
 

@@ -33,6 +33,10 @@ FAIL_MANY = "SELECT hipq.fail_attempts(%s::bigint[], %s::integer[], %s::text[])"
 FAIL_MANY_FOR_GOOD = (
     "SELECT hipq.fail_attempts(%s::bigint[], %s::integer[], %s::text[], retriable => false)"
 )
+FAIL_MANY_LATER = (
+    "SELECT hipq.fail_attempts(%s::bigint[], %s::integer[], %s::text[],"
+    " retry_after => %s::text[]::hipq.duration[])"
+)
 RELEASE = "SELECT hipq.release(%s::bigint, %s::integer, delay => %s::text::hipq.duration)"
 RELEASE_MANY = "SELECT hipq.release_attempts(%s::bigint[], %s::integer[])"
 PROGRESS = (

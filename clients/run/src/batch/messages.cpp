@@ -41,11 +41,20 @@ std::string text(const Members &answer, const char *name)
     return clean_text(member<std::string>(answer, name));
 }
 
-// Of another type it is an error all the same.
-std::string error_in(const Members &answer)
+// Of another type it is an error, or a delay, all the same.
+std::string text_or_json(const Members &answer, const char *name)
 {
-    const std::string &given = answer.at("error");
-    return given.front() == '"' ? text(answer, "error") : given;
+    const std::string &given = answer.at(name);
+    return given.front() == '"' ? text(answer, name) : given;
+}
+
+Ending failure_in(const Members &answer)
+{
+    Ending failure{Ending::Kind::fail, text_or_json(answer, "error"),
+                   optional_member<bool>(answer, "retriable").value_or(true)};
+    if (has(answer, "retry_after") && answer.at("retry_after") != "null")
+        failure.retry_after = text_or_json(answer, "retry_after");
+    return failure;
 }
 
 std::optional<Ending> ending_in(const Members &answer)
@@ -53,8 +62,7 @@ std::optional<Ending> ending_in(const Members &answer)
     if (has(answer, "result"))
         return Ending{Ending::Kind::complete, answer.at("result")};
     if (has(answer, "error"))
-        return Ending{Ending::Kind::fail, error_in(answer),
-                      optional_member<bool>(answer, "retriable").value_or(true)};
+        return failure_in(answer);
     if (has(answer, "release"))
         return Ending{Ending::Kind::release, text(answer, "release")};
     return std::nullopt;
@@ -125,6 +133,7 @@ BatchAnswer read_long_answer(const std::string &line)
     static const std::regex form(R"form(\s*\{\s*"id"\s*:\s*(\d{1,18})\s*,\s*)form"
                                  R"form((?:"attempt"\s*:\s*(\d{1,9})\s*,\s*)?)form"
                                  R"form((?:"retriable"\s*:\s*(true|false)\s*,\s*)?)form"
+                                 R"form((?:"retry_after"\s*:\s*"([^"\\]*)"\s*,\s*)?)form"
                                  R"form("(\w+)"\s*:)form");
     constexpr std::size_t most = 8'000;
     const std::string beginning = without_mark(line).substr(0, most);
@@ -135,10 +144,12 @@ BatchAnswer read_long_answer(const std::string &line)
     BatchAnswer read{std::stoll(found[1])};
     if (found[2].matched)
         read.attempt = std::stoi(found[2]);
-    if (found[4] == "error")
+    if (found[5] == "error")
         read.ending = {Ending::Kind::fail, clean_text(found.suffix()), found[3] != "false"};
     else
         read.ending = {Ending::Kind::fail, "the answer is longer than --max-output allows", false};
+    if (found[4].matched && read.ending->retriable)
+        read.ending->retry_after = found[4];
     return read;
 }
 

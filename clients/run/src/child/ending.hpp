@@ -21,7 +21,8 @@ struct Ending {
     enum class Kind { complete, fail, release, nothing } kind;
     std::string text = {};  // the result, the error, or the delay
     bool retriable = true;
-    std::optional<ExitStatus> status = {};  // of the program that has run the job alone
+    std::optional<std::string> retry_after = {};  // how long a retry waits
+    std::optional<ExitStatus> status = {};        // of the program that has run the job alone
 };
 
 struct Output {

@@ -1,4 +1,5 @@
-// What a program says while its job runs: how far it has come, or that it needs more time.
+// What a program says while its job runs: how far it has come, that it needs more time, or how long
+// a retry is to wait if it fails.
 #include "child/said.hpp"
 
 #include <charconv>
@@ -8,6 +9,14 @@
 namespace hipq::run {
 
 namespace {
+
+// What follows these words.
+std::optional<std::string> text_after(std::string_view words, std::string_view line)
+{
+    if (!line.starts_with(words))
+        return std::nullopt;
+    return clean_text(std::string(line.substr(words.size())));
+}
 
 std::optional<std::int64_t> take_number(std::string_view &text)
 {
@@ -23,13 +32,12 @@ std::optional<std::int64_t> take_number(std::string_view &text)
 
 std::optional<Said> read_said(const std::string &line)
 {
-    constexpr std::string_view extend = "extend ";
     std::string_view text = line;
     Said said;
-    if (text.starts_with(extend)) {
-        said.more_time = clean_text(std::string(text.substr(extend.size())));
+    said.more_time = text_after("extend ", text);
+    said.retry_after = text_after("retry after ", text);
+    if (said.more_time || said.retry_after)
         return said;
-    }
     const auto done = take_number(text);
     if (!done)
         return std::nullopt;

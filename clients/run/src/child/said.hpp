@@ -1,4 +1,5 @@
-// What a program says while its job runs: how far it has come, or that it needs more time.
+// What a program says while its job runs: how far it has come, that it needs more time, or how long
+// a retry is to wait if it fails.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,12 @@ struct Said {
     std::int64_t done = 0;
     std::optional<std::int64_t> total = {};
     std::optional<std::string> message = {};
-    std::optional<std::string> more_time = {};  // then it asks for that, and has not come further
+    std::optional<std::string> more_time = {};    // then it asks for that, and has not come further
+    std::optional<std::string> retry_after = {};  // then it says that, and is not yet at its end
 };
 
-// Reads a line of descriptor 3: "3/10 on the way", "3 on the way", "extend 5 min". Nothing: it is
-// none of these.
+// Reads a line of descriptor 3: "3/10 on the way", "3 on the way", "extend 5 min", "retry after 5
+// min". Nothing: it is none of these.
 std::optional<Said> read_said(const std::string &line);
 
 }  // namespace hipq::run

@@ -254,7 +254,7 @@ void Runner::answer(const ClaimedJob &job, const Ending &ending)
     case Ending::Kind::complete:
         return complete(job, ending.text);
     case Ending::Kind::fail:
-        return fail(job, ending.text, ending.retriable);
+        return fail(job, {ending.text, ending.retriable, ending.retry_after});
     case Ending::Kind::release:
         return release(job, ending.text);
     case Ending::Kind::nothing:
@@ -268,18 +268,24 @@ void Runner::complete(const ClaimedJob &job, const std::string &result)
 {
     attendance_.complete(name_of(job), result, [this, job](const Told &told) {
         if (told.how == Told::How::refused)
-            fail(job, told.error->what(), false);
+            fail(job, {told.error->what(), false});
         else
             confirm(job, "succeeded", told);
     });
 }
 
-void Runner::fail(const ClaimedJob &job, const std::string &error, bool retriable)
+void Runner::fail(const ClaimedJob &job, const client::Failure &failure)
 {
-    attendance_.fail(name_of(job), error, retriable, [this, job, error](const Told &told) {
+    attendance_.fail(name_of(job), failure, [this, job, failure](const Told &told) {
+        // A delay that is none, of a program, does not count.
+        if (told.how == Told::How::refused && failure.retry_after) {
+            log(Level::warning, "answer refused", job, told.error->what());
+            return fail(job, {failure.error, failure.retriable});
+        }
         if (told.how == Told::How::counted)
-            log(told.state == "retry" ? Level::warning : Level::error, "job failed", job, error);
-        confirm(job, "failed", told, error);
+            log(told.state == "retry" ? Level::warning : Level::error, "job failed", job,
+                failure.error);
+        confirm(job, "failed", told, failure.error);
     });
 }
 
@@ -288,7 +294,7 @@ void Runner::release(const ClaimedJob &job, const std::string &delay)
     attendance_.release(name_of(job), delay, [this, job](const Told &told) {
         // A delay that is none, of a program.
         if (told.how == Told::How::refused)
-            fail(job, told.error->what(), true);
+            fail(job, {told.error->what()});
         else
             confirm(job, "released", told);
     });

@@ -57,7 +57,7 @@ private:
     Reports reports();
     void answer(const ClaimedJob &job, const Ending &ending);
     void complete(const ClaimedJob &job, const std::string &result);
-    void fail(const ClaimedJob &job, const std::string &error, bool retriable);
+    void fail(const ClaimedJob &job, const client::Failure &failure);
     void release(const ClaimedJob &job, const std::string &delay);
     void confirm(const ClaimedJob &job, const std::string &how, const client::Told &told,
                  const std::string &error = {});

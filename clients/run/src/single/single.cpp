@@ -53,9 +53,12 @@ Hears Single::hears(Run &run)
     return hears;
 }
 
-void Single::hear_said(const Run &run, const std::string &line)
+void Single::hear_said(Run &run, const std::string &line)
 {
-    if (const auto said = read_said(line))
+    const auto said = read_said(line);
+    if (said && said->retry_after)
+        run.retry_after = said->retry_after;
+    else if (said)
         reports_.said(name_of(run.job), *said);
     else
         reports_.log(entry(run, Level::warning, "progress not understood", clean_text(line)));
@@ -73,6 +76,8 @@ void Single::finish(Run &run, ExitStatus status)
     Ending ending =
         counts ? ending_of(status, run.output, options_.failure_is_final) : *run.instead;
     ending.status = status;
+    if (ending.kind == Ending::Kind::fail && ending.retriable)
+        ending.retry_after = run.retry_after;
     const ClaimedJob job = run.job;
     runs_.erase(name_of(job));
     reports_.ended(job, ending);

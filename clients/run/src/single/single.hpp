@@ -28,13 +28,14 @@ private:
         Tail tail{error_tail_size};
         std::optional<Lines> error_lines;
         std::optional<Lines> said_lines;
+        std::optional<std::string> retry_after;  // as the program has said
         std::optional<Process> process;
         // Why it was ended before it had ended by itself.
         std::optional<Ending> instead;
     };
 
     Hears hears(Run &run);
-    void hear_said(const Run &run, const std::string &line);
+    void hear_said(Run &run, const std::string &line);
     void finish(Run &run, ExitStatus status);
     void end(Run &run, const Ending &instead);
     LogEntry entry(const Run &run, LogEntry::Level level, const std::string &event,

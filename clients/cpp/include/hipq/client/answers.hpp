@@ -14,6 +14,13 @@ struct Attempt {
     auto operator<=>(const Attempt &) const = default;
 };
 
+// How a handler has failed.
+struct Failure {
+    std::string error;
+    bool retriable = true;
+    Value retry_after = {};  // how long a retry waits; nothing: as the job type says
+};
+
 // What the server has made of an answer.
 struct Told {
     enum class How { counted, over, refused } how;
@@ -33,19 +40,18 @@ public:
         successes_.push_back({attempt, std::move(result), std::move(told)});
         tell_soon();
     }
-    void fail(Attempt attempt, const std::string &error, bool retriable, OnTold told)
+    void fail(Attempt attempt, Failure failure, OnTold told)
     {
-        const std::string text = error_text(error);
-        const std::string ascii = in_ascii(text);
-        if (ascii == text)
-            return tell_failure(attempt, text, retriable, std::move(told));
-        tell_failure(attempt, text, retriable,
-                     [this, attempt, ascii, retriable, told = std::move(told)](const Told &what) {
-                         if (what.how == Told::How::refused)
-                             tell_failure(attempt, ascii, retriable, told);
-                         else
-                             told(what);
-                     });
+        failure.error = error_text(failure.error);
+        const std::string ascii = in_ascii(failure.error);
+        if (ascii == failure.error)
+            return tell_failure(attempt, failure, std::move(told));
+        tell_failure(attempt, failure, [=, this, told = std::move(told)](const Told &what) {
+            if (what.how == Told::How::refused)
+                tell_failure(attempt, {ascii, failure.retriable, failure.retry_after}, told);
+            else
+                told(what);
+        });
     }
     void release(Attempt attempt, const std::string &delay, OnTold told)
     {
@@ -65,10 +71,18 @@ private:
     using Successes = std::vector<Success>;
     static constexpr std::size_t most_at_once = 1'000;
 
-    void tell_failure(Attempt attempt, const std::string &error, bool retriable, OnTold told)
+    void tell_failure(Attempt attempt, const Failure &failure, OnTold told)
     {
-        tell(attempt, "SELECT hipq.fail($1::bigint, $2::integer, $3::text, $4::boolean) AS state",
-             {error, retriable ? "true" : "false"}, std::move(told));
+        const Value retriable = failure.retriable ? "true" : "false";
+        if (failure.retry_after)
+            tell(attempt,
+                 "SELECT hipq.fail($1::bigint, $2::integer, $3::text, $4::boolean, "
+                 "retry_after => $5::text::hipq.duration) AS state",
+                 {failure.error, retriable, failure.retry_after}, std::move(told));
+        else
+            tell(attempt,
+                 "SELECT hipq.fail($1::bigint, $2::integer, $3::text, $4::boolean) AS state",
+                 {failure.error, retriable}, std::move(told));
     }
 
     // Values that follow id and attempt.

@@ -96,10 +96,10 @@ public:
         running_.erase(attempt);
         answers_.complete(attempt, std::move(result), then_claim(std::move(told)));
     }
-    void fail(Attempt attempt, const std::string &error, bool retriable, OnTold told)
+    void fail(Attempt attempt, Failure failure, OnTold told)
     {
         running_.erase(attempt);
-        answers_.fail(attempt, error, retriable, then_claim(std::move(told)));
+        answers_.fail(attempt, std::move(failure), then_claim(std::move(told)));
     }
     void release(Attempt attempt, const std::string &delay, OnTold told)
     {

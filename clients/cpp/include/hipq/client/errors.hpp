@@ -31,6 +31,19 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+// Thrown by a handler: the attempt has failed, and a retry, which is charged, waits so long.
+class RetryAfter : public std::runtime_error {
+public:
+    explicit RetryAfter(std::string delay, const std::string &message = "retry asked for")
+        : std::runtime_error(message), delay_(std::move(delay))
+    {
+    }
+    const std::string &delay() const { return delay_; }
+
+private:
+    std::string delay_;
+};
+
 // Thrown by a handler: the job runs again after the delay, and no retry is charged.
 class Release : public std::runtime_error {
 public:

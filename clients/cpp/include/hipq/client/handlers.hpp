@@ -14,10 +14,6 @@ using Handler = std::function<Json(Job &)>;
 using Middleware = std::function<Json(Job &, const std::function<Json()> &next)>;
 
 // How a handler has ended; one for many jobs may say so of each.
-struct Failure {
-    std::string error;
-    bool retriable = true;
-};
 struct GivenBack {
     std::string delay = "0";
 };
@@ -101,6 +97,8 @@ inline Ending ending_of_exception(const Job &job)
         return Failure{"another job of its batch is over"};
     } catch (const Release &release) {
         return GivenBack{release.delay()};
+    } catch (const RetryAfter &error) {
+        return Failure{text_of(error), true, error.delay()};
     } catch (const Permanent &error) {
         return Failure{text_of(error), false};
     } catch (const std::exception &error) {

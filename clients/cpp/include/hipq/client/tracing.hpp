@@ -17,6 +17,8 @@ inline void end_span_by_exception(Span &span)
         end_span(span, "lost", error.what(), "AttemptOver");
     } catch (const Release &) {
         end_span(span, "released");
+    } catch (const RetryAfter &error) {
+        end_span(span, "failed", error.what(), "RetryAfter");
     } catch (const Permanent &error) {
         end_span(span, "failed", error.what(), "Permanent");
     } catch (const std::exception &error) {

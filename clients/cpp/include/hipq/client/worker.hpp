@@ -246,17 +246,26 @@ private:
     {
         return [this, name = job.name(), told](const Told &what) {
             if (what.how == Told::How::refused)
-                attendance_->fail(name, what.error->what(), false, told);
+                attendance_->fail(name, {what.error->what(), false}, told);
             else
                 told(what);
         };
     }
 
-    void fail(const Job &job, const Failure &failure, const OnTold &told)
+    // A delay that the server does not take does not count.
+    void fail(const Job &job, Failure failure, const OnTold &told)
     {
-        const std::string error = failure.error.empty() ? "the handler failed" : failure.error;
-        options_.log({Level::warning, "job failed", error, job.id(), job.attempt(), job.type()});
-        attendance_->fail(job.name(), error, failure.retriable, told);
+        if (failure.error.empty())
+            failure.error = "the handler failed";
+        options_.log(
+            {Level::warning, "job failed", failure.error, job.id(), job.attempt(), job.type()});
+        attendance_->fail(job.name(), failure,
+                          [=, this, name = job.name(), type = job.type()](const Told &what) {
+                              if (what.how != Told::How::refused || !failure.retry_after)
+                                  return told(what);
+                              log_loss(name, type, what);
+                              attendance_->fail(name, {failure.error, failure.retriable}, told);
+                          });
     }
 
     void log_loss(Attempt attempt, const std::string &type, const Told &what)
