@@ -1,8 +1,10 @@
 // Asks the retry handler about a job in state `error`, and carries out the decision.
+#include "databases/databases.hpp"
 #include "execute/attempt.hpp"
 #include "execute/bookkeeping.hpp"
 #include "execute/run_handler.hpp"
 #include "execute/session.hpp"
+#include "execute/session_fault.hpp"
 #include "execute/stop_control.hpp"
 #include "execute/task.hpp"
 #include "executors/executors.hpp"
@@ -158,6 +160,21 @@ void give_up(const Queue &queue, std::int64_t id, const Failure &trouble)
         leave_undecided(queue, id, *against);
 }
 
+// The session is to blame, so an executor with another one asks again: the job stays in `error`
+// until then. False: it is not.
+bool is_asked_elsewhere(const Executor &executor, const Queue &queue, std::int64_t id,
+                        const Failure &trouble)
+{
+    const auto fault = fault_of_session(trouble, executor.is_warm);
+    if (!fault.has_value())
+        return false;
+    if (!executors::offer_decision({MyDatabaseId, queue.owner, queue.id, id}))
+        databases::jobs_restored(MyDatabaseId);  // it is found as one of a restore is
+    databases::look_due(MyDatabaseId, pg::Time{0});
+    leave_session(*fault);
+    return true;
+}
+
 }  // namespace
 
 void decide(const Executor &executor, const Queue &queue, std::int64_t id)
@@ -165,7 +182,7 @@ void decide(const Executor &executor, const Queue &queue, std::int64_t id)
     SessionUse session;
     const auto trouble = try_to_decide(executor, queue, id, session);
     session.clean();
-    if (trouble.has_value())
+    if (trouble.has_value() && !is_asked_elsewhere(executor, queue, id, *trouble))
         give_up(queue, id, *trouble);
 }
 

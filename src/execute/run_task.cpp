@@ -7,6 +7,7 @@
 #include "execute/durability.hpp"
 #include "execute/run_handler.hpp"
 #include "execute/session.hpp"
+#include "execute/session_fault.hpp"
 #include "execute/stop_control.hpp"
 #include "execute/task.hpp"
 #include "executors/executors.hpp"
@@ -114,18 +115,9 @@ void leave(Executor &executor, const ClaimedJob &job, const pg::Error &refusal)
     put_off(executor, job.id);
 }
 
-// This session would fail other jobs, too: the next executor has another one.
-void leave_session(core::Reason fault)
-{
-    if (fault == core::Reason::read_only)
-        executors::note_read_only(pg::Time{::GetCurrentTimestamp()});
-    executors::leave_soon();
-}
-
 void resolve(Executor &executor, const Task &task, const Failure &failure)
 {
-    const auto session_fault = core::session_fault(failure.sqlstate, failure.error,
-                                                   {DefaultXactReadOnly, executor.is_warm});
+    const auto session_fault = fault_of_session(failure, executor.is_warm);
     retry::Resolved resolved = retry::Resolved::stale;
     const ClaimedJob &job = task.jobs.front();
     const auto trouble = try_to_write([&] {

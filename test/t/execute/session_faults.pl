@@ -94,4 +94,23 @@ is($hipq->sql("SELECT reason FROM hipq.attempts_detail WHERE job_id = $job ORDER
 $job = $hipq->enqueue('lookup', q{'{"always": true}'});
 is($hipq->outcome($job), 'failed', 'one that fails in a fresh session, too, has failed');
 
+# ---- a retry handler there
+$hipq->sql(q{
+	CREATE FUNCTION fail_once(job hipq.job) RETURNS void LANGUAGE plpgsql AS
+		$$ BEGIN IF job.attempt = 1 THEN RAISE 'no'; END IF; END $$;
+	CREATE FUNCTION ask_new(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM lookup_in_old(coalesce(job.job_data, '{}'));
+		RETURN '0';
+	END $$;
+	SELECT hipq.register_job_type('app.jobs', 'asks', handler => 'fail_once',
+		retry_handler => 'ask_new')});
+is($hipq->outcome($hipq->enqueue('work', q{'{"n": 2}'})), 'succeeded', 'a session is warm');
+$job = $hipq->enqueue('asks', q{'{}'});
+is($hipq->outcome($job), 'succeeded', 'a retry handler that fails in it is asked again');
+is($hipq->sql("SELECT count(DISTINCT executor_pid) FROM hipq.attempts_detail WHERE job_id = $job"),
+	2, 'in another one');
+$job = $hipq->enqueue('asks', q{'{"always": true}'});
+is($hipq->outcome($job), 'failed', 'one that fails in a fresh session, too, ends the job');
+
 done_testing();

@@ -1,0 +1,20 @@
+// Tells which failures are the session's fault, and ends this executor after one.
+#include "session_fault.hpp"
+
+#include "executors/executors.hpp"
+
+namespace hipq::execute {
+
+std::optional<core::Reason> fault_of_session(const job::Failure &failure, bool is_warm)
+{
+    return core::session_fault(failure.sqlstate, failure.error, {DefaultXactReadOnly, is_warm});
+}
+
+void leave_session(core::Reason fault)
+{
+    if (fault == core::Reason::read_only)
+        executors::note_read_only(pg::Time{::GetCurrentTimestamp()});
+    executors::leave_soon();
+}
+
+}  // namespace hipq::execute
