@@ -1012,6 +1012,8 @@ $got$, $want$VALUES
     ('progress', 'queue', 'text'),
     ('progress', 'id', 'bigint'),
     ('progress', 'job_type', 'text'),
+    ('progress', 'done', 'bigint'),
+    ('progress', 'total', 'bigint'),
     ('progress', 'percent', 'numeric'),
     ('progress', 'message', 'text'),
     ('progress', 'expected_end_time', 'timestamp with time zone'),

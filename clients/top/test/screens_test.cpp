@@ -184,6 +184,19 @@ TEST(JobScreen, FindsTheQueueOfAnId)
     EXPECT_NE(text_of(*screen).find("There is no such job."), std::string::npos);
 }
 
+TEST(JobScreen, TellsWhatItsProcessWaitsFor)
+{
+    const auto screen = job_screen({}, {"app.mail", "hipq.app_mail"}, "42");
+    const auto answer = [](Rows rows) { return Answer{std::move(rows), "", "", "", false}; };
+    const Answer none;
+    screen->take({answer({{"job_type", "state"}, {{"work", "running"}}}), none, none, none, none,
+                  none,
+                  answer({{"pid", "waits_for", "blocked_by"}, {{"12", "Lock: tuple", "34, 56"}}})});
+    EXPECT_NE(text_of(*screen).find("process 12 waits for Lock: tuple, blocked by 34, 56"),
+              std::string::npos)
+        << text_of(*screen);
+}
+
 TEST(JobScreen, TellsWhatIsUnmetAndHidesNothingElse)
 {
     const auto screen = job_screen({}, {"app.mail", "hipq.app_mail"}, "42");

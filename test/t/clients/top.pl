@@ -83,6 +83,17 @@ $top->press('Escape', '?');
 ok($top->shows(qr/On every screen/), 'help');
 $top->press('Escape', 'e');
 ok($top->shows(qr/^ *pid +.*^ *\d+ .*idle/ms), 'executors');
+my $holder = $hipq->session;
+$holder->query_safe('SELECT pg_advisory_lock(77)');
+$hipq->sql(q{
+	CREATE FUNCTION hold(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(77); END $$;
+	SELECT hipq.register_job_type('app.mail', 'wait', handler => 'hold')});
+my $held = $hipq->enqueue('wait', q{queue => 'app.mail'});
+ok($top->shows(qr/ running .* $held .*Lock: advisory +\d+$/m), '... what one waits for in PostgreSQL, and who is in its way');
+$top->press('Escape', 'g')->type($held);
+ok($top->shows(qr/^process \d+ waits for Lock: advisory, blocked by \d+$/m), '... which its job says, too');
+$holder->quit;
+is($hipq->outcome($held), 'succeeded', 'then it goes on');
 $top->press('Escape', 'w');
 ok($top->shows(qr/There are no external workers/), 'workers: none');
 my $worker = $hipq->sql_as('app', q{SELECT hipq.register_worker('one', '{app.other}', '{outside}', listen => false)});

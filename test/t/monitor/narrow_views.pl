@@ -32,6 +32,8 @@ ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.progress}), 'one says how f
 ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.statistics WHERE succeeded > 0 AND failed > 0}), 'they are counted');
 ok($hipq->wait_until(q{SELECT count(*) > 1 FROM hipq.alerts}), 'there are alerts');
 
+is($hipq->sql('SELECT done, total, percent FROM hipq.progress'), '1200|56000|2.1', 'in numbers');
+
 # There is no other server here, so what tells of one is written by hand.
 $hipq->sql(q{
 	INSERT INTO hipq.shard_map (instance_id, cluster, own_node, nodes) SELECT instance_id, gen_random_uuid(), 0, array_fill(0::smallint, '{4096}') FROM hipq.instance;

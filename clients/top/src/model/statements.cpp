@@ -243,6 +243,18 @@ Statement progress(const std::string &id)
     return {"SELECT done, total, message FROM hipq._progress() WHERE job_id = $1::bigint", {id}};
 }
 
+// What the process that runs it waits for in PostgreSQL, and whose locks.
+Statement waits(const std::string &id)
+{
+    return {
+        "SELECT running.pid, activity.wait_event_type || ': ' || activity.wait_event AS waits_for,"
+        " nullif(array_to_string(pg_blocking_pids(running.pid), ', '), '') AS blocked_by"
+        " FROM hipq._running_jobs() AS running"
+        " LEFT JOIN pg_stat_activity AS activity ON activity.pid = running.pid"
+        " WHERE running.job_id = $1::bigint AND running.pid IS NOT NULL",
+        {id}};
+}
+
 Statement workers()
 {
     return {"SELECT worker_id, name, role, status, health ->> 'status' AS health, capacity,"
@@ -259,8 +271,14 @@ Statement executors()
             " job_type, jobs_done, extract(epoch FROM hipq.now() - job_started_time) AS runs_for,"
             " 100.0 * told.done / nullif(told.total, 0) AS percent,"
             " extract(epoch FROM told.reported_time - job_started_time)"
-            " * (told.total - told.done) / nullif(told.done, 0) AS ends_in"
+            " * (told.total - told.done) / nullif(told.done, 0) AS ends_in,"
+            " CASE WHEN executor.job_id IS NOT NULL"
+            " THEN activity.wait_event_type || ': ' || activity.wait_event END AS waits_for,"
+            " CASE WHEN executor.job_id IS NOT NULL"
+            " THEN nullif(array_to_string(pg_blocking_pids(executor.pid), ', '), '') END"
+            " AS blocked_by"
             " FROM hipq.executors_detail AS executor"
+            " LEFT JOIN pg_stat_activity AS activity ON activity.pid = executor.pid"
             " LEFT JOIN hipq._progress() AS told ON told.job_id = executor.job_id"
             " AND told.pid = executor.pid"
             " ORDER BY job_started_time NULLS LAST, executor.pid",

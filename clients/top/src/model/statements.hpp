@@ -56,6 +56,7 @@ Statement attempts(const QueueName &queue, const std::string &id);
 Statement log(const QueueName &queue, const std::string &id);
 Statement dead_letter(const QueueName &queue, const std::string &id);
 Statement progress(const std::string &id);
+Statement waits(const std::string &id);
 
 Statement workers();
 Statement executors();

@@ -29,9 +29,13 @@ public:
             return {statements::queue_of_job(id_)};
         if (queue_.table.empty())
             return {statements::table_of_queue(queue_.name)};
-        return {statements::job(queue_, id_),         statements::why(queue_, id_),
-                statements::attempts(queue_, id_),    statements::log(queue_, id_),
-                statements::dead_letter(queue_, id_), statements::progress(id_)};
+        return {statements::job(queue_, id_),
+                statements::why(queue_, id_),
+                statements::attempts(queue_, id_),
+                statements::log(queue_, id_),
+                statements::dead_letter(queue_, id_),
+                statements::progress(id_),
+                statements::waits(id_)};
     }
     bool asks_on() const override { return asks_on_; }
     void take(const std::vector<Answer> &answers) override
@@ -99,9 +103,10 @@ private:
     }
     void take_job(const std::vector<Answer> &answers)
     {
-        static constexpr const char *what[] = {"the job", "what it waits for", "its attempts",
-                                               "its log", "its dead letter",   "its progress"};
-        Rows *const to[] = {&job_, &why_, &attempts_, &log_, &dead_letter_, &progress_};
+        static constexpr const char *what[] = {"the job",    "what it waits for", "its attempts",
+                                               "its log",    "its dead letter",   "its progress",
+                                               "its process"};
+        Rows *const to[] = {&job_, &why_, &attempts_, &log_, &dead_letter_, &progress_, &waits_};
         for (std::size_t i = 0; i < answers.size(); ++i) {
             complain(answers[i], what[i]);
             *to[i] = answers[i].rows;
@@ -141,6 +146,8 @@ private:
         lines.push_back(line);
         if (!progress_.empty())
             lines.push_back(progress_line(width));
+        if (!waits_.empty() && waits_.get(0, "waits_for"))
+            lines.push_back(waits_line());
         return lines;
     }
 
@@ -155,6 +162,15 @@ private:
             text += " of " + count_text(total);
         }
         line.push_back({text + " " + one_line(progress_.text(0, "message"))});
+        return line;
+    }
+
+    Line waits_line() const
+    {
+        Line line{
+            {"process " + waits_.text(0, "pid") + " waits for " + waits_.text(0, "waits_for")}};
+        if (waits_.get(0, "blocked_by"))
+            line.push_back({", blocked by " + waits_.text(0, "blocked_by"), Tone::bad});
         return line;
     }
 
@@ -292,6 +308,7 @@ private:
     Rows log_;
     Rows dead_letter_;
     Rows progress_;
+    Rows waits_;
     bool asks_on_ = false;
 };
 

@@ -105,12 +105,20 @@ protected:
     std::string none() const override { return "There are no executors that you may see."; }
     std::vector<Column> columns() const override
     {
-        return {{"pid", true},        {"database", false, 6, 90},
-                {"role", false, 6},   {"status"},
-                {"queue", false, 12}, {"job type", false, 8},
-                {"job", true},        {"try", true},
-                {"runs for", true},   {"progress", true},
-                {"ends in", true},    {"jobs done", true, 0, 90}};
+        return {{"pid", true},
+                {"database", false, 6, 90},
+                {"role", false, 6},
+                {"status"},
+                {"queue", false, 12},
+                {"job type", false, 8},
+                {"job", true},
+                {"try", true},
+                {"runs for", true},
+                {"progress", true},
+                {"ends in", true},
+                {"jobs done", true, 0, 90},
+                {"waits for", false, 8, 100},
+                {"blocked by", false, 6, 100}};
     }
     SheetRow row(std::size_t i) const override
     {
@@ -130,7 +138,9 @@ protected:
                  {rows_.get(i, "percent") ? count_text(rows_.number(i, "percent")) + " %" : "-",
                   Tone::plain, rows_.number(i, "percent")},
                  time_cell(rows_, i, "ends_in"),
-                 number_cell(rows_, i, "jobs_done")}};
+                 number_cell(rows_, i, "jobs_done"),
+                 text_cell(rows_, i, "waits_for", Tone::warning),
+                 text_cell(rows_, i, "blocked_by", Tone::bad)}};
     }
     Move row_key(int key, const std::string &pid) override
     {
