@@ -96,13 +96,20 @@ export function keepAges() {
   }
 }
 
-export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${Number(count) === 1 ? one : many}`;
+
+/** A text of the server in which "1 job(s)" is 1 job, and "2 job(s)" 2 jobs. */
+export const withPlurals = (text) =>
+  String(text).replace(/(\d[\d,]*) ([\w ]*\w)\(s\)/g, (_, count, one) => `${count} ${one}${count === "1" ? "" : "s"}`);
 
 /** The first words of a text that may be long. */
 export const firstLine = (text, longest = 200) => {
   const line = String(text).split("\n")[0];
   return line.length > longest ? `${line.slice(0, longest)}…` : line;
 };
+
+/** What a process waits for, as pg_stat_activity has it: Lock: advisory. */
+export const waitEvent = ({ wait_event_type: type, wait_event: event }) => (isNone(event) ? null : `${type}: ${event}`);
 
 /** When something ends that is so far, at the pace since it began: an ISO time, or nothing where that is not known. */
 export function expectedEnd({ done, total }, began, reported) {

@@ -164,7 +164,7 @@ export class Shell {
     const alarms = Number(live.latest?.alerts?.alarm ?? 0);
     const { count } = this.#links.find(({ name }) => name === "alerts");
     count.hidden = alarms === 0;
-    count.replaceChildren(String(alarms), hiddenText(" alarms"));
+    count.replaceChildren(String(alarms), hiddenText(alarms === 1 ? " alarm" : " alarms"));
   }
 
   /** Marks the page that is open. */

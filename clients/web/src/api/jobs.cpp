@@ -66,6 +66,7 @@ std::string job_page(const Call &call)
                    {"log", link.rows(statements::job_log, place)},
                    {"chain", link.rows(statements::job_chain, place)},
                    {"progress", first_or_null(link.rows(statements::job_progress, {id}))},
+                   {"running", first_or_null(link.rows(statements::job_running, {id}))},
                    {"dead_letter", first_or_null(link.rows(statements::job_dead_letter, place))},
                    {"may", allowed(found.at(0), call.is_read_only)}});
 }

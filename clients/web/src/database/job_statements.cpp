@@ -138,6 +138,21 @@ LEFT JOIN hipq._running_jobs() AS running ON running.job_id = reported.job_id
 WHERE reported.job_id = $1::bigint
 )";
 
+// What the process that runs it waits for; who may not see another role's activity sees who is in
+// the way.
+const char *const job_running = R"(
+SELECT running.pid, activity.wait_event_type, activity.wait_event, blockers.blocked_by
+FROM hipq._running_jobs() AS running
+LEFT JOIN pg_stat_activity AS activity ON activity.pid = running.pid
+CROSS JOIN LATERAL (
+    SELECT string_agg(concat_ws(' ', blocker.pid, '(' || concat_ws(', ', who.usename, who.state) || ')'),
+                      ', ') AS blocked_by
+    FROM unnest(pg_blocking_pids(running.pid)) AS blocker (pid)
+    LEFT JOIN pg_stat_activity AS who ON who.pid = blocker.pid
+) AS blockers
+WHERE running.job_id = $1::bigint AND running.pid IS NOT NULL
+)";
+
 const char *const job_dead_letter = R"(
 SELECT dead_letters.state, dead_letters.reason, dead_letters.sqlstate, dead_letters.error,
        dead_letters.died_time, dead_letters.handled_time, dead_letters.redriven_time,

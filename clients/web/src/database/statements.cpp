@@ -146,8 +146,18 @@ const char *const executors = R"(
 SELECT executors.pid, executors.database, executors.role, executors.status, executors.started_time,
        executors.queue, executors.job_id::text AS job_id, executors.attempt, executors.job_type,
        executors.job_started_time, executors.jobs_done, reported.done, reported.total,
-       reported.reported_time
+       reported.reported_time,
+       CASE WHEN executors.job_id IS NOT NULL THEN activity.wait_event_type END AS wait_event_type,
+       CASE WHEN executors.job_id IS NOT NULL THEN activity.wait_event END AS wait_event,
+       blockers.blocked_by
 FROM hipq.executors_detail AS executors
+LEFT JOIN pg_stat_activity AS activity ON activity.pid = executors.pid
+LEFT JOIN LATERAL (
+    SELECT string_agg(concat_ws(' ', blocker.pid, '(' || concat_ws(', ', who.usename, who.state) || ')'),
+                      ', ') AS blocked_by
+    FROM unnest(pg_blocking_pids(executors.pid)) AS blocker (pid)
+    LEFT JOIN pg_stat_activity AS who ON who.pid = blocker.pid
+) AS blockers ON executors.job_id IS NOT NULL
 LEFT JOIN hipq._progress() AS reported
     ON reported.job_id = executors.job_id AND reported.pid = executors.pid
 ORDER BY executors.started_time, executors.pid

@@ -54,6 +54,7 @@ extern const char *const job_log;
 extern const char *const job_why;
 extern const char *const job_chain;
 extern const char *const job_progress;
+extern const char *const job_running;
 extern const char *const job_dead_letter;
 
 // Actions on one job: $1; each returns one value.

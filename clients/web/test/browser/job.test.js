@@ -37,11 +37,33 @@ test("a job that waits says what for, and is rescheduled to now", async () => {
   const id = enqueue("web.mail", "receipt", { to: "late@example.com" }, ", scheduled_run_time => now() + '1 day'");
   await visitor.open(`jobs/${id}`, `Job ${id}`, "What it waits for");
   await region("What it waits for").locator("li.is-unmet").getByText("scheduled time").waitFor();
+  assert.equal(await region("What it waits for").locator("li").first().getAttribute("class"), "is-unmet"); // what is not met is first
+  const pressed = await visitor.button("Reschedule…").boundingBox();
   await visitor.button("Reschedule…").click();
   await visitor.page.getByLabel("Not before").fill("2026-01-01T00:00");
   await visitor.confirm("Reschedule");
+  await visitor.toast("1 job rescheduled");
+  const told = await visitor.page.locator("#toasts").boundingBox();
+  assert.ok(told.y - (pressed.y + pressed.height) < 20 && told.x + told.width > pressed.x, JSON.stringify([pressed, told]));
   assert.equal(outcomeOf(id), "succeeded");
   await visitor.page.locator(".page-head .badge", { hasText: "succeeded" }).waitFor();
+});
+
+test("a job that runs has no cross, and says what it waits for in PostgreSQL, and who is in its way", async () => {
+  sql("INSERT INTO fault VALUES ('hold')");
+  const first = enqueue("web.letters", "hold");
+  const holder = () => sql(`SELECT pid FROM hipq.progress_detail WHERE id = ${first}`);
+  while (holder() === "") await visitor.page.waitForTimeout(50);
+  const id = enqueue("web.letters", "hold");
+  await visitor.open(`jobs/${first}`, `Job ${first}`, "12 of 56, 21.4 %");
+  await visitor.open(`jobs/${id}`, `Job ${id}`, "Lock: advisory");
+  await region("What it waits for in PostgreSQL").getByText(`${holder()} (app`).waitFor();
+  assert.equal(await region("It runs").locator("li.is-unmet").count(), 0);
+  await visitor.open("executors", "Executors", "12 of 56, 21.4 %");
+  await visitor.row(id).getByText("Lock: advisory").waitFor();
+  await visitor.row(id).getByText(`${holder()} (app`).waitFor();
+  sql("DELETE FROM fault WHERE name = 'hold'");
+  assert.equal(outcomeOf(id), "succeeded");
 });
 
 test("a job that failed for good is redriven from its page, which then tells where it went", async () => {

@@ -118,3 +118,77 @@ test("the doctor says what is wrong, and what mends it", async () => {
   await visitor.page.getByText("limit below 1").waitFor({ state: "detached" });
   await visitor.leave();
 });
+
+test("an alert leads to what it is about, and has the statement that mends it", async () => {
+  const id = sql("SELECT hipq.enqueue('wlecome', queue => 'web.mail', scheduled_run_time => now() + interval '1 day')");
+  const visitor = await Visitor.enter(browser, "web_operator");
+  await visitor.open("alerts", "Alerts", "jobs wait: handler");
+  const card = visitor.page.locator(".alert", { hasText: "wlecome" });
+  await card.getByText('1 job of type "wlecome" in queue "web.mail"').waitFor();
+  await card.getByText("SELECT hipq.register_job_type('web.mail', 'wlecome', handler => ", { exact: false }).waitFor();
+  await card.getByRole("link", { name: "Job types" }).waitFor();
+  await card.getByRole("link", { name: "web.mail" }).click();
+  await visitor.heading("web.mail");
+  sql(`SELECT hipq.cancel(${id})`);
+  await visitor.leave();
+});
+
+test("one is singular, more are plural", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  const said = await visitor.page.evaluate(async () => {
+    const { plural, withPlurals } = await import("/js/format.js");
+    return [plural("1", "job"), plural(2, "job"), withPlurals("1 job(s) of 12 job(s), 1,001 dead letter(s)")];
+  });
+  assert.deepEqual(said, ["1 job", "2 jobs", "1 job of 12 jobs, 1,001 dead letters"]);
+  await visitor.leave();
+});
+
+test("no two labels of an axis are the same", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  const same = await visitor.page.evaluate(async () => {
+    const { labels, ticks } = await import("/js/charts/scale.js");
+    const { rate, short } = await import("/js/format.js");
+    const found = [];
+    for (let largest = 0.001; largest < 1e8; largest *= 1.07)
+      for (const [format, least] of [
+        [rate, 0],
+        [short, 1],
+      ]) {
+        const texts = labels(ticks(largest, { least }), format);
+        if (new Set(texts).size < texts.length) found.push([largest, texts]);
+      }
+    return found;
+  });
+  assert.deepEqual(same, []);
+  await visitor.leave();
+});
+
+test("on a phone alarms come first, and a queue is short", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator", { width: 360, height: 720 });
+  const tops = await visitor.page.locator(".tile").evaluateAll((tiles) =>
+    tiles.map((tile) => [tile.classList.contains("is-alarms"), tile.getBoundingClientRect().top]),
+  );
+  const [[, alarms]] = tops.filter(([isAlarms]) => isAlarms);
+  assert.equal(alarms, Math.min(...tops.map(([, top]) => top)));
+  await visitor.open("queues/web.mail", "web.mail", "Who fills it");
+  const height = await visitor.page.evaluate(() => document.documentElement.scrollHeight);
+  assert.ok(height < 2400, `${height} pixels`);
+  await visitor.page.locator("summary", { hasText: "Tables" }).click();
+  await visitor.sees("web_mail_live");
+  await visitor.leave();
+});
+
+test("counts by outcome lead to the jobs", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  await visitor.open("queues/web.letters", "web.letters");
+  await visitor.page.locator(".page-head .badge", { hasText: /^(idle|waits|runs|late)$/ }).waitFor();
+  const ways = visitor.page.getByRole("group", { name: "Jobs by outcome" });
+  await ways.getByRole("button", { name: /^failed [1-9]/ }).click();
+  await visitor.heading("Jobs");
+  await visitor.row("failed").first().waitFor();
+  assert.deepEqual([...new Set(await visitor.page.locator("main tbody .badge").allTextContents())], ["failed"]);
+  await ways.getByRole("button", { name: /^succeeded [1-9]/ }).click();
+  await visitor.row("succeeded").first().waitFor();
+  assert.equal(await visitor.row("failed").count(), 0);
+  await visitor.leave();
+});

@@ -30,6 +30,14 @@ SELECT hipq.register_job_type('web.mail', 'welcome', handler => 'web_work', max_
         "token": {"type": "string", "required": false, "secret": true}}');
 SELECT hipq.register_job_type('web.mail', 'receipt', handler => 'web_work', default_priority => 50);
 SELECT hipq.register_job_type('web.letters', 'letter', handler => 'web_work', max_retries => 0);
+-- Holds a lock, and says how far it is, until it is let go.
+CREATE FUNCTION web_hold(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(42);
+    PERFORM hipq.report_progress(12, 56, 'holding');
+    WHILE EXISTS (SELECT FROM public.fault WHERE fault.name = 'hold') LOOP PERFORM pg_sleep(0.05); END LOOP;
+END $$;
+SELECT hipq.register_job_type('web.letters', 'hold', handler => 'web_hold');
 SELECT hipq.register_job_type('web.parcels', 'label', handler_kind => 'notify');
 
 INSERT INTO fault VALUES ('mail'), ('letters');

@@ -12,6 +12,7 @@ export function makeDepth(queue = null, words = "") {
     label: "Depth, unfinished jobs",
     format: short,
     height: 220,
+    least: 1,
     series: [
       { name: "backlog", tone: "calm", isArea: true },
       { name: "running", tone: "active" },

@@ -3,7 +3,7 @@
 
 import { h, s, setText } from "../dom.js";
 import { clockTime } from "../format.js";
-import { area, line, runs, ticks, timeTicks } from "./scale.js";
+import { area, labels, line, runs, ticks, timeTicks } from "./scale.js";
 
 const margin = { top: 10, right: 6, bottom: 22, left: 44 };
 
@@ -12,6 +12,7 @@ export class LineChart {
   #series;
   #format;
   #height;
+  #least;
   #svg;
   #grid;
   #plot;
@@ -22,8 +23,9 @@ export class LineChart {
   #width = 0;
   #observer;
 
-  /** series: [{ name, tone, isArea? }]; format: how a value is written. */
-  constructor({ label, series, format, height = 200 }) {
+  /** series: [{ name, tone, isArea? }]; format: how a value is written; least: the least step of the axis. */
+  constructor({ label, series, format, height = 200, least = 0 }) {
+    this.#least = least;
     this.#label = label;
     this.#series = series;
     this.#format = format;
@@ -67,7 +69,7 @@ export class LineChart {
       0,
       ...data.values.flatMap((values) => values.reduce((most, value) => Math.max(most, value ?? 0), 0)),
     );
-    const levels = ticks(largest);
+    const levels = ticks(largest, { least: this.#least });
     const { times } = data;
     const to = times.at(-1) ?? Date.now();
     const from = Math.min(times[0] ?? to, data.from ?? to - 60_000);
@@ -86,11 +88,12 @@ export class LineChart {
   }
 
   #levelMarks(levels) {
-    return levels.flatMap((level) => {
+    const texts = labels(levels, this.#format);
+    return levels.flatMap((level, index) => {
       const y = Math.round(this.y(level)) + 0.5;
       return [
         s("line", { x1: margin.left, x2: this.#width - margin.right, y1: y, y2: y, class: level === 0 ? "is-base" : null }),
-        s("text", { x: margin.left - 8, y: y + 3.5, "text-anchor": "end" }, this.#format(level)),
+        s("text", { x: margin.left - 8, y: y + 3.5, "text-anchor": "end" }, texts[index]),
       ];
     });
   }

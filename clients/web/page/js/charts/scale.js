@@ -1,14 +1,20 @@
 // From values to places, and where the lines of the grid are.
 
-/** Round values from 0 up to the first one not below the largest: 1, 2 or 5 times a power of ten apart. */
-export function ticks(largest, most = 4) {
+/** Round values from 0 up to the first one not below the largest: 1, 2 or 5 times a power of ten apart, and no less than `least`. */
+export function ticks(largest, { most = 4, least = 0 } = {}) {
   if (!(largest > 0)) return [0, 1];
-  const rough = largest / most;
+  const rough = Math.max(largest / most, least);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
   const list = [0];
   while (list.at(-1) < largest * 0.999) list.push(Number((list.length * step).toPrecision(12)));
   return list;
+}
+
+/** What stands beside ticks: as they are written elsewhere, unless two of them would be the same. */
+export function labels(levels, format) {
+  const texts = levels.map(format);
+  return new Set(texts).size === texts.length ? texts : levels.map((level) => String(Number(level.toPrecision(6))));
 }
 
 /** Round times within a range, so many seconds apart that at most so many fit. */

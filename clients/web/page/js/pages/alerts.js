@@ -2,12 +2,53 @@
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
-import { ago, number, plural } from "../format.js";
+import { ago, number, plural, withPlurals } from "../format.js";
 import { icon } from "../icons.js";
+import { live } from "../live.js";
 import { badge } from "../parts/badge.js";
-import { pageHead } from "../parts/facts.js";
+import { copyable, pageHead } from "../parts/facts.js";
+import { jobLink, link, queueLink } from "../parts/links.js";
 import { emptyBox, noticeBox } from "../parts/notice.js";
 import { session } from "../session.js";
+
+const quote = (text) => `'${text.replaceAll("'", "''")}'`;
+const matches = (text, pattern) => [...new Set([...text.matchAll(pattern)].map(([, found]) => found))];
+
+// What an alert is about, by the names in its text: queues that there are, types, ids of jobs.
+function subjectOf({ detail }) {
+  const known = new Set((live.latest?.queues ?? []).map(({ queue }) => queue));
+  const named = matches(detail, /([\w$-]+\.[\w$-]+)/g).filter((name) => known.has(name));
+  return { queues: named, types: matches(detail, /\b[Tt]ypes? "?([^",]+?)"?,? (?:in|of) queue/g), jobs: matches(detail, /\bjob (\d{3,})\b/g) };
+}
+
+// The statement that mends it: of a pause with the names of what is paused, else as the hint has it.
+function statementOf({ alert, detail, hint }, { queues, types }) {
+  if (alert === "jobs wait: pause" && queues.length === 1) return `SELECT hipq.resume(${quote(queues[0])})`;
+  if (alert === "crashing job type" && queues.length === 1)
+    return `SELECT hipq.resume(${[queues[0], ...types.slice(0, 1)].map(quote).join(", ")})`;
+  if (alert === "jobs wait: handler" && queues.length === 1 && types.length === 1)
+    return `SELECT hipq.register_job_type(${quote(queues[0])}, ${quote(types[0])}, handler => 'name_of_the_function')`;
+  const call = /\b(?:SELECT|CALL) [\w.]+\((?:'[^']*'|[^'()])*\)|\b(?:COMMIT|ROLLBACK) PREPARED '[^']*'|\bALTER (?:EXTENSION hipq UPDATE|ROLE (?:"[^"]+"|\w+) LOGIN)\b/;
+  const view = /\b[Vv]iew (hipq\.\w+)/;
+  const text = hint ?? "";
+  return call.exec(text)?.[0] ?? call.exec(detail)?.[0] ?? (view.test(text) ? `SELECT * FROM ${view.exec(text)[1]}` : null);
+}
+
+const typesOf = (queue) => h("a", { href: link("job_types"), title: `Job types of ${queue}` }, "Job types");
+
+function leads(subject, statement) {
+  const { queues, types, jobs } = subject;
+  const links = [...queues.map((queue) => queueLink(queue)), ...jobs.map((id) => jobLink(id, `job ${id}`))];
+  if (types.length > 0 && queues.length > 0) links.push(typesOf(queues[0]));
+  return links.length + (statement ? 1 : 0) === 0
+    ? null
+    : h(
+        "div",
+        { class: "alert-leads" },
+        links.length > 0 ? h("span", { class: "alert-links" }, links) : null,
+        statement ? copyable(statement) : null,
+      );
+}
 
 const card = ({ alert, severity, times, first_time: first, last_time: last, detail, hint }) =>
   h(
@@ -28,9 +69,15 @@ const card = ({ alert, severity, times, first_time: first, last_time: last, deta
         ago(last),
       ),
     ),
-    h("p", {}, detail),
+    h("p", {}, withPlurals(detail)),
     hint ? h("p", { class: "alert-hint" }, hint) : null,
+    leadsOf({ alert, detail, hint }),
   );
+
+function leadsOf(alert) {
+  const subject = subjectOf(alert);
+  return leads(subject, statementOf(alert, subject));
+}
 
 const notForYou = () =>
   noticeBox(
@@ -62,7 +109,7 @@ export async function show(view) {
         ? nothing()
         : h(
             "ul",
-            { class: "alerts", "aria-label": `${number(alarms.length)} alarms, ${number(others.length)} informations` },
+            { class: "alerts", "aria-label": `${plural(alarms.length, "alarm")}, ${plural(others.length, "information")}` },
             [...alarms, ...others].map(card),
           ),
     );

@@ -1,7 +1,7 @@
 // The list of executors: the processes of the server that run SQL handlers.
 
 import { get } from "../api.js";
-import { ago, expectedEnd, number, percent, timeOf } from "../format.js";
+import { ago, expectedEnd, number, percent, timeOf, waitEvent } from "../format.js";
 import { live } from "../live.js";
 import { badge } from "../parts/badge.js";
 import { pageHead, panel } from "../parts/facts.js";
@@ -30,8 +30,11 @@ const makeTable = () =>
       {
         title: "Progress",
         kind: "number",
-        value: ({ done, total }) => (Number(total) > 0 ? percent((100 * done) / total) : "–"),
+        value: ({ done, total }) =>
+          Number(total) > 0 ? `${number(done)} of ${number(total)}, ${percent((100 * done) / total)}` : number(done),
       },
+      { title: "Waits for", value: (row) => waitEvent(row) ?? "–" },
+      { title: "Blocked by", value: ({ blocked_by: who }) => who ?? "–" },
       {
         title: "Ends",
         value: (row) => expectedEnd(row, row.job_started_time, row.reported_time),

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { chainPicture, toneOf } from "../charts/chain.js";
 import { h } from "../dom.js";
-import { ago, expectedEnd, isNone, moment, number, seconds, timeOf } from "../format.js";
+import { ago, expectedEnd, isNone, moment, number, plural, seconds, timeOf, waitEvent } from "../format.js";
 import { icon } from "../icons.js";
 import { cancelJobs, onLetters, rescheduleJob, retryJobs } from "../parts/actions.js";
 import { badge } from "../parts/badge.js";
@@ -62,12 +62,14 @@ function headOf({ job, may, dead_letter: letter }, load) {
 
 function whyPanel(why, job) {
   if (isOver(job) || why.length === 0) return null;
-  const unmet = why.filter(({ passed }) => passed === false).length;
+  // Of one that runs the only condition is that it waits: it does not, and nothing is wrong with that.
+  const isUnmet = ({ passed }) => passed === false && job.outcome !== "running";
+  const unmet = why.filter(isUnmet).length;
   const line = ({ condition, passed, explanation }) =>
     h(
       "li",
-      { class: passed === false ? "is-unmet" : passed ? "is-met" : "is-open" },
-      icon(passed === false ? "cross" : passed ? "check" : "minus"),
+      { class: isUnmet({ passed }) ? "is-unmet" : passed ? "is-met" : "is-open" },
+      icon(isUnmet({ passed }) ? "cross" : passed ? "check" : "minus"),
       h("strong", {}, condition),
       h("span", {}, explanation),
     );
@@ -80,9 +82,23 @@ function whyPanel(why, job) {
           { class: "panel-words" },
           unmet === 0
             ? "Every condition is met: it waits for its turn."
-            : `${number(unmet)} of ${number(why.length)} conditions not met.`,
+            : `${number(unmet)} of ${plural(why.length, "condition")} not met.`,
         );
-  return panel(title, {}, words, h("ul", { class: "why" }, why.map(line)));
+  return panel(title, {}, words, h("ul", { class: "why" }, [...why.filter(isUnmet), ...why.filter((one) => !isUnmet(one))].map(line)));
+}
+
+// What the process that runs the job waits for in PostgreSQL, and who is in its way.
+function waitPanel(running) {
+  if (!running || (isNone(running.wait_event) && isNone(running.blocked_by))) return null;
+  return panel(
+    "What it waits for in PostgreSQL",
+    {},
+    facts([
+      ["Wait event", waitEvent(running)],
+      ["Blocked by", running.blocked_by],
+      ["Process", running.pid],
+    ]),
+  );
 }
 
 const errorPanel = ({ error, outcome }) =>
@@ -221,7 +237,7 @@ function letterNotice(letter) {
 }
 
 function draw(view, told, load) {
-  const { job, attempts, why, log, chain, progress, dead_letter: letter } = told;
+  const { job, attempts, why, log, chain, progress, running, dead_letter: letter } = told;
   view.fill(
     headOf(told, load),
     letterNotice(letter),
@@ -233,6 +249,7 @@ function draw(view, told, load) {
         { class: "column" },
         progressPanel(progress, progress?.started_time ?? job.start_time),
         whyPanel(why, job),
+        waitPanel(running),
         errorPanel(job),
         chain.length > 0 ? panel("Retry chain", {}, chainPicture(chain, String(job.id))) : null,
         attemptsPanel(attempts, job),

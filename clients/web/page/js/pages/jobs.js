@@ -15,6 +15,7 @@ import { SelectionBar, Table } from "../parts/table.js";
 import { mayAct, mayRead, session } from "../session.js";
 import { showJob } from "./job.js";
 import { requestOf, search, startAnew } from "./jobs_search.js";
+import { makeWays } from "./jobs_ways.js";
 
 const pageSize = 50;
 const outcomes = ["waiting", "running", "succeeded", "failed", "cancelled", "expired"];
@@ -204,11 +205,18 @@ function showList(view) {
   };
   const act = async (action) => (await action(table.selected().map(({ id }) => id))) && begin(search.wanted);
 
+  const form = searchForm(begin);
+  const ways = makeWays(null, (outcome) => {
+    form.elements.namedItem("outcome").value = outcome;
+    form.requestSubmit();
+  });
   view.fill(
     pageHead("Jobs"),
-    panel("Search", { kind: "search" }, searchForm(begin)),
+    ways.element,
+    panel("Search", { kind: "search" }, form),
     panel("Found", { kind: "bare" }, said, table.element, h("div", { class: "more-row" }, older), bar.element),
   );
+  view.onLive(ways.draw);
   void loadNames();
   if (!search.isDone) return load();
   return draw();

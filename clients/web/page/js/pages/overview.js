@@ -22,12 +22,14 @@ class Tile {
   #value = h("span", { class: "tile-value" });
   #words = h("span", { class: "tile-words" });
   #spark;
+  #kind;
 
-  constructor(title, page, tone = null) {
+  constructor(title, page, tone = null, kind = "") {
+    this.#kind = kind;
     this.#spark = tone ? new Spark({ tone }) : null;
     this.element = h(
       "a",
-      { class: "tile", href: link(page) },
+      { class: `tile ${kind}`, href: link(page) },
       h("span", { class: "tile-title" }, title),
       this.#value,
       this.#words,
@@ -38,7 +40,7 @@ class Tile {
   show(value, words, series = null, tone = null) {
     setText(this.#value, value);
     setText(this.#words, words);
-    this.element.className = `tile${tone ? ` is-${tone}` : ""}`;
+    this.element.className = `tile ${this.#kind}${tone ? ` is-${tone}` : ""}`;
     if (series) this.#spark?.draw(series);
   }
 }
@@ -51,7 +53,7 @@ function makeTiles() {
     oldest: new Tile("Waits longest", "queues"),
     executors: new Tile("Executors", "executors"),
     workers: new Tile("Workers", "workers"),
-    alerts: new Tile("Alarms", "alerts"),
+    alerts: new Tile("Alarms", "alerts", null, "is-alarms"),
   };
   return {
     tiles,
@@ -106,7 +108,7 @@ function showTiles(tiles, { latest, history }) {
   );
   tiles.alerts.show(
     number(alerts?.alarm ?? null),
-    alerts ? plural(alerts.information, "information", "informations") : "",
+    alerts ? plural(alerts.information, "information") : "",
     null,
     alerts?.alarm > 0 ? "bad" : null,
   );

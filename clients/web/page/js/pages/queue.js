@@ -9,13 +9,14 @@ import { ago, bytes, isNone, number, percent, seconds, short, timeOf } from "../
 import { live } from "../live.js";
 import { pause, resume } from "../parts/actions.js";
 import { badge } from "../parts/badge.js";
-import { button, facts, pageHead, panel } from "../parts/facts.js";
+import { button, facts, foldingPanel, pageHead, panel } from "../parts/facts.js";
 import { jobLink, link } from "../parts/links.js";
 import { emptyBox } from "../parts/notice.js";
 import { Table } from "../parts/table.js";
 import { reload } from "../router.js";
 import { mayAct } from "../session.js";
 import { searchFor } from "./jobs_search.js";
+import { makeWays } from "./jobs_ways.js";
 
 const yesOrNo = (value) => (value === null || value === undefined ? null : value ? "yes" : "no");
 
@@ -32,7 +33,7 @@ function headOf(name, { queue, may, pauses }) {
     ? h("a", { class: "button", href: link("jobs"), onclick: () => searchFor({ queue: name }) }, "Jobs")
     : null;
   return pageHead(name, {
-    beside: queue.is_paused ? badge("paused") : null,
+    beside: h("span", { class: "queue-state" }),
     words: `Owner ${queue.owner}, table ${queue.table_name}`,
     actions: [jobs, steer],
   });
@@ -93,7 +94,7 @@ function fillersPanel({ queue, may, fillers }) {
     ],
   });
   table.update(fillers);
-  return panel("Who fills it", { kind: "flush" }, table.element);
+  return foldingPanel("Who fills it", { kind: "flush" }, table.element);
 }
 
 function statisticsPanel(statistics) {
@@ -103,7 +104,7 @@ function statisticsPanel(statistics) {
       .map((one) => ({ name: one.job_type ?? "all", p50: one[`${what}_p50`], p90: one[`${what}_p90`], p99: one[`${what}_p99`] }))
       .filter(({ p50 }) => p50 !== null && p50 !== undefined);
   const list = (title, what) =>
-    panel(title, {}, rows(what).length > 0 ? ranges(rows(what)) : emptyBox("No job has run within the hour"));
+    foldingPanel(title, {}, rows(what).length > 0 ? ranges(rows(what)) : emptyBox("No job has run within the hour"));
   return h("div", { class: "grid is-even" }, list("Waiting time, last hour", "wait"), list("Run time, last hour", "run"));
 }
 
@@ -123,7 +124,7 @@ function outcomesPanel(statistics) {
     ],
   });
   table.update(statistics);
-  return panel("Outcomes", { kind: "flush" }, table.element);
+  return foldingPanel("Outcomes", { kind: "flush" }, table.element);
 }
 
 function failuresPanel(failures) {
@@ -146,7 +147,7 @@ function failuresPanel(failures) {
     ],
   });
   table.update(failures);
-  return panel("Why attempts failed", { kind: "flush" }, table.element);
+  return foldingPanel("Why attempts failed", { kind: "flush" }, table.element);
 }
 
 function typesPanel(types) {
@@ -174,7 +175,7 @@ function typesPanel(types) {
     ],
   });
   table.update(types);
-  return panel("Job types", { kind: "flush" }, table.element);
+  return foldingPanel("Job types", { kind: "flush" }, table.element);
 }
 
 // The queue has a limit, and so has each of its types.
@@ -215,7 +216,7 @@ function sizesPanel(sizes) {
     ],
   });
   table.update(sizes);
-  return panel("Tables", { kind: "flush" }, table.element);
+  return foldingPanel("Tables", { kind: "flush" }, table.element);
 }
 
 const settingsPanel = (queue) =>
@@ -244,6 +245,13 @@ const settingsPanel = (queue) =>
     ),
   );
 
+// Its state of this second, as the list has it.
+function showState(view, name) {
+  const state = live.latest?.queues.find(({ queue }) => queue === name)?.state;
+  const place = view.element.querySelector(".queue-state");
+  if (place && place.textContent !== (state ?? "")) place.replaceChildren(...(state ? [badge(state)] : []));
+}
+
 export async function showQueue(view, name) {
   view.fill(pageHead(name));
   const told = await get(`queues/${encodeURIComponent(name)}`);
@@ -263,7 +271,11 @@ export async function showQueue(view, name) {
     settingsPanel(told.queue),
     sizesPanel(told.sizes),
   );
+  const ways = makeWays(name);
+  view.element.querySelector(":scope > .page-head").after(ways.element);
   view.onLive(() => {
+    showState(view, name);
+    ways.draw();
     throughput.draw();
     depth.draw();
   });

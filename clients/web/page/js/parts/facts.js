@@ -38,6 +38,19 @@ export const panel = (title, { beside = null, kind = null } = {}, ...content) =>
     content,
   );
 
+/** A panel that is folded on a narrow screen until somebody opens it. */
+export const foldingPanel = (title, { kind = null } = {}, ...content) =>
+  h(
+    "section",
+    { class: `panel is-folding${kind ? ` is-${kind}` : ""}`, "aria-label": title },
+    h(
+      "details",
+      { open: !window.matchMedia("(max-width: 640px)").matches },
+      h("summary", { class: "panel-head" }, h("h2", {}, title)),
+      content,
+    ),
+  );
+
 /** A text with a button that copies it. */
 export function copyable(text) {
   const copy = () => navigator.clipboard.writeText(text).then(() => toast("Copied"), toastError);

@@ -1,14 +1,39 @@
-// Says in a corner what an action did, for some seconds. The region is live: it is read aloud.
+// Says beside the button that was pressed what it did, for some seconds. The region is live: it is read aloud.
 
 import { h } from "../dom.js";
 import { icon } from "../icons.js";
 
 const shownFor = 6000;
+const gap = 8;
+
+// Where the button was that was pressed last, but for those of dialogs: it may be gone when there is something to say.
+let pressed = null;
+document.addEventListener(
+  "click",
+  (event) => {
+    const button = event.target.closest?.("button");
+    if (button && !button.closest("dialog")) pressed = button.getBoundingClientRect();
+  },
+  true,
+);
+
+// Below the button, or above it where there is no room.
+function place(region) {
+  if (!pressed) return;
+  const { width, height } = region.getBoundingClientRect();
+  const below = pressed.bottom + gap + height <= window.innerHeight;
+  const top = below ? pressed.bottom + gap : pressed.top - gap - height;
+  region.style.top = `${Math.max(gap, Math.min(top, window.innerHeight - height - gap))}px`;
+  region.style.left = `${Math.max(gap, Math.min(pressed.right - width, window.innerWidth - width - gap))}px`;
+  region.classList.add("is-placed");
+}
 
 /** Shows a text, or what is made of texts and links. */
 export function toast(text, kind = "done") {
   const element = h("div", { class: `toast is-${kind}` }, icon(kind === "done" ? "check" : "alerts"), h("p", {}, text));
-  document.getElementById("toasts").append(element);
+  const region = document.getElementById("toasts");
+  region.append(element);
+  place(region);
   setTimeout(() => element.remove(), kind === "done" ? shownFor : 2 * shownFor);
 }
 
