@@ -22,7 +22,7 @@ my @numbers = (0, 1, -1, 2, 7, 1000, 2147483647, -2147483648);
 my %values = (
 	text => [
 		"''", "'NONE'", "'app.main'", "'app.main'", "'app.ext'", "'app.ext'", "'hipq.main'", "'APP.Main'", q{'"app"."main"'}, "'app.'", "'nonsense'", "'ok'", "'fails'", "'ext'", "'slow'",
-		"'one'", "'two'", "'read'", "'control'", "'enqueue'", "'work'", "'function'", "'notify'", "'auto'", "'record'", "'lock'", "'SELECT 1'", "'fuzz.ok'", "'fuzz.fails'", "'1 min'", "'7'",
+		"'one'", "'two'", "'read'", "'operate'", "'control'", "'enqueue'", "'work'", "'function'", "'notify'", "'auto'", "'record'", "'lock'", "'SELECT 1'", "'fuzz.ok'", "'fuzz.fails'", "'1 min'", "'7'",
 		"'mon-fri 09:00-17:00'", "'* * * * *'", "'Europe/Berlin'", "'return'", "'replace'", "'merge'", "'debounce'", "'after'", "'error'", "'initial'", "'final'", "'waiting'", "'wait'",
 		"repeat('x', 64)", "repeat('x', 1001)", "repeat('x', 1000000)", "chr(1)", "chr(1114109)", "convert_from('\\xff', 'UTF8')", "convert_from('\\xe4', 'LATIN1')", "'{\"a\": 1}'", "'['",
 		"repeat('[', 20000)", "repeat('mon ', 300)", "E'a\\nb\\tc'", "'%s%n'", "'\$1'", q{'"Quoted Name"'}, "'9223372036854775808'", "'NaN'", "'infinity'" ],

@@ -164,7 +164,7 @@ foreach my $path ("/api/jobs/$bad", "/api/jobs/$bad?queue=app.mail")
 	is_deeply([ map { $_->{message} } @{ $job->{log} } ], [ "job $bad says hello", 'No Mailbox' ], '... what it said');
 	is_deeply([ map { $_->{job_id} } @{ $job->{chain} } ], [$bad], '... its chain');
 	is($job->{dead_letter}{state}, 'waiting', '... its dead letter');
-	is_deeply($job->{may}, { cancel => JSON::PP::false, retry => JSON::PP::false, reschedule => JSON::PP::false }, '... who only reads may do nothing');
+	is(may($eyes, $bad), '', '... who only reads may do nothing');
 }
 like($eyes->get('/api/jobs/' . $hipq->sql(q{SELECT max(id) FROM hipq.jobs WHERE job_key = 'key-1'}))->{json}{job}{job_data_text}, qr/"token": "\*\*\*"/, 'a secret is masked');
 is((grep { !$_->{passed} } @{ $eyes->get("/api/jobs/$late")->{json}{why} })[0]{condition}, 'scheduled time', 'why a job waits');
@@ -180,11 +180,24 @@ status_is($eyes->get('/api/jobs/999999999999'), 404, 'nor one that nobody has');
 
 # ---- actions
 
+# What the page of a job offers.
+sub may
+{
+	my ($who, $id) = @_;
+	my $may = $who->get("/api/jobs/$id")->{json}{may};
+	return join ' ', sort grep { $may->{$_} } keys %$may;
+}
+
 my $denied = $eyes->post('/api/jobs/cancel', { ids => [$late] })->{json};
 is_deeply([ $denied->{done}, $denied->{refused}[0]{sqlstate} ], [ 0, '42501' ], 'who may only read cancels nothing');
 is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $late"), 'waiting', '... really');
 my $hands = $browser{hands};
-is_deeply($hands->get("/api/jobs/$late")->{json}{may}, { cancel => JSON::PP::true, retry => JSON::PP::false, reschedule => JSON::PP::true }, 'who may control is told what');
+is(may($hands, $late), 'cancel reschedule', 'who may control is told what');
+is(may($hands, $bad), 'dead_letter retry', '... of a final job');
+$hipq->sql(q{SELECT hipq.grant_queue('app.mail', 'eyes', 'operate')});
+is(may($eyes, $late), 'cancel reschedule', 'who may operate, too');
+is(may($eyes, $bad), 'retry', '... but for dead letters');
+$hipq->sql(q{SELECT hipq.revoke_queue('app.mail', 'eyes', 'operate')});
 is($hands->post('/api/jobs/reschedule', { id => $late, time => '2030-01-02T03:04:05Z' })->{json}{done}, 1, 'a job is moved');
 is($hipq->sql("SELECT scheduled_run_time AT TIME ZONE 'UTC' FROM hipq.jobs WHERE id = $late"), '2030-01-02 03:04:05', '... to the time');
 my $cancelled = $hands->post('/api/jobs/cancel', { ids => [ $late, $bad, '999999999999' ], reason => 'by hand' })->{json};

@@ -28,14 +28,17 @@ Searched queue_of(Link &link, const std::string &id)
                   "It may have been removed: retention says how long a queue keeps its jobs.");
 }
 
-// What may be done to a job in its state, by a role that may control its queue.
+// What the role may do to a job in its state.
 std::string allowed(const nlohmann::json &job, bool is_read_only)
 {
-    const bool may = !is_read_only && job.at("may_control") == true;
+    const bool may = !is_read_only && job.at("may_operate") == true;
+    const bool may_control = !is_read_only && job.at("may_control") == true;
     const bool is_final = job.at("state") == "final";
     const bool is_waiting = job.at("outcome") == "waiting";
-    return nlohmann::json{
-        {"cancel", may && !is_final}, {"retry", may && is_final}, {"reschedule", may && is_waiting}}
+    return nlohmann::json{{"cancel", may && !is_final},
+                          {"retry", may && is_final},
+                          {"reschedule", may && is_waiting},
+                          {"dead_letter", may_control && is_final}}
         .dump();
 }
 

@@ -89,6 +89,7 @@ SELECT {queue} AS queue,
        nullif(job.worker_id, -1) AS worker_id,
        job.queue_ttl,
        job.traceparent,
+       hipq._may(job.queue_id, 'operate') AS may_operate,
        hipq._may(job.queue_id, 'control') AS may_control
 FROM {table} AS job
 WHERE job.id = $1::bigint

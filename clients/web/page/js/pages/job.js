@@ -18,7 +18,8 @@ import { searchFor } from "./jobs_search.js";
 const isOver = ({ state }) => state === "final";
 
 function headOf({ job, may, dead_letter: letter }, load) {
-  const isDead = letter?.state === "waiting"; // then it is redriven, so that its dead letter is dealt with, too
+  // Then it is redriven, so that its dead letter is dealt with, too.
+  const isDead = letter?.state === "waiting" && may.dead_letter;
   const then = (action) => async () => (await action()) && load();
   const actions = mayAct()
     ? [
@@ -35,14 +36,14 @@ function headOf({ job, may, dead_letter: letter }, load) {
               { icon: "retry" },
             )
           : null,
-        may.retry && isDead
+        isDead
           ? button(
               "Redrive…",
               then(() => onLetters("redrive", [job.id])),
               { icon: "retry" },
             )
           : null,
-        may.retry && isDead
+        isDead
           ? button(
               "Dismiss…",
               then(() => onLetters("dismiss", [job.id])),
