@@ -184,6 +184,21 @@ TEST(JobScreen, FindsTheQueueOfAnId)
     EXPECT_NE(text_of(*screen).find("There is no such job."), std::string::npos);
 }
 
+TEST(AlertsScreen, SaysOnceAndTwice)
+{
+    const auto screen = alerts_screen();
+    screen->take({{{{"alert", "severity", "times", "detail", "hint", "age"},
+                    {{"lanes", "alarm", "1", "Slow.", "Raise it.", "5"},
+                     {"workers", "alarm", "2", "Full.", "Raise it.", "5"}}},
+                   "",
+                   "",
+                   "",
+                   false}});
+    const std::string text = text_of(*screen);
+    EXPECT_NE(text.find("alarm   1 time, the last"), std::string::npos) << text;
+    EXPECT_NE(text.find("alarm   2 times, the last"), std::string::npos) << text;
+}
+
 TEST(JobScreen, TellsWhatItsProcessWaitsFor)
 {
     const auto screen = job_screen({}, {"app.mail", "hipq.app_mail"}, "42");

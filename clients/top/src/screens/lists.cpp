@@ -285,11 +285,11 @@ private:
             add("There are no alerts.", "", Tone::good);
         for (std::size_t i = 0; i < answer_.rows.size(); ++i) {
             const bool is_alarm = answer_.rows.text(i, "severity") == "alarm";
-            lines.push_back(
-                {{answer_.rows.text(i, "alert"), is_alarm ? Tone::bad : Tone::warning},
-                 {"   " + answer_.rows.text(i, "severity") + "   " + answer_.rows.text(i, "times") +
-                      " times, the last " + time_cell(answer_.rows, i, "age").text + " ago",
-                  Tone::dim}});
+            lines.push_back({{answer_.rows.text(i, "alert"), is_alarm ? Tone::bad : Tone::warning},
+                             {"   " + answer_.rows.text(i, "severity") + "   " +
+                                  plural(answer_.rows.number(i, "times"), "time") + ", the last " +
+                                  time_cell(answer_.rows, i, "age").text + " ago",
+                              Tone::dim}});
             add(answer_.rows.text(i, "detail"), "  ", Tone::plain);
             add(answer_.rows.text(i, "hint"), "  ", Tone::good);
             lines.emplace_back();

@@ -168,7 +168,7 @@ private:
         else if (is_outside && types_.number(i, "workers") == 0)
             state = {"no worker", Tone::bad};
         else if (is_outside)
-            state = {types_.text(i, "workers") + " workers", Tone::good};
+            state = {plural(types_.number(i, "workers"), "worker"), Tone::good};
         else if (types_.text(i, "handler_kind") == "none")
             state = {"no handler", Tone::bad};
         const Value limit = types_.get(i, "throttle_limit");

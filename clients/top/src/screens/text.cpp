@@ -156,6 +156,11 @@ std::string count_text(double number)
     return number_text("%.3gG", number / 1e9);
 }
 
+std::string plural(double number, const std::string &one)
+{
+    return count_text(number) + " " + one + (number == 1 ? "" : "s");
+}
+
 std::string duration_text(std::optional<double> seconds)
 {
     if (!seconds)

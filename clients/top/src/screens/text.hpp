@@ -27,6 +27,7 @@ std::vector<std::string> wrap(const std::string &text, int width);
 
 // 950, 12.3k, 4.56M
 std::string count_text(double number);
+std::string plural(double number, const std::string &one);  // 1 worker, 2 workers
 
 // 12ms, 3.2s, 4m05s, 2h10m, 3d04h; nothing: a dash
 std::string duration_text(std::optional<double> seconds);
