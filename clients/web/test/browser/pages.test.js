@@ -133,6 +133,26 @@ test("an alert leads to what it is about, and has the statement that mends it", 
   await visitor.leave();
 });
 
+test("the statement of an alert names what is paused", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  const statements = await visitor.page.evaluate(async () => {
+    const { statementOf } = await import("/js/pages/alerts.js");
+    const of = (paused) =>
+      statementOf(
+        { alert: "jobs wait: pause", detail: `1 job(s) wait: ${paused} is paused by ann since noon.`, hint: "SELECT hipq.resume()" },
+        { queues: ["web.mail"], types: ["welcome"] },
+      );
+    return ['Instance "web"', 'Queue "web.mail"', 'Job type "welcome"', 'Throttle key "o\'hara"'].map(of);
+  });
+  assert.deepEqual(statements, [
+    "SELECT hipq.resume(instance => 'web')",
+    "SELECT hipq.resume('web.mail')",
+    "SELECT hipq.resume('web.mail', 'welcome')",
+    "SELECT hipq.resume('web.mail', 'welcome', 'o''hara')",
+  ]);
+  await visitor.leave();
+});
+
 test("one is singular, more are plural", async () => {
   const visitor = await Visitor.enter(browser, "web_operator");
   const said = await visitor.page.evaluate(async () => {

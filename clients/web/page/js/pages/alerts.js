@@ -21,9 +21,17 @@ function subjectOf({ detail }) {
   return { queues: named, types: matches(detail, /\b[Tt]ypes? "?([^",]+?)"?,? (?:in|of) queue/g), jobs: matches(detail, /\bjob (\d{3,})\b/g) };
 }
 
-// The statement that mends it: of a pause with the names of what is paused, else as the hint has it.
-function statementOf({ alert, detail, hint }, { queues, types }) {
-  if (alert === "jobs wait: pause" && queues.length === 1) return `SELECT hipq.resume(${quote(queues[0])})`;
+// What ends a pause, by what its alert says is paused.
+function resumeOf(detail, { queues: [queue], types: [type] }) {
+  const [, what, name] = /\b(Instance|Queue|Job type|Throttle key) "([^"]+)" is (?:paused|held) /.exec(detail) ?? [];
+  if (what === "Instance") return `SELECT hipq.resume(instance => ${quote(name)})`;
+  const named = { Queue: [name], "Job type": [queue, name], "Throttle key": [queue, type, name] }[what];
+  return named?.every(Boolean) ? `SELECT hipq.resume(${named.map(quote).join(", ")})` : null;
+}
+
+/** The statement that mends it, with the names of what it is about, else as the hint has it. */
+export function statementOf({ alert, detail, hint }, { queues, types }) {
+  if (alert === "jobs wait: pause") return resumeOf(detail, { queues, types });
   if (alert === "crashing job type" && queues.length === 1)
     return `SELECT hipq.resume(${[queues[0], ...types.slice(0, 1)].map(quote).join(", ")})`;
   if (alert === "jobs wait: handler" && queues.length === 1 && types.length === 1)

@@ -33,8 +33,10 @@ const makeTable = () =>
         value: ({ done, total }) =>
           Number(total) > 0 ? `${number(done)} of ${number(total)}, ${percent((100 * done) / total)}` : number(done),
       },
-      { title: "Waits for", value: (row) => waitEvent(row) ?? "–" },
-      { title: "Blocked by", value: ({ blocked_by: who }) => who ?? "–" },
+      {
+        title: "Waits for",
+        value: (row) => [waitEvent(row) ?? "–", row.blocked_by ? `of ${row.blocked_by}` : ""].join(" ").trim(),
+      },
       {
         title: "Ends",
         value: (row) => expectedEnd(row, row.job_started_time, row.reported_time),
