@@ -503,8 +503,7 @@ COMMENT ON COLUMN hipq.alerts_detail.hint IS 'what to do';
 -- Shared memory, the catalogue, and a look at the table of each queue that does not grow with it.
 CREATE VIEW hipq.activity_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
-       depth.jobs AS backlog,
-       depth.is_exact,
+       depth.jobs AS backlog_estimate,
        coalesce(running.jobs, 0) AS running_jobs,
        coalesce(rate.finished_per_minute, 0) AS finished_per_minute,
        coalesce(hour.failed, 0) AS failed,
@@ -528,7 +527,8 @@ SELECT queue.name AS queue,
        CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
        coalesce(round(limiter.used / 1000.0, 3), 0.000) AS throttle_used,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
-       CASE WHEN depth.jobs > 0 THEN make_interval(secs => ceil(60 * depth.jobs / nullif(rate.finished_per_minute, 0))::float8) END AS empty_in
+       CASE WHEN depth.jobs > 0 THEN make_interval(secs => ceil(60 * depth.jobs / nullif(rate.finished_per_minute, 0))::float8) END AS empty_in,
+       depth.is_exact
 FROM (
     SELECT queue.queue_id, queue.instance_id, queue.table_name, queue.throttle_limit, queue.is_dropped, seen.name
     FROM hipq.queue
@@ -571,10 +571,8 @@ LEFT JOIN LATERAL (
 COMMENT ON VIEW hipq.activity_detail
     IS 'what goes on in each queue: one row a queue, in milliseconds whatever waits';
 COMMENT ON COLUMN hipq.activity_detail.queue IS 'name: instance.queue';
-COMMENT ON COLUMN hipq.activity_detail.backlog
+COMMENT ON COLUMN hipq.activity_detail.backlog_estimate
     IS 'unfinished jobs; NULL: somebody has locked the queue';
-COMMENT ON COLUMN hipq.activity_detail.is_exact
-    IS 'counted; false: an estimate, as the live leaf has more than 256 kB, or unknown';
 COMMENT ON COLUMN hipq.activity_detail.running_jobs
     IS 'jobs that executors run, or that external workers have';
 COMMENT ON COLUMN hipq.activity_detail.finished_per_minute
@@ -600,6 +598,8 @@ COMMENT ON COLUMN hipq.activity_detail.table_name IS 'table of the queue';
 COMMENT ON COLUMN hipq.activity_detail.empty_in
     IS 'how long its backlog takes at the pace of finished_per_minute; NULL = there is none, or '
     'nothing finishes';
+COMMENT ON COLUMN hipq.activity_detail.is_exact
+    IS 'whether backlog_estimate was counted; false: an estimate, as the live leaf has more than 256 kB, or unknown';
 
 CREATE FUNCTION hipq.top(
     sort text DEFAULT 'busy', lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT exact boolean, OUT running bigint, OUT per_min numeric, OUT failed bigint,
@@ -620,7 +620,7 @@ CREATE FUNCTION hipq.top(
         SELECT grouping(seen.queue) = 1 AS is_all,
                seen.queue,
                count(seen.queue) AS queues,
-               CASE count(seen.queue) WHEN 0 THEN 0 ELSE sum(seen.backlog)::bigint END AS backlog,
+               CASE count(seen.queue) WHEN 0 THEN 0 ELSE sum(seen.backlog_estimate)::bigint END AS backlog,
                coalesce(bool_and(seen.is_exact), true) AS is_exact,
                coalesce(sum(seen.running_jobs), 0)::bigint AS running,
                coalesce(sum(seen.finished_per_minute), 0) AS per_min,

@@ -76,7 +76,7 @@ SELECT queue, table_name, kind, from_time, row_estimate, bytes
 FROM hipq.sizes_detail;
 
 CREATE VIEW hipq.activity WITH (security_barrier) AS
-SELECT queue, backlog, is_exact, running_jobs, failed, oldest_due_time, empty_in, state
+SELECT queue, backlog_estimate, running_jobs, failed, oldest_due_time, empty_in, state, is_exact
 FROM hipq.activity_detail;
 
 CREATE VIEW hipq.statistics WITH (security_barrier) AS
@@ -88,7 +88,7 @@ SELECT queue, job_id, node, rejected_time, sqlstate, hipq._in_lines(error, 30) A
 FROM hipq.shard_rejects_detail;
 
 CREATE VIEW hipq.cluster_queues WITH (security_barrier) AS
-SELECT queue, node, backlog, running_jobs, failed, state, date_trunc('seconds', as_of) AS as_of, is_reachable
+SELECT queue, node, backlog_estimate, running_jobs, failed, state, date_trunc('seconds', as_of) AS as_of, is_reachable
 FROM hipq.cluster_queues_detail;
 
 CREATE VIEW hipq.alerts WITH (security_barrier) AS

@@ -11,7 +11,7 @@ COMMENT ON FUNCTION hipq.find_job(bigint, text)
 CREATE VIEW hipq.cluster_queues_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,
        map.own_node::integer AS node,
-       activity.backlog,
+       activity.backlog_estimate,
        activity.running_jobs,
        activity.finished_per_minute,
        activity.failed,
@@ -27,7 +27,7 @@ WHERE NOT queue.is_dropped
 UNION ALL
 SELECT seen.name,
        shard.node::integer,
-       figures.backlog_estimate AS backlog,
+       figures.backlog_estimate,
        figures.running_jobs,
        figures.finished_per_minute,
        figures.failed,
@@ -50,7 +50,7 @@ COMMENT ON VIEW hipq.cluster_queues_detail
     'shard of this one alone';
 COMMENT ON COLUMN hipq.cluster_queues_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.cluster_queues_detail.node IS 'number of the server; 0 = the router';
-COMMENT ON COLUMN hipq.cluster_queues_detail.backlog IS 'unfinished jobs, about; NULL: the queue is locked there or, as in the next columns, the node has not said anything yet';
+COMMENT ON COLUMN hipq.cluster_queues_detail.backlog_estimate IS 'unfinished jobs, about; NULL: the queue is locked there or, as in the next columns, the node has not said anything yet';
 COMMENT ON COLUMN hipq.cluster_queues_detail.running_jobs IS 'jobs that executors run, or that external workers have';
 COMMENT ON COLUMN hipq.cluster_queues_detail.finished_per_minute IS 'jobs that succeeded or failed for good, per minute';
 COMMENT ON COLUMN hipq.cluster_queues_detail.failed IS 'jobs that failed for good in the last hour';

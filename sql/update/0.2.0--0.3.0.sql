@@ -182,6 +182,9 @@ ALTER TABLE hipq.shard_reject REPLICA IDENTITY FULL;
 -- It returns the answer alone; hipq.why_retriable() gives the reason, too.
 DROP FUNCTION hipq.is_job_retriable(bigint, text);
 
+-- It says which numbers are exact, too.
+DROP FUNCTION hipq.top(text, integer);
+
 -- Handlers are called in order of priority.
 LOCK TABLE hipq.dead_letter IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.dead_letter

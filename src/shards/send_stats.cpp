@@ -19,7 +19,7 @@ constinit pg::Statement select_figures(R"(
            coalesce(bool_and(figures.backlog_estimate IS NOT DISTINCT FROM 0 AND figures.running_jobs = 0 AND figures.finished_per_minute = 0 AND figures.failed = 0), true)
     FROM (
         SELECT queue.name AS queue,
-               activity.backlog AS backlog_estimate,
+               activity.backlog_estimate,
                activity.running_jobs,
                activity.finished_per_minute,
                activity.failed,

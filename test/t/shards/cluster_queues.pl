@@ -19,11 +19,11 @@ is($router->sql('SELECT bool_and(is_reachable) FROM hipq.cluster_queues'), 't', 
 my $lock = $one->hold_lock(1);
 $router->sql(qq{SELECT hipq.enqueue('hold', '{"tenant": "$tenant"}');
 	SELECT hipq.enqueue('run', '{"tenant": "$tenant"}', scheduled_run_time => now() + interval '1 day') FROM generate_series(1, 5)});
-ok($router->wait_until('SELECT backlog, running_jobs, state FROM hipq.cluster_queues WHERE node = 1', '6|1|runs'), 'a shard tells what waits and runs there');
-is($router->sql('SELECT backlog, running_jobs FROM hipq.cluster_queues WHERE node = 0'), '0|0', 'the router has no jobs');
+ok($router->wait_until('SELECT backlog_estimate, running_jobs, state FROM hipq.cluster_queues WHERE node = 1', '6|1|runs'), 'a shard tells what waits and runs there');
+is($router->sql('SELECT backlog_estimate, running_jobs FROM hipq.cluster_queues WHERE node = 0'), '0|0', 'the router has no jobs');
 cmp_ok($router->sql('SELECT extract(epoch FROM clock_timestamp() - as_of) FROM hipq.cluster_queues_detail WHERE node = 1'), '<', 60, 'it says when');
 $lock->quit;
-ok($router->wait_until('SELECT backlog, running_jobs, state FROM hipq.cluster_queues WHERE node = 1', '5|0|waits'), 'and when the job has ended');
+ok($router->wait_until('SELECT backlog_estimate, running_jobs, state FROM hipq.cluster_queues WHERE node = 1', '5|0|waits'), 'and when the job has ended');
 ok($router->wait_until('SELECT finished_per_minute > 0 FROM hipq.cluster_queues_detail WHERE node = 1'), 'its pace');
 
 # ---- only what is new is sent, and not too often: by a scheduler, which stays while jobs wait; one that begins tells all anew
@@ -47,7 +47,7 @@ is($router->sql_as('app', 'SELECT count(*) FROM hipq.cluster_queues'), 3, 'its o
 my $as_of = $router->sql('SELECT as_of FROM hipq.cluster_queues_detail WHERE node = 1');
 $one->node->stop('immediate');
 ok($router->wait_until('SELECT is_reachable FROM hipq.cluster_queues WHERE node = 1', 'f'), 'a shard that is down is said to be');
-is($router->sql("SELECT backlog IS NOT NULL, as_of >= '$as_of' FROM hipq.cluster_queues_detail WHERE node = 1"), 't|t', 'with what it said last');
+is($router->sql("SELECT backlog_estimate IS NOT NULL, as_of >= '$as_of' FROM hipq.cluster_queues_detail WHERE node = 1"), 't|t', 'with what it said last');
 $one->node->start;
 ok($router->wait_until('SELECT is_reachable FROM hipq.cluster_queues WHERE node = 1', 't'), 'and when it is back');
 ok($router->wait_until("SELECT as_of > '$as_of' FROM hipq.cluster_queues_detail WHERE node = 1"), 'it tells its figures anew');

@@ -18,7 +18,7 @@ WITH catalogue AS MATERIALIZED (
     FROM hipq.queues_detail AS queues
     WHERE NOT queues.is_dropped
 ), activity AS MATERIALIZED (
-    SELECT activity.queue, activity.backlog, activity.is_exact, activity.running_jobs,
+    SELECT activity.queue, activity.backlog_estimate, activity.is_exact, activity.running_jobs,
            activity.oldest_due_time, activity.state, activity.wait_p50, activity.wait_p99
     FROM hipq.activity_detail AS activity
 ), ended AS (
@@ -57,7 +57,7 @@ SELECT catalogue.queue,
            'queue', catalogue.queue,
            'instance', catalogue.instance,
            'owner', catalogue.owner,
-           'backlog', activity.backlog,
+           'backlog', activity.backlog_estimate,
            'is_exact', activity.is_exact,
            'running', activity.running_jobs,
            'state', activity.state,
