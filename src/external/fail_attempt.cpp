@@ -34,7 +34,7 @@ std::vector<std::optional<std::int64_t>> retry_afters_of(const pg::Arguments &ar
 {
     if (!arguments.takes(i))
         return {};
-    const auto delays = arguments.durations(i);
+    auto delays = arguments.durations(i);
     for (const auto &delay : delays)
         if (delay.has_value())
             (void)catalog::check_delay("retry_after", *delay);
