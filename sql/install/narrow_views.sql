@@ -32,7 +32,7 @@ SELECT queue, id, job_type, job_key, attempt, pid, worker, since
 FROM hipq.running_detail;
 
 CREATE VIEW hipq.progress WITH (security_barrier) AS
-SELECT queue, id, job_type, done, total, percent, hipq._in_lines(message, 20) AS message, expected_end_time
+SELECT queue, id, job_type, percent, hipq._in_lines(message, 20) AS message, expected_end_time, done, total
 FROM hipq.progress_detail;
 
 CREATE VIEW hipq.attempts WITH (security_barrier) AS

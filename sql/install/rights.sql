@@ -25,8 +25,9 @@ BEGIN
     FOR added IN
         SELECT CASE WHEN routine.oid IS NOT NULL THEN 'ROUTINE' WHEN relation.relkind = 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,
                string_agg(coalesce(routine.oid::regprocedure::text, relation.oid::regclass::text), ', ') AS list,
-               -- PostgreSQL itself calls triggers and support functions.
-               CASE WHEN routine.proname = ANY (of_superusers) OR routine.prorettype IN ('trigger'::regtype, 'internal'::regtype) THEN NULL
+               -- PostgreSQL itself calls triggers, support functions, and what reads types in binary.
+               CASE WHEN routine.proname = ANY (of_superusers) OR routine.prorettype IN ('trigger'::regtype, 'internal'::regtype)
+                         OR 'internal'::regtype = ANY (routine.proargtypes::oid[]) THEN NULL
                     WHEN routine.oid IS NOT NULL THEN 'EXECUTE ON ROUTINE %s TO PUBLIC'
                     WHEN relation.relname = ANY (of_monitors) THEN 'SELECT ON %s TO pg_monitor'
                     WHEN relation.relkind = 'v' AND relation.relname !~ '^_' THEN 'SELECT ON %s TO PUBLIC'

@@ -9,7 +9,13 @@ COMMENT ON FUNCTION hipq._role_in(cstring)
     IS 'reads a role as regrole does; one that does not exist is role 1, which never exists';
 CREATE FUNCTION hipq._role_out(hipq.role) RETURNS cstring LANGUAGE internal STABLE STRICT AS 'regroleout';
 COMMENT ON FUNCTION hipq._role_out(hipq.role) IS 'writes a role as regrole does';
-CREATE TYPE hipq.role (INPUT = hipq._role_in, OUTPUT = hipq._role_out, LIKE = regrole, CATEGORY = 'N');
+CREATE FUNCTION hipq._role_recv(internal) RETURNS hipq.role LANGUAGE internal STABLE STRICT AS 'regrolerecv';
+COMMENT ON FUNCTION hipq._role_recv(internal) IS 'reads a role in binary as regrole does';
+CREATE FUNCTION hipq._role_send(hipq.role) RETURNS bytea LANGUAGE internal STABLE STRICT AS 'regrolesend';
+COMMENT ON FUNCTION hipq._role_send(hipq.role) IS 'writes a role in binary as regrole does';
+CREATE TYPE hipq.role (
+    INPUT = hipq._role_in, OUTPUT = hipq._role_out, RECEIVE = hipq._role_recv, SEND = hipq._role_send, LIKE = regrole, CATEGORY = 'N'
+);
 COMMENT ON TYPE hipq.role IS 'a role as regrole; one that does not exist is read with a warning';
 CREATE CAST (hipq.role AS oid) WITHOUT FUNCTION AS IMPLICIT;
 COMMENT ON CAST (hipq.role AS oid) IS 'so that it is one wherever an OID will do';

@@ -62,6 +62,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_are_time_windows', 'hipq._are_time_windows(''NONE'')', 'true'),
     ('_role_in', 'hipq._role_in(''pg_monitor'')', 'pg_monitor'),
     ('_role_out', 'hipq._role_out(''pg_monitor'')', 'pg_monitor'),
+    ('_role_send', 'hipq._role_send(''pg_monitor'')', '\x00000d2d'),
     ('_duration_in', 'hipq._duration_in(''5 min'')', '00:05:00'),
     ('_duration_out', 'hipq._duration_out(''5 min'')', '00:05:00'),
     ('_duration(text)', 'hipq._duration(''5 min''::text)', '00:05:00'),
