@@ -85,7 +85,8 @@ Statement table_of_queue(const std::string &queue)
 
 Statement activity_of(const QueueName &queue)
 {
-    return {"SELECT backlog_estimate AS backlog, is_exact AS exact, running_jobs, finished_per_minute, failed, "
+    return {"SELECT backlog_estimate AS backlog, is_exact AS exact, running_jobs, "
+            "finished_per_minute, failed, "
             "retried, wait_p50,"
             " wait_p99, extract(epoch FROM hipq.now() - oldest_due_time) AS oldest, state,"
             " throttle_limit, throttle_used, extract(epoch FROM empty_in) AS empty_in"
