@@ -372,9 +372,42 @@ FROM hipq.job WHERE job_type LIKE '%later' ORDER BY id;
 ROLLBACK;
 SELECT pg_temp.try($$SELECT hipq.retry_after('7 min')$$);
 
+-- ---- dry_fail: what would follow, by policy or retry handler
+CREATE FUNCTION run_answer(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO run_note VALUES ('asked');
+    IF job.error = 'weak' THEN RAISE 'no answer' USING ERRCODE = '22012'; END IF;
+    RETURN CASE job.error WHEN 'no' THEN NULL ELSE job.attempt * interval '1 min' END
+        + CASE WHEN job.state = 'error' AND job.retry_reason = 'transient_error' THEN interval '5 s' ELSE '0' END;
+END $$;
+SELECT hipq.register_job_type('try.q', 'answers', handler => 'run_data', max_retries => 1, retry_handler => 'run_answer');
+BEGIN;
+SELECT hipq.enqueue('later', '{}', queue => 'try.q', max_retries => 1) AS plain, hipq.enqueue('later', '{}', queue => 'try.q', max_retries => 0) AS last,
+       hipq.enqueue('answers', '{}', queue => 'try.q') AS asks \gset
+SELECT hipq.dry_fail(:plain), hipq.dry_fail(:plain, retriable => false), hipq.dry_fail(:plain, 'busy', retry_after => '7 min'), hipq.dry_fail(:last);
+SELECT hipq.cancel(:asks, queue => 'try.q');
+SELECT hipq.dry_fail(:asks), hipq.dry_fail(:asks, 'x', false), hipq.dry_fail(:asks, 'no'), hipq.dry_fail(:asks, 'x', retry_after => '7 min');
+SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s, %L)', :asks, 'weak'));
+SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s, %L)', :plain, NULL));
+SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s, retry_after => %L)', :plain, '-1 s'));
+SELECT pg_temp.try('SELECT hipq.dry_fail(-1)');
+SET LOCAL ROLE regress_hipq_run_controller;
+SELECT hipq.dry_fail(:plain);
+SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s)', :asks));
+SET LOCAL ROLE regress_hipq_run_stranger;
+SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s)', :plain));
+SET LOCAL ROLE regress_hipq_run_owner;
+SET LOCAL hipq.allow_foreign_handlers = off;
+SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s)', :asks));
+RESET ROLE;
+SELECT job_type, state, attempt, error FROM hipq.job WHERE job_type IN ('later', 'answers') ORDER BY id;
+SELECT count(*) FROM hipq.attempt WHERE job_id >= :plain AND job_type <> 'answers';
+SELECT count(*) FROM run_note;
+ROLLBACK;
+
 SELECT hipq.drop_queue('try.q', force => true), hipq.drop_queue('try.other', force => true), hipq.drop_queue('try.third');
 DROP TABLE run_note, run_parent, run_child, run_strict, run_secret;
-DROP FUNCTION run_note(hipq.job), run_data(jsonb), run_wish(jsonb), run_batch(hipq.job[]), run_delay(hipq.job), run_no_delay(hipq.job), run_at_commit();
+DROP FUNCTION run_answer(hipq.job), run_note(hipq.job), run_data(jsonb), run_wish(jsonb), run_batch(hipq.job[]), run_delay(hipq.job), run_no_delay(hipq.job), run_at_commit();
 DROP PROCEDURE run_procedure(jsonb);
 DROP OWNED BY regress_hipq_run_owner, regress_hipq_run_member, regress_hipq_run_controller, regress_hipq_run_reader, regress_hipq_run_stranger;
 DROP ROLE regress_hipq_run_owner, regress_hipq_run_member, regress_hipq_run_controller, regress_hipq_run_reader, regress_hipq_run_stranger;

@@ -19,3 +19,11 @@ COMMENT ON FUNCTION hipq.dry_run(bigint, text)
     'it did. id: the job; queue: where to look for it. Returns the result, or the error (NONE = '
     'none), and how long it took. For the queue owner, in a session of its own, unless '
     'hipq.allow_foreign_handlers is on';
+
+CREATE FUNCTION hipq.dry_fail(
+    id bigint, error text DEFAULT 'failed', retriable boolean DEFAULT true, retry_after hipq.duration DEFAULT NULL, queue text DEFAULT NULL
+) RETURNS interval LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dry_fail';
+COMMENT ON FUNCTION hipq.dry_fail(bigint, text, boolean, hipq.duration, text)
+    IS 'says how long a waiting or final job would wait for its retry if an attempt failed, NULL = '
+    'it would not be retried, and changes nothing. It asks the retry handler in the caller''s '
+    'session. id: the job; error, retriable, retry_after: as for fail; queue: where to look for it';

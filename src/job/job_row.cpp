@@ -345,6 +345,22 @@ void make_running(RowValues &values, int attempt, pg::Time started, pg::Time dea
     values.set_null(core::Column::worker_id);
 }
 
+void make_failed(RowValues &values, std::string_view error, std::string_view reason,
+                 std::optional<std::int64_t> retry_after, pg::Time now)
+{
+    const std::int64_t due = values.as_int64(core::Column::scheduled_run_time);
+    const std::int64_t until =
+        retry_after.has_value() ? now.value + *retry_after : std::min(due, now.value);
+    pg::call([&] {
+        values.set(core::Column::error, text_datum(error));
+        values.set(core::Column::retry_reason, text_datum(reason));
+    });
+    values.set(core::Column::state, state_datum(core::JobState::error));
+    values.set(core::Column::update_time, TimestampTzGetDatum(now.value));
+    values.set(core::Column::deadline, TimestampTzGetDatum(pg::far_time.value));
+    values.set(core::Column::scheduled_run_time, TimestampTzGetDatum(until));
+}
+
 bool is_due(const RowValues &values, pg::Time now)
 {
     return core::is_waiting(values.state()) &&

@@ -98,6 +98,11 @@ void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &valu
 // attempt's.
 void make_running(RowValues &values, int attempt, pg::Time started, pg::Time deadline);
 
+// A row whose attempt runs as it looks when that has failed so, and a decision is still to come;
+// the attempt may have asked for a delay (microseconds).
+void make_failed(RowValues &values, std::string_view error, std::string_view reason,
+                 std::optional<std::int64_t> retry_after, pg::Time now);
+
 // Whether its job waits, its time has come, and it has not expired.
 bool is_due(const RowValues &values, pg::Time now);
 

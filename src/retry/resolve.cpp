@@ -32,10 +32,7 @@ bool follow_policy(const catalog::Queue &queue, const catalog::JobType &type,
                    const job::ClaimedJob &job, const job::Failure &failure, pg::Time now)
 {
     const auto off = what_stops_retries(queue, &type);
-    const core::Decision decision =
-        core::decide(failure.reason, failure.sqlstate, type.rules(), job.retry_count,
-                     job.max_retries, type.policy, ::pg_prng_double(&::pg_global_prng_state),
-                     !off.has_value(), failure.retry_after);
+    const core::Decision decision = decision_of_policy(queue, job, failure);
     if (!off.has_value() || !ends_by_switch(type, job, failure))
         return job::carry_out(queue, job, failure, decision, now);
     job::Failure told = failure;
@@ -128,6 +125,33 @@ job::Failure cancelled_failure(std::string_view error, int executor_pid)
     job::Failure failure{core::Reason::cancelled, "57014", error};
     failure.executor_pid = executor_pid;
     return failure;
+}
+
+bool asks_retry_handler(const catalog::Queue &queue, const job::ClaimedJob &job,
+                        const job::Failure &failure)
+{
+    return asks_retry_handler(queue, type_of(queue, job), failure);
+}
+
+core::Decision decision_of_policy(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                  const job::Failure &failure)
+{
+    const catalog::JobType type = type_of(queue, job);
+    return core::decide(failure.reason, failure.sqlstate, type.rules(), job.retry_count,
+                        job.max_retries, type.policy, ::pg_prng_double(&::pg_global_prng_state),
+                        !what_stops_retries(queue, &type).has_value(), failure.retry_after);
+}
+
+core::Decision decision_of_answer(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                  const job::Failure &failure, std::optional<std::int64_t> delay)
+{
+    if (!delay.has_value())
+        return {false, 0, false};
+    return {true,
+            core::granted_delay(std::max(*delay, failure.retry_after.value_or(0)),
+                                type_of(queue, job).policy, job.retry_count, job.max_retries,
+                                ::pg_prng_double(&::pg_global_prng_state)),
+            true};
 }
 
 Resolved resolve_failure(const catalog::Queue &queue, const job::ClaimedJob &job,
@@ -227,14 +251,7 @@ bool carry_out_answer(const catalog::Queue &queue, const job::ClaimedJob &job,
                       std::optional<std::int64_t> delay, pg::Time now)
 {
     const job::Failure failure = stored_failure(job, now);
-    core::Decision decision{false, 0, false};
-    if (delay.has_value())
-        decision = {true,
-                    core::granted_delay(std::max(*delay, failure.retry_after.value_or(0)),
-                                        type_of(queue, job).policy, job.retry_count,
-                                        job.max_retries, ::pg_prng_double(&::pg_global_prng_state)),
-                    true};
-    return job::carry_out(queue, job, failure, decision, now);
+    return job::carry_out(queue, job, failure, decision_of_answer(queue, job, failure, delay), now);
 }
 
 job::Failure retry_handler_failure(std::string_view sqlstate, std::string_view error)

@@ -53,6 +53,16 @@ Resolved resolve_session_fault(const catalog::Queue &queue, const job::ClaimedJo
 void resolve_snoozed(const catalog::Queue &queue, job::ClaimedJob job, std::int64_t delay,
                      pg::Time now);
 
+// Without writing anything: whether the type's retry handler is asked about such a failure, and
+// what follows from the policy, or from the delay (microseconds) that the handler gives; none:
+// final.
+bool asks_retry_handler(const catalog::Queue &queue, const job::ClaimedJob &job,
+                        const job::Failure &failure);
+core::Decision decision_of_policy(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                  const job::Failure &failure);
+core::Decision decision_of_answer(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                  const job::Failure &failure, std::optional<std::int64_t> delay);
+
 // Decides by policy for a job that stands in `error`, as stored in its row. Needs a transaction.
 // False: stale.
 bool decide_by_policy(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now);

@@ -1,4 +1,4 @@
-// hipq.enqueued, run_until_idle and dry_run: for the tests of those who use hipq.
+// hipq.enqueued, run_until_idle, dry_run and dry_fail: for the tests of those who use hipq.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
@@ -142,6 +142,32 @@ Datum dry_run(FunctionCallInfo fcinfo)
     return pg::return_row(fcinfo, trial.result, error, sqlstate, pg::interval_of(trial.duration));
 }
 
+// A retry handler is the owner's code, as a handler is; a policy is nobody's secret.
+Datum dry_fail(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    const std::int64_t id = arguments.integer64(0, "id");
+    const bool is_retriable = arguments.boolean(2, "retriable");
+    job::Failure failure{is_retriable ? core::Reason::transient_error
+                                      : core::Reason::explicit_failure,
+                         "", arguments.text(1, "error", core::any_length)};
+    if (arguments.has(3))
+        failure.retry_after = catalog::check_delay("retry_after", *arguments.maybe_duration(3));
+    demand_a_place_to_run("hipq.dry_fail()");
+    const auto catalogue = catalog::catalogue();
+    const job::FoundJob job =
+        job::require_job(*catalogue, id, arguments.maybe_text(4), Privilege::control);
+    const catalog::JobType *type = job.queue->find_job_type(job.type);
+    if (type != nullptr && type->retry_handler != "NONE") {
+        catalog::require_owner(*job.queue);
+        demand_own_session(*job.queue);
+    }
+    refuse_state(job);
+    const pg::RawValue delay = pg::interval_of(try_failure(*job.queue, id, failure));
+    fcinfo->isnull = delay.null;
+    return delay.value;
+}
+
 }  // namespace
 
 }  // namespace hipq::testing
@@ -162,4 +188,9 @@ HIPQ_FUNCTION(hipq_run_until_idle)
 HIPQ_FUNCTION(hipq_dry_run)
 {
     return hipq::testing::dry_run(fcinfo);
+}
+
+HIPQ_FUNCTION(hipq_dry_fail)
+{
+    return hipq::testing::dry_fail(fcinfo);
 }

@@ -1,4 +1,4 @@
-// Runs jobs in the session of a client, for tests.
+// Runs jobs, and asks retry handlers, in the session of a client, for tests.
 //
 // run_until_idle() looks for the next job anew after each call of a handler, which may have
 // enqueued some.
@@ -295,6 +295,40 @@ ClaimedJob require_claim(const Queue &queue, std::int64_t id)
     return *job;
 }
 
+// ---- trying a failure ----
+
+// As its row stands while its retry handler is asked.
+void fail(ClaimedJob &job, const Failure &failure)
+{
+    job.error = failure.error;
+    job.retry_reason = core::name(failure.reason);
+    job::RowValues values = *job.values;
+    job::make_failed(values, job.error, job.retry_reason, failure.retry_after, pg::now());
+    job.values = job::kept(values);
+}
+
+[[noreturn]] void raise_of_retry_handler(const ClaimedJob &job, const Failure &failure)
+{
+    const std::string &state = failure.sqlstate;
+    HIPQ_RAISE(
+        errcode(MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4])),
+        errmsg("%s", failure.error.c_str()),
+        errdetail("It is the retry handler of job type \"%s\" that failed.", job.type.c_str()));
+}
+
+core::Decision decide_if_failed(const Queue &queue, ClaimedJob job, const Failure &failure)
+{
+    if (!retry::asks_retry_handler(queue, job, failure))
+        return retry::decision_of_policy(queue, job, failure);
+    execute::clear_the_way();
+    fail(job, failure);
+    const Answer answer = ask_retry_handler(queue, job);
+    if (const auto *trouble = std::get_if<Failure>(&answer))
+        raise_of_retry_handler(job, *trouble);
+    return retry::decision_of_answer(queue, job, failure,
+                                     std::get<std::optional<std::int64_t>>(answer));
+}
+
 }  // namespace
 
 int run_until_idle(int queue_id, int most)
@@ -323,6 +357,17 @@ Trial try_handler(const Queue &queue, std::int64_t id)
         throw *trouble;  // NOLINT(cert-err60-cpp): as it came
     let_cancellation_through(trial.error);
     return trial;
+}
+
+std::optional<std::int64_t> try_failure(const Queue &queue, std::int64_t id, const Failure &failure)
+{
+    core::Decision decision{};
+    const auto trouble = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
+        decision = decide_if_failed(queue, require_claim(queue, id), failure);
+    });
+    if (trouble.has_value())
+        throw *trouble;  // NOLINT(cert-err60-cpp): as it came
+    return decision.retry ? std::optional(decision.delay) : std::nullopt;
 }
 
 }  // namespace hipq::testing

@@ -28,4 +28,10 @@ struct Trial {
 // when somebody holds the job.
 Trial try_handler(const catalog::Queue &queue, std::int64_t id);
 
+// When the job would be retried if an attempt failed so: microseconds from then; nothing: never.
+// The type's retry handler is asked, if it has one, and raises what it raises. Of a waiting or
+// final job; nothing of it stays. Raises 55P03 as above.
+std::optional<std::int64_t> try_failure(const catalog::Queue &queue, std::int64_t id,
+                                        const job::Failure &failure);
+
 }  // namespace hipq::testing

@@ -147,6 +147,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('is_job_retriable', 'hipq.is_job_retriable({final})', '42704'),
     ('why_retriable', 'hipq.why_retriable({final})', '42704'),
     ('retry_chain', 'hipq.retry_chain({final})', '42704'),
+    ('dry_fail', 'hipq.dry_fail({waiting})', '42704'),
     ('dry_run', 'hipq.dry_run({waiting})', '42704'),
     ('redrive', 'hipq.redrive({final})', '42704'),
     ('dismiss_dead_letter', 'lateral (SELECT hipq.dismiss_dead_letter({final}))', '42704'),

@@ -1333,6 +1333,7 @@ $got$, $want$VALUES
     ('drop_instance(name text)', 'void', 'v'),
     ('drop_job_type(queue text, job_type text, force boolean DEFAULT false)', 'void', 'v'),
     ('drop_queue(queue text, force boolean DEFAULT false)', 'void', 'v'),
+    ('dry_fail(id bigint, error text DEFAULT ''failed''::text, retriable boolean DEFAULT true, retry_after hipq.duration DEFAULT NULL::hipq.duration, queue text DEFAULT NULL::text)', 'interval', 'v'),
     ('dry_run(id bigint, queue text DEFAULT NULL::text, OUT result jsonb, OUT error text, OUT sqlstate text, OUT duration interval)', 'record', 'v'),
     ('enqueued(job_type text DEFAULT NULL::text, queue text DEFAULT NULL::text)', 'SETOF hipq.job', 'v'),
     ('run_until_idle(queue text, max_jobs integer DEFAULT 1000)', 'integer', 'v'),

@@ -140,7 +140,7 @@ sub useful
 		"SELECT hipq.enqueue('$type', '{}', queue => 'app.main')", "INSERT INTO hipq.app_main (job_type, job_key) VALUES ('$type', " . pick("'one'", "'two'", "'NONE'") . ')',
 		"SELECT hipq.enqueue('ext', '{}', queue => 'app.ext')", "SELECT hipq.enqueue_many('$type', array_fill('1'::jsonb, ARRAY[20]), queue => 'app.main')",
 		"SELECT hipq.register_worker('worker', '{app.ext}', '{ext}', 10, 5, take_over => true)", 'SELECT hipq.claim(n, 5) FROM generate_series(1, 5) AS n',
-		'SELECT hipq.complete(n, 1) FROM generate_series(1, 50) AS n', "SELECT hipq.run_until_idle('app.main', 5)", 'SELECT hipq.dry_run(n) FROM generate_series(1, 9) AS n',
+		'SELECT hipq.complete(n, 1) FROM generate_series(1, 50) AS n', "SELECT hipq.run_until_idle('app.main', 5)", 'SELECT hipq.dry_run(n) FROM generate_series(1, 9) AS n', 'SELECT hipq.dry_fail(n) FROM generate_series(1, 9) AS n',
 		"SELECT hipq.why(" . int(rand(300)) . ')', 'SELECT hipq.cancel(' . int(rand(300)) . ')', 'SELECT * FROM hipq.jobs_detail', 'SELECT * FROM hipq.queues', 'CREATE TEMPORARY TABLE IF NOT EXISTS own (x integer)',
 		"\\copy hipq.app_main (job_type, job_key, job_data) FROM '$_[0]{copy_file}'");
 }

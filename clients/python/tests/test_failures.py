@@ -1,6 +1,8 @@
 from datetime import timedelta
+from unittest import mock
 
 import hipq
+from hipq import statements
 from support import Case, until
 
 
@@ -124,6 +126,15 @@ class Failures(Case):
             self.assertEqual(self.attempts(job), [(1, "transient_error", "b\u00fcsy")])
             said = [line for line in logged.output if "RetryAfter has no delay" in line]
             self.assertEqual(len(said), 1, logged.output)
+
+    def test_retry_after_of_an_older_server(self):
+        "RetryAfter where fail_attempts() has no such argument: the job fails as usual"
+        self.handler = handler = mock.Mock(side_effect=hipq.RetryAfter("7 min", "busy"))
+        older = statements.FAIL_MANY_LATER.replace("retry_after", "not_there_yet")
+        with mock.patch.object(statements, "FAIL_MANY_LATER", older):
+            job = self.enqueue(max_retries=1)
+            self.assertEqual(self.outcome(job)[::2], ("failed", "busy"))
+        self.assertEqual(handler.call_count, 2)
 
     def test_log(self):
         "a deliberate failure is one line of the log; any other has its traceback"

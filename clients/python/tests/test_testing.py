@@ -7,7 +7,13 @@ from support import Case
 
 
 class Testing(Case):
-    types = {**Case.types, "next": "", "foreign": ""}
+    types = {
+        **Case.types,
+        "next": "",
+        "foreign": "",
+        "asks": "retry_handler => $$ SELECT CASE ($3).error WHEN 'no' THEN NULL"
+        " ELSE ($3).error::interval END $$, ",
+    }
 
     def handlers(self, conn):
         worker = self.worker()
@@ -56,6 +62,61 @@ class Testing(Case):
             self.assertEqual([one.job.type for one in later], ["scan", "next"])
             conn.rollback()
         self.assertEqual(hipq.testing.enqueued(self.conn, queue=self.queue), [])
+
+    def test_retries(self):
+        "run_due says when the server would retry: by policy, RetryAfter, or retry handler"
+        worker = self.worker()
+        raised = {
+            "weak": ValueError("weak"),
+            "bad": hipq.Permanent("bad"),
+            "busy": hipq.RetryAfter("7 min", "busy"),
+            "2 h": hipq.RetryAfter(0, "2 h"),
+            "1 h": hipq.RetryAfter("2 h", "1 h"),
+            "no": hipq.Permanent("no"),
+            "soon": hipq.RetryAfter(timedelta(0), "soon"),
+            "late": hipq.RetryAfter("late"),
+        }
+
+        def fail(job):
+            if job.data in raised:
+                raise raised[job.data]
+            if job.data == "release":
+                job.release()
+
+        worker.job("scan")(fail)
+        worker.job("asks")(fail)
+
+        def run(conn, job_type, *data, **options):
+            """When a retry of each of the jobs would be."""
+            for each in data:
+                hipq.enqueue(conn, job_type, each, queue=self.queue, **options)
+            ran = hipq.testing.run_due(conn, worker, self.queue)
+            self.assertEqual([one.job.data for one in ran], list(data))
+            return ran
+
+        def retries(*arguments, **options):
+            return [one.retry_after for one in run(*arguments, **options)]
+
+        none, later, hour = timedelta(0), timedelta(minutes=7), timedelta(hours=1)
+        with psycopg.connect("") as conn:
+            data = "weak", "busy", "bad", "well", "release"
+            self.assertEqual(retries(conn, "scan", *data), [none, later, None, None, None])
+            self.assertEqual(retries(conn, "scan", "weak", "busy", max_retries=0), [None] * 2)
+            (late,) = run(conn, "scan", "late")
+            with self.assertRaisesRegex(psycopg.Error, 'invalid duration "late"'):
+                _ = late.retry_after
+            (refused,) = run(conn, "asks", "2 h")
+            with self.assertRaisesRegex(psycopg.Error, "in the session of another role"):
+                _ = refused.retry_after
+            conn.execute("SET LOCAL hipq.allow_foreign_handlers = on")
+            self.assertEqual(retries(conn, "asks", "2 h", "1 h", "no"), [2 * hour, 2 * hour, None])
+            (ran,) = run(conn, "asks", "soon")
+            with self.assertRaisesRegex(psycopg.Error, 'interval: "soon"'):
+                _ = ran.retry_after
+            conn.rollback()
+        with psycopg.connect("user=app") as conn:
+            self.assertEqual(retries(conn, "asks", "2 h"), [2 * hour])
+            conn.rollback()
 
     def test_rights(self):
         "a role that may read, control and enqueue is enough"

@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, NamedTuple, NoReturn, Optional
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, NoReturn, Optional, Union
 
 import psycopg
 from psycopg.rows import tuple_row
 
 from .aio.worker import Worker as AsyncWorker
-from .durations import Duration
+from .durations import Duration, duration_text
 from .error_texts import error_text
-from .errors import Permanent, Release
+from .errors import Permanent, Release, RetryAfter
 from .fields import JobFields
 from .handlers import Handlers
 
@@ -38,6 +38,10 @@ DUE = """
     ORDER BY job.priority, job.scheduled_run_time, job.id
     LIMIT 1"""
 TAKE = "SELECT hipq.cancel(%s::bigint)"
+RETRY = (
+    "SELECT hipq.dry_fail(%s::bigint, %s::text, retriable => %s::boolean,"
+    " retry_after => %s::text::hipq.duration)"
+)
 
 
 @dataclass(eq=False)
@@ -50,6 +54,7 @@ class TestJob(JobFields):
     extensions: list[Duration] = field(default_factory=list)
     completed: Optional[tuple[Any]] = None
     cancelled: bool = False
+    retry: Union[timedelta, Exception, None] = None
 
     def check(self) -> None:
         """Raises nothing."""
@@ -103,6 +108,17 @@ class Ran(NamedTuple):
     result: Any
     error: Optional[str]
 
+    @property
+    def retry_after(self) -> Optional[timedelta]:
+        """How long the server would have a failed job of run_due() wait for its retry; None: never.
+
+        The policy says so, or the retry handler. Raises what that raised, why it may not be asked
+        (the role is not the queue's owner), or what is wrong with the delay of a RetryAfter.
+        """
+        if isinstance(self.job.retry, Exception):
+            raise self.job.retry
+        return self.job.retry
+
 
 def enqueued(
     conn: psycopg.Connection[Any], job_type: Optional[str] = None, queue: Optional[str] = None
@@ -137,25 +153,51 @@ def run_due(
             break
         (job,) = [job for job in enqueued(conn, queue=queue) if job.id == rows[0][0]]
         _rows(conn, TAKE, (job.id,))
-        ran.append(run_job(worker, job))
+        ran.append(_run_and_ask(conn, worker, job))
     return ran
+
+
+def _run_and_ask(conn: psycopg.Connection[Any], worker: Handlers, job: TestJob) -> Ran:
+    ran, error = _run(worker, job)
+    if error is not None:
+        ran.job.retry = _retry_of(conn, ran, error)
+    return ran
+
+
+def _retry_of(
+    conn: psycopg.Connection[Any], ran: Ran, error: Exception
+) -> Union[timedelta, Exception, None]:
+    """Asks in a savepoint: the role may not be allowed to, and a retry handler may fail."""
+    try:
+        delay = duration_text(error.delay) if isinstance(error, RetryAfter) else None
+        values = (ran.job.id, ran.error, not isinstance(error, Permanent), delay)
+        with conn.transaction():
+            waits: Optional[timedelta] = _rows(conn, RETRY, values)[0][0]
+            return waits
+    except Exception as refusal:
+        return refusal
 
 
 def run_job(worker: Handlers, job: TestJob) -> Ran:
     """Calls the middleware and the handler for one job. Raises nothing that a handler raises."""
+    return _run(worker, job)[0]
+
+
+def _run(worker: Handlers, job: TestJob) -> tuple[Ran, Optional[Exception]]:
+    """The same, and the failure."""
     try:
         if isinstance(worker, AsyncWorker):
             job = AsyncTestJob(*job.row())
             result = asyncio.run(worker.handle_soon(job))
         else:
             result = worker.handle(job)
-        return Ran(job, "succeeded", job.completed[0] if job.completed else result, None)
+        return Ran(job, "succeeded", job.completed[0] if job.completed else result, None), None
     except Release:
-        return Ran(job, "released", None, None)
+        return Ran(job, "released", None, None), None
     except Permanent as error:
-        return Ran(job, "failed for good", None, error_text(error))
+        return Ran(job, "failed for good", None, error_text(error)), error
     except Exception as error:
-        return Ran(job, "failed", None, error_text(error))
+        return Ran(job, "failed", None, error_text(error)), error
 
 
 def _rows(conn: psycopg.Connection[Any], sql: str, values: Any) -> Sequence[tuple[Any, ...]]:
