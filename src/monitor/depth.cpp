@@ -107,18 +107,27 @@ std::vector<std::int64_t> running_by_lock()
     return running;
 }
 
+// Which jobs run is asked for only where one seems to be due: that takes as long as the reading.
 Depth read_whole(Relation live, pg::Time now)
 {
-    const std::vector<std::int64_t> running = running_by_lock();
     Reading reading{live,
                     job::column_map(live),
                     {DatumGetObjectId(job::state_datum(core::JobState::initial)),
                      DatumGetObjectId(job::state_datum(core::JobState::retry))},
                     now.value,
-                    running,
+                    {},
                     0,
                     pg::infinity.value};
     pg::call([&] { reading.read(); });
+    std::vector<std::int64_t> running;
+    if (reading.oldest_due != pg::infinity.value)
+        running = running_by_lock();
+    if (!running.empty()) {
+        reading.running = running;
+        reading.jobs = 0;
+        reading.oldest_due = pg::infinity.value;
+        pg::call([&] { reading.read(); });
+    }
     return {reading.jobs, true, pg::Time{reading.oldest_due}};
 }
 
