@@ -188,7 +188,7 @@ $hipq->sql(q{INSERT INTO hipq.app_other (job_type, throttle_key, scheduled_run_t
 	SELECT 'outside', CASE WHEN n = 1 THEN 'tenant 8' ELSE 'tenant 7' END, now() + interval '1 day' FROM generate_series(1, 4) AS n});
 $hipq->sql(q{CREATE FUNCTION count_up(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.report_progress(1, 4); PERFORM pg_advisory_xact_lock(7); END $$;
 	SELECT hipq.register_job_type('app.mail', 'count', handler => 'count_up')});
-my $holder = $hipq->session;
+$holder = $hipq->session;
 $holder->query_safe('SELECT pg_advisory_lock(7)');
 my $counts = $hipq->enqueue('count', q{'{}', queue => 'app.mail'});
 my $filled = screen([]);
