@@ -123,7 +123,8 @@ $$, $$VALUES
     ('hipq._is_in_reach_by_scan_support(internal)'),
     ('hipq._asked_ids_support(internal)'),
     ('hipq._is_asked_for_support(internal)'),
-    ('hipq._is_as_asked_support(internal)')
+    ('hipq._is_as_asked_support(internal)'),
+    ('hipq._role_recv(internal)')
 $$, 'all functions but these');
 
 SELECT is_empty($$
