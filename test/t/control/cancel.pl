@@ -72,7 +72,6 @@ $id = $hipq->enqueue('work', q{'{"own": true}', queue => 'app.main'});
 is($hipq->outcome($id), 'cancelled', 'a handler cancels its own job');
 is(row($id), 'cancelled 1 0 cancelled cancelled: by itself', 'at once: its transaction is taken back');
 is(written($id), '', 'with what it wrote');
-($id, $pid) = start('work', '{}');
 is($hipq->sql("SELECT string_agg(pid::text, ' ') FROM hipq.executors WHERE pid = $pid"), $pid, 'the executor lives on');
 
 # ---- handlers that catch it
