@@ -12,8 +12,9 @@ struct Said {
     std::int64_t done = 0;
     std::optional<std::int64_t> total = {};
     std::optional<std::string> message = {};
-    std::optional<std::string> more_time = {};    // then it asks for that, and has not come further
-    std::optional<std::string> retry_after = {};  // then it says that, and is not yet at its end
+    // A line says one of these alone, and then no progress.
+    std::optional<std::string> more_time = {};
+    std::optional<std::string> retry_after = {};  // in case the program fails
 };
 
 // Reads a line of descriptor 3: "3/10 on the way", "3 on the way", "extend 5 min", "retry after 5

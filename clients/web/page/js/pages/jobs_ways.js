@@ -11,7 +11,7 @@ const ended = ["succeeded", "failed", "cancelled", "expired"];
 
 const sum = (queues, value) => queues.reduce((total, queue) => total + Number(value(queue) ?? 0), 0);
 
-// What waits is what has not ended and does not run.
+// Waiting jobs are the unfinished jobs that do not run.
 function countsOf(queues) {
   const running = sum(queues, (queue) => queue.running);
   const waiting = queues.every(({ backlog }) => isNone(backlog))

@@ -73,7 +73,7 @@ function longestDue(queues) {
 
 const isUnknown = ({ backlog }) => isNone(backlog);
 
-// Of all queues together. What one of them does not tell is not in it: then it is no more than an estimate.
+// The sum over all queues. A queue whose backlog is unknown is left out, and the sum is an estimate.
 const backlogOf = (queues) => ({
   backlog: queues.length > 0 && queues.every(isUnknown) ? null : sum(queues, (queue) => queue.backlog),
   is_exact: queues.every((queue) => queue.is_exact),
