@@ -1,5 +1,6 @@
 // A visitor of the page in a real browser, and the database behind it.
 
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -27,15 +28,32 @@ export const openBrowser = () =>
     args: ["--disable-dev-shm-usage", "--no-sandbox"],
   });
 
+const patience = 20_000;
+
+// A toast is shown for some seconds, which a busy machine can spend before a test looks: the page reports each one.
+function reportToasts() {
+  new MutationObserver((changes) => {
+    for (const node of changes.flatMap(({ addedNodes }) => [...addedNodes]))
+      if (node.classList?.contains("toast")) window.reportToast(node.textContent);
+  }).observe(document, { childList: true, subtree: true });
+}
+
 /** Somebody with a browser of his own: his own cookies, colour scheme and width. What goes wrong on his pages is in errors. */
 export class Visitor {
   errors = [];
+  toasts = []; // those that no test has waited for yet
+  whenToast = () => {};
 
   static async come(browser, { scheme = "light", width = 1280, height = 900, to = url } = {}) {
     const visitor = new Visitor();
     visitor.context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce" });
+    await visitor.context.exposeFunction("reportToast", (text) => {
+      visitor.toasts.push(text);
+      visitor.whenToast();
+    });
+    await visitor.context.addInitScript(reportToasts);
     visitor.page = await visitor.context.newPage();
-    visitor.page.setDefaultTimeout(20_000);
+    visitor.page.setDefaultTimeout(patience);
     visitor.page.on("pageerror", (error) => visitor.errors.push(error.stack));
     visitor.page.on("console", (message) => message.type() === "error" && visitor.errors.push(message.text()));
     await visitor.page.goto(to);
@@ -95,8 +113,18 @@ export class Visitor {
     await this.page.locator("dialog[open]").getByRole("button", { name, exact: true }).click();
   }
 
-  toast(text) {
-    return this.page.locator("#toasts").getByText(text).waitFor();
+  /** Waits until the page has shown a toast that contains a text or matches a pattern. */
+  async toast(wanted) {
+    const isWanted = (text) => (wanted instanceof RegExp ? wanted.test(text) : text.includes(wanted));
+    let hasWaited = false;
+    const limit = setTimeout(() => {
+      hasWaited = true;
+      this.whenToast();
+    }, patience);
+    while (!hasWaited && !this.toasts.some(isWanted)) await new Promise((resolve) => void (this.whenToast = resolve));
+    clearTimeout(limit);
+    assert(this.toasts.some(isWanted), `no toast ${wanted}, but: ${JSON.stringify(this.toasts)}`);
+    this.toasts = this.toasts.slice(this.toasts.findIndex(isWanted) + 1);
   }
 
   /** What axe finds against the rules of accessibility. */
