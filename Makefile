@@ -28,10 +28,10 @@ SUPPORTED = 15 16 17 18
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control)
 
 # The parts of the install script, in the order in which they are joined: the one list of them. Each has the name of its room
-# in src/; views come after all that they read.
-INSTALL_PARTS = schema pg limits catalog workers control schedules job retry dead_letters enqueue execute external queues setup shards permits nodes testing \
-    monitor statistics doctor $(INSTALL_VIEWS:%=%_views) rights
-INSTALL_VIEWS = catalog control job retry dead_letters schedules external shards monitor statistics nodes narrow
+# in src/, or is in a folder of that name; views come after all that they read.
+INSTALL_PARTS = schema pg claim catalog shared admin/control admin/schedules job retry admin/dead_letters enqueue execute external admin/queues admin/setup \
+    shards/shards shards/permits nodes testing monitor/monitor monitor/statistics monitor/doctor $(INSTALL_VIEWS:%=%_views) rights
+INSTALL_VIEWS = catalog admin/control job retry admin/dead_letters admin/schedules external shards/shards monitor/monitor monitor/statistics nodes monitor/narrow
 
 SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
 ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp src/*/*/*.hpp)
@@ -80,10 +80,12 @@ comma := ,
 built_programs := $(foreach program,$(PROGRAMS),$(if $(call why_not,$(program)),,$(program)))
 
 # A room is one unit of translation: its headers and PostgreSQL's are then read once, not once for each source, and a build takes
-# less than a third of the processor's time. UNITY=0 compiles each source by itself, which shows that it includes what it uses
-# (make check-all).
+# less than a third of the processor's time. Rooms that hold nothing but folders are a unit for each. UNITY=0 compiles each source by
+# itself, which shows that it includes what it uses (make check-all).
 source_names = $(SOURCES:src/%.cpp=%)
-units := $(if $(filter 0,$(UNITY)),$(source_names),$(sort $(foreach name,$(source_names),$(firstword $(subst /, ,$(name))))))
+divided_rooms = shared admin
+unit_of_path = $(word 1,$1)$(if $(filter $(divided_rooms),$(word 1,$1)),/$(word 2,$1))
+units := $(if $(filter 0,$(UNITY)),$(source_names),$(sort $(foreach name,$(source_names),$(call unit_of_path,$(subst /, ,$(name))))))
 sources_of = $(patsubst %,%.cpp,$(filter $1 $1/%,$(source_names)))
 
 # What clang reads a source with, in an editor and for clang-tidy: of gcc's flags it gets those that matter.
@@ -193,8 +195,8 @@ chosen := $(filter command,$(origin SOURCES))
 tidied_clients = $(built_programs) $(if $(filter web,$(built_programs)),metrics)
 tidied := $(SOURCES) $(if $(chosen),,$(filter $(tidied_clients:%=clients/%/src/%),$(CLIENT_SOURCES)))
 by_source := $(DEEP)$(chosen)
-room_of = $(word 1,$1)/$(word 2,$1)
-tidy_units := $(if $(by_source),$(tidied:.cpp=),$(sort $(foreach source,$(tidied:.cpp=),$(call room_of,$(subst /, ,$(source))))))
+tidy_unit_of_path = $(word 1,$1)/$(if $(filter src,$(word 1,$1)),$(call unit_of_path,$(wordlist 2,9,$1)),$(word 2,$1))
+tidy_units := $(if $(by_source),$(tidied:.cpp=),$(sort $(foreach source,$(tidied:.cpp=),$(call tidy_unit_of_path,$(subst /, ,$(source))))))
 in_unit = $(filter $1.cpp $1/%,$(tidied))
 tidy_depth := $(if $(DEEP),,-Xclang -analyzer-config -Xclang mode=shallow)
 tidy_out := build/tidy$(if $(DEEP),-deep)
@@ -306,7 +308,7 @@ $(OBJS:.o=.cpp): $(objdir)/.units
 	@true
 
 $(objdir)/.units: force-look
-	@mkdir -p $(@D)
+	@mkdir -p $(sort $(dir $(OBJS)))
 	@$(foreach unit,$(units),printf '#include "src/%s"\n' $(call sources_of,$(unit)) | tools/write-if-changed $(objdir)/$(unit).cpp;)
 
 endif

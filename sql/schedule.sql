@@ -1,4 +1,4 @@
--- schedule, unschedule: what is refused, and that nothing changes then. How pg_cron runs them: test/t/schedules/cron.pl.
+-- schedule, unschedule: what is refused, and that nothing changes then. How pg_cron runs them: test/t/admin/cron.pl.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;

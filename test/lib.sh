@@ -122,7 +122,7 @@ counts_in() {
         }' "$1"
 }
 
-# Prints each test that failed, after its file if it has one: "limits/throttle: not ok 3 - ...".
+# Prints each test that failed, after its file if it has one: "claim/throttle: not ok 3 - ...".
 failures_in() {
     awk -v root="$root/test/" "$name_of"'
         /^\[[0-9:]+\] .*[.](pl|sql) [.]+/ { file = name_of($2) }

@@ -2,7 +2,7 @@
 // constant copies. After a change in one queue that one is read again, and the others are shared
 // with the copy of before (changes.hpp). The settings are part of what a type or queue says, so the
 // cache also holds the values it was made with.
-#include "cache.hpp"
+#include "catalog/cache.hpp"
 
 #include "catalog/changes.hpp"
 #include "catalog/reading/queue_pauses.hpp"

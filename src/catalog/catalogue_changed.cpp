@@ -3,7 +3,7 @@
 #include "catalog/changes.hpp"
 #include "pg/guard.hpp"
 #include "pg/internal_write.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::catalog {
 

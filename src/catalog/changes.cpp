@@ -1,5 +1,5 @@
 // Sends and takes the messages that tell of changes.
-#include "changes.hpp"
+#include "catalog/changes.hpp"
 
 #include "pg/guard.hpp"
 

@@ -1,7 +1,7 @@
 // Turns a stored handler into what an executor runs, and checks it anew each time.
 //
 // What was right at registration need not be now.
-#include "handler.hpp"
+#include "catalog/handler.hpp"
 
 #include "catalog/read_handler.hpp"
 #include "catalog/routine.hpp"

@@ -1,8 +1,8 @@
 // Reads and completes the row of hipq.identity: which server and database may run the jobs.
-#include "identity.hpp"
+#include "catalog/identity.hpp"
 
-#include "memory/memory.hpp"
 #include "pg/internal_write.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::catalog {
 

@@ -1,5 +1,5 @@
 // Which server and database the jobs belong to: a restored or cloned database, or one of a server
-// that was started from a copy of the files (memory/server_mark.hpp), stands still until
+// that was started from a copy of the files (shared/memory/server_mark.hpp), stands still until
 // release_hold().
 #pragma once
 

@@ -1,7 +1,7 @@
 // Holds job_data against the parameters that a job type declares.
 //
 // Reads jsonb as PostgreSQL's own functions do; the rules are in core/job/parameters.hpp.
-#include "job_parameters.hpp"
+#include "catalog/job_parameters.hpp"
 
 #include "pg/demand.hpp"
 

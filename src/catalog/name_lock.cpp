@@ -3,7 +3,7 @@
 //
 // Locks of PostgreSQL's lock manager on objects that there are none of: the class is table
 // hipq.queue, the number a hash.
-#include "name_lock.hpp"
+#include "catalog/name_lock.hpp"
 
 #include "catalog/lock_holder_sql.hpp"
 #include "pg/known_table.hpp"

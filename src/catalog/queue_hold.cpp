@@ -3,12 +3,12 @@
 // A hold is a row, so that it outlives the subscription: whoever drops that has not said yet that
 // the jobs shall run here. CREATE and ALTER SUBSCRIPTION write it before the first row can come;
 // the guard trigger, in the transaction of the first row, wherever they have not.
-#include "queue_hold.hpp"
+#include "catalog/queue_hold.hpp"
 
 #include "catalog/queue_statements.hpp"
 #include "catalog/timeline.hpp"
 #include "pg/internal_write.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 extern "C" {
 #include "replication/logicalworker.h"

@@ -1,7 +1,7 @@
 // Locks the tables of a queue without waiting, and tells who holds them.
 //
 // Conditional locks by PostgreSQL's lock manager; holders from pg_locks.
-#include "queue_lock.hpp"
+#include "catalog/queue_lock.hpp"
 
 #include "catalog/lock_holder_sql.hpp"
 #include "pg/known_table.hpp"

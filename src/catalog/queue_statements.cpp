@@ -1,5 +1,5 @@
 // Prepares statements over the tables of one queue: one constant text for all queues.
-#include "queue_statements.hpp"
+#include "catalog/queue_statements.hpp"
 
 #include "pg/quote.hpp"
 
@@ -39,7 +39,7 @@ std::string scope_of_keys(const Queue &queue)
     return queue.has_keys_by_shard() ? queue.shard_key_text : std::string();
 }
 
-// As outbox/placement.cpp finds it, but that #>> also counts from the end of an array.
+// As nodes/placement.cpp finds it, but that #>> also counts from the end of an array.
 std::string found_shard_key(const std::string &row, const std::optional<core::ShardKey> &shard_key)
 {
     std::string result = "coalesce(";

@@ -1,5 +1,5 @@
 // Reads what a user registers as a handler: the name of a routine, or an SQL statement.
-#include "read_handler.hpp"
+#include "catalog/read_handler.hpp"
 
 #include "catalog/routine.hpp"
 #include "pg/compat.hpp"

@@ -1,5 +1,5 @@
 // Answers who may do what to a queue, from the ACLs of its tables and its owner.
-#include "rights.hpp"
+#include "catalog/rights.hpp"
 
 namespace hipq::catalog {
 

@@ -1,5 +1,5 @@
 // Reads functions and procedures from pg_proc, and writes the text in which hipq stores one.
-#include "routine.hpp"
+#include "catalog/routine.hpp"
 
 #include "pg/compat.hpp"
 #include "settings.hpp"

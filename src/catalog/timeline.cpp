@@ -1,5 +1,5 @@
 // Tells this server's timeline from those before it.
-#include "timeline.hpp"
+#include "catalog/timeline.hpp"
 
 #include "catalog/identity.hpp"
 #include "pg/arguments.hpp"

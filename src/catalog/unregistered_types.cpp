@@ -2,7 +2,7 @@
 //
 // Types that the catalogue does not know are looked for in the live leaf: each once in a
 // transaction.
-#include "unregistered_types.hpp"
+#include "catalog/unregistered_types.hpp"
 
 #include "catalog/queue_statements.hpp"
 #include "pg/compat.hpp"

@@ -1,5 +1,5 @@
 // Reads and forgets rows of hipq.worker.
-#include "worker_rows.hpp"
+#include "catalog/worker_rows.hpp"
 
 #include "catalog/cache.hpp"
 #include "catalog/rights.hpp"

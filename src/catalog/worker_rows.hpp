@@ -1,9 +1,9 @@
-// Table hipq.worker: what outlives the server of the external workers (workers/registered.hpp has
-// the rest), and who serves what.
+// Table hipq.worker: what outlives the server of the external workers
+// (shared/workers/registered.hpp has the rest), and who serves what.
 #pragma once
 
 #include "pg/spi.hpp"
-#include "workers/workers.hpp"
+#include "shared/workers/registered.hpp"
 
 namespace hipq::catalog {
 

@@ -2,16 +2,17 @@
 //
 // A job is doubted first, and missed only if it is in the same place a second later: between a
 // commit and its note, or a note and a claim, it may be nowhere for a moment.
-#include "audit.hpp"
+#include "claim/audit.hpp"
 
 #include "claim/waiting_rows.hpp"
 #include "job/job.hpp"
-#include "lanes/lanes.hpp"
-#include "memory/memory.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/lanes/lane_table.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::claim {
 

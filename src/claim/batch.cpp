@@ -1,5 +1,5 @@
 // Keeps the rows that somebody else holds, and when to try them again.
-#include "batch.hpp"
+#include "claim/batch.hpp"
 
 namespace hipq::claim {
 

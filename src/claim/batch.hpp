@@ -2,7 +2,7 @@
 #pragma once
 
 #include "catalog/catalog.hpp"
-#include "lanes/lanes.hpp"
+#include "shared/lanes/in_flight.hpp"
 
 namespace hipq::claim {
 

@@ -1,14 +1,15 @@
 // Takes capacity under limits for the jobs to be claimed next, and puts off those that get none.
 //
 // By the weights that were read with the lane, under the lock of the jobs in flight.
-#include "claim_capacity.hpp"
+#include "claim/claim_capacity.hpp"
 
 #include "claim/take_jobs.hpp"
-#include "databases/databases.hpp"
-#include "executors/executors.hpp"
-#include "lanes/lanes.hpp"
-#include "limits/limits.hpp"
+#include "claim/weight.hpp"
 #include "pg/clock.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/executors/put_off.hpp"
+#include "shared/lanes/capacity.hpp"
+#include "shared/lanes/in_flight.hpp"
 
 namespace hipq::claim {
 
@@ -36,10 +37,10 @@ Capacities capacity_for_all(std::size_t jobs)
 Capacities take_capacity(const catalog::Queue &queue, const catalog::JobType &type,
                          std::span<DueJob> waiting)
 {
-    const core::WeightLimits limits = limits::limits_of(queue, type);
+    const core::WeightLimits limits = limits_of(queue, type);
     if (!limits.any())
         return capacity_for_all(waiting.size());
-    limits::weigh(queue, waiting);
+    weigh(queue, waiting);
     std::vector<lanes::Claimant> claimants;
     for (const DueJob &job : waiting)  // one that is gone weighs nothing, and is not claimed
         claimants.push_back({job.id, {job.weight, core::name_hash(type.name), job.key}});
@@ -55,7 +56,7 @@ bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob>
     return std::all_of(claimed.begin(), claimed.end(), [&](const ClaimedJob &job) {
         before = std::find_if(before, waiting.end(),
                               [&](const DueJob &each) { return each.id == job.id; });
-        const core::Load load = limits::load_of(job);
+        const core::Load load = load_of(job);
         return before != waiting.end() && before->weight == load.weight && before->key == load.key;
     });
 }

@@ -1,10 +1,10 @@
 // Claims waiting jobs, and finds the first job of each lane.
 //
 // By lock it needs no SQL (job/live_rows.hpp); all else is statements. Who may take a job is
-// decided in shared memory before (lanes/in_flight.hpp); the row lock and the state say whether it
-// is still there to be taken. One recursive walk finds the lanes: each step is one index descent,
-// however many jobs wait.
-#include "claim_rows.hpp"
+// decided in shared memory before (shared/lanes/in_flight.hpp); the row lock and the state say
+// whether it is still there to be taken. One recursive walk finds the lanes: each step is one index
+// descent, however many jobs wait.
+#include "claim/claim_rows.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
@@ -184,7 +184,7 @@ bool runs_before(const LaneHead &left, const LaneHead &right)
 
 // Each time that windows turn out to be closed it looks anew, past all rows that have them.
 std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now,
-                                  std::size_t limit, limits::StartWindows &windows,
+                                  std::size_t limit, StartWindows &windows,
                                   const std::vector<std::string> &paused_keys)
 {
     std::vector<std::string> closed;

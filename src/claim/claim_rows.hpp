@@ -1,8 +1,8 @@
 // Who is next, and taking the job: initial|retry -> running.
 #pragma once
 
+#include "claim/start_windows.hpp"
 #include "job/job.hpp"
-#include "limits/limits.hpp"
 
 namespace hipq::claim {
 
@@ -41,7 +41,7 @@ bool runs_before(const LaneHead &left, const LaneHead &right);
 // paused, at most `limit`, in order; whether somebody has them in flight is not asked. Needs a
 // transaction.
 std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now,
-                                  std::size_t limit, limits::StartWindows &windows,
+                                  std::size_t limit, StartWindows &windows,
                                   const std::vector<std::string> &paused_keys);
 
 // Takes those of the jobs that are still due and that nobody else holds, in their order; the others

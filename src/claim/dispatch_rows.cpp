@@ -2,14 +2,14 @@
 //
 // Dispatch and acceptance: row by row without SQL (job/live_rows.hpp) where that can be, all else
 // by statements.
-#include "dispatch_rows.hpp"
+#include "claim/dispatch_rows.hpp"
 
 #include "catalog/catalog.hpp"
+#include "claim/weight.hpp"
 #include "job/job.hpp"
-#include "limits/limits.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
-#include "workers/workers.hpp"
+#include "shared/workers/jobs.hpp"
 
 extern "C" {
 #include "access/xact.h"
@@ -303,7 +303,7 @@ void leave_running(const catalog::Queue &queue, job::ClaimedJob job, pg::Time no
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("job %lld cannot be completed later", static_cast<long long>(job.id)),
                    errdetail("It has enqueued its own successor, or was taken from this attempt."));
-    workers::note_job_left_running(job.queue_id, job.id, job.attempt, limits::load_of(job),
+    workers::note_job_left_running(job.queue_id, job.id, job.attempt, load_of(job),
                                    deadline_in(now, job.timeout));
     job::forbid_two_phase(job::NoTwoPhase::job_taken);
 }

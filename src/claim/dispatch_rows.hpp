@@ -1,8 +1,8 @@
 // A job on its way to an external worker and while it has it: initial|retry -> running on behalf of
 // the worker (the dispatch is the claim), then accepted by it.
 //
-// All need a transaction. Shared memory follows when that has committed (workers/jobs.hpp): for the
-// dispatch the scheduler sees to that, for the rest a note does.
+// All need a transaction. Shared memory follows when that has committed (shared/workers/jobs.hpp):
+// for the dispatch the scheduler sees to that, for the rest a note does.
 #pragma once
 
 #include "job/job.hpp"

@@ -2,11 +2,11 @@
 //
 // An index scan by row comparison: rows of one scheduled_run_time, as a bulk insert makes them, are
 // not walked twice either.
-#include "lane_rows.hpp"
+#include "claim/lane_rows.hpp"
 
+#include "claim/weight.hpp"
 #include "core/job/validate.hpp"
 #include "job/job.hpp"
-#include "limits/limits.hpp"
 #include "pg/compat.hpp"
 
 extern "C" {
@@ -40,7 +40,7 @@ struct Reading {
     bool is_end;
     bool weighs;
     std::array<Oid, 2> waiting;  // the states in which a job can be claimed
-    std::span<const limits::StartWindows::Known> windows;
+    std::span<const StartWindows::Known> windows;
     const char *
         unknown_windows;  // those of the row at which it stopped, to be asked for; null: it did not
     std::span<const std::string> paused_keys;
@@ -220,8 +220,8 @@ LaneRow LaneIndex::Table::row(const Reading &reading) const
             slot->tts_tid,
             waits && !is_paused && !is_aimed() &&
                 DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
-            reading.weighs ? limits::weight_of(value(Column::throttle_factor)) : 0,
-            reading.weighs ? limits::key_of(value(Column::throttle_key)) : 0,
+            reading.weighs ? weight_of(value(Column::throttle_factor)) : 0,
+            reading.weighs ? key_of(value(Column::throttle_key)) : 0,
             false,
             pg::Time{0},
             key,
@@ -236,9 +236,9 @@ void LaneIndex::Table::look_at_windows(LaneRow &found, Reading &reading) const
     text *content = DatumGetTextPP(stored);
     const std::string_view windows(VARDATA_ANY(content), VARSIZE_ANY_EXHDR(content));
     if (windows != core::none_text) {
-        const auto known = std::find_if(
-            reading.windows.begin(), reading.windows.end(),
-            [&](const limits::StartWindows::Known &each) { return each.windows == windows; });
+        const auto known =
+            std::find_if(reading.windows.begin(), reading.windows.end(),
+                         [&](const StartWindows::Known &each) { return each.windows == windows; });
         if (known == reading.windows.end()) {
             reading.unknown_windows = ::text_to_cstring(content);
         } else {
@@ -354,7 +354,7 @@ Oid LaneIndex::leaf() const
 }
 
 LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now,
-                         std::size_t most, bool weighs, limits::StartWindows &windows,
+                         std::size_t most, bool weighs, StartWindows &windows,
                          std::span<const std::string> paused_keys)
 {
     LaneRows result{std::vector<LaneRow>(2 * (most + 1) + 1), false};

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "catalog/catalog.hpp"
+#include "claim/start_windows.hpp"
 #include "core/lanes/lane.hpp"
-#include "limits/limits.hpp"
 
 namespace hipq::claim {
 
@@ -42,7 +42,7 @@ public:
     // would be too many to tell. What they weigh if that is asked for. Due rows with one of the
     // throttle keys given are paused.
     LaneRows read(std::string_view job_type, int priority, core::KeyRange range, pg::Time now,
-                  std::size_t most, bool weighs, limits::StartWindows &windows,
+                  std::size_t most, bool weighs, StartWindows &windows,
                   std::span<const std::string> paused_keys);
 
 private:

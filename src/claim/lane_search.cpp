@@ -2,7 +2,7 @@
 //
 // A queue whose search is not through, or has found lanes without room, counts as crowded; all
 // others are known.
-#include "lane_search.hpp"
+#include "claim/lane_search.hpp"
 
 namespace hipq::claim {
 

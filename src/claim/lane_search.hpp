@@ -3,7 +3,6 @@
 #pragma once
 
 #include "claim/claim_rows.hpp"
-#include "lanes/lanes.hpp"
 
 namespace hipq::claim {
 

@@ -2,7 +2,7 @@
 //
 // The statement that lists them with their first waiting jobs takes 0.3 ms for each queue, most of
 // that to begin and end. Who looks into all queues for few can leave most out by this.
-#include "lane_starts.hpp"
+#include "claim/lane_starts.hpp"
 
 #include "core/job/validate.hpp"
 #include "job/job.hpp"

@@ -2,13 +2,17 @@
 //
 // By the lane and its index, or by SQL from the beginning of the lane where one of the two is
 // missing.
-#include "take_jobs.hpp"
+#include "claim/take_jobs.hpp"
 
 #include "claim/lane_rows.hpp"
-#include "databases/databases.hpp"
-#include "flight/flight.hpp"
-#include "lanes/lanes.hpp"
-#include "limits/limits.hpp"
+#include "claim/start_windows.hpp"
+#include "claim/weight.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/flight/crash_cases.hpp"
+#include "shared/lanes/capacity.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/lanes/lane_entries.hpp"
+#include "shared/lanes/lane_table.hpp"
 
 namespace hipq::claim {
 
@@ -108,7 +112,7 @@ struct Taker {
     pg::Time now;
     std::size_t most;
     Suspects suspects;
-    limits::StartWindows &windows;
+    StartWindows &windows;
     bool weighs;  // what the jobs weigh matters
     core::Weight key_limit;
     std::map<std::uint64_t, core::Weight>
@@ -371,14 +375,14 @@ bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob>
 bool take_jobs(Claimer &claimer, const Lane &lane, pg::Time now, std::size_t most)
 {
     const catalog::JobType *type = lane.queue->find_job_type(lane.head.job_type);
-    limits::StartWindows windows(lane.queue->id, lane.head.job_type, now);
+    StartWindows windows(lane.queue->id, lane.head.job_type, now);
     Taker taker{claimer,
                 lane,
                 now,
                 most,
                 suspects(),
                 windows,
-                limits::is_throttled(*lane.queue, lane.head.job_type),
+                is_throttled(*lane.queue, lane.head.job_type),
                 type == nullptr ? core::no_weight_limit : type->throttle_limit_per_key};
     const bool any = take(taker);
     claimer.prefetched.closes = windows.first_closing();

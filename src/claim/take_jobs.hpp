@@ -7,7 +7,7 @@
 #include "claim/batch.hpp"
 #include "claim/claim_rows.hpp"
 #include "core/lanes/lane.hpp"
-#include "lanes/lanes.hpp"
+#include "shared/lanes/lane_table.hpp"
 
 namespace hipq::claim {
 

@@ -2,7 +2,7 @@
 //
 // By the primary key. SQL can limit the rows that it finds, not those that it passes over; under an
 // old snapshot these are the many.
-#include "waiting_rows.hpp"
+#include "claim/waiting_rows.hpp"
 
 #include "job/job.hpp"
 #include "pg/compat.hpp"

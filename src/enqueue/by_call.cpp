@@ -1,12 +1,12 @@
 // Enqueues jobs for enqueue() and enqueue_many(): without SQL, or by INSERT where that cannot be.
-#include "by_call.hpp"
+#include "enqueue/by_call.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/job/unique_key.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/direct.hpp"
-#include "enqueue/elsewhere.hpp"
 #include "enqueue/on_duplicate.hpp"
+#include "enqueue/remote_jobs.hpp"
 #include "job/job.hpp"
 #include "pg/transaction.hpp"
 

@@ -11,9 +11,9 @@
 #include <memory>
 
 #include "core/job/validate.hpp"
-#include "enqueue/elsewhere.hpp"
 #include "enqueue/new_job.hpp"
 #include "enqueue/new_rows.hpp"
+#include "enqueue/remote_jobs.hpp"
 #include "job/job.hpp"
 
 extern "C" {

@@ -1,11 +1,11 @@
 // Makes the rows of the jobs of one call and writes them to the live leaf.
 //
 // A row for each job: a copy of what the options say, with its own data and key.
-#include "direct.hpp"
+#include "enqueue/direct.hpp"
 
 #include "core/job/validate.hpp"
 #include "job/job.hpp"
-#include "outbox/outbox.hpp"
+#include "nodes/nodes.hpp"
 
 namespace hipq::enqueue {
 
@@ -104,7 +104,7 @@ std::string scope_of_key(const job::RowValues &chosen, const catalog::Queue &que
         job.set(Column::job_data, data.value);
     job.set(Column::job_key, datum_of_text(key));
     job::complete_job_data(job, queue.find_job_type(job.as_text(Column::job_type)));
-    return outbox::shard_key_of(job, queue).value_or(std::string(core::none_text));
+    return nodes::shard_key_of(job, queue).value_or(std::string(core::none_text));
 }
 
 job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &queue,

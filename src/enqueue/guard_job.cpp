@@ -1,17 +1,17 @@
 // The guard trigger on hipq.job: fills a new job from its type, keeps state and bookkeeping for
 // hipq itself, and notes what becomes claimable.
 //
-// It gathers facts; the rules are in core/job/guard.hpp and enqueue/new_job.hpp. It never looks for
-// duplicates: the unique index does.
+// It gathers facts; the rules are in core/job/row_guard.hpp and enqueue/new_job.hpp. It never looks
+// for duplicates: the unique index does.
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
-#include "enqueue/elsewhere.hpp"
 #include "enqueue/new_job.hpp"
+#include "enqueue/remote_jobs.hpp"
 #include "job/job.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::enqueue {
 
@@ -256,7 +256,7 @@ bool goes_elsewhere(JobRow &row, const catalog::Queue &queue)
     const bool is_taken = elsewhere.takes(row);
     elsewhere.send();
     if (is_taken && !row.null(Column::retry_of))
-        outbox::note_made_and_sent({row.as_int64(Column::retry_of), row.as_int64(Column::id)});
+        nodes::note_made_and_sent({row.as_int64(Column::retry_of), row.as_int64(Column::id)});
     return is_taken;
 }
 

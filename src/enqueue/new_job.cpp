@@ -3,12 +3,12 @@
 // The limits are in core/job/validate.hpp, the values of the types in start_values.hpp. Nothing
 // here allocates for a job that says little: these rules are most of what a new job costs besides
 // its row.
-#include "new_job.hpp"
+#include "enqueue/new_job.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/job/bounds.hpp"
 #include "job/job.hpp"
-#include "outbox/outbox.hpp"
+#include "nodes/nodes.hpp"
 #include "pg/demand.hpp"
 #include "pg/point.hpp"
 #include "settings.hpp"
@@ -103,13 +103,13 @@ void set_id(job::RowValues &job, const catalog::Catalogue &catalogue, const cata
 {
     if (given_id != 0) {
         job.set(Column::id, Int64GetDatum(std::exchange(given_id, 0)));
-        outbox::fill_shard_key(job, queue);
+        nodes::fill_shard_key(job, queue);
     } else if (queue.shards != nullptr)
-        outbox::place(job, queue, catalogue.job_ids);
+        nodes::place(job, queue, catalogue.job_ids);
     else {
         job.set(Column::id, Int64GetDatum(pg::call(
                                 [&] { return ::nextval_internal(catalogue.job_ids, false); })));
-        outbox::fill_shard_key(job, queue);
+        nodes::fill_shard_key(job, queue);
     }
 }
 

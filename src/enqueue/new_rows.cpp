@@ -2,7 +2,7 @@
 //
 // Rows by the table's access method, many to a page visit as COPY writes them; index entries by the
 // executor's tools.
-#include "new_rows.hpp"
+#include "enqueue/new_rows.hpp"
 
 #include "core/job/validate.hpp"
 #include "job/job.hpp"

@@ -5,17 +5,16 @@
 //
 // A job that runs may stand in its row as one that waits: the registry knows, and its row is
 // locked. So a locked row is never waited for as such: it may be a handler's.
-#include "on_duplicate.hpp"
+#include "enqueue/on_duplicate.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/direct.hpp"
 #include "job/job.hpp"
-#include "lanes/lanes.hpp"
 #include "pg/demand.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::enqueue {
 

@@ -1,7 +1,7 @@
 // Keeps what a new job starts with where its enqueuer gives nothing.
 //
 // One row of constants for each type, kept as long as anybody holds the catalogue it was made from.
-#include "start_values.hpp"
+#include "enqueue/start_values.hpp"
 
 #include "core/job/validate.hpp"
 

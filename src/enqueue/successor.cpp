@@ -1,7 +1,7 @@
 // Stores a job that follows the one with its key (on_duplicate => 'after'), and enqueues it later.
 //
 // The job is written as it will be, id and start values included.
-#include "successor.hpp"
+#include "enqueue/successor.hpp"
 
 #include "catalog/catalog.hpp"
 #include "enqueue/direct.hpp"

@@ -2,7 +2,7 @@
 //
 // It asks to be told of the ends of the jobs that have successors before it looks whether they have
 // ended: so no end is missed.
-#include "successors_duty.hpp"
+#include "enqueue/successors_duty.hpp"
 
 #include "enqueue/successor.hpp"
 #include "pg/clock.hpp"
@@ -10,7 +10,7 @@
 #include "pg/short_text.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/completion_waiters.hpp"
 
 namespace hipq::enqueue {
 

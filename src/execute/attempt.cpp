@@ -1,5 +1,5 @@
 // Finishes an attempt after its handler's call, in an executor or in a client's session.
-#include "attempt.hpp"
+#include "execute/attempt.hpp"
 
 #include "claim/claim.hpp"
 #include "execute/attempt_log.hpp"

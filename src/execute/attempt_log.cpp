@@ -4,7 +4,7 @@
 // lowered while a handler runs, and the hook takes back from the server's log what it would not
 // have had. The hook runs inside of an ereport(): it allocates what may fail without an error, and
 // has nothing that could throw.
-#include "attempt_log.hpp"
+#include "execute/attempt_log.hpp"
 
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"

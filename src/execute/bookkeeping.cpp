@@ -1,5 +1,5 @@
 // Retries what hipq writes about a job, and sets the job aside when that stays in vain.
-#include "bookkeeping.hpp"
+#include "execute/bookkeeping.hpp"
 
 #include "pg/clock.hpp"
 

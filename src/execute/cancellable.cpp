@@ -1,5 +1,5 @@
 // Keeps a flag that the signal handler asks: whether user code runs that may be cancelled.
-#include "cancellable.hpp"
+#include "execute/cancellable.hpp"
 
 #include <cerrno>
 #include <csignal>

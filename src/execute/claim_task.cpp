@@ -1,17 +1,19 @@
 // Claims the next jobs of the batch, by a row lock or by a record, and makes them a task.
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "databases/databases.hpp"
 #include "execute/task.hpp"
-#include "executors/executors.hpp"
-#include "lanes/lanes.hpp"
-#include "limits/limits.hpp"
-#include "memory/memory.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/point.hpp"
 #include "pg/short_text.hpp"
 #include "pg/transaction.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/executors/own_executor.hpp"
+#include "shared/executors/put_off.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/lanes/run_time_table.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::execute {
 
@@ -92,7 +94,7 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
     if (executor.prefetched.is_paused)
         return claim;
     if (task.jobs.empty() ||
-        (limits::limits_of(*task.queue, *type).any() && !claim::weigh_the_same(task.jobs, waiting)))
+        (claim::limits_of(*task.queue, *type).any() && !claim::weigh_the_same(task.jobs, waiting)))
         return claim;
     announce(task);
     claim.task = std::move(task);
@@ -213,7 +215,7 @@ void announce(const Task &task)
     ::strlcpy(running.type, first.type.c_str(), sizeof(running.type));
     std::vector<memory::Attempt> attempts;
     for (const ClaimedJob &job : task.jobs)
-        attempts.push_back({job.id, job.attempt, limits::load_of(job)});
+        attempts.push_back({job.id, job.attempt, claim::load_of(job)});
     executors::announce_jobs(running, attempts);
 }
 

@@ -1,7 +1,7 @@
 // Refuses what a handler may not do in a client's session.
 //
 // Two hooks of PostgreSQL's: utility statements, and access to objects.
-#include "client_restrictions.hpp"
+#include "execute/client_restrictions.hpp"
 
 extern "C" {
 #include "catalog/objectaccess.h"

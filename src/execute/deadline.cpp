@@ -1,10 +1,10 @@
 // Cancels a handler at its deadline by a timer, and again each second.
-#include "deadline.hpp"
+#include "execute/deadline.hpp"
 
 #include <csignal>
 
 #include "core/recovery/stopping.hpp"
-#include "executors/executors.hpp"
+#include "shared/executors/stop_control.hpp"
 
 namespace hipq::execute {
 

@@ -1,6 +1,6 @@
 // Flushes commits that did not wait for the disk, for many at once, and waits for synchronous
 // standbys.
-#include "durability.hpp"
+#include "execute/durability.hpp"
 
 #include "pg/compat.hpp"
 #include "pg/point.hpp"

@@ -12,6 +12,6 @@
 #include "execute/durability.hpp"
 #include "execute/run_handler.hpp"
 #include "execute/session.hpp"
-#include "execute/stop_control.hpp"
 #include "execute/stop_overdue.hpp"
+#include "execute/stop_watch.hpp"
 #include "execute/task.hpp"

@@ -1,5 +1,5 @@
 // Keeps a prepared statement for each handler.
-#include "handler_plan.hpp"
+#include "execute/handler_plan.hpp"
 
 #include "pg/guard.hpp"
 

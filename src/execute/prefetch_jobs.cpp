@@ -1,15 +1,16 @@
 // Chooses the queue and lane that run next, and takes jobs from there into the batch.
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "databases/databases.hpp"
 #include "execute/task.hpp"
-#include "executors/executors.hpp"
-#include "lanes/lanes.hpp"
-#include "limits/limits.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/executors/executor_shares.hpp"
+#include "shared/lanes/lane_entries.hpp"
+#include "shared/lanes/lane_table.hpp"
+#include "shared/lanes/run_time_table.hpp"
 
 namespace hipq::execute {
 
@@ -37,7 +38,7 @@ public:
     OwnRole(const Executor &executor, pg::Time now) : executor_(executor), now_(now) {}
     bool may_run(const Queue &queue)
     {
-        return queue.owner == executor_.ticket.role && limits::queue_condition(queue).passed() &&
+        return queue.owner == executor_.ticket.role && claim::queue_condition(queue).passed() &&
                can_run(queue);
     }
 
@@ -46,7 +47,7 @@ private:
     {
         if (can_run_.has_value())
             return *can_run_;
-        can_run_ = limits::owner_condition(queue).passed();
+        can_run_ = claim::owner_condition(queue).passed();
         if (!*can_run_)
             leave_to_scheduler(now_);
         return *can_run_;
@@ -154,11 +155,11 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
         executor.next_due = std::min(executor.next_due, now + lock_delay);
         return Tried::nothing;
     }
-    if (!limits::handler_condition(*lane.queue, lane.head.job_type).passed()) {
+    if (!claim::handler_condition(*lane.queue, lane.head.job_type).passed()) {
         leave_to_scheduler(now);  // parked
         return Tried::nothing;
     }
-    if (!limits::capacity_condition(*lane.queue, lane.head.job_type).passed())
+    if (!claim::capacity_condition(*lane.queue, lane.head.job_type).passed())
         return Tried::nothing;  // whoever makes room says so
     const catalog::JobType &type = *lane.queue->find_job_type(lane.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
@@ -284,7 +285,7 @@ bool prefetch_jobs(Executor &executor)
     bool filled = false;
     pg::with_transaction([&] {
         const auto catalogue = catalog::working_catalogue();
-        if (limits::enabled_condition().passed() && limits::hold_condition().passed())
+        if (claim::enabled_condition().passed() && claim::hold_condition().passed())
             filled = prefetch_from_any(executor, *catalogue, pg::now());
     });
     return filled;

@@ -1,17 +1,18 @@
 // Asks the retry handler about a job in state `error`, and carries out the decision.
-#include "databases/databases.hpp"
 #include "execute/attempt.hpp"
 #include "execute/bookkeeping.hpp"
 #include "execute/run_handler.hpp"
 #include "execute/session.hpp"
 #include "execute/session_fault.hpp"
-#include "execute/stop_control.hpp"
+#include "execute/stop_watch.hpp"
 #include "execute/task.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "retry/retry.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/executors/own_executor.hpp"
+#include "shared/executors/pending_decisions.hpp"
 
 namespace hipq::execute {
 

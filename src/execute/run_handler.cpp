@@ -1,5 +1,5 @@
 // Runs a handler's statement through a portal, as a client's own statement.
-#include "run_handler.hpp"
+#include "execute/run_handler.hpp"
 
 #include "execute/handler_plan.hpp"
 #include "pg/clock.hpp"

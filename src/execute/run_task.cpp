@@ -8,14 +8,14 @@
 #include "execute/run_handler.hpp"
 #include "execute/session.hpp"
 #include "execute/session_fault.hpp"
-#include "execute/stop_control.hpp"
+#include "execute/stop_watch.hpp"
 #include "execute/task.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
-#include "lanes/lanes.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
+#include "shared/executors/stop_control.hpp"
+#include "shared/lanes/run_time_table.hpp"
 
 namespace hipq::execute {
 

@@ -1,7 +1,7 @@
 // Resets an executor's session after a handler.
 //
 // What DISCARD ALL does, but for the plans, which hipq keeps.
-#include "session.hpp"
+#include "execute/session.hpp"
 
 #include "pg/compat.hpp"
 

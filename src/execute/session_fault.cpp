@@ -1,7 +1,7 @@
 // Tells which failures are the session's fault, and ends this executor after one.
-#include "session_fault.hpp"
+#include "execute/session_fault.hpp"
 
-#include "executors/executors.hpp"
+#include "shared/executors/own_executor.hpp"
 
 namespace hipq::execute {
 

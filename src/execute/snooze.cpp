@@ -1,10 +1,10 @@
 // hipq.snooze, hipq.complete_later and hipq.extend: more time, for a job that comes again later,
 // that somebody else completes, or that runs.
 #include "catalog/catalog.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
+#include "shared/executors/stop_control.hpp"
 
 namespace hipq::execute {
 

@@ -1,11 +1,11 @@
 // Ends handlers that do not stop when told to, step by step.
 //
-// The steps are in executors/stop_control.cpp; here is their clock and what the log says.
-#include "stop_overdue.hpp"
+// The steps are in shared/executors/stop_control.cpp; here is their clock and what the log says.
+#include "execute/stop_overdue.hpp"
 
-#include "executors/executors.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"
+#include "shared/executors/stop_control.hpp"
 
 namespace hipq::execute {
 

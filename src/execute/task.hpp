@@ -4,8 +4,8 @@
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
 #include "core/lanes/claiming.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
+#include "shared/executors/executor_slots.hpp"
 
 namespace hipq::execute {
 

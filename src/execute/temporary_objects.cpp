@@ -1,5 +1,5 @@
 // Drops temporary objects that a handler left, and what depends on them.
-#include "temporary_objects.hpp"
+#include "execute/temporary_objects.hpp"
 
 #include "pg/transaction.hpp"
 

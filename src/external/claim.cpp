@@ -4,13 +4,14 @@
 // out is dropped, or it would be looked at for ever.
 #include "claim/claim.hpp"
 #include "catalog/catalog.hpp"
-#include "executors/executors.hpp"
 #include "external/own_worker.hpp"
 #include "job/job.hpp"
 #include "pg/clock.hpp"
 #include "retry/retry.hpp"
-#include "wakeup/wakeup.hpp"
-#include "workers/workers.hpp"
+#include "shared/executors/pending_decisions.hpp"
+#include "shared/wakeup/commit.hpp"
+#include "shared/workers/jobs.hpp"
+#include "shared/workers/registered.hpp"
 
 extern "C" {
 #include "mb/pg_wchar.h"

@@ -5,23 +5,22 @@
 //
 // A database error leaves the jobs of a transaction as they were. Then they are tried one by one,
 // and one that fails even so is set aside for a while that doubles.
-#include "dispatch.hpp"
+#include "external/dispatch.hpp"
 
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "databases/databases.hpp"
 #include "execute/execute.hpp"
-#include "executors/executors.hpp"
 #include "external/notify_workers.hpp"
-#include "limits/limits.hpp"
-#include "memory/memory.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/point.hpp"
 #include "pg/short_text.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
-#include "workers/workers.hpp"
+#include "shared/executors/put_off.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/workers/jobs.hpp"
+#include "shared/workers/registered.hpp"
 
 #include <list>
 
@@ -85,7 +84,7 @@ std::vector<ServedLane> due_lanes(const catalog::Catalogue &catalogue,
 {
     claim::DueLanes due = claim::due_lanes(
         catalogue, InvalidOid,
-        [](const Queue &queue) { return limits::queue_condition(queue).passed(); }, now);
+        [](const Queue &queue) { return claim::queue_condition(queue).passed(); }, now);
     next = std::min(next, due.next);
     std::vector<ServedLane> lanes;
     for (claim::Lane &lane : due.lanes) {
@@ -111,7 +110,7 @@ void add_aimed_lanes(Lanes &lanes, std::vector<AimedLane> &aimed)
         if (queue == nullptr || !is_for_workers(*queue, each.job_type))
             continue;
         const auto &workers = lanes.named.emplace_back(
-            limits::workers_named(lanes.services->serving(queue->id, each.job_type), each.worker));
+            claim::workers_named(lanes.services->serving(queue->id, each.job_type), each.worker));
         const DueJob first = each.jobs.front();
         if (!workers.empty())
             served.push_back({{queue,
@@ -194,7 +193,7 @@ std::vector<ClaimedJob> claim(const ServedLane &served, const Candidates &candid
     for (std::size_t i = 0; i < chosen.size(); ++i)
         assignments.push_back({chosen[i].id, candidates.waiting[i].place, chosen[i].worker.id});
     std::vector<ClaimedJob> jobs = claim::dispatch(queue, type, assignments, pg::now());
-    if (limits::limits_of(queue, type).any() && !claim::weigh_the_same(jobs, candidates.waiting))
+    if (claim::limits_of(queue, type).any() && !claim::weigh_the_same(jobs, candidates.waiting))
         HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                    errmsg("the weight of a job has changed"));
     if (claim::have_left(queue, jobs))
@@ -212,7 +211,7 @@ void leave_out_held(claim::Claimer &claimer, const Candidates &candidates,
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (next != claimed.end() && next->id == given[i].id) {
             left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe,
-                            job::deadline_of(*next), limits::load_of(*next), next->place});
+                            job::deadline_of(*next), claim::load_of(*next), next->place});
             claimer.held.forget(next->id);
             ++next;
             continue;

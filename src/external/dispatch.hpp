@@ -3,8 +3,8 @@
 #pragma once
 
 #include "claim/claim.hpp"
-#include "external/aims.hpp"
-#include "workers/workers.hpp"
+#include "external/aim_dispatch.hpp"
+#include "shared/workers/registered.hpp"
 
 namespace hipq::external {
 

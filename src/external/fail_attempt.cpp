@@ -3,11 +3,11 @@
 // A failure is resolved as that of a handler: by policy here, or by the type's retry handler, which
 // an executor asks once the failure has committed.
 #include "catalog/catalog.hpp"
-#include "executors/executors.hpp"
 #include "external/held_attempt.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "retry/retry.hpp"
+#include "shared/executors/pending_decisions.hpp"
 
 namespace hipq::external {
 

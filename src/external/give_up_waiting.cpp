@@ -5,17 +5,15 @@
 // Since when no worker can be given jobs of a type is in shared memory. It is watched here, while
 // jobs are due: whatever makes the last worker of a type go away wakes the scheduler, but for its
 // silence, whose time is known.
-#include "give_up_waiting.hpp"
+#include "external/give_up_waiting.hpp"
 
 #include "claim/claim.hpp"
-#include "databases/databases.hpp"
 #include "execute/execute.hpp"
-#include "executors/executors.hpp"
-#include "limits/limits.hpp"
 #include "pg/clock.hpp"
 #include "process/process.hpp"
 #include "retry/retry.hpp"
 #include "settings.hpp"
+#include "shared/executors/pending_decisions.hpp"
 
 namespace hipq::external {
 
@@ -60,7 +58,7 @@ bool is_impatient(const claim::Lane &lane)
 {
     const JobType *type = lane.queue->find_job_type(lane.head.job_type);
     return type != nullptr && wait_of(*lane.queue, *type) > 0 &&
-           limits::runs_outside(*lane.queue, *type);
+           claim::runs_outside(*lane.queue, *type);
 }
 
 // Needs a transaction.
@@ -139,12 +137,12 @@ struct UnservedLane {
     // Those whose time is up, at most so many. Needs a transaction.
     std::vector<job::DueJob> first_overdue() const
     {
-        limits::StartWindows windows(queue.id, type.name, now);
+        claim::StartWindows windows(queue.id, type.name, now);
         return first_due(now + -patience_of(queue, type), most_jobs_to_give_up, windows);
     }
 
     std::vector<job::DueJob> first_due(pg::Time due_by, std::size_t most,
-                                       limits::StartWindows &windows) const
+                                       claim::StartWindows &windows) const
     {
         const std::set<std::int64_t> aside = job::waiting_set_aside(queue);
         auto waiting = claim::due_jobs(queue, lane.head, due_by, most + aside.size(), windows,
@@ -163,7 +161,7 @@ struct UnservedLane {
     // limit, no job may be due then: the rows tell. Needs a transaction.
     pg::Time next_end() const
     {
-        limits::StartWindows windows(queue.id, type.name, now);
+        claim::StartWindows windows(queue.id, type.name, now);
         const auto due = first_due(now, 1, windows);
         if (!due.empty())
             return end_of(due.front().due);

@@ -9,7 +9,8 @@
 #include "job/job.hpp"
 #include "pg/error_codes.hpp"
 #include "pg/internal_write.hpp"
-#include "workers/workers.hpp"
+#include "shared/workers/jobs.hpp"
+#include "shared/workers/registered.hpp"
 
 namespace hipq::external {
 

@@ -1,5 +1,5 @@
 // The functions behind the views of external workers.
-#include "workers/workers.hpp"
+#include "shared/workers/registered.hpp"
 
 #include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"

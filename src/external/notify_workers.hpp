@@ -1,7 +1,7 @@
 // Notifies external workers of the jobs that they were given.
 #pragma once
 
-#include "workers/workers.hpp"
+#include "shared/workers/jobs.hpp"
 
 #include <span>
 

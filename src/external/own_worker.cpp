@@ -2,9 +2,9 @@
 #include "external/own_worker.hpp"
 
 #include "catalog/catalog.hpp"
-#include "databases/databases.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
+#include "shared/databases/database_slots.hpp"
 
 namespace hipq::external {
 

@@ -1,7 +1,7 @@
 // A worker that somebody names by its number, and who may act for it: its role.
 #pragma once
 
-#include "workers/workers.hpp"
+#include "shared/workers/registered.hpp"
 
 namespace hipq::external {
 

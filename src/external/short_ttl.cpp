@@ -1,7 +1,7 @@
 // Warns of a queue_ttl that is shorter than jobs of that type usually run.
-#include "short_ttl.hpp"
+#include "external/short_ttl.hpp"
 
-#include "lanes/lanes.hpp"
+#include "shared/lanes/run_time_table.hpp"
 
 namespace hipq::external {
 

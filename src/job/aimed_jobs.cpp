@@ -1,7 +1,7 @@
 // Keeps which jobs are for one external worker by name.
 //
 // Few jobs are aimed, so they stand in a table of their own, and it is read whole.
-#include "aimed_jobs.hpp"
+#include "job/aimed_jobs.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
@@ -9,7 +9,7 @@
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::job {
 

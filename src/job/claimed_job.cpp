@@ -1,5 +1,5 @@
 // Makes a claimed job of a row that a statement returns.
-#include "claimed_job.hpp"
+#include "job/claimed_job.hpp"
 
 #include "job/aimed_jobs.hpp"
 #include "job/job_row.hpp"

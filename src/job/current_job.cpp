@@ -1,11 +1,11 @@
 // Keeps the jobs whose handler runs in this session.
-#include "current_job.hpp"
+#include "job/current_job.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
-#include "lanes/lanes.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
+#include "shared/lanes/in_flight.hpp"
 
 namespace hipq::job {
 

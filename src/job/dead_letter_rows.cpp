@@ -1,11 +1,11 @@
 // Writes and reads rows of hipq.dead_letter.
-#include "dead_letter_rows.hpp"
+#include "job/dead_letter_rows.hpp"
 
 #include "core/job/columns.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::job {
 

@@ -1,13 +1,13 @@
 // Writes a job's row to its final leaf without SQL.
 //
 // The row by the table's access method, its index entries by the executor's tools.
-#include "final_rows.hpp"
+#include "job/final_rows.hpp"
 
 #include "job/key_index.hpp"
 #include "job/plain_table.hpp"
 #include "pg/compat.hpp"
+#include "shared/wakeup/commit.hpp"
 #include "tables/tables.hpp"
-#include "wakeup/wakeup.hpp"
 
 extern "C" {
 #include "access/tableam.h"

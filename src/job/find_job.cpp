@@ -5,7 +5,7 @@
 // would wait for whoever has the tables of one of them locked.
 // All live leaves come first, as most look for a job that is unfinished; one that becomes final
 // meanwhile is found by the second look.
-#include "find_job.hpp"
+#include "job/find_job.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/shards/ids.hpp"

@@ -1,23 +1,23 @@
 // Finishes attempts: success, failure, retry, put back, final.
 //
 // Success needs no SQL (live_rows.hpp, final_rows.hpp) where that can be; all else is statements.
-#include "finish.hpp"
+#include "job/finish.hpp"
 
 #include "catalog/catalog.hpp"
+#include "job/count_end.hpp"
 #include "job/dead_letter_rows.hpp"
 #include "job/final_rows.hpp"
 #include "job/job_row.hpp"
 #include "job/live_rows.hpp"
 #include "job/set_aside.hpp"
 #include "job/successor_rows.hpp"
-#include "job/tally.hpp"
-#include "lanes/lanes.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/point.hpp"
 #include "pg/subtransaction.hpp"
-#include "wakeup/wakeup.hpp"
-#include "workers/workers.hpp"
+#include "shared/lanes/run_time_table.hpp"
+#include "shared/wakeup/commit.hpp"
+#include "shared/workers/jobs.hpp"
 
 namespace hipq::job {
 

@@ -1,7 +1,7 @@
 // Checks the job_data of whole rows.
 //
 // Asks catalog/job_parameters.hpp for each.
-#include "fitting_data.hpp"
+#include "job/fitting_data.hpp"
 
 #include "catalog/catalog.hpp"
 #include "job/job_row.hpp"

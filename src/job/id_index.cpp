@@ -2,7 +2,7 @@
 //
 // A statement over the tables of many queues takes long to plan, one for each queue long to
 // prepare, and each table long to open for the first time. Most of them do not have the job.
-#include "id_index.hpp"
+#include "job/id_index.hpp"
 
 #include "pg/compat.hpp"
 #include "pg/spi.hpp"

@@ -4,6 +4,7 @@
 
 #include "job/aimed_jobs.hpp"
 #include "job/claimed_job.hpp"
+#include "job/count_end.hpp"
 #include "job/current_job.hpp"
 #include "job/dead_letter_rows.hpp"
 #include "job/find_job.hpp"
@@ -22,5 +23,4 @@
 #include "job/plain_table.hpp"
 #include "job/set_aside.hpp"
 #include "job/successor_rows.hpp"
-#include "job/tally.hpp"
 #include "job/two_phase.hpp"

@@ -1,10 +1,10 @@
 // Reads and makes rows of hipq.job by column.
-#include "job_row.hpp"
+#include "job/job_row.hpp"
 
 #include "job/key_index.hpp"
 #include "job/own_checks.hpp"
 #include "pg/known_table.hpp"
-#include "pg/misfit.hpp"
+#include "pg/version_mismatch.hpp"
 
 extern "C" {
 #include "catalog/pg_enum.h"

@@ -1,7 +1,7 @@
 // A row of hipq.job or one of its leaves by column, wherever the column stands.
 #pragma once
 
-#include "core/job/guard.hpp"
+#include "core/job/row_guard.hpp"
 #include "core/job/unique_key.hpp"
 #include "core/shards/route.hpp"
 #include "pg/spi.hpp"

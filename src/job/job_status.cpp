@@ -1,5 +1,5 @@
 // Tells how a job stands: by its row, or by that of a successor.
-#include "job_status.hpp"
+#include "job/job_status.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/job/state.hpp"

@@ -1,7 +1,7 @@
 // Finds out which indexes of a leaf concern only jobs with a key.
 //
 // A look at the predicate, and a small cache of what was seen.
-#include "key_index.hpp"
+#include "job/key_index.hpp"
 
 #include "pg/known_table.hpp"
 

@@ -1,12 +1,12 @@
 // Reads, locks and changes rows of a live leaf without SQL: by the place of the row, or the primary
 // key, and the table's access method.
-#include "live_rows.hpp"
+#include "job/live_rows.hpp"
 
 #include "job/plain_table.hpp"
 #include "job/two_phase.hpp"
-#include "lanes/lanes.hpp"
 #include "pg/compat.hpp"
 #include "pg/known_table.hpp"
+#include "shared/lanes/in_flight.hpp"
 
 extern "C" {
 #include "access/heapam.h"

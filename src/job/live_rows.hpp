@@ -2,7 +2,7 @@
 // and checking each time.
 #pragma once
 
-#include "core/job/guard.hpp"
+#include "core/job/row_guard.hpp"
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {

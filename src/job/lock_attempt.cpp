@@ -1,7 +1,7 @@
 // Locks the row of an attempt that is under way.
 //
 // One statement for each; none waits for whoever has the row.
-#include "lock_attempt.hpp"
+#include "job/lock_attempt.hpp"
 
 #include "catalog/catalog.hpp"
 #include "pg/internal_write.hpp"

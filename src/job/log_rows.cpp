@@ -1,5 +1,5 @@
 // Writes, moves and removes the rows of hipq.attempt_log.
-#include "log_rows.hpp"
+#include "job/log_rows.hpp"
 
 namespace hipq::job {
 

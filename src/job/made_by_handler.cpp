@@ -1,7 +1,7 @@
 // Keeps which jobs the handlers of dead letters made.
 //
 // A table beside the jobs: a column in each of them would cost the many that no handler makes.
-#include "made_by_handler.hpp"
+#include "job/made_by_handler.hpp"
 
 #include "catalog/catalog.hpp"
 #include "pg/internal_write.hpp"

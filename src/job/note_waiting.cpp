@@ -1,7 +1,7 @@
 // Notes a waiting job: its place in its lane, and whom it wakes.
-#include "note_waiting.hpp"
+#include "job/note_waiting.hpp"
 
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::job {
 

@@ -1,7 +1,7 @@
 // Tells whether a table has the CHECK constraints of hipq.job and no others.
 //
 // Compares the constraints' names and what they say, and keeps the answers.
-#include "own_checks.hpp"
+#include "job/own_checks.hpp"
 
 #include "pg/known_table.hpp"
 

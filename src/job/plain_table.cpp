@@ -1,7 +1,7 @@
 // Tells whether a leaf is as hipq made it.
 //
 // Looks at the relation cache alone.
-#include "plain_table.hpp"
+#include "job/plain_table.hpp"
 
 #include "job/own_checks.hpp"
 #include "pg/known_table.hpp"

@@ -2,7 +2,7 @@
 //
 // A table beside the jobs: few are ever set aside, and a row may be one that nobody can change. It
 // names how the job stood, so that the job is free as soon as it stands otherwise.
-#include "set_aside.hpp"
+#include "job/set_aside.hpp"
 
 #include "catalog/catalog.hpp"
 #include "job/lock_attempt.hpp"

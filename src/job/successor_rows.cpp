@@ -2,7 +2,7 @@
 //
 // Nobody but the extension owner may touch the table. Each row has the job as it will be, id and
 // start values included.
-#include "successor_rows.hpp"
+#include "job/successor_rows.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"

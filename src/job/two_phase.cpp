@@ -2,7 +2,7 @@
 //
 // One process-local mark. A rolled back savepoint leaves it: that transaction commits in one phase
 // then.
-#include "two_phase.hpp"
+#include "job/two_phase.hpp"
 
 #include "pg/guard.hpp"
 

@@ -9,11 +9,11 @@
 
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
+#include "shared/executors/running_jobs.hpp"
 
 extern "C" {
 #include "access/tableam.h"

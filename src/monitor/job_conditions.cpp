@@ -1,19 +1,18 @@
 // Lists the conditions of one job, met and not met.
 //
-// The conditions are those of limits/conditions.hpp. The place in its lane is read from where
+// The conditions are those of claim/conditions.hpp. The place in its lane is read from where
 // executors read it: the lanes, each from its frontier on, so that neither what runs nor what is
 // gone is counted or walked over.
-#include "job_conditions.hpp"
+#include "monitor/job_conditions.hpp"
 
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
 #include "core/job/validate.hpp"
 #include "job/job.hpp"
-#include "lanes/lanes.hpp"
-#include "limits/limits.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
+#include "shared/lanes/lane_table.hpp"
 
 namespace hipq::monitor {
 
@@ -98,7 +97,7 @@ std::vector<Stretch> due_stretches(const catalog::Queue &queue, pg::Time now)
 bool is_read(const catalog::Queue &queue, const std::string &job_type)
 {
     return queue.find_pause(job_type) == nullptr &&
-           limits::handler_condition(queue, job_type).passed();
+           claim::handler_condition(queue, job_type).passed();
 }
 
 std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::Time now,
@@ -114,19 +113,19 @@ std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::
         .integer(0);
 }
 
-std::optional<limits::Condition> set_aside_condition(const job::FoundJob &job)
+std::optional<claim::Condition> set_aside_condition(const job::FoundJob &job)
 {
     const auto error = job::why_set_aside(*job.queue, job.id);
     if (!error.has_value())
         return std::nullopt;
-    return limits::Condition{Finding::job_is_set_aside, *error};
+    return claim::Condition{Finding::job_is_set_aside, *error};
 }
 
-limits::Condition aim_condition(const job::FoundJob &job)
+claim::Condition aim_condition(const job::FoundJob &job)
 {
     const auto aim = job::aim_of(*job.queue, job.id);
-    return aim.has_value() ? limits::worker_condition(*job.queue, job.type, *aim)
-                           : limits::worker_condition(*job.queue, job.type);
+    return aim.has_value() ? claim::worker_condition(*job.queue, job.type, *aim)
+                           : claim::worker_condition(*job.queue, job.type);
 }
 
 // As far as it is worth while.
@@ -142,7 +141,7 @@ std::int64_t count_before(const job::FoundJob &job, pg::Time now)
 
 }  // namespace
 
-limits::Condition lane_condition(const job::FoundJob &job)
+claim::Condition lane_condition(const job::FoundJob &job)
 {
     const pg::Time now = pg::now();
     if (job.follows || job.due > now)
@@ -153,23 +152,23 @@ limits::Condition lane_condition(const job::FoundJob &job)
     if (before == 0)
         return Finding::is_first_in_lane;
     return before > most_counted_before
-               ? limits::Condition(Finding::many_are_before, most_counted_before)
-               : limits::Condition(Finding::others_are_before, before);
+               ? claim::Condition(Finding::many_are_before, most_counted_before)
+               : claim::Condition(Finding::others_are_before, before);
 }
 
-std::vector<limits::Condition> conditions_of(const job::FoundJob &job)
+std::vector<claim::Condition> conditions_of(const job::FoundJob &job)
 {
-    const limits::WaitingJob waiting{job.id,
-                                     job.state,
-                                     job.type,
-                                     job.due,
-                                     job.expires,
-                                     job.time_windows,
-                                     limits::time_zone_of(job.queue->id, job.type),
-                                     job.throttle_key,
-                                     job.weight};
-    std::vector<limits::Condition> conditions{{Finding::job_exists, job.queue}};
-    conditions.push_back(limits::state_condition(waiting));
+    const claim::JobFacts waiting{job.id,
+                                  job.state,
+                                  job.type,
+                                  job.due,
+                                  job.expires,
+                                  job.time_windows,
+                                  claim::time_zone_of(job.queue->id, job.type),
+                                  job.throttle_key,
+                                  job.weight};
+    std::vector<claim::Condition> conditions{{Finding::job_exists, job.queue}};
+    conditions.push_back(claim::state_condition(waiting));
     if (job.state == core::JobState::final)
         return conditions;
     if (auto condition = set_aside_condition(job))  // too rare to be shown to everybody
@@ -177,73 +176,73 @@ std::vector<limits::Condition> conditions_of(const job::FoundJob &job)
     if (job.follows)
         conditions.emplace_back(Finding::follows_another);
     const pg::Time now = pg::now();
-    conditions.push_back(limits::time_condition(waiting, now));
+    conditions.push_back(claim::time_condition(waiting, now));
     if (job.time_windows != core::none_text)
-        conditions.push_back(limits::window_condition(waiting, now));
-    conditions.push_back(limits::expiry_condition(waiting, now));
-    conditions.push_back(limits::loaded_condition());
-    conditions.push_back(limits::version_condition());
-    conditions.push_back(limits::enabled_condition());
-    conditions.push_back(limits::hold_condition());
-    if (limits::Condition condition = limits::replica_condition(*job.queue);
+        conditions.push_back(claim::window_condition(waiting, now));
+    conditions.push_back(claim::expiry_condition(waiting, now));
+    conditions.push_back(claim::loaded_condition());
+    conditions.push_back(claim::version_condition());
+    conditions.push_back(claim::enabled_condition());
+    conditions.push_back(claim::hold_condition());
+    if (claim::Condition condition = claim::replica_condition(*job.queue);
         !condition.passed())  // too rare to be shown to everybody
         conditions.push_back(std::move(condition));
-    conditions.push_back(limits::queue_condition(*job.queue));
-    conditions.push_back(limits::pause_condition(*job.queue, job.type, job.throttle_key));
+    conditions.push_back(claim::queue_condition(*job.queue));
+    conditions.push_back(claim::pause_condition(*job.queue, job.type, job.throttle_key));
     const catalog::JobType *type = job.queue->find_job_type(job.type);
-    const bool is_outside = type != nullptr && limits::runs_outside(*job.queue, *type);
+    const bool is_outside = type != nullptr && claim::runs_outside(*job.queue, *type);
     if (!is_outside)
-        conditions.push_back(limits::owner_condition(*job.queue));
-    conditions.push_back(limits::handler_condition(*job.queue, job.type));
-    if (const limits::Condition condition = limits::crash_condition(waiting);
+        conditions.push_back(claim::owner_condition(*job.queue));
+    conditions.push_back(claim::handler_condition(*job.queue, job.type));
+    if (const claim::Condition condition = claim::crash_condition(waiting);
         !condition.passed())  // too rare to be shown to everybody
         conditions.push_back(condition);
     if (core::is_waiting(job.state))  // what runs has taken its capacity
-        for (limits::Condition &condition : limits::throttle_conditions(*job.queue, waiting))
+        for (claim::Condition &condition : claim::throttle_conditions(*job.queue, waiting))
             conditions.push_back(std::move(condition));
-    conditions.push_back(!is_outside    ? limits::executor_condition(*job.queue)
+    conditions.push_back(!is_outside    ? claim::executor_condition(*job.queue)
                          : job.is_aimed ? aim_condition(job)
-                                        : limits::worker_condition(*job.queue, job.type));
+                                        : claim::worker_condition(*job.queue, job.type));
     return conditions;
 }
 
-limits::Condition decisive_condition(const job::FoundJob &job)
+claim::Condition decisive_condition(const job::FoundJob &job)
 {
-    std::vector<limits::Condition> conditions = conditions_of(job);
+    std::vector<claim::Condition> conditions = conditions_of(job);
     const auto find = [&](auto &&fits) {
         return std::find_if(conditions.begin(), conditions.end(), fits);
     };
-    auto found = find([](const limits::Condition &condition) {
+    auto found = find([](const claim::Condition &condition) {
         return !condition.passed() && !condition.is_meant();
     });
     if (found == conditions.end())
-        found = find([](const limits::Condition &condition) { return !condition.passed(); });
+        found = find([](const claim::Condition &condition) { return !condition.passed(); });
     return found != conditions.end() ? std::move(*found)
-                                     : limits::Condition(core::Finding::others_have_their_turn);
+                                     : claim::Condition(core::Finding::others_have_their_turn);
 }
 
-const char *first_unmet_condition(const catalog::Queue &queue, const limits::WaitingJob &kind)
+const char *first_unmet_condition(const catalog::Queue &queue, const claim::JobFacts &kind)
 {
     const catalog::JobType *type = queue.find_job_type(kind.job_type);
-    const bool is_outside = type != nullptr && limits::runs_outside(queue, *type);
-    if (kind.time_windows != core::none_text && !limits::window_condition(kind, pg::now()).passed())
+    const bool is_outside = type != nullptr && claim::runs_outside(queue, *type);
+    if (kind.time_windows != core::none_text && !claim::window_condition(kind, pg::now()).passed())
         return "window";
     const bool may_run_inside =
-        settings::max_executors > 0 && limits::owner_condition(queue).passed();
-    if (!limits::loaded_condition().passed() || !limits::version_condition().passed() ||
-        !limits::enabled_condition().passed() || !limits::hold_condition().passed() ||
-        queue.stands_still() || !limits::queue_condition(queue).passed() ||
+        settings::max_executors > 0 && claim::owner_condition(queue).passed();
+    if (!claim::loaded_condition().passed() || !claim::version_condition().passed() ||
+        !claim::enabled_condition().passed() || !claim::hold_condition().passed() ||
+        queue.stands_still() || !claim::queue_condition(queue).passed() ||
         (!is_outside && !may_run_inside))
         return "hold";
-    if (!limits::pause_condition(queue, kind.job_type, kind.throttle_key).passed())
+    if (!claim::pause_condition(queue, kind.job_type, kind.throttle_key).passed())
         return "pause";
-    if (!limits::handler_condition(queue, kind.job_type).passed() ||
-        (is_outside && limits::service_of(queue.id, kind.job_type).present == 0))
+    if (!claim::handler_condition(queue, kind.job_type).passed() ||
+        (is_outside && claim::service_of(queue.id, kind.job_type).present == 0))
         return "handler";
-    const std::vector<limits::Condition> throttles = limits::throttle_conditions(queue, kind);
+    const std::vector<claim::Condition> throttles = claim::throttle_conditions(queue, kind);
     const bool has_capacity =
         std::all_of(throttles.begin(), throttles.end(),
-                    [](const limits::Condition &condition) { return condition.passed(); });
+                    [](const claim::Condition &condition) { return condition.passed(); });
     return has_capacity ? "none" : "throttle";
 }
 

@@ -4,15 +4,14 @@
 // before: with many of them a statement for each takes long. Jobs of a lane differ in their time
 // windows, throttle keys, weights and aims; the conditions are asked once for those that have them
 // in common.
-#include "overdue_rows.hpp"
+#include "monitor/overdue_rows.hpp"
 
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
-#include "limits/limits.hpp"
 #include "monitor/job_conditions.hpp"
 #include "settings.hpp"
+#include "shared/executors/running_jobs.hpp"
 
 namespace hipq::monitor {
 
@@ -67,9 +66,9 @@ std::vector<LateKind> late_kinds_of(const Lane &lane, pg::Time due_until, pg::Ti
     return kinds;
 }
 
-Obstacle obstacle_of(const limits::Condition &condition)
+Obstacle obstacle_of(const claim::Condition &condition)
 {
-    return {condition.kind(), condition.is_meant(), limits::explain(condition)};
+    return {condition.kind(), condition.is_meant(), claim::explain(condition)};
 }
 
 void add_lane(std::vector<Overdue> &found, const Lane &lane, pg::Time due_until, pg::Time now,
@@ -93,7 +92,7 @@ bool is_stray(const catalog::Queue &queue, std::string_view job_type)
     const catalog::JobType *type = queue.find_job_type(job_type);
     return type == nullptr ||
            (!type->is_registered && type->handler_kind == catalog::HandlerKind::none &&
-            !limits::runs_outside(queue, *type));
+            !claim::runs_outside(queue, *type));
 }
 
 // Jobs of a lane that are due later are not overdue.

@@ -2,7 +2,7 @@
 // reads the tables, so that it holds also where hipq does nothing.
 #pragma once
 
-#include "limits/limits.hpp"
+#include "claim/claim.hpp"
 
 namespace hipq::monitor {
 

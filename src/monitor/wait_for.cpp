@@ -2,10 +2,9 @@
 // at the tables once at the beginning, when it is told, and every now and then.
 #include "job/job.hpp"
 #include "nodes/nodes.hpp"
-#include "outbox/outbox.hpp"
 #include "pg/arguments.hpp"
 #include "pg/replicated.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/completion_waiters.hpp"
 
 namespace hipq::monitor {
 
@@ -113,7 +112,7 @@ bool is_elsewhere(const catalog::Queue &queue, std::int64_t id)
         return false;
     const auto catalogue = catalog::catalogue();
     const catalog::Queue *present = catalogue->find(queue.id);
-    return present != nullptr && outbox::destination(*present, id).has_value();
+    return present != nullptr && nodes::destination(*present, id).has_value();
 }
 
 // Of a job that was there: where successes leave no row it has succeeded when it is gone. Nothing:

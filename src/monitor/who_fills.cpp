@@ -3,12 +3,12 @@
 // A large queue is judged by a sample of its pages, so that the look takes milliseconds whatever
 // waits; numbers are then estimates.
 #include "catalog/catalog.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
 #include "monitor/job_conditions.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
+#include "shared/executors/running_jobs.hpp"
 
 namespace hipq::monitor {
 

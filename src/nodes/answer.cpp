@@ -6,7 +6,7 @@
 
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
-#include "nodes/search.hpp"
+#include "nodes/find_node.hpp"
 #include "pg/arguments.hpp"
 #include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"

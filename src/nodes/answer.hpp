@@ -1,7 +1,7 @@
 // Answers calls that another node passes on.
 #pragma once
 
-#include "nodes/asked.hpp"
+#include "nodes/answering.hpp"
 #include "pg/spi.hpp"
 
 namespace hipq::nodes {

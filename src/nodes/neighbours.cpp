@@ -2,9 +2,9 @@
 #include "nodes/neighbours.hpp"
 
 #include "core/text/names.hpp"
-#include "databases/databases.hpp"
 #include "nodes/dblink.hpp"
 #include "pg/transaction.hpp"
+#include "shared/databases/duties_set_aside.hpp"
 
 namespace hipq::nodes {
 

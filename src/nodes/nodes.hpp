@@ -4,4 +4,12 @@
 
 #include "nodes/as_text.hpp"
 #include "nodes/dblink.hpp"
-#include "nodes/search.hpp"
+#include "nodes/find_node.hpp"
+#include "nodes/held_jobs.hpp"
+#include "nodes/job_json.hpp"
+#include "nodes/made_jobs.hpp"
+#include "nodes/old_rejects.hpp"
+#include "nodes/outbox_limit.hpp"
+#include "nodes/outbox_rows.hpp"
+#include "nodes/placement.hpp"
+#include "nodes/unread.hpp"

@@ -4,7 +4,7 @@
 #include "pg/arguments.hpp"
 
 #include "pg/demand.hpp"
-#include "pg/misfit.hpp"
+#include "pg/version_mismatch.hpp"
 
 extern "C" {
 #include "access/detoast.h"

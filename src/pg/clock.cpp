@@ -1,5 +1,5 @@
 // Tells the time as hipq sees it: the server's clock and hipq.clock_offset.
-#include "clock.hpp"
+#include "pg/clock.hpp"
 
 #include "settings.hpp"
 

@@ -1,5 +1,5 @@
 // Raises the errors of rules in core.
-#include "demand.hpp"
+#include "pg/demand.hpp"
 
 #include "core/job/bounds.hpp"
 #include "core/limits/time_windows.hpp"

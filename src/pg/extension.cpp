@@ -1,7 +1,7 @@
 // Reads facts of the extension from pg_extension.
 //
 // Reads pg_extension, of which PostgreSQL keeps no cache.
-#include "extension.hpp"
+#include "pg/extension.hpp"
 
 extern "C" {
 #include "catalog/indexing.h"

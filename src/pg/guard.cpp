@@ -1,7 +1,7 @@
 // Turns ERROR into exceptions and exceptions into ERROR.
 //
 // It is the only place with sigsetjmp, and copies errors across the boundary.
-#include "guard.hpp"
+#include "pg/guard.hpp"
 
 namespace hipq::pg {
 

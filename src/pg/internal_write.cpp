@@ -1,5 +1,5 @@
 // Marks writes as hipq's own, for the guard trigger.
-#include "internal_write.hpp"
+#include "pg/internal_write.hpp"
 
 namespace hipq::pg {
 

@@ -3,7 +3,7 @@
 // jsonb is a tree of containers, each a header, the entries of its elements, and their data
 // (utils/jsonb.h). A stack of those that are open takes the place of recursion: what is looked for
 // is what recursion cannot bear.
-#include "json_shape.hpp"
+#include "pg/json_shape.hpp"
 
 #include "core/job/bounds.hpp"
 

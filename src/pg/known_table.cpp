@@ -1,7 +1,7 @@
 // Keeps the tables of schema hipq by name.
 //
 // A small cache: a name has one place where it can be.
-#include "known_table.hpp"
+#include "pg/known_table.hpp"
 
 extern "C" {
 #include "common/hashfn.h"

@@ -1,5 +1,5 @@
 // Holds the variables behind the settings.
-#include "own_settings.hpp"
+#include "pg/own_settings.hpp"
 
 #include "pg/guard.hpp"
 

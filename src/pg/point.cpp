@@ -1,5 +1,5 @@
 // Stops or ends a process at named points of test builds.
-#include "point.hpp"
+#include "pg/point.hpp"
 
 #ifdef HIPQ_POINTS
 

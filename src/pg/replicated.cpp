@@ -1,5 +1,5 @@
 // Waits for synchronous standbys outside of a commit.
-#include "replicated.hpp"
+#include "pg/replicated.hpp"
 
 extern "C" {
 #include "access/xact.h"

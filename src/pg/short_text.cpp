@@ -1,5 +1,5 @@
 // Cuts texts to a bound in the encoding of the database.
-#include "short_text.hpp"
+#include "pg/short_text.hpp"
 
 #include "core/text/cut.hpp"
 

@@ -1,7 +1,7 @@
 // Runs statements over SPI: one guarded block per statement.
-#include "spi.hpp"
+#include "pg/spi.hpp"
 
-#include "pg/misfit.hpp"
+#include "pg/version_mismatch.hpp"
 
 namespace hipq::pg {
 

@@ -1,5 +1,5 @@
 // Runs code in subtransactions, as PL/pgSQL does for its blocks.
-#include "subtransaction.hpp"
+#include "pg/subtransaction.hpp"
 
 extern "C" {
 #include "access/xact.h"

@@ -1,5 +1,5 @@
 // Loads time zones as PostgreSQL has read them.
-#include "time_zone.hpp"
+#include "pg/time_zone.hpp"
 
 #include "pg/guard.hpp"
 

@@ -1,5 +1,5 @@
 // Runs code in transactions of background processes, and as the extension's owner.
-#include "transaction.hpp"
+#include "pg/transaction.hpp"
 
 namespace hipq::pg {
 

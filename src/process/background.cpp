@@ -1,7 +1,7 @@
 // Handles signals, waiting and activity for hipq's background processes.
-#include "background.hpp"
+#include "process/background.hpp"
 
-#include "flight/flight.hpp"
+#include "shared/flight/flight_recorder.hpp"
 
 namespace hipq::process {
 

@@ -1,13 +1,13 @@
 // Runs each duty of a scheduler by itself, and sets aside one that fails.
 //
 // What is set aside is kept here; shared memory has a copy for those who look.
-#include "duties.hpp"
+#include "process/duties.hpp"
 
-#include "databases/databases.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/transaction.hpp"
 #include "process/background.hpp"
+#include "shared/databases/duties_set_aside.hpp"
 
 namespace hipq::process {
 

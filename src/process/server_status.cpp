@@ -1,5 +1,5 @@
 // Reads what the postmaster says of itself, as pg_ctl does.
-#include "server_status.hpp"
+#include "process/server_status.hpp"
 
 #include <fstream>
 

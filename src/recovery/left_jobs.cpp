@@ -1,5 +1,5 @@
 // Finds jobs in the tables whose executors are gone.
-#include "left_jobs.hpp"
+#include "recovery/left_jobs.hpp"
 
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"

@@ -1,14 +1,15 @@
 // Reclaims jobs from external workers.
 //
 // By what shared memory knows of deadlines and workers; the rows decide (rescue.hpp).
-#include "reclaim.hpp"
+#include "recovery/reclaim.hpp"
 
 #include "catalog/catalog.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"
-#include "workers/workers.hpp"
+#include "shared/workers/jobs.hpp"
+#include "shared/workers/registered.hpp"
 
 #include <set>
 

@@ -1,17 +1,18 @@
 // Finds jobs that no process has any more, and has them rescued.
 //
 // It works a piece at a time, so that waiting jobs do not wait for it.
-#include "recover.hpp"
+#include "recovery/recover.hpp"
 
-#include "databases/databases.hpp"
-#include "executors/executors.hpp"
-#include "flight/flight.hpp"
-#include "lanes/lanes.hpp"
-#include "memory/memory.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "process/process.hpp"
 #include "recovery/suspects.hpp"
+#include "shared/databases/own_slot.hpp"
+#include "shared/executors/orphans.hpp"
+#include "shared/flight/flight_recorder.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::recovery {
 

@@ -1,19 +1,19 @@
 // Rescues many jobs under one commit: an error tells that one of them makes trouble, and each goes
 // alone. The way of one job is in rescue_job.cpp.
-#include "rescue.hpp"
+#include "recovery/rescue.hpp"
 
-#include "databases/databases.hpp"
 #include "execute/execute.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
-#include "memory/memory.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/point.hpp"
 #include "process/process.hpp"
 #include "recovery/rescue_job.hpp"
 #include "recovery/resolve_lost.hpp"
-#include "workers/workers.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/executors/pending_decisions.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/workers/jobs.hpp"
 
 namespace hipq::recovery {
 

@@ -1,13 +1,13 @@
 // Rescues one job: back into its lane, to a retry decision, or to its end.
-#include "rescue_job.hpp"
+#include "recovery/rescue_job.hpp"
 
+#include "claim/claim.hpp"
 #include "execute/execute.hpp"
-#include "lanes/lanes.hpp"
-#include "limits/limits.hpp"
 #include "pg/clock.hpp"
 #include "recovery/resolve_external.hpp"
 #include "recovery/resolve_lost.hpp"
-#include "workers/workers.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/workers/jobs.hpp"
 
 namespace hipq::recovery {
 
@@ -72,7 +72,7 @@ Fate leave_with_worker(const Queue &queue, const ClaimedJob &job)
                                            *job.worker_id,
                                            job::is_accepted(job),
                                            job::deadline_of(job)};
-    switch (workers::enter_external_job(with_worker, limits::load_of(job))) {
+    switch (workers::enter_external_job(with_worker, claim::load_of(job))) {
     case workers::Entered::yes:
         return Fate::resolved;
     case workers::Entered::held_by_other:

@@ -1,7 +1,7 @@
 // Resolves an attempt that an external worker did not end.
 //
 // By whether the worker had accepted the attempt.
-#include "resolve_external.hpp"
+#include "recovery/resolve_external.hpp"
 
 #include "claim/claim.hpp"
 #include "pg/internal_write.hpp"

@@ -1,7 +1,7 @@
 // Resolves an attempt that lost its process: uncharged, charged or given up.
 //
 // Uncharged, charged, given up: by what the handler can have done, and by the job's history.
-#include "resolve_lost.hpp"
+#include "recovery/resolve_lost.hpp"
 
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"

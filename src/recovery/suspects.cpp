@@ -1,11 +1,11 @@
 // Runs the crash cases of this database one after the other.
-#include "suspects.hpp"
+#include "recovery/suspects.hpp"
 
-#include "flight/flight.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "process/process.hpp"
 #include "recovery/type_crashes.hpp"
+#include "shared/flight/crash_cases.hpp"
 
 namespace hipq::recovery {
 

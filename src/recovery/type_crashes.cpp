@@ -2,13 +2,13 @@
 //
 // Times of crashes in arrays of the type's or queue's row; those further back than the window fall
 // out with the next one.
-#include "type_crashes.hpp"
+#include "recovery/type_crashes.hpp"
 
 #include "catalog/catalog.hpp"
 #include "core/recovery/crash_report.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::recovery {
 

@@ -1,10 +1,10 @@
 // Resolves a failed attempt: records it, decides, and writes retry or final.
-#include "resolve.hpp"
+#include "retry/resolve.hpp"
 
 #include "job/job.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
-#include "workers/workers.hpp"
+#include "shared/workers/jobs.hpp"
 
 extern "C" {
 #include "common/pg_prng.h"

@@ -1,17 +1,17 @@
 // Recognizes commands that need a database to themselves, and waits until hipq's processes are
 // gone.
-#include "database_commands.hpp"
+#include "server/database_commands.hpp"
 
+#include "admin/admin.hpp"
 #include "core/limits/versions.hpp"
-#include "databases/databases.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
 #include "pg/compat.hpp"
 #include "pg/extension.hpp"
 #include "pg/transaction.hpp"
-#include "schedules/schedules.hpp"
 #include "settings.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/databases/stand_aside.hpp"
+#include "shared/executors/clear_database.hpp"
+#include "shared/wakeup/commit.hpp"
 
 extern "C" {
 #include "commands/defrem.h"
@@ -185,7 +185,7 @@ void before_drop_extension()
     clear_the_way(MyDatabaseId, Afterwards::forget);
     pg::as_extension_owner([] { lock_tables.run(); });
     refuse_if_unfinished();
-    schedules::remove_all_entries();
+    admin::remove_all_entries();
 }
 
 // Of ALTER EXTENSION ... UPDATE TO; null: it names no version.

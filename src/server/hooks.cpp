@@ -3,18 +3,18 @@
 // The hooks: DROP and RENAME ROLE, commands on databases and the extension, two-phase commit,
 // rights, COPY of jobs, what handlers do in a client's session, a NULL queue_id in an INSERT, and
 // other servers that begin to read here.
-#include "hooks.hpp"
+#include "server/hooks.hpp"
 
+#include "admin/admin.hpp"
 #include "catalog/catalog.hpp"
-#include "databases/databases.hpp"
 #include "enqueue/enqueue.hpp"
 #include "execute/execute.hpp"
 #include "job/job.hpp"
 #include "pg/transaction.hpp"
-#include "schedules/schedules.hpp"
 #include "server/database_commands.hpp"
-#include "wakeup/wakeup.hpp"
-#include "workers/workers.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/wakeup/commit.hpp"
+#include "shared/workers/registered.hpp"
 
 extern "C" {
 #include "replication/walsender.h"
@@ -54,7 +54,7 @@ void refuse_if_owner(Oid role)
 void refuse_if_it_schedules(Oid role)
 {
     const auto catalogue = catalog::catalogue();
-    const auto title = schedules::title_of_role(*catalogue, role);
+    const auto title = admin::title_of_role(*catalogue, role);
     if (!title.has_value())
         return;
     const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
@@ -92,7 +92,7 @@ bool renames_role(const Node *statement)
 void after_rename_of_role()
 {
     pg::call([] { ::CommandCounterIncrement(); });
-    schedules::mend_entries();
+    admin::mend_entries();
 }
 
 // ---- rights ----

@@ -1,18 +1,21 @@
 // Starts and restarts schedulers and executors; connected to no database.
-#include "launcher.hpp"
+#include "server/launcher.hpp"
 
-#include "databases/databases.hpp"
 #include "execute/execute.hpp"
-#include "executors/executors.hpp"
-#include "lanes/lanes.hpp"
-#include "memory/memory.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "process/process.hpp"
-#include "server/prepared.hpp"
+#include "server/prepared_look.hpp"
 #include "server/server_databases.hpp"
 #include "server/watchdog.hpp"
 #include "settings.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/databases/launcher_slots.hpp"
+#include "shared/databases/scheduler_ticket.hpp"
+#include "shared/executors/executor_slots.hpp"
+#include "shared/lanes/lane_table.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::server {
 

@@ -7,16 +7,18 @@
 
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "executors/executors.hpp"
 #include "job/job.hpp"
-#include "lanes/lanes.hpp"
-#include "limits/limits.hpp"
-#include "memory/memory.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "recovery/recovery.hpp"
 #include "settings.hpp"
+#include "shared/executors/pending_decisions.hpp"
+#include "shared/executors/start_failures.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/lanes/lane_table.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::server {
 
@@ -28,12 +30,12 @@ using core::Duty;
 constexpr int expire_at_once = 1'000;
 
 void report_parked(QueueLooks &looks, const Queue &queue, const std::string &job_type,
-                   const limits::Condition &condition)
+                   const claim::Condition &condition)
 {
     if (!looks.reported.insert(queue.full_name() + "/" + job_type).second)
         return;
     const std::string name = queue.full_name();
-    const std::string explanation = limits::explain(condition);
+    const std::string explanation = claim::explain(condition);
     pg::call([&] {
         ereport(WARNING,
                 errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler",
@@ -55,13 +57,13 @@ void report_unhandled(QueueLooks &looks, const Queue &queue, const std::string &
 }
 
 void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &job_type,
-                     const limits::Condition &condition)
+                     const claim::Condition &condition)
 {
     memory::raise_alert(memory::Alert::no_worker);
     if (!looks.reported.insert(queue.full_name() + "/" + job_type + ": no worker").second)
         return;
     const std::string name = queue.full_name();
-    const std::string explanation = limits::explain(condition);
+    const std::string explanation = claim::explain(condition);
     pg::call([&] {
         ereport(WARNING,
                 errmsg("jobs of type \"%s\" in queue \"%s\" wait for an external worker",
@@ -74,9 +76,9 @@ void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &j
 void look_at_unserved(QueueLooks &looks, QueueFindings &look, const Queue &queue,
                       const std::string &job_type)
 {
-    const limits::Service service = limits::service_of(queue.id, job_type);
+    const claim::Service service = claim::service_of(queue.id, job_type);
     if (service.able == 0)
-        report_unserved(looks, queue, job_type, limits::worker_condition(queue, job_type));
+        report_unserved(looks, queue, job_type, claim::worker_condition(queue, job_type));
     else
         looks.reported.erase(queue.full_name() + "/" + job_type + ": no worker");
     look.again_at(look.now + process::longest_wait);
@@ -89,15 +91,15 @@ void look_at_due(QueueLooks &looks, QueueFindings &look, const Queue &queue,
     if (queue.find_pause(job_type) != nullptr)
         return;  // who resumes it asks for a look
     if (const catalog::JobType *type = queue.find_job_type(job_type);
-        type != nullptr && limits::runs_outside(queue, *type)) {
+        type != nullptr && claim::runs_outside(queue, *type)) {
         look_at_unserved(looks, look, queue, job_type);
         return;
     }
-    const limits::Condition condition = limits::handler_condition(queue, job_type);
+    const claim::Condition condition = claim::handler_condition(queue, job_type);
     if (!condition.passed())
         report_parked(looks, queue, job_type, condition);
     if (!condition.passed() || !owner_can_run ||
-        !limits::capacity_condition(queue, job_type).passed())
+        !claim::capacity_condition(queue, job_type).passed())
         look.again_at(look.now + process::longest_wait);
     else
         look.executors += count;
@@ -107,9 +109,9 @@ void look_at_due(QueueLooks &looks, QueueFindings &look, const Queue &queue,
 bool is_left_alone(const Queue &queue, const std::string &job_type)
 {
     const catalog::JobType *type = queue.find_job_type(job_type);
-    if (type != nullptr && limits::runs_outside(queue, *type))
-        return limits::service_of(queue.id, job_type).able == 0;
-    return !limits::handler_condition(queue, job_type).passed();
+    if (type != nullptr && claim::runs_outside(queue, *type))
+        return claim::service_of(queue.id, job_type).able == 0;
+    return !claim::handler_condition(queue, job_type).passed();
 }
 
 // Gives back what this process has taken, also after an error.
@@ -240,7 +242,7 @@ pg::Time look_at_lane(QueueLooks &looks, QueueFindings &look, const Queue &queue
     HIPQ_POINT("before-expire");
     const pg::Time expiry = job::next_expiry(queue);
     HIPQ_POINT("after-expire");
-    const bool owner_can_run = limits::owner_condition(queue).passed();
+    const bool owner_can_run = claim::owner_condition(queue).passed();
     executors::refuse_starts(MyDatabaseId, queue.owner, !owner_can_run);
     if (looks.lane_search.concerns(queue.id))
         look_at_heads(looks, look, queue, owner_can_run);

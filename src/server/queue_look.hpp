@@ -6,7 +6,7 @@
 
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "lanes/lanes.hpp"
+#include "shared/lanes/lane_table.hpp"
 
 namespace hipq::server {
 

@@ -1,17 +1,18 @@
 // Chooses the queues of a look, and adds up what their owners want.
 //
-// A queue is looked at when it is dirty (databases/dirty_queues.hpp), when its time has come (a job
-// is due or expires, something is tried again), when its lanes have to be searched, and once in
-// each round, whatever has happened. A queue whose jobs are known to wait for an executor need not
-// be looked at each time that one of them has been run.
+// A queue is looked at when it is dirty (shared/databases/dirty_queues.hpp), when its time has come
+// (a job is due or expires, something is tried again), when its lanes have to be searched, and once
+// in each round, whatever has happened. A queue whose jobs are known to wait for an executor need
+// not be looked at each time that one of them has been run.
 #include "server/queue_watch.hpp"
 
 #include "core/process/round.hpp"
-#include "databases/databases.hpp"
 #include "job/job.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"
+#include "shared/databases/dirty_queues.hpp"
+#include "shared/databases/rounds.hpp"
 
 namespace hipq::server {
 

@@ -4,28 +4,35 @@
 // It looks when a commit, a time or a process that ended says so, and at least every 10 s while
 // work is due. With nothing due within a minute it leaves, and the launcher keeps the time of its
 // return.
+#include "admin/admin.hpp"
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "databases/databases.hpp"
 #include "enqueue/enqueue.hpp"
 #include "execute/execute.hpp"
-#include "executors/executors.hpp"
 #include "external/external.hpp"
-#include "lanes/lanes.hpp"
-#include "limits/limits.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/time_zone.hpp"
 #include "process/process.hpp"
 #include "recovery/recovery.hpp"
-#include "retention/retention.hpp"
-#include "schedules/schedules.hpp"
 #include "server/hooks.hpp"
+#include "server/maintenance.hpp"
 #include "server/queue_watch.hpp"
 #include "server/stalls.hpp"
+#include "server/vacuum.hpp"
 #include "settings.hpp"
 #include "shards/shards.hpp"
-#include "workers/workers.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/databases/own_slot.hpp"
+#include "shared/databases/scheduler_ticket.hpp"
+#include "shared/executors/executor_slots.hpp"
+#include "shared/executors/pending_decisions.hpp"
+#include "shared/executors/prefetched.hpp"
+#include "shared/executors/reserve.hpp"
+#include "shared/executors/start_failures.hpp"
+#include "shared/lanes/capacity.hpp"
+#include "shared/workers/jobs.hpp"
+#include "shared/workers/registered.hpp"
 
 namespace hipq::server {
 
@@ -39,7 +46,7 @@ constexpr std::int64_t idle_maintenance_interval = 60 * minute;
 
 struct Scheduler {
     QueueWatch queues;
-    retention::Maintenance maintenance{};
+    Maintenance maintenance{};
     bool has_identity = false;
     std::shared_ptr<const catalog::Catalogue> catalogue{};  // as the last look found it
     TimestampTz settings_loaded = 0;                        // as they were then
@@ -50,16 +57,16 @@ struct Scheduler {
     recovery::TakingBack taking_back{};
     external::Dispatcher dispatcher{};
     claim::Audit audit{};
-    retention::Vacuums vacuums{};
+    Vacuums vacuums{};
     Stalls stalls{};
     shards::Shares shares{};
 };
 
 // ---- the database ----
 
-void report_hold(const limits::Condition &condition)
+void report_hold(const claim::Condition &condition)
 {
-    const std::string explanation = limits::explain(condition);
+    const std::string explanation = claim::explain(condition);
     pg::call([&] {
         ereport(
             LOG,
@@ -75,9 +82,9 @@ bool is_open(Scheduler &scheduler)
 {
     bool open = false;
     pg::with_transaction([&] {
-        if (!limits::enabled_condition().passed())
+        if (!claim::enabled_condition().passed())
             return;
-        const limits::Condition hold = limits::hold_condition();
+        const claim::Condition hold = claim::hold_condition();
         open = hold.passed();
         if (!open)
             report_hold(hold);
@@ -168,7 +175,7 @@ int count_owners_who_can_run(const Scheduler &scheduler)
     pg::with_transaction([&] {
         count = std::count_if(
             scheduler.with_handlers.begin(), scheduler.with_handlers.end(),
-            [](const Queue *queue) { return limits::owner_condition(*queue).passed(); });
+            [](const Queue *queue) { return claim::owner_condition(*queue).passed(); });
     });
     return static_cast<int>(count);
 }
@@ -228,10 +235,10 @@ Look look_around(Scheduler &scheduler)
     const std::set<Oid> owners = scheduler.queues.owners_with_due_jobs();
     if (const auto delay = claim::audit(scheduler.audit, catalogue, look.now))
         look.again_at(look.now + *delay);
-    if (const auto delay = retention::look_after_leaves(
-            scheduler.vacuums, catalogue, scheduler.queues.looked_at(), !owners.empty()))
+    if (const auto delay = look_after_leaves(scheduler.vacuums, catalogue,
+                                             scheduler.queues.looked_at(), !owners.empty()))
         look.again_at(look.now + *delay);
-    look.again_at(schedules::look_after_entries(look.now));
+    look.again_at(admin::look_after_entries(look.now));
     executors::note_queue_owners(count_owners_who_can_run(scheduler));
     HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(scheduler, look);
@@ -244,9 +251,9 @@ Look look_around(Scheduler &scheduler)
 
 // ---- the loop ----
 
-void report_versions(const limits::Condition &condition)
+void report_versions(const claim::Condition &condition)
 {
-    const std::string explanation = limits::explain(condition);
+    const std::string explanation = claim::explain(condition);
     pg::call([&] {
         const char *database = ::get_database_name(MyDatabaseId);
         if (condition.passed())
@@ -268,7 +275,7 @@ bool is_right_version()
 {
     bool right = false;
     pg::with_transaction([&] {
-        const limits::Condition condition = limits::version_condition();
+        const claim::Condition condition = claim::version_condition();
         right = condition.passed();
         if (condition.finding() != core::Finding::versions_agree)
             report_versions(condition);
@@ -331,8 +338,8 @@ bool work(Scheduler &scheduler)
     }
     process::show_activity("hipq scheduler looks for work");
     Look look = look_around(scheduler);
-    look.again_at(retention::maintain(scheduler.maintenance, look.now, scheduler.queues.looked_at(),
-                                      scheduler.has_dropped_queues));
+    look.again_at(maintain(scheduler.maintenance, look.now, scheduler.queues.looked_at(),
+                           scheduler.has_dropped_queues));
     process::show_idle();
     const pg::Time due =
         databases::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));

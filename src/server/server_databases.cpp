@@ -1,7 +1,7 @@
 // Lists the databases of the server from pg_database.
-#include "server_databases.hpp"
+#include "server/server_databases.hpp"
 
-#include "limits/limits.hpp"
+#include "claim/claim.hpp"
 #include "pg/transaction.hpp"
 
 extern "C" {
@@ -21,7 +21,7 @@ constexpr int invalid_database =
 bool is_open(const FormData_pg_database &database)
 {
     return database.datallowconn && database.datconnlimit != invalid_database &&
-           limits::is_listed(NameStr(database.datname));
+           claim::is_listed(NameStr(database.datname));
 }
 
 }  // namespace

@@ -3,18 +3,18 @@
 // In shared memory first, which costs nothing much: has any job of the owner started since the last
 // look, could one have? Only when the answer has been no and yes for a second are the tables asked
 // for a job that should have, and whether it is still there 5 s later.
-#include "stalls.hpp"
+#include "server/stalls.hpp"
 
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "lanes/lanes.hpp"
-#include "memory/memory.hpp"
 #include "monitor/monitor.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"
+#include "shared/lanes/lane_table.hpp"
+#include "shared/memory/alerts.hpp"
 
 namespace hipq::server {
 
@@ -63,9 +63,9 @@ bool should_start(const FoundJob &job, pg::Time now)
 {
     if (is_put_off(job, now))
         return false;
-    const std::vector<limits::Condition> conditions = monitor::conditions_of(job);
+    const std::vector<claim::Condition> conditions = monitor::conditions_of(job);
     return std::all_of(conditions.begin(), conditions.end(),
-                       [](const limits::Condition &condition) { return condition.passed(); }) &&
+                       [](const claim::Condition &condition) { return condition.passed(); }) &&
            is_free(job);
 }
 
@@ -73,7 +73,7 @@ bool should_start(const FoundJob &job, pg::Time now)
 std::optional<FoundJob> find_in_lane(const catalog::Catalogue &catalogue, const Queue &queue,
                                      const claim::LaneHead &head, pg::Time now)
 {
-    limits::StartWindows windows(queue.id, head.job_type, now);
+    claim::StartWindows windows(queue.id, head.job_type, now);
     for (const job::DueJob &due : claim::due_jobs(queue, head, now, most_candidates, windows,
                                                   queue.paused_keys(head.job_type))) {
         process::check_interrupts();

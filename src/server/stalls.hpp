@@ -7,7 +7,7 @@
 #pragma once
 
 #include "catalog/catalog.hpp"
-#include "executors/executors.hpp"
+#include "shared/executors/executor_list.hpp"
 
 namespace hipq::server {
 

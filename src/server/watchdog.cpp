@@ -1,13 +1,13 @@
 // Checks for the launcher that schedulers look in time.
-#include "watchdog.hpp"
+#include "server/watchdog.hpp"
 
-#include "executors/executors.hpp"
-#include "lanes/lanes.hpp"
-#include "memory/memory.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"
+#include "shared/executors/executor_list.hpp"
+#include "shared/lanes/lane_table.hpp"
+#include "shared/memory/alerts.hpp"
 
 namespace hipq::server {
 

@@ -4,7 +4,7 @@
 // always there, sees to it that somebody looks.
 #pragma once
 
-#include "databases/databases.hpp"
+#include "shared/databases/launcher_slots.hpp"
 
 namespace hipq::server {
 

@@ -3,15 +3,16 @@
 // A sign follows soon after whatever gives ids or goes to other nodes, one is sent when another
 // server begins to read here, as it may have come back from an earlier state of its disk, and eight
 // while one is kept.
-#include "alive.hpp"
+#include "shards/alive.hpp"
 
 #include "core/shards/signs.hpp"
-#include "databases/databases.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/databases/own_slot.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::shards {
 

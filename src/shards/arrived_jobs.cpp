@@ -9,7 +9,7 @@
 #include "core/shards/letters.hpp"
 #include "enqueue/enqueue.hpp"
 #include "job/job.hpp"
-#include "outbox/outbox.hpp"
+#include "nodes/nodes.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"
 #include "shards/arrivals.hpp"
@@ -42,7 +42,7 @@ struct Sorted {
 std::optional<job::RowValues> shared_by(const Letter &letter)
 {
     return letter.kind == moved || letter.body.null ? std::nullopt
-                                                    : std::optional(outbox::values_of(letter.body));
+                                                    : std::optional(nodes::values_of(letter.body));
 }
 
 // What every job has to say before anything is done with it. Of the rest its place takes care: the
@@ -54,7 +54,7 @@ job::RowValues read_job(const Letter &letter, pg::RawValue json,
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                    errmsg("a job that has arrived is NULL"));
     job::RowValues job =
-        shared.has_value() ? outbox::values_of(json, *shared) : outbox::values_of(json);
+        shared.has_value() ? nodes::values_of(json, *shared) : nodes::values_of(json);
     const auto id = static_cast<long long>(job.as_int64(Column::id));
     if (!core::may_send_job(letter.sender, id))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -70,20 +70,20 @@ Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const p
 {
     const bool have_keys = letter.kind == moved;
     const std::optional<job::RowValues> shared = shared_by(letter);
-    const outbox::Origin origin{letter.sender, letter.id, have_keys};
+    const nodes::Origin origin{letter.sender, letter.id, have_keys};
     Sorted sorted;
-    outbox::Parcels parcels(queue, letter.kind);
+    nodes::Parcels parcels(queue, letter.kind);
     for (const pg::RawValue &json : jobs) {
         const job::RowValues job = read_job(letter, json, shared);
-        if (const auto node = outbox::destination(queue, job.as_int64(Column::id))) {
+        if (const auto node = nodes::destination(queue, job.as_int64(Column::id))) {
             parcels.add(job, *node);
             continue;
         }
         sorted.kept.push_back(json);
         const bool may_be_held = have_keys ? queue.comes_in_order(job.as_int64(Column::id))
-                                           : outbox::may_be_busy(queue, job);
+                                           : nodes::may_be_busy(queue, job);
         if (may_be_held && !letter.is_let_in &&
-            outbox::hold(queue, job, outbox::json_of(job), origin))
+            nodes::hold(queue, job, nodes::json_of(job), origin))
             continue;
         sorted.sent.push_back(json);
         sorted.own.push_back(job);

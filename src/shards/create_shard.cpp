@@ -14,7 +14,7 @@
 #include "shards/remote.hpp"
 #include "shards/set_up.hpp"
 #include "shards/steps.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::shards {
 

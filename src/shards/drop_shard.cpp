@@ -10,13 +10,13 @@
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
-#include "shards/coming.hpp"
+#include "shards/incoming_slots.hpp"
 #include "shards/map.hpp"
 #include "shards/node.hpp"
 #include "shards/receive.hpp"
 #include "shards/remote.hpp"
 #include "shards/steps.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::shards {
 

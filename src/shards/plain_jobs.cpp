@@ -7,7 +7,7 @@
 
 #include "core/shards/ids.hpp"
 #include "job/job.hpp"
-#include "outbox/outbox.hpp"
+#include "nodes/nodes.hpp"
 
 namespace hipq::shards {
 
@@ -59,7 +59,7 @@ std::optional<std::int64_t> look_at_plain_jobs(const catalog::Queue &queue, std:
             continue;
         }
         const std::int64_t id = row.integer(0);
-        const int slot = outbox::slot_if_placed_now(job::row_values(row.raw(1)), queue, id);
+        const int slot = nodes::slot_if_placed_now(job::row_values(row.raw(1)), queue, id);
         if (leaving.test(static_cast<std::size_t>(slot)))
             found.add(id, slot);
     }

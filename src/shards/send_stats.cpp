@@ -1,10 +1,10 @@
 // Sends figures of queues to the router, as view hipq.activity has them.
 #include "shards/send_stats.hpp"
 
-#include "databases/databases.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
+#include "shared/databases/duties_set_aside.hpp"
 
 namespace hipq::shards {
 

@@ -1,10 +1,10 @@
 // Sets up here what the router has, and sends shards what is set up here.
 #include "shards/set_up.hpp"
 
+#include "admin/admin.hpp"
 #include "core/shards/letter_errors.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"
-#include "queues/queues.hpp"
 
 namespace hipq::shards {
 
@@ -106,7 +106,7 @@ void take_set_up(const std::string &instance, pg::RawValue set_up)
 {
     const Taking taking;
     pg::as_hipq([&] { note_router_has.run(instance, set_up); });
-    const queues::DefaultNamesOnly no_code;
+    const admin::DefaultNamesOnly no_code;
     pg::as_extension_owner([&] {
         for (const pg::Row part : select_parts.run(set_up))
             apply_what_fits(instance, part.raw(0), part.integer(1));

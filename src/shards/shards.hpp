@@ -2,8 +2,8 @@
 #pragma once
 
 #include "shards/alive.hpp"
-#include "shards/coming.hpp"
-#include "shards/last_letter.hpp"
-#include "shards/permits/shares.hpp"
+#include "shards/end_of_sending.hpp"
+#include "shards/incoming_slots.hpp"
+#include "shards/permits/node_permits.hpp"
 #include "shards/return_jobs.hpp"
 #include "shards/send_stats.hpp"

@@ -4,7 +4,8 @@
 // committed once knows that nothing is left to clear.
 #include "shards/trouble.hpp"
 
-#include "databases/databases.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/databases/duties_set_aside.hpp"
 
 extern "C" {
 #include "access/xact.h"

@@ -1,6 +1,6 @@
 // Keeps which trees of final jobs lack a leaf: an array of atomic words without a lock, because a
 // finish writes there.
-#include "leaf_requests.hpp"
+#include "tables/leaf_requests.hpp"
 
 namespace hipq::tables {
 

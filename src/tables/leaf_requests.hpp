@@ -2,7 +2,7 @@
 // the scheduler for one.
 #pragma once
 
-#include "memory/memory.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::tables {
 

@@ -3,7 +3,7 @@
 // `pg_dump -s` carries the tables, which are the users', but not the rows of hipq.queue, which are
 // data. Only empty tables are taken over: ids of jobs are unique in a database, and whoever has
 // jobs without their queue and its types has half a dump.
-#include "left_table.hpp"
+#include "tables/left_table.hpp"
 
 #include "core/text/names.hpp"
 #include "pg/internal_write.hpp"

@@ -2,7 +2,7 @@
 //
 // Where others use the tree already a leaf is made apart and then attached, for which the locks are
 // taken in between (try_lock.hpp). In a tree that nobody else sees yet it is made in its place.
-#include "make_leaf.hpp"
+#include "tables/make_leaf.hpp"
 
 #include <chrono>
 

@@ -5,7 +5,7 @@
 // yet: one statement for what otherwise are a copy, a merge and a validation. Each table of a queue
 // costs milliseconds, and each relation a lock until the end of the transaction, so there are no
 // more than a queue needs before its first job is final.
-#include "queue_table.hpp"
+#include "tables/queue_table.hpp"
 
 #include "core/text/names.hpp"
 #include "pg/clock.hpp"
@@ -15,7 +15,7 @@
 #include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
-#include "statistics/statistics.hpp"
+#include "shared/statistics/counters.hpp"
 #include "tables/make_leaf.hpp"
 #include "tables/time_tree.hpp"
 #include "tables/try_lock.hpp"

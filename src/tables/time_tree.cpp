@@ -4,7 +4,7 @@
 // What reads such a tree locks all its leaves, and DDL on it wants some of them for itself:
 // try_lock.hpp sees to it that nobody waits for that. What is done while the locks are held is as
 // little as can be.
-#include "time_tree.hpp"
+#include "tables/time_tree.hpp"
 
 #include "pg/internal_write.hpp"
 #include "pg/point.hpp"

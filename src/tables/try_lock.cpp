@@ -1,9 +1,9 @@
 // Takes locks for changes of tables without making anybody wait, and names who stands in the way.
-#include "try_lock.hpp"
+#include "tables/try_lock.hpp"
 
-#include "databases/databases.hpp"
-#include "executors/executors.hpp"
 #include "pg/compat.hpp"
+#include "shared/databases/quiesce.hpp"
+#include "shared/executors/executor_slots.hpp"
 
 extern "C" {
 #include "storage/lmgr.h"

@@ -57,7 +57,7 @@ ChangeStep change_step(const Function &fn)
 // for the disk only when files are removed.
 //
 // If it is executors of this database alone that stand in the way, they are asked not to start a
-// next job for that moment (databases/quiesce.hpp). For the scheduler: no transaction open.
+// next job for that moment (shared/databases/quiesce.hpp). For the scheduler: no transaction open.
 bool change_if_unlocked(const std::vector<WantedLock> &locks, Patience &patience,
                         ChangeStep prepare, ChangeStep change);
 

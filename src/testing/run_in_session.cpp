@@ -2,13 +2,12 @@
 //
 // run_until_idle() looks for the next job anew after each call of a handler, which may have
 // enqueued some.
-#include "run_in_session.hpp"
+#include "testing/run_in_session.hpp"
 
 #include "claim/claim.hpp"
 #include "enqueue/enqueue.hpp"
 #include "execute/execute.hpp"
 #include "job/job.hpp"
-#include "limits/limits.hpp"
 #include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
 
@@ -228,7 +227,7 @@ private:
     std::vector<job::DueJob> due_jobs(const Queue &queue, const claim::LaneHead &head, pg::Time now,
                                       int most) const
     {
-        limits::StartWindows windows(queue.id, head.job_type, now);
+        claim::StartWindows windows(queue.id, head.job_type, now);
         const std::size_t limit = static_cast<std::size_t>(most) + held_.size();
         auto due =
             claim::due_jobs(queue, head, now, limit, windows, queue.paused_keys(head.job_type));

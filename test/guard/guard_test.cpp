@@ -1,6 +1,6 @@
 // Functions that fail in every way at the boundary of C++ and PostgreSQL; sql/boundary.sql calls
 // them. And two that take their time: one does not listen, for test/t/execute/deadlines.pl, one
-// draws a commit out, for test/t/queues/drop_detached.pl.
+// draws a commit out, for test/t/admin/drop_detached.pl.
 #include <malloc.h>
 #include <unistd.h>
 

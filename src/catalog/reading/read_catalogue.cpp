@@ -132,7 +132,7 @@ constexpr std::array queue_pause_fields{
 
 // Of what is within queues there may be very many: for each of both there is a way by the index. Of
 // an instance a row for each of its queues. Columns are named by their table, so that an error can
-// say which table lacks one (pg/misfit.hpp).
+// say which table lacks one (pg/version_mismatch.hpp).
 #define HIPQ_FROM_PAUSES                                                                           \
     "FROM hipq.queue AS queue CROSS JOIN LATERAL ("                                                \
     "SELECT own.instance_id, own.paused_by, own.paused_time, own.reason, own.crashes "             \

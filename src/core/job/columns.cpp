@@ -1,5 +1,5 @@
 // Finds and lists the columns of hipq.job.
-#include "columns.hpp"
+#include "core/job/columns.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The caps, and the words that name them.
-#include "job_caps.hpp"
+#include "core/job/job_caps.hpp"
 
 namespace hipq::core {
 

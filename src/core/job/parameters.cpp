@@ -1,6 +1,6 @@
 // The rules for parameters, in words that name the parameter and never its value: a secret must not
 // get into a log.
-#include "parameters.hpp"
+#include "core/job/parameters.hpp"
 
 #include <algorithm>
 #include <array>

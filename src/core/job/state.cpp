@@ -1,6 +1,6 @@
 // The state machine as two tables: its single steps, and what several steps of one transaction may
 // add up to. Leaves to guard.cpp who may take a step.
-#include "state.hpp"
+#include "core/job/state.hpp"
 
 #include <algorithm>
 #include <cstddef>

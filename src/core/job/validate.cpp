@@ -1,5 +1,5 @@
 // The limits on what users choose for a job, and the words that say so.
-#include "validate.hpp"
+#include "core/job/validate.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // The rules of claiming.
-#include "claiming.hpp"
+#include "core/lanes/claiming.hpp"
 
 #include <algorithm>
 

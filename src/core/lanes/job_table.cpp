@@ -1,5 +1,5 @@
 // A chained hash table with a list of free entries.
-#include "job_table.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::core {
 

@@ -1,5 +1,5 @@
 // A key is looked for in a few neighbouring places.
-#include "run_times.hpp"
+#include "core/lanes/run_times.hpp"
 
 #include "core/lanes/claiming.hpp"
 

@@ -1,5 +1,5 @@
 // Names the conditions between a job and its start.
-#include "finding.hpp"
+#include "core/limits/finding.hpp"
 
 namespace hipq::core {
 

@@ -1,5 +1,5 @@
 // A chained hash table with a list of free places.
-#include "node_shares.hpp"
+#include "core/limits/node_shares.hpp"
 
 #include <algorithm>
 

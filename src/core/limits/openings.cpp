@@ -1,5 +1,5 @@
 // Local days around a time, window by window: a window that opens on one day may close on the next.
-#include "openings.hpp"
+#include "core/limits/openings.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Has the sentences about findings.
-#include "sentences.hpp"
+#include "core/limits/sentences.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // A chained hash table with a list of free limiters.
-#include "throttle.hpp"
+#include "core/limits/throttle.hpp"
 
 #include <utility>
 

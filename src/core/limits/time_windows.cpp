@@ -1,6 +1,6 @@
 // Reads time windows and writes their canonical form. Blanks may stand between any two words and
 // signs.
-#include "time_windows.hpp"
+#include "core/limits/time_windows.hpp"
 
 #include <algorithm>
 #include <array>

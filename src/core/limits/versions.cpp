@@ -1,5 +1,5 @@
 // Reads versions and compares them.
-#include "versions.hpp"
+#include "core/limits/versions.hpp"
 
 #include <array>
 #include <charconv>

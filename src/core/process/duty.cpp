@@ -1,5 +1,5 @@
 // Names and rests of duties.
-#include "duty.hpp"
+#include "core/process/duty.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The verdict, job by job.
-#include "crash_report.hpp"
+#include "core/recovery/crash_report.hpp"
 
 #include <algorithm>
 #include <limits>

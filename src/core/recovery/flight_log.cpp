@@ -1,5 +1,5 @@
 // Writes the empty file, reads the full one.
-#include "flight_log.hpp"
+#include "core/recovery/flight_log.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // The steps in their order; each is taken once, but for the cancellation, which is repeated.
-#include "stopping.hpp"
+#include "core/recovery/stopping.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // How a job that has to stop is stopped: its code is cancelled, and again, then its process is
 // terminated; one that outlives even that is reported. Pure rules; who sends the signals is in
-// executors/stop_control.hpp.
+// shared/executors/stop_control.hpp.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //
 // Sums of times saturate: a retention of "for ever" or a time at the end of the range gives a far
 // bound, not a wrong one.
-#include "retention.hpp"
+#include "core/retention/retention.hpp"
 
 #include <algorithm>
 #include <chrono>

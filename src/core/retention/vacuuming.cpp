@@ -1,5 +1,5 @@
 // The rule of vacuuming.
-#include "vacuuming.hpp"
+#include "core/retention/vacuuming.hpp"
 
 #include <algorithm>
 

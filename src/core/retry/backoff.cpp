@@ -1,6 +1,6 @@
 // The arithmetic of exponential backoff. Takes whatever the settings hold, nonsense included, and
 // always gives a delay between zero and the cap: a job must not be lost to an overflow.
-#include "backoff.hpp"
+#include "core/retry/backoff.hpp"
 
 #include <algorithm>
 #include <cmath>

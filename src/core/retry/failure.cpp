@@ -1,7 +1,7 @@
 // The failure classes and the retry policy. Leaves to the caller what only it can know (that a
 // deadline fired, that the handler itself is missing) and the waiting time that a snooze or a retry
 // handler asked for.
-#include "failure.hpp"
+#include "core/retry/failure.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // The first at once, the others one by one behind it.
-#include "redrive.hpp"
+#include "core/retry/redrive.hpp"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Reads cron expressions field by field, and walks over days to find the next run.
-#include "cron.hpp"
+#include "core/schedules/cron.hpp"
 
 #include <algorithm>
 #include <array>

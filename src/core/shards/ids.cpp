@@ -1,5 +1,5 @@
 // Composing and decomposing by shifts; every bound is checked here.
-#include "ids.hpp"
+#include "core/shards/ids.hpp"
 
 namespace hipq::core {
 

@@ -1,5 +1,5 @@
 // The table of the kinds of letters, and the check by it.
-#include "letters.hpp"
+#include "core/shards/letters.hpp"
 
 #include "core/job/bounds.hpp"
 #include "core/shards/ids.hpp"

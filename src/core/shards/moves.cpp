@@ -1,7 +1,7 @@
 // The decisions, as tables of few cases.
-#include "moves.hpp"
+#include "core/shards/moves.hpp"
 
-#include "ids.hpp"
+#include "core/shards/ids.hpp"
 
 #include <utility>
 

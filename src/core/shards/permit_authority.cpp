@@ -1,6 +1,6 @@
 // The authority's side: believed shares, and grants of what is left beside them.
-#include "permit_targets.hpp"
-#include "permits.hpp"
+#include "core/shards/permit_targets.hpp"
+#include "core/shards/permits.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Two stretches of time: what was found counts for one to two of them.
-#include "permit_needs.hpp"
+#include "core/shards/permit_needs.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Fills up by fair parts of what is left, in whole jobs; then one job each, from the turn on.
-#include "permit_targets.hpp"
+#include "core/shards/permit_targets.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,7 +1,7 @@
 // The node's side: shares go down before a request, and up by its answers.
-#include "permits.hpp"
+#include "core/shards/permits.hpp"
 
-#include "ids.hpp"
+#include "core/shards/ids.hpp"
 
 #include <algorithm>
 

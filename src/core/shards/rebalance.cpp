@@ -1,5 +1,5 @@
 // Parts by weight, then slots from those who have too many to those who have too few.
-#include "rebalance.hpp"
+#include "core/shards/rebalance.hpp"
 
 #include <algorithm>
 #include <numeric>

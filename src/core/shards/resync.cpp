@@ -1,5 +1,5 @@
 // The router's last word decides.
-#include "resync.hpp"
+#include "core/shards/resync.hpp"
 
 namespace hipq::core {
 

@@ -1,5 +1,5 @@
 // The star: shards know the router, the router knows all.
-#include "route.hpp"
+#include "core/shards/route.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The star again: the router asks all, a shard asks the router.
-#include "search.hpp"
+#include "core/shards/search.hpp"
 
 #include <algorithm>
 

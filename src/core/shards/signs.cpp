@@ -1,5 +1,5 @@
 // Compares what others know with what a node remembers.
-#include "signs.hpp"
+#include "core/shards/signs.hpp"
 
 namespace hipq::core {
 

@@ -1,5 +1,5 @@
 // Shares and limits.
-#include "rate_alerts.hpp"
+#include "core/statistics/rate_alerts.hpp"
 
 #include <algorithm>
 #include <array>

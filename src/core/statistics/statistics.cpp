@@ -1,5 +1,5 @@
 // Buckets by the highest bits, minutes in a ring.
-#include "statistics.hpp"
+#include "core/statistics/statistics.hpp"
 
 #include "core/limits/fair_quota.hpp"
 

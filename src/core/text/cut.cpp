@@ -1,5 +1,5 @@
 // The note counts as part of the text.
-#include "cut.hpp"
+#include "core/text/cut.hpp"
 
 namespace hipq::core {
 

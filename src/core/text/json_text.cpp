@@ -1,5 +1,5 @@
 // JSON or plain string, by the first look.
-#include "json_text.hpp"
+#include "core/text/json_text.hpp"
 
 #include <optional>
 

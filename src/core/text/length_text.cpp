@@ -1,5 +1,5 @@
 // By division, unit by unit.
-#include "length_text.hpp"
+#include "core/text/length_text.hpp"
 
 #include <array>
 #include <string_view>

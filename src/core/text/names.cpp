@@ -1,6 +1,6 @@
 // Which names are legal, and which table names would collide with hipq's own objects. Leaves to
 // create_queue whether a table of that name exists already.
-#include "names.hpp"
+#include "core/text/names.hpp"
 
 #include <algorithm>
 #include <array>

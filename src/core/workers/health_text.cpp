@@ -1,5 +1,5 @@
 // Finds the measure by which a worker is unhealthy; one that overrides others comes first.
-#include "health_text.hpp"
+#include "core/workers/health_text.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // One pass over plain data: 1,000 workers take some microseconds.
-#include "worker_choice.hpp"
+#include "core/workers/worker_choice.hpp"
 
 namespace hipq::core {
 

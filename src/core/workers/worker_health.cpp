@@ -1,5 +1,5 @@
 // One limit after the other; the worst answer counts.
-#include "worker_health.hpp"
+#include "core/workers/worker_health.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Answers requests for shares, and follows the set-up.
 #include "shards/permits/authority.hpp"
 
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::shards {
 

@@ -1,7 +1,7 @@
 // The router as the authority of all shared limits of its instance.
 #pragma once
 
-#include "shards/permits/letters.hpp"
+#include "shards/permits/permit_letters.hpp"
 
 namespace hipq::shards {
 

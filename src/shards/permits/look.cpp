@@ -2,8 +2,8 @@
 // to each node.
 #include "shards/permits/look.hpp"
 
-#include "lanes/lanes.hpp"
 #include "shards/permits/authority.hpp"
+#include "shared/lanes/node_share_table.hpp"
 
 namespace hipq::shards {
 

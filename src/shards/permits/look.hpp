@@ -2,7 +2,7 @@
 // after all.
 #pragma once
 
-#include "shards/permits/shares.hpp"
+#include "shards/permits/node_permits.hpp"
 
 namespace hipq::shards {
 

@@ -9,11 +9,11 @@
 #include "catalog/catalog.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
-#include "shards/resync/last_words.hpp"
-#include "shards/resync/node.hpp"
+#include "shards/resync/repeated_letters.hpp"
+#include "shards/resync/resync_node.hpp"
 #include "shards/resync/shard.hpp"
 #include "shards/steps.hpp"
-#include "wakeup/wakeup.hpp"
+#include "shared/wakeup/commit.hpp"
 
 namespace hipq::shards {
 

@@ -14,7 +14,7 @@
 #include "shards/alive.hpp"
 #include "shards/node.hpp"
 #include "shards/resync/known_jobs.hpp"
-#include "shards/resync/last_words.hpp"
+#include "shards/resync/repeated_letters.hpp"
 #include "shards/set_up.hpp"
 #include "shards/steps.hpp"
 

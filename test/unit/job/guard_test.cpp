@@ -1,5 +1,5 @@
 // The guard: every caller, every pair of states, every column.
-#include "core/job/guard.hpp"
+#include "core/job/row_guard.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,255 @@
+// hipq.cancel and hipq.cancel_jobs: end a job that waits, stands in `error` or is an external
+// worker's in its row, a running one of the server's by a request to the executor that has it in
+// hand.
+#include "catalog/catalog.hpp"
+#include "job/job.hpp"
+#include "nodes/nodes.hpp"
+#include "pg/arguments.hpp"
+#include "pg/clock.hpp"
+#include "pg/internal_write.hpp"
+#include "retry/retry.hpp"
+#include "shared/executors/cancellations.hpp"
+#include "shared/executors/running_jobs.hpp"
+#include "shared/executors/stop_control.hpp"
+
+namespace hipq::admin {
+
+namespace {
+
+// A job that is being claimed, finished or resolved can be cancelled neither way for a moment: then
+// it is looked at again.
+constexpr int most_looks_to_cancel = 50;
+constexpr long pause_microseconds = 10'000;
+
+enum class Outcome : unsigned char { cancelled, too_late, look_again };
+
+// Nobody can stop a program outside the server: the attempt is over, and its worker learns that
+// when it says something of it.
+bool cancel_with_worker(const catalog::Queue &queue, std::int64_t id, const std::string &error)
+{
+    return retry::end_with_worker(queue, id, {core::Reason::cancelled, "", error}, pg::now());
+}
+
+Outcome cancel_in_its_row(const catalog::Queue &queue, std::int64_t id, const std::string &error)
+{
+    const job::Failure failure{core::Reason::cancelled, "", error};
+    const bool is_done =
+        retry::end_cancelled(queue, id, failure, pg::now()) || cancel_with_worker(queue, id, error);
+    return is_done ? Outcome::cancelled : Outcome::look_again;
+}
+
+// What a block, or a handler, does is undone as a whole when it is rolled back. A statement that is
+// its own transaction does not wait for its commit: the job has no time to end in its own way.
+// Neither does a handler that cancels its own job, whose transaction is taken back by that.
+executors::AskWhen when_to_ask(std::int64_t id)
+{
+    const bool is_part = ::IsTransactionBlock() || ::IsSubTransaction() || job::runs_jobs();
+    return is_part && !job::is_current_job(id) ? executors::AskWhen::at_commit
+                                               : executors::AskWhen::now;
+}
+
+// Of a job that an executor may have in flight; nothing: none has begun with it.
+std::optional<Outcome> cancel_in_flight(std::int64_t id, const std::string &error)
+{
+    switch (executors::ask_for_cancellation(id, error, when_to_ask(id))) {
+    case executors::CancelAnswer::placed:
+        job::forbid_two_phase(job::NoTwoPhase::job_taken);
+        return Outcome::cancelled;
+    case executors::CancelAnswer::not_in_flight:
+        return std::nullopt;
+    case executors::CancelAnswer::changing:
+        break;
+    }
+    return Outcome::look_again;
+}
+
+std::string error_for(const std::optional<std::string> &reason)
+{
+    return reason.has_value() && !reason->empty() ? "cancelled: " + *reason : "cancelled";
+}
+
+void pause()
+{
+    pg::call([] {
+        CHECK_FOR_INTERRUPTS();
+        ::pg_usleep(pause_microseconds);
+    });
+}
+
+// ---- one job ----
+
+Outcome try_to_cancel(const job::FoundJob &job, const std::string &error)
+{
+    if (job.state == core::JobState::final)
+        return Outcome::too_late;
+    const auto outcome = cancel_in_flight(job.id, error);
+    return outcome.has_value() ? *outcome : cancel_in_its_row(*job.queue, job.id, error);
+}
+
+bool cancel(std::int64_t id, const std::optional<std::string> &reason,
+            const std::optional<std::string> &queue)
+{
+    const std::string error = error_for(reason);
+    const auto catalogue = catalog::catalogue();
+    Outcome outcome = Outcome::look_again;
+    for (int look = 0; look < most_looks_to_cancel && outcome == Outcome::look_again; ++look) {
+        if (look > 0)
+            pause();
+        const auto job =
+            job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::operate);
+        if (!job.has_value())
+            return nodes::call_for_job(*catalogue, {"cancel", id, {reason, queue}, queue}) ==
+                   "true";
+        outcome = try_to_cancel(*job, error);
+    }
+    return outcome == Outcome::cancelled;
+}
+
+// ---- many jobs ----
+
+// $1 job type, $2 job key, $3 created before, $4 state, $5 ids of those that run, whatever their
+// rows say, $6 limit
+constexpr const char *select_jobs_sql = R"(
+    SELECT job.id
+    FROM {live} AS job
+    WHERE ($1 IS NULL OR job.job_type = $1) AND ($2 IS NULL OR job.job_key = $2) AND job.created_time < $3
+      AND CASE
+              WHEN $4 IS NULL THEN true
+              WHEN $4 = 'running' THEN job.state = 'running' OR job.id = ANY ($5)
+              ELSE job.state = $4::hipq.job_state AND job.id <> ALL ($5)
+          END
+    ORDER BY job.id
+    LIMIT $6)";
+
+constexpr const char *select_unfinished_sql =
+    "SELECT job.id FROM {live} AS job WHERE job.id = ANY ($1) ORDER BY job.id";
+
+struct Filter {
+    std::optional<std::string> job_type;
+    std::optional<std::string> job_key;
+    std::optional<core::JobState> state;
+    pg::Time created_before;
+    std::int64_t most;
+};
+
+using Ids = std::vector<std::int64_t>;
+
+Ids ids_of(const pg::Rows &rows)
+{
+    Ids ids;
+    for (const pg::Row row : rows)
+        ids.push_back(row.integer(0));
+    return ids;
+}
+
+Ids running_jobs()
+{
+    Ids ids;
+    for (const executors::RunningEntry &entry : executors::list_running_jobs())
+        if (entry.database == MyDatabaseId)
+            ids.push_back(entry.job.id);
+    return ids;
+}
+
+Ids find_jobs(const catalog::Queue &queue, const Filter &filter)
+{
+    const auto state = filter.state.has_value()
+                           ? std::optional(std::string(core::name(*filter.state)))
+                           : std::nullopt;
+    const Ids running = running_jobs();
+    return pg::as_hipq([&] {
+        return ids_of(catalog::statement_for(queue, select_jobs_sql)
+                          .run(filter.job_type, filter.job_key, filter.created_before, state,
+                               running, filter.most));
+    });
+}
+
+// A job that has changed its state since stays, if a state was asked for.
+Outcome try_to_cancel(const catalog::Queue &queue, std::int64_t id, const Filter &filter,
+                      const std::string &error)
+{
+    std::optional<Outcome> outcome;
+    if (!filter.state.has_value() || *filter.state == core::JobState::running)
+        outcome = cancel_in_flight(id, error);
+    if (!outcome.has_value() && filter.state == core::JobState::running)
+        return cancel_with_worker(queue, id, error) ? Outcome::cancelled : Outcome::too_late;
+    return outcome.has_value() ? *outcome : cancel_in_its_row(queue, id, error);
+}
+
+// Tries each job once and leaves those of which nothing is resolved. Returns how many it has
+// cancelled.
+std::int64_t go_through(const catalog::Queue &queue, Ids &ids, const Filter &filter,
+                        const std::string &error)
+{
+    std::int64_t cancelled = 0;
+    std::erase_if(ids, [&](std::int64_t id) {
+        const Outcome outcome = try_to_cancel(queue, id, filter, error);
+        cancelled += outcome == Outcome::cancelled ? 1 : 0;
+        return outcome != Outcome::look_again;
+    });
+    if (!ids.empty())
+        ids = pg::as_hipq(
+            [&] { return ids_of(catalog::statement_for(queue, select_unfinished_sql).run(ids)); });
+    return cancelled;
+}
+
+std::int64_t cancel_all(const catalog::Queue &queue, Ids ids, const Filter &filter,
+                        const std::string &error)
+{
+    std::int64_t cancelled = 0;
+    for (int looks = 1; !ids.empty(); ++looks) {
+        const std::size_t before = ids.size();
+        cancelled += go_through(queue, ids, filter, error);
+        if (ids.size() < before)
+            looks = 1;
+        if (looks >= most_looks_to_cancel)
+            break;
+        if (!ids.empty())
+            pause();
+    }
+    return cancelled;
+}
+
+std::optional<core::JobState> unfinished_state(const std::optional<std::string> &text)
+{
+    if (!text.has_value())
+        return std::nullopt;
+    const auto state = core::parse_job_state(*text);
+    if (!state.has_value() || *state == core::JobState::final)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("no job in state \"%s\" can be cancelled", text->c_str()),
+                   errhint("Unfinished jobs are in state initial, running, error or retry."));
+    return state;
+}
+
+std::int64_t cancel_jobs(const pg::Arguments &arguments)
+{
+    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
+                        unfinished_state(arguments.maybe_text(3)),
+                        arguments.maybe_time(4).value_or(pg::infinity),
+                        catalog::check_most(arguments.integer(6, "max_jobs"))};
+    const auto catalogue = catalog::catalogue();
+    const catalog::Queue &queue =
+        catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
+    catalog::require(queue, catalog::Privilege::control);
+    catalog::demand_not_held(queue);
+    return cancel_all(queue, find_jobs(queue, filter), filter,
+                      error_for(arguments.maybe_text(5, core::any_length)));
+}
+
+}  // namespace
+
+}  // namespace hipq::admin
+
+HIPQ_FUNCTION(hipq_cancel)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    return BoolGetDatum(hipq::admin::cancel(arguments.integer64(0, "id"),
+                                            arguments.maybe_text(1, hipq::core::any_length),
+                                            arguments.maybe_text(2)));
+}
+
+HIPQ_FUNCTION(hipq_cancel_jobs)
+{
+    return Int64GetDatum(hipq::admin::cancel_jobs(hipq::pg::Arguments(fcinfo)));
+}

@@ -1,0 +1,28 @@
+// Says what to do when a transaction that makes or drops queues finds no room for its locks.
+#include "admin/queues/many_locks.hpp"
+
+namespace hipq::admin {
+
+namespace {
+
+// 53200 is also what a server without memory says; the name of the setting is in no other hint, and
+// not translated.
+bool is_out_of_locks(const pg::Error &error)
+{
+    return error.sqlerrcode() == ERRCODE_OUT_OF_MEMORY &&
+           error.hint().value_or("").find("max_locks_per_transaction") != std::string::npos;
+}
+
+}  // namespace
+
+void raise_with_hint_on_locks(const char *doing, const pg::Error &error)
+{
+    if (!is_out_of_locks(error))
+        throw error;  // NOLINT(cert-err60-cpp): as it came
+    HIPQ_RAISE(errcode(ERRCODE_OUT_OF_MEMORY),
+               errmsg("no room for the locks of a transaction that %s", doing),
+               errdetail("The tables and indexes of each queue are locked until it ends."),
+               errhint("Use several transactions, or increase max_locks_per_transaction."));
+}
+
+}  // namespace hipq::admin

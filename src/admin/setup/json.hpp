@@ -1,0 +1,19 @@
+// JSON that hipq has put together as text.
+#pragma once
+
+#include <string>
+
+#include "pg/spi.hpp"
+
+namespace hipq::admin {
+
+// In the current memory context.
+inline pg::RawValue json_of(const std::string &text)
+{
+    return pg::call([&] {
+        return pg::RawValue{JSONBOID,
+                            DirectFunctionCall1(::jsonb_in, CStringGetDatum(text.c_str())), false};
+    });
+}
+
+}  // namespace hipq::admin

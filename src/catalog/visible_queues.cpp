@@ -1,0 +1,233 @@
+// Lets views leave out, while they are planned, the queues that the caller may not see.
+#include "catalog/visible_queues.hpp"
+
+#include "pg/postgres.hpp"
+#include "catalog/rights.hpp"
+#include "pg/arguments.hpp"
+
+extern "C" {
+#include "catalog/pg_inherits.h"
+#include "storage/lmgr.h"
+}
+
+namespace hipq::catalog {
+
+namespace {
+
+// ---- plans ----
+
+// Hashes of the functions that plans of this transaction were made with, as the plan cache knows
+// them.
+constinit std::array<std::uint32_t, 4> functions{};
+constinit std::size_t function_count = 0;
+constinit bool function_was_noted = false;
+
+void note_function(Oid function)
+{
+    function_was_noted = true;
+    const std::uint32_t hash =
+        pg::call([&] { return GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)); });
+    const auto end = functions.begin() + static_cast<std::ptrdiff_t>(function_count);
+    if (std::find(functions.begin(), end, hash) == end && function_count < functions.size())
+        functions[function_count++] = hash;
+}
+
+void end_plans() noexcept
+{
+    const std::size_t count = std::exchange(function_count, 0);
+    for (std::size_t i = 0; i < count; ++i)
+        ::CallSyscacheCallbacks(PROCOID, functions[i]);
+}
+
+extern "C" void hipq_sight_changed(Datum, int, uint32)
+{
+    end_plans();
+}
+
+extern "C" void hipq_sight_transaction_ends(XactEvent, void *)
+{
+    end_plans();
+}
+
+// ---- locks ----
+
+// Queues that this statement has been warned of.
+struct Warned {
+    TimestampTz statement;
+    std::set<int> queues;
+};
+constinit Warned *warned = nullptr;
+
+void warn_once(const Queue &queue)
+{
+    if (warned == nullptr)
+        warned = new Warned{};
+    const TimestampTz statement = ::GetCurrentStatementStartTimestamp();
+    if (warned->statement != statement)
+        *warned = Warned{statement, {}};
+    if (!warned->queues.insert(queue.id).second)
+        return;
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(WARNING, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+                errmsg("queue \"%s\" is left out because its table is locked", name.c_str()),
+                errhint("View hipq.alerts says who holds the lock."));
+    });
+}
+
+// PostgreSQL regime. The lock of the table stays until the transaction ends, as that of a reader
+// would; those of its leaves are tried: a plan may not need them all.
+bool try_to_lock(Oid table)
+{
+    if (!::ConditionalLockRelationOid(table, AccessShareLock))
+        return false;
+    ListCell *cell = nullptr;
+    foreach (cell, ::find_all_inheritors(table, NoLock, nullptr)) {
+        const Oid leaf = lfirst_oid(cell);
+        if (leaf == table)
+            continue;
+        if (!::ConditionalLockRelationOid(leaf, AccessShareLock))
+            return false;
+        ::UnlockRelationOid(leaf, AccessShareLock);
+    }
+    return true;
+}
+
+bool is_reachable(const Queue &queue)
+{
+    return pg::call([&] {
+        const Oid table =
+            ::get_relname_relid(queue.table.c_str(), ::get_namespace_oid("hipq", false));
+        return !OidIsValid(table) || try_to_lock(table);
+    });
+}
+
+// hipq itself locks a queue's tables for some milliseconds, to make and drop leaves. So long, for
+// all queues of a statement together, their readers wait. Microseconds.
+constexpr std::int64_t longest_wait_for_leaves = 100'000;
+constexpr long pause = 1'000;
+
+bool is_reachable_in_time(const Queue &queue, std::int64_t latest)
+{
+    while (!is_reachable(queue)) {
+        if (queue.is_dropped || ::GetCurrentTimestamp() >= latest)
+            return false;
+        pg::call([] {
+            CHECK_FOR_INTERRUPTS();
+            ::pg_usleep(pause);
+        });
+    }
+    return true;
+}
+
+// ---- arrays ----
+
+Datum array_of(const std::vector<std::int32_t> &ids)
+{
+    return pg::call([&] {
+        auto *elements = static_cast<Datum *>(::palloc(sizeof(Datum) * (ids.size() + 1)));
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            elements[i] = Int32GetDatum(ids[i]);
+        return PointerGetDatum(::construct_array(elements, static_cast<int>(ids.size()), INT4OID,
+                                                 sizeof(std::int32_t), true, TYPALIGN_INT));
+    });
+}
+
+}  // namespace
+
+bool is_monitor()
+{
+    return pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); });
+}
+
+Sight::Sight() : catalogue_(catalogue()), is_monitor_(is_monitor()) {}
+
+const Queue *Sight::readable(int queue_id)
+{
+    const Queue *queue = catalogue_->find(queue_id);
+    if (queue == nullptr)
+        return nullptr;
+    const auto [entry, is_new] = known_.try_emplace(queue_id, false);
+    if (is_new)
+        entry->second = may(caller(), *queue, Privilege::read);
+    return entry->second ? queue : nullptr;
+}
+
+const Queue *Sight::visible(int queue_id)
+{
+    return is_monitor_ ? catalogue_->find(queue_id) : readable(queue_id);
+}
+
+std::vector<std::int32_t> Sight::readable()
+{
+    std::vector<std::int32_t> ids;
+    for (const auto &entry : catalogue_->queues)
+        if (readable(entry.first) != nullptr)
+            ids.push_back(entry.first);
+    return ids;
+}
+
+std::vector<std::int32_t> Sight::visible()
+{
+    std::vector<std::int32_t> ids;
+    for (const auto &entry : catalogue_->queues)
+        if (visible(entry.first) != nullptr)
+            ids.push_back(entry.first);
+    return ids;
+}
+
+std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues)
+{
+    const std::int64_t latest = ::GetCurrentTimestamp() + longest_wait_for_leaves;
+    Sight sight;
+    std::vector<std::int32_t> free;
+    for (const std::int32_t id : queues) {
+        const Queue *queue = sight.visible(id);
+        if (queue == nullptr)
+            continue;
+        if (is_reachable_in_time(*queue, latest))
+            free.push_back(id);
+        else if (!queue->is_dropped)
+            warn_once(*queue);
+    }
+    return free;
+}
+
+bool set_planned_by_sight(bool value)
+{
+    return std::exchange(function_was_noted, value);
+}
+
+void watch_sight()
+{
+    ::RegisterXactCallback(hipq_sight_transaction_ends, nullptr);
+    // Rights on tables, roles and their members.
+    for (const int cache : {RELOID, AUTHOID, AUTHMEMROLEMEM})
+        ::CacheRegisterSyscacheCallback(cache, hipq_sight_changed, Datum{0});
+}
+
+}  // namespace hipq::catalog
+
+HIPQ_FUNCTION(hipq__readable_queues)
+{
+    hipq::catalog::note_function(fcinfo->flinfo->fn_oid);
+    return hipq::catalog::array_of(hipq::catalog::Sight().readable());
+}
+
+HIPQ_FUNCTION(hipq__visible_queues)
+{
+    hipq::catalog::note_function(fcinfo->flinfo->fn_oid);
+    return hipq::catalog::array_of(hipq::catalog::Sight().visible());
+}
+
+HIPQ_FUNCTION(hipq__reachable_queues)
+{
+    hipq::catalog::note_function(fcinfo->flinfo->fn_oid);
+    std::vector<std::int32_t> ids =
+        hipq::catalog::reachable(hipq::pg::Arguments(fcinfo).integers(0, "queues"));
+    // PostgreSQL's planner takes an empty array for no condition on partitions, and would wait for
+    // all locks. No queue is 0.
+    if (ids.empty())
+        ids.push_back(0);
+    return hipq::catalog::array_of(ids);
+}

@@ -1,0 +1,117 @@
+// Holds the conditions of throttle limits.
+//
+// The conditions of the throttle limits: whether somebody waits for capacity there, who goes first,
+// and else the claim's own question, core::has_capacity, of what runs by the limiters in shared
+// memory.
+#include "claim/conditions.hpp"
+
+#include "claim/weight.hpp"
+
+namespace hipq::claim {
+
+namespace {
+
+using core::Finding;
+
+// What a limit that may stand against a job can come to.
+struct LimitFindings {
+    Finding is_reached;
+    Finding share_is_used;
+    Finding is_awaited;  // by a job that goes first
+    Finding has_no_limit;
+    Finding has_capacity;
+};
+constexpr LimitFindings queue_findings{
+    Finding::queue_limit_is_reached, Finding::queue_share_is_used, Finding::queue_limit_is_awaited,
+    Finding::queue_has_no_limit, Finding::queue_has_capacity};
+constexpr LimitFindings type_findings{Finding::type_limit_is_reached, Finding::type_share_is_used,
+                                      Finding::type_limit_is_awaited, Finding::type_has_no_limit,
+                                      Finding::type_has_capacity};
+constexpr LimitFindings key_findings{Finding::key_limit_is_reached, Finding::key_share_is_used,
+                                     Finding::key_limit_is_awaited, Finding::key_has_no_limit,
+                                     Finding::key_has_capacity};
+
+Condition condition_of(const LimitFindings &findings, ThrottleFacts facts, bool is_awaited)
+{
+    Finding finding = findings.has_capacity;
+    if (facts.share.has_value() && !core::share_admits(facts.share->share, facts.share->has_all,
+                                                       facts.usage.used, facts.weight))
+        finding = findings.share_is_used;
+    else if (!facts.share.has_value() &&
+             !core::has_capacity(facts.usage.used, facts.weight, facts.limit))
+        finding = findings.is_reached;
+    else if (is_awaited)
+        finding = findings.is_awaited;
+    else if (facts.limit < core::weight_unit)
+        finding = findings.has_no_limit;
+    return {finding, std::move(facts)};
+}
+
+// Whether a job of the queue, or of the type, waits for capacity: it goes first.
+bool is_awaited(const catalog::Queue &queue, std::string_view job_type)
+{
+    return memory::is_loaded() && is_throttled(queue, job_type) &&
+           lanes::waits_for_capacity(queue.id);
+}
+bool is_type_awaited(const catalog::Queue &queue, std::string_view job_type)
+{
+    return memory::is_loaded() && is_throttled(queue, job_type) &&
+           lanes::waits_for_capacity(queue.id, core::name_hash(job_type));
+}
+
+Condition queue_throttle_condition(const catalog::Queue &queue, const JobFacts &job)
+{
+    return condition_of(queue_findings,
+                        {lanes::usage_of(queue.id, 0, 0), queue.throttle_limit, job.weight, "",
+                         lanes::share_of(queue.id, 0, 0)},
+                        is_awaited(queue, job.job_type));
+}
+
+Condition type_throttle_condition(const catalog::Queue &queue, const catalog::JobType &type,
+                                  const JobFacts &job)
+{
+    const std::uint64_t hash = core::name_hash(type.name);
+    return condition_of(type_findings,
+                        {lanes::usage_of(queue.id, hash, 0), type.throttle_limit, job.weight, "",
+                         lanes::share_of(queue.id, hash, 0)},
+                        is_type_awaited(queue, job.job_type));
+}
+
+Condition key_throttle_condition(const catalog::Queue &queue, const catalog::JobType &type,
+                                 const JobFacts &job)
+{
+    const std::uint64_t key = core::throttle_key_hash(job.throttle_key);
+    if (key == 0)
+        return Finding::job_has_no_key;
+    const std::uint64_t hash = core::name_hash(type.name);
+    const core::Weight per_key = type.throttle_limit_per_key;
+    const bool others_wait = memory::is_loaded() && per_key >= core::weight_unit &&
+                             lanes::waits_for_capacity(queue.id, hash, key);
+    return condition_of(key_findings,
+                        {lanes::usage_of(queue.id, hash, key), per_key, job.weight,
+                         job.throttle_key, lanes::share_of(queue.id, hash, key)},
+                        others_wait);
+}
+
+}  // namespace
+
+Condition capacity_condition(const catalog::Queue &queue, std::string_view job_type)
+{
+    if (is_awaited(queue, job_type))
+        return Finding::queue_capacity_is_awaited;
+    if (is_type_awaited(queue, job_type))
+        return Finding::type_capacity_is_awaited;
+    return Finding::nobody_awaits_capacity;
+}
+
+std::vector<Condition> throttle_conditions(const catalog::Queue &queue, const JobFacts &job)
+{
+    const catalog::JobType *registered = queue.find_job_type(job.job_type);
+    const catalog::JobType type = registered != nullptr
+                                      ? *registered
+                                      : catalog::unregistered_job_type(queue.id, job.job_type);
+    return {queue_throttle_condition(queue, job), type_throttle_condition(queue, type, job),
+            key_throttle_condition(queue, type, job)};
+}
+
+}  // namespace hipq::claim

@@ -1,0 +1,95 @@
+// Computes what a job weighs under limits.
+//
+// Nearly all jobs of a queue weigh the same: the last number is kept with its weight.
+#include "claim/weight.hpp"
+
+#include "catalog/catalog.hpp"
+#include "job/job.hpp"
+
+#include <cmath>
+
+extern "C" {
+#include "utils/fmgrprotos.h"
+}
+
+namespace hipq::claim {
+
+namespace {
+
+struct KnownWeight {
+    std::array<char, 16> number;
+    std::size_t length;
+    core::Weight weight;
+};
+constinit KnownWeight known{};
+
+constexpr const char *weigh_sql = R"(
+    SELECT job.id, (job.throttle_factor * 1000)::bigint, job.throttle_key FROM {live} AS job WHERE job.id = ANY ($1))";
+
+}  // namespace
+
+core::Weight weight_of(Datum throttle_factor)
+{
+    const void *number = DatumGetPointer(throttle_factor);
+    const std::size_t length = VARSIZE_ANY(number);
+    if (length == known.length && std::memcmp(number, known.number.data(), length) == 0)
+        return known.weight;
+    const double factor =
+        DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, throttle_factor));
+    const core::Weight weight = std::llround(factor * core::weight_unit);
+    if (length <= known.number.size()) {
+        std::memcpy(known.number.data(), number, length);
+        known.length = length;
+        known.weight = weight;
+    }
+    return weight;
+}
+
+std::uint64_t key_of(Datum throttle_key)
+{
+    const auto *key = DatumGetTextPP(throttle_key);
+    return core::throttle_key_hash(
+        {VARDATA_ANY(key), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(key))});
+}
+
+core::Load load_of(const job::ClaimedJob &job)
+{
+    const job::RowValues &row = *job.values;
+    return pg::call([&] {
+        return core::Load{weight_of(row.value(core::Column::throttle_factor)),
+                          core::name_hash(job.type), key_of(row.value(core::Column::throttle_key))};
+    });
+}
+
+core::WeightLimits limits_of(const catalog::Queue &queue, const catalog::JobType &type)
+{
+    return {queue.throttle_limit, type.throttle_limit, type.throttle_limit_per_key,
+            queue.shares_limits()};
+}
+
+bool is_throttled(const catalog::Queue &queue, std::string_view job_type)
+{
+    const catalog::JobType *type = queue.find_job_type(job_type);
+    return type == nullptr ? queue.throttle_limit >= core::weight_unit
+                           : limits_of(queue, *type).any();
+}
+
+void weigh(const catalog::Queue &queue, std::span<job::DueJob> jobs)
+{
+    std::vector<std::int64_t> unknown;
+    for (const job::DueJob &job : jobs)
+        if (!job.is_weighed)
+            unknown.push_back(job.id);
+    if (unknown.empty())
+        return;
+    for (const pg::Row row : catalog::statement_for(queue, weigh_sql).run(unknown)) {
+        const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const job::DueJob &each) {
+            return each.id == row.integer(0);
+        });
+        job->weight = row.integer(1);
+        job->key = core::throttle_key_hash(row.text(2));
+        job->is_weighed = true;
+    }
+}
+
+}  // namespace hipq::claim

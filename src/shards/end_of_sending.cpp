@@ -1,0 +1,85 @@
+// Tells a shard that slots have left that nobody on the router sends it jobs of them any more.
+//
+// Streams keep their order, so no such job comes after this letter. Nobody is made to wait: a look
+// at who has the map locked tells who may still have the one from before (older_maps.hpp).
+#include "shards/end_of_sending.hpp"
+
+#include "core/shards/ids.hpp"
+#include "pg/clock.hpp"
+#include "pg/internal_write.hpp"
+#include "process/process.hpp"
+#include "shards/map.hpp"
+#include "shards/older_maps.hpp"
+
+namespace hipq::shards {
+
+namespace {
+
+constexpr std::int64_t last_look_interval = 100'000;  // us: at transactions that are open
+
+#define HIPQ_AWAITS_LAST                                                                           \
+    "move.instance_id = $1 AND move.in_order <> '{}' AND move.from_node <> 0 AND NOT "             \
+    "move.last_sent"
+
+constinit pg::Statement note_moves_seen(
+    "UPDATE hipq.shard_move AS move SET seen_time = clock_timestamp() WHERE " HIPQ_AWAITS_LAST
+    " AND move.seen_time IS NULL");
+
+// By the moment, so that moves that began later hold up no earlier ones.
+constinit pg::Statement
+    select_times_moves_seen("SELECT DISTINCT move.seen_time FROM hipq.shard_move AS move "
+                            "WHERE " HIPQ_AWAITS_LAST " ORDER BY move.seen_time DESC");
+
+// $2 instance's name, $3 when they were seen, at the latest.
+constinit pg::Statement insert_last(R"(
+    WITH told AS (
+        UPDATE hipq.shard_move AS move
+        SET last_sent = true
+        WHERE )" HIPQ_AWAITS_LAST R"( AND move.seen_time <= $3
+        RETURNING move.from_node, move.slot
+    )
+    INSERT INTO hipq.shard_outbox (instance, sender, node, kind, body)
+    SELECT $2, 0, told.from_node, 'last', jsonb_build_object('slots', jsonb_agg(told.slot ORDER BY told.slot))
+    FROM told
+    GROUP BY told.from_node)");
+
+constinit pg::Statement update_leaving(R"(
+    UPDATE hipq.shard_leaving AS leaving
+    SET last_came = true
+    FROM hipq.instance AS instance
+    WHERE instance.name = $1 AND leaving.instance_id = instance.instance_id
+      AND leaving.slot IN (SELECT told.slot::smallint FROM pg_catalog.jsonb_array_elements_text($2 -> 'slots') AS told (slot)))");
+
+void send_to_shards(int instance_id, const std::string &instance)
+{
+    wait_for_moves();
+    note_moves_seen.run(instance_id);
+    for (const pg::Row row : select_times_moves_seen.run(instance_id))
+        if (!has_users_since(row.time(0))) {
+            insert_last.run(instance_id, instance, row.time(0));
+            return;
+        }
+}
+
+}  // namespace
+
+pg::Time send_last(const catalog::Catalogue &catalogue)
+{
+    std::map<int, std::string> instances;
+    for (const auto &[id, queue] : catalogue.queues)
+        if (queue.shards != nullptr && queue.shards->awaits_last)
+            instances.emplace(queue.instance_id, queue.instance);
+    for (const auto &instance : instances)
+        process::do_duty(core::Duty::slots, nullptr, [&] {
+            pg::with_transaction(
+                [&] { pg::as_hipq([&] { send_to_shards(instance.first, instance.second); }); });
+        });
+    return instances.empty() ? pg::infinity : pg::now() + last_look_interval;
+}
+
+void take_last(const std::string &instance, pg::RawValue body)
+{
+    pg::as_hipq([&] { update_leaving.run(instance, body); });
+}
+
+}  // namespace hipq::shards

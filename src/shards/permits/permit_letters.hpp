@@ -1,0 +1,58 @@
+// Requests for shares, and answers, as letters: one for all limits that a node has news of.
+#pragma once
+
+#include "shards/permits/permit_rows.hpp"
+
+namespace hipq::shards {
+
+inline constexpr std::string_view permit_ask = "permit_ask";        // from a shard to the router
+inline constexpr std::string_view permit_answer = "permit_answer";  // from the router to a shard
+
+// An answer without a serial number tells a node of a new authority, which it has to ask.
+inline core::PermitAnswer call_to_ask(int node, const core::PermitAuthority &authority)
+{
+    return {node, authority.epoch, 0, 0, 0, authority.limit, false};
+}
+
+// Takes an answer, or hears of a new authority. False: it changes nothing.
+inline bool hear(core::PermitShare &share, const core::PermitAnswer &answer)
+{
+    return answer.epoch > share.epoch ? core::meet_authority(share, answer.epoch)
+                                      : core::take_answer(share, answer);
+}
+
+// For a transaction that sends some: it is sent when it is on this server's disk, and then it is
+// seen here. No synchronous standby is waited for: on another timeline shares count for nothing.
+// (Subscriptions do not wait for the disk either when they commit.)
+void commit_at_once();
+
+// Collects what is to be sent of one instance, and sends it at once.
+class Requests {
+public:
+    void add(const SharedLimit &limit, const core::PermitRequest &request);
+    void send(const catalog::Queue &queue) const;
+    bool empty() const { return epochs_.empty(); }
+
+private:
+    std::vector<std::string> queues_, types_;
+    std::vector<std::int64_t> keys_, epochs_, serials_, keeps_, wants_, units_;
+};
+
+class Answers {
+public:
+    void add(const std::string &queue, const LimitKey &key, const core::PermitAnswer &answer);
+    void send(const std::string &instance) const;
+
+private:
+    std::vector<std::string> queues_, types_;
+    std::vector<std::int64_t> nodes_, keys_, epochs_, serials_, grants_, targets_, limits_,
+        are_all_;
+};
+
+// What a letter holds, in the order of keys; of queues that are here.
+std::vector<std::pair<LimitKey, core::PermitRequest>> read_requests(const std::string &instance,
+                                                                    int sender, pg::RawValue body);
+std::vector<std::pair<LimitKey, core::PermitAnswer>> read_answers(const std::string &instance,
+                                                                  int node, pg::RawValue body);
+
+}  // namespace hipq::shards

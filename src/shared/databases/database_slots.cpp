@@ -1,0 +1,316 @@
+// Keeps a slot for each database: its scheduler, when somebody has to look, what was asked for.
+#include "shared/databases/database_slots.hpp"
+
+#include "pg/clock.hpp"
+#include "pg/compat.hpp"
+#include "settings.hpp"
+#include "shared/databases/dirty_queues.hpp"
+#include "shared/databases/stand_aside.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/memory/registry.hpp"
+
+extern "C" {
+#include "access/twophase.h"
+}
+
+namespace hipq::databases {
+
+namespace {
+
+// Of a closed database nothing is known that the launcher would not find out again.
+bool is_free(const memory::DatabaseSlot &slot)
+{
+    return slot.database == InvalidOid ||
+           (slot.closed && slot.scheduler == memory::SchedulerState::none);
+}
+
+std::span<memory::DatabaseSlot> slots_in_use()
+{
+    return {memory::registry()->databases, static_cast<std::size_t>(settings::max_databases)};
+}
+
+// When there is no room: the slot of the database that can wait longest, whose time is forgotten.
+// Its turn comes again when the launcher looks at all databases. Null when all have a scheduler or
+// are due.
+memory::DatabaseSlot *slot_to_give_up(pg::Time now)
+{
+    memory::DatabaseSlot *latest = nullptr;
+    for (memory::DatabaseSlot &slot : slots_in_use())
+        if (slot.scheduler == memory::SchedulerState::none && slot.next_due > now &&
+            (latest == nullptr || slot.next_due > latest->next_due))
+            latest = &slot;
+    memory::registry()->look_at_all = true;
+    memory::raise_alert(memory::Alert::databases_full);
+    return latest;
+}
+
+// The slot of a database, a new one if it has none; null when the array is full. Needs the lock.
+memory::DatabaseSlot *slot_for(Oid database)
+{
+    memory::DatabaseSlot *free_slot = nullptr;
+    for (memory::DatabaseSlot &slot : slots_in_use()) {
+        if (slot.database == database)
+            return &slot;
+        if (is_free(slot) && (free_slot == nullptr || (free_slot->closed && !slot.closed)))
+            free_slot = &slot;
+    }
+    if (free_slot == nullptr)
+        free_slot = slot_to_give_up(pg::now());
+    if (free_slot != nullptr)
+        *free_slot = memory::DatabaseSlot{.database = database,
+                                          .scheduler = memory::SchedulerState::none,
+                                          .generation = free_slot->generation + 1,
+                                          .watches_prefetched = false,
+                                          .process = memory::no_process,
+                                          .started = pg::Time{0},
+                                          .last_look = pg::Time{0},
+                                          .is_looking = false,
+                                          .must_give_way = false,
+                                          .dispatch_asked = false,
+                                          .shares_asked = false,
+                                          .shares_changed = false,
+                                          .next_due = pg::infinity,
+                                          .not_before = pg::Time{0},
+                                          .failures = 0,
+                                          .closed = false,
+                                          .changed = false,
+                                          .queue_owners = memory::owners_not_known,
+                                          .looked = false,
+                                          .restores = 1,
+                                          .aims = 1,
+                                          .prepares = 0,
+                                          .lane_losses = 1,
+                                          .lane_searches = 0,
+                                          .crowded = {},
+                                          .signs = {},
+                                          .recovered = 0};
+    return free_slot;
+}
+
+// The slot of a database; null when there is no room, which the launcher hears of. Needs the lock.
+memory::DatabaseSlot *slot_or_overflow(Oid database)
+{
+    memory::DatabaseSlot *slot = slot_for(database);
+    if (slot == nullptr && memory::registry()->launcher != pg::own_number())
+        memory::wake_process(memory::registry()->launcher);
+    return slot;
+}
+
+void wake_whoever_looks_at(const memory::DatabaseSlot &slot)
+{
+    memory::wake_process(slot.scheduler == memory::SchedulerState::running
+                             ? slot.process
+                             : memory::registry()->launcher);
+}
+
+}  // namespace
+
+void look_due(Oid database, pg::Time due) noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::DatabaseSlot *slot = slot_or_overflow(database);
+    if (slot == nullptr || slot->closed || slot->next_due <= due)
+        return;
+    slot->next_due = due;
+    wake_whoever_looks_at(*slot);
+}
+
+namespace {
+
+// Says it once, and has a scheduler started if none runs.
+void ask_for(Oid database, bool memory::DatabaseSlot::*asked) noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::DatabaseSlot *slot = slot_or_overflow(database);
+    if (slot == nullptr || slot->closed || slot->*asked)
+        return;
+    slot->*asked = true;
+    if (slot->scheduler != memory::SchedulerState::running)
+        slot->next_due = pg::Time{0};
+    wake_whoever_looks_at(*slot);
+}
+
+}  // namespace
+
+void ask_for_dispatch(Oid database) noexcept
+{
+    ask_for(database, &memory::DatabaseSlot::dispatch_asked);
+}
+
+void ask_for_shares(Oid database) noexcept
+{
+    ask_for(database, &memory::DatabaseSlot::shares_asked);
+}
+
+void shares_changed(Oid database) noexcept
+{
+    ask_for(database, &memory::DatabaseSlot::shares_changed);
+}
+
+void database_changed(Oid database) noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    note_all_dirty(database);
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::DatabaseSlot *slot = slot_or_overflow(database);
+    if (slot == nullptr)
+        return;
+    slot->closed = false;
+    slot->changed = true;
+    slot->next_due = pg::Time{0};
+    wake_whoever_looks_at(*slot);
+}
+
+void jobs_restored(Oid database) noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    if (memory::DatabaseSlot *slot = slot_or_overflow(database); slot != nullptr)
+        ++slot->restores;
+}
+
+bool is_recovered(Oid database) noexcept
+{
+    const memory::Lock lock(LW_SHARED);
+    return std::ranges::any_of(slots_in_use(), [&](const memory::DatabaseSlot &slot) {
+        return slot.database == database && slot.recovered == slot.restores;
+    });
+}
+
+void reader_came() noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    ++memory::registry()->readers;
+    for (memory::DatabaseSlot &slot : slots_in_use())
+        if (slot.database != InvalidOid && !slot.closed) {
+            slot.next_due = pg::Time{0};
+            wake_whoever_looks_at(slot);
+        }
+}
+
+unsigned count_readers() noexcept
+{
+    const memory::Lock lock(LW_SHARED);
+    return memory::registry()->readers;
+}
+
+void jobs_aimed(Oid database) noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    if (memory::DatabaseSlot *slot = slot_or_overflow(database); slot != nullptr)
+        ++slot->aims;
+}
+
+void note_prepared() noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    if (memory::DatabaseSlot *slot = slot_or_overflow(MyDatabaseId); slot != nullptr)
+        slot->prepares = ++memory::registry()->prepares;
+    memory::wake_process(memory::registry()->launcher);
+}
+
+std::vector<Prepares> list_prepares()
+{
+    if (max_prepared_xacts == 0)
+        return {};
+    std::vector<Prepares> prepares(memory::max_databases);  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const memory::Lock lock(LW_SHARED);
+        for (const memory::DatabaseSlot &slot : slots_in_use())
+            if (slot.database != InvalidOid && slot.prepares != 0)
+                prepares[count++] = {slot.database, slot.prepares};
+    }
+    prepares.resize(count);
+    return prepares;
+}
+
+bool make_known(Oid database)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    const bool is_known =
+        std::any_of(slots_in_use().begin(), slots_in_use().end(),
+                    [&](const memory::DatabaseSlot &slot) { return slot.database == database; });
+    memory::DatabaseSlot *slot = is_known ? nullptr : slot_or_overflow(database);
+    if (slot != nullptr) {
+        slot->changed = true;
+        slot->next_due = pg::Time{0};
+    }
+    return is_known || slot != nullptr;
+}
+
+bool is_in_order(Oid database)
+{
+    const memory::Lock lock(LW_SHARED);
+    return std::any_of(
+        std::begin(memory::registry()->databases), std::end(memory::registry()->databases),
+        [&](const memory::DatabaseSlot &slot) {
+            return slot.database == database && slot.looked && !slot.closed && slot.failures == 0;
+        });
+}
+
+bool is_closed(Oid database)
+{
+    const memory::Lock lock(LW_SHARED);
+    return std::any_of(
+        std::begin(memory::registry()->databases), std::end(memory::registry()->databases),
+        [&](const memory::DatabaseSlot &slot) { return slot.database == database && slot.closed; });
+}
+
+void everybody_looks() noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    for (memory::DatabaseSlot &slot : memory::registry()->databases) {
+        if (slot.scheduler != memory::SchedulerState::running)
+            continue;
+        note_all_dirty(slot.database);
+        slot.next_due = pg::Time{0};
+        memory::wake_process(slot.process);
+    }
+}
+
+void watch_prefetched()
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::DatabaseSlot *slot = slot_for(MyDatabaseId);
+    if (slot == nullptr || slot->watches_prefetched)
+        return;
+    slot->watches_prefetched = true;
+    if (slot->scheduler == memory::SchedulerState::running) {
+        memory::wake_process(slot->process);
+    } else {
+        slot->next_due = pg::Time{0};
+        memory::wake_process(memory::registry()->launcher);
+    }
+}
+
+namespace {
+
+// Whoever is about to start there finds that the slot is not his any more.
+void forget_slot(Oid database) noexcept
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    for (memory::DatabaseSlot &slot : memory::registry()->databases)
+        if (slot.database == database && slot.process == memory::no_process)
+            slot.database = InvalidOid;
+}
+
+}  // namespace
+
+constinit const memory::Part databases_part{nullptr, nullptr, nullptr, forget_slot};
+
+}  // namespace hipq::databases

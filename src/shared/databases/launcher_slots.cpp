@@ -1,0 +1,122 @@
+// Chooses the databases whose schedulers are to be started, and notes how that went.
+#include "shared/databases/launcher_slots.hpp"
+
+#include "pg/clock.hpp"
+#include "pg/compat.hpp"
+#include "shared/databases/stand_aside.hpp"
+
+namespace hipq::databases {
+
+namespace {
+
+// Whether the launcher may start a scheduler for this slot, once it is due. Needs the lock.
+bool can_start(const memory::DatabaseSlot &slot)
+{
+    return slot.database != InvalidOid && slot.scheduler == memory::SchedulerState::none &&
+           !slot.closed && !has_valid_mark(slot.database);
+}
+
+// Of those that can start and are due the one that waits longest; null when there is none. Needs
+// the lock.
+memory::DatabaseSlot *longest_due(pg::Time now)
+{
+    memory::DatabaseSlot *longest = nullptr;
+    for (memory::DatabaseSlot &slot : memory::registry()->databases) {
+        const bool is_due = can_start(slot) && slot.next_due <= now && !is_put_off(slot, now);
+        if (is_due && (longest == nullptr || slot.next_due < longest->next_due))
+            longest = &slot;
+    }
+    return longest;
+}
+
+extern "C" void hipq_launcher_exits(int, Datum)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::registry()->launcher = memory::no_process;
+}
+
+}  // namespace
+
+void attach_launcher()
+{
+    pg::call([] { ::on_shmem_exit(hipq_launcher_exits, Datum{0}); });
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::registry()->launcher = pg::own_number();
+    // A launcher before this one may have died between taking a slot and starting its scheduler.
+    for (memory::DatabaseSlot &slot : memory::registry()->databases)
+        if (slot.scheduler == memory::SchedulerState::starting)
+            slot.scheduler = memory::SchedulerState::none;
+}
+
+std::size_t take_due_schedulers(pg::Time now, std::span<SchedulerTicket> tickets)
+{
+    std::size_t count = 0;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    for (; count < tickets.size(); ++count) {
+        memory::DatabaseSlot *slot = longest_due(now);
+        if (slot == nullptr)
+            break;
+        slot->scheduler = memory::SchedulerState::starting;
+        ++slot->generation;
+        tickets[count] = SchedulerTicket{static_cast<int>(slot - memory::registry()->databases),
+                                         slot->generation, slot->database};
+    }
+    return count;
+}
+
+pg::Time next_scheduler_due()
+{
+    const pg::Time now = pg::now();
+    pg::Time next = pg::infinity;
+    const memory::Lock lock(LW_SHARED);
+    for (const memory::DatabaseSlot &slot : memory::registry()->databases)
+        if (can_start(slot))
+            next = std::min(next, is_put_off(slot, now) ? std::max(slot.next_due, slot.not_before)
+                                                        : slot.next_due);
+    return next;
+}
+
+void scheduler_failed(const SchedulerTicket &ticket)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::DatabaseSlot *slot = slot_of(ticket);
+    if (slot == nullptr || slot->scheduler != memory::SchedulerState::starting)
+        return;
+    slot->scheduler = memory::SchedulerState::none;
+    put_off(*slot);
+}
+
+void scheduler_found_no_slot(const SchedulerTicket &ticket)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::DatabaseSlot *slot = slot_of(ticket);
+    if (slot == nullptr || slot->scheduler != memory::SchedulerState::starting)
+        return;
+    slot->scheduler = memory::SchedulerState::none;
+    choose_scheduler_to_give_way();
+}
+
+bool must_look_at_all_databases()
+{
+    const memory::Lock lock(LW_SHARED);
+    return memory::registry()->look_at_all;
+}
+
+void begin_look_at_all_databases()
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::registry()->look_at_all = false;
+}
+
+void close_database(const SchedulerTicket &ticket)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::DatabaseSlot *slot = slot_of(ticket);
+    if (slot == nullptr || slot->scheduler != memory::SchedulerState::starting)
+        return;
+    slot->scheduler = memory::SchedulerState::none;
+    slot->closed = true;
+    slot->next_due = pg::infinity;
+}
+
+}  // namespace hipq::databases

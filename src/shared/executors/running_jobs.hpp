@@ -1,0 +1,21 @@
+// Lists the jobs whose handlers run in executors, for those who look.
+#pragma once
+
+#include "shared/executors/executor_slots.hpp"
+
+namespace hipq::executors {
+
+// A running job with the process that runs it.
+struct RunningEntry {
+    Oid database;
+    int pid;
+    memory::RunningJob job;
+    pg::Time
+        deadline;  // of its handler, by the real clock; infinity: it does not run yet, or has ended
+};
+std::vector<RunningEntry> list_running_jobs();
+
+// Those of this database that were claimed by a lock: their rows say that they wait.
+std::vector<std::int64_t> jobs_claimed_by_lock();
+
+}  // namespace hipq::executors

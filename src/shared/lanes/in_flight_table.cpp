@@ -1,0 +1,130 @@
+// Keeps the table of jobs in flight in shared memory.
+#include "shared/lanes/in_flight_table.hpp"
+
+#include "settings.hpp"
+
+namespace hipq::lanes {
+
+namespace {
+
+// What stands before the entries, limiters, shares, buckets, holders and errors.
+struct InFlightTableHead {
+    core::JobTableHead table;
+    core::LimiterTableHead limiters;
+    core::NodeShareTableHead shares;
+    std::int32_t capacity;
+    std::int32_t holder_count;
+    std::int32_t limiter_capacity;
+    std::int32_t share_capacity;
+};
+
+constinit InFlightTableHead *in_flight_head = nullptr;
+constinit memory::Tranche in_flight_tranche{"HipqInFlight", memory::LockRank::in_flight};
+
+Size holder_count()
+{
+    return static_cast<Size>(memory::left_running_holder()) + 1;
+}
+
+// Each running job may have a queue, a type and a throttle key of its own: a limit holds however
+// many others there are.
+Size limiter_capacity()
+{
+    return ::mul_size(job_capacity(), core::limiters_per_job);
+}
+
+// Limits that this node shares with others, of all databases: each running job may have a throttle
+// key of its own, and others wait.
+Size share_capacity()
+{
+    return ::add_size(job_capacity(), 1'024);
+}
+
+Size in_flight_table_size()
+{
+    Size size = sizeof(InFlightTableHead);
+    size =
+        ::add_size(size, ::mul_size(sizeof(core::JobEntry) + sizeof(std::int32_t), job_capacity()));
+    size = ::add_size(size,
+                      ::mul_size(sizeof(core::Limiter) + sizeof(std::int32_t), limiter_capacity()));
+    size = ::add_size(size,
+                      ::mul_size(sizeof(core::NodeShare) + sizeof(std::int32_t), share_capacity()));
+    size = ::add_size(
+        size, ::mul_size(max_cancellation_error,
+                         ::add_size(job_capacity(), static_cast<Size>(memory::executor_places()))));
+    return ::add_size(size, ::mul_size(sizeof(core::HolderList), holder_count()));
+}
+
+// Those of the entries, then those of the executors: the last part of the table's memory.
+char *cancellation_errors()
+{
+    return reinterpret_cast<char *>(jobs_in_flight().holders().data() +
+                                    in_flight_head->holder_count);
+}
+
+void request_in_flight()
+{
+    ::RequestAddinShmemSpace(in_flight_table_size());
+    in_flight_tranche.request();
+}
+
+void set_up_in_flight()
+{
+    bool found = false;
+    in_flight_head = static_cast<InFlightTableHead *>(
+        ::ShmemInitStruct("hipq jobs in flight", in_flight_table_size(), &found));
+    in_flight_tranche.set_up();
+    if (found)
+        return;
+    in_flight_head->capacity = static_cast<std::int32_t>(job_capacity());
+    in_flight_head->holder_count = static_cast<std::int32_t>(holder_count());
+    in_flight_head->limiter_capacity = static_cast<std::int32_t>(limiter_capacity());
+    in_flight_head->share_capacity = static_cast<std::int32_t>(share_capacity());
+    jobs_in_flight().clear();
+}
+
+}  // namespace
+
+constinit const memory::Part in_flight_part{request_in_flight, set_up_in_flight};
+
+InFlightLock::InFlightLock(LWLockMode mode) : TrancheLock(in_flight_tranche, mode) {}
+
+// Every executor can have one job, however many jobs fit otherwise.
+Size job_capacity()
+{
+    return static_cast<Size>(std::max(settings::max_running, memory::executor_places()));
+}
+
+core::JobTable jobs_in_flight()
+{
+    const auto capacity = static_cast<std::size_t>(in_flight_head->capacity);
+    const auto limiter_count = static_cast<std::size_t>(in_flight_head->limiter_capacity);
+    const auto share_count = static_cast<std::size_t>(in_flight_head->share_capacity);
+    auto *entries = reinterpret_cast<core::JobEntry *>(in_flight_head + 1);
+    auto *limiters = reinterpret_cast<core::Limiter *>(entries + capacity);
+    auto *shares = reinterpret_cast<core::NodeShare *>(limiters + limiter_count);
+    auto *buckets = reinterpret_cast<std::int32_t *>(shares + share_count);
+    auto *limiter_buckets = buckets + capacity;
+    auto *share_buckets = limiter_buckets + limiter_count;
+    auto *holders = reinterpret_cast<core::HolderList *>(share_buckets + share_count);
+    return {&in_flight_head->table,
+            {entries, capacity},
+            {buckets, capacity},
+            {holders, static_cast<std::size_t>(in_flight_head->holder_count)},
+            core::LimiterTable(
+                &in_flight_head->limiters, {limiters, limiter_count},
+                {limiter_buckets, limiter_count},
+                {&in_flight_head->shares, {shares, share_count}, {share_buckets, share_count}})};
+}
+
+char *cancellation_error(std::int32_t entry)
+{
+    return cancellation_errors() + static_cast<std::size_t>(entry) * max_cancellation_error;
+}
+
+char *cancellation_error_of_executor(int slot)
+{
+    return cancellation_error(in_flight_head->capacity + slot);
+}
+
+}  // namespace hipq::lanes

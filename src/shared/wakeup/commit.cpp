@@ -1,0 +1,362 @@
+// Tells lanes and processes at commit what the transaction made claimable.
+#include "shared/wakeup/commit.hpp"
+
+#include "pg/clock.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/executors/executor_slots.hpp"
+#include "shared/wakeup/completion_waiters.hpp"
+#include "shared/wakeup/own_prepared.hpp"
+#include "shared/wakeup/prepared.hpp"
+
+namespace hipq::wakeup {
+
+namespace {
+
+struct Note {
+    Oid owner;
+    pg::Time due;
+    pg::Time expires;
+    std::int64_t count;
+};
+
+// What becomes claimable in one lane. Its place in shared memory is found before, where an error is
+// still allowed.
+struct LaneNote {
+    lanes::LaneName name;
+    lanes::LaneRef ref;
+    core::KeyRange range;
+};
+using LaneNotes = std::vector<LaneNote>;
+constinit LaneNotes *lane_notes = nullptr;  // on the heap: no destructor at exit
+constinit std::size_t latest_lane = 0;
+
+// More queue owners in one transaction than this: the rest leaves it to the scheduler.
+constexpr std::size_t max_notes = 8;
+constinit std::array<Note, max_notes> notes{};
+constinit std::size_t note_count = 0;
+constinit bool scheduler_must_look = false;
+
+// Of jobs for external workers.
+constinit pg::Time due_for_worker = pg::infinity;
+constinit pg::Time expires_for_worker = pg::infinity;
+
+// With more of them than this in one transaction, everybody who waits for one is told.
+constinit std::array<std::int64_t, 16> ended{};
+constinit std::size_t end_count = 0;
+
+constinit bool catalogue_has_changed = false;
+constinit bool shares_have_changed = false;
+constinit bool is_told_of = false;  // to other nodes
+constinit bool restored = false;
+constinit bool has_aimed = false;
+constinit bool lanes_are_lost = false;
+constinit bool lane_is_missing = false;
+constinit bool lacks_lanes = false;  // for more of them
+constinit bool zone_has_changed = false;
+constinit int resumed_queue = 0;  // with a throttle key that was paused; 0: none
+constinit bool rights_have_changed = false;
+constinit Oid changed_database = InvalidOid;
+
+void forget()
+{
+    if (lane_notes != nullptr)
+        lane_notes->clear();
+    lanes_are_lost = false;
+    lane_is_missing = false;
+    lacks_lanes = false;
+    resumed_queue = 0;
+    note_count = 0;
+    due_for_worker = pg::infinity;
+    expires_for_worker = pg::infinity;
+    end_count = 0;
+    scheduler_must_look = false;
+    catalogue_has_changed = false;
+    shares_have_changed = false;
+    is_told_of = false;
+    restored = false;
+    has_aimed = false;
+    zone_has_changed = false;
+    rights_have_changed = false;
+    changed_database = InvalidOid;
+}
+
+void pass_on(const Note &note, pg::Time now)
+{
+    // One job that is due, and an executor that is idle or can be started: it needs nobody else.
+    // Otherwise the scheduler sees to it.
+    const bool served =
+        note.due <= now && (executors::wake_idle_executor(MyDatabaseId, note.owner) ||
+                            executors::request_executor(MyDatabaseId, note.owner, now));
+    if (!served || note.count > 1)
+        databases::look_due(MyDatabaseId, note.due);
+    if (note.expires != pg::infinity)
+        databases::look_due(MyDatabaseId, note.expires);
+}
+
+void pass_on_to_dispatch(pg::Time now)
+{
+    if (due_for_worker <= now)
+        databases::ask_for_dispatch(MyDatabaseId);
+    else if (due_for_worker != pg::infinity)
+        databases::look_due(MyDatabaseId, due_for_worker);
+    if (expires_for_worker != pg::infinity)
+        databases::look_due(MyDatabaseId, expires_for_worker);
+}
+
+// The lanes that were made for what has not come about keep nobody else's place: whoever reads them
+// finds them empty.
+void show_lanes()
+{
+    if (lane_notes != nullptr)
+        for (const LaneNote &note : *lane_notes)
+            lanes::show_lane(note.ref);
+}
+
+void pass_on_lane_notes()
+{
+    int missed_queue = 0;
+    for (const LaneNote &note : *lane_notes)
+        if (note.ref.is_known())
+            lanes_are_lost = !lanes::note_lane(note.ref, note.range) || lanes_are_lost;
+        else if (std::exchange(missed_queue, note.name.queue_id) != note.name.queue_id)
+            lanes::search_lanes(MyDatabaseId, note.name.queue_id);
+    lane_is_missing = lane_is_missing || missed_queue != 0;
+}
+
+// Before anybody is woken. A job without a lane is no reason to read those of others again.
+void pass_on_lanes()
+{
+    if (lane_notes != nullptr)
+        pass_on_lane_notes();
+    if (resumed_queue != 0) {
+        lanes::read_lanes_again(MyDatabaseId, resumed_queue);
+        lanes::search_lanes(
+            MyDatabaseId,
+            resumed_queue);  // a lane of which all was passed over may have lost its place
+        lane_is_missing = true;
+    }
+    if (lanes_are_lost)
+        lanes::lose_lanes(MyDatabaseId);
+    if (zone_has_changed)
+        lanes::look_again_at_lanes(MyDatabaseId);
+}
+
+void pass_on_ends()
+{
+    if (are_ends_awaited())
+        tell_end_of(end_count <= ended.size()
+                        ? std::span<const std::int64_t>(ended).first(end_count)
+                        : std::span<const std::int64_t>());
+    end_count = 0;
+}
+
+// Said once in a while by each process: a look of the scheduler is for all that was done until
+// then.
+void pass_on_sign(pg::Time now)
+{
+    static constinit pg::Time last{0};
+    if (now < last + sign_interval / 2 && now >= last)
+        return;
+    last = now;
+    databases::look_due(MyDatabaseId, now + sign_interval);
+}
+
+void pass_on_all()
+{
+    const pg::Time now = pg::now();
+    pass_on_lanes();
+    if (changed_database != InvalidOid)
+        databases::database_changed(changed_database);
+    if (rights_have_changed)
+        databases::everybody_looks();
+    if (restored)
+        databases::jobs_restored(MyDatabaseId);
+    if (has_aimed || lanes_are_lost || restored)
+        databases::jobs_aimed(MyDatabaseId);
+    if (catalogue_has_changed)
+        databases::database_changed(MyDatabaseId);
+    else if (scheduler_must_look || lanes_are_lost)
+        databases::work_due(MyDatabaseId, pg::Time{0});
+    else if (lane_is_missing)
+        databases::look_due(MyDatabaseId, pg::Time{0});
+    if (shares_have_changed)
+        databases::shares_changed(MyDatabaseId);
+    if (is_told_of)
+        pass_on_sign(now);
+    for (std::size_t i = 0; i < note_count; ++i)
+        pass_on(notes[i], now);
+    pass_on_to_dispatch(now);
+}
+
+// Rows of one lane come one after the other, as a rule.
+LaneNotes::iterator find_note(LaneNotes &notes_so_far, const lanes::LaneName &lane)
+{
+    if (latest_lane < notes_so_far.size() && notes_so_far[latest_lane].name == lane)
+        return notes_so_far.begin() + static_cast<std::ptrdiff_t>(latest_lane);
+    const auto found = std::find_if(notes_so_far.begin(), notes_so_far.end(),
+                                    [&](const LaneNote &note) { return note.name == lane; });
+    latest_lane = static_cast<std::size_t>(found - notes_so_far.begin());
+    return found;
+}
+
+bool has_notes()
+{
+    return note_count > 0 || due_for_worker != pg::infinity || scheduler_must_look ||
+           catalogue_has_changed || shares_have_changed || is_told_of || rights_have_changed ||
+           lanes_are_lost || resumed_queue != 0 || changed_database != InvalidOid ||
+           (lane_notes != nullptr && !lane_notes->empty());
+}
+
+extern "C" void hipq_transaction_ends(XactEvent event, void *)
+{
+    if (event == XACT_EVENT_PRE_COMMIT && has_own_prepared_committed())
+        note_unknown_jobs();
+    if (event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
+        return;
+    if (event == XACT_EVENT_PREPARE && has_notes()) {
+        remember_prepared(::GetTopTransactionIdIfAny());
+        databases::note_prepared();
+    }
+    show_lanes();
+    forget();
+}
+
+// Called for the transaction and for each resource owner below it: the first call does it.
+extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
+                                    void *)
+{
+    if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level)
+        return;
+    if (end_count > 0)
+        pass_on_ends();
+    if (!has_notes())
+        return;
+    pass_on_all();
+    forget();
+}
+
+}  // namespace
+
+namespace {
+
+// Where there was no room for one lane of this transaction none is looked for again: it may have
+// very many.
+lanes::LaneRef lane_for(const lanes::LaneName &lane, Oid owner)
+{
+    const lanes::LaneRef ref =
+        lacks_lanes ? lanes::find_lane(lane) : lanes::find_or_make_lane(lane, owner);
+    lacks_lanes = lacks_lanes || !ref.is_known();
+    return ref;
+}
+
+}  // namespace
+
+void note_lane_key(const lanes::LaneName &lane, core::LaneKey key, Oid owner)
+{
+    if (!memory::is_loaded())
+        return;
+    if (lane_notes == nullptr)
+        lane_notes = new LaneNotes();
+    const auto note = find_note(*lane_notes, lane);
+    if (note != lane_notes->end()) {
+        note->range = core::hull(note->range, {key, key});
+        return;
+    }
+    lane_notes->push_back({lane, lane_for(lane, owner), {key, key}});
+}
+
+void note_end(std::int64_t job_id) noexcept
+{
+    if (end_count < ended.size())
+        ended[end_count] = job_id;
+    ++end_count;
+}
+
+void note_look() noexcept
+{
+    scheduler_must_look = true;
+}
+
+void note_unknown_jobs()
+{
+    lanes_are_lost = true;
+}
+
+void note_resumed_key(int queue_id)
+{
+    lanes_are_lost = lanes_are_lost || (resumed_queue != 0 && resumed_queue != queue_id);
+    resumed_queue = queue_id;
+}
+
+void note_waiting(Oid owner, pg::Time due, pg::Time expires)
+{
+    for (std::size_t i = 0; i < note_count; ++i) {
+        if (notes[i].owner != owner)
+            continue;
+        notes[i].due = std::min(notes[i].due, due);
+        notes[i].expires = std::min(notes[i].expires, expires);
+        ++notes[i].count;
+        return;
+    }
+    if (note_count < max_notes)
+        notes[note_count++] = Note{owner, due, expires, 1};
+    else
+        scheduler_must_look = true;
+}
+
+void note_waiting_for_worker(pg::Time due, pg::Time expires)
+{
+    due_for_worker = std::min(due_for_worker, due);
+    expires_for_worker = std::min(expires_for_worker, expires);
+}
+
+void note_aimed_job()
+{
+    has_aimed = true;
+}
+
+void note_catalogue_change()
+{
+    catalogue_has_changed = true;
+}
+
+void note_shares() noexcept
+{
+    shares_have_changed = true;
+}
+
+void note_sign() noexcept
+{
+    is_told_of = true;
+}
+
+void note_change_of_zone()
+{
+    catalogue_has_changed = true;
+    zone_has_changed = true;
+}
+
+void note_restore()
+{
+    catalogue_has_changed = true;
+    restored = true;
+}
+
+void note_change_of_rights()
+{
+    rights_have_changed = true;
+}
+
+void note_change_of_database(Oid database)
+{
+    changed_database =
+        database;  // one a transaction is what there is: a second one waits for the next reload
+}
+
+void watch_commits()
+{
+    ::RegisterXactCallback(hipq_transaction_ends, nullptr);
+    ::RegisterResourceReleaseCallback(hipq_locks_released, nullptr);
+}
+
+}  // namespace hipq::wakeup

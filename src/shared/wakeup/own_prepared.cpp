@@ -1,0 +1,48 @@
+// Remembers what this process has prepared.
+//
+// An apply worker of logical replication ends prepared transactions by a call of PostgreSQL's, past
+// every hook, but within a transaction of its own: at the commit of that it looks how they have
+// ended.
+#include "shared/wakeup/own_prepared.hpp"
+
+extern "C" {
+#include "access/transam.h"
+#include "storage/procarray.h"
+}
+
+namespace hipq::wakeup {
+
+namespace {
+
+constinit std::array<TransactionId, 16> prepared{};
+constinit std::size_t prepared_count = 0;
+
+void forget(std::size_t place)
+{
+    std::copy(prepared.begin() + place + 1, prepared.begin() + prepared_count,
+              prepared.begin() + place);
+    --prepared_count;
+}
+
+}  // namespace
+
+void remember_prepared(TransactionId xid) noexcept
+{
+    if (prepared_count == prepared.size())
+        forget(0);
+    prepared[prepared_count++] = xid;
+}
+
+bool has_own_prepared_committed()
+{
+    bool has_committed = false;
+    for (std::size_t i = prepared_count; i-- > 0;) {
+        if (::TransactionIdIsInProgress(prepared[i]))
+            continue;
+        has_committed = has_committed || ::TransactionIdDidCommit(prepared[i]);
+        forget(i);
+    }
+    return has_committed;
+}
+
+}  // namespace hipq::wakeup

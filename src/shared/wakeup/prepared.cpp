@@ -1,0 +1,52 @@
+// Lists prepared transactions.
+//
+// Each prepared transaction has a process entry of its own, without a process, among those that
+// run.
+#include "shared/wakeup/prepared.hpp"
+
+#include "shared/databases/database_slots.hpp"
+#include "shared/lanes/lane_table.hpp"
+
+extern "C" {
+#include "access/twophase.h"
+#include "storage/proc.h"
+}
+
+namespace hipq::wakeup {
+
+namespace {
+
+// An entry that is not in use keeps what was in it. One that is has its transaction among those
+// that run. Needs ProcArrayLock.
+bool is_prepared(const PGPROC &entry)
+{
+    return TransactionIdIsValid(entry.xid) && ProcGlobal->xids[entry.pgxactoff] == entry.xid;
+}
+
+}  // namespace
+
+std::vector<PreparedTransaction> prepared_transactions()
+{
+    std::vector<PreparedTransaction> found(
+        static_cast<std::size_t>(max_prepared_xacts));  // before the lock: allocation
+    std::size_t count = 0;
+    if (max_prepared_xacts > 0) {
+        ::LWLockAcquire(ProcArrayLock, LW_SHARED);
+        for (const PGPROC &entry :
+             std::span(PreparedXactProcs, static_cast<std::size_t>(max_prepared_xacts)))
+            if (is_prepared(entry))
+                found[count++] = {entry.xid, entry.databaseId};
+        ::LWLockRelease(ProcArrayLock);
+    }
+    found.resize(count);
+    return found;
+}
+
+void look_for_unknown_jobs(Oid database) noexcept
+{
+    lanes::lose_lanes(database);
+    databases::jobs_aimed(database);
+    databases::work_due(database, pg::Time{0});
+}
+
+}  // namespace hipq::wakeup

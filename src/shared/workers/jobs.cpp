@@ -1,0 +1,329 @@
+// Keeps the jobs that external workers have.
+//
+// Entries of the table of jobs in flight whose holder is a worker's place.
+#include "shared/workers/jobs.hpp"
+
+#include "shared/databases/database_slots.hpp"
+#include "shared/executors/freed_capacity.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/memory/own_holder.hpp"
+#include "shared/memory/registry.hpp"
+#include "shared/workers/entries.hpp"
+#include "shared/workers/worker_table.hpp"
+
+namespace hipq::workers {
+
+namespace {
+
+// Without its worker's id.
+ExternalJob external_job(const core::JobEntry &job)
+{
+    return {job.job_id,
+            job.queue_id,
+            job.attempt,
+            0,
+            job.is_accepted,
+            pg::Time{job.deadline},
+            item_pointer(job.place)};
+}
+
+// An entry whose place is that of a worker has one, as that counts it.
+void name_workers(std::span<ExternalJob> jobs, std::span<const std::int32_t> places)
+{
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        jobs[i].worker_id = worker_at(places[i]);
+}
+
+// Jobs copied under the lock, as many as there is room for.
+struct Copies {
+    std::vector<ExternalJob> jobs;
+    std::vector<std::int32_t> places;
+    std::size_t count = 0;
+
+    explicit Copies(std::size_t most) : jobs(most), places(most) {}  // before the lock: allocation
+    bool is_full() const { return count == jobs.size(); }
+    void add(const core::JobEntry &job)
+    {
+        jobs[count] = external_job(job);
+        places[count++] = place_of(job);
+    }
+    std::vector<ExternalJob> take()
+    {
+        jobs.resize(count);
+        name_workers(jobs, places);
+        return std::move(jobs);
+    }
+};
+
+// What `copy` copies, all of it: there may be more than when the room for it was made.
+template <class Copy>
+std::vector<ExternalJob> copy_all(const Copy &copy)
+{
+    for (;;) {
+        Copies copies(lanes::count_in_flight() + 1);
+        {
+            const lanes::InFlightLock lock(LW_SHARED);
+            copy(copies);
+        }
+        if (!copies.is_full())
+            return copies.take();
+    }
+}
+
+}  // namespace
+
+// ---- dispatch ----
+
+void begin_dispatch(std::span<const Dispatched> jobs)
+{
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = lanes::jobs_in_flight();
+    for (const Dispatched &job : jobs) {
+        const std::int32_t entry = table.find(MyDatabaseId, job.id);
+        if (entry == core::no_entry || table[entry].holder != memory::own_holder())
+            continue;
+        if (!table[entry].is_weighed)  // there is no limit now; there may be one while it runs
+            table.weigh(entry, job.load);
+        table[entry].phase = core::JobPhase::running;
+        table[entry].attempt = job.attempt;
+        table[entry].deadline = job.deadline.value;
+        table[entry].place = row_place(job.place);
+        table[entry].is_accepted = false;
+        table[entry].is_probe = job.is_probe;
+    }
+}
+
+void end_dispatch(std::span<const Dispatched> jobs) noexcept
+{
+    pg::Time next = pg::infinity;
+    {
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = lanes::jobs_in_flight();
+        for (const Dispatched &job : jobs) {
+            next = std::min(next, job.deadline);
+            const std::int32_t entry = table.find(MyDatabaseId, job.id);
+            if (entry != core::no_entry && table[entry].holder == memory::own_holder() &&
+                table[entry].attempt == job.attempt)
+                table.hand_over(entry, memory::worker_holder(job.worker.place));
+            else
+                note_not_given({job.worker, job.is_probe});  // somebody has ended the attempt since
+        }
+    }
+    if (next != pg::infinity)
+        databases::work_due(MyDatabaseId, next);
+    for (const Dispatched &job : jobs)
+        wake_waiting_worker(job.worker);
+}
+
+void cancel_dispatch(std::span<const Dispatched> jobs) noexcept
+{
+    core::FreedCapacity freed{};
+    {
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = lanes::jobs_in_flight();
+        for (const Dispatched &job : jobs) {
+            note_not_given({job.worker, job.is_probe});
+            const std::int32_t entry = table.find(MyDatabaseId, job.id);
+            if (entry == core::no_entry || table[entry].holder != memory::own_holder())
+                continue;
+            lanes::return_to_lane(table[entry]);
+            table.erase(entry);
+        }
+        freed = table.take_freed_capacity();
+    }
+    if (freed.any)
+        executors::announce_freed_capacity(freed, MyDatabaseId, InvalidOid);
+}
+
+// ---- after the end of a server or scheduler ----
+
+Entered enter_external_job(const ExternalJob &job, const core::Load &load)
+{
+    const std::optional<std::int32_t> place = place_of_worker(job.worker_id);
+    if (!place.has_value())
+        return Entered::no_worker;
+    core::JobEntry fresh{};
+    fresh.job_id = job.id;
+    fresh.database = MyDatabaseId;
+    fresh.queue_id = job.queue_id;
+    fresh.attempt = job.attempt;
+    fresh.holder = memory::worker_holder(*place);
+    fresh.deadline = job.deadline.value;
+    fresh.phase = core::JobPhase::running;
+    fresh.is_accepted = job.is_accepted;
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = lanes::jobs_in_flight();
+    if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
+        return table.at(entry).phase == core::JobPhase::running ? Entered::yes
+                                                                : Entered::held_by_other;
+    if (lanes::entries_beyond_the_first(table) == 0) {
+        memory::raise_alert(memory::Alert::jobs_in_flight_full);
+        return Entered::no_capacity;
+    }
+    table.weigh(table.insert(fresh), load);
+    note_held(job.worker_id, job.is_accepted ? Holding::accepted : Holding::dispatched);
+    return Entered::yes;
+}
+
+void recount_workers()
+{
+    const std::vector<WorkerSlot> workers = list_workers();
+    std::vector<std::int32_t> places;
+    places.reserve(workers.size());
+    for (const WorkerSlot &worker : workers)
+        places.push_back(place_of_worker(worker.id).value_or(-1));
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    const core::JobTable table = lanes::jobs_in_flight();
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        if (places[i] < 0)
+            continue;
+        int dispatched = 0;
+        int accepted = 0;
+        for (std::int32_t entry = table.first_of(memory::worker_holder(places[i]));
+             entry != core::no_entry; entry = table.next_of(entry))
+            ++(table.at(entry).is_accepted ? accepted : dispatched);
+        note_in_flight(workers[i].id, dispatched, accepted);
+    }
+}
+
+void drop_external_job(std::int64_t job_id, int attempt) noexcept
+{
+    core::FreedCapacity freed{};
+    {
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = lanes::jobs_in_flight();
+        const std::int32_t entry = find_attempt(table, job_id, attempt);
+        if (entry == core::no_entry)
+            return;
+        const core::JobEntry &job = table.at(entry);
+        note_returned(worker_at(place_of(job)),
+                      job.is_accepted ? Holding::accepted : Holding::dispatched);
+        table.erase(entry);
+        freed = table.take_freed_capacity();
+    }
+    if (freed.any)
+        executors::announce_freed_capacity(freed, MyDatabaseId, InvalidOid);
+    databases::ask_for_dispatch(MyDatabaseId);
+}
+
+// ---- looking ----
+
+OverdueJobs overdue_jobs(pg::Time now, std::size_t most)
+{
+    OverdueJobs overdue;
+    Copies copies(most);
+    {
+        const lanes::InFlightLock lock(LW_SHARED);
+        for (const core::JobEntry &job : lanes::jobs_in_flight().entries()) {
+            if (!has_worker(job) || job.database != MyDatabaseId)
+                continue;
+            if (pg::Time{job.deadline} > now || copies.is_full())
+                overdue.next = std::min(overdue.next, pg::Time{job.deadline});
+            else
+                copies.add(job);
+        }
+    }
+    overdue.jobs = copies.take();
+    return overdue;
+}
+
+std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id)
+{
+    const std::optional<std::int32_t> place =
+        memory::is_loaded() ? place_of_worker(worker_id) : std::nullopt;
+    if (!place.has_value())
+        return {};
+    std::vector<ExternalJob> jobs = copy_all([&](Copies &copies) {
+        const core::JobTable table = lanes::jobs_in_flight();
+        for (std::int32_t entry = table.first_of(memory::worker_holder(*place));
+             entry != core::no_entry && !copies.is_full(); entry = table.next_of(entry))
+            copies.add(table.at(entry));
+    });
+    std::reverse(jobs.begin(), jobs.end());  // the one entered last comes first
+    add_own_changes(jobs);
+    return jobs;
+}
+
+std::vector<ExternalJob> list_external_jobs()
+{
+    if (!memory::is_loaded())
+        return {};
+    return copy_all([](Copies &copies) {
+        for (const core::JobEntry &job : lanes::jobs_in_flight().entries())
+            if (has_worker(job) && job.database == MyDatabaseId && !copies.is_full())
+                copies.add(job);
+    });
+}
+
+std::optional<ExternalJob> find_external_job(std::int64_t job_id)
+{
+    if (!memory::is_loaded())
+        return std::nullopt;
+    Copies copies(1);
+    {
+        const lanes::InFlightLock lock(LW_SHARED);
+        const core::JobTable table = lanes::jobs_in_flight();
+        const std::int32_t entry = table.find(MyDatabaseId, job_id);
+        if (entry != core::no_entry && has_worker(table.at(entry)))
+            copies.add(table.at(entry));
+    }
+    const std::vector<ExternalJob> jobs = copies.take();
+    return jobs.empty() ? std::nullopt : std::optional(jobs.front());
+}
+
+bool is_with_worker(Oid database, std::int64_t job_id)
+{
+    if (!memory::is_loaded())
+        return false;
+    const lanes::InFlightLock lock(LW_SHARED);
+    const core::JobTable table = lanes::jobs_in_flight();
+    const std::int32_t entry = table.find(database, job_id);
+    return entry != core::no_entry &&
+           (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
+}
+
+bool is_probe(std::int64_t job_id, int attempt)
+{
+    if (!memory::is_loaded())
+        return false;
+    const lanes::InFlightLock lock(LW_SHARED);
+    const core::JobTable table = lanes::jobs_in_flight();
+    const std::int32_t entry = table.find(MyDatabaseId, job_id);
+    return entry != core::no_entry && table.at(entry).attempt == attempt &&
+           table.at(entry).is_probe;
+}
+
+namespace {
+
+void forget_external_jobs(Oid database) noexcept
+{
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = lanes::jobs_in_flight();
+    for (std::size_t i = 0; i < table.capacity(); ++i) {
+        const auto entry = static_cast<std::int32_t>(i);
+        if (has_worker(table.at(entry)) && table.at(entry).database == database)
+            table.erase(entry);
+    }
+    (void)table.take_freed_capacity();
+}
+
+// What the scheduler was about to give to workers. What may be committed is left to the leaves:
+// they tell what has become of it.
+memory::LeftByScheduler give_back_dispatch(int holder) noexcept
+{
+    memory::LeftByScheduler left{};
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    lanes::jobs_in_flight().erase_if(holder, [&](const core::JobEntry &job) {
+        left.must_recover = left.must_recover || job.phase == core::JobPhase::running;
+        lanes::return_to_lane(job);
+        return true;
+    });
+    return left;
+}
+
+}  // namespace
+
+constinit const memory::Part external_jobs_part{nullptr, nullptr, nullptr, forget_external_jobs,
+                                                give_back_dispatch};
+
+}  // namespace hipq::workers

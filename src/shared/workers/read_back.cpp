@@ -1,0 +1,70 @@
+// Reads workers in after a restart, and forgets those that are gone for good.
+#include "pg/clock.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/workers/worker_table.hpp"
+
+namespace hipq::workers {
+
+bool recall_worker(const NewWorker &worker)
+{
+    const pg::Time now = pg::now();
+    bool has_capacity = true;
+    {
+        const WorkerLock lock(LW_EXCLUSIVE);
+        if (find_slot(MyDatabaseId, worker.id) != nullptr)
+            return true;
+        const bool is_full = count_workers(worker.role).registered >= worker_table().most;
+        WorkerSlot *slot = is_full ? nullptr : add_worker(worker, WorkerState::present, now);
+        has_capacity = slot != nullptr;
+        if (has_capacity && worker.is_bound)
+            end_worker(*slot, now);
+    }
+    if (!has_capacity)
+        memory::raise_alert(memory::Alert::workers_full);
+    return has_capacity;
+}
+
+bool are_recalled()
+{
+    const WorkerLock lock(LW_SHARED);
+    const auto &recalled = worker_table().recalled;
+    return std::ranges::find(recalled, MyDatabaseId) != std::end(recalled);
+}
+
+std::uint64_t worker_changes()
+{
+    const WorkerLock lock(LW_SHARED);
+    return worker_table().changes;
+}
+
+bool workers_recalled(std::uint64_t changes)
+{
+    const WorkerLock lock(LW_EXCLUSIVE);
+    WorkerTable &table = worker_table();
+    if (table.changes != changes)
+        return false;
+    Oid *place = std::ranges::find(table.recalled, InvalidOid);
+    if (place != std::end(table.recalled))
+        *place = MyDatabaseId;
+    return true;
+}
+
+void remove_worker(std::int64_t id) noexcept
+{
+    const WorkerLock lock(LW_EXCLUSIVE);
+    WorkerSlot *slot = find_present(id);
+    if (slot != nullptr)
+        free_place(*slot);
+}
+
+void forget_workers(Oid database) noexcept
+{
+    const WorkerLock lock(LW_EXCLUSIVE);
+    for (WorkerSlot &slot : worker_slots())
+        if (slot.state != WorkerState::free && slot.database == database)
+            free_place(slot);
+    std::ranges::replace(worker_table().recalled, database, InvalidOid);
+    ++worker_table().changes;
+}
+
+}  // namespace hipq::workers
