@@ -5,6 +5,7 @@
 #include "catalog/rights.hpp"
 #include "pg/fields.hpp"
 #include "pg/internal_write.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::catalog {
 

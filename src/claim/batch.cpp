@@ -11,6 +11,14 @@ constexpr std::int64_t forgotten_after = 60'000'000;
 
 }  // namespace
 
+Prefetched batch_of(const catalog::Queue &queue, const catalog::JobType &type,
+                    std::size_t batch_size)
+{
+    Prefetched batch{queue.id, type.name, batch_size, {}};
+    batch.paused_keys = queue.paused_keys(type.name);
+    return batch;
+}
+
 bool HeldRows::is_held(std::int64_t job_id, pg::Time now) const
 {
     return until(job_id) > now;

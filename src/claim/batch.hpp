@@ -28,6 +28,10 @@ struct Prefetched {
     }
 };
 
+// An empty batch of a type, to be filled by take_jobs().
+Prefetched batch_of(const catalog::Queue &queue, const catalog::JobType &type,
+                    std::size_t batch_size);
+
 // Rows that somebody else holds, as a session does with SELECT FOR UPDATE: tried again after a
 // while that doubles, and passed over meanwhile.
 class HeldRows {

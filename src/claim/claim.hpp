@@ -4,7 +4,7 @@
 
 #include "claim/audit.hpp"
 #include "claim/batch.hpp"
-#include "claim/claim_capacity.hpp"
+#include "claim/claim_jobs.hpp"
 #include "claim/claim_rows.hpp"
 #include "claim/conditions.hpp"
 #include "claim/dispatch_rows.hpp"

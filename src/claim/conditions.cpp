@@ -13,6 +13,8 @@
 #include "shared/executors/executor_slots.hpp"
 #include "shared/executors/start_failures.hpp"
 #include "shared/flight/crash_cases.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/memory/registry.hpp"
 
 extern "C" {
 #include "utils/varlena.h"

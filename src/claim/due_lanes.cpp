@@ -7,6 +7,8 @@
 
 #include "catalog/catalog.hpp"
 #include "claim/claim_rows.hpp"
+#include "shared/lanes/lane_table.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::claim {
 

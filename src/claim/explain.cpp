@@ -8,6 +8,8 @@
 #include "core/text/length_text.hpp"
 #include "core/workers/health_text.hpp"
 #include "pg/clock.hpp"
+#include "shared/lanes/holders.hpp"
+#include "shared/workers/registered.hpp"
 
 namespace hipq::claim {
 

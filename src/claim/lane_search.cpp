@@ -3,6 +3,7 @@
 // A queue whose search is not through, or has found lanes without room, counts as crowded; all
 // others are known.
 #include "claim/lane_search.hpp"
+#include "shared/lanes/lane_table.hpp"
 
 namespace hipq::claim {
 

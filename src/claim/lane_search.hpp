@@ -3,6 +3,7 @@
 #pragma once
 
 #include "claim/claim_rows.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::claim {
 

@@ -6,6 +6,10 @@
 #include "claim/conditions.hpp"
 
 #include "claim/weight.hpp"
+#include "shared/lanes/capacity.hpp"
+#include "shared/lanes/holders.hpp"
+#include "shared/lanes/node_share_table.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::claim {
 

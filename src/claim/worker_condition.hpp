@@ -4,6 +4,7 @@
 #include "catalog/catalog.hpp"
 #include "claim/conditions.hpp"
 #include "job/job.hpp"
+#include "shared/workers/registered.hpp"
 
 namespace hipq::claim {
 

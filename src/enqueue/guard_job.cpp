@@ -76,28 +76,23 @@ std::string name_of(JobState state)
 // What changes a column that users do not.
 const char *way_to_change(Column column)
 {
-    switch (column) {
-    case Column::id:
-    case Column::original_job_id:
-    case Column::retry_of:
-    case Column::created_time:
-    case Column::update_time:
+    const auto is_one_of = [&](std::initializer_list<Column> columns) {
+        return std::ranges::find(columns, column) != columns.end();
+    };
+    if (is_one_of({Column::id, Column::original_job_id, Column::retry_of, Column::created_time,
+                   Column::update_time}))
         return "It tells where the job comes from. Leave it as it is.";
-    case Column::queue_id:
+    if (column == Column::queue_id)
         return "Use hipq.move_jobs().";
-    case Column::deadline:
+    if (column == Column::deadline)
         return "Use hipq.extend_job() to give a running job more time; column \"timeout\" is for "
                "one that waits.";
-    case Column::worker_id:
-    case Column::accepted_time:
+    if (is_one_of({Column::worker_id, Column::accepted_time}))
         return "External workers take jobs with hipq.claim(), and give them back with "
                "hipq.release().";
-    case Column::error:
-    case Column::result:
+    if (is_one_of({Column::error, Column::result}))
         return "Use hipq.complete(), hipq.fail_job() or hipq.cancel() to end the job.";
-    default:
-        return "Use hipq.cancel(), hipq.retry() or hipq.reschedule().";
-    }
+    return "Use hipq.cancel(), hipq.retry() or hipq.reschedule().";
 }
 
 [[noreturn]] void refuse(const core::Refusal &refusal, const JobRow &row)

@@ -11,6 +11,7 @@
 #include "shared/executors/own_executor.hpp"
 #include "shared/executors/put_off.hpp"
 #include "shared/lanes/in_flight.hpp"
+#include "shared/lanes/lane_table.hpp"
 #include "shared/lanes/run_time_table.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/registry.hpp"
@@ -37,11 +38,12 @@ core::ClaimMode mode_of(const catalog::JobType &type, const Task &task)
     return core::claim_mode(type.claim, needs_its_own_transaction(*task.handler), task.run_time);
 }
 
-struct Claim {
+// What came of the chosen jobs.
+struct Attempted {
     std::optional<Task> task;
-    claim::Capacities capacities;  // what the jobs got under the throttle limits
-    std::optional<pg::Error>
-        trouble{};  // a database error was against it, and nothing has happened
+    claim::Claim claim;
+    // A database error is against one of the jobs, and nothing has happened.
+    std::optional<pg::Error> trouble{};
 };
 
 // Whether something has been paused or resumed since the prefetched batch was filled.
@@ -52,15 +54,23 @@ bool has_changed(const claim::Prefetched &prefetched, const catalog::Queue &queu
            queue.paused_keys(job_type) != prefetched.paused_keys;
 }
 
+claim::Written write_claim(const catalog::Queue &queue, core::ClaimMode mode,
+                           std::span<const DueJob> waiting, pg::Time now)
+{
+    return {mode == core::ClaimMode::lock ? claim::claim_by_lock(queue, waiting, now)
+                                          : claim::claim_by_record(queue, waiting, now),
+            waiting.size()};
+}
+
 // Needs a transaction, which has to be aborted when there is no task: the queue or type is gone or
 // paused, the handler is missing, or no job could be claimed.
-Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type,
-                           std::vector<DueJob> waiting)
+Attempted claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type,
+                               claim::Chosen chosen)
 {
     const pg::OwnSettings own;
     const auto nothing = [&] {
-        return Claim{std::nullopt, claim::capacity_for_all(waiting.size())};
-    };  // not for want of room
+        return Attempted{std::nullopt, claim::none_claimed(chosen.size())};
+    };
     Task task{catalog::working_catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
     task.queue = task.catalogue->find(queue_id);
     const catalog::JobType *type =
@@ -80,25 +90,19 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
                                     !catalog::try_to_lock(*task.queue, RowExclusiveLock);
     if (executor.prefetched.is_paused)
         return nothing();
-    Claim claim{std::nullopt, claim::take_capacity(*task.queue, *type, waiting)};
-    for (std::size_t i = waiting.size(); i-- > 0;)
-        if (!claim.capacities.has(i))
-            waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
-    if (waiting.empty())
-        return claim;
-    const pg::Time now = pg::now();
-    task.jobs = task.mode == core::ClaimMode::lock
-                    ? claim::claim_by_lock(*task.queue, waiting, now)
-                    : claim::claim_by_record(*task.queue, waiting, now);
-    executor.prefetched.is_paused = claim::have_left(*task.queue, task.jobs);
-    if (executor.prefetched.is_paused)
-        return claim;
-    if (task.jobs.empty() ||
-        (claim::limits_of(*task.queue, *type).any() && !claim::weigh_the_same(task.jobs, waiting)))
-        return claim;
+    Attempted attempted{std::nullopt,
+                        claim::claim_chosen(*task.queue, *type, chosen,
+                                            [&](std::span<const DueJob> waiting, pg::Time now) {
+                                                return write_claim(*task.queue, task.mode, waiting,
+                                                                   now);
+                                            })};
+    executor.prefetched.is_paused = attempted.claim.outcome == claim::ClaimOutcome::slot_has_left;
+    if (attempted.claim.jobs.empty())
+        return attempted;
+    task.jobs = std::move(attempted.claim.jobs);
     announce(task);
-    claim.task = std::move(task);
-    return claim;
+    attempted.task = std::move(task);
+    return attempted;
 }
 
 // Of each way of claiming, so that a test of points meets both.
@@ -110,16 +114,16 @@ void reach_point_after_claim([[maybe_unused]] const std::optional<Task> &task)
         HIPQ_POINT("after-record");
 }
 
-Claim claim(Executor &executor, int queue_id, const std::string &job_type,
-            std::vector<DueJob> waiting)
+Attempted try_to_claim(Executor &executor, int queue_id, const std::string &job_type,
+                       claim::Chosen chosen)
 {
-    Claim result;
+    Attempted result;
     std::optional<Task> &task = result.task;
     pg::start_transaction();
     try {
         MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
         HIPQ_POINT("before-claim");
-        result = claim_in_transaction(executor, queue_id, job_type, std::move(waiting));
+        result = claim_in_transaction(executor, queue_id, job_type, chosen);
         ::MemoryContextSwitchTo(before);
         reach_point_after_claim(task);
         if (!task.has_value())
@@ -130,7 +134,7 @@ Claim claim(Executor &executor, int queue_id, const std::string &job_type,
         pg::abort_transaction();
         if (!pg::is_fault_of_job(error))
             throw;
-        result = Claim{std::nullopt, claim::capacity_for_all(0), error};
+        result = Attempted{std::nullopt, {}, error};
     } catch (...) {
         pg::abort_transaction();
         throw;
@@ -138,12 +142,6 @@ Claim claim(Executor &executor, int queue_id, const std::string &job_type,
     if (task.has_value() && task->mode == core::ClaimMode::record)
         HIPQ_POINT("after-record-commit");
     return result;
-}
-
-void put_off_until(const lanes::WaitingJob &job, pg::Time again)
-{
-    executors::put_off(job, again);
-    databases::work_due(MyDatabaseId, again);  // this executor may be busy then
 }
 
 void report_trouble(std::int64_t id, const pg::Error &error)
@@ -159,8 +157,7 @@ void report_trouble(std::int64_t id, const pg::Error &error)
 
 // A database error is against one of these jobs. Of several it is not known which: then they are
 // claimed one by one for a while.
-void put_off_trouble(Executor &executor, std::span<const lanes::WaitingJob> jobs,
-                     const pg::Error &error)
+void put_off_trouble(Executor &executor, claim::Chosen jobs, const pg::Error &error)
 {
     constexpr std::int64_t caution = 10'000'000;  // us
     const pg::Time now = pg::now();
@@ -173,29 +170,7 @@ void put_off_trouble(Executor &executor, std::span<const lanes::WaitingJob> jobs
     const lanes::WaitingJob &job = jobs.front();
     if (executor.held.until(job.id) == pg::Time{0})
         report_trouble(job.id, error);
-    put_off_until(job, executor.held.note(job.id, now));
-}
-
-// What had room and could not be claimed is held by somebody else, or was changed. The jobs of the
-// task are in the order of `jobs`.
-void put_off_others(Executor &executor, std::span<const lanes::WaitingJob> jobs, const Claim &claim)
-{
-    const std::span<const ClaimedJob> claimed = claim.task.has_value()
-                                                    ? std::span<const ClaimedJob>(claim.task->jobs)
-                                                    : std::span<const ClaimedJob>();
-    auto next = claimed.begin();
-    for (std::size_t i = 0; i < claim.capacities.taken.size(); ++i) {
-        const lanes::WaitingJob &job = jobs[i];
-        const bool is_claimed = next != claimed.end() && next->id == job.id;
-        if (is_claimed)
-            ++next;
-        if (claim.capacities.is_key_full(i))
-            claim::leave_full_key(executor, job);
-        else if (!is_claimed && claim.capacities.has(i))
-            put_off_until(job, executor.held.note(job.id, pg::now()));
-        else if (is_claimed && executor.held.size() > 0)
-            executor.held.forget(job.id);
-    }
+    claim::put_off_until(job, executor.held.note(job.id, now));
 }
 
 // The windows of jobs that were taken while they were open have closed: the lane tells when they
@@ -203,6 +178,17 @@ void put_off_others(Executor &executor, std::span<const lanes::WaitingJob> jobs,
 bool has_closed(const claim::Prefetched &prefetched)
 {
     return prefetched.closes != pg::infinity && pg::now() >= prefetched.closes;
+}
+
+// Returns the jobs that are not in the task.
+void settle(Executor &executor, claim::Chosen chosen, const Attempted &attempted)
+{
+    const bool any = attempted.task.has_value();
+    claim::settle(executor, chosen, attempted.claim,
+                  any ? std::span<const ClaimedJob>(attempted.task->jobs)
+                      : std::span<const ClaimedJob>());
+    if (attempted.claim.capacities.are_full())
+        claim::give_back_full(executor, any);
 }
 
 }  // namespace
@@ -227,51 +213,40 @@ std::optional<Task> claim_next(Executor &executor)
         return std::nullopt;
     }
     const std::size_t most = pg::now() < executor.single_until ? 1 : prefetched.batch_size;
-    const std::size_t count = std::min(most, prefetched.jobs.size() - prefetched.next);
-    const std::span<lanes::WaitingJob> chosen(prefetched.jobs.data() + prefetched.next, count);
-    prefetched.next += count;
-    const std::span<const lanes::WaitingJob> jobs = chosen.first(lanes::choose_jobs(chosen));
-    if (jobs.empty())
+    const claim::Chosen chosen = claim::choose(executor, most);
+    if (chosen.empty())
         return std::nullopt;
-    std::vector<DueJob> waiting;
-    waiting.reserve(jobs.size());
-    for (const lanes::WaitingJob &job : jobs) {
+    for (const lanes::WaitingJob &job : chosen)
         executors::note_chosen(job.id);
-        waiting.push_back({job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
-    }
     ::MemoryContextReset(executor.job_memory);
-    Claim claimed = claim(executor, prefetched.queue_id, prefetched.job_type, std::move(waiting));
-    if (claimed.trouble.has_value()) {
-        put_off_trouble(executor, jobs, *claimed.trouble);
+    Attempted attempted = try_to_claim(executor, prefetched.queue_id, prefetched.job_type, chosen);
+    if (attempted.trouble.has_value()) {
+        put_off_trouble(executor, chosen, *attempted.trouble);
         return std::nullopt;
     }
     if (prefetched.is_paused) {
         claim::give_back(executor);
         return std::nullopt;
     }
-    put_off_others(executor, jobs, claimed);
-    if (claimed.capacities.are_full()) {
-        const std::vector<lanes::WaitingJob> chosen_jobs(
-            jobs.begin(),
-            jobs.end());  // they are part of the prefetched batch
-        claim::put_back_rest(executor, chosen_jobs, claimed.capacities, claimed.task.has_value());
-    }
-    return std::move(claimed.task);
+    settle(executor, chosen, attempted);
+    return std::move(attempted.task);
 }
 
 std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id)
 {
-    Claim claimed = claim(executor, batch.queue->id, batch.jobs.front().type, {DueJob{job_id}});
-    if (claimed.trouble.has_value())
+    const lanes::WaitingJob job{job_id, batch.queue->id, {}, lanes::no_lane};
+    Attempted attempted =
+        try_to_claim(executor, batch.queue->id, batch.jobs.front().type, {&job, 1});
+    if (attempted.trouble.has_value())
         put_off(executor, job_id);
-    return std::move(claimed.task);
+    return std::move(attempted.task);
 }
 
 void put_off(Executor &executor, std::int64_t job_id)
 {
     for (const lanes::WaitingJob &job : executor.prefetched.jobs)
         if (job.id == job_id)
-            put_off_until(job, executor.held.note(job_id, pg::now()));
+            claim::put_off_until(job, executor.held.note(job_id, pg::now()));
 }
 
 }  // namespace hipq::execute

@@ -90,7 +90,7 @@ std::optional<ClaimedJob> take(const Executor &executor, const BegunLetter &lett
     return job;
 }
 
-std::optional<std::string> trouble_of(const Stop &stop)
+std::optional<std::string> stop_of_handler(const Stop &stop)
 {
     if (stop.cancelled.has_value())
         return *stop.cancelled;
@@ -107,14 +107,14 @@ void call_handler(const Executor &executor, const Handler &handler, const Claime
     session.begin();
     run_handler(handler, {&job, 1}, executor.job_memory);
     end_user_code();
-    if (const auto stopped = trouble_of(control.stop()))
+    if (const auto stopped = stop_of_handler(control.stop()))
         HIPQ_RAISE(errcode(ERRCODE_QUERY_CANCELED), errmsg("%s", stopped->c_str()));
     session.put_back();
     const pg::OwnSettings own;
     made.write();
 }
 
-HandlerFailure failure_of(const pg::Error &error)
+HandlerFailure handler_failure_of(const pg::Error &error)
 {
     const std::string &message = error.message();
     return {error.sqlstate(), message.empty() ? "no message" : message};
@@ -133,9 +133,9 @@ std::optional<HandlerFailure> try_handler(const Executor &executor, const Handle
             throw;
         }
     });
-    if (const auto stopped = trouble_of(control.stop()))
+    if (const auto stopped = stop_of_handler(control.stop()))
         return HandlerFailure{"", *stopped};
-    return error.has_value() ? std::optional(failure_of(*error)) : std::nullopt;
+    return error.has_value() ? std::optional(handler_failure_of(*error)) : std::nullopt;
 }
 
 void handle_in_transaction(const Executor &executor, const BegunCall &call, SessionUse &session)
@@ -162,7 +162,7 @@ std::optional<HandlerFailure> try_to_handle(const Executor &executor, const Begu
         handle_in_transaction(executor, call, session);
         pg::commit_transaction();
     } catch (const pg::Error &error) {
-        trouble = failure_of(error);
+        trouble = handler_failure_of(error);
     } catch (...) {
         pg::abort_transaction();
         throw;

@@ -14,6 +14,7 @@
 #include "shared/databases/quiesce.hpp"
 #include "shared/executors/executor_slots.hpp"
 #include "shared/executors/own_executor.hpp"
+#include "shared/lanes/in_flight.hpp"
 
 namespace hipq::execute {
 

@@ -163,8 +163,7 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
         return Tried::nothing;  // whoever makes room says so
     const catalog::JobType &type = *lane.queue->find_job_type(lane.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
-    executor.prefetched = claim::Prefetched{lane.queue->id, type.name, batch_size, {}};
-    executor.prefetched.paused_keys = lane.queue->paused_keys(type.name);
+    executor.prefetched = claim::batch_of(*lane.queue, type, batch_size);
     executor.prefetched.run_time = lanes::run_time(lane.queue->id, type.name);
     if (claim::take_jobs(
             executor, lane, now,

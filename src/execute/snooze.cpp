@@ -5,6 +5,7 @@
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "shared/executors/stop_control.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::execute {
 

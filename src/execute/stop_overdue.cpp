@@ -6,6 +6,7 @@
 #include "process/process.hpp"
 #include "settings.hpp"
 #include "shared/executors/stop_control.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::execute {
 

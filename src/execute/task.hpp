@@ -6,6 +6,7 @@
 #include "core/lanes/claiming.hpp"
 #include "job/job.hpp"
 #include "shared/executors/executor_slots.hpp"
+#include "shared/lanes/lane_table.hpp"
 
 namespace hipq::execute {
 

@@ -18,6 +18,8 @@
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "shared/executors/put_off.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/lanes/lane_table.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/workers/jobs.hpp"
 #include "shared/workers/registered.hpp"
@@ -126,100 +128,71 @@ void add_aimed_lanes(Lanes &lanes, std::vector<AimedLane> &aimed)
 
 // ---- one lane, in a transaction ----
 
-// The jobs of the prefetched batch, with what is known of them.
-struct Candidates {
-    std::vector<WaitingJob> jobs;
-    std::vector<DueJob> waiting;
-};
-
-Candidates choose_all(claim::Prefetched &prefetched)
+// Chooses a worker for one job after the other, until no worker may be given one more. From then on
+// the worker counts the job.
+std::vector<Dispatched> choose_workers(claim::Chosen chosen, std::span<const DueJob> jobs,
+                                       Workers workers, workers::JobShares &shares)
 {
-    Candidates candidates{std::move(prefetched.jobs), {}};
-    prefetched.jobs.clear();
-    candidates.jobs.resize(lanes::choose_jobs(candidates.jobs));
-    for (const WaitingJob &job : candidates.jobs)
-        candidates.waiting.push_back(
-            {job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
-    return candidates;
-}
-
-// Leaves those that have capacity under the throttle limits; the others go back.
-void leave_out_full(claim::Claimer &claimer, const Queue &queue, const JobType &type,
-                    Candidates &candidates)
-{
-    const claim::Capacities capacities = claim::take_capacity(queue, type, candidates.waiting);
-    Candidates kept;
-    for (std::size_t i = 0; i < candidates.jobs.size(); ++i) {
-        if (capacities.has(i)) {
-            kept.jobs.push_back(candidates.jobs[i]);
-            kept.waiting.push_back(candidates.waiting[i]);
-        } else if (capacities.is_key_full(i)) {
-            claim::leave_full_key(claimer, candidates.jobs[i]);
-        } else {
-            executors::put_back(candidates.jobs[i]);
-        }
-    }
-    candidates = std::move(kept);
-}
-
-// Chooses a worker for one job after the other, until there is none that may be given one. From
-// then on it counts the job.
-std::vector<Dispatched> choose_workers(std::span<const WaitingJob> jobs, Workers workers,
-                                       workers::JobShares &shares)
-{
-    std::vector<Dispatched> chosen;
-    for (const WaitingJob &job : jobs) {
-        const workers::ChosenWorker best = workers::choose_worker(workers, shares, job.last_worker);
+    std::vector<Dispatched> given;
+    auto waiting = chosen.begin();
+    for (const DueJob &job : jobs) {
+        waiting = std::find_if(waiting, chosen.end(),
+                               [&](const WaitingJob &each) { return each.id == job.id; });
+        const workers::ChosenWorker best =
+            workers::choose_worker(workers, shares, waiting->last_worker);
         const auto choice = best.id.has_value() ? workers::note_dispatched(*best.id) : std::nullopt;
         if (!choice.has_value())
             break;
         shares.take(best.role);
-        chosen.push_back({job.id, 0, choice->worker, choice->is_probe, pg::infinity, {}});
+        given.push_back({job.id, 0, choice->worker, choice->is_probe, pg::infinity, {}});
     }
-    return chosen;
+    return given;
 }
 
 // A job may not start here any more; the catalogue that the lanes were found by is an old one.
 struct SlotHasLeft {};
 
-// Those that could be claimed for their workers. Throws SlotHasLeft. Raises 40001 when one of them
-// weighs something else by now than it has capacity for: the rows are read again then.
-std::vector<ClaimedJob> claim(const ServedLane &served, const Candidates &candidates,
-                              std::span<const Dispatched> chosen)
+// Chooses workers for the jobs, and claims the jobs for them.
+claim::Written assign(const ServedLane &served, claim::Chosen chosen, workers::JobShares &shares,
+                      std::span<const DueJob> jobs, pg::Time now, std::vector<Dispatched> &given)
 {
     const Queue &queue = *served.lane.queue;
-    const JobType &type = *queue.find_job_type(served.lane.head.job_type);
+    given = choose_workers(chosen, jobs, served.workers, shares);
     std::vector<claim::Assignment> assignments;
-    for (std::size_t i = 0; i < chosen.size(); ++i)
-        assignments.push_back({chosen[i].id, candidates.waiting[i].place, chosen[i].worker.id});
-    std::vector<ClaimedJob> jobs = claim::dispatch(queue, type, assignments, pg::now());
-    if (claim::limits_of(queue, type).any() && !claim::weigh_the_same(jobs, candidates.waiting))
-        HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-                   errmsg("the weight of a job has changed"));
-    if (claim::have_left(queue, jobs))
-        throw SlotHasLeft{};
-    return jobs;
+    for (std::size_t i = 0; i < given.size(); ++i)
+        assignments.push_back({given[i].id, jobs[i].place, given[i].worker.id});
+    if (assignments.empty())
+        return {{}, 0};
+    const JobType &type = *queue.find_job_type(served.lane.head.job_type);
+    return {claim::dispatch(queue, type, assignments, now), given.size()};
 }
 
-// Leaves those that were claimed. The others go back: somebody else holds them.
-void leave_out_held(claim::Claimer &claimer, const Candidates &candidates,
-                    std::span<const ClaimedJob> claimed, std::vector<Dispatched> &given)
+// Leaves the jobs that were claimed. Of the others the workers are told that they do not get them.
+void leave_claimed(std::span<const ClaimedJob> claimed, std::vector<Dispatched> &given)
 {
-    const pg::Time now = pg::now();
     std::vector<Dispatched> left;
     auto next = claimed.begin();
-    for (std::size_t i = 0; i < given.size(); ++i) {
-        if (next != claimed.end() && next->id == given[i].id) {
-            left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe,
+    for (const Dispatched &each : given) {
+        if (next != claimed.end() && next->id == each.id) {
+            left.push_back({next->id, next->attempt, each.worker, each.is_probe,
                             job::deadline_of(*next), claim::load_of(*next), next->place});
-            claimer.held.forget(next->id);
             ++next;
-            continue;
+        } else {
+            workers::note_not_given({each.worker, each.is_probe});
         }
-        workers::note_not_given({given[i].worker, given[i].is_probe});
-        executors::put_off(candidates.jobs[i], claimer.held.note(given[i].id, now));
     }
     given = std::move(left);
+}
+
+// Throws SlotHasLeft. Raises 40001 when a job weighs something else by now than it has capacity
+// for: its row is read again then.
+void demand_claimed(claim::ClaimOutcome outcome)
+{
+    if (outcome == claim::ClaimOutcome::slot_has_left)
+        throw SlotHasLeft{};
+    if (outcome == claim::ClaimOutcome::weight_changed)
+        HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                   errmsg("the weight of a job has changed"));
 }
 
 // Needs a transaction. What is given is the workers' when that has committed.
@@ -231,8 +204,7 @@ void give_away(Dispatcher &dispatcher, const ServedLane &served, std::size_t mos
     const Queue &queue = *lane.queue;
     const JobType &type = *queue.find_job_type(lane.head.job_type);
     catalog::lock_or_raise(queue);
-    claimer.prefetched = claim::Prefetched{queue.id, type.name, 1, {}};
-    claimer.prefetched.paused_keys = queue.paused_keys(type.name);
+    claimer.prefetched = claim::batch_of(queue, type, 1);
     const pg::Time now = pg::now();
     const bool any = served.aimed.empty()
                          ? claim::take_jobs(claimer, lane, now, most)
@@ -240,14 +212,16 @@ void give_away(Dispatcher &dispatcher, const ServedLane &served, std::size_t mos
     if (!any)
         return;
     HIPQ_POINT("before-dispatch");
-    Candidates candidates = choose_all(claimer.prefetched);
-    leave_out_full(claimer, queue, type, candidates);
-    given = choose_workers(candidates.jobs, served.workers, dispatcher.shares);
-    for (std::size_t i = given.size(); i < candidates.jobs.size(); ++i)
-        executors::put_back(candidates.jobs[i]);
+    const claim::Chosen chosen = claim::choose(claimer, claimer.prefetched.jobs.size());
+    const claim::Claim claim =
+        claim::claim_chosen(queue, type, chosen, [&](std::span<const DueJob> jobs, pg::Time time) {
+            return assign(served, chosen, dispatcher.shares, jobs, time, given);
+        });
+    demand_claimed(claim.outcome);
+    claim::settle(claimer, chosen, claim, claim.jobs);
     if (given.empty())
         return;
-    leave_out_held(claimer, candidates, claim(served, candidates, given), given);
+    leave_claimed(claim.jobs, given);
     workers::begin_dispatch(given);
     execute::commit_without_waiting();  // whoever accepts the job makes that durable, and this with
                                         // it

@@ -14,6 +14,7 @@
 #include "retry/retry.hpp"
 #include "settings.hpp"
 #include "shared/executors/pending_decisions.hpp"
+#include "shared/workers/registered.hpp"
 
 namespace hipq::external {
 

@@ -7,6 +7,8 @@
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/workers/registered.hpp"
 
 namespace hipq::external {
 

@@ -5,6 +5,7 @@
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/databases/database_slots.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::external {
 

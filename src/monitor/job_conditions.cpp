@@ -13,6 +13,7 @@
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shared/lanes/lane_table.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::monitor {
 

@@ -172,7 +172,7 @@ Names names_asked_for(const PlannerInfo *root, Node *column)
 
 Node *is_any_of(const FuncExpr *call, int argument, const std::vector<std::int32_t> &ids)
 {
-    const std::vector<Range> ranges = ranges_of(ids, *catalogue());
+    const std::vector<Range> ranges = ranges_of(ids, *catalog::catalogue());
     return pg::call([&] {
         auto *column = static_cast<Node *>(list_nth(call->args, argument));
         return reinterpret_cast<Node *>(ranges.empty() || ranges.size() > most_ranges
@@ -206,7 +206,7 @@ Node *in_other_words(PlannerInfo *root, const FuncExpr *call)
     if (array == nullptr)
         return nullptr;
     const auto ids = pg::call([&] { return elements_of(DatumGetArrayTypeP(array->constvalue)); });
-    const std::vector<std::int32_t> free = reachable(asked_for(root, call, ids));
+    const std::vector<std::int32_t> free = catalog::reachable(asked_for(root, call, ids));
     return free.empty() ? is_none(call, 0) : is_any_of(call, 0, free);
 }
 
@@ -223,7 +223,7 @@ Node *asked_for_by_name(const PlannerInfo *root, const FuncExpr *call)
         pg::call([&] { return names_asked_for(root, static_cast<Node *>(linitial(call->args))); });
     if (!asked.are_known)
         return pg::call([] { return ::makeBoolConst(true, false); });
-    const auto known = catalogue();
+    const auto known = catalog::catalogue();
     catalog::Sight sight;
     std::vector<std::int32_t> ids;
     for (int i = 0; i < list_length(asked.names); ++i) {
@@ -270,12 +270,12 @@ HIPQ_FUNCTION(hipq__is_one_of_support)
 
 HIPQ_FUNCTION(hipq__is_in_reach_support)
 {
-    return hipq::monitor::simplified(fcinfo, hipq::catalog::in_other_words);
+    return hipq::monitor::simplified(fcinfo, hipq::monitor::in_other_words);
 }
 
 HIPQ_FUNCTION(hipq__is_in_reach_by_scan_support)
 {
-    return hipq::monitor::simplified(fcinfo, hipq::catalog::in_other_words_unless_by_id);
+    return hipq::monitor::simplified(fcinfo, hipq::monitor::in_other_words_unless_by_id);
 }
 
 HIPQ_FUNCTION(hipq__is_asked_for)
@@ -285,7 +285,7 @@ HIPQ_FUNCTION(hipq__is_asked_for)
 
 HIPQ_FUNCTION(hipq__is_asked_for_support)
 {
-    return hipq::monitor::simplified(fcinfo, hipq::catalog::asked_for_by_name);
+    return hipq::monitor::simplified(fcinfo, hipq::monitor::asked_for_by_name);
 }
 
 // What it is not replaced by is NULL: who asks for no ids is given no jobs by them.

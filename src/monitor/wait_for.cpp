@@ -4,6 +4,7 @@
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/replicated.hpp"
+#include "shared/memory/registry.hpp"
 #include "shared/wakeup/completion_waiters.hpp"
 
 namespace hipq::monitor {

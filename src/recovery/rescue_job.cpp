@@ -31,14 +31,9 @@ std::optional<job::Failure> stop_failure(const Left &left, const ClaimedJob &job
 
 Fate fate_of(retry::Resolved resolved)
 {
-    switch (resolved) {
-    case retry::Resolved::ask_retry_handler:
+    if (resolved == retry::Resolved::ask_retry_handler)
         return Fate::asks;
-    case retry::Resolved::stale:
-        return Fate::stays;
-    default:
-        return Fate::resolved;
-    }
+    return resolved == retry::Resolved::stale ? Fate::stays : Fate::resolved;
 }
 
 // A worker has taken too long, or is gone.
@@ -55,9 +50,14 @@ retry::Resolved take_from_worker(const Queue &queue, const ClaimedJob &job, Left
         return resolve_abandoned(queue, job, core::Reason::released, now);
     case LeftBy::revoked_worker:
         return resolve_revoked(queue, job, now);
-    default:
-        return resolve_abandoned(queue, job, core::Reason::worker_lost, now);
+    case LeftBy::lost_worker:
+    case LeftBy::restart:
+    case LeftBy::neighbour:
+    case LeftBy::crash:
+    case LeftBy::lost_executor:
+        break;
     }
+    return resolve_abandoned(queue, job, core::Reason::worker_lost, now);
 }
 
 // The end of a server, or of the executor whose handler left it running, leaves those who have the

@@ -48,14 +48,11 @@ job::Failure expiry_failure(const catalog::Queue &queue, const job::ClaimedJob &
 
 const char *sentence_for_worker(core::Reason reason)
 {
-    switch (reason) {
-    case core::Reason::worker_heartbeat_stale:
+    if (reason == core::Reason::worker_heartbeat_stale)
         return "worker was not heard of for too long";
-    case core::Reason::released:
+    if (reason == core::Reason::released)
         return "worker takes no more jobs";
-    default:
-        return "worker ended while it had the job";
-    }
+    return "worker ended while it had the job";
 }
 
 // Nobody is charged for an attempt that was not accepted.

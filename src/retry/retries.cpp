@@ -129,9 +129,11 @@ Answer handlers_answer(core::JobState state, const Failed &failed)
     case core::JobState::retry:
         return {true,
                 "The job waits for its next attempt; should that fail its retry handler decides."};
-    default:
+    case core::JobState::initial:
+    case core::JobState::running:
         return {true, "Its retry handler decides about a failure, whatever its max_retries."};
     }
+    return {};
 }
 
 // A final or failed job tells what it was asked about; of the others nobody knows what they may

@@ -11,6 +11,7 @@
 #include "settings.hpp"
 #include "shared/databases/stand_aside.hpp"
 #include "shared/executors/clear_database.hpp"
+#include "shared/memory/registry.hpp"
 #include "shared/wakeup/commit.hpp"
 
 extern "C" {

@@ -5,6 +5,8 @@
 #include "server/prepared_look.hpp"
 
 #include "process/process.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/wakeup/prepared.hpp"
 
 namespace hipq::server {
 

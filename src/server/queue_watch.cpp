@@ -13,6 +13,9 @@
 #include "settings.hpp"
 #include "shared/databases/dirty_queues.hpp"
 #include "shared/databases/rounds.hpp"
+#include "shared/lanes/lane_entries.hpp"
+#include "shared/lanes/lane_table.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::server {
 

@@ -5,6 +5,7 @@
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"
+#include "shared/databases/database_slots.hpp"
 #include "shared/executors/executor_list.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/alerts.hpp"

@@ -12,6 +12,7 @@
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/databases/own_slot.hpp"
+#include "shared/memory/registry.hpp"
 #include "shared/wakeup/commit.hpp"
 
 namespace hipq::shards {

@@ -5,6 +5,7 @@
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
 #include "shared/databases/duties_set_aside.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::shards {
 

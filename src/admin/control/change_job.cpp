@@ -212,9 +212,9 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
 HIPQ_FUNCTION(hipq_retry)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return Int64GetDatum(
-        hipq::retry(arguments.integer64(0, "id"), arguments.maybe_text(1).value_or("manual_retry"),
-                    arguments.raw(2, JSONBOID), arguments.maybe_int(4), arguments.maybe_text(3)));
+    return Int64GetDatum(hipq::admin::retry(
+        arguments.integer64(0, "id"), arguments.maybe_text(1).value_or("manual_retry"),
+        arguments.raw(2, JSONBOID), arguments.maybe_int(4), arguments.maybe_text(3)));
 }
 
 HIPQ_FUNCTION(hipq_reschedule)

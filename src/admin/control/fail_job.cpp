@@ -13,6 +13,8 @@
 #include "pg/transaction.hpp"
 #include "retry/retry.hpp"
 #include "shared/executors/pending_decisions.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/memory/registry.hpp"
 #include "shared/workers/jobs.hpp"
 
 namespace hipq::admin {

@@ -13,6 +13,7 @@
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
+#include "shared/memory/registry.hpp"
 #include "shared/wakeup/commit.hpp"
 #include "tables/tables.hpp"
 

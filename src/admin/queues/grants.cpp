@@ -111,14 +111,11 @@ std::string table_part(const catalog::Queue &queue, Privilege privilege)
 // The same for REVOKE. Taking a right on a table takes it on all columns too.
 std::string whole_table_part(const catalog::Queue &queue, Privilege privilege)
 {
-    switch (privilege) {
-    case Privilege::work:
+    if (privilege == Privilege::work)
         return "UPDATE ON TABLE " + queue.qualified_table();
-    case Privilege::control:
+    if (privilege == Privilege::control)
         return "UPDATE ON TABLE " + queue.qualified_live_table();
-    default:
-        return table_part(queue, privilege);
-    }
+    return table_part(queue, privilege);
 }
 
 bool is_true(pg::Statement &question, Oid role)

@@ -3,6 +3,7 @@
 #include "nodes/nodes.hpp"
 #include "pg/clock.hpp"
 #include "shared/databases/duties_set_aside.hpp"
+#include "shared/memory/registry.hpp"
 
 #include <cmath>
 

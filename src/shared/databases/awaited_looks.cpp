@@ -3,6 +3,7 @@
 #include "pg/clock.hpp"
 #include "shared/databases/launcher_slots.hpp"
 #include "shared/databases/stand_aside.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::databases {
 

@@ -4,6 +4,7 @@
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "shared/databases/stand_aside.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::databases {
 

@@ -1,5 +1,7 @@
 // Has the executors of one database start no next job for a moment; one database at a time.
 #include "shared/databases/quiesce.hpp"
+#include "shared/memory/registry.hpp"
+#include "shared/memory/shared_struct.hpp"
 
 namespace hipq::databases {
 

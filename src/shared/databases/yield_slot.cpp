@@ -1,5 +1,6 @@
 // Asks a scheduler to leave for a process that found no free background worker slot.
 #include "shared/databases/launcher_slots.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::databases {
 

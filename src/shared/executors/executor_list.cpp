@@ -4,6 +4,8 @@
 #include "settings.hpp"
 #include "shared/executors/executor_slots.hpp"
 #include "shared/executors/reserve.hpp"
+#include "shared/lanes/in_flight_table.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::executors {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shared/executors/executor_table.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::executors {
 

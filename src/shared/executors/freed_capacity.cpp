@@ -6,6 +6,7 @@
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/executor_slots.hpp"
 #include "shared/lanes/lane_table.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::executors {
 

@@ -8,6 +8,7 @@
 #include "settings.hpp"
 #include "shared/databases/own_slot.hpp"
 #include "shared/executors/executor_slots.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::executors {
 

@@ -2,6 +2,9 @@
 //
 // Read from the table of jobs in flight and the slots of executors together.
 #include "shared/executors/running_jobs.hpp"
+#include "shared/lanes/in_flight_table.hpp"
+#include "shared/memory/registry.hpp"
+#include "shared/memory/shared_struct.hpp"
 
 namespace hipq::executors {
 

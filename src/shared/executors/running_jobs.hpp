@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shared/executors/executor_slots.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::executors {
 

@@ -4,6 +4,7 @@
 #include "shared/executors/start_failures.hpp"
 
 #include "shared/executors/executor_table.hpp"
+#include "shared/memory/alerts.hpp"
 
 namespace hipq::executors {
 

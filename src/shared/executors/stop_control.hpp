@@ -10,6 +10,7 @@
 
 #include "shared/executors/executor_table.hpp"
 #include "shared/lanes/in_flight_table.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::executors {
 

@@ -6,6 +6,8 @@
 
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
+#include "shared/memory/shared_struct.hpp"
+#include "shared/memory/tranche.hpp"
 
 namespace hipq::flight {
 

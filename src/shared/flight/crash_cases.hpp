@@ -2,6 +2,8 @@
 // the flight recorder's file, so that it outlives the next crash too.
 #pragma once
 
+#include "pg/postgres.hpp"
+
 #include "core/lanes/job_table.hpp"
 #include "core/recovery/crash_report.hpp"
 

@@ -2,6 +2,7 @@
 //
 // Each job in flight names the limiters that it counts in.
 #include "shared/lanes/holders.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::lanes {
 

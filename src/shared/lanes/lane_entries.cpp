@@ -7,6 +7,7 @@
 #include "core/limits/fair_quota.hpp"
 #include "settings.hpp"
 #include "shared/databases/dirty_queues.hpp"
+#include "shared/memory/tranche.hpp"
 
 extern "C" {
 #include "common/hashfn.h"

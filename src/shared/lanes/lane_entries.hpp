@@ -6,6 +6,8 @@
 #pragma once
 
 #include "shared/lanes/lane_table.hpp"
+#include "shared/memory/registry.hpp"
+#include "shared/memory/tranche.hpp"
 
 namespace hipq::lanes {
 

@@ -7,6 +7,7 @@
 #include "core/limits/fair_quota.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
+#include "shared/memory/tranche.hpp"
 #include "shared/statistics/file.hpp"
 
 extern "C" {

@@ -4,6 +4,7 @@
 #include "pg/clock.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/executor_slots.hpp"
+#include "shared/memory/registry.hpp"
 #include "shared/wakeup/completion_waiters.hpp"
 #include "shared/wakeup/own_prepared.hpp"
 #include "shared/wakeup/prepared.hpp"

@@ -8,6 +8,8 @@
 
 #include "pg/compat.hpp"
 #include "shared/databases/database_slots.hpp"
+#include "shared/memory/shared_struct.hpp"
+#include "shared/memory/tranche.hpp"
 
 namespace hipq::wakeup {
 

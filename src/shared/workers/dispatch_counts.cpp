@@ -2,6 +2,7 @@
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "shared/databases/database_slots.hpp"
+#include "shared/memory/registry.hpp"
 #include "shared/workers/worker_table.hpp"
 
 namespace hipq::workers {

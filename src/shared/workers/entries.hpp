@@ -2,6 +2,7 @@
 // notes.cpp know of them.
 #pragma once
 
+#include "shared/memory/registry.hpp"
 #include "shared/workers/jobs.hpp"
 
 namespace hipq::workers {

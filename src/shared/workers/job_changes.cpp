@@ -3,6 +3,8 @@
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/freed_capacity.hpp"
+#include "shared/lanes/in_flight.hpp"
+#include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"

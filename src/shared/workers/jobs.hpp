@@ -6,6 +6,7 @@
 // whose counts follow them.
 #pragma once
 
+#include "shared/memory/registry.hpp"
 #include "shared/workers/registered.hpp"
 
 namespace hipq::workers {

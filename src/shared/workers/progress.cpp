@@ -5,6 +5,8 @@
 
 #include "shared/executors/executor_table.hpp"
 #include "shared/executors/own_executor.hpp"
+#include "shared/lanes/in_flight_table.hpp"
+#include "shared/memory/tranche.hpp"
 #include "shared/workers/registered.hpp"
 
 extern "C" {

@@ -3,6 +3,7 @@
 #include "settings.hpp"
 #include "shared/lanes/in_flight.hpp"
 #include "shared/lanes/in_flight_table.hpp"
+#include "shared/memory/registry.hpp"
 #include "shared/workers/worker_table.hpp"
 
 namespace hipq::workers {

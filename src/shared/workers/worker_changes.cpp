@@ -4,6 +4,7 @@
 #include "pg/compat.hpp"
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
+#include "shared/memory/registry.hpp"
 #include "shared/workers/worker_table.hpp"
 
 namespace hipq::workers {

@@ -6,6 +6,7 @@
 #include "pg/compat.hpp"
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
+#include "shared/memory/registry.hpp"
 
 extern "C" {
 #include "common/hashfn.h"

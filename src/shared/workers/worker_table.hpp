@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/statistics/rate_limit.hpp"
+#include "shared/memory/tranche.hpp"
 #include "shared/workers/registered.hpp"
 
 namespace hipq::workers {

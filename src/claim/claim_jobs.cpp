@@ -1,0 +1,178 @@
+// Takes capacity under limits for chosen jobs, has their rows claimed, and returns the others.
+//
+// Capacity comes before any row is locked: a row lock cannot be given back before the transaction
+// ends. The weights are those that were read with the lane, and are compared with the claimed rows.
+#include "claim/claim_jobs.hpp"
+
+#include "claim/claim_rows.hpp"
+#include "claim/take_jobs.hpp"
+#include "claim/weight.hpp"
+#include "pg/clock.hpp"
+#include "shared/databases/database_slots.hpp"
+#include "shared/executors/put_off.hpp"
+#include "shared/lanes/capacity.hpp"
+#include "shared/lanes/in_flight.hpp"
+
+namespace hipq::claim {
+
+namespace {
+
+using job::ClaimedJob;
+using job::DueJob;
+using lanes::WaitingJob;
+
+Capacities capacity_for_all(std::size_t jobs)
+{
+    return {std::vector(jobs, core::Capacity::taken), jobs};
+}
+
+std::vector<DueJob> due_jobs_of(Chosen chosen)
+{
+    std::vector<DueJob> due;
+    due.reserve(chosen.size());
+    for (const WaitingJob &job : chosen)
+        due.push_back({job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
+    return due;
+}
+
+// Completes what is not known of the weight of the jobs.
+Capacities take_capacity(const catalog::Queue &queue, const catalog::JobType &type,
+                         const core::WeightLimits &limits, std::span<DueJob> waiting)
+{
+    if (!limits.any())
+        return capacity_for_all(waiting.size());
+    weigh(queue, waiting);
+    std::vector<lanes::Claimant> claimants;
+    for (const DueJob &job : waiting)  // a job that is gone weighs nothing, and is not claimed
+        claimants.push_back({job.id, {job.weight, core::name_hash(type.name), job.key}});
+    Capacities capacities{lanes::take_capacity(claimants, limits), waiting.size()};
+    if (limits.is_shared && !capacities.have_all())
+        databases::ask_for_shares(MyDatabaseId);
+    return capacities;
+}
+
+void leave_those_with_capacity(std::vector<DueJob> &waiting, const Capacities &capacities)
+{
+    for (std::size_t i = waiting.size(); i-- > 0;)
+        if (!capacities.has(i))
+            waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+// Whether claimed jobs weigh what capacity was taken for. Both are in the same order.
+bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob> waiting)
+{
+    auto before = waiting.begin();
+    return std::all_of(claimed.begin(), claimed.end(), [&](const ClaimedJob &job) {
+        before = std::find_if(before, waiting.end(),
+                              [&](const DueJob &each) { return each.id == job.id; });
+        const core::Load load = load_of(job);
+        return before != waiting.end() && before->weight == load.weight && before->key == load.key;
+    });
+}
+
+void leave_full_key(const Claimer &claimer, const WaitingJob &job)
+{
+    if (job.key == 0)
+        executors::put_back(job);  // the lane was read before there was a limit: it is read again
+                                   // with the weight
+    else
+        executors::put_off_full(job, core::name_hash(claimer.prefetched.job_type),
+                                pg::now() + longest_wait_for_capacity);
+}
+
+}  // namespace
+
+bool Capacities::are_full() const
+{
+    return taken.size() < asked_for ||
+           (!taken.empty() && (taken.back() == core::Capacity::queue_full ||
+                               taken.back() == core::Capacity::type_full));
+}
+
+bool Capacities::have_all() const
+{
+    return taken.size() == asked_for &&
+           std::ranges::count(taken, core::Capacity::taken) == std::ssize(taken);
+}
+
+Chosen choose(Claimer &claimer, std::size_t most)
+{
+    Prefetched &prefetched = claimer.prefetched;
+    const std::size_t count = std::min(most, prefetched.jobs.size() - prefetched.next);
+    const std::span<WaitingJob> next(prefetched.jobs.data() + prefetched.next, count);
+    prefetched.next += count;
+    return next.first(lanes::choose_jobs(next));
+}
+
+Claim claim_chosen(const catalog::Queue &queue, const catalog::JobType &type, Chosen chosen,
+                   const WriteClaim &write)
+{
+    std::vector<DueJob> waiting = due_jobs_of(chosen);
+    const core::WeightLimits limits = limits_of(queue, type);
+    Claim claim{take_capacity(queue, type, limits, waiting)};
+    leave_those_with_capacity(waiting, claim.capacities);
+    if (waiting.empty())
+        return claim;
+    Written written = write(waiting, pg::now());
+    claim.tried = written.tried;
+    if (have_left(queue, written.jobs))
+        claim.outcome = ClaimOutcome::slot_has_left;
+    else if (limits.any() && !weigh_the_same(written.jobs, waiting))
+        claim.outcome = ClaimOutcome::weight_changed;
+    else
+        claim.jobs = std::move(written.jobs);
+    return claim;
+}
+
+Claim none_claimed(std::size_t jobs)
+{
+    return {capacity_for_all(jobs), {}, jobs};
+}
+
+void settle(Claimer &claimer, Chosen chosen, const Claim &claim,
+            std::span<const ClaimedJob> claimed)
+{
+    auto next = claimed.begin();
+    std::size_t with_capacity = 0;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+        const WaitingJob &job = chosen[i];
+        if (next != claimed.end() && next->id == job.id) {
+            ++next;
+            ++with_capacity;
+            if (claimer.held.size() > 0)
+                claimer.held.forget(job.id);
+        } else if (claim.capacities.is_key_full(i)) {
+            leave_full_key(claimer, job);
+        } else if (claim.capacities.has(i) && with_capacity++ < claim.tried) {
+            put_off_until(job, claimer.held.note(job.id, pg::now()));
+        } else {
+            executors::put_back(job);
+        }
+    }
+}
+
+void put_off_until(const WaitingJob &job, pg::Time again)
+{
+    executors::put_off(job, again);
+    databases::work_due(MyDatabaseId, again);  // this process may be busy then
+}
+
+void give_back_full(Claimer &claimer, bool any_claimed)
+{
+    const int queue_id = claimer.prefetched.queue_id;
+    const std::uint64_t type = core::name_hash(claimer.prefetched.job_type);
+    give_back(claimer);
+    // A process that was told of capacity before these jobs were back in the lane has not seen
+    // them; and this process may be busy now.
+    if (any_claimed && !lanes::waits_for_capacity(queue_id) &&
+        !lanes::waits_for_capacity(queue_id, type))
+        databases::look_due(MyDatabaseId, pg::Time{0});
+}
+
+void give_back(Claimer &claimer)
+{
+    lanes::release_prefetched();
+    claimer.prefetched = Prefetched{};
+}
+
+}  // namespace hipq::claim
