@@ -1,5 +1,4 @@
-// Tells when schedulers have looked, and which of them are to look now: for whoever watches over
-// them.
+// Reports to the watchdog when schedulers looked last, and which of them must look now.
 #include "pg/clock.hpp"
 #include "shared/databases/launcher_slots.hpp"
 #include "shared/databases/stand_aside.hpp"
@@ -19,7 +18,7 @@ pg::Time last_look(Oid database)
 std::vector<AwaitedLook> awaited_looks()
 {
     std::vector<AwaitedLook> looks(
-        static_cast<std::size_t>(memory::max_databases));  // before the lock: allocation
+        static_cast<std::size_t>(memory::max_databases));  // allocated before the lock is taken
     std::size_t count = 0;
     const pg::Time now = pg::now();
     {

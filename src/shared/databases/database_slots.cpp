@@ -1,4 +1,4 @@
-// Keeps a slot for each database: its scheduler, when somebody has to look, what was asked for.
+// Keeps a slot for each database: its scheduler, when it must look next, and the pending requests.
 #include "shared/databases/database_slots.hpp"
 
 #include "pg/clock.hpp"
@@ -17,7 +17,8 @@ namespace hipq::databases {
 
 namespace {
 
-// Of a closed database nothing is known that the launcher would not find out again.
+// A closed database's slot can be reused: it holds nothing that the launcher would not find out
+// again.
 bool is_free(const memory::DatabaseSlot &slot)
 {
     return slot.database == InvalidOid ||
@@ -29,9 +30,9 @@ std::span<memory::DatabaseSlot> slots_in_use()
     return {memory::registry()->databases, static_cast<std::size_t>(settings::max_databases)};
 }
 
-// When there is no room: the slot of the database that can wait longest, whose time is forgotten.
-// Its turn comes again when the launcher looks at all databases. Null when all have a scheduler or
-// are due.
+// Chooses a slot to reuse when none is free: that of the database whose next look is furthest away.
+// Its due time is forgotten until the launcher next looks at all databases. Returns null if every
+// database has a scheduler or is due.
 memory::DatabaseSlot *slot_to_give_up(pg::Time now)
 {
     memory::DatabaseSlot *latest = nullptr;
@@ -44,7 +45,8 @@ memory::DatabaseSlot *slot_to_give_up(pg::Time now)
     return latest;
 }
 
-// The slot of a database, a new one if it has none; null when the array is full. Needs the lock.
+// Returns the slot of a database, assigning one if it has none; null if no slot can be had. Needs
+// the lock.
 memory::DatabaseSlot *slot_for(Oid database)
 {
     memory::DatabaseSlot *free_slot = nullptr;
@@ -87,7 +89,8 @@ memory::DatabaseSlot *slot_for(Oid database)
     return free_slot;
 }
 
-// The slot of a database; null when there is no room, which the launcher hears of. Needs the lock.
+// Returns the slot of a database. If there is no room, wakes the launcher and returns null. Needs
+// the lock.
 memory::DatabaseSlot *slot_or_overflow(Oid database)
 {
     memory::DatabaseSlot *slot = slot_for(database);
@@ -119,7 +122,7 @@ void look_due(Oid database, pg::Time due) noexcept
 
 namespace {
 
-// Says it once, and has a scheduler started if none runs.
+// Sets the flag, unless it is set already, and requests a scheduler if none runs.
 void ask_for(Oid database, bool memory::DatabaseSlot::*asked) noexcept
 {
     if (!memory::is_loaded())
@@ -225,7 +228,7 @@ std::vector<Prepares> list_prepares()
 {
     if (max_prepared_xacts == 0)
         return {};
-    std::vector<Prepares> prepares(memory::max_databases);  // before the lock: allocation
+    std::vector<Prepares> prepares(memory::max_databases);  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const memory::Lock lock(LW_SHARED);
@@ -300,7 +303,7 @@ void watch_prefetched()
 
 namespace {
 
-// Whoever is about to start there finds that the slot is not his any more.
+// A scheduler that is about to start there finds that its ticket is no longer valid.
 void forget_slot(Oid database) noexcept
 {
     const memory::Lock lock(LW_EXCLUSIVE);

@@ -1,70 +1,70 @@
-// A slot for each database in which there is work: what anybody says and asks about it.
+// A slot for each database that has work: its scheduler, and what processes request for it.
 #pragma once
 
 #include "shared/memory/registry.hpp"
 
 namespace hipq::databases {
 
-// Says that a scheduler has to look at the database at `due` (or earlier, if that was said already)
-// and wakes whoever has to know now. It looks at the queues that are dirty, or due, by then.
-// Cannot fail.
+// Requests a look of the database's scheduler at `due` (or earlier, if that was requested before),
+// and wakes the process that must know now. The scheduler looks at the queues that are dirty or due
+// by then. Cannot fail.
 void look_due(Oid database, pg::Time due) noexcept;
 
-// The same, and what has happened may matter to every queue in which jobs wait, if it is to look
-// now. Cannot fail.
+// The same, but a look that is due now covers every queue in which jobs wait. Cannot fail.
 void work_due(Oid database, pg::Time due) noexcept;
 
-// Says that what decides whether anything may run in a database has changed, or its queues or job
-// types: even a closed one is looked at. Cannot fail.
+// Reports a change of what decides whether anything may run in the database, or of its queues or
+// job types: the scheduler looks even at a closed database. Cannot fail.
 void database_changed(Oid database) noexcept;
 
-// Says that jobs in the middle of an attempt may have been loaded: recovery_due(). Cannot fail.
+// Reports that a restore may have loaded jobs that are in the middle of an attempt; see
+// recovery_due(). Cannot fail.
 void jobs_restored(Oid database) noexcept;
 
-// Whether all that a former life of the server left in the middle of an attempt is in flight again.
-// Cannot fail.
+// Whether all jobs that a previous run of the server left in the middle of an attempt are in flight
+// again. Cannot fail.
 bool is_recovered(Oid database) noexcept;
 
-// Says that a transaction of this process, with notes for hipq, has been prepared. Cannot fail.
+// Reports that this process has prepared a transaction that has notes for hipq. Cannot fail.
 void note_prepared() noexcept;
 
-// The databases in which that was said, with a number that is another one each time.
+// The databases in which transactions were prepared, with a number that changes each time.
 struct Prepares {
     Oid database;
     unsigned count;
 };
 std::vector<Prepares> list_prepares();
 
-// Says that another server begins to read what this one sends by logical replication: every
-// database looks, and finds another number. Both cannot fail.
+// Reports that another server begins to read this server's logical replication: every database
+// looks, and finds that count_readers() has changed. Neither can fail.
 void reader_came() noexcept;
 unsigned count_readers() noexcept;
 
-// Says that jobs for one worker each may have been enqueued: count_aims(). Cannot fail.
+// Reports that aimed jobs may have been enqueued; see count_aims(). Cannot fail.
 void jobs_aimed(Oid database) noexcept;
 
-// Has every scheduler that runs look again, at all its queues: who may do what has changed. Cannot
+// Makes every running scheduler look at all its queues, because privileges have changed. Cannot
 // fail.
 void everybody_looks() noexcept;
 
-// Whether a scheduler has looked at the database and left nothing undone that a job would have to
-// wait for.
+// Whether a scheduler has looked at the database since the server started and left nothing undone
+// that jobs depend on.
 bool is_in_order(Oid database);
 
-// Whether nothing may run there.
+// Whether the database is closed, so that nothing may run there.
 bool is_closed(Oid database);
 
-// Gives a database that is not known a place, and a look; another one that can wait loses its
-// place. False: no room now.
+// Gives an unknown database a slot and a look, if necessary at the cost of another database that
+// can wait. Returns false if there is no room now.
 bool make_known(Oid database);
-// Has the scheduler find workers for jobs: one of the two has come to be there. Cannot fail.
+// Requests a dispatch: a job or a worker has become available. Cannot fail.
 void ask_for_dispatch(Oid database) noexcept;
-// Has the scheduler look at this node's shares of limits: a job has found no capacity, or their
-// rows have changed. Both cannot fail.
+// Requests that the scheduler check this node's shares of limits, because a job found no capacity
+// or because the rows of shares changed. Neither can fail.
 void ask_for_shares(Oid database) noexcept;
 void shares_changed(Oid database) noexcept;
-// Executor: has the scheduler look every now and then whether the current job keeps the rest of its
-// hand waiting.
+// An executor calls this to have the scheduler check from time to time whether its current job
+// keeps its other prefetched jobs waiting.
 void watch_prefetched();
 
 extern const memory::Part databases_part;

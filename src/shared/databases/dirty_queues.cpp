@@ -1,4 +1,4 @@
-// Keeps the queues that are to be looked at in shared memory, for all databases.
+// Keeps the set of dirty queues of all databases in shared memory.
 #include "shared/databases/dirty_queues.hpp"
 
 #include "pg/clock.hpp"
@@ -8,7 +8,7 @@ namespace hipq::databases {
 
 namespace {
 
-// 64 kB. With more dirty queues than this in all databases each scheduler looks at all it has.
+// 64 kB. If all databases together have more dirty queues, every scheduler looks at all its queues.
 using Set = core::DirtySet<8'192>;
 
 constinit Set *dirty = nullptr;

@@ -1,8 +1,9 @@
-// The queues to which something has happened since the scheduler of their database looked
-// (core/process/dirty_set.hpp): it looks at those, and at what is due, and leaves the others alone.
+// The dirty queues: those in which something has happened since the scheduler of their database
+// looked last (core/process/dirty_set.hpp). The scheduler looks at dirty queues and at due ones,
+// and skips the others.
 //
-// To be said after what has happened stands in shared memory, and before the scheduler is woken, if
-// it has to look now.
+// Mark a queue dirty after the change is visible in shared memory, and, if the scheduler must look
+// now, before waking it.
 #pragma once
 
 #include "core/process/dirty_set.hpp"
@@ -10,13 +11,14 @@
 
 namespace hipq::databases {
 
-// Something has happened in a queue. Cannot fail, and takes no lock.
+// Marks a queue dirty. Cannot fail, and takes no lock.
 void note_dirty(Oid database, int queue_id) noexcept;
 
-// Something has that may matter to every queue in which jobs wait. The same.
+// Marks every queue of the database in which jobs wait as dirty. Cannot fail, and takes no lock.
 void note_all_dirty(Oid database) noexcept;
 
-// Scheduler: takes those of its database. `seen` is kept from call to call, 0 at first.
+// The scheduler takes the dirty queues of its database. `seen` is kept from call to call; it starts
+// as 0.
 core::DirtyQueues take_dirty(std::uint64_t &seen);
 
 extern const memory::Part dirty_queues_part;

@@ -1,4 +1,4 @@
-// Keeps for views which duties of a scheduler are set aside, and why.
+// Records which duties of schedulers are set aside, and why.
 #include "shared/databases/duties_set_aside.hpp"
 
 extern "C" {

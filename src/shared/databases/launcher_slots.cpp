@@ -1,4 +1,4 @@
-// Chooses the databases whose schedulers are to be started, and notes how that went.
+// Chooses the databases whose schedulers must be started, and records how the start went.
 #include "shared/databases/launcher_slots.hpp"
 
 #include "pg/clock.hpp"
@@ -10,15 +10,15 @@ namespace hipq::databases {
 
 namespace {
 
-// Whether the launcher may start a scheduler for this slot, once it is due. Needs the lock.
+// Whether the launcher may start a scheduler for this slot once it is due. Needs the lock.
 bool can_start(const memory::DatabaseSlot &slot)
 {
     return slot.database != InvalidOid && slot.scheduler == memory::SchedulerState::none &&
            !slot.closed && !has_valid_mark(slot.database);
 }
 
-// Of those that can start and are due the one that waits longest; null when there is none. Needs
-// the lock.
+// Among the slots that can start and are due, returns the one that has waited longest; null if
+// there is none. Needs the lock.
 memory::DatabaseSlot *longest_due(pg::Time now)
 {
     memory::DatabaseSlot *longest = nullptr;
@@ -43,7 +43,7 @@ void attach_launcher()
     pg::call([] { ::on_shmem_exit(hipq_launcher_exits, Datum{0}); });
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::registry()->launcher = pg::own_number();
-    // A launcher before this one may have died between taking a slot and starting its scheduler.
+    // A previous launcher may have died between taking a slot and starting its scheduler.
     for (memory::DatabaseSlot &slot : memory::registry()->databases)
         if (slot.scheduler == memory::SchedulerState::starting)
             slot.scheduler = memory::SchedulerState::none;

@@ -1,4 +1,4 @@
-// Keeps what the scheduler of this process and those who ask it for something say to each other.
+// Exchanges requests and results between this process, as a scheduler, and other processes.
 #include "shared/databases/own_slot.hpp"
 
 #include "pg/clock.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constinit SchedulerTicket mine{-1, 0, InvalidOid};
 
-// Frees a slot that nothing is known about any more. Needs the lock.
+// Frees a slot that holds no information any more. Needs the lock.
 void release_if_unused(memory::DatabaseSlot &slot)
 {
     if (slot.next_due == pg::infinity && slot.failures == 0 && !slot.closed)
@@ -43,7 +43,7 @@ void detach_scheduler(int exit_code, const memory::LeftByScheduler &left)
     if (exit_code == 0) {
         slot->failures = 0;
         release_if_unused(*slot);
-    } else {  // it did not leave by itself: somebody has to look again
+    } else {  // the scheduler did not leave by itself: another one must look
         slot->next_due = pg::Time{0};
         if (!has_valid_mark(slot->database))
             put_off(*slot);

@@ -6,12 +6,13 @@
 
 namespace hipq::databases {
 
-// Takes its slot (false: it is not meant to run any more); the exit callback gives it back.
+// Takes the ticket's slot. Returns false if the scheduler must not run any more. The exit callback
+// gives the slot back.
 bool attach_scheduler(const SchedulerTicket &ticket);
 int own_database_slot();  // -1: this process is no scheduler
-// Whether somebody has called ask_for_dispatch() since this was asked last.
+// Whether ask_for_dispatch() was called since the last call of this function.
 bool was_asked_for_dispatch();
-// The same of ask_for_shares() and shares_changed(), which stay said until they are taken.
+// The same for ask_for_shares() and shares_changed(); these flags stay set until they are taken.
 struct SharesAsked {
     bool is_asked;
     bool have_changed;
@@ -19,44 +20,44 @@ struct SharesAsked {
 };
 SharesAsked shares_asked();
 SharesAsked take_shares_asked();
-// Before looking: forgets what was said so far, so that nothing said while looking is lost. After
-// looking: the earliest of what was said meanwhile and what was found.
+// begin_look() clears the requests before a look, so that requests made during the look are not
+// lost. end_look() returns the earliest of those requests and of what the look found.
 void begin_look();
 pg::Time end_look(pg::Time next_due);
-// When the next look is due, by what end_look() found and what was said since then: at once if a
-// scheduler is to make room.
+// When the next look is due, by the result of end_look() and by later requests: at once if the
+// scheduler must give way.
 pg::Time next_look();
 
-// What this database has told other nodes. Nothing of it is known where the slot is not this
-// process's any more.
+// What this database has told other nodes. Empty if the slot no longer belongs to this process.
 memory::SentSigns sent_signs();
 void note_sent_signs(const memory::SentSigns &signs);
 
-// The scheduler looks after the prefetched batches of executors as long as there are any.
+// Whether the scheduler must watch the prefetched batches of executors. It does so as long as there
+// are any.
 bool watches_prefetched();
 void stop_watching_prefetched() noexcept;
 
-// As the scheduler has counted the queue owners that may need executors. Returns whether that is
-// news.
+// Sets the scheduler's count of queue owners that may need executors. Returns whether it changed.
 bool set_queue_owners(int owners);
 
-// Whether the live leaves have to be read for what was left there: by the server's last life, by a
-// restore, by a scheduler that ended before it was done. The number of restores so far; once the
-// leaves are read, what it was at the beginning says so to the schedulers to come; 0 says that
-// there is something left again.
+// Returns the number of restores so far if the live leaves must be read for jobs in the middle of
+// an attempt, which the previous run of the server, a restore, or a scheduler that exited too early
+// has left. When the leaves are read, recovery_done() takes the number from before the reading, for
+// the schedulers to come; 0 says that jobs are left again.
 std::optional<unsigned> recovery_due();
 void recovery_done(unsigned restores);
 
-// How often jobs_aimed() was called for this process's database: when it is another number there
-// may be jobs that this scheduler has not seen. 0: this process is no scheduler.
+// A number that changes with each jobs_aimed() for this process's database: if it has changed,
+// there may be jobs that this scheduler has not seen. 0: this process is no scheduler.
 unsigned count_aims();
 
-// Leaves unless something became due earlier than `stay_until` meanwhile; true: gone.
+// Leaves, unless something became due before `stay_until` in the meantime. Returns whether it left.
 bool leave_scheduler(pg::Time stay_until);
-// Leaves until `come_back` if another process needs the background worker slot; true: gone.
+// Leaves until `come_back` if another process needs the background worker slot. Returns whether it
+// left.
 bool leave_to_give_way(pg::Time come_back);
-// Leaves because nothing may run here, unless database_changed() was said since begin_look(); true:
-// gone.
+// Leaves because nothing may run here, unless database_changed() was called since begin_look().
+// Returns whether it left.
 bool leave_closed_database();
 
 }  // namespace hipq::databases

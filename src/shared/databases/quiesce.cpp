@@ -1,4 +1,5 @@
-// Has the executors of one database start no next job for a moment; one database at a time.
+// Keeps the executors of one database from starting their next job for a moment; one database at a
+// time.
 #include "shared/databases/quiesce.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/memory/shared_struct.hpp"
@@ -7,9 +8,9 @@ namespace hipq::databases {
 
 namespace {
 
-// The system's clock: hipq's may be moved on by a setting, and not in all processes at once. Should
-// the system's be set back, the quiet moment's end may be far ahead: no quiet moment is longer than
-// the longest.
+// Uses the system's clock, because a setting can advance hipq's clock, and not in all processes at
+// once. If the system's clock is set back, the recorded end may be far ahead; limit the quiet
+// moment to its maximum length.
 bool is_on(const memory::Quiesce &quiesce, pg::Time now)
 {
     return now < quiesce.end && quiesce.end.value - now.value <= longest_quiesce;
@@ -48,8 +49,8 @@ bool is_quiesced(Oid database)
 
 void wait_out_quiesce(Oid database)
 {
-    // Looked at again and again: to be woken it would have to wait for its latch, and so to take
-    // what others set it for.
+    // Polls. To be woken, it would have to wait for its latch, and would consume wakeups that are
+    // meant for other code.
     for (std::int64_t waited = 0; waited < longest_quiesce && is_quiesced(database);
          waited += 1'000)
         pg::call([] {

@@ -1,6 +1,6 @@
 // Keeps the ends of rounds in shared memory, by the scheduler's slot.
 //
-// Only the scheduler that has the slot reads and writes its entry, so there is no lock.
+// Only the scheduler that owns the slot reads and writes its entry, so there is no lock.
 #include "shared/databases/rounds.hpp"
 
 #include "shared/databases/own_slot.hpp"
@@ -10,7 +10,7 @@ namespace hipq::databases {
 namespace {
 
 struct Round {
-    Oid database;  // the slot may have been another one's
+    Oid database;  // the slot may have belonged to another database
     pg::Time end;
 };
 
@@ -31,7 +31,7 @@ void set_up_rounds()
         std::memset(static_cast<void *>(rounds), 0, rounds_size);
 }
 
-// A database of that OID may come again, with other queues.
+// A new database may get the same OID, with other queues.
 void forget_round(Oid database) noexcept
 {
     for (Round &round : std::span(rounds, memory::max_databases))

@@ -1,4 +1,4 @@
-// Finds the slot of a ticket, and puts off schedulers that failed.
+// Finds the slot of a ticket, and delays the start of schedulers that failed.
 #include "shared/databases/scheduler_ticket.hpp"
 
 #include "pg/clock.hpp"
@@ -28,7 +28,7 @@ void put_off(memory::DatabaseSlot &slot)
     slot.not_before = pg::now() + delay;
 }
 
-// Later than any delay: the clock was set back.
+// A time later than any delay means that the clock was set back.
 bool is_put_off(const memory::DatabaseSlot &slot, pg::Time now)
 {
     return slot.not_before > now && slot.not_before <= now + longest_delay;

@@ -1,25 +1,25 @@
-// A scheduler to start, and the slot that is meant by it.
+// A scheduler to start, and the slot it is started for.
 #pragma once
 
 #include "shared/memory/registry.hpp"
 
 namespace hipq::databases {
 
-// What the launcher gives to the process that it starts.
+// What the launcher passes to the process that it starts.
 struct SchedulerTicket {
     int slot;
     std::uint32_t generation;
     Oid database;
 };
 
-// The slot that a ticket names, if it is still that one's; else null. Needs the lock.
+// Returns the slot that a ticket names, or null if the ticket is no longer valid. Needs the lock.
 memory::DatabaseSlot *slot_of(const SchedulerTicket &ticket);
 
-// After a failure: no scheduler is started there for 1 s, twice as long with each failure in a row,
-// 60 s at most. Needs the lock.
+// After a failure, delays the next start of the scheduler by 1 s, twice as long with each failure
+// in a row, 60 s at most. Needs the lock.
 void put_off(memory::DatabaseSlot &slot);
 
-// Whether it is put off still. Needs the lock.
+// Whether the start is still delayed. Needs the lock.
 bool is_put_off(const memory::DatabaseSlot &slot, pg::Time now);
 
 }  // namespace hipq::databases

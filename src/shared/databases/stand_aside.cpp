@@ -1,6 +1,6 @@
 // Tells whether the processes of a database stand aside for a command.
 //
-// Each mark names the process that wants it so.
+// Each mark names the process that requested it.
 #include "shared/databases/stand_aside.hpp"
 
 namespace hipq::databases {

@@ -1,6 +1,6 @@
-// Keeps a record for each alert.
+// Keeps one record per alert in shared memory.
 //
-// A record per alert. A spell ends when an alert has not been noted for a while.
+// An occurrence more than five minutes after the previous one starts a new spell.
 #include "shared/memory/alerts.hpp"
 
 #include "shared/memory/shared_struct.hpp"

@@ -1,4 +1,4 @@
-// What an operator should know: something in shared memory is full, and hipq goes a slower way.
+// Alerts: conditions that the operator should know about, such as a full table in shared memory.
 #pragma once
 
 #include "shared/memory/registry.hpp"
@@ -29,18 +29,18 @@ enum class Alert : unsigned char {
 };
 inline constexpr std::size_t alert_count = 20;
 struct AlertRecord {
-    Oid database;  // the last one that it was noted in; InvalidOid: in none
+    Oid database;  // the database it was raised for last; InvalidOid: none
     std::int64_t times;
-    pg::Time first;  // of the present spell
+    pg::Time first;  // of the current spell
     pg::Time last;
 };
 
-// Notes that it has just happened, in the database of this process or in another one. Whatever
-// other locks the caller holds: this one comes last.
+// Records that the alert has just occurred, in this process's database or in the given one. The
+// alerts lock is the last in the lock order, so the caller may hold any other lock.
 void raise_alert(Alert alert) noexcept;
 void raise_alert(Alert alert, Oid database) noexcept;
 
-// What has happened within the last five minutes.
+// The alerts raised within the last five minutes.
 struct PresentAlert {
     Alert alert;
     AlertRecord record;

@@ -1,4 +1,4 @@
-// Keeps the number by which this process holds jobs.
+// Keeps the number under which this process holds jobs.
 #include "shared/memory/own_holder.hpp"
 
 #include "shared/memory/registry.hpp"

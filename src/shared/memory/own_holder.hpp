@@ -1,13 +1,14 @@
-// The holder of jobs (registry.hpp) that this process is.
+// The number under which this process holds jobs (see "holders" in registry.hpp).
 #pragma once
 
 namespace hipq::memory {
 
-// Of an executor or a scheduler; -1: this process is neither.
+// The holder number of this executor or scheduler; -1: this process is neither.
 int own_holder();
 bool is_executor();
 
-// Said when the process attaches as one of them, and with -1 when it ends as that.
+// A process sets its number when it attaches as an executor or a scheduler, and -1 when it
+// detaches.
 void set_own_holder(int holder);
 
 }  // namespace hipq::memory

@@ -46,7 +46,8 @@ extern "C" void hipq_shmem_startup()
     if (previous_startup_hook != nullptr)
         previous_startup_hook();
     bool found = false;
-    // At each start of the server, and when it starts anew after a crash.
+    // The postmaster runs this when the server starts, and again when it reinitializes after a
+    // crash.
     const ServerMark mark =
         ::IsPostmasterEnvironment && !::IsUnderPostmaster ? read_or_make_mark() : ServerMark{};
     ::LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);

@@ -1,8 +1,9 @@
-// Shared memory: which databases need a scheduler, and what of the segment is not a room's own.
+// The shared segment's registry: which databases need a scheduler, and the data that has no folder
+// of its own.
 //
-// Plain data, no pointers into a process. Processes are found by slot and generation and woken
-// through the latch of the PGPROC their slot names: a stale one costs a superfluous wake-up,
-// nothing else. Rooms add parts of their own, each with a lock of its own.
+// The data is plain and holds no pointers into a process. A process is found by its slot and
+// generation, and woken through the latch of the PGPROC that its slot names; a stale PGPROC number
+// costs only a superfluous wakeup. Other folders add parts of their own, each with its own lock.
 #pragma once
 
 #include "core/limits/throttle.hpp"
@@ -20,88 +21,90 @@ namespace hipq::memory {
 inline constexpr int max_databases = 256;
 inline constexpr int no_process = -1;
 
-// A queue for whose lanes there is not room enough; shared/lanes/lane_table.hpp.
+// A queue for some of whose lanes the lane table had no room; see shared/lanes/lane_table.hpp.
 inline constexpr std::size_t max_crowded_queues = 16;
 struct CrowdedQueue {
     int queue_id;     // 0: free
-    unsigned misses;  // how often a lane found no room
+    unsigned misses;  // how often the table had no room for a lane
 };
 
 enum class SchedulerState : unsigned char { none, starting, running, leaving };
 
 inline constexpr int owners_not_known = -1;
 
-// What other nodes have been told of a database that is one; shards/alive.cpp.
+// What this database, as a node of a sharded instance, has told the other nodes; see
+// shards/alive.cpp.
 struct SentSigns {
-    pg::Time next;     // at the latest
-    pg::Time last;     // 0: none since the server started
-    std::int64_t job;  // the numbers that its sequences had given then
+    pg::Time next;     // the latest time for the next sign of life
+    pg::Time last;     // when the last sign was sent; 0: none since the server started
+    std::int64_t job;  // the last job id that the sequence had given at that sign
     std::int64_t letter;
-    unsigned readers;  // `Registry::readers` then
-    bool was_news;     // a transaction that was open then may have given more
+    unsigned readers;  // `Registry::readers` at that sign
+    bool was_news;     // ids were drawn since the sign before; a transaction open at that sign may
+                       // have drawn more
 };
 
 struct DatabaseSlot {
     Oid database;  // InvalidOid: free
     SchedulerState scheduler;
     std::uint32_t generation;
-    bool watches_prefetched;  // the scheduler looks every now and then whether an executor sits on
-                              // jobs that others could run
+    bool watches_prefetched;  // the scheduler checks from time to time whether an executor keeps
+                              // prefetched jobs waiting that other executors could run
     int process;              // PGPROC number of the scheduler, or no_process
-    pg::Time started;         // of the scheduler
+    pg::Time started;         // when the scheduler started
     pg::Time last_look;       // when its last look began, by hipq's clock
-    bool is_looking;          // that has not ended
-    bool must_give_way;   // the scheduler is to leave for a process that found no background worker
-                          // slot
-    bool dispatch_asked;  // a job or a worker may be waiting for the other
-    bool shares_asked;    // a job has found no capacity under this node's share of a limit
-    bool shares_changed;  // rows of shares have
-    pg::Time next_due;    // when a scheduler has to look; infinity: when somebody says so
-    pg::Time not_before;  // the launcher starts none before (after failures)
-    int failures;         // in a row
-    bool
-        closed;  // nothing may run there: commits there start no scheduler until database_changed()
-    bool changed;      // by database_changed(), since the last look
-    int queue_owners;  // that may need executors, as the scheduler has counted them; or
+    bool is_looking;          // that look has not ended yet
+    bool must_give_way;       // the scheduler must leave, because another process found no free
+                              // background worker slot
+    bool dispatch_asked;      // a job may be waiting for a worker, or a worker for a job
+    bool shares_asked;        // a job found no capacity under this node's share of a limit
+    bool shares_changed;      // rows of shares have changed
+    pg::Time next_due;    // when a scheduler must look next; infinity: when a process requests it
+    pg::Time not_before;  // after failures: no scheduler is started before this time
+    int failures;         // failures in a row
+    // Nothing may run in the database: commits start no scheduler there until database_changed().
+    bool closed;
+    bool changed;      // database_changed() was called since the last look
+    int queue_owners;  // how many queue owners may need executors, as counted by the scheduler; or
                        // owners_not_known
-    bool looked;  // a scheduler has looked: what an earlier life of the server left is in order
-    unsigned restores;  // by jobs_restored(), and one more
-    unsigned aims;      // by jobs_aimed(), and one more
-    unsigned
-        prepares;  // how many there had been in all at the last note_prepared() here; 0: none here
-    unsigned lane_losses;    // by lose_lanes(), and one more; shared/lanes/lane_table.hpp
-    unsigned lane_searches;  // `lane_losses` when all lanes were found last; 0: not yet
-    std::array<CrowdedQueue, max_crowded_queues> crowded;  // of which not all were
+    bool looked;  // a scheduler has looked at the database since the server started, and cleaned up
+                  // after the previous run
+    unsigned restores;     // number of jobs_restored() calls, plus one
+    unsigned aims;         // number of jobs_aimed() calls, plus one
+    unsigned prepares;     // `Registry::prepares` after its last note_prepared(); 0: there was none
+    unsigned lane_losses;  // number of lose_lanes() calls, plus one; shared/lanes/lane_table.hpp
+    unsigned lane_searches;  // `lane_losses` when all lanes were last found; 0: not yet
+    std::array<CrowdedQueue, max_crowded_queues> crowded;  // queues with lanes not found
     SentSigns signs;
-    unsigned recovered;  // when all live leaves were read for what was left there: `restores` at
-                         // that time; 0: not yet
+    unsigned recovered;  // `restores` when all live leaves were last read for jobs left in the
+                         // middle of an attempt; 0: not yet
 };
 
-// A job whose handler an executor runs.
+// A job whose handler an executor is running.
 struct RunningJob {
     int queue_id;
-    int attempt;  // 0: not the job runs, its retry handler is asked, or the handler of its dead
-                  // letter
+    int attempt;  // 0: what runs is not the job itself, but its retry handler or the handler of its
+                  // dead letter
     std::int64_t id;
     pg::Time started;
-    bool is_locked;  // claimed by a row lock alone: its row still says that it waits
+    bool is_locked;  // claimed only by a row lock: the row still says that the job waits
     char type[64];
 };
 
-// One attempt of a job. What it weighs counts from its start to its end.
+// One attempt of a job. Its load counts from its start to its end.
 struct Attempt {
     std::int64_t id;
     int number;
     core::Load load;
 };
 
-// shared/databases/quiesce.hpp
+// See shared/databases/quiesce.hpp.
 struct Quiesce {
     Oid database;
     pg::Time end;
 };
 
-// A database whose workers stand aside, and the process that wants it so;
+// A database whose processes stand aside, and the process that requested it; see
 // shared/databases/stand_aside.hpp.
 inline constexpr int max_marks = 32;
 struct StandAside {
@@ -110,13 +113,14 @@ struct StandAside {
     int pid;
 };
 
-// A duty of a scheduler that a lock or an error was against; shared/databases/duties_set_aside.hpp.
+// A duty of a scheduler that is set aside because of a lock or an error; see
+// shared/databases/duties_set_aside.hpp.
 inline constexpr int max_set_aside = 128;
 struct SetAside {
     Oid database;  // InvalidOid: free
-    int queue_id;  // 0: of the whole database
+    int queue_id;  // 0: the duty is for the whole database
     core::Duty duty;
-    core::Trouble trouble;  // the last time
+    core::Trouble trouble;  // the most recent cause
     std::int64_t times;
     pg::Time first;
     pg::Time last;
@@ -125,77 +129,82 @@ struct SetAside {
 
 struct Registry {
     ServerMark server_mark;
-    int launcher;       // PGPROC number, or no_process
-    bool look_at_all;   // a database found no slot: the launcher looks at all of them from time to
-                        // time
-    unsigned prepares;  // calls of note_prepared()
-    unsigned readers;   // calls of reader_came()
+    int launcher;      // PGPROC number, or no_process
+    bool look_at_all;  // a database found no free slot: the launcher checks all databases from time
+                       // to time
+    unsigned prepares;  // number of note_prepared() calls
+    unsigned readers;   // number of reader_came() calls
     StandAside marks[max_marks];
-    ConditionVariable departure;  // a scheduler or executor is gone
+    ConditionVariable departure;  // signalled when a scheduler or executor exits
     Quiesce quiesce;
     SetAside set_aside[max_set_aside];
     DatabaseSlot databases[max_databases];
 };
 
-// Whether hipq was preloaded, so that there is shared memory.
+// Whether hipq was preloaded, and so has shared memory.
 bool is_loaded();
 
-// Null when not loaded.
+// Returns null if hipq was not preloaded.
 Registry *registry();
 
-// Places for executors: each is a background worker, so there can be no more than those.
+// The number of executor slots. Each executor is a background worker, so max_worker_processes
+// limits their number.
 int executor_places();
 
-// Who may have jobs in flight, as the holders of their table: executors by slot (these are the
-// first), the scheduler of each database slot on their way to a worker, external workers by their
-// place, and last of all whoever completes a job that its handler has left running.
+// The holders of jobs in flight, by number: first the executors, by slot; then the scheduler of
+// each database slot, for jobs on their way to a worker; then the external workers, by their place;
+// last, one number for any process that completes a job that its handler left running.
 int scheduler_holder(int database_slot);
 int worker_holder(std::int32_t place);
 int left_running_holder();
 
-// Places for workers: as many as may be registered, and as many for those that have departed and
-// still have jobs.
+// The number of worker places: the maximum of registered workers, and as many again for workers
+// that have departed and still hold jobs.
 std::int32_t worker_places();
 
-// What a scheduler leaves behind that the next one has to see to.
+// What a scheduler leaves unfinished when it exits, for the next scheduler.
 struct LeftByScheduler {
-    bool must_look;     // there may be work of which nobody says when it is due
-    bool must_recover;  // a job whose claim may have committed: its row tells
+    bool must_look;     // there may be work without a recorded due time
+    bool must_recover;  // a claim may have committed; only the row of the job can tell
 };
 
-// What a room keeps in the shared segment, and what it wants to hear of. Null: nothing. PostgreSQL
-// regime. What is called while the server runs is called without a lock, so each takes its own.
+// What a folder keeps in the shared segment, and the events it handles. Null: nothing to do. The
+// functions run inside pg::call() or in C frames, where an ERROR is a longjmp. No lock is held when
+// they are called while the server runs, so each takes its own.
 struct Part {
-    void (*request)() = nullptr;  // at server start: asks for the memory and the locks
-    void (*set_up)() = nullptr;   // finds it, or fills it when it is new; under AddinShmemInitLock
-    void (*begin)() = nullptr;    // after all are set up
-    void (*forget_database)(Oid) noexcept = nullptr;  // the database, or its extension, is gone
-    // A scheduler ends that was this holder of jobs; its slot is not free yet.
+    void (*request)() = nullptr;  // at server start: requests the memory and the locks
+    void (*set_up)() = nullptr;   // attaches, or initializes new memory; under AddinShmemInitLock
+    void (*begin)() = nullptr;    // after all parts are set up
+    void (*forget_database)(Oid) noexcept = nullptr;  // the database or its extension was dropped
+    // The scheduler with this holder number exits; its slot is not free yet.
     LeftByScheduler (*scheduler_exits)(int holder) noexcept = nullptr;
-    void (*capacity_freed)(Oid database) noexcept = nullptr;  // somebody has waited for it there
+    void (*capacity_freed)(Oid database) noexcept = nullptr;  // processes waited for it there
 };
 
-// Called by _PG_init, at most once for each part. They are heard in this order.
+// _PG_init calls this once for each part. Parts handle events in the order in which they were
+// added.
 void add_part(const Part &part);
 
-// Forgets everything about a database that is gone, or whose extension is. Holds no lock.
+// Forgets everything about a database that was dropped, or whose extension was dropped. The caller
+// must not hold a lock.
 void forget_database(Oid database) noexcept;
 
-// What a scheduler has in flight when it ends. Holds no lock.
+// Runs every part's scheduler_exits and returns the combined result. The caller must not hold a
+// lock.
 LeftByScheduler tell_of_scheduler_exit(int holder) noexcept;
 void tell_of_freed_capacity(Oid database) noexcept;
 
-// Has the memory asked for and set up at server start: called by _PG_init while preloading.
-// PostgreSQL regime.
+// Installs the hooks that request and set up the memory at server start. _PG_init calls it while
+// preloading; call inside pg::call() only.
 void install_hooks();
 
-// Holds the lock of the registry, HipqDatabases.
+// Holds the registry's lock, HipqDatabases.
 class Lock : public TrancheLock {
 public:
     explicit Lock(LWLockMode mode);
 };
 
-// Wakes the process with that PGPROC number; no_process is nobody.
+// Sets the latch of the process with that PGPROC number; no_process is ignored.
 void wake_process(int process);
 
 }  // namespace hipq::memory

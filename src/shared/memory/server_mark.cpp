@@ -1,4 +1,4 @@
-// Reads, checks and makes the file with the server's mark.
+// Reads, checks and writes the file that holds the server's mark.
 #include "shared/memory/server_mark.hpp"
 
 #include <fcntl.h>
@@ -21,10 +21,10 @@ constexpr const char *standby_signal = "standby.signal";
 constexpr std::uint32_t magic = 0x71706968;  // "hipq"
 constexpr std::uint32_t current_version = 1;
 
-// What a copy does not have in common with its original.
+// The properties that differ between a file and its copy.
 struct Birth {
     std::uint64_t inode;
-    std::int64_t seconds;  // 0, with nanoseconds 0: the file system does not tell
+    std::int64_t seconds;  // 0, with nanoseconds 0: the file system does not record it
     std::uint32_t nanoseconds;
 };
 
@@ -36,7 +36,7 @@ struct MarkFile {
     std::uint32_t born_nanoseconds;
     std::uint32_t goes_on;
     unsigned char token[token_length];
-    std::uint32_t checksum;  // of all before
+    std::uint32_t checksum;  // of all fields before it
     std::uint32_t padding;
 };
 static_assert(std::is_trivially_copyable_v<MarkFile> && sizeof(MarkFile) == 56);
@@ -73,8 +73,8 @@ bool knows_time(const Birth &birth)
     return birth.seconds != 0 || birth.nanoseconds != 0;
 }
 
-// The time of birth decides where there is one: some network file systems give a file another inode
-// with each mount.
+// Compare the birth times if both are known: some network file systems give a file a different
+// inode at each mount.
 bool is_same_file(const Birth &left, const Birth &right)
 {
     if (knows_time(left) && knows_time(right))
@@ -88,7 +88,8 @@ bool is_valid(const MarkFile &mark)
            mark.checksum == checksum_of(mark);
 }
 
-// Whether there is a mark that fits its file.
+// Returns true if the file exists, is valid, and its mark matches the file's own inode or birth
+// time.
 bool read_fitting_mark(MarkFile *mark)
 {
     const int descriptor = ::open(file_name, O_RDONLY | O_CLOEXEC);
@@ -122,8 +123,8 @@ bool fill_new_file(int descriptor, MarkFile *mark)
            ::pg_fsync(descriptor) == 0;
 }
 
-// In place of the old one, whole or not at all. The new file has a birth of its own and keeps it
-// when it is renamed.
+// Replaces the file atomically. The new file has its own inode and birth time, and keeps them when
+// it is renamed.
 bool write_mark(MarkFile *mark)
 {
     ::unlink(new_file_name);

@@ -1,12 +1,12 @@
-// The server's mark: a file in the data directory that tells this server from one that was started
-// from a copy of its files.
+// The server's mark: a file in the data directory that distinguishes this server from a server
+// started from a copy of its files.
 //
-// A copy has the same system identifier, the same databases, the same rows. But a file that is
-// copied gets a new inode and a new time of birth: the mark holds its own, so a copied mark does
-// not fit its file. Whoever starts from such a directory gets a mark with a new token, and jobs
-// whose identity names another token are held. A standby is a copy too, but one that is meant to go
-// on: started as standby, the server gets a mark that goes on with any token, and keeps it after
-// its promotion.
+// A copy has the same system identifier, databases and rows. But copying a file gives it a new
+// inode and birth time. The mark records its own inode and birth time, so a copied mark does not
+// match its file. A server started from a copied data directory gets a mark with a new token, and
+// hipq holds jobs whose identity names another token. A standby is also a copy, but one that is
+// meant to continue the original: a server started as a standby gets a mark that goes on with any
+// token, and keeps that mark after its promotion.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -17,13 +17,12 @@ inline constexpr std::size_t token_length = 16;
 
 struct ServerMark {
     bool is_known;  // false: the file could not be read or written
-    bool goes_on;  // the server was a standby: it goes on with the jobs of the server whose standby
-                   // it was
+    bool goes_on;   // the server was a standby: it continues with the jobs of its primary
     unsigned char token[token_length];
 };
 
-// Reads the mark, or makes a new one. In the postmaster, in the data directory, before anything
-// else runs. Failures are logged. PostgreSQL regime.
+// Reads the mark, or makes a new one. The postmaster calls it in the data directory, before
+// anything else runs. Failures are logged. Call in a C frame or inside pg::call() only.
 ServerMark read_or_make_mark();
 
 }  // namespace hipq::memory

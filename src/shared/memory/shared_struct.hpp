@@ -1,4 +1,4 @@
-// Places structs of fixed size in the shared segment, for the rooms that keep them there.
+// Places structs of fixed size in the shared segment.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -9,8 +9,9 @@ extern "C" {
 
 namespace hipq::memory {
 
-// Finds the struct of that name, or makes it with all its bytes 0; under AddinShmemInitLock, in a
-// segment in which RequestAddinShmemSpace() has asked for its room. PostgreSQL regime.
+// Attaches to the struct of that name, or creates it zeroed. The caller holds AddinShmemInitLock
+// and has requested the memory by RequestAddinShmemSpace(). Call inside pg::call() or in a C frame
+// only.
 template <class T>
 T *shared_struct(const char *name)
 {
@@ -22,8 +23,8 @@ T *shared_struct(const char *name)
     return static_cast<T *>(place);
 }
 
-// What another process may be changing right now: for who needs no more than a hint, and asks under
-// the lock before it acts.
+// Reads a value without its lock, although another process may be changing it. Use the result only
+// as a hint, and check again under the lock before acting on it.
 template <class T>
 T glance(const T &value)
 {

@@ -7,7 +7,7 @@ namespace {
 
 #ifdef USE_ASSERT_CHECKING
 
-// The ranks of what this process holds, in the order in which it was taken.
+// The ranks of the locks that this process holds, in the order in which it took them.
 constinit std::array<LockRank, 8> held{};
 constinit std::size_t held_count = 0;
 

@@ -9,9 +9,9 @@ extern "C" {
 
 namespace hipq::memory {
 
-// Who holds a lock may take those that come after it, never one that comes before it or an equal
-// one: so no two processes can wait for each other. A build with assertions checks it. What each of
-// them guards is in src/shared/memory/README.md.
+// A process that holds a lock may take only locks of a higher rank, so no two processes can
+// deadlock. Builds with assertions check this. src/shared/memory/README.md lists what each lock
+// guards.
 enum class LockRank : unsigned char {
     executors,
     in_flight,
@@ -28,15 +28,15 @@ enum class LockRank : unsigned char {
     alerts
 };
 
-// One or more LWLocks with a name, which pg_stat_activity shows as the wait_event of who waits for
-// one. A room has it as constinit data; PostgreSQL regime.
+// One or more LWLocks of one name, which pg_stat_activity shows as wait_event. Each is constinit
+// data of its folder. Call its functions inside pg::call() or in a C frame only.
 class Tranche {
 public:
     constexpr Tranche(const char *name, LockRank rank) : name_(name), rank_(rank) {}
 
-    // At server start: asks for the memory.
+    // At server start: requests the memory.
     void request(int count = 1) const { ::RequestNamedLWLockTranche(name_, count); }
-    // Finds the locks; under AddinShmemInitLock.
+    // Finds the locks; call under AddinShmemInitLock.
     void set_up() { locks_ = ::GetNamedLWLockTranche(name_); }
 
     LWLock *lock(int index) const { return &locks_[index].lock; }
@@ -49,11 +49,12 @@ private:
 };
 
 // Holds a lock of a tranche for straight-line code: no allocation, no call that may ereport, no
-// throw in between. They end in the opposite order of their beginning.
+// throw in between. Locks are released in the reverse order of their acquisition.
 class TrancheLock {
 public:
     TrancheLock(const Tranche &tranche, LWLockMode mode, int index = 0);
-    // One that is kept elsewhere, as LWLockInitialize() has made it with the number of the tranche.
+    // For a lock that is stored elsewhere and was initialized by LWLockInitialize() with this
+    // tranche's id.
     TrancheLock(const Tranche &tranche, LWLock *lock, LWLockMode mode);
     ~TrancheLock();
     TrancheLock(const TrancheLock &) = delete;

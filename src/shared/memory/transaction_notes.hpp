@@ -1,7 +1,7 @@
-// What the current transaction is to do to shared memory when it has committed; forgotten when it,
-// or the savepoint it was noted under, is rolled back.
+// Changes to shared memory that the current transaction makes when it commits; they are forgotten
+// when it, or the savepoint under which they were noted, is rolled back.
 //
-// The callbacks at the end of transactions allocate nothing and cannot fail.
+// The callbacks at the end of a transaction allocate nothing and cannot fail.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -31,7 +31,7 @@ public:
             carry_out(noted.note);
     }
 
-    // For a SubXactCallback.
+    // Call from a SubXactCallback.
     void end_subtransaction(SubXactEvent event, SubTransactionId id,
                             SubTransactionId parent) noexcept
     {

@@ -1,7 +1,7 @@
-// Counts what happens to jobs, by queue and type.
+// Counts what happens to jobs, by queue and job type.
 //
-// An array of entries, their keys apart from them so that a look-up reads little; the notes of the
-// current transaction.
+// The table in shared memory is an array of keys and a separate array of entries, so that a look-up
+// reads little memory. The notes of the current transaction are in local memory.
 #include "shared/statistics/counters.hpp"
 
 #include "core/limits/fair_quota.hpp"
@@ -30,7 +30,7 @@ struct Counted {
 };
 
 constinit StatisticsHead *table_head =
-    nullptr;  // then as many places as there are, then the entries
+    nullptr;  // the array of places follows it, then the array of entries
 constinit memory::Tranche tranche{"HipqStatistics", memory::LockRank::statistics};
 
 std::span<core::StatisticsPlace> places()
@@ -56,20 +56,21 @@ Size segment_size()
 
 struct NotedType {
     std::uint64_t key;
-    std::uint64_t key_of_others;  // of its queue
+    std::uint64_t key_of_others;  // the key of other_types in the same queue
     CountedType type;
 };
 
 struct NotedEvent {
-    std::size_t type;  // in noted_types
+    std::size_t type;  // index in noted_types
     SubTransactionId subtransaction;
     core::JobEvent event;
 };
 
-// One call can cancel a million jobs; its session need not keep room for so many.
+// One call can cancel a million jobs; the session need not keep memory for that many.
 constexpr std::size_t most_events_kept = 10'000;
 
-// On the heap: no destructor at exit. They keep their memory from one transaction to the next.
+// On the heap, so that no destructor runs at exit. The vectors keep their memory from one
+// transaction to the next.
 constinit std::vector<NotedType> *noted_types = nullptr;
 constinit std::vector<NotedEvent> *noted_events = nullptr;
 constinit std::int64_t noted_minute = 0;
@@ -92,7 +93,7 @@ std::uint64_t key_of(int queue_id, std::string_view job_type)
     return key == 0 ? 1 : key;
 }
 
-// Jobs of one type come one after the other, as a rule.
+// Consecutive events usually concern the same type, so check the last one first.
 std::size_t noted_type(int queue_id, Oid owner, std::string_view instance, std::string_view queue,
                        std::string_view job_type)
 {
@@ -131,7 +132,8 @@ void begin_entry(std::size_t place, const NotedType &type, std::int64_t minute)
     entry.statistics.since = minute * core::microseconds_per_minute;
 }
 
-// Its place, or a new one if the owner may have so much of them; nothing: there is no room.
+// Returns the place of the type, or a new one within the owner's share. Returns nothing if there is
+// no room.
 std::optional<std::size_t> place_of(const NotedType &type, int share, std::int64_t minute)
 {
     auto place = core::find_place(places(), type.key);
@@ -151,8 +153,8 @@ NotedType others_of(const NotedType &type)
     return others;
 }
 
-// Beyond its share an owner has room for a sum over all other types of each queue. Null: there is
-// none.
+// An owner beyond its share gets one more entry per queue, which counts all its other types
+// together. Returns null if there is no room for that either.
 core::Statistics *entry_of(const NotedType &type, std::int64_t minute)
 {
     auto place = place_of(type, settings::max_owner_share, minute);
@@ -164,7 +166,7 @@ core::Statistics *entry_of(const NotedType &type, std::int64_t minute)
     return &counted()[*place].statistics;
 }
 
-// Straight-line code: the lock is held, and the transaction cannot fail any more.
+// Straight-line code: the lock is held, and the transaction can no longer fail.
 void count_noted()
 {
     const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
@@ -191,8 +193,8 @@ extern "C" void hipq_statistics_transaction_ends(XactEvent event, void *)
         forget_notes();
 }
 
-// What has been noted since a subtransaction began has its number, or a higher one of those within
-// it.
+// Events noted since the subtransaction began have its number, or the higher number of a
+// subtransaction within it.
 extern "C" void hipq_statistics_subtransaction_ends(SubXactEvent event,
                                                     SubTransactionId subtransaction,
                                                     SubTransactionId, void *)
@@ -203,10 +205,10 @@ extern "C" void hipq_statistics_subtransaction_ends(SubXactEvent event,
         noted_events->pop_back();
 }
 
-// ---- down and up ----
+// ---- shutdown and start ----
 
-// Of the postmaster, when all others have ended. Not after a crash: then the counters may be
-// anything.
+// The postmaster runs this after all other processes have exited. It does not save after a crash,
+// because the counters may be corrupt.
 extern "C" void hipq_statistics_exit(int code, Datum)
 {
     if (code != 0 || table_head == nullptr)
@@ -287,7 +289,7 @@ void note_event(int queue_id, Oid owner, std::string_view instance, std::string_
 
 namespace {
 
-// False: nothing is counted at that place.
+// Returns false if the place is free.
 bool copy_entry(std::size_t place, Counted &copy)
 {
     const memory::TrancheLock lock(tranche, LW_SHARED);

@@ -1,7 +1,7 @@
-// What is counted of jobs, for the whole server: in shared memory, and in a file while the server
-// is down.
+// Statistics of jobs for the whole server: in shared memory, and in a file while the server is
+// down.
 //
-// It has a lock of its own, taken once for each transaction that ends attempts.
+// They have a lock of their own, which is taken once for each transaction that ends attempts.
 #pragma once
 
 #include "core/statistics/statistics.hpp"
@@ -10,38 +10,39 @@
 
 namespace hipq::statistics {
 
-// Whose statistics. The queue by name too, so that it can be told in other databases.
+// The queue and job type that an entry counts. It has the queue's name too, so that other databases
+// can show it.
 struct CountedType {
     Oid database;
     Oid owner;  // of the queue
     int queue_id;
     char queue[2 * NAMEDATALEN + 2];
-    char job_type[NAMEDATALEN];  // cut off there; types are told apart by the whole name
+    char job_type[NAMEDATALEN];  // truncated; the key distinguishes types by the whole name
 };
 
-// The job type under which those of a queue are counted together for which there is no room.
+// The job type that counts all types of a queue for which there is no room.
 inline constexpr std::string_view other_types = "(others)";
 
-// Notes what the current transaction does to a job; it is counted when the transaction has
-// committed, and not if that is rolled back, or a savepoint before it.
+// Notes an event of a job in the current transaction. It is counted when the transaction commits,
+// and forgotten when the transaction or its savepoint is rolled back.
 void note_event(int queue_id, Oid owner, std::string_view instance, std::string_view queue,
                 std::string_view job_type, const core::JobEvent &event, pg::Time now);
 
-// Calls `show` for each queue and job type, with a copy of what is counted.
+// Calls `show` for each queue and job type, with a copy of its counters.
 void for_each_counted(
     const std::function<void(const CountedType &, const core::Statistics &)> &show);
 
-// How often something could not be counted for want of room (hipq.max_statistics).
+// How many events were not counted because the table was full (hipq.max_statistics).
 std::int64_t uncounted_events();
 
-// Begins anew: for a queue, or (0) for a whole database.
+// Resets the counters of a queue, or of a whole database (queue_id 0).
 void reset_statistics(Oid database, int queue_id);
 
 extern const memory::Part statistics_part;
-// Registers the commit callback; called once by _PG_init. PostgreSQL regime.
+// Registers the commit callback. _PG_init calls it once; call inside pg::call() only.
 void watch_statistics();
 
-// The memory as a file has it: file.cpp.
+// An entry as the file stores it; see file.cpp.
 struct CountedEntry {
     CountedType type;
     core::StatisticsPlace place;

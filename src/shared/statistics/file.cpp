@@ -1,6 +1,6 @@
 // Writes the statistics to a file at shutdown and reads them at start.
 //
-// A head, the entries, and a sum over both.
+// The file consists of a header, the entries, and a checksum of both.
 #include "shared/statistics/file.hpp"
 
 #include <unistd.h>
@@ -61,10 +61,11 @@ bool write_all(FILE *file, std::span<const CountedEntry> entries)
     return ::fwrite(&sum, sizeof(sum), 1, file) == 1;
 }
 
-// Goes through the whole file, entry by entry; `take` may be null. Returns whether it is whole.
+// Reads the whole file, entry by entry; `take` may be null. Returns whether the file is complete
+// and valid.
 bool read_all(FILE *file, void (*take)(const CountedEntry &))
 {
-    static CountedEntry entry;  // too large for the stack of a postmaster
+    static CountedEntry entry;  // too large for the postmaster's stack
     pg_crc32c sum = 0;
     pg_crc32c stored = 0;
     INIT_CRC32C(sum);
