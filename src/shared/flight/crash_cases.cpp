@@ -1,7 +1,7 @@
-// Keeps the crash cases that are open.
+// Keeps the open crash cases.
 //
-// The cases in memory, under a lock of their own; a case whose store a crash cuts short
-// fails its check and is lost.
+// The cases are in the mapped file, under their own lock. If a crash interrupts the writing of a
+// case, its checksum does not match and the case is lost.
 #include "shared/flight/crash_cases.hpp"
 
 #include "settings.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using core::CrashCase;
 
-constexpr std::size_t most_woken = 8;  // databases; more of them look by themselves within 10 s
+constexpr std::size_t most_woken = 8;  // databases; schedulers of others notice within 10 s
 
 struct OpenCases {
     int count;
@@ -23,14 +23,14 @@ struct OpenCases {
 constinit OpenCases *open_cases = nullptr;
 constinit memory::Tranche tranche{"HipqCrashCases", memory::LockRank::crash_cases};
 constinit std::span<CrashCase> all_cases{};  // empty: there is no flight recorder
-constinit core::CrashStreak streak{};        // that this life of the server began with
+constinit core::CrashStreak streak{};        // as found when the server started
 
 bool has_cases()
 {
     return !all_cases.empty() && memory::glance(open_cases->count) > 0;
 }
 
-// ---- all of this needs the lock ----
+// ---- the functions below need the lock ----
 
 CrashCase *find_case(Oid database, std::int64_t job_id)
 {
@@ -46,7 +46,7 @@ void forget(CrashCase &entry)
     --open_cases->count;
 }
 
-// Whether another suspect than this one is held by somebody.
+// Whether a process has another suspect than this one in flight.
 bool is_another_in_flight(const core::JobTable &table, const CrashCase &suspect)
 {
     return std::any_of(all_cases.begin(), all_cases.end(), [&](const CrashCase &entry) {
@@ -60,7 +60,7 @@ bool is_dealt_with(const CrashCase &entry)
     return entry.charge_due == 0 && entry.return_due == 0 && entry.crashed == 0;
 }
 
-// Returns whether one of them was a suspect.
+// Closes the cases of these jobs. Returns whether one of the jobs was a suspect.
 bool close_cases(Oid database, std::span<const core::FlightJob> jobs)
 {
     bool any = false;
@@ -126,7 +126,7 @@ std::vector<CrashCase> crash_cases(Oid database)
     std::vector<CrashCase> result;
     if (!has_cases())
         return result;
-    result.reserve(all_cases.size());  // before the lock: allocation
+    result.reserve(all_cases.size());  // allocate before taking the lock
     const memory::TrancheLock lock(tranche, LW_SHARED);
     for (const CrashCase &entry : all_cases)
         if (entry.job_id != 0 && entry.database == database)
@@ -180,7 +180,7 @@ Suspicion suspicion_of(const core::JobTable &table, Oid database, std::int64_t j
     return suspect_pause_left() > 0 ? Suspicion::has_to_pause : Suspicion::may_run;
 }
 
-// No longer than it may be, should the clock have been set back.
+// Limited to the longest possible pause, in case the clock was set back.
 std::int64_t suspect_pause_left()
 {
     const std::int64_t pause = core::suspect_pause(streak, settings::suspect_pause.microseconds());

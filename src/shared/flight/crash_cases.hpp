@@ -1,5 +1,6 @@
-// What crashes of the server left to be done about jobs (core/recovery/crash_report.hpp): kept in
-// the flight recorder's file, so that it outlives the next crash too.
+// Crash cases: what remains to be done about jobs after a crash of the server
+// (core/recovery/crash_report.hpp). They are stored in the flight recorder's file, so they survive
+// the next crash too.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -12,12 +13,12 @@ namespace hipq::flight {
 // Postmaster
 // ----------------------------------------------------------------------------------------------
 
-// At server start: asks for the memory that the cases need besides, and fills it.
+// At server start: request and initialize the memory that the cases need besides the file.
 void request_crash_cases();
 void set_up_crash_cases();
 
-// Where the cases are kept from now on, in a life of the server that begins with so many open ones,
-// after such a streak of crashes.
+// Sets where the cases are stored, how many are open now, and the streak of crashes before this
+// start of the server.
 void keep_crash_cases_in(std::span<core::CrashCase> memory, std::size_t number,
                          core::CrashStreak crashes);
 
@@ -27,32 +28,34 @@ void keep_crash_cases_in(std::span<core::CrashCase> memory, std::size_t number,
 // The open cases of a database.
 std::vector<core::CrashCase> crash_cases(Oid database);
 
-// Keeps the case as it is now, or forgets it if it is not open any more.
+// Stores the current state of the case, or removes the case if it is no longer open.
 void keep_case(const core::CrashCase &entry);
 
-// Everybody
+// Any process
 // ----------------------------------------------------------------------------------------------
 
-// The handlers of these jobs came to an end: no suspicion remains. Cheap, and without the lock,
-// when there never was any.
+// Removes all suspicion of these jobs, because their handlers ended. Cheap, and takes no lock, if
+// there are no open cases.
 void acquit(Oid database, std::span<const core::FlightJob> jobs) noexcept;
 
-// The database, or hipq in it, is gone.
+// Forgets the cases of a database that was dropped, or in which hipq was dropped.
 void forget_crash_cases(Oid database) noexcept;
 
-// Jobs that crashed the server, or may have, run one at a time: whoever takes jobs into flight
-// asks, takes one of these by itself, and none as long as another one is in flight, its last crash
-// has not been dealt with yet, or that was a moment ago (suspect_pause).
+// Jobs that crashed the server, or may have, run one at a time. A process that takes jobs into
+// flight checks this: it takes a suspect only by itself, and not while another suspect is in
+// flight, while the suspect's last crash has not been dealt with, or shortly after that crash
+// (suspect_pause).
 enum class Suspicion : unsigned char { none, may_run, has_to_wait, has_to_pause };
 constexpr bool is_kept_back(Suspicion suspicion)
 {
     return suspicion == Suspicion::has_to_wait || suspicion == Suspicion::has_to_pause;
 }
-// Needs the lock of the jobs in flight, of which this is the table.
+// `table` is the table of jobs in flight; needs its lock.
 Suspicion suspicion_of(const core::JobTable &table, Oid database, std::int64_t job_id) noexcept;
-// How long it is until a suspect may start, whose turn it has; microseconds.
+// How long a suspect whose turn has come must still wait, in microseconds.
 std::int64_t suspect_pause_left();
-// No more jobs than these are under suspicion; 0 also without shared memory.
+// The number of open cases, an upper limit of the number of suspects. 0 if there is no shared
+// memory.
 std::size_t count_crash_cases();
 
 }  // namespace hipq::flight

@@ -25,7 +25,7 @@ public:
     }
     ~File()
     {
-        const int error = errno;  // whoever reports it comes later
+        const int error = errno;  // preserved for the caller's error report
         if (descriptor_ >= 0)
             ::close(descriptor_);
         errno = error;
@@ -36,7 +36,7 @@ public:
     bool is_open() const { return descriptor_ >= 0; }
     int descriptor() const { return descriptor_; }
 
-    // Up to `limit` bytes, or what there is.
+    // Reads up to `limit` bytes, or to the end of the file.
     std::vector<std::byte> read(std::size_t limit) const
     {
         std::vector<std::byte> bytes(limit);
@@ -70,7 +70,7 @@ private:
     int descriptor_;
 };
 
-// Null when any of it fails.
+// Returns null if any step fails.
 std::byte *map_new_file(std::span<const std::byte> content)
 {
     (void)::unlink(new_file_name);
@@ -113,7 +113,7 @@ core::FlightStamp own_flight_stamp()
 std::vector<std::byte> read_flight_file()
 {
     const File file(flight_file_name,
-                    O_RDONLY | O_NONBLOCK);  // a pipe in its place must not hold up the server
+                    O_RDONLY | O_NONBLOCK);  // opening a pipe must not block the server
     struct stat status {};
     if (!file.is_open() || ::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode) ||
         static_cast<std::size_t>(status.st_size) > core::flight_log_size(core::max_flight_slots))

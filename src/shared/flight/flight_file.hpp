@@ -1,5 +1,5 @@
-// The file of the flight recorder on disk and in memory. What stands in it:
-// core/recovery/flight_log.hpp.
+// The flight recorder's file, on disk and in memory; core/recovery/flight_log.hpp describes its
+// contents.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -7,7 +7,8 @@
 
 namespace hipq::flight {
 
-// It lies in pg_stat_tmp, which no PostgreSQL since 15 clears at a start and no base backup copies.
+// The file is in pg_stat_tmp, which PostgreSQL since version 15 does not clear at start, and which
+// base backups do not copy.
 inline constexpr const char *flight_file_name = PG_STAT_TMP_DIR "/hipq_flight_recorder";
 
 // The parts of the mapped file.
@@ -18,16 +19,16 @@ struct FlightMemory {
     std::size_t size;
 };
 
-// This server, on this machine since its last start.
+// Identifies this server, on this machine since it was last booted.
 core::FlightStamp own_flight_stamp();
 
-// What the last life of the server left; nothing unless it is an ordinary file of a size that can
-// be.
+// Reads what the previous run of the server left. Empty unless the file is a regular file of a
+// plausible size.
 std::vector<std::byte> read_flight_file();
 
-// Writes a new file in full, so that no store can meet a hole on a full disk, and maps it before it
-// takes the place of the last one. Nothing: errno says why; there is no file then, since stale
-// evidence is worse than none.
+// Writes a new file in full, so that no store can hit a hole on a full disk, and maps it before it
+// replaces the old one. On failure returns nothing, with errno set; then there is no file, since
+// stale evidence is worse than none.
 std::optional<FlightMemory> replace_flight_file(std::span<const std::byte> content);
 
 void unmap_flight_file(const FlightMemory &memory);

@@ -1,4 +1,4 @@
-// Records who runs what, and makes crash cases of what a crash left.
+// Records which jobs each executor runs, and makes crash cases of the records after a crash.
 #include "shared/flight/flight_recorder.hpp"
 
 #include "shared/flight/crash_cases.hpp"
@@ -19,8 +19,8 @@ using core::FlightSlot;
 using core::FlightWord;
 using core::QuitMark;
 
-constinit FlightMemory recorder{};    // made by the postmaster, inherited by all others
-constinit bool is_first_life = true;  // of this postmaster
+constinit FlightMemory recorder{};    // made by the postmaster, inherited by all other processes
+constinit bool is_first_life = true;  // the postmaster has not restarted the server after a crash
 constinit FlightSlot *volatile own_slot =
     nullptr;  // what this process records; read in a signal handler
 
@@ -77,7 +77,7 @@ Verdict judge_last_life(const core::FlightStamp &stamp)
     return verdict;
 }
 
-// ---- the beginning of a life ----
+// ---- the start of the server ----
 
 void end_recording()
 {
@@ -123,8 +123,8 @@ FlightSlot *slot_at(int slot)
     return is_recorded ? &recorder.slots[slot] : nullptr;
 }
 
-// In the signal handler. A process that was told by a stranger bears no mark: it takes the server
-// down.
+// Runs in the signal handler. A process that received SIGQUIT from another sender than the
+// postmaster leaves no mark: it is the one that takes the server down.
 void leave_mark()
 {
     const QuitSignalReason reason = ::GetQuitSignalReason();
@@ -142,7 +142,7 @@ extern "C" void hipq_told_to_quit(SIGNAL_ARGS)
     ::SignalHandlerForCrashExit(postgres_signal_arg);
 }
 
-// No job counts any more. Returns how many did.
+// Empties the slot. Returns how many jobs were in it.
 std::size_t empty(FlightSlot &slot)
 {
     const FlightWord word = core::unpack(slot.word);
@@ -151,15 +151,15 @@ std::size_t empty(FlightSlot &slot)
     return std::min<std::size_t>(word.count, core::max_flight_jobs);
 }
 
-// Reads what the server's last life left behind and begins a new file, at server start and again
-// after each crash. Trouble is logged.
+// Reads what the previous run of the server left and begins a new file, at server start and again
+// after each crash. Failures are logged.
 void begin_flight_recorder()
 {
     if (!IsPostmasterEnvironment || IsUnderPostmaster)
         return;
     try {
         begin();
-    } catch (...) {  // no memory, or an error while logging: then without
+    } catch (...) {  // out of memory, or an error while logging: continue without a recorder
         end_recording();
     }
     is_first_life = false;

@@ -1,6 +1,6 @@
-// Takes and asks for capacity under limits.
+// Takes capacity under limits, and tells whether jobs wait for it.
 //
-// The limiters of the table of jobs in flight, under its lock.
+// The limiters are part of the table of jobs in flight, under its lock.
 #include "shared/lanes/capacity.hpp"
 
 #include "shared/lanes/in_flight_table.hpp"
@@ -23,7 +23,7 @@ bool is_awaited(const core::LimiterName &name)
 std::vector<core::Capacity> take_capacity(std::span<const Claimant> jobs,
                                           const core::WeightLimits &limits)
 {
-    std::vector<core::Capacity> capacities(jobs.size());  // before the lock: allocation
+    std::vector<core::Capacity> capacities(jobs.size());  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const InFlightLock lock(LW_EXCLUSIVE);
@@ -87,7 +87,7 @@ std::vector<core::Limiter> list_limiters()
     std::vector<core::Limiter> result;
     if (!memory::is_loaded())
         return result;
-    result.reserve(jobs_in_flight().limiters().capacity());  // before the lock: allocation
+    result.reserve(jobs_in_flight().limiters().capacity());  // allocate before taking the lock
     const InFlightLock lock(LW_SHARED);
     for (const core::Limiter &limiter : jobs_in_flight().limiters().all())
         if (limiter.jobs > 0 && limiter.name.database == MyDatabaseId)

@@ -1,5 +1,5 @@
-// Capacity under the limits of queues, job types and throttle keys: asked for before a job is
-// claimed, given back when it leaves the prefetched batch of its executor, in whatever way.
+// Capacity under the limits of queues, job types and throttle keys. An executor takes it before it
+// claims a job, and gives it back when the job leaves its prefetched batch, for whatever reason.
 #pragma once
 
 #include "core/lanes/job_table.hpp"
@@ -12,31 +12,34 @@ struct Claimant {
     core::Load load;
 };
 
-// Takes capacity for jobs, in their order. One that finds none waits from then on, and somebody is
-// told when there is; when it is the queue or the type that is full, those behind it are not asked
-// about. Returns what each got, as far as it was asked about.
+// Takes capacity for jobs, in their order. A job that finds none is recorded as waiting, and a
+// process is notified when capacity becomes available. If the queue or the type is full, the jobs
+// behind it are not tried. Returns what each tried job got.
 std::vector<core::Capacity> take_capacity(std::span<const Claimant> jobs,
                                           const core::WeightLimits &limits);
 
-// Whether a job has capacity under the limit of its throttle key. If not it waits, and somebody is
-// told when there is: of its lane that is true from when it stands there as full
-// (core::Lane::note_full(), LaneReading::full()) and stands_full() has been said.
+// Whether a job has capacity under the limit of its throttle key. If not, it is recorded as
+// waiting, and a process is notified when capacity becomes available. For the job's lane this holds
+// only after the job was noted there as full (core::Lane::note_full(), LaneReading::full()) and
+// stands_full() was called.
 bool has_key_capacity(int queue_id, const core::Load &load, core::Weight limit, bool is_shared);
-// Whether a job waits for capacity under its throttle key: all others of that key do, too.
+// Whether a job waits for capacity under its throttle key; then all other jobs of that key wait
+// too.
 bool waits_for_capacity(int queue_id, std::uint64_t type, std::uint64_t key);
-// Capacity may have been made before the jobs stood in their lane as full.
+// Call after the jobs were noted in their lane as full, because capacity may have become available
+// before.
 void stands_full(int queue_id, std::uint64_t type, std::uint64_t key);
 
-// Whether a job of a queue, or of one of its types, waits for capacity: it goes first, all others
-// of it later.
+// Whether a job of a queue, or of one of its types, waits for capacity: then that job goes first
+// and all others later.
 bool waits_for_capacity(int queue_id);
 bool waits_for_capacity(int queue_id, std::uint64_t type);
 
-// Limits may have changed, or who waited may be gone: whoever waits in this database finds out
-// anew. Returns whether anybody did.
+// Call when limits may have changed, or waiting jobs may be gone: all waiting jobs of this database
+// are tried again. Returns whether there were any.
 bool forget_waiting_for_capacity();
 
-// What runs, by queue (no type), type (no key) and key. Of this database.
+// The limiters under which jobs of this database run, by queue (no type), type (no key) and key.
 std::vector<core::Limiter> list_limiters();
 
 }  // namespace hipq::lanes

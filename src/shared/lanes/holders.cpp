@@ -1,6 +1,6 @@
 // Lists which jobs hold capacity under a limit.
 //
-// Each job in flight names the limiters that it counts in.
+// The entry of each job in flight names the limiters that count the job.
 #include "shared/lanes/holders.hpp"
 #include "shared/memory/registry.hpp"
 
@@ -8,8 +8,8 @@ namespace hipq::lanes {
 
 namespace {
 
-// What is in flight that counts in a limiter, as far as `holders` has places. Returns how
-// many. Needs the lock.
+// Lists the jobs in flight that the limiter counts, up to the size of `holders`. Returns how many
+// there are in it. Needs the lock.
 std::size_t find_holders(const core::JobTable &table, std::int32_t limiter,
                          std::span<Holder> holders)
 {
@@ -31,7 +31,7 @@ Usage usage_of(int queue_id, std::uint64_t type, std::uint64_t key)
     Usage usage;
     if (!memory::is_loaded())
         return usage;
-    usage.holders.resize(jobs_in_flight().capacity());  // before the lock: allocation
+    usage.holders.resize(jobs_in_flight().capacity());  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const InFlightLock lock(LW_SHARED);

@@ -1,4 +1,4 @@
-// Reserves jobs for a process, and keeps which of them are chosen and running.
+// Reserves jobs for a process, and records which of them are chosen and running.
 #include "shared/lanes/in_flight.hpp"
 
 #include "core/limits/worker_quota.hpp"
@@ -52,8 +52,9 @@ Reserved reserve_jobs(std::span<const WaitingJob> jobs, std::span<WaitingJob> re
     Reserved result{0, 0};
     const InFlightLock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_flight();
-    // An executor always has room for one; what is for workers leaves that alone, however long they
-    // keep it. Nor do the prefetched batches of executors take what is left for workers.
+    // An executor always has room for one job: jobs for workers never take that room, however long
+    // the workers keep them. The prefetched batches of executors do not take the room kept for
+    // workers either.
     const bool is_for_worker = !memory::is_executor();
     const std::size_t limit =
         std::min(reserved.size(),
@@ -107,7 +108,7 @@ bool release_prefetched()
     const InFlightLock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_flight();
     return return_up_to(core::JobPhase::chosen, table,
-                        memory::own_holder());  // nothing of it runs: no room is made
+                        memory::own_holder());  // none of these jobs runs, so no capacity is freed
 }
 
 flight::Suspicion suspicion_of(Oid database, std::int64_t job_id)

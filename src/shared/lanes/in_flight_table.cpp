@@ -7,7 +7,7 @@ namespace hipq::lanes {
 
 namespace {
 
-// What stands before the entries, limiters, shares, buckets, holders and errors.
+// The head. The entries, limiters, shares, buckets, holders and errors follow it.
 struct InFlightTableHead {
     core::JobTableHead table;
     core::LimiterTableHead limiters;
@@ -26,15 +26,15 @@ Size holder_count()
     return static_cast<Size>(memory::left_running_holder()) + 1;
 }
 
-// Each running job may have a queue, a type and a throttle key of its own: a limit holds however
-// many others there are.
+// Each running job may have a queue, a type and a throttle key of its own. With this capacity a
+// limit is enforced however many others there are.
 Size limiter_capacity()
 {
     return ::mul_size(job_capacity(), core::limiters_per_job);
 }
 
-// Limits that this node shares with others, of all databases: each running job may have a throttle
-// key of its own, and others wait.
+// Limits of all databases that this node shares with others: each running job may have its own
+// throttle key, and others wait.
 Size share_capacity()
 {
     return ::add_size(job_capacity(), 1'024);
@@ -55,7 +55,7 @@ Size in_flight_table_size()
     return ::add_size(size, ::mul_size(sizeof(core::HolderList), holder_count()));
 }
 
-// Those of the entries, then those of the executors: the last part of the table's memory.
+// The errors of the entries, then those of the executors, in the last part of the table's memory.
 char *cancellation_errors()
 {
     return reinterpret_cast<char *>(jobs_in_flight().holders().data() +
@@ -89,7 +89,7 @@ constinit const memory::Part in_flight_part{request_in_flight, set_up_in_flight}
 
 InFlightLock::InFlightLock(LWLockMode mode) : TrancheLock(in_flight_tranche, mode) {}
 
-// Every executor can have one job, however many jobs fit otherwise.
+// Every executor can have one job, however low the setting is.
 Size job_capacity()
 {
     return static_cast<Size>(std::max(settings::max_running, memory::executor_places()));

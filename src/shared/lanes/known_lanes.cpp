@@ -1,5 +1,5 @@
-// Keeps in shared memory whether all lanes of a database are known, and of which queues not all
-// are.
+// Records in shared memory whether all lanes of a database are known, and which queues have unknown
+// lanes.
 #include "shared/lanes/lane_entries.hpp"
 #include "shared/memory/registry.hpp"
 
@@ -15,7 +15,7 @@ memory::DatabaseSlot *slot_of(Oid database)
 
 namespace {
 
-// Null: neither is there, nor a free one. Needs the lock.
+// Returns the queue's entry or a free one, or null if there is neither. Needs the lock.
 memory::CrowdedQueue *crowded_entry(memory::DatabaseSlot &slot, int queue_id)
 {
     memory::CrowdedQueue *const found =
@@ -78,7 +78,7 @@ void search_done(unsigned losses)
 std::vector<memory::CrowdedQueue> crowded_queues()
 {
     std::vector<memory::CrowdedQueue> queues(
-        memory::max_crowded_queues);  // before the lock: allocation
+        memory::max_crowded_queues);  // allocated before the lock is taken
     {
         const memory::Lock lock(LW_SHARED);
         if (const memory::DatabaseSlot *slot = slot_of(MyDatabaseId))

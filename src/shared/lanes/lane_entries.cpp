@@ -1,7 +1,7 @@
 // Keeps the table of lanes: finds, makes and removes entries.
 //
-// Memory of an entry is touched when it is used for the first time, so a table that is larger than
-// what is needed costs address space only.
+// The memory of an entry is not touched before its first use, so a table that is larger than needed
+// costs only address space.
 #include "shared/lanes/lane_entries.hpp"
 
 #include "core/limits/fair_quota.hpp"
@@ -19,14 +19,14 @@ namespace {
 
 struct LaneTable {
     std::int32_t capacity;
-    std::int32_t used;                      // places that were ever in use: the first ones
-    LaneHead heads[FLEXIBLE_ARRAY_MEMBER];  // then the buckets, as many
+    std::int32_t used;  // the number of entries that were ever in use, which are the first ones
+    LaneHead heads[FLEXIBLE_ARRAY_MEMBER];  // an equal number of buckets follows
 };
 
 constinit LaneTable *lane_table = nullptr;
 constinit LaneEntry *lane_entries = nullptr;
 constinit memory::Tranche lane_table_tranche{"HipqLaneTable", memory::LockRank::lane_table};
-// Its locks are in the entries, so that memory of those which are never used is not touched.
+// The locks are in the entries, so that the memory of unused entries is not touched.
 constinit memory::Tranche lane_tranche{"HipqLane", memory::LockRank::lane};
 
 Size count_of_lanes()
@@ -66,7 +66,7 @@ void write_due(LaneHead &head, core::LaneKey next)
     ::pg_atomic_write_u64(&head.first_id, static_cast<std::uint64_t>(next.id));
 }
 
-// Lanes in which there is nothing, others' at least, are as good as free.
+// Empty lanes of other owners count as free.
 core::QuotaUse use_of(Oid owner)
 {
     core::QuotaUse use{0, 0};
@@ -96,7 +96,7 @@ std::optional<std::int32_t> unused_entry()
     return lane_table->used++;
 }
 
-// That of a lane in which there is nothing: of an owner, or of any.
+// Takes the entry of an empty lane: of that owner, or of any.
 std::optional<std::int32_t> vacated_entry(std::optional<Oid> owner)
 {
     for (LaneHead &head : heads()) {
@@ -111,7 +111,7 @@ std::optional<std::int32_t> vacated_entry(std::optional<Oid> owner)
     return std::nullopt;
 }
 
-// A place for a lane of an owner; nothing when there is none for it.
+// Returns an entry for a lane of the owner; nothing if the owner cannot have another one.
 std::optional<std::int32_t> free_entry(Oid owner)
 {
     if (!core::may_take_one(core::table_quota(lane_table->capacity, settings::max_owner_share),

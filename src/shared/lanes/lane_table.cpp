@@ -11,7 +11,7 @@ namespace hipq::lanes {
 
 namespace {
 
-// False: it is not there any more.
+// Returns false if the lane no longer exists.
 template <class Change>
 bool change(LaneRef ref, const Change &change_lane)
 {
@@ -26,8 +26,8 @@ bool change(LaneRef ref, const Change &change_lane)
     return true;
 }
 
-// Each lane of a database for which `concerns` says so of its head. The heads are looked at without
-// a lock, so whoever takes one looks again.
+// Changes each lane of a database whose head satisfies `concerns`. The heads are first read without
+// a lock, so each is checked again under its lock.
 template <class Concerns, class Change>
 void change_each(Oid database, const Concerns &concerns, const Change &change_lane)
 {
@@ -105,7 +105,7 @@ bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key,
                   [&](core::Lane &lane) { lane.note_full(key, throttle_key, not_before.value); });
 }
 
-// A throttle key of 0 stands for all of a database.
+// A throttle key of 0 stands for all lanes of a database.
 void make_capacity(const core::LimiterName &name) noexcept
 {
     const auto is_of_queue = [&](const LaneHead &head) {
@@ -261,7 +261,7 @@ void forget_lanes(Oid database) noexcept
     }
 }
 
-// What the scheduler read when it ended has to be read by the next one.
+// The next scheduler must read again what this scheduler was reading when it exited.
 memory::LeftByScheduler give_back_readings(int holder) noexcept
 {
     return {cancel_readings(holder), false};

@@ -1,10 +1,9 @@
-// The lanes (core/lanes/lane.hpp) of all databases in shared memory: where executors look for work,
-// and where whoever has made a job claimable leaves word when its transaction has ended.
+// The lanes (core/lanes/lane.hpp) of all databases in shared memory. Executors look for work there.
+// A process that makes a job claimable records it in the job's lane when its transaction has ended.
 //
-// Each lane has a lock of its own, held for straight-line code only. A lane in which there is
-// nothing can lose its place to another one, so it is named by a reference that goes stale. When
-// there is no room for one more lane its jobs are found by looking at the tables: slower, and with
-// an alert.
+// Each lane has its own lock, which is held for straight-line code only. An empty lane can lose its
+// place to another lane, so lanes are named by references that become stale. If there is no room
+// for another lane, its jobs are found by reading the tables, which is slower and raises an alert.
 #pragma once
 
 #include "core/lanes/lane_reading.hpp"
@@ -15,7 +14,7 @@ namespace hipq::lanes {
 using core::LaneRef;
 inline constexpr LaneRef no_lane{};
 
-// Which jobs of this database stand in a lane: those of one live leaf, type and priority.
+// Identifies a lane of this database: the jobs of one live leaf, type and priority.
 struct LaneName {
     Oid leaf;
     int queue_id;
@@ -27,88 +26,89 @@ struct LaneName {
     bool operator==(const LaneName &other) const;
 };
 
-// A lane as it was when somebody looked.
+// A snapshot of a lane.
 struct LaneInfo {
     LaneRef ref;
     LaneName name;
-    pg::Time due;           // no job in it is due before; infinity: there is none
-    std::int64_t first_id;  // nor, of those that are due then, has a lower id
+    pg::Time due;           // no job in it is due before this time; infinity: the lane is empty
+    std::int64_t first_id;  // no job due at that time has a lower id
 };
 
-// Everybody
+// Any process
 // ----------------------------------------------------------------------------------------------
 
-// The lane of this database with that name; no_lane: there is none.
+// Returns the lane of this database with that name, or no_lane if there is none.
 LaneRef find_lane(const LaneName &name);
 
-// The same; a new one if there is none, of that queue owner; no_lane: there is no room, or the
-// owner has its share. Of a new one nothing is known, and nobody reads it before something has been
-// said of it: its jobs are not committed yet as a rule.
+// The same, but makes a lane for that queue owner if there is none. Returns no_lane if there is no
+// room, or if the owner has used up its share. Nothing is known of a new lane, and no process reads
+// it until something is noted in it, because its jobs usually are not committed yet.
 LaneRef find_or_make_lane(const LaneName &name, Oid owner);
 
-// Says that a lane is worth reading if nothing is known of it. Cannot fail.
+// Publishes when the lane is due, so that a new lane of which nothing is known becomes worth
+// reading. Cannot fail.
 void show_lane(LaneRef ref) noexcept;
 
-// Says that jobs in the range may have become claimable, or are worth a look at a time. Cannot
-// fail. False: that lane is not there any more, see lose_lanes().
+// Notes that jobs in the range may have become claimable, or are worth a look from `not_before` on.
+// Cannot fail. Returns false if the lane no longer exists; see lose_lanes().
 bool note_lane(LaneRef ref, core::KeyRange range,
                pg::Time not_before = pg::Time{core::lane_start.time}) noexcept;
 
-// The same of a job that stands there and whose throttle key is full: it is worth a look when there
-// is room (make_capacity()), or at that time.
+// The same for a job in the lane whose throttle key is full: it is worth a look when there is
+// capacity (make_capacity()), or from `not_before` on.
 bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key,
                pg::Time not_before) noexcept;
 
-// There is room under a throttle key; with key 0 there may be under any of a database. Cannot fail.
+// Reports that there is capacity under a throttle key. Key 0 means that there may be capacity under
+// any key of the database. Cannot fail.
 void make_capacity(const core::LimiterName &name) noexcept;
 
-// Says that jobs of a database may have become claimable of which nobody says where: all its lanes
-// are read from their beginnings, and its scheduler looks for lanes that are not known. Cannot
-// fail.
+// Reports that jobs of a database may have become claimable at unknown places: all its lanes are
+// read from their beginnings, and its scheduler searches for lanes that are not known. Cannot fail.
 void lose_lanes(Oid database) noexcept;
 
-// Says that a zone is another than when jobs of a database were put off: they are worth a look.
-// Cannot fail.
+// Reports that a time zone has changed since jobs of a database were put off: those jobs are worth
+// a look now. Cannot fail.
 void look_again_at_lanes(Oid database) noexcept;
-// The same of one queue, whose lanes are known. Cannot fail.
+// Makes all lanes of one queue be read from their beginnings; the lanes must be known. Cannot fail.
 void read_lanes_again(Oid database, int queue_id) noexcept;
 
-// No job in it is due before; infinity: there is none.
+// No job in the lane is due before this time; infinity: the lane is empty.
 pg::Time due_of(LaneRef ref);
 
-// Says that a job of a queue may stand in a lane for which there is no room here: the scheduler and
-// the executors look for such in the queue's table. Cannot fail.
+// Reports that a job of a queue may belong to a lane for which there is no room here. The scheduler
+// and the executors then look for its jobs in the queue's table. Cannot fail.
 void search_lanes(Oid database, int queue_id) noexcept;
 
 // The lanes of this database.
 std::vector<LaneInfo> list_lanes();
 
-// Those of them in which there is something: of one queue, and the queues that have such, each
-// once, by number.
+// lanes_of_queue() returns the lanes of a queue that are not empty; queues_with_lanes() returns the
+// numbers of the queues that have at least one, each once, in order.
 std::vector<LaneInfo> lanes_of_queue(int queue_id);
 std::vector<int> queues_with_lanes();
 
-// A part of very many lanes at a time: about so many, all of a queue or none, the queues from a
-// number on and then from the beginning.
+// Part of a large number of lanes: about `most` of them, always all lanes of a queue or none. The
+// window goes through the queues by number, from `first_queue` on and then from the beginning.
 struct LaneWindow {
     std::size_t most;
-    int first_queue = 0;  // moves on to that of the next part
+    int first_queue = 0;  // advances to the first queue of the next part
 };
 
-// Those that are due, of this database, in a window (null: all); and when the first of the others
-// is, as far as those matter that were made for a queue owner; InvalidOid: all.
+// The due lanes of this database within the window (null: all of them), and when the next of the
+// other lanes is due. Counts only lanes made for that owner as next; InvalidOid: all lanes.
 struct LanesByDue {
     std::vector<LaneInfo> due;
     pg::Time next;
-    std::size_t left_out;  // due lanes
+    std::size_t left_out;  // due lanes outside the window
 };
 LanesByDue lanes_by_due(Oid owner, pg::Time now, LaneWindow *window);
 
-// A lane as it is; nothing: it is gone.
+// Returns a copy of the lane, or nothing if the lane is gone.
 std::optional<core::Lane> copy_lane(LaneRef ref);
 
-// Whether every lane of this database has its place here, but for those of crowded queues; and
-// every one of a queue.
+// Whether every lane of this database is in the table, except for those of crowded queues; and
+// whether every lane of the queue is.
 bool lanes_are_known();
 bool lanes_are_known(int queue_id);
 
@@ -117,36 +117,37 @@ bool lanes_are_known(int queue_id);
 
 using LaneReading = core::LaneReading<core::Lane>;
 
-// Begins to read a lane; it is this process's until it says otherwise, or exits. Nothing: somebody
-// else reads it, or it is gone.
+// Begins to read a lane. The lane belongs to this process until it ends or cancels the reading, or
+// exits. Returns nothing if another process reads the lane, or if it is gone.
 std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now);
 void end_reading(LaneRef ref, LaneReading &reading) noexcept;
 void cancel_reading(LaneRef ref) noexcept;
 
-// What a process read when it ended is given back unread. Returns whether there was
-// anything.
+// Gives back, unread, the lanes that an exiting process was reading. Returns whether there were
+// any.
 bool cancel_readings(int holder) noexcept;
 
 // Scheduler
 // ----------------------------------------------------------------------------------------------
 
-// Whether it has to look for lanes that are not known: how often they were lost so far, to be given
-// back once all are found.
+// Whether the scheduler must search for lanes that are not known. The result is the number of
+// losses so far; pass it to search_done() when all lanes are found.
 std::optional<unsigned> search_due();
 void search_done(unsigned losses);
 
-// The queues of this database of which lanes had no room; and one of them, of which all lanes have
-// been found since.
+// crowded_queues() lists the queues of this database for some of whose lanes there was no room.
+// all_lanes_found() removes one of them, after all its lanes have been found.
 std::vector<memory::CrowdedQueue> crowded_queues();
 void all_lanes_found(const memory::CrowdedQueue &queue);
 
-// Drops a lane whose table or queue is gone. Should there be jobs all the same, they are searched.
+// Drops a lane whose table or queue is gone. If it may still have jobs, the scheduler is made to
+// search for lanes.
 void remove_lane(LaneRef ref);
 
-// Where jobs may stand that can be claimed.
+// Where the lane may have claimable jobs.
 core::Lane::Places places_of(LaneRef ref, pg::Time now);
 
-// Whether a job that can be claimed is where claimers look for it.
+// Whether a claimable job is at a place where claims look for it.
 bool is_covered(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key);
 
 // Launcher
@@ -159,7 +160,8 @@ struct DueLane {
 };
 std::vector<DueLane> due_lanes(pg::Time now);
 
-// Has all that is put off looked at, in all databases: the clock was set back. Cannot fail.
+// Makes everything that was put off be looked at again, in all databases, because the clock was set
+// back. Cannot fail.
 void look_again_everywhere() noexcept;
 
 extern const memory::Part lanes_part;

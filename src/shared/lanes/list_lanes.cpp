@@ -1,7 +1,7 @@
 // Lists lanes from their heads: all, those of a queue, those that are due.
 //
-// What is to be found is counted without a lock first, as no memory is allocated under one. A lane
-// that comes in between is told of by whoever makes it.
+// The lanes are counted without a lock first, because memory must not be allocated under a lock.
+// The process that makes a lane in between reports it.
 #include "shared/lanes/lane_entries.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/registry.hpp"
@@ -25,7 +25,7 @@ Indexes find_all(const Wanted &is_wanted)
 
 std::vector<LaneInfo> copy(const Indexes &indexes)
 {
-    std::vector<LaneInfo> lanes(indexes.size());  // before the lock: allocation
+    std::vector<LaneInfo> lanes(indexes.size());  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const TableLock lock(LW_SHARED);
@@ -38,7 +38,7 @@ std::vector<LaneInfo> copy(const Indexes &indexes)
     return lanes;
 }
 
-// Leaves those of a window, and moves it on.
+// Keeps only the lanes within the window, and advances the window.
 void cut(Indexes &indexes, LaneWindow &window)
 {
     if (indexes.size() <= window.most)

@@ -1,4 +1,4 @@
-// Keeps the shares of this node beside the limiters, under the lock of the jobs in flight.
+// Keeps this node's shares beside the limiters, under the lock of the jobs in flight.
 #include "shared/lanes/node_share_table.hpp"
 
 #include "shared/memory/registry.hpp"
@@ -16,7 +16,7 @@ bool is_chosen(const core::JobEntry &job)
 
 std::vector<std::uint64_t> begin_share(const core::LimiterName &name)
 {
-    std::vector<std::uint64_t> serials(jobs_in_flight().capacity());  // before the lock: allocation
+    std::vector<std::uint64_t> serials(jobs_in_flight().capacity());  // allocated before the lock
     std::size_t count = 0;
     {
         const InFlightLock lock(LW_EXCLUSIVE);
@@ -32,7 +32,7 @@ std::vector<std::uint64_t> begin_share(const core::LimiterName &name)
 
 std::vector<std::uint64_t> still_chosen(const std::vector<std::uint64_t> &entries)
 {
-    std::vector<std::uint64_t> left(entries.size());  // before the lock: allocation
+    std::vector<std::uint64_t> left(entries.size());  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const InFlightLock lock(LW_SHARED);
@@ -108,7 +108,7 @@ std::vector<core::LimiterName> list_shares()
     std::vector<core::LimiterName> names;
     if (!memory::is_loaded())
         return names;
-    names.reserve(jobs_in_flight().limiters().shares().all().size());  // before the lock
+    names.reserve(jobs_in_flight().limiters().shares().all().size());  // before the lock is taken
     const InFlightLock lock(LW_SHARED);
     const core::JobTable table = jobs_in_flight();
     if (table.limiters().shares().any())

@@ -1,8 +1,8 @@
-// Keeps how long jobs of a type run, as an average.
+// Keeps the average run time of the jobs of each type.
 //
-// Run times by a hash of database, queue and type. Two types that share a hash share an average,
-// which is harmless. The lock is for new types alone: a run of one that is known is counted
-// without.
+// Run times are stored by a hash of database, queue and type. Two types with the same hash share an
+// average, which is harmless. Only a new type takes the lock; a run of a known type is recorded
+// without it.
 #include "shared/lanes/run_time_table.hpp"
 
 #include "core/lanes/run_times.hpp"
