@@ -1,4 +1,4 @@
-// Keeps the cancellations that a transaction asks for, and places them when it commits.
+// Collects a transaction's requests to cancel jobs, and places them when it commits.
 #include "shared/executors/cancellations.hpp"
 
 #include "shared/memory/registry.hpp"
@@ -18,7 +18,7 @@ struct AskedCancellation {
 };
 
 constinit memory::TransactionNotes<AskedCancellation> *cancellations =
-    nullptr;  // on the heap: no destructor at exit
+    nullptr;  // on the heap, so that no destructor runs at exit
 
 extern "C" void hipq_cancelling_transaction_ends(XactEvent event, void *)
 {

@@ -1,4 +1,4 @@
-// What a transaction asks of executors: to cancel jobs that they have in flight, once it commits.
+// Requests of a transaction to cancel jobs that executors have in flight, placed when it commits.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ namespace hipq::executors {
 
 enum class AskWhen : unsigned char {
     now,
-    // Of this transaction: a rolled back one, or savepoint, asks for nothing. The answer is how the
-    // job stands now; one that has ended by the commit ends in its own way.
+    // Placed only if the transaction and its savepoint commit. The answer is the state of the job
+    // now; a job that has ended by the time of the commit keeps its own end.
     at_commit,
 };
 
-// Asks for the cancellation of a job of this database that an executor has in flight. Of `error`
-// what fits is kept, in whole characters.
+// Requests the cancellation of a job of this database that an executor has in flight. `error` is
+// truncated to what fits, at a character boundary.
 CancelAnswer ask_for_cancellation(std::int64_t job_id, const std::string &error, AskWhen when);
 
-// Registers the callbacks; called once by _PG_init. PostgreSQL regime.
+// Registers the callbacks. _PG_init calls it once; call inside pg::call() only.
 void watch_cancellations();
 
 }  // namespace hipq::executors

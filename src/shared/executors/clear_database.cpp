@@ -1,4 +1,4 @@
-// Ends hipq's processes in a database, and keeps them out until the command is over.
+// Ends hipq's processes in a database, and keeps them out until the command has ended.
 #include "shared/executors/clear_database.hpp"
 
 #include <csignal>
@@ -32,7 +32,7 @@ bool holds_mark_of(Oid database)
                        [&](const Held &own) { return own.database == database; });
 }
 
-// The number of a new mark; -1 without room.
+// Returns the number of a new mark, or -1 if there is no room.
 int place_mark(Oid database)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
@@ -56,8 +56,8 @@ bool is_worker_in(const ExecutorSlot &slot, Oid database)
     return slot.database == database && slot.process != memory::no_process && slot.pid != MyProcPid;
 }
 
-// A process gives its slot back before it gives its PGPROC back, so under the lock the pid is still
-// its own. Needs the lock.
+// A process gives its slot back before it gives back its PGPROC, so under the lock the PGPROC still
+// has its pid. Needs the lock.
 void end_process(int process)
 {
     const int pid = ProcGlobal->allProcs[process].pid;
@@ -98,7 +98,7 @@ void end_mark(const Held &own, bool committed)
     remove_mark(own);
     if (committed && own.afterwards == Afterwards::look_again)
         databases::database_changed(own.database);
-    // The extension may have been made anew in the same transaction.
+    // The extension may have been created again in the same transaction.
     if (committed && own.afterwards == Afterwards::forget && own.database == MyDatabaseId)
         databases::database_changed(own.database);
 }
@@ -116,8 +116,8 @@ extern "C" void hipq_marks_transaction_ends(XactEvent event, void *)
         end_marks(false);
 }
 
-// After a commit the workers come back when the locks are gone that they would wait for; see
-// shared/wakeup/commit.cpp.
+// After a commit the processes come back only when the locks that they would wait for are released;
+// see shared/wakeup/commit.cpp.
 extern "C" void hipq_marks_locks_released(ResourceReleasePhase phase, bool is_commit,
                                           bool is_top_level, void *)
 {

@@ -1,4 +1,4 @@
-// Tells who works for a queue owner, and whether one more executor may start.
+// Tells which executors work for a queue owner, and whether one more may start.
 #include "shared/executors/executor_list.hpp"
 
 #include "settings.hpp"
@@ -11,7 +11,7 @@ namespace hipq::executors {
 
 namespace {
 
-// Between two jobs an executor is idle too.
+// An executor is also idle between two jobs.
 constexpr std::int64_t idle_for_a_while = 1'000'000;  // us
 
 void count_own(ExecutorList &executor_list, const ExecutorSlot &slot)
@@ -73,7 +73,7 @@ Progress progress_of(Oid database, Oid role)
 std::vector<AboutToMove> executors_about_to_move()
 {
     std::vector<AboutToMove> result(
-        static_cast<std::size_t>(memory::executor_places()));  // before the lock: allocation
+        static_cast<std::size_t>(memory::executor_places()));  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const ExecutorLock lock(LW_SHARED);

@@ -1,7 +1,7 @@
 // Keeps the accounts by which owners and queues share executors.
 //
-// The accounts: owners in a list, queues in a small table by hash that forgets rather than fills
-// up. An account that was forgotten begins anew as one of those who have used least.
+// Owners are in a list, queues in a small hash table that forgets accounts instead of filling up. A
+// forgotten account starts again with the least use.
 #include "shared/executors/executor_shares.hpp"
 
 #include <chrono>
@@ -23,13 +23,13 @@ namespace hipq::executors {
 
 namespace {
 
-// A scheduler repeats every 10 s what it wants.
+// Schedulers repeat their requests every 10 s.
 constexpr std::int64_t wish_lasts = 30'000'000;  // us
 
 constexpr std::size_t neighbours = 8;
 constexpr std::int64_t no_look = -1;
 
-// That of the wall may be set.
+// Uses the steady clock, because the wall clock can be set.
 std::int64_t microseconds()
 {
     using namespace std::chrono;
@@ -57,8 +57,8 @@ void set_missing(OwnerShare &owner, int executors)
     owner.missing = executors;
 }
 
-// A free place, or that of an owner who can do without: one that does not take part, else the one
-// that has used most.
+// Returns a free entry, or the entry of an owner that can do without: one that does not take part,
+// else the one that has used most.
 OwnerShare &place_for_owner()
 {
     for (OwnerShare &owner : owners())
@@ -75,7 +75,7 @@ OwnerShare &place_for_owner()
     return last;
 }
 
-// A new one's queues begin with equal accounts.
+// The queues of a new owner start with equal accounts.
 OwnerShare &find_or_make_owner(Oid database, Oid role)
 {
     if (OwnerShare *owner = find_owner(database, role))
@@ -147,7 +147,7 @@ QueueShare &queue_at(std::uint32_t hash, std::size_t step)
     return executor_table().queues[(hash + step) % max_queue_shares];
 }
 
-// Of this database. Another owner's account of it counts for nothing.
+// Returns the account of a queue of this database. An account under another owner does not count.
 QueueShare *find_queue(int queue_id, Oid role)
 {
     const std::uint32_t hash = hash_of(queue_id);
@@ -178,7 +178,7 @@ QueueShare &find_or_make_queue(int queue_id, Oid role)
     return *place;
 }
 
-// Accounts that were forgotten meanwhile have nothing to pay.
+// Accounts that were forgotten in the meantime are not charged.
 void charge(const ExecutorSlot &slot, std::int64_t used)
 {
     const Turn &turn = slot.turn;
@@ -206,8 +206,7 @@ void look_up_job_statuses(std::span<QueueInTurn> queues)
     }
 }
 
-// What the prefetched batch will take is charged at once, as far as it is known, so that other
-// executors see it.
+// Charges the expected time of the prefetched batch at once, so that other executors see it.
 void begin_turn(std::span<const QueueInTurn> queues, std::int64_t microseconds_expected)
 {
     const ExecutorLock lock(LW_EXCLUSIVE);
@@ -246,7 +245,7 @@ void note_nothing_due()
         step_back(*owner);
 }
 
-// ---- who waits for an executor, and who makes room ----
+// ---- owners that wait, and executors that make room ----
 
 pg::Time want_more(Oid database, Oid role, int executors, std::int64_t weight)
 {

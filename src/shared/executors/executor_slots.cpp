@@ -1,4 +1,4 @@
-// Keeps the slots of executors: who asks for one, who gets one, who is woken.
+// Keeps the slots of executors: requests them, hands them out, and wakes idle executors.
 #include "shared/executors/executor_slots.hpp"
 
 #include "pg/clock.hpp"
@@ -19,7 +19,7 @@ namespace hipq::executors {
 
 namespace {
 
-// A queue owner that waits longer for an executor is worth an alert.
+// If a queue owner waits longer than this for an executor, an alert is raised.
 constexpr std::int64_t longest_patience = 10'000'000;  // us
 
 bool is_alive(const ExecutorSlot &slot)
@@ -32,7 +32,7 @@ bool belongs_to(const ExecutorSlot &slot, Oid database, Oid role)
     return is_alive(slot) && slot.database == database && slot.role == role;
 }
 
-// Idle executors of other queue owners make room. Needs the lock.
+// Asks one idle executor of another queue owner to leave. Needs the lock.
 void ask_idle_stranger_to_leave(Oid database, Oid role)
 {
     for (ExecutorSlot &slot : executor_slots()) {
@@ -44,8 +44,8 @@ void ask_idle_stranger_to_leave(Oid database, Oid role)
     }
 }
 
-// Marks a free slot as requested. Needs the lock. False: no slot, no room under hipq.max_executors,
-// or none may be started now.
+// Marks a free slot as requested. Needs the lock. Returns false if there is no free slot, no room
+// under hipq.max_executors, or no executor of this owner may be started now.
 bool request_slot(Oid database, Oid role, pg::Time now)
 {
     if (!may_start(database, role, now) || !has_place(places(), database, role))
@@ -75,7 +75,7 @@ ExecutorSlot *executor_slot_of(const ExecutorTicket &ticket)
 
 memory::RunningJob job_of(const ExecutorSlot &slot, const core::JobEntry &entry) noexcept
 {
-    memory::RunningJob job = slot.job;  // jobs that run together have all else in common
+    memory::RunningJob job = slot.job;  // jobs that run together differ only in id and attempt
     job.id = entry.job_id;
     if (job.attempt != 0)
         job.attempt = entry.attempt;
@@ -154,7 +154,7 @@ void want_executors(Oid database, Oid role, int wanted, std::int64_t weight, pg:
         want_nothing(database, role);
         return;
     }
-    int have = 0;  // without those that have a job, which may take long, and those on their way out
+    int have = 0;  // executors that neither run a job, which may take long, nor are about to leave
     for (ExecutorSlot &slot : executor_slots()) {
         if (!belongs_to(slot, database, role))
             continue;
@@ -226,7 +226,7 @@ void executor_not_started(const ExecutorTicket &ticket)
         free_executor_slot(*slot);
         give_out_executors(pg::now());
     }
-    databases::work_due(ticket.database, pg::now() + USECS_PER_SEC);  // somebody counted on it
+    databases::work_due(ticket.database, pg::now() + USECS_PER_SEC);  // the scheduler counted on it
 }
 
 void executor_found_no_slot(const ExecutorTicket &ticket)
@@ -282,7 +282,7 @@ std::vector<ExecutorSlot> list_executors()
     if (!memory::is_loaded())
         return result;
     result.resize(
-        static_cast<std::size_t>(memory::executor_places()));  // before the lock: allocation
+        static_cast<std::size_t>(memory::executor_places()));  // allocated before the lock is taken
     {
         const ExecutorLock lock(LW_SHARED);
         const lanes::InFlightLock jobs_lock(LW_SHARED);
@@ -296,7 +296,7 @@ std::vector<ExecutorSlot> list_executors()
 
 namespace {
 
-// Those who are about to start find that the slot is not theirs any more.
+// Executors that are about to start find that their tickets are no longer valid.
 void forget_executors(Oid database) noexcept
 {
     const ExecutorLock lock(LW_EXCLUSIVE);

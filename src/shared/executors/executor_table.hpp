@@ -1,10 +1,11 @@
-// The executors in shared memory: their slots, and what their owners have used and ask for.
+// The executors in shared memory: their slots, and what their owners have used and request.
 //
-// The lock of executors guards who has a slot, who asks for one and what it has been charged. The
-// lock of the jobs in flight (shared/lanes/in_flight_table.hpp) guards what a slot says of its job:
-// `job` and the change between idle and running need it exclusively; `stop_control` is changed by
-// its executor while that holds it shared, and by others while they hold it exclusively. So a job
-// takes none of the first lock. A slot is freed under both.
+// The lock of executors guards the assignment of slots, the requests for executors, and what owners
+// and queues have been charged. The lock of the jobs in flight (shared/lanes/in_flight_table.hpp)
+// guards what a slot says about its job. Changing `job`, or changing between idle and running,
+// needs it exclusively. An executor changes its own `stop_control` while it holds that lock shared;
+// other processes change it while they hold the lock exclusively. So a job never takes the lock of
+// executors. Freeing a slot takes both locks.
 #pragma once
 
 #include "core/limits/fair_share.hpp"
@@ -15,38 +16,38 @@ namespace hipq::executors {
 
 enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };
 
-// What the code that an executor runs may be stopped by; shared/executors/stop_control.hpp. Times
-// are those of the real clock.
+// Deadline and cancellation of the code that an executor runs; see
+// shared/executors/stop_control.hpp. Times are those of the real clock.
 struct StopControl {
-    bool is_on;               // code runs
-    bool asks_retry_handler;  // that of a retry handler, or of a handler of dead letters
-    bool signalled;           // for a cancellation
+    bool is_on;               // code is running
+    bool asks_retry_handler;  // the code is a retry handler or a handler of dead letters
+    bool signalled;           // a signal was sent for a cancellation
     bool reported;            // as unresponsive
-    bool missed;              // the executor has ended past the deadline, with its code
-    bool is_closed;           // as in JobEntry, for a job without one
-    bool is_cancelled;        // the same
-    std::int64_t job_id;      // whose code it is; 0: of all jobs of a batch
+    bool missed;              // the executor exited past the deadline, with its code running
+    bool is_closed;           // as in JobEntry, for a job without an entry
+    bool is_cancelled;        // likewise
+    std::int64_t job_id;      // the job whose code runs; 0: all jobs of a batch
     pg::Time deadline;
     pg::Time began;
-    std::int64_t extended;  // by so many seconds
-    pg::Time requested;     // when its cancellation was asked for first; infinity: it was not
-    pg::Time cancelled;     // when the last signal for that was sent
+    std::int64_t extended;  // by how many seconds the deadline was extended
+    pg::Time requested;     // when cancellation was first requested; infinity: it was not
+    pg::Time cancelled;     // when the last signal for it was sent
     pg::Time terminated;    // when SIGTERM was sent; infinity: it was not
 };
 
-// The hand that an executor works on; shared/executors/executor_shares.hpp.
+// The prefetched batch that an executor works on; see shared/executors/executor_shares.hpp.
 struct Turn {
     int queue_id;  // 0: none
     std::int64_t weight;
     std::int64_t owner_weight;
-    std::int64_t began;    // microseconds of a clock that nobody sets
+    std::int64_t began;    // microseconds of the steady clock
     std::int64_t charged;  // microseconds
 };
 
 struct ExecutorSlot {
     ExecutorState state;
     bool asked_to_leave;
-    bool woken;  // by a commit, since it began its last look
+    bool woken;  // by a commit, since the executor began its last look
     std::uint32_t generation;
     Oid database;
     Oid role;
@@ -56,32 +57,33 @@ struct ExecutorSlot {
     pg::Time started;
     std::int64_t jobs_done;
     Turn turn;
-    memory::RunningJob job;  // running and orphaned: the job, the first of a batch; id 0 = none
+    memory::RunningJob job;  // running and orphaned: the job, or the first of a batch; id 0 = none
     StopControl stop_control;
 };
 
-// A queue owner whose executors cannot start, or failed to; shared/executors/start_failures.hpp.
+// A queue owner whose executors cannot start or failed to start; see
+// shared/executors/start_failures.hpp.
 inline constexpr int max_start_failures = 64;
 struct StartFailure {
     Oid database;  // InvalidOid: free
     Oid role;
     int failures;       // in a row
-    bool refused;       // by a condition: not before the scheduler says otherwise
-    bool is_read_only;  // they start, and jobs fail as their transactions begin read-only
+    bool refused;       // a condition is not met: no start until the scheduler says otherwise
+    bool is_read_only;  // executors start, but jobs fail because their transactions begin read-only
     pg::Time not_before;
 };
 
-// Of the executors; shared/executors/executor_shares.hpp.
+// An owner's share of the executors; see shared/executors/executor_shares.hpp.
 inline constexpr int max_owner_shares = 256;
 struct OwnerShare {
     Oid database;  // InvalidOid: free
     Oid role;
     core::OwnerAccount account;
-    std::int64_t weight;     // of its queues with due jobs together
+    std::int64_t weight;     // total weight of its queues with due jobs
     core::QueueClock clock;  // of its queues
-    int missing;             // executors that it would have more
-    pg::Time asked;          // for them, the last time; by the real clock
-    pg::Time waits_since;    // infinity: it does not
+    int missing;             // how many more executors it wants
+    pg::Time asked;          // when it last requested them, by the real clock
+    pg::Time waits_since;    // infinity: the owner does not wait
 };
 inline constexpr std::size_t max_queue_shares = 1024;
 struct QueueShare {
@@ -94,11 +96,11 @@ struct QueueShare {
 struct ExecutorTable {
     bool no_free_slot;  // the last process found no free background worker slot
     StartFailure start_failures[max_start_failures];
-    int owner_count;     // places in use: the first ones
-    int waiting_owners;  // with executors missing
+    int owner_count;     // entries in use, which are the first ones
+    int waiting_owners;  // number of owners with executors missing
     OwnerShare owners[max_owner_shares];
     core::VirtualTime owner_clock;
-    core::QueueClock latest_clock;  // the latest of all owners
+    core::QueueClock latest_clock;  // the latest of all owners' clocks
     QueueShare queues[max_queue_shares];
     ExecutorSlot slots[FLEXIBLE_ARRAY_MEMBER];  // memory::executor_places() of them
 };
@@ -109,13 +111,13 @@ public:
     explicit ExecutorLock(LWLockMode mode);
 };
 
-// Only when loaded.
+// Only if hipq was preloaded.
 ExecutorTable &executor_table();
 
 std::span<ExecutorSlot> executor_slots();
 int index_of(const ExecutorSlot &slot);
 
-// At server start: asks for the memory, and fills it.
+// At server start: request and initialize the memory.
 void request_executors();
 void set_up_executors();
 

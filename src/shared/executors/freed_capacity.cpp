@@ -1,6 +1,6 @@
-// Wakes those who waited for capacity.
+// Notifies the processes that wait for capacity.
 //
-// Every lane that stands full is worth a look again.
+// Makes every lane that waits for that capacity worth a look again.
 #include "shared/executors/freed_capacity.hpp"
 
 #include "shared/databases/database_slots.hpp"

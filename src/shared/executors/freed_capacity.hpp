@@ -1,10 +1,10 @@
-// Wakes whoever has waited for capacity under a limit, once there is some.
+// Notifies processes that have waited for capacity under a limit when there is some.
 #pragma once
 
 namespace hipq::executors {
 
-// Tells who has waited of capacity: wakes one executor of the queue owner, or the scheduler to find
-// one.
+// Notifies waiting processes: wakes one executor of the queue owner or, if none is idle, has the
+// scheduler look for one.
 void announce_freed_capacity(const core::FreedCapacity &made, Oid database, Oid role);
 
 }  // namespace hipq::executors

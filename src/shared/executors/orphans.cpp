@@ -1,4 +1,4 @@
-// Lists the jobs of executors that ended, and releases them one by one.
+// Lists the jobs of executors that exited, and releases them one by one.
 #include "shared/executors/orphans.hpp"
 
 #include "shared/executors/executor_slots.hpp"

@@ -1,4 +1,4 @@
-// Keeps the slot of this process as an executor: what it runs, and what its end leaves.
+// Keeps the slot of this process as an executor: what it runs, and what it leaves at exit.
 #include "shared/executors/own_executor.hpp"
 
 #include "pg/clock.hpp"
@@ -24,13 +24,13 @@ namespace hipq::executors {
 namespace {
 
 constinit ExecutorTicket mine{-1, 0, InvalidOid, InvalidOid};
-// The jobs in flight that are past being reserved: so nobody has to walk through the others. On the
-// heap: no destructor at exit.
+// The jobs in flight that are no longer only reserved, so that their release need not walk through
+// the others. On the heap, so that no destructor runs at exit.
 constinit std::vector<std::int64_t> *begun = nullptr;
 
-// What this process leaves behind: a job whose end nobody knows makes its slot an orphan's, else
-// the slot is free. Returns whether somebody has to look for what it has given back. Needs the
-// lock.
+// Handles what this process leaves at exit: if it leaves a job whose end is unknown, the slot
+// becomes orphaned, otherwise it becomes free. Returns whether another process must look for the
+// jobs that it gave back. Needs the lock.
 bool leave_jobs(ExecutorSlot &slot, pg::Time end)
 {
     const lanes::InFlightLock lock(LW_EXCLUSIVE);
@@ -77,14 +77,14 @@ extern "C" void hipq_executor_exits(int, Datum)
     databases::announce_departure();
 }
 
-// For others' sake. Needs the lock.
+// Whether this executor must leave for the sake of others. Needs the lock.
 bool has_to_leave(const ExecutorSlot &slot, bool idle, pg::Time now)
 {
     return (somebody_waits() && gives_way(slot, idle, now)) || takes_kept_place(slot);
 }
 
-// Executors that are in the middle of their work leave one after the other, so that not more go
-// than are wanted.
+// Executors that are in the middle of their work leave one after another, so that no more of them
+// leave than necessary.
 bool give_way(bool idle, pg::Time now)
 {
     const ExecutorLock lock(LW_EXCLUSIVE);
@@ -95,8 +95,8 @@ bool give_way(bool idle, pg::Time now)
     return true;
 }
 
-// Executors that run very short jobs do not ask after each of them whether somebody else needs
-// their place: what is asked of this one itself they see at once.
+// Executors that run very short jobs do not check after each of them whether another owner needs
+// their place. They see requests to themselves at once.
 bool is_time_to_ask(pg::Time now)
 {
     constexpr std::int64_t interval = 1'000;  // us
@@ -107,15 +107,16 @@ bool is_time_to_ask(pg::Time now)
     return true;
 }
 
-// Its handler has returned, and it belongs to whoever completes it now. Needs the lock of the jobs
-// in flight.
+// Whether the job's handler has returned and left it running, so that it belongs to the process
+// that will complete it. Needs the lock of the jobs in flight.
 bool was_left_running(const core::JobTable &table, std::int64_t job_id)
 {
     const std::int32_t entry = table.find(mine.database, job_id);
     return entry != core::no_entry && table.at(entry).holder == memory::left_running_holder();
 }
 
-// Returns how many of them ran. Needs the lock of the jobs in flight.
+// Releases the jobs that were chosen or running. Returns how many were running. Needs the lock of
+// the jobs in flight.
 std::int64_t let_go_of_begun(Oid database, Jobs outcome)
 {
     if (begun == nullptr)
@@ -204,12 +205,12 @@ void announce_jobs(const memory::RunningJob &first, std::span<const memory::Atte
         if (entry == core::no_entry)
             entry = table.insert(running);
         if (entry == core::no_entry || table[entry].holder != mine.slot)
-            continue;  // no room, or somebody has not let go of it yet: the slot itself tells of
-                       // the first, and only one runs then
+            continue;  // no room, or another process still holds it: the slot itself describes the
+                       // first job, and then only one runs
         table[entry].phase = core::JobPhase::running;
         table[entry].attempt = attempt.number;
         table[entry].is_closed = false;
-        if (attempt.number != 0)  // a retry decision weighs nothing
+        if (attempt.number != 0)  // a retry decision has no weight
             table.weigh(entry, attempt.load);
     }
 }
@@ -222,11 +223,12 @@ void announce_job(const memory::RunningJob &job)
 
 namespace {
 
-// It looks for work next: until then a commit cannot count on it, there may be older jobs. After a
-// look that has found jobs that is said already.
+// Marks this executor as woken: it looks for work next, and until then a commit cannot count on it,
+// because there may be older jobs. After a look that has found jobs, the mark is set already.
 void note_own_look()
 {
-    ExecutorSlot *slot = own_executor();  // what this process alone changes, or sets to true
+    // Others change these fields only by setting them to true.
+    ExecutorSlot *slot = own_executor();
     if (slot->state != ExecutorState::starting && memory::glance(slot->woken))
         return;
     const ExecutorLock lock(LW_EXCLUSIVE);

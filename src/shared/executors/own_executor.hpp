@@ -1,4 +1,4 @@
-// The executor that this process is: its slot, what it runs, when it leaves.
+// This process as an executor: its slot, what it runs, when it leaves.
 #pragma once
 
 #include "shared/executors/executor_slots.hpp"
@@ -6,46 +6,48 @@
 
 namespace hipq::executors {
 
-// Takes the slot; false: not wanted any more. At exit the slot is freed, or marked orphaned when a
-// job was in flight.
+// Takes the ticket's slot. Returns false if the executor is no longer wanted. At exit the slot is
+// freed, or marked as orphaned if a job was in flight.
 bool attach_executor(const ExecutorTicket &ticket);
 
 int own_executor_index();  // of its slot; -1: this process is no executor
 const ExecutorTicket &own_ticket();
-ExecutorSlot *own_executor();  // null: this process is no executor. Needs the lock
+ExecutorSlot *own_executor();  // null: this process is no executor; needs the lock
 
-// Says what runs from now on: before the claim commits, until announce_idle(). `first` tells what
-// all of them have in common.
+// Announces the jobs that run from now on until announce_idle(). Call before the claim commits.
+// `first` holds what the jobs have in common.
 void announce_jobs(const memory::RunningJob &first, std::span<const memory::Attempt> attempts);
 void announce_job(const memory::RunningJob &job);
-// How it ended: finished jobs are gone; of others nobody knows whether they can be claimed again.
+// How the jobs ended. Finished jobs are gone; of unknown ones it is open whether they can be
+// claimed again.
 enum class Jobs : unsigned char { finished, unknown };
 void announce_idle(Jobs outcome);
 
-// A job that was chosen from the prefetched batch: announce_idle() lets go of it too, should it not
-// come to be announced.
+// Notes a job that was chosen from the prefetched batch, so that announce_idle() releases it even
+// if it is never announced.
 void note_chosen(std::int64_t job_id);
 
-// Whether to leave: asked to, or another owner waits and this one is idle, or has had its turn and
-// more than its share (shares.hpp).
+// Whether this executor should leave: it was asked to; or another owner waits and this executor is
+// idle, or has had its turn and its owner more than its share (executor_shares.hpp).
 bool should_leave(bool idle, pg::Time now);
 
-// From now on it is to leave, as if somebody had asked it to.
+// Makes this executor leave as if another process had asked it to.
 void leave_soon();
-// In a transaction of this session, which begins read-only, a job failed for that: jobs of this
-// owner wait, and the next executor is started after a while.
+// A job failed because transactions of this session begin read-only. Makes the jobs of this owner
+// wait: the next executor is started after a delay.
 void note_read_only(pg::Time now);
 
-// From here on nobody counts on this executor's being woken; it looks for work once more before it
-// goes.
+// From here on no other process counts on waking this executor. It looks for work once more before
+// it leaves.
 void begin_leaving();
 
-// Before a look for work: the turn ends, and the wake-ups so far are forgotten. After it: whether
-// one came meanwhile, for work that the look may not have seen.
+// Before a look for work: begin_executor_look() ends the turn and forgets earlier wakeups. After
+// the look: was_woken() tells whether a wakeup came in the meantime, for work that the look may
+// have missed.
 void begin_executor_look();
 bool was_woken();
-// The same when the look has found jobs: from here on nobody else counts on this executor, which
-// will be busy.
+// The same as was_woken() after a look that found jobs: from here on no other process counts on
+// this executor, which will be busy.
 bool end_executor_look();
 
 }  // namespace hipq::executors

@@ -1,4 +1,4 @@
-// Keeps the list of retry decisions to be made, and of queues with dead letters to be handled.
+// Keeps the list of pending retry decisions, and of queues whose dead letters must be handled.
 #include "shared/executors/pending_decisions.hpp"
 
 #include "core/limits/fair_quota.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int max_decisions = 256;
 struct Decisions {
-    int count;  // of the entries in use
+    int count;  // number of entries in use
     Decision entries[max_decisions];
 };
 constinit Decisions *decision_list = nullptr;
@@ -46,10 +46,10 @@ std::optional<Decision> take(Oid database, Oid role, bool is_dead_letter)
     return std::nullopt;
 }
 
-// ---- the transaction ----
+// ---- the notes of the current transaction ----
 
 constinit memory::TransactionNotes<Decision> *notes =
-    nullptr;  // on the heap: no destructor at exit
+    nullptr;  // on the heap, so that no destructor runs at exit
 
 void offer_all()
 {
@@ -57,9 +57,9 @@ void offer_all()
     notes->carry_out(
         [&](const Decision &decision) { has_capacity = offer_decision(decision) && has_capacity; });
     if (!has_capacity)
-        databases::jobs_restored(MyDatabaseId);  // rows in `error` that nobody has in flight are
-                                                 // found as those of a restore are
-    databases::look_due(MyDatabaseId, pg::Time{0});  // who has decisions is asked in each look
+        databases::jobs_restored(MyDatabaseId);  // the search after a restore also finds rows in
+                                                 // `error` that no process has in flight
+    databases::look_due(MyDatabaseId, pg::Time{0});  // each look checks for owners with decisions
 }
 
 extern "C" void hipq_deciding_transaction_ends(XactEvent event, void *)
@@ -68,8 +68,9 @@ extern "C" void hipq_deciding_transaction_ends(XactEvent event, void *)
         notes->forget();
 }
 
-// After the callbacks for the commit: the worker that had the job has it no more by then. Called
-// for the transaction and for each resource owner below it: the first call does it.
+// Runs after the commit callbacks, because by then the worker that had the job no longer holds it.
+// PostgreSQL calls it for the transaction and for each resource owner below it; the first call does
+// the work.
 extern "C" void hipq_deciding_locks_released(ResourceReleasePhase phase, bool is_commit,
                                              bool is_top_level, void *)
 {
@@ -114,7 +115,7 @@ bool offer_decision(const Decision &decision)
         use.own += entry.job_id != 0 && entry.role == decision.role ? 1 : 0;
         if (entry.job_id == decision.job_id && entry.database == decision.database &&
             entry.is_dead_letter == decision.is_dead_letter) {
-            entry.role = decision.role;  // the queue may have got another owner
+            entry.role = decision.role;  // the queue may have a new owner
             return true;
         }
         if (entry.job_id == 0 && free_entry == nullptr)
@@ -174,7 +175,7 @@ std::vector<Oid> roles_with_decisions(Oid database)
 {
     if (memory::glance(decision_list->count) == 0)
         return {};
-    std::vector<Oid> roles(max_decisions);  // before the lock: allocation
+    std::vector<Oid> roles(max_decisions);  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const memory::TrancheLock lock(decision_tranche, LW_SHARED);

@@ -1,4 +1,4 @@
-// Takes back what executors have prefetched and cannot run soon.
+// Takes back jobs that executors have prefetched and cannot run soon.
 #include "shared/executors/prefetched.hpp"
 
 #include "shared/databases/own_slot.hpp"
@@ -9,7 +9,7 @@ namespace hipq::executors {
 
 namespace {
 
-// How long a job may run before the jobs behind it in the prefetched batch are given to others.
+// If a job runs longer than this, the jobs behind it in the prefetched batch are given to others.
 constexpr std::int64_t patience = 100'000;  // us
 
 bool has_reserved(const core::JobTable &jobs, std::int32_t holder)
@@ -38,7 +38,7 @@ PrefetchedLook look_after_prefetched(pg::Time now)
         else
             look.watch_on = true;
     }
-    // Under the lock: who reserves jobs after this says so after this.
+    // Under the lock: a process that reserves jobs later will also request watching later.
     if (!look.watch_on)
         databases::stop_watching_prefetched();
     return look;

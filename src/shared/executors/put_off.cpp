@@ -1,6 +1,7 @@
 // Puts jobs back into their lane.
 //
-// Noted in the lane before it is given back: in between nobody could see it.
+// A job is noted in its lane before it is given back; otherwise no process could find it in
+// between.
 #include "shared/executors/put_off.hpp"
 
 #include "shared/executors/freed_capacity.hpp"
@@ -20,7 +21,7 @@ core::LaneKey key_of(const lanes::WaitingJob &job)
     return {job.due.value, job.id};
 }
 
-// Gives back a job after it has been noted in its lane. Cannot fail.
+// Gives a job back after `note` has noted it in its lane. Cannot fail.
 template <class Note>
 void give_back(const lanes::WaitingJob &job, const Note &note)
 {

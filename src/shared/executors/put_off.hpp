@@ -5,12 +5,12 @@
 
 namespace hipq::executors {
 
-// Gives back a job that was chosen and could not be claimed; it is not worth a look before that
-// time.
+// Gives back a job that was chosen and could not be claimed; it is not worth a look before
+// `not_before`.
 void put_off(const lanes::WaitingJob &job, pg::Time not_before);
 
-// The same of one that has no capacity under its throttle key: it is looked at again when there is,
-// or at that time.
+// The same for a job that has no capacity under its throttle key; it is worth a look when there is
+// capacity, or from `not_before` on.
 void put_off_full(const lanes::WaitingJob &job, std::uint64_t type, pg::Time not_before);
 
 // Gives back a job that was chosen and has no capacity to run.

@@ -1,7 +1,7 @@
 // Counts the places for executors that are kept free for queue owners without any.
 //
-// Counted anew each time, from the slots: there is nothing to go wrong. An owner is a role in a
-// database.
+// They are counted from the slots each time, so no counter can become wrong. An owner is a role in
+// a database.
 #include "shared/executors/reserve.hpp"
 
 #include "pg/clock.hpp"
@@ -20,7 +20,7 @@ bool counts(const ExecutorSlot &slot, const ExecutorSlot *leaving)
            slot.state != ExecutorState::orphaned;
 }
 
-// A database that no scheduler has looked at yet may have an owner.
+// A database that no scheduler has looked at yet may have an owner, so it counts as one.
 int owners_of(const memory::DatabaseSlot &slot)
 {
     if (slot.database == InvalidOid || slot.closed)
@@ -45,7 +45,7 @@ struct Owner {
     bool operator==(const Owner &) const = default;
 };
 
-// Owners with executors, as far as it matters.
+// Counts owners with executors, up to `enough`.
 int count_served_owners(const ExecutorSlot *leaving, int enough)
 {
     std::array<Owner, 256> found{};
@@ -82,7 +82,7 @@ void note_queue_owners(int owners)
 {
     const ExecutorLock lock(LW_EXCLUSIVE);
     if (databases::set_queue_owners(owners))
-        give_out_executors(pg::now());  // somebody may have waited to know
+        give_out_executors(pg::now());  // another owner may have waited for this
 }
 
 Places places(const ExecutorSlot *leaving)

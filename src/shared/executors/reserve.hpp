@@ -1,16 +1,16 @@
 // Places for executors that are kept free for queue owners that have none
-// (hipq.reserved_executors): who has one already cannot take them, so jobs that run for long cannot
-// keep another owner's first job waiting.
+// (hipq.reserved_executors). Owners that have an executor cannot take them, so long-running jobs
+// cannot keep another owner's first job waiting.
 #pragma once
 
 #include "shared/executors/executor_table.hpp"
 
 namespace hipq::executors {
 
-// Scheduler: queue owners of its database whose jobs may need executors.
+// The scheduler sets the number of queue owners of its database whose jobs may need executors.
 void note_queue_owners(int owners);
 
-// All of these need the lock
+// The functions below need the lock
 // ----------------------------------------------------------------------------------------------
 
 struct Places {
@@ -18,14 +18,14 @@ struct Places {
     int kept;
 };
 
-// Of hipq.max_executors. `leaving`: as if that executor were not there.
+// Counts the places under hipq.max_executors. `leaving`: an executor to leave out of the count.
 Places places(const ExecutorSlot *leaving = nullptr);
 
-// Whether an owner may have one more executor, by the places there are.
+// Whether an owner may have one more executor.
 bool has_place(const Places &places, Oid database, Oid role);
 
-// Whether the executor is one of an owner's several and sits where a place should be free, since
-// there came to be another owner.
+// Whether the executor, one of several of its owner, occupies a place that must be free because
+// another owner has appeared.
 bool takes_kept_place(const ExecutorSlot &slot);
 
 }  // namespace hipq::executors

@@ -1,6 +1,6 @@
 // Lists running jobs.
 //
-// Read from the table of jobs in flight and the slots of executors together.
+// Combines the table of jobs in flight with the slots of executors.
 #include "shared/executors/running_jobs.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/registry.hpp"
@@ -10,7 +10,7 @@ namespace hipq::executors {
 
 namespace {
 
-// Its executor may be beginning or ending the control of its code right now.
+// The executor may be starting or ending the stop control of its code at this moment.
 pg::Time deadline_of(const StopControl &stop_control)
 {
     if (!memory::glance(stop_control.is_on))
@@ -26,7 +26,7 @@ std::vector<RunningEntry> list_running_jobs()
     std::vector<RunningEntry> result;
     if (!memory::is_loaded())
         return result;
-    result.resize(lanes::jobs_in_flight().capacity());  // before the lock: allocation
+    result.resize(lanes::jobs_in_flight().capacity());  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const lanes::InFlightLock lock(LW_SHARED);

@@ -1,4 +1,4 @@
-// Lists the jobs whose handlers run in executors, for those who look.
+// Lists the jobs whose handlers run in executors, for views.
 #pragma once
 
 #include "shared/executors/executor_slots.hpp"
@@ -11,12 +11,11 @@ struct RunningEntry {
     Oid database;
     int pid;
     memory::RunningJob job;
-    pg::Time
-        deadline;  // of its handler, by the real clock; infinity: it does not run yet, or has ended
+    pg::Time deadline;  // of its handler, by the real clock; infinity: none runs
 };
 std::vector<RunningEntry> list_running_jobs();
 
-// Those of this database that were claimed by a lock: their rows say that they wait.
+// The jobs of this database that were claimed by a row lock: their rows say that they wait.
 std::vector<std::int64_t> jobs_claimed_by_lock();
 
 }  // namespace hipq::executors

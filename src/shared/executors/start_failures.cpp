@@ -1,6 +1,6 @@
-// Keeps the owners for whom no executor could start, with the time of the next try.
+// Keeps the owners for whom no executor could start, with the time of the next attempt.
 //
-// The list; when it is full the entry whose time comes first is forgotten.
+// If the list is full, the entry with the earliest time is forgotten.
 #include "shared/executors/start_failures.hpp"
 
 #include "shared/executors/executor_table.hpp"
@@ -42,7 +42,7 @@ StartFailure &find_or_make(Oid database, Oid role)
     return entry;
 }
 
-// Later than any delay: the clock was set back.
+// A time later than any delay means that the clock was set back.
 bool lies_ahead(const StartFailure &entry, pg::Time now)
 {
     return entry.not_before > now && entry.not_before <= now + longest_delay;

@@ -1,7 +1,7 @@
-// Keeps requests to cancel, deadlines, and the signals that were sent.
+// Keeps deadlines, requests to cancel, and the signals that were sent.
 //
-// Under the lock of the jobs in flight: shared for what the executor itself changes, exclusive for
-// what others do.
+// They are under the lock of the jobs in flight: the executor changes its own state under the
+// shared lock, other processes change it under the exclusive lock.
 #include "shared/executors/stop_control.hpp"
 
 #include <csignal>
@@ -15,10 +15,10 @@ namespace hipq::executors {
 
 namespace {
 
-// A scheduler that is held up by a lock leaves its work to the launcher after this time.
+// If a scheduler is held up by a lock, the launcher takes over its work after this time.
 constexpr std::int64_t schedulers_advance = 2'000'000;
 
-// Of all extensions of an attempt, in seconds: 100 years.
+// The limit of all extensions of an attempt, in seconds: 100 years.
 constexpr std::int64_t longest_extension = 3'155'760'000;
 
 // Takes no lock: a stale answer does no harm to the caller.
@@ -36,10 +36,10 @@ bool has_scheduler(Oid database)
     return slot != nullptr && slot->scheduler == memory::SchedulerState::running;
 }
 
-// ---- requests to cancel; all of it needs the lock ----
+// ---- requests to cancel; these functions need the lock ----
 
-// Where that for a job stands: with its entry, or where there was no room for one with its
-// executor.
+// Where the request for a job is stored: with its entry or, if there was no room for an entry, with
+// its executor.
 struct Request {
     bool *is_there;
     char *error;
@@ -55,7 +55,7 @@ Request request_of(ExecutorSlot &slot)
     return {&slot.stop_control.is_cancelled, lanes::cancellation_error_of_executor(index_of(slot))};
 }
 
-// An executor that runs a job without entry; null: none.
+// Returns an executor that runs the job without an entry, or null.
 ExecutorSlot *find_slot(Oid database, std::int64_t job_id)
 {
     for (ExecutorSlot &slot : executor_slots())
@@ -73,7 +73,7 @@ std::optional<Request> find_request(Oid database, std::int64_t job_id)
     return slot == nullptr ? std::nullopt : std::optional(request_of(*slot));
 }
 
-// Of none: null.
+// Copies a request's error; null means that there is no request.
 Cancellation copy_of(const char *error)
 {
     Cancellation copy{};
@@ -89,10 +89,10 @@ bool is_controlled(const StopControl &stop_control, std::int64_t job_id)
     return stop_control.is_on && (stop_control.job_id == 0 || stop_control.job_id == job_id);
 }
 
-// ---- the jobs of an executor; all of it needs the lock ----
+// ---- the jobs of an executor; these functions need the lock ----
 
-// Calls `function` with the entry of each job of this process whose claim is, or is about to be,
-// durable.
+// Calls `function` with the entry of each job of this process whose claim is durable or about to
+// be.
 template <class Function>
 void for_running_jobs(const Function &function)
 {
@@ -103,7 +103,7 @@ void for_running_jobs(const Function &function)
             function(table[entry]);
 }
 
-// One job, or (0) all of them.
+// Closes or reopens one job, or (0) all of them.
 void set_closed(std::int64_t job_id, bool closed)
 {
     own_executor()->stop_control.is_closed = closed;
@@ -118,7 +118,8 @@ void set_closed(std::int64_t job_id, bool closed)
         table[entry].is_closed = closed;
 }
 
-// What is watched is to end with; null: nobody has asked for its cancellation.
+// Returns the error with which the code under stop control must end, or null if no cancellation was
+// requested.
 const char *requested_error(const ExecutorSlot &slot)
 {
     if (slot.stop_control.is_cancelled && is_controlled(slot.stop_control, slot.job.id))
@@ -136,8 +137,8 @@ const char *requested_error(const ExecutorSlot &slot)
 
 // ---- signals ----
 
-// To the process of the slot and those it has started, as pg_cancel_backend() does. Needs the lock,
-// exclusively, which keeps the process from being another one.
+// Signals the process of the slot and its children, as pg_cancel_backend() does. Needs the lock,
+// exclusively, so that the pid cannot have been reused.
 void send(const ExecutorSlot &slot, int signal)
 {
     (void)::kill(-slot.pid, signal);
@@ -193,8 +194,8 @@ UnresponsiveExecutor unresponsive(const ExecutorSlot &slot)
 
 // ---- requests ----
 
-// The executor that has begun with a job; nothing also if an external worker has it. Needs the
-// lock.
+// The executor that has started with a job. holder_of() returns nothing if there is none, or if an
+// external worker has the job. Needs the lock.
 struct Holder {
     ExecutorSlot *slot;
     bool is_closed;
@@ -208,7 +209,7 @@ std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
     if (entry != core::no_entry) {
         const core::JobEntry &job = table.at(entry);
         if (job.phase != core::JobPhase::running || job.holder >= memory::executor_places())
-            return std::nullopt;  // its row still waits, or tells all there is
+            return std::nullopt;  // the row still waits, or has all the information
         return Holder{&executor_table().slots[job.holder], job.is_closed, request_of(entry)};
     }
     ExecutorSlot *slot = find_slot(database, job_id);
@@ -226,7 +227,7 @@ CancelAnswer answer_to_cancellation(const std::optional<Holder> &holder)
     return is_over ? CancelAnswer::changing : CancelAnswer::placed;
 }
 
-// Whole seconds by which a deadline is put off so that at least `wanted` are left.
+// By how many whole seconds a deadline must be extended so that at least `wanted` are left.
 std::int64_t seconds_short(pg::Time deadline, pg::Time now, std::int64_t wanted)
 {
     const std::int64_t short_by = now.value + wanted * USECS_PER_SEC - deadline.value;
@@ -262,7 +263,7 @@ bool begin_stop_control(std::int64_t job_id, pg::Time deadline, bool asks_retry_
     slot.stop_control.job_id = job_id;
     slot.stop_control.began = now;
     slot.stop_control.deadline = deadline;
-    pg_write_barrier();  // who looks at it may hold the lock shared as well
+    pg_write_barrier();  // readers may hold only the shared lock too
     slot.stop_control.is_on = true;
     slot.stop_control.terminated = pg::infinity;
     set_closed(job_id, false);
@@ -305,7 +306,7 @@ void resolved(std::int64_t job_id)
 
 namespace {
 
-// How many jobs this executor runs: nobody else changes that.
+// How many jobs this executor runs. Only this process changes that.
 std::size_t count_running()
 {
     std::size_t count = 0;
@@ -314,10 +315,10 @@ std::size_t count_running()
     return count;
 }
 
-// Closes all jobs. Returns those that are to be cancelled and were open.
+// Closes all jobs. Returns those that were open and must be cancelled.
 std::vector<std::int64_t> close_cancelled_jobs()
 {
-    std::vector<std::int64_t> cancelled(count_running());  // before the lock: allocation
+    std::vector<std::int64_t> cancelled(count_running());  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const lanes::InFlightLock lock(LW_SHARED);
@@ -349,7 +350,7 @@ std::vector<RequestedJob> close_jobs()
 
 bool deadline_has_come() noexcept
 {
-    const ExecutorSlot *slot = own_executor();  // this process's: nobody else gives it away
+    const ExecutorSlot *slot = own_executor();  // only this process can give up its own slot
     return slot == nullptr || pg::Time{::GetCurrentTimestamp()} >= slot->stop_control.deadline;
 }
 
@@ -411,7 +412,7 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
     const pg::Time now{::GetCurrentTimestamp()};
     Stopped stopped;
     stopped.unresponsive.resize(
-        static_cast<std::size_t>(memory::executor_places()));  // before the lock: allocation
+        static_cast<std::size_t>(memory::executor_places()));  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const lanes::InFlightLock lock(LW_EXCLUSIVE);
