@@ -1,4 +1,4 @@
-// Tells lanes and processes at commit what the transaction made claimable.
+// At commit, records in the lanes which jobs the transaction made claimable, and wakes processes.
 #include "shared/wakeup/commit.hpp"
 
 #include "pg/clock.hpp"
@@ -20,41 +20,42 @@ struct Note {
     std::int64_t count;
 };
 
-// What becomes claimable in one lane. Its place in shared memory is found before, where an error is
-// still allowed.
+// What becomes claimable in one lane. The lane's place in shared memory is found in advance, when
+// an error is still allowed.
 struct LaneNote {
     lanes::LaneName name;
     lanes::LaneRef ref;
     core::KeyRange range;
 };
 using LaneNotes = std::vector<LaneNote>;
-constinit LaneNotes *lane_notes = nullptr;  // on the heap: no destructor at exit
+constinit LaneNotes *lane_notes = nullptr;  // on the heap, so that no destructor runs at exit
 constinit std::size_t latest_lane = 0;
 
-// More queue owners in one transaction than this: the rest leaves it to the scheduler.
+// If one transaction has jobs of more queue owners than this, the scheduler handles the rest.
 constexpr std::size_t max_notes = 8;
 constinit std::array<Note, max_notes> notes{};
 constinit std::size_t note_count = 0;
 constinit bool scheduler_must_look = false;
 
-// Of jobs for external workers.
+// For jobs for external workers.
 constinit pg::Time due_for_worker = pg::infinity;
 constinit pg::Time expires_for_worker = pg::infinity;
 
-// With more of them than this in one transaction, everybody who waits for one is told.
+// If a transaction ends more jobs than this, all processes that wait for the end of a job are
+// notified.
 constinit std::array<std::int64_t, 16> ended{};
 constinit std::size_t end_count = 0;
 
 constinit bool catalogue_has_changed = false;
 constinit bool shares_have_changed = false;
-constinit bool is_told_of = false;  // to other nodes
+constinit bool is_told_of = false;  // other nodes must hear of this transaction
 constinit bool restored = false;
 constinit bool has_aimed = false;
 constinit bool lanes_are_lost = false;
 constinit bool lane_is_missing = false;
-constinit bool lacks_lanes = false;  // for more of them
+constinit bool lacks_lanes = false;  // there was no room for another lane
 constinit bool zone_has_changed = false;
-constinit int resumed_queue = 0;  // with a throttle key that was paused; 0: none
+constinit int resumed_queue = 0;  // a throttle key of this queue was resumed; 0: none
 constinit bool rights_have_changed = false;
 constinit Oid changed_database = InvalidOid;
 
@@ -83,8 +84,8 @@ void forget()
 
 void pass_on(const Note &note, pg::Time now)
 {
-    // One job that is due, and an executor that is idle or can be started: it needs nobody else.
-    // Otherwise the scheduler sees to it.
+    // If one job is due, and an executor is idle or can be started, no other process is needed.
+    // Otherwise the scheduler handles it.
     const bool served =
         note.due <= now && (executors::wake_idle_executor(MyDatabaseId, note.owner) ||
                             executors::request_executor(MyDatabaseId, note.owner, now));
@@ -104,8 +105,8 @@ void pass_on_to_dispatch(pg::Time now)
         databases::look_due(MyDatabaseId, expires_for_worker);
 }
 
-// The lanes that were made for what has not come about keep nobody else's place: whoever reads them
-// finds them empty.
+// After a rollback, the lanes made for this transaction must not keep others from using their
+// places. This makes them worth a look, and their next reader finds them empty.
 void show_lanes()
 {
     if (lane_notes != nullptr)
@@ -124,16 +125,16 @@ void pass_on_lane_notes()
     lane_is_missing = lane_is_missing || missed_queue != 0;
 }
 
-// Before anybody is woken. A job without a lane is no reason to read those of others again.
+// Runs before any process is woken. A job without a lane is no reason to read the lanes of others
+// again.
 void pass_on_lanes()
 {
     if (lane_notes != nullptr)
         pass_on_lane_notes();
     if (resumed_queue != 0) {
         lanes::read_lanes_again(MyDatabaseId, resumed_queue);
-        lanes::search_lanes(
-            MyDatabaseId,
-            resumed_queue);  // a lane of which all was passed over may have lost its place
+        // A lane whose jobs were all passed over may have lost its place.
+        lanes::search_lanes(MyDatabaseId, resumed_queue);
         lane_is_missing = true;
     }
     if (lanes_are_lost)
@@ -151,8 +152,8 @@ void pass_on_ends()
     end_count = 0;
 }
 
-// Said once in a while by each process: a look of the scheduler is for all that was done until
-// then.
+// Each process requests a look only once in a while, because one look of the scheduler covers
+// everything done until then.
 void pass_on_sign(pg::Time now)
 {
     static constinit pg::Time last{0};
@@ -189,7 +190,7 @@ void pass_on_all()
     pass_on_to_dispatch(now);
 }
 
-// Rows of one lane come one after the other, as a rule.
+// Consecutive rows usually belong to the same lane, so check the last one first.
 LaneNotes::iterator find_note(LaneNotes &notes_so_far, const lanes::LaneName &lane)
 {
     if (latest_lane < notes_so_far.size() && notes_so_far[latest_lane].name == lane)
@@ -222,7 +223,8 @@ extern "C" void hipq_transaction_ends(XactEvent event, void *)
     forget();
 }
 
-// Called for the transaction and for each resource owner below it: the first call does it.
+// PostgreSQL calls this for the transaction and for each resource owner below it; the first call
+// does the work.
 extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
                                     void *)
 {
@@ -240,8 +242,8 @@ extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, 
 
 namespace {
 
-// Where there was no room for one lane of this transaction none is looked for again: it may have
-// very many.
+// If there was no room for one lane of this transaction, no more lanes are made for it, because it
+// may have very many.
 lanes::LaneRef lane_for(const lanes::LaneName &lane, Oid owner)
 {
     const lanes::LaneRef ref =
@@ -351,7 +353,7 @@ void note_change_of_rights()
 void note_change_of_database(Oid database)
 {
     changed_database =
-        database;  // one a transaction is what there is: a second one waits for the next reload
+        database;  // a transaction has one at most; a second one waits for the next reload
 }
 
 void watch_commits()

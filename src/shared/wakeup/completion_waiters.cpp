@@ -1,7 +1,6 @@
-// Keeps who waits for the end of a job.
+// Keeps the list of processes that wait for the end of a job.
 //
-// A list without order, looked through from one end to the other, which happens only while somebody
-// waits.
+// The list is unordered and scanned from end to end. Scans happen only while a process waits.
 #include "shared/wakeup/completion_waiters.hpp"
 
 #include "core/limits/fair_quota.hpp"
@@ -15,18 +14,17 @@ namespace hipq::wakeup {
 
 namespace {
 
-// Somebody who waits for the end of a job.
+// A process that waits for the end of a job.
 constexpr int max_awaited_ends = 1024;
 struct AwaitedEnd {
     std::int64_t job_id;
     Oid database;
-    int process;  // PGPROC number of a session, or no_process: the scheduler, whoever that is by
-                  // then
+    int process;  // PGPROC number of a session; no_process: whichever process is the scheduler then
     bool was_told;
 };
 
 struct Waiters {
-    int count;  // of the entries in use, which come first
+    int count;  // number of entries in use, which come first
     AwaitedEnd ends[max_awaited_ends];
 };
 constinit Waiters *waiters = nullptr;
@@ -34,11 +32,11 @@ constinit memory::Tranche tranche{"HipqWaiters", memory::LockRank::waiters};
 
 constinit bool leaves_at_exit = false;
 
-// A scheduler waits for as many jobs as have successors, each session for one: per cent of what is
-// free is for the scheduler.
+// A scheduler waits for every job that has a successor, each session for one job. The scheduler
+// gets this percentage of what is free.
 constexpr int schedulers_share = 50;
 
-// All of it needs the lock.
+// The functions that read or change the entries need the lock.
 std::span<AwaitedEnd> entries()
 {
     return {waiters->ends, static_cast<std::size_t>(waiters->count)};

@@ -1,8 +1,8 @@
-// Remembers what this process has prepared.
+// Remembers the transactions that this process has prepared.
 //
-// An apply worker of logical replication ends prepared transactions by a call of PostgreSQL's, past
-// every hook, but within a transaction of its own: at the commit of that it looks how they have
-// ended.
+// An apply worker of logical replication ends prepared transactions by calling a function of
+// PostgreSQL that runs no hook, but does so within a transaction of its own. When that transaction
+// commits, hipq checks how the prepared ones have ended.
 #include "shared/wakeup/own_prepared.hpp"
 
 extern "C" {

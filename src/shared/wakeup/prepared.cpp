@@ -1,7 +1,6 @@
 // Lists prepared transactions.
 //
-// Each prepared transaction has a process entry of its own, without a process, among those that
-// run.
+// Each prepared transaction has a PGPROC entry without a process.
 #include "shared/wakeup/prepared.hpp"
 
 #include "shared/databases/database_slots.hpp"
@@ -16,8 +15,8 @@ namespace hipq::wakeup {
 
 namespace {
 
-// An entry that is not in use keeps what was in it. One that is has its transaction among those
-// that run. Needs ProcArrayLock.
+// An unused entry keeps its old content, but only the transaction of an entry in use is among the
+// running ones. Needs ProcArrayLock.
 bool is_prepared(const PGPROC &entry)
 {
     return TransactionIdIsValid(entry.xid) && ProcGlobal->xids[entry.pgxactoff] == entry.xid;
@@ -28,7 +27,7 @@ bool is_prepared(const PGPROC &entry)
 std::vector<PreparedTransaction> prepared_transactions()
 {
     std::vector<PreparedTransaction> found(
-        static_cast<std::size_t>(max_prepared_xacts));  // before the lock: allocation
+        static_cast<std::size_t>(max_prepared_xacts));  // allocated before the lock is taken
     std::size_t count = 0;
     if (max_prepared_xacts > 0) {
         ::LWLockAcquire(ProcArrayLock, LW_SHARED);

@@ -1,21 +1,23 @@
-// Prepared transactions (two-phase commit) with something for hipq in them: when one has committed
-// somebody has to look.
+// Prepared transactions (two-phase commit) with notes for hipq. When one has committed, the
+// scheduler must look.
 //
-// COMMIT PREPARED of a client passes hipq's utility hook, which says so at once. That of an apply
-// worker of logical replication does not (own_prepared.hpp), nor does any after which the session
-// ends early: the launcher watches for those.
+// A client's COMMIT PREPARED passes hipq's utility hook, which reports it at once. An apply worker
+// of logical replication does not pass it (own_prepared.hpp), and a session may end too early to
+// report it; the launcher watches for both.
 #pragma once
 
 namespace hipq::wakeup {
 
-// Those that are neither committed nor rolled back, of all databases, whatever is in them.
+// All prepared transactions of all databases that are neither committed nor rolled back, with or
+// without notes for hipq.
 struct PreparedTransaction {
     TransactionId xid;
     Oid database;
 };
 std::vector<PreparedTransaction> prepared_transactions();
 
-// Has a database looked at as after COMMIT PREPARED: there may be jobs that nobody knows.
+// Makes the scheduler look at a database as after COMMIT PREPARED: there may be jobs at unknown
+// places.
 void look_for_unknown_jobs(Oid database) noexcept;
 
 }  // namespace hipq::wakeup

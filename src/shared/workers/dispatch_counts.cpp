@@ -1,4 +1,4 @@
-// Counts for dispatch what a worker has, how its jobs ended, and that it lives.
+// Records a worker's jobs, their outcomes, and its signs of life.
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "shared/databases/database_slots.hpp"
@@ -37,7 +37,7 @@ void note_sign_of_life(WorkerSlot &slot, pg::Time now)
     core::note_sign_of_life(slot.record, now.value);
 }
 
-// A worker that says in turn that it is well and that it is not keeps nobody busy.
+// Limits the looks caused by a worker whose reports alternate between healthy and unhealthy.
 constexpr std::int64_t turn_interval = 1'000'000;  // us
 
 void take_one(int &count)
@@ -145,7 +145,7 @@ bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept
     });
     if (has_turned && (turned_before + turn_interval < now || turned_before > now))
         databases::ask_for_dispatch(
-            MyDatabaseId);  // jobs may have waited for it, or wait for a worker now
+            MyDatabaseId);  // jobs may have waited for it, or need another worker
     else if (has_turned)
         databases::work_due(MyDatabaseId, now + turn_interval);
     return is_there;

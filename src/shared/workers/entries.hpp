@@ -1,5 +1,5 @@
-// Entries of the table of jobs in flight that are about external workers: what jobs.cpp and
-// notes.cpp know of them.
+// Helpers for jobs.cpp and job_changes.cpp: entries of the table of jobs in flight that concern
+// external workers.
 #pragma once
 
 #include "shared/memory/registry.hpp"
@@ -12,7 +12,7 @@ inline bool has_worker(const core::JobEntry &job)
     return job.job_id != 0 && job.holder >= memory::worker_holder(0);
 }
 
-// By a scheduler, which has claimed it for its worker.
+// Whether a scheduler is dispatching the job, having claimed it for its worker.
 inline bool is_being_dispatched(const core::JobEntry &job)
 {
     return job.phase == core::JobPhase::running && job.holder >= memory::scheduler_holder(0) &&
@@ -36,7 +36,7 @@ inline std::int32_t place_of(const core::JobEntry &job)
     return job.holder - memory::worker_holder(0);
 }
 
-// An attempt that a worker of this database has; no_entry: there is none.
+// Returns the entry of an attempt that a worker of this database has, or no_entry.
 inline std::int32_t find_attempt(const core::JobTable &table, std::int64_t job_id, int attempt)
 {
     const std::int32_t entry = table.find(MyDatabaseId, job_id);
@@ -46,7 +46,7 @@ inline std::int32_t find_attempt(const core::JobTable &table, std::int64_t job_i
                : core::no_entry;
 }
 
-// Changes jobs of a worker as the transaction at hand sees them.
+// Applies the changes of the current transaction to the jobs of a worker.
 void add_own_changes(std::vector<ExternalJob> &jobs);
 
 }  // namespace hipq::workers

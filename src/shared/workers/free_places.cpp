@@ -10,7 +10,7 @@ struct Taken {
     std::size_t count;
     SubTransactionId subtransaction;
 };
-constinit std::vector<Taken> *taken = nullptr;  // on the heap: no destructor at exit
+constinit std::vector<Taken> *taken = nullptr;  // on the heap, so that no destructor runs at exit
 
 // Needs the lock.
 void let_go(std::int64_t worker_id, std::size_t count)
@@ -19,7 +19,7 @@ void let_go(std::int64_t worker_id, std::size_t count)
         slot->claimed_places -= std::min(slot->claimed_places, count);
 }
 
-// Those taken in that subtransaction, or all.
+// Releases the places taken in that subtransaction, or all of them.
 void let_go_of(std::optional<SubTransactionId> subtransaction)
 {
     const auto ends = [&](const Taken &one) {
@@ -73,15 +73,14 @@ std::size_t take_places(std::int64_t worker_id, std::size_t count)
     if (taken == nullptr)
         taken = new std::vector<Taken>();
     const std::size_t own = own_places(worker_id);
-    taken->reserve(taken->size() + 1);  // before the lock: allocation
+    taken->reserve(taken->size() + 1);  // allocate before taking the lock
     const WorkerLock lock(LW_EXCLUSIVE);
     WorkerSlot *slot = find_slot(MyDatabaseId, worker_id);
     if (slot == nullptr)
         return 0;
     taken->push_back({worker_id, count, ::GetCurrentSubTransactionId()});
     const std::size_t before = std::exchange(slot->claimed_places, slot->claimed_places + count);
-    return before -
-           std::min(before, own);  // the worker may have been forgotten and recalled meanwhile
+    return before - std::min(before, own);  // the slot may have been recreated since
 }
 
 void give_back_places(std::int64_t worker_id, std::size_t count) noexcept

@@ -25,15 +25,15 @@ struct JobNote {
     pg::Time deadline;
     Leaving leaving;
     std::int64_t run_time;
-    std::int64_t worker_id = 0;  // that it has left
-    int queue_id = 0;            // of one that is left running, and what it weighs
+    std::int64_t worker_id = 0;  // the worker that it has left
+    int queue_id = 0;            // the queue and load of a job that is left running
     core::Load load{};
-    std::uint64_t serial = 0;  // the entry of one that a client's session leaves running
-    ItemPointerData place{};   // of an accepted one's row
+    std::uint64_t serial = 0;  // entry of a job that a client's session leaves running
+    ItemPointerData place{};   // the row of an accepted job
 };
 
 constinit memory::TransactionNotes<JobNote> *job_notes =
-    nullptr;  // on the heap: no destructor at exit
+    nullptr;  // on the heap, so that no destructor runs at exit
 
 void add(const JobNote &note)
 {
@@ -51,7 +51,7 @@ core::Execution execution_of(Leaving leaving)
     return leaving == Leaving::succeeded ? core::Execution::succeeded : core::Execution::failed;
 }
 
-// What the worker learns from it.
+// Updates the worker's record.
 void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const JobNote &note)
 {
     switch (note.leaving) {
@@ -71,15 +71,15 @@ void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const JobNot
     }
 }
 
-// What others are to learn of a transaction's end.
+// What other processes must be told after the transaction.
 struct Done {
     pg::Time next = pg::infinity;  // the first of the new deadlines
     bool has_left = false;
-    bool lacks_capacity = false;  // a job is left running, and only its row tells
+    bool lacks_capacity = false;  // a job was left running without an entry; only its row tells
 };
 
-// Needs the lock. Jobs that are left running do not take the room that is kept for executors, and
-// of the rest, all together, no more than the workers of one role may.
+// Needs the lock. Jobs that are left running do not take the room that is kept for executors.
+// Together they may take at most as much of the rest as the workers of one role.
 bool has_capacity_to_leave_running(const core::JobTable &table)
 {
     const auto used = static_cast<std::int64_t>(table.size());
@@ -92,8 +92,8 @@ bool has_capacity_to_leave_running(const core::JobTable &table)
     return has_capacity;
 }
 
-// Needs the lock. Of a job that an executor has in flight. Whoever has seen the commit may have
-// ended the job already, and then it has it no more.
+// Needs the lock. For a job that an executor has in flight. Another process that has seen the
+// commit may have ended the job already; then the executor no longer has it.
 void leave_running(core::JobTable &table, const JobNote &note, Done &done)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
@@ -117,9 +117,9 @@ bool is_client_s(const JobNote &note)
     return note.kind == JobNoteKind::left_running && memory::own_holder() < 0;
 }
 
-// Needs the lock. Before the commit, since only until then nobody else can change the row. An
-// executor may have the job in its prefetched batch, as one that waits: it finds that it is gone.
-// Should this be rolled back after all, the job waits.
+// Needs the lock. Runs before the commit, because only until then no other process can change the
+// row. An executor may have the job, as a waiting one, in its prefetched batch; it finds that the
+// job is gone. If the transaction is rolled back after all, the job waits.
 void enter_left_running(core::JobTable &table, JobNote &note)
 {
     if (const std::int32_t stranger = table.find(MyDatabaseId, note.job_id);
@@ -161,14 +161,15 @@ void tell_of_left_running(const JobNote &note, Done &done)
 
 // ---- the end of a transaction ----
 
-// By an executor. Of a row that says that it was left running: that one is just saying so.
+// Whether an executor is running the job. If the job's row says that it was left running, the
+// executor is about to hand it over.
 bool is_being_left(const core::JobEntry &job)
 {
     return job.phase == core::JobPhase::running && job.holder < memory::scheduler_holder(0);
 }
 
-// Needs the lock. The scheduler may not have come to hand the job over to its worker, or the
-// executor to let go of it; then they find that it is gone.
+// Needs the lock. If the scheduler has not yet handed the job over to its worker, or the executor
+// has not yet released it, they find that it is gone.
 void leave_worker(core::JobTable &table, const JobNote &note, Done &done)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
@@ -212,7 +213,7 @@ void carry_out(const JobNote &note, Done &done)
     done.next = std::min(done.next, note.deadline);
 }
 
-// For each note about a job that a client's session leaves running.
+// Calls `fn` for each note about a job that a client's session leaves running.
 template <class Function>
 void with_left_running(const Function &fn)
 {
@@ -242,8 +243,7 @@ void carry_out_all()
         freed = lanes::jobs_in_flight().take_freed_capacity();
     }
     if (done.lacks_capacity) {
-        databases::jobs_restored(
-            MyDatabaseId);  // the scheduler finds it as it finds those of a restore
+        databases::jobs_restored(MyDatabaseId);  // the search after a restore finds such jobs too
         done.next = pg::Time{0};
     }
     if (done.next != pg::infinity)

@@ -1,6 +1,6 @@
 // Keeps the jobs that external workers have.
 //
-// Entries of the table of jobs in flight whose holder is a worker's place.
+// They are entries of the table of jobs in flight whose holder is a worker's place.
 #include "shared/workers/jobs.hpp"
 
 #include "shared/databases/database_slots.hpp"
@@ -17,7 +17,7 @@ namespace hipq::workers {
 
 namespace {
 
-// Without its worker's id.
+// Leaves out the worker's id.
 ExternalJob external_job(const core::JobEntry &job)
 {
     return {job.job_id,
@@ -29,7 +29,8 @@ ExternalJob external_job(const core::JobEntry &job)
             item_pointer(job.place)};
 }
 
-// An entry whose place is that of a worker has one, as that counts it.
+// Fills in the ids of the workers. A place that holds an entry always has a worker, because the
+// worker counts the entry.
 void name_workers(std::span<ExternalJob> jobs, std::span<const std::int32_t> places)
 {
     for (std::size_t i = 0; i < jobs.size(); ++i)
@@ -42,7 +43,7 @@ struct Copies {
     std::vector<std::int32_t> places;
     std::size_t count = 0;
 
-    explicit Copies(std::size_t most) : jobs(most), places(most) {}  // before the lock: allocation
+    explicit Copies(std::size_t most) : jobs(most), places(most) {}  // allocates: before the lock
     bool is_full() const { return count == jobs.size(); }
     void add(const core::JobEntry &job)
     {
@@ -57,7 +58,8 @@ struct Copies {
     }
 };
 
-// What `copy` copies, all of it: there may be more than when the room for it was made.
+// Returns everything that `copy` copies. Repeats if there are more jobs than when the memory was
+// allocated.
 template <class Copy>
 std::vector<ExternalJob> copy_all(const Copy &copy)
 {
@@ -84,7 +86,7 @@ void begin_dispatch(std::span<const Dispatched> jobs)
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
         if (entry == core::no_entry || table[entry].holder != memory::own_holder())
             continue;
-        if (!table[entry].is_weighed)  // there is no limit now; there may be one while it runs
+        if (!table[entry].is_weighed)  // a limit may be set while it runs
             table.weigh(entry, job.load);
         table[entry].phase = core::JobPhase::running;
         table[entry].attempt = job.attempt;
@@ -108,7 +110,7 @@ void end_dispatch(std::span<const Dispatched> jobs) noexcept
                 table[entry].attempt == job.attempt)
                 table.hand_over(entry, memory::worker_holder(job.worker.place));
             else
-                note_not_given({job.worker, job.is_probe});  // somebody has ended the attempt since
+                note_not_given({job.worker, job.is_probe});  // the attempt has ended meanwhile
         }
     }
     if (next != pg::infinity)
@@ -208,7 +210,7 @@ void drop_external_job(std::int64_t job_id, int attempt) noexcept
     databases::ask_for_dispatch(MyDatabaseId);
 }
 
-// ---- looking ----
+// ---- inspection ----
 
 OverdueJobs overdue_jobs(pg::Time now, std::size_t most)
 {
@@ -241,7 +243,7 @@ std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id)
              entry != core::no_entry && !copies.is_full(); entry = table.next_of(entry))
             copies.add(table.at(entry));
     });
-    std::reverse(jobs.begin(), jobs.end());  // the one entered last comes first
+    std::reverse(jobs.begin(), jobs.end());  // the newest entry comes first in the list
     add_own_changes(jobs);
     return jobs;
 }
@@ -309,8 +311,8 @@ void forget_external_jobs(Oid database) noexcept
     (void)table.take_freed_capacity();
 }
 
-// What the scheduler was about to give to workers. What may be committed is left to the leaves:
-// they tell what has become of it.
+// Gives back the jobs that the exiting scheduler was dispatching. For those whose claim may have
+// committed, only the rows in the leaves tell.
 memory::LeftByScheduler give_back_dispatch(int holder) noexcept
 {
     memory::LeftByScheduler left{};

@@ -1,9 +1,9 @@
-// Jobs held by external workers: from the commit of their dispatch to the commit of
-// whatever ends the attempt.
+// Jobs held by external workers: from the commit of their dispatch to the commit that ends the
+// attempt.
 //
-// The rows are the truth; this is what spares everybody to search them: what a worker has been
-// given, which deadline comes next. Entries belong to the place of the worker (registered.hpp),
-// whose counts follow them.
+// The tables are authoritative. This copy saves searching them for the jobs that a worker has, and
+// for the next deadline. An entry belongs to the place of the worker (registered.hpp), whose counts
+// are kept up to date.
 #pragma once
 
 #include "shared/memory/registry.hpp"
@@ -17,14 +17,14 @@ struct ExternalJob {
     int attempt;
     std::int64_t worker_id;
     bool is_accepted;
-    pg::Time deadline;        // to be accepted, then to be ended
-    ItemPointerData place{};  // of its row, as job::DueJob has it
+    pg::Time deadline;        // for acceptance, then for the end of the attempt
+    ItemPointerData place{};  // of its row, as in job::DueJob
 };
 
 // Scheduler
 // ----------------------------------------------------------------------------------------------
 
-// What the worker that was chosen for it is to get.
+// A job and the worker that was chosen for it.
 struct Dispatched {
     std::int64_t id;
     int attempt;
@@ -32,86 +32,86 @@ struct Dispatched {
     bool is_probe;
     pg::Time deadline;
     core::Load load{};
-    ItemPointerData place{};  // of its row, as job::DueJob has it
+    ItemPointerData place{};  // of its row, as in job::DueJob
 };
 
-// These jobs, chosen from this scheduler's hand, are about to be claimed for their workers, who
-// count them already.
+// Marks jobs, chosen from this scheduler's prefetched batch, as about to be claimed for their
+// workers. The workers' counts include them already.
 void begin_dispatch(std::span<const Dispatched> jobs);
 // The claim has committed. Cannot fail.
 void end_dispatch(std::span<const Dispatched> jobs) noexcept;
-// It has failed: they waits as before. Cannot fail.
+// The claim has failed: the jobs wait as before. Cannot fail.
 void cancel_dispatch(std::span<const Dispatched> jobs) noexcept;
 
-// Enters a job of which its row tells that a worker has it, and counts what it weighs, whatever the
-// limits; one that is in flight stays as it is. held_by_other: of somebody who has read it before
-// it ran, and is about to find out.
+// Enters a job whose row says that a worker has it, and counts its weight regardless of the limits.
+// A job that is in flight already is left as it is. held_by_other: a process that read the row
+// before the job ran has it, and is about to find out.
 enum class Entered : unsigned char { yes, held_by_other, no_capacity, no_worker };
 Entered enter_external_job(const ExternalJob &job, const core::Load &load);
-// Has the workers of this database count what they have by what is known here.
+// Sets the counts of this database's workers from the jobs recorded here.
 void recount_workers();
 
-// Those of this database whose deadline has come, at most `most`, and the first deadline of the
-// others.
+// overdue_jobs() returns up to `most` jobs of this database whose deadline has come, and the first
+// deadline of the others.
 struct OverdueJobs {
     std::vector<ExternalJob> jobs;
     pg::Time next = pg::infinity;
 };
 OverdueJobs overdue_jobs(pg::Time now, std::size_t most);
 
-// Forgets an attempt of which nothing is left. Cannot fail.
+// Forgets an attempt that no longer exists. Cannot fail.
 void drop_external_job(std::int64_t job_id, int attempt) noexcept;
 
-// Of a database that is gone. Needs the lock.
+// The part forgets the jobs of a database that was dropped.
 extern const memory::Part external_jobs_part;
 
-// Everybody
+// Any process
 // ----------------------------------------------------------------------------------------------
 
-// What a worker has, in the order in which it was given, with what this transaction has done to it;
-// of another database, or unknown: nothing.
+// Returns the jobs of a worker of this database, in the order in which they were dispatched, with
+// the changes of this transaction. Returns nothing for another database's worker or an unknown one.
 std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id);
-// All of this database, in no order.
+// All jobs of this database, in no order.
 std::vector<ExternalJob> list_external_jobs();
 
-// One of this database. Nothing: no worker has it.
+// One job of this database, or nothing if no worker has it.
 std::optional<ExternalJob> find_external_job(std::int64_t job_id);
 
-// Or is just being given to one.
+// Whether a worker has the job, or is just being given it.
 bool is_with_worker(Oid database, std::int64_t job_id);
 
-// Whether this attempt was given to an unhealthy worker, to find out whether it works again. Not
-// known any more after a restart of the server.
+// Whether this attempt was given to an unhealthy worker as a probe. No longer known after a restart
+// of the server.
 bool is_probe(std::int64_t job_id, int attempt);
 
-// What a transaction does; it holds when that has committed (notes.cpp)
+// Changes that take effect when the transaction commits (job_changes.cpp)
 // ----------------------------------------------------------------------------------------------
 
-// The worker has accepted the attempt: it has until then. `place`: of its row.
+// The worker has accepted the attempt and has until `deadline`. `place`: of its row.
 void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline, ItemPointerData place);
-// An accepted attempt has until then.
+// The deadline of an accepted attempt is now `deadline`.
 void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline);
 
-// How an attempt has left its worker, who is judged by that.
+// How an attempt left its worker, which affects the worker's health.
 enum class Leaving : unsigned char {
     succeeded,
-    failed,         // by what the worker said, or in time
-    blamed_on_job,  // the worker said that it is the fault of the job
+    failed,         // the worker reported the failure, or ran out of time
+    blamed_on_job,  // the worker reported that the job is at fault
     expired,        // it was not accepted in time
-    returned,       // nobody is to blame
+    returned,       // neither the worker nor the job is at fault
 };
-// `worker_id` 0: it was left running. `run_time` in microseconds.
+// `worker_id` 0: the job was left running. `run_time` in microseconds.
 void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving,
                    std::int64_t run_time);
 
-// The job of a handler that has returned stays running, until its deadline. One that ran in a
-// client's session was held by nobody until then, and is entered, with what it weighs. Where
-// executors would have no room left the job is held by nobody: its row tells, and has to be read
+// The job of a handler that has returned stays running, until its deadline. If the handler ran in a
+// client's session, the job had no entry until then; it is entered with its weight. If that would
+// leave no room for executors, the job gets no entry: only its row tells, and must be read
 // (jobs_restored).
 void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load,
                            pg::Time deadline);
 
-// Registers the callbacks; called once by _PG_init. PostgreSQL regime.
+// Registers the callbacks. _PG_init calls it once; call inside pg::call() only.
 void watch_external_jobs();
 
 }  // namespace hipq::workers

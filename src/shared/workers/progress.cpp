@@ -1,6 +1,6 @@
-// Keeps how far jobs in flight have come.
+// Keeps the progress of jobs in flight.
 //
-// An array as long as that of the jobs in flight.
+// It is stored in an array of the same length as the table of jobs in flight.
 #include "shared/workers/progress.hpp"
 
 #include "shared/executors/executor_table.hpp"
@@ -17,7 +17,7 @@ namespace hipq::workers {
 
 namespace {
 
-// Of the entry with that number in the table of jobs in flight (0: of none), and that attempt.
+// The progress of the entry with that serial number (0: none) and attempt.
 struct Place {
     std::uint64_t serial;
     std::int32_t attempt;
@@ -37,8 +37,8 @@ bool is_of(const Place &place, const core::JobEntry &job)
     return place.serial == job.serial && place.attempt == job.attempt;
 }
 
-// Notes it for an attempt of this database if `may` says so of its entry. Needs no lock. False: not
-// noted.
+// Records progress of an attempt of this database, if `may` accepts its entry. The caller needs no
+// lock. Returns false if nothing was recorded.
 template <class Predicate>
 bool note(std::int64_t job_id, const Progress &progress, const Predicate &may)
 {
@@ -58,7 +58,7 @@ Size places_size()
     return ::mul_size(sizeof(Place), lanes::job_capacity());
 }
 
-// One whose process is known later.
+// For a worker's job, the caller fills in the worker later.
 JobProgress job_progress(const core::JobEntry &job, const Progress &progress)
 {
     const bool is_executors = job.holder < memory::executor_places();
@@ -104,7 +104,7 @@ std::vector<JobProgress> list_progress()
     if (!memory::is_loaded())
         return {};
     std::vector<JobProgress> result(
-        lanes::jobs_in_flight().capacity());  // before the lock: allocation
+        lanes::jobs_in_flight().capacity());  // allocated before the locks are taken
     std::vector<std::int32_t> holders(result.size());
     std::size_t count = 0;
     {

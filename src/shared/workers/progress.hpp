@@ -1,9 +1,9 @@
-// How far jobs in flight have come, as they say themselves: visible at once, whatever becomes of
-// the transaction that says so.
+// The progress that jobs in flight report: visible at once, whatever becomes of the reporting
+// transaction.
 //
-// Each place of the table of jobs in flight (shared/lanes/in_flight.hpp) has one beside it, stamped
-// with the entry and the attempt it is of: so there is always room, and what is left of a job that
-// is gone is nobody's. It has a lock of its own, taken within that of the jobs in flight.
+// Each entry of the table of jobs in flight (shared/lanes/in_flight.hpp) has a place for progress,
+// stamped with the entry and the attempt. So there is always room, and leftovers of a finished job
+// belong to no other. Progress has its own lock, which is taken within that of the jobs in flight.
 #pragma once
 
 #include "shared/memory/registry.hpp"
@@ -21,23 +21,23 @@ struct Progress {
 };
 static_assert(std::is_trivially_copyable_v<Progress>);
 
-// The message is cut off at whole characters where it is too long.
+// A message that is too long is truncated at a character boundary.
 Progress make_progress(std::int64_t done, std::optional<std::int64_t> total,
                        const std::string &message, pg::Time reported);
 
-// Of the job whose handler this executor runs; of none that is not in flight, or runs in a client's
-// session.
+// Records progress of the job whose handler this executor runs. Does nothing if the job is not in
+// flight, or runs in a client's session.
 void note_own_progress(std::int64_t job_id, const Progress &progress);
-// Of an attempt that an external worker has, or whoever completes it later. False: none of them has
-// it.
+// Records progress of an attempt that an external worker has, or that will be completed later.
+// Returns false if there is no such attempt.
 bool note_progress(std::int64_t job_id, int attempt, const Progress &progress);
 
-// What the jobs of this database in flight have said, in no order.
+// The progress of this database's jobs in flight, in no order.
 struct JobProgress {
     int queue_id;
     std::int64_t job_id;
     int attempt;
-    int pid;                 // of the executor; 0: an external worker has it
+    int pid;                 // of the executor; 0: an external worker has the job
     std::int64_t worker_id;  // 0: none
     Progress progress;
 };

@@ -1,4 +1,4 @@
-// Reads workers in after a restart, and forgets those that are gone for good.
+// Reads workers from the table after a restart, and forgets workers that are gone for good.
 #include "pg/clock.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/workers/worker_table.hpp"

@@ -1,4 +1,4 @@
-// Looks at the workers that are there, and chooses one.
+// Reads the state of workers, and chooses a worker for a job.
 #include "shared/workers/registered.hpp"
 
 #include "pg/clock.hpp"
@@ -35,7 +35,7 @@ std::vector<WorkerSlot> list_workers()
     std::vector<WorkerSlot> result;
     if (!memory::is_loaded())
         return result;
-    result.resize(places_in_use());  // before the lock: allocation
+    result.resize(places_in_use());  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const WorkerLock lock(LW_SHARED);

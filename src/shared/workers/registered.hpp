@@ -1,10 +1,12 @@
-// External workers in shared memory: who is there, what each has in flight, how it has done.
+// External workers in shared memory: which are present, what each has in flight, how reliable each
+// is.
 //
-// A cache of table hipq.worker with what only the running server knows: sessions, heartbeats,
-// counts. After a restart the table fills it again (catalog/worker_rows.hpp) and every worker is
-// unknown until it is heard of; sessions that a worker was bound to are gone. It has a lock of its
-// own, held for straight-line code only. Workers are found by their database and number; numbers
-// are those of the current database unless one is given.
+// A cache of table hipq.worker, with what only the running server knows: sessions, heartbeats,
+// counts. After a restart it is filled again from the table (catalog/worker_rows.hpp). Then every
+// worker is unknown until it sends a sign of life, and sessions to which workers were bound are
+// gone. The workers have their own lock, which is held for straight-line code only. A worker is
+// identified by its database and number; numbers are those of the current database unless a
+// database is given.
 #pragma once
 
 #include "core/workers/worker_choice.hpp"
@@ -20,23 +22,22 @@ struct WorkerSlot {
     Oid role;
     WorkerState state;
     bool is_draining;
-    bool is_successor;  // until its transaction ends: it takes the place of one that departs in the
-                        // same
+    bool is_successor;  // until its transaction ends: it takes the place of a worker that departs
+                        // in the same transaction
     bool has_departed;  // deregistered or taken over: it stays for the jobs that it still has
-    std::int32_t next;  // in its bucket
+    std::int32_t next;  // the next worker in its bucket
     std::uint32_t generation;
     int pid;      // of the session it is bound to; 0: none
-    int process;  // its PGPROC number, or no_process
-    int waiting;  // the same of a session that waits for jobs on its behalf
+    int process;  // that session's PGPROC number, or no_process
+    int waiting;  // likewise, of a session that waits for jobs on its behalf
     int capacity;
     int prefetch;
-    int running;                 // jobs accepted; those dispatched: record.depth
-    std::size_t claimed_places;  // of its capacity, by claims of open transactions
+    int running;                 // jobs accepted; for jobs dispatched see record.depth
+    std::size_t claimed_places;  // part of its capacity that claims of open transactions have taken
     std::uint64_t last_chosen;
     pg::Time registered;
     pg::Time heartbeat;  // the last one; -infinity: none since the server started
-    pg::Time turned;     // when what it says of itself made it unhealthy, or not so any more;
-                         // -infinity: never
+    pg::Time turned;     // when its own report made it unhealthy, or no longer so; -infinity: never
     pg::Time ended;      // when its session ended, or it was deregistered with jobs in flight
     core::WorkerRecord record;
     char name[64];
@@ -57,133 +58,137 @@ struct NewWorker {
     core::SelfReport report;
 };
 
-// A worker, and where it probably is in the table: so that a thousand are found without a search
-// each.
+// A worker and its probable place in the table, so that a thousand workers are found without a
+// search for each.
 struct WorkerRef {
     std::int64_t id;
     std::int32_t place;
 };
 
-// The limits that the settings say.
+// The limits according to the settings.
 core::HealthLimits health_limits();
 
-// Coming and going: transaction.cpp, recall.cpp
+// Arrival and departure: worker_changes.cpp, read_back.cpp
 // ----------------------------------------------------------------------------------------------
 
-// Takes a place for a worker that this transaction registers, bound to this session or not. It is
-// present when the transaction has committed; a rollback, of a savepoint too, leaves nothing. One
-// that succeeds another, which departs in this transaction, takes the place of that one; others
-// need one in the share of their role.
+// Takes a place for a worker that this transaction registers, whether bound to this session or not.
+// The worker is present when the transaction has committed; a rollback, also of a savepoint,
+// removes it. A worker that succeeds another one, which departs in this transaction, takes that
+// one's place. Other workers need a place in the share of their role.
 enum class Registered : unsigned char { yes, too_often, no_share, no_capacity };
 Registered register_worker(const NewWorker &worker, std::optional<std::int64_t> predecessor);
 
-// When this transaction has committed: the worker is gone. With jobs in flight it stays, as ended,
-// until they are taken from it.
+// At commit: the worker departs. If it has jobs in flight, it stays, as ended, until they are
+// reclaimed.
 void note_departure(std::int64_t id);
 
-// When this transaction has committed: the worker is given no more jobs.
+// At commit: the worker gets no more jobs.
 void note_draining(std::int64_t id);
 
-// When this transaction has committed: this session listens no more, so the workers bound to it
-// have ended.
+// At commit: this session no longer listens, so the workers bound to it have ended.
 void note_end_of_listening();
 
-// Adds a worker that table hipq.worker has, as of before a restart; one that is there already stays
-// as it is. False: no room.
+// Adds a worker from table hipq.worker that was registered before a restart; does nothing if the
+// worker is there already. Returns false if there is no room.
 bool recall_worker(const NewWorker &worker);
 
-// Whether all workers of this database have been read from the table since the server started; how
-// often workers have come or gone for good so far, in the whole server. recalled() is true only if
-// none has since that number was read.
+// are_recalled() tells whether all workers of this database have been read from the table since the
+// server started. worker_changes() counts how often workers have come or gone for good in the whole
+// server. workers_recalled() returns true, and marks the workers as read, only if that number is
+// still `changes`.
 bool are_recalled();
 std::uint64_t worker_changes();
 bool workers_recalled(std::uint64_t changes);
 
-// Frees the place of a worker that has ended, when nothing is left to be done about it.
+// Frees the place of a worker that has ended, when nothing remains to be done about it.
 void remove_worker(std::int64_t id) noexcept;
 
-// The sessions that this process was bound to as a worker are over: at its end, or when it stops to
-// listen.
+// Ends the workers bound to this process, when it exits or stops listening.
 void end_own_workers() noexcept;
 
-// Whether this session is one that a worker is bound to.
+// Whether a worker is bound to this session.
 bool has_own_workers();
 
-// What dispatch tells (dispatch.cpp); each does nothing for a worker that is not there, and cannot
-// fail
+// Events of dispatch (dispatch_counts.cpp). These functions do nothing if the worker is not there,
+// and cannot fail
 // ----------------------------------------------------------------------------------------------
 
 enum class Holding : unsigned char { dispatched, accepted };
 
-// It has one more; where it is then, as long as it has any, and whether that is a probe. Nothing:
-// it is not there, has ended, or may not be given one any more.
+// The worker gets one more job. Returns its place, which it keeps as long as it has jobs, and
+// whether the job is a probe. Returns nothing if the worker is not there, has ended, or may not get
+// another job.
 struct Choice {
     WorkerRef worker;
     bool is_probe;
 };
 std::optional<Choice> note_dispatched(std::int64_t id) noexcept;
-// That was not given to it after all.
+// The job was not given to the worker after all.
 void note_not_given(const Choice &choice) noexcept;
-void note_accepted(std::int64_t id) noexcept;  // what was dispatched; a sign of life
+void note_accepted(std::int64_t id) noexcept;  // a dispatched job; also a sign of life
 // An accepted job has ended.
 void note_finished(std::int64_t id, core::Execution execution, std::int64_t run_time,
                    bool was_probe) noexcept;
-// A dispatched one was not accepted in time.
+// A dispatched job was not accepted in time.
 void note_expired(std::int64_t id) noexcept;
-// It has one less, and nobody is to blame: released, cancelled, drained.
+// The worker has one job less, without fault: released, cancelled, drained.
 void note_returned(std::int64_t id, Holding holding) noexcept;
-// It has had one that nobody has counted.
+// The worker has a job that was not counted yet.
 void note_held(std::int64_t id, Holding holding) noexcept;
-// What it has in flight, when that was counted anew.
+// The worker's jobs in flight, after they were counted again.
 void note_in_flight(std::int64_t id, int dispatched, int accepted) noexcept;
-// A sign of life, with what it says of itself or without. False: it is not there.
+// A sign of life, with or without the worker's own report. Returns false if the worker is not
+// there.
 bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept;
-// Scheduler: starts the clocks of workers that time or settings have made unhealthy.
+// For the scheduler: starts the probe clocks of workers that have become unhealthy by time or
+// settings.
 void keep_probe_clocks() noexcept;
 
-// This process waits for jobs of that worker, or not any more. Where several do, the last one is
-// woken.
+// This process waits for jobs of that worker, or no longer does. If several processes wait, the
+// last one is woken.
 void note_waiting_for_jobs(std::int64_t id) noexcept;
 void note_end_of_waiting(std::int64_t id) noexcept;
-// It has been given a job.
+// Call when the worker has been given a job.
 void wake_waiting_worker(const WorkerRef &worker) noexcept;
 
-// Claims of several sessions at once (places.cpp)
+// Claims of several sessions at once (free_places.cpp)
 // ----------------------------------------------------------------------------------------------
 
-// This transaction is about to accept so many of its jobs at most: until it has ended, or gives
-// them back, others do not count on those places. Returns how many of its places other transactions
-// have taken so. For what it runs, look afterwards.
+// Announces that this transaction is about to accept at most `count` jobs of the worker. Until it
+// ends, or gives the places back, other claims do not count on them. Returns how many of the
+// worker's places other transactions have taken like this. Read what the worker runs after the
+// call, not before.
 std::size_t take_places(std::int64_t id, std::size_t count);
-// Of those taken last so many are not needed.
+// Gives back `count` of the places taken last, which are not needed.
 void give_back_places(std::int64_t id, std::size_t count) noexcept;
 
-// Job types whose jobs no worker can be given (unserved_types.cpp), for the scheduler, who looks
-// again and again while jobs are due
+// Job types whose jobs no worker can get (unserved_types.cpp): for the scheduler, which checks them
+// repeatedly while jobs are due
 // ----------------------------------------------------------------------------------------------
 
-// Since when that is so, as far as anybody has seen: from this call on, if nobody has asked within
-// a minute. The scheduler may have been another one meanwhile.
+// Since when no worker has been able to get jobs of this type, as far as schedulers have seen: from
+// this call on, if there was none within a minute. An earlier call may have been another
+// scheduler's.
 pg::Time unserved_since(int queue_id, std::string_view job_type);
-// It is not so, or not for want of a worker.
+// A worker can get jobs of this type, or something else than a worker is missing.
 void note_served(int queue_id, std::string_view job_type) noexcept;
-// Of a queue; of this database.
+// The same for all types of a queue, and of this database.
 void note_queue_served(int queue_id) noexcept;
 void note_all_served() noexcept;
-// The queues of this database with such types.
+// The queues of this database with unserved types.
 std::set<int> unserved_queues();
 
 // Shares in the table of jobs in flight (role_shares.cpp)
 // ----------------------------------------------------------------------------------------------
 
-// How many more jobs the workers of each role may have in flight, in the whole server: as of when
-// this was made, and less what was taken of it since.
+// How many more jobs the workers of each role may have in flight, in the whole server: a snapshot,
+// reduced by what was taken since.
 class JobShares {
 public:
     JobShares();
     std::int64_t left(Oid role) const;
     void take(Oid role, std::int64_t count = 1);
-    // There is nothing left for anybody.
+    // Whether there is no room left for any role.
     bool is_table_full() const { return used_ >= capacity_; }
 
 private:
@@ -197,53 +202,54 @@ private:
     std::int64_t used_ = 0;
 };
 
-// Looking
+// Inspection
 // ----------------------------------------------------------------------------------------------
 
-// A copy; nothing if it is not there. One that this transaction registers is there for this
-// session.
+// Returns a copy, or nothing if the worker is not there. A worker that this transaction registers
+// is there for this session.
 std::optional<WorkerSlot> find_worker(std::int64_t id);
 
-// All of this database, registered or ended, in no order.
+// All workers of this database, registered or ended, in no order.
 std::vector<WorkerSlot> list_workers();
 
 WorkerRef reference_to_worker(std::int64_t id);
-// The place of one that is there, as long as it has jobs; and back, 0: there is none of this
-// database. Worker 0, whoever completes jobs that their handlers have left running, has the place
-// after the last one.
+// place_of_worker() returns the place of a worker, valid as long as it has jobs. worker_at()
+// returns the worker at a place; 0: none of this database. Worker 0 stands for any process that
+// completes jobs which their handlers left running; its place is the one after the last.
 std::optional<std::int32_t> place_of_worker(std::int64_t id);
 std::int64_t worker_at(std::int32_t place);
 
-// The best of the workers named that are present, as core::WorkerChoice says, and how many of them
-// are.
+// The best of the given workers that are present, by core::WorkerChoice, and how many are present.
 struct ChosenWorker {
     std::optional<std::int64_t> id;
     int present;
-    Oid role;  // of the one that was chosen
+    Oid role;  // of the chosen worker
 };
-// Of those whose role may have one more job.
+// Considers only workers whose role may have one more job.
 ChosenWorker choose_worker(std::span<const WorkerRef> workers, const JobShares &shares,
                            std::int64_t avoided = 0);
-// How many jobs these workers may be given now, together; and how many if there were no shares.
+// How many jobs these workers together may get now, and how many they could get if there were no
+// shares.
 struct CapacityForJobs {
     std::int64_t shared = 0;
     std::int64_t wanted = 0;
 };
 CapacityForJobs capacity_for_jobs(std::span<const WorkerRef> workers, JobShares shares);
 
-// Until when one of these workers can be given jobs, whether it has room or not, unless it is heard
-// of again; infinity: as long as nothing happens to it. Nothing: none can.
+// Until when one of these workers can get jobs, whether it has room now or not, if it sends no
+// further sign of life. Infinity: until something happens to it. Nothing: none of them can.
 std::optional<pg::Time> able_until(std::span<const WorkerRef> workers);
 core::Candidate candidate_of(const WorkerSlot &slot, const core::HealthLimits &limits,
                              pg::Time now);
 
-// Whether there are workers of this database in any state.
+// Whether this database has any workers, in whatever state.
 bool has_workers_here();
 
 // _PG_init
 // ----------------------------------------------------------------------------------------------
 extern const memory::Part workers_part;
-// Registers the callbacks at the end of transactions; called once by _PG_init. PostgreSQL regime.
+// Registers the callbacks at the end of transactions. _PG_init calls them once; call inside
+// pg::call() only.
 void watch_workers();
 void watch_worker_places();
 

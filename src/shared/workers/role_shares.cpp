@@ -1,4 +1,4 @@
-// Counts what external workers have, by role.
+// Counts the jobs of external workers, by role.
 #include "core/limits/worker_quota.hpp"
 #include "settings.hpp"
 #include "shared/lanes/in_flight.hpp"
@@ -15,10 +15,10 @@ struct Held {
     std::int64_t jobs;
 };
 
-// Of each worker, also of those that have nothing: their role may be about to take some.
+// Includes workers without jobs, because their role may be about to take some.
 std::vector<Held> held_by_workers()
 {
-    std::vector<Held> held(places_in_use());  // before the lock: allocation
+    std::vector<Held> held(places_in_use());  // allocated before the lock is taken
     std::size_t count = 0;
     {
         const WorkerLock lock(LW_SHARED);

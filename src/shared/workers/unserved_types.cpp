@@ -1,7 +1,7 @@
-// Keeps since when jobs of a type wait for an external worker.
+// Records since when jobs of a type have waited for an external worker.
 //
-// Since when jobs of a type wait for want of a worker. It outlives the scheduler, who may have to
-// leave again and again where there are more databases than background workers.
+// The record outlives the scheduler, which may have to leave repeatedly if there are more databases
+// than background workers.
 #include "core/limits/fair_quota.hpp"
 #include "core/limits/throttle.hpp"
 #include "pg/clock.hpp"
@@ -12,11 +12,11 @@ namespace hipq::workers {
 
 namespace {
 
-// Who looks does so every 10 s. What nobody has looked at for longer may have been otherwise
-// meanwhile.
+// Schedulers check every 10 s. If a type was not checked for longer than this, it may have been
+// served in the meantime.
 constexpr std::int64_t longest_gap = 60'000'000;  // us
 
-// Null: it is not there. Needs the lock.
+// Returns null if there is no entry. Needs the lock.
 UnservedType *find_unserved(int queue_id, std::uint64_t job_type)
 {
     UnservedType *end = std::end(worker_table().unserved);
@@ -42,8 +42,8 @@ core::QuotaUse use_of(int queue_id)
     return use;
 }
 
-// Free, or that of the type that nobody has asked for for the longest time: of the queue's own
-// types if it has its share. Needs the lock.
+// Returns a free entry, or that of the type not checked for the longest time; if the queue has used
+// up its share, only one of its own types. Needs the lock.
 UnservedType &place_for_unserved(int queue_id)
 {
     const core::Quota quota = core::table_quota(max_unserved_types, settings::max_owner_share);
@@ -101,7 +101,7 @@ void note_all_served() noexcept
 
 std::set<int> unserved_queues()
 {
-    std::vector<int> queues(max_unserved_types);  // before the lock: allocation
+    std::vector<int> queues(max_unserved_types);  // allocated before the lock is taken
     auto end = queues.begin();
     {
         const WorkerLock lock(LW_SHARED);

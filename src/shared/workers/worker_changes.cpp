@@ -26,7 +26,7 @@ struct WorkerNote {
 };
 
 using WorkerNotes = std::vector<WorkerNote>;
-constinit WorkerNotes *worker_notes = nullptr;  // on the heap: no destructor at exit
+constinit WorkerNotes *worker_notes = nullptr;  // on the heap, so that no destructor runs at exit
 constinit bool watches_exit = false;
 
 bool has_notes()
@@ -46,8 +46,8 @@ bool has_jobs(const WorkerSlot &slot)
     return slot.record.depth > 0 || slot.running > 0;
 }
 
-// Those that it has accepted are taken from it then, the others at once; from now on jobs may be
-// without any worker.
+// Accepted jobs are reclaimed after the grace period, the others at once. From now on there may be
+// jobs that no worker can run.
 void tell_of_end(pg::Time now) noexcept
 {
     databases::work_due(MyDatabaseId, now);
@@ -80,7 +80,7 @@ void depart(WorkerSlot &slot, pg::Time now)
     slot.has_departed = true;
 }
 
-// After a restart nobody knows what it has before the tables are read.
+// After a restart, a worker's jobs are unknown until the tables have been read.
 bool may_have_jobs(const WorkerSlot &slot, bool is_recovered)
 {
     return !is_recovered || has_jobs(slot);
@@ -165,11 +165,11 @@ extern "C" void hipq_worker_session_exits(int, Datum)
 
 // ---- whether there is room ----
 
-// Each that comes or goes has everybody read anew who serves what, and the scheduler look. All
-// workers of a large role may start at once.
+// Limits registrations, because each arrival or departure makes all processes read again which
+// types have workers, and makes the scheduler look. All workers of a large role may start at once.
 constexpr core::RateLimit registration_rate{50'000, 1'000};
 
-// The one that has been quiet longest makes room for a role that is new.
+// If the table is full, a new role replaces the role that has been quiet longest.
 core::RateState &rate_of(Oid role)
 {
     auto &rates = worker_table().rates;
@@ -182,8 +182,8 @@ core::RateState &rate_of(Oid role)
     return rate->state;
 }
 
-// Those that have departed with jobs in flight take up the share of their role too, and nobody
-// else's.
+// Workers that have departed with jobs in flight take up the share of their own role, and of no
+// other.
 std::int64_t left_to_register(const WorkerCounts &counts)
 {
     const WorkerTable &table = worker_table();
@@ -192,9 +192,9 @@ std::int64_t left_to_register(const WorkerCounts &counts)
                                {std::max(counts.registered, departed_beyond), counts.own_places});
 }
 
-// A worker that takes the name of another takes its place too, however full the table is. The other
-// one may stay for its jobs: one for each that is registered, and a few more for one that fails
-// again and again.
+// A worker that takes over the name of another one also takes its place, however full the table is.
+// The other worker may stay for its jobs: one for each registered worker, and a few more for a
+// worker that fails repeatedly.
 bool may_succeed(std::int64_t predecessor, const WorkerCounts &counts)
 {
     const WorkerSlot *slot = find_slot(MyDatabaseId, predecessor);

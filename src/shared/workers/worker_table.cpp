@@ -1,6 +1,6 @@
 // Keeps the table of external workers.
 //
-// Places in an array, chained from buckets that follow it.
+// The slots are in an array, chained from the buckets that follow it.
 #include "shared/workers/worker_table.hpp"
 
 #include "pg/compat.hpp"
@@ -37,7 +37,7 @@ std::int32_t &bucket_of(Oid database, std::int64_t id)
     return buckets[hash % static_cast<std::uint32_t>(shared_workers->capacity)];
 }
 
-// Null: all places are taken.
+// Returns null if all places are taken.
 WorkerSlot *free_slot()
 {
     for (WorkerSlot &slot : worker_slots())
@@ -197,7 +197,7 @@ void set_up_workers()
                 shared_workers->capacity, no_worker);
 }
 
-// Who has waited of capacity may be a worker.
+// A worker may have been waiting for the capacity.
 void dispatch_again(Oid database) noexcept
 {
     if (has_workers_here())

@@ -1,7 +1,7 @@
 // The table of workers in shared memory, for the sources behind registered.hpp: a hash table by
 // database and number under one lock.
 //
-// Whoever takes the lock holds it for straight-line code only.
+// The lock is held for straight-line code only.
 #pragma once
 
 #include "core/statistics/rate_limit.hpp"
@@ -10,11 +10,11 @@
 
 namespace hipq::workers {
 
-// Databases of which all workers are known. One more than fit is read again and again, which costs
-// a statement each time.
+// Databases of which all workers are known. If there are more, their workers are read again and
+// again, which costs a statement each time.
 inline constexpr std::size_t max_recalled = 256;
 
-// A job type whose jobs no worker can be given.
+// A job type whose jobs no worker can get.
 struct UnservedType {
     Oid database;  // InvalidOid: the place is free
     int queue_id;
@@ -24,7 +24,7 @@ struct UnservedType {
 };
 inline constexpr std::size_t max_unserved_types = 1024;
 
-// How often the workers of a role have registered lately.
+// How often workers of a role have registered lately.
 struct RoleRate {
     Oid role;  // InvalidOid: the place is free
     core::RateState state;
@@ -33,14 +33,14 @@ inline constexpr std::size_t max_role_rates = 256;
 
 struct WorkerTable {
     std::int32_t capacity;  // worker_places()
-    std::int32_t most;      // that may be registered at a time
-    std::int32_t used;      // places that were ever in use: the first ones
-    std::uint64_t choices;  // so far
-    std::uint64_t changes;  // workers that came or went for good
+    std::int32_t most;      // maximum of registered workers
+    std::int32_t used;      // places that were ever in use, which are the first ones
+    std::uint64_t choices;  // number of choices so far
+    std::uint64_t changes;  // how often workers came or went for good
     Oid recalled[max_recalled];
     UnservedType unserved[max_unserved_types];
     RoleRate rates[max_role_rates];
-    WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];  // then the buckets, as many
+    WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];  // an equal number of buckets follows
 };
 
 class WorkerLock : public memory::TrancheLock {
@@ -48,43 +48,43 @@ public:
     explicit WorkerLock(LWLockMode mode);
 };
 
-// Before there is shared memory there is none: is_loaded(). What follows needs the lock.
+// Use only if there is shared memory: is_loaded(). The functions below need the lock.
 WorkerTable &worker_table();
 
-// Those that were ever in use, free ones among them.
+// The slots that were ever in use, including free ones.
 std::span<WorkerSlot> worker_slots();
 
-// Null: there is none, in any state.
+// Returns null if there is no such worker, in any state.
 WorkerSlot *find_slot(Oid database, std::int64_t id);
 WorkerSlot *find_slot(const WorkerRef &worker);
 
-// Whether it is there, or this transaction registers it.
+// Whether the worker is there, or this transaction registers it.
 bool is_visible(const WorkerSlot &slot);
 
-// A worker that is there, to change what is known of it. Null if it is not.
+// Returns a worker that is there, to change its state, or null.
 WorkerSlot *find_present(std::int64_t id);
 
-// What workers there are of a role, and of all.
+// Counts of workers, of a role and of all roles.
 struct WorkerCounts {
-    std::int64_t registered;      // or about to be, but for those that succeed others
-    std::int64_t places;          // with those that have departed
+    std::int64_t registered;      // or about to be; without those that succeed others
+    std::int64_t places;          // including workers that have departed
     std::int64_t own_registered;  // of the role
     std::int64_t own_places;
 };
 WorkerCounts count_workers(Oid role);
 
-// A place for a worker of this database. Null: all are taken.
+// Adds a worker of this database. Returns null if all places are taken.
 WorkerSlot *add_worker(const NewWorker &worker, WorkerState state, pg::Time now);
 
-// Its session is over; its jobs are still to be taken from it.
+// The worker's session has ended; its jobs remain to be reclaimed.
 void end_worker(WorkerSlot &slot, pg::Time now);
 
 void free_place(WorkerSlot &slot);
 
-// How many places were ever in use. Takes its own lock.
+// How many places were ever in use. Takes the lock itself.
 std::size_t places_in_use();
 
-// Of a database that is gone. Takes its own lock (recall.cpp).
+// Forgets the workers of a database that was dropped. Takes the lock itself (read_back.cpp).
 void forget_workers(Oid database) noexcept;
 
 }  // namespace hipq::workers
