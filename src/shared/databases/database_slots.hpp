@@ -43,8 +43,8 @@ unsigned count_readers() noexcept;
 // Reports that aimed jobs may have been enqueued; see count_aims(). Cannot fail.
 void jobs_aimed(Oid database) noexcept;
 
-// Makes every running scheduler look at all its queues, because privileges have changed. Cannot
-// fail.
+// Makes every running scheduler look at all its queues, because the rights of roles have changed.
+// Cannot fail.
 void everybody_looks() noexcept;
 
 // Whether a scheduler has looked at the database since the server started and left nothing undone

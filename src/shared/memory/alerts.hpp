@@ -1,4 +1,5 @@
-// Alerts: conditions that the operator should know about, such as a full table in shared memory.
+// Alerts: conditions that the operator should know about, such as a full table in shared memory,
+// because of which hipq takes a slower path.
 #pragma once
 
 #include "shared/memory/registry.hpp"
