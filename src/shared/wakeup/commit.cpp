@@ -28,58 +28,47 @@ struct LaneNote {
     core::KeyRange range;
 };
 using LaneNotes = std::vector<LaneNote>;
+
+// What the current transaction has noted.
+struct Noted {
+    std::size_t latest_lane = 0;
+
+    // If one transaction has jobs of more queue owners than this, the scheduler handles the rest.
+    static constexpr std::size_t max_notes = 8;
+    std::array<Note, max_notes> notes{};
+    std::size_t note_count = 0;
+    bool scheduler_must_look = false;
+
+    // For jobs for external workers.
+    pg::Time due_for_worker = pg::infinity;
+    pg::Time expires_for_worker = pg::infinity;
+
+    // If a transaction ends more jobs than this, all processes that wait for the end of a job are
+    // notified.
+    std::array<std::int64_t, 16> ended{};
+    std::size_t end_count = 0;
+
+    bool catalogue_has_changed = false;
+    bool shares_have_changed = false;
+    bool is_told_of = false;  // other nodes must hear of this transaction
+    bool restored = false;
+    bool has_aimed = false;
+    bool lanes_are_lost = false;
+    bool lane_is_missing = false;
+    bool lacks_lanes = false;  // there was no room for another lane
+    bool zone_has_changed = false;
+    int resumed_queue = 0;  // a throttle key of this queue was resumed; 0: none
+    bool rights_have_changed = false;
+    Oid changed_database = InvalidOid;
+};
+constinit Noted noted{};
 constinit LaneNotes *lane_notes = nullptr;  // on the heap, so that no destructor runs at exit
-constinit std::size_t latest_lane = 0;
-
-// If one transaction has jobs of more queue owners than this, the scheduler handles the rest.
-constexpr std::size_t max_notes = 8;
-constinit std::array<Note, max_notes> notes{};
-constinit std::size_t note_count = 0;
-constinit bool scheduler_must_look = false;
-
-// For jobs for external workers.
-constinit pg::Time due_for_worker = pg::infinity;
-constinit pg::Time expires_for_worker = pg::infinity;
-
-// If a transaction ends more jobs than this, all processes that wait for the end of a job are
-// notified.
-constinit std::array<std::int64_t, 16> ended{};
-constinit std::size_t end_count = 0;
-
-constinit bool catalogue_has_changed = false;
-constinit bool shares_have_changed = false;
-constinit bool is_told_of = false;  // other nodes must hear of this transaction
-constinit bool restored = false;
-constinit bool has_aimed = false;
-constinit bool lanes_are_lost = false;
-constinit bool lane_is_missing = false;
-constinit bool lacks_lanes = false;  // there was no room for another lane
-constinit bool zone_has_changed = false;
-constinit int resumed_queue = 0;  // a throttle key of this queue was resumed; 0: none
-constinit bool rights_have_changed = false;
-constinit Oid changed_database = InvalidOid;
 
 void forget()
 {
     if (lane_notes != nullptr)
         lane_notes->clear();
-    lanes_are_lost = false;
-    lane_is_missing = false;
-    lacks_lanes = false;
-    resumed_queue = 0;
-    note_count = 0;
-    due_for_worker = pg::infinity;
-    expires_for_worker = pg::infinity;
-    end_count = 0;
-    scheduler_must_look = false;
-    catalogue_has_changed = false;
-    shares_have_changed = false;
-    is_told_of = false;
-    restored = false;
-    has_aimed = false;
-    zone_has_changed = false;
-    rights_have_changed = false;
-    changed_database = InvalidOid;
+    noted = Noted{};
 }
 
 void pass_on(const Note &note, pg::Time now)
@@ -97,12 +86,12 @@ void pass_on(const Note &note, pg::Time now)
 
 void pass_on_to_dispatch(pg::Time now)
 {
-    if (due_for_worker <= now)
+    if (noted.due_for_worker <= now)
         databases::ask_for_dispatch(MyDatabaseId);
-    else if (due_for_worker != pg::infinity)
-        databases::look_due(MyDatabaseId, due_for_worker);
-    if (expires_for_worker != pg::infinity)
-        databases::look_due(MyDatabaseId, expires_for_worker);
+    else if (noted.due_for_worker != pg::infinity)
+        databases::look_due(MyDatabaseId, noted.due_for_worker);
+    if (noted.expires_for_worker != pg::infinity)
+        databases::look_due(MyDatabaseId, noted.expires_for_worker);
 }
 
 // After a rollback, the lanes made for this transaction must not keep others from using their
@@ -119,10 +108,10 @@ void pass_on_lane_notes()
     int missed_queue = 0;
     for (const LaneNote &note : *lane_notes)
         if (note.ref.is_known())
-            lanes_are_lost = !lanes::note_lane(note.ref, note.range) || lanes_are_lost;
+            noted.lanes_are_lost = !lanes::note_lane(note.ref, note.range) || noted.lanes_are_lost;
         else if (std::exchange(missed_queue, note.name.queue_id) != note.name.queue_id)
             lanes::search_lanes(MyDatabaseId, note.name.queue_id);
-    lane_is_missing = lane_is_missing || missed_queue != 0;
+    noted.lane_is_missing = noted.lane_is_missing || missed_queue != 0;
 }
 
 // Runs before any process is woken. A job without a lane is no reason to read the lanes of others
@@ -131,25 +120,25 @@ void pass_on_lanes()
 {
     if (lane_notes != nullptr)
         pass_on_lane_notes();
-    if (resumed_queue != 0) {
-        lanes::read_lanes_again(MyDatabaseId, resumed_queue);
+    if (noted.resumed_queue != 0) {
+        lanes::read_lanes_again(MyDatabaseId, noted.resumed_queue);
         // A lane whose jobs were all passed over may have lost its place.
-        lanes::search_lanes(MyDatabaseId, resumed_queue);
-        lane_is_missing = true;
+        lanes::search_lanes(MyDatabaseId, noted.resumed_queue);
+        noted.lane_is_missing = true;
     }
-    if (lanes_are_lost)
+    if (noted.lanes_are_lost)
         lanes::lose_lanes(MyDatabaseId);
-    if (zone_has_changed)
+    if (noted.zone_has_changed)
         lanes::look_again_at_lanes(MyDatabaseId);
 }
 
 void pass_on_ends()
 {
     if (are_ends_awaited())
-        tell_end_of(end_count <= ended.size()
-                        ? std::span<const std::int64_t>(ended).first(end_count)
+        tell_end_of(noted.end_count <= noted.ended.size()
+                        ? std::span<const std::int64_t>(noted.ended).first(noted.end_count)
                         : std::span<const std::int64_t>());
-    end_count = 0;
+    noted.end_count = 0;
 }
 
 // Each process requests a look only once in a while, because one look of the scheduler covers
@@ -167,45 +156,46 @@ void pass_on_all()
 {
     const pg::Time now = pg::now();
     pass_on_lanes();
-    if (changed_database != InvalidOid)
-        databases::database_changed(changed_database);
-    if (rights_have_changed)
+    if (noted.changed_database != InvalidOid)
+        databases::database_changed(noted.changed_database);
+    if (noted.rights_have_changed)
         databases::everybody_looks();
-    if (restored)
+    if (noted.restored)
         databases::jobs_restored(MyDatabaseId);
-    if (has_aimed || lanes_are_lost || restored)
+    if (noted.has_aimed || noted.lanes_are_lost || noted.restored)
         databases::jobs_aimed(MyDatabaseId);
-    if (catalogue_has_changed)
+    if (noted.catalogue_has_changed)
         databases::database_changed(MyDatabaseId);
-    else if (scheduler_must_look || lanes_are_lost)
+    else if (noted.scheduler_must_look || noted.lanes_are_lost)
         databases::work_due(MyDatabaseId, pg::Time{0});
-    else if (lane_is_missing)
+    else if (noted.lane_is_missing)
         databases::look_due(MyDatabaseId, pg::Time{0});
-    if (shares_have_changed)
+    if (noted.shares_have_changed)
         databases::shares_changed(MyDatabaseId);
-    if (is_told_of)
+    if (noted.is_told_of)
         pass_on_sign(now);
-    for (std::size_t i = 0; i < note_count; ++i)
-        pass_on(notes[i], now);
+    for (std::size_t i = 0; i < noted.note_count; ++i)
+        pass_on(noted.notes[i], now);
     pass_on_to_dispatch(now);
 }
 
 // Consecutive rows usually belong to the same lane, so check the last one first.
 LaneNotes::iterator find_note(LaneNotes &notes_so_far, const lanes::LaneName &lane)
 {
-    if (latest_lane < notes_so_far.size() && notes_so_far[latest_lane].name == lane)
-        return notes_so_far.begin() + static_cast<std::ptrdiff_t>(latest_lane);
+    if (noted.latest_lane < notes_so_far.size() && notes_so_far[noted.latest_lane].name == lane)
+        return notes_so_far.begin() + static_cast<std::ptrdiff_t>(noted.latest_lane);
     const auto found = std::find_if(notes_so_far.begin(), notes_so_far.end(),
                                     [&](const LaneNote &note) { return note.name == lane; });
-    latest_lane = static_cast<std::size_t>(found - notes_so_far.begin());
+    noted.latest_lane = static_cast<std::size_t>(found - notes_so_far.begin());
     return found;
 }
 
 bool has_notes()
 {
-    return note_count > 0 || due_for_worker != pg::infinity || scheduler_must_look ||
-           catalogue_has_changed || shares_have_changed || is_told_of || rights_have_changed ||
-           lanes_are_lost || resumed_queue != 0 || changed_database != InvalidOid ||
+    return noted.note_count > 0 || noted.due_for_worker != pg::infinity ||
+           noted.scheduler_must_look || noted.catalogue_has_changed || noted.shares_have_changed ||
+           noted.is_told_of || noted.rights_have_changed || noted.lanes_are_lost ||
+           noted.resumed_queue != 0 || noted.changed_database != InvalidOid ||
            (lane_notes != nullptr && !lane_notes->empty());
 }
 
@@ -230,7 +220,7 @@ extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, 
 {
     if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level)
         return;
-    if (end_count > 0)
+    if (noted.end_count > 0)
         pass_on_ends();
     if (!has_notes())
         return;
@@ -247,8 +237,8 @@ namespace {
 lanes::LaneRef lane_for(const lanes::LaneName &lane, Oid owner)
 {
     const lanes::LaneRef ref =
-        lacks_lanes ? lanes::find_lane(lane) : lanes::find_or_make_lane(lane, owner);
-    lacks_lanes = lacks_lanes || !ref.is_known();
+        noted.lacks_lanes ? lanes::find_lane(lane) : lanes::find_or_make_lane(lane, owner);
+    noted.lacks_lanes = noted.lacks_lanes || !ref.is_known();
     return ref;
 }
 
@@ -270,89 +260,90 @@ void note_lane_key(const lanes::LaneName &lane, core::LaneKey key, Oid owner)
 
 void note_end(std::int64_t job_id) noexcept
 {
-    if (end_count < ended.size())
-        ended[end_count] = job_id;
-    ++end_count;
+    if (noted.end_count < noted.ended.size())
+        noted.ended[noted.end_count] = job_id;
+    ++noted.end_count;
 }
 
 void note_look() noexcept
 {
-    scheduler_must_look = true;
+    noted.scheduler_must_look = true;
 }
 
 void note_unknown_jobs()
 {
-    lanes_are_lost = true;
+    noted.lanes_are_lost = true;
 }
 
 void note_resumed_key(int queue_id)
 {
-    lanes_are_lost = lanes_are_lost || (resumed_queue != 0 && resumed_queue != queue_id);
-    resumed_queue = queue_id;
+    noted.lanes_are_lost =
+        noted.lanes_are_lost || (noted.resumed_queue != 0 && noted.resumed_queue != queue_id);
+    noted.resumed_queue = queue_id;
 }
 
 void note_waiting(Oid owner, pg::Time due, pg::Time expires)
 {
-    for (std::size_t i = 0; i < note_count; ++i) {
-        if (notes[i].owner != owner)
+    for (std::size_t i = 0; i < noted.note_count; ++i) {
+        if (noted.notes[i].owner != owner)
             continue;
-        notes[i].due = std::min(notes[i].due, due);
-        notes[i].expires = std::min(notes[i].expires, expires);
-        ++notes[i].count;
+        noted.notes[i].due = std::min(noted.notes[i].due, due);
+        noted.notes[i].expires = std::min(noted.notes[i].expires, expires);
+        ++noted.notes[i].count;
         return;
     }
-    if (note_count < max_notes)
-        notes[note_count++] = Note{owner, due, expires, 1};
+    if (noted.note_count < Noted::max_notes)
+        noted.notes[noted.note_count++] = Note{owner, due, expires, 1};
     else
-        scheduler_must_look = true;
+        noted.scheduler_must_look = true;
 }
 
 void note_waiting_for_worker(pg::Time due, pg::Time expires)
 {
-    due_for_worker = std::min(due_for_worker, due);
-    expires_for_worker = std::min(expires_for_worker, expires);
+    noted.due_for_worker = std::min(noted.due_for_worker, due);
+    noted.expires_for_worker = std::min(noted.expires_for_worker, expires);
 }
 
 void note_aimed_job()
 {
-    has_aimed = true;
+    noted.has_aimed = true;
 }
 
 void note_catalogue_change()
 {
-    catalogue_has_changed = true;
+    noted.catalogue_has_changed = true;
 }
 
 void note_shares() noexcept
 {
-    shares_have_changed = true;
+    noted.shares_have_changed = true;
 }
 
 void note_sign() noexcept
 {
-    is_told_of = true;
+    noted.is_told_of = true;
 }
 
 void note_change_of_zone()
 {
-    catalogue_has_changed = true;
-    zone_has_changed = true;
+    noted.catalogue_has_changed = true;
+    noted.zone_has_changed = true;
 }
 
 void note_restore()
 {
-    catalogue_has_changed = true;
-    restored = true;
+    noted.catalogue_has_changed = true;
+    noted.restored = true;
 }
 
 void note_change_of_rights()
 {
-    rights_have_changed = true;
+    noted.rights_have_changed = true;
 }
 
 void note_change_of_database(Oid database)
 {
-    changed_database =
+    noted.changed_database =
         database;  // a transaction has one at most; a second one waits for the next reload
 }
 
