@@ -1,7 +1,7 @@
-// The catalogue of this process: read from the tables (read_catalogue.hpp), handed out as shared
-// constant copies. After a change in one queue that one is read again, and the others are shared
-// with the copy of before (changes.hpp). The settings are part of what a type or queue says, so the
-// cache also holds the values it was made with.
+// Caches the catalogue of this process: reads the tables (read_catalogue.hpp) and hands out shared
+// constant copies. After a change in one queue, only that queue is read again; the others are
+// shared with the previous copy (changes.hpp). Types and queues contain values of settings, so the
+// cache also keeps the values that it was made with.
 #include "catalog/cache.hpp"
 
 #include "catalog/changes.hpp"
@@ -19,7 +19,7 @@ namespace hipq::catalog {
 
 namespace {
 
-// The values of the settings that queues and types fall back to.
+// The settings that queues and types fall back to.
 struct Defaults {
     settings::Duration default_timeout;
     settings::Duration max_timeout;
@@ -32,7 +32,7 @@ struct Defaults {
     settings::Duration dead_letter_retention;
     bool dead_letter_enabled;
     int dead_letter_max;
-    bool is_standby;  // nor are they, but a promotion changes what the tables mean, too
+    bool is_standby;  // not a setting, but a promotion also changes what the tables mean
     bool operator==(const Defaults &) const = default;
 };
 
@@ -45,7 +45,7 @@ Defaults present_defaults()
         settings::dead_letter_enabled, settings::dead_letter_max,  ::RecoveryInProgress()};
 }
 
-// The queues, and which changes of them this process had been told of before it read.
+// The queues, and the changes of them that this process had received before it read.
 struct CachedCatalogue {
     std::shared_ptr<const Catalogue> catalogue{};  // null: not read yet
     Versions versions{};
@@ -66,7 +66,7 @@ const Queue *Catalogue::find(int queue_id) const
 
 namespace {
 
-// Of queues that are not dropped. A name of a queue goes before that of a table.
+// The names of queues that are not dropped. A queue's name takes precedence over a table's name.
 std::shared_ptr<const QueueNames> names_of(const QueueMap &queues)
 {
     auto names = std::make_shared<QueueNames>();
@@ -110,9 +110,9 @@ std::shared_ptr<const Catalogue> without_still_queues(const std::shared_ptr<cons
     return working;
 }
 
-// ---- all of it ----
+// ---- the whole catalogue ----
 
-// What is read when somebody asks for it stays as it is where nothing of it has changed.
+// Job types and pauses that have not changed are kept.
 void give_contents(Queue &queue, const Queue *before, const QueueVersion &then,
                    const QueueVersion &now)
 {
@@ -124,7 +124,7 @@ void give_contents(Queue &queue, const Queue *before, const QueueVersion &then,
                        : std::make_shared<QueuePauses>(queue.id);
 }
 
-// Enters those that this process comes to know, and forgets those that are gone.
+// Adds queues that are new to this process, and deletes queues that no longer exist.
 void know(const QueueMap &queues, Versions &read)
 {
     Versions &own = versions();
@@ -138,7 +138,7 @@ void know(const QueueMap &queues, Versions &read)
     own.is_read_whole_now = false;
 }
 
-// `before` may be empty, or made with other settings.
+// `before` may be empty, or made with other values of settings.
 CachedCatalogue read_whole(const CachedCatalogue &before, const Defaults &defaults)
 {
     find_tables();
@@ -164,7 +164,7 @@ CachedCatalogue read_whole(const CachedCatalogue &before, const Defaults &defaul
     return fresh;
 }
 
-// The numbers of the queues whose rows may say something else than before.
+// The numbers of the queues whose rows may have changed.
 std::vector<std::int64_t> changed_rows(const CachedCatalogue &before, const Versions &now)
 {
     std::vector<std::int64_t> ids;
@@ -175,7 +175,7 @@ std::vector<std::int64_t> changed_rows(const CachedCatalogue &before, const Vers
     return ids;
 }
 
-// What has changed in single queues alone.
+// Reads the changes of single queues only.
 CachedCatalogue read_changed(const CachedCatalogue &before)
 {
     CachedCatalogue fresh{nullptr, versions(), before.defaults, nullptr};
@@ -188,7 +188,8 @@ CachedCatalogue read_changed(const CachedCatalogue &before)
         const auto queue = changed.find(old.id);
         are_named = are_named && queue != changed.end() && are_named_alike(old, *queue->second);
         if (queue == changed.end()) {
-            result->queues.erase(old.id);  // the same transaction has told that it is gone
+            result->queues.erase(
+                old.id);  // the same transaction has deleted it and sent a message about that
             continue;
         }
         queue->second->shards = old.shards;
@@ -216,7 +217,8 @@ CachedCatalogue read_changed(const CachedCatalogue &before)
 
 std::shared_ptr<const Catalogue> catalogue()
 {
-    // A transaction that holds its locks already is told of changes by nobody else.
+    // Locking a table receives messages of changes, but a transaction that already holds its locks
+    // does not lock again, so receive them here.
     pg::call([] { ::AcceptInvalidationMessages(); });
     if (cached_catalogue == nullptr)
         cached_catalogue = new CachedCatalogue();

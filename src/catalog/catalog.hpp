@@ -1,5 +1,5 @@
-// Instances, queues, job types, rights: read from the tables, cached in each process. What other
-// rooms may use.
+// The interface of this room: instances, queues, job types and rights, read from the tables and
+// cached in each process.
 #pragma once
 
 #include "catalog/cache.hpp"

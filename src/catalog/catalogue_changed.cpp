@@ -1,5 +1,6 @@
 // The triggers on hipq.queue, hipq.instance, hipq.job_type, hipq.pause and hipq.queue_hold that
-// make every process read anew what has changed. Who writes there but hipq is a restore.
+// make every process read changed parts again. A write that does not come from hipq itself is taken
+// for a restore.
 #include "catalog/changes.hpp"
 #include "pg/guard.hpp"
 #include "pg/internal_write.hpp"
@@ -9,7 +10,7 @@ namespace hipq::catalog {
 
 namespace {
 
-// ---- PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 std::optional<int> number_in(const TriggerData &trigger, HeapTuple row, const char *column)
 {
@@ -27,7 +28,7 @@ bool has_value(const TriggerData &trigger, HeapTuple row, const char *column)
     return !is_null;
 }
 
-// What the trigger is declared with says what the rows are of.
+// The trigger's argument says what its rows describe.
 void tell_of_row(const TriggerData &trigger, HeapTuple row)
 {
     const std::string_view rows_of = trigger.tg_trigger->tgargs[0];
@@ -67,14 +68,14 @@ HIPQ_FUNCTION(hipq_catalogue_changed)
     hipq::pg::call(
         [&] { hipq::catalog::tell_of_event(*reinterpret_cast<TriggerData *>(fcinfo->context)); });
     if (!hipq::pg::is_permitted()) {
-        hipq::wakeup::note_restore();       // its jobs may have come before
-        hipq::wakeup::note_unknown_jobs();  // or a pause was taken away
+        hipq::wakeup::note_restore();  // jobs of the queue may have been loaded before this row
+        hipq::wakeup::note_unknown_jobs();  // or a pause was deleted
     }
     return Datum{0};
 }
 
-// The same for hipq.shard_map and what says which slots move: the scheduler has to look, and
-// nothing that was there before is concerned.
+// The same for hipq.shard_map and the tables of slots that move: the scheduler must look at them,
+// but jobs that were there before are not affected.
 HIPQ_FUNCTION(hipq__shards_changed)
 {
     if (!CALLED_AS_TRIGGER(fcinfo))

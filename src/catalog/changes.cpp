@@ -1,4 +1,4 @@
-// Sends and takes the messages that tell of changes.
+// Sends and receives the messages about changes of the catalogue.
 #include "catalog/changes.hpp"
 
 #include "pg/guard.hpp"
@@ -12,12 +12,13 @@ constinit WatchedTables watched{};
 
 // ---- messages ----
 
-// The upper quarter of all OIDs. PostgreSQL gives them out last.
+// The upper quarter of all OIDs, which PostgreSQL assigns last.
 constexpr Oid first_message = 0xC000'0000;
 constexpr int parts_of_queue = 4;
 constexpr int most_numbers = 0x4000'0000 / parts_of_queue;
 
-// Queues and instances have numbers that grow with each new one; past these a change is one of all.
+// Numbers of queues and instances only grow. Beyond most_numbers, a change is sent as one of the
+// whole table.
 Oid message_for(Part part, int number)
 {
     if (number >= 0 && number < most_numbers)
@@ -26,7 +27,7 @@ Oid message_for(Part part, int number)
     return ::get_relname_relid(table, ::get_namespace_oid("hipq", false));
 }
 
-// ---- what they mean ----
+// ---- their meaning ----
 
 void note_change_of_all(Versions &all, Part part)
 {
@@ -55,7 +56,7 @@ bool is_read_whole(Oid relation)
            relation == watched.leaving || relation == watched.move;
 }
 
-// Of a number that is none of a table's.
+// Handles a message under an OID above those of tables.
 void take_message_of_one(Versions &all, Oid message)
 {
     const Oid number = message - first_message;
@@ -68,7 +69,7 @@ void take_message_of_one(Versions &all, Oid message)
         ++all.whole;
 }
 
-// Of a table, or InvalidOid: of any.
+// Handles a message about a table; InvalidOid: about all tables.
 void take_message(Versions &all, Oid table)
 {
     const bool is_any = !OidIsValid(table);
@@ -98,7 +99,7 @@ extern "C" void hipq_relation_of_catalogue_changed(Datum, Oid relation) noexcept
 
 void tell_of_change(Part part, int number)
 {
-    // All that CacheInvalidateRelcache() looks at.
+    // CacheInvalidateRelcache() reads nothing but these fields.
     FormData_pg_class form{};
     RelationData relation{};
     relation.rd_rel = &form;

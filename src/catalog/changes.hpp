@@ -1,10 +1,11 @@
-// What of the catalogue has changed, as processes tell each other.
+// How processes tell each other which parts of the catalogue have changed.
 //
-// A change goes by an invalidation message of PostgreSQL: with the commit, by two-phase commit and
-// to standbys too; the transaction itself is told after each statement, and by a rollback. Such a
-// message names a relation. What changes in one queue alone is told by the number of a relation
-// that there is none of, so that whoever caches other queues need not read again. Should there be
-// one, what is cached of it is read once too often, here and in PostgreSQL.
+// A change is sent as an invalidation message of PostgreSQL: it goes out with the commit, also by
+// two-phase commit and to standbys; the transaction itself gets it after each statement and on
+// rollback. Each message names a relation. A change within one queue is sent under the OID of a
+// relation that does not exist, so that processes that cache other queues need not read again. If a
+// relation with that OID does exist, its cached data is read once more than needed, here and in
+// PostgreSQL.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -14,18 +15,19 @@
 
 namespace hipq::catalog {
 
-// What is read together.
+// The parts of the catalogue that are read together.
 enum class Part : unsigned char {
     queue,     // the row of a queue, its own pause, and whether it is held
-    types,     // its job types
+    types,     // the queue's job types
     pauses,    // pauses of its job types and of their throttle keys
-    instance,  // of an instance: what its row and its pause say of each of its queues
+    instance,  // what the row and the pause of an instance say of all its queues
 };
 
-// Tells all processes, with the commit, of a change in a queue or an instance. PostgreSQL regime.
+// Tells all processes at commit that a queue or an instance has changed. Call inside pg::call()
+// only.
 void tell_of_change(Part part, int number);
 
-// How often each part of a queue has changed since this process came to know of it.
+// How often each part of a queue has changed since this process first read it.
 struct QueueVersion {
     std::uint64_t queue = 0;
     std::uint64_t types = 0;
@@ -34,28 +36,29 @@ struct QueueVersion {
 };
 
 struct Versions {
-    std::uint64_t changes = 0;  // of anything
-    std::uint64_t whole = 0;    // of what is read whole: which queues there are, the maps of shards
-    std::unordered_map<int, QueueVersion> queues{};      // those that this process knows
-    std::unordered_map<int, std::uint64_t> instances{};  // theirs
-    bool is_read_whole_now = false;  // then a change of one that is not known yet counts as one of
-                                     // all
+    std::uint64_t changes = 0;  // of any part
+    std::uint64_t whole = 0;    // of what is read as a whole: the set of queues, the maps of shards
+    std::unordered_map<int, QueueVersion> queues{};      // the queues that this process has read
+    std::unordered_map<int, std::uint64_t> instances{};  // their instances
+    // Set while everything is read. A change of a queue that is not known yet then counts as a
+    // change of the whole.
+    bool is_read_whole_now = false;
 };
 
-// Of this process, which enters the queues that it comes to know.
+// The counters of this process, which adds the queues that it reads.
 Versions &versions();
 
-// The tables that are listened for; InvalidOid: there is none.
+// The tables whose changes this process listens for. InvalidOid: the table does not exist.
 struct WatchedTables {
     Oid queue, job_type, pause, instance, hold, map, coming, leaving, move;
 };
 const WatchedTables &watched_tables();
 
-// Looks up which tables to listen for: before they are read, so that no later change is missed.
-// Needs a transaction.
+// Looks up the tables to listen for. Call it before reading them, so that no later change is
+// missed. Needs a transaction.
 void find_tables();
 
-// Registers the callbacks; called once by _PG_init. PostgreSQL regime.
+// Registers the callbacks. _PG_init calls it once; raises ERROR by longjmp.
 void watch_catalogue();
 
 }  // namespace hipq::catalog

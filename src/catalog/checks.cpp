@@ -1,4 +1,4 @@
-// Checks what callers of SQL functions give: queues, counts, rights.
+// Checks the arguments of SQL functions: queues, counts, rights.
 #include "catalog/checks.hpp"
 
 #include "catalog/rights.hpp"

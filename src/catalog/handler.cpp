@@ -1,6 +1,6 @@
-// Turns a stored handler into what an executor runs, and checks it anew each time.
+// Turns a stored handler into the form that an executor runs, and checks it each time.
 //
-// What was right at registration need not be now.
+// A handler that was valid at registration may have become invalid since.
 #include "catalog/handler.hpp"
 
 #include "catalog/read_handler.hpp"
@@ -22,7 +22,7 @@ void fail(std::string *problem, std::string text)
         *problem = std::move(text);
 }
 
-// The routine behind a stored form.
+// Returns the routine that a stored form names.
 std::optional<Routine> resolve_routine(const Queue &queue, const std::string &stored,
                                        Purpose purpose, HandlerKind kind, std::string *problem)
 {
@@ -59,9 +59,9 @@ bool superuser_is_refused(const Queue &queue, std::string *problem)
     return true;
 }
 
-// ---- handlers kept in mind ----
+// ---- cached handlers ----
 
-// All that resolve_handler() goes by, but for what PostgreSQL's catalogues say.
+// Everything that resolve_handler() depends on, except for PostgreSQL's own catalogues.
 struct HandlerKey {
     Oid owner;
     HandlerKind kind;
@@ -135,7 +135,7 @@ std::optional<Handler> known_handler(const Queue &queue, const JobType &type)
         known_handlers = new KnownHandlers();
     if (routines_changed || known_handlers->size() >= most_handlers)
         known_handlers->clear();
-    routines_changed = false;  // what changes while it is looked at is looked at again
+    routines_changed = false;  // a change during the lookup sets it again
     const HandlerKey key{queue.owner, type.handler_kind, type.handler,
                          settings::allow_superuser_handlers};
     if (const auto known = known_handlers->find(key); known != known_handlers->end())

@@ -32,7 +32,7 @@ std::int64_t system_identifier()
     return static_cast<std::int64_t>(::GetSystemIdentifier());
 }
 
-// Whoever is not preloaded runs nothing, and need not know whether he is a copy.
+// A server without hipq preloaded runs nothing, so it need not know whether it is a copy.
 bool goes_on_with_any_token()
 {
     return !memory::is_loaded() || memory::registry()->server_mark.goes_on;

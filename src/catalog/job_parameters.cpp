@@ -1,4 +1,4 @@
-// Holds job_data against the parameters that a job type declares.
+// Checks job_data against the parameters that a job type declares.
 //
 // Reads jsonb as PostgreSQL's own functions do; the rules are in core/job/parameters.hpp.
 #include "catalog/job_parameters.hpp"
@@ -28,7 +28,7 @@ std::string_view text_of(const JsonbValue &string)
     return {string.val.string.val, static_cast<std::size_t>(string.val.string.len)};
 }
 
-// The values of an array, or with their keys those of an object.
+// Returns the elements of an array, or the keys and values of an object.
 std::span<const Pair> content_of(JsonbContainer *container)
 {
     const std::size_t count = JsonContainerSize(container);
@@ -79,7 +79,7 @@ JsonKind kind_of(const JsonbValue &value)
     }
 }
 
-// Of a whole value, a scalar too.
+// Returns the kind of a whole value, which may be a scalar.
 JsonKind kind_of(Jsonb *json)
 {
     return JB_ROOT_IS_SCALAR(json) ? kind_of(content_of(&json->root).front().value)
@@ -91,7 +91,7 @@ Jsonb *json_of(Datum datum)
     return pg::call([&] { return DatumGetJsonbP(datum); });
 }
 
-// Null: the object has no such member.
+// Returns null if the object has no such member.
 const JsonbValue *find(Jsonb *object, std::string_view name)
 {
     return pg::call([&] {
@@ -143,7 +143,7 @@ std::variant<std::vector<JobParameter>, core::Problem> read_all(Jsonb *declared)
     return all;
 }
 
-// The object of the values that are not given.
+// Returns the object of all default values.
 std::vector<char> defaults_of(Jsonb *declared)
 {
     const std::span<const Pair> all = content_of(&declared->root);
@@ -202,7 +202,7 @@ Datum empty_object()
         errhint("%s", problem.hint.c_str()));
 }
 
-// What the data have themselves comes before.
+// Values in the data take precedence over defaults.
 Datum with_defaults(const JobParameters &parameters, const Jsonb *data)
 {
     const Datum all = pg::call([&] {
@@ -215,7 +215,7 @@ Datum with_defaults(const JobParameters &parameters, const Jsonb *data)
 
 // ---- masks ----
 
-// The PostgreSQL regime.
+// Call inside pg::call() only.
 JsonbValue string_value(std::string_view text)
 {
     JsonbValue value;
@@ -225,7 +225,7 @@ JsonbValue string_value(std::string_view text)
     return value;
 }
 
-// The object with another value in each of these places. The PostgreSQL regime.
+// Returns the object with the named members set to the value. Call inside pg::call() only.
 Datum with_value(const Jsonb *object, std::span<const std::string_view> names, JsonbValue value)
 {
     JsonbParseState *state = nullptr;
@@ -241,7 +241,8 @@ Datum with_value(const Jsonb *object, std::span<const std::string_view> names, J
 
 // ---- a whole job ----
 
-// Where the row of a job, as to_jsonb() writes it in whatever time zone, says that there is none.
+// The members of a job's row that may hold a value that means "none", as to_jsonb() writes them in
+// any time zone.
 constexpr auto texts_or_none = std::to_array<std::string_view>(
     {"job_key", "error", "throttle_key", "time_windows", "retry_reason", "shard_key"});
 constexpr auto times_or_never =
@@ -255,7 +256,7 @@ bool begins_like_never(std::string_view time)
                                [&](std::string_view never) { return time.starts_with(never); });
 }
 
-// With null in those places.
+// Replaces these values by null.
 Datum without_none(Datum job)
 {
     Jsonb *whole = json_of(job);
@@ -356,7 +357,7 @@ Datum masked(const JobType *type, Datum data)
     if (type == nullptr || type->parameters == nullptr || !type->parameters->has_secrets)
         return data;
     Jsonb *given = json_of(data);
-    if (!JB_ROOT_IS_OBJECT(given))  // it may be the secret itself
+    if (!JB_ROOT_IS_OBJECT(given))  // the value may itself be the secret
         return pg::call([] {
             JsonbValue mask = string_value(core::masked_text);
             return JsonbPGetDatum(::JsonbValueToJsonb(&mask));

@@ -1,5 +1,4 @@
-// The parameters of a job type, as hipq.job_type has them, and the job_data that they are held
-// against.
+// The parameters of a job type, as stored in hipq.job_type, and checks of job_data against them.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -7,35 +6,36 @@
 
 namespace hipq::catalog {
 
-// Of a type that declares any.
+// The parameters of a type that declares at least one.
 struct JobParameters {
     std::vector<core::JobParameter> all;
-    std::vector<char> defaults;  // a jsonb object; empty: none has one
+    std::vector<char> defaults;  // a jsonb object; empty: no parameter has a default
     bool has_secrets = false;
     bool is_checked_at_start = false;  // validate = 'run'
 };
 
-// What hipq.job_type says; null for a declaration that is none: somebody has written it past
-// register_job_type().
+// Reads a declaration stored in hipq.job_type. Returns null for one that is invalid, which a write
+// that bypassed register_job_type() may have left there.
 std::shared_ptr<const JobParameters> read_job_parameters(Datum declared, bool is_checked_at_start);
 
-// 22023 for a declaration that register_job_type() is given and that is none, 54000 for one that is
+// Checks a declaration given to register_job_type(): raises 22023 if it is invalid, 54000 if it is
 // too large.
 void check_job_parameters(Datum declared);
 
-// What a job of the type is to have for job_data: with the defaults. NULL is {}. 22023 for data
-// that do not fit, unless that is found out at the start; the error names the job whose data they
-// are, if they are one's.
+// Returns the job_data to store for a job of the type, with the defaults added. NULL counts as {}.
+// Raises 22023 for data that do not fit, unless the type checks them when the job starts; the error
+// names `job` if the data belong to a job.
 pg::RawValue complete_job_data(const JobType &type, pg::RawValue data,
                                std::optional<std::int64_t> job = std::nullopt);
 
-// Why a job that is about to start must not: its data do not fit, and its type has that found out
-// now.
+// Returns why a job that is about to start must not: its type checks job_data at the start, and
+// they do not fit.
 std::optional<core::Problem> what_does_not_fit(const JobType &type, pg::RawValue data);
 
-// job_data as views show it: without the values of secrets.
+// job_data as views show it: values of secrets are masked.
 Datum masked(const JobType *type, Datum data);
-// The same in a whole job as a dead letter has it, with null where the row says that there is none.
+// The same for the whole job in a dead letter. Also replaces the values that mean "none" in a row
+// by null.
 Datum masked_job(const JobType *type, Datum job);
 
 }  // namespace hipq::catalog

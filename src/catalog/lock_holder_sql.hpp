@@ -1,9 +1,9 @@
-// SQL for the name of who holds a lock: a process, with its role and application, or a prepared
-// transaction, with its name.
+// SQL for the name of a lock's holder: a process with its role and application, or a prepared
+// transaction with its name.
 #pragma once
 
-// Of a row of pg_locks with this alias. A prepared transaction has no process; it holds the lock of
-// its own number by the same virtual transaction.
+// The argument is the alias of a row of pg_locks. A prepared transaction has no process; it holds
+// the lock on its own transaction id under the same virtual transaction.
 #define HIPQ_LOCK_HOLDER(held)                                                                     \
     "CASE WHEN " held ".pid IS NULL"                                                               \
     " THEN coalesce((SELECT 'prepared transaction \"' || prepared.gid || '\"'"                     \

@@ -1,8 +1,8 @@
-// Locks names until the transaction ends, so that two transactions cannot give or use one
-// differently.
+// Locks names until the transaction ends, so that two transactions cannot give one name two
+// meanings.
 //
-// Locks of PostgreSQL's lock manager on objects that there are none of: the class is table
-// hipq.queue, the number a hash.
+// Uses PostgreSQL's lock manager with tags of objects that do not exist: the class is table
+// hipq.queue, the object number a hash of the name.
 #include "catalog/name_lock.hpp"
 
 #include "catalog/lock_holder_sql.hpp"
@@ -43,7 +43,7 @@ std::uint32_t number_of(std::string_view name)
                         static_cast<int>(name.size()));
 }
 
-// Nothing: there is no hipq. PostgreSQL regime.
+// Returns nothing if hipq is not installed. Call inside pg::call() only.
 std::optional<LOCKTAG> tag_of(Kind kind, std::string_view name)
 {
     const pg::KnownTable *queues = pg::known_table("queue");
@@ -55,7 +55,7 @@ std::optional<LOCKTAG> tag_of(Kind kind, std::string_view name)
     return tag;
 }
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 void lock(Kind kind, std::string_view name)
 {
     const auto tag = tag_of(kind, name);

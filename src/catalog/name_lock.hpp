@@ -1,30 +1,31 @@
-// Locks on names, held until the transaction ends: an open transaction that makes, changes or drops
-// something keeps others from that name alone. No user can take them by other means.
+// Locks on names, held until the transaction ends. An open transaction that creates, changes or
+// drops an object keeps others from that name only. Users cannot take these locks in any other way.
 #pragma once
 
 #include "pg/spi.hpp"
 
 namespace hipq::catalog {
 
-// Waits for whoever else has it, as long as lock_timeout allows. Needs a transaction.
+// Each waits for other holders as long as lock_timeout allows. Needs a transaction.
 void lock_queue_name(std::string_view name);
 void lock_table_name(std::string_view name);
 void lock_schedule_name(int queue_id, std::string_view name);
 
-// For what goes through all that a role has set up: one transaction of the role at a time. Waits
-// likewise.
+// For operations that go through everything that a role has set up: one transaction of the role at
+// a time. Waits as above.
 void lock_set_up(Oid role);
 
-// For what can be changed by one transaction at a time, whosever queue it is about: the partitions
-// of hipq.job, the rights on hipq's schema, and what is set up of an instance with shards. Whoever
-// needs several locks them in this order. Each waits for 5 s; then it raises 55P03, which names the
-// process that has it. Needs a transaction.
+// For objects that only one transaction at a time can change, whichever queue it concerns: the
+// partitions of hipq.job, the rights on hipq's schema, and the set-up of a sharded instance. A
+// caller that needs several takes them in this order. Each waits for 5 s, then raises 55P03 with
+// the name of the process that holds the lock. Needs a transaction.
 void lock_partitions();
 void lock_schema_rights();
 void lock_set_up_of_shards(std::string_view instance);
 
-// Whether nobody is just setting up that instance. The lock goes after others see what was set up.
-// If true, catalogue() has all that any shard may have heard of until now. Needs a transaction.
+// Whether no transaction is changing the set-up of the instance. The lock is released only after
+// others can see the change, so if this returns true, catalogue() has everything that any shard may
+// have learned up to now. Needs a transaction.
 bool is_set_up_settled(std::string_view instance);
 
 }  // namespace hipq::catalog

@@ -1,4 +1,4 @@
-// Leaves a queue out of an answer when its tables cannot be read, with a warning.
+// Leaves a queue whose tables cannot be read out of an answer, with a WARNING.
 #include "catalog/queue_by_queue.hpp"
 
 #include "catalog/queue_lock.hpp"

@@ -1,5 +1,5 @@
-// Reading one queue after the other: an error in the tables of one leaves the answer about the
-// others.
+// Reads queues one by one, so that an error in the tables of one does not spoil the answer about
+// the others.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -8,16 +8,17 @@
 
 namespace hipq::catalog {
 
-// Warns that a queue is missing in an answer. Errors that are not the queue's (is_fault_of_job())
-// it raises again.
+// Warns that the answer lacks a queue. Rethrows errors that are not the fault of the queue (see
+// is_fault_of_job()).
 void leave_out(const Queue &queue, const pg::Error &error);
 
-// Whether its live leaf can be read at once: it is there, and nobody has locked it. Locks it.
+// Locks the live leaf for reading without waiting. Returns false if it does not exist or another
+// session has it locked.
 bool can_be_read(const Queue &queue);
 
-// Calls `read` with the rights of the extension's owner in a subtransaction that is rolled back, so
-// that no lock is kept. A queue that cannot be read at once is left out, and with a WARNING one in
-// whose tables there is an error. Needs a transaction.
+// Calls `read` with the rights of the extension owner, in a subtransaction that is rolled back so
+// that no lock is kept. Leaves out a queue that cannot be read at once, and with a WARNING one
+// whose tables raise an error. Needs a transaction.
 template <class Function>
 void read_apart(const Queue &queue, Function &&read)
 {

@@ -1,8 +1,8 @@
-// Holds queues that a logical subscription feeds, and lets them go.
+// Holds queues that a logical subscription feeds, and releases them.
 //
-// A hold is a row, so that it outlives the subscription: whoever drops that has not said yet that
-// the jobs shall run here. CREATE and ALTER SUBSCRIPTION write it before the first row can come;
-// the guard trigger, in the transaction of the first row, wherever they have not.
+// A hold is a row, so that it outlives the subscription: dropping the subscription does not say
+// that the jobs shall run here. CREATE and ALTER SUBSCRIPTION write the row before the first job
+// can arrive; where they did not, the guard trigger writes it in the transaction of the first job.
 #include "catalog/queue_hold.hpp"
 
 #include "catalog/queue_statements.hpp"
@@ -26,7 +26,8 @@ constinit pg::Statement insert_hold(R"(
     WHERE queue.queue_id = $1
     ON CONFLICT DO NOTHING)");
 
-// The queues that a subscription has, by what of their tables it has: hipq.job, the table, a leaf.
+// The queues that enabled subscriptions feed. A subscription may contain hipq.job, the queue's
+// table or a leaf.
 #define HIPQ_FED_QUEUES                                                                            \
     "SELECT queue.queue_id, min(subscription.subname)::text AS subscription "                      \
     "FROM pg_subscription AS subscription "                                                        \
@@ -53,14 +54,14 @@ constinit pg::Statement select_feeding("SELECT fed.subscription FROM (" HIPQ_FED
 
 constinit pg::Statement delete_hold("DELETE FROM hipq.queue_hold WHERE queue_id = $1");
 
-// Ids of jobs come from a sequence, which a subscription does not move on.
+// Ids of jobs come from a sequence, which a subscription does not advance.
 constexpr const char *skip_ids_sql = R"(
     SELECT setval('hipq.job_id_seq', highest.id)
     FROM (SELECT max(id) AS id FROM {table}) AS highest
     CROSS JOIN hipq.job_id_seq AS sequence
     WHERE highest.id > sequence.last_value)";
 
-// Shared memory knows a job by its id alone.
+// Shared memory identifies a job by its id only.
 constexpr const char *count_double_ids_sql = R"(
     SELECT count(*)
     FROM {live} AS own

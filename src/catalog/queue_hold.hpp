@@ -1,33 +1,33 @@
-// Queues that stand still because a logical subscription feeds them: their jobs are another
-// server's, which runs them, until an operator says otherwise (release_hold).
+// Queues that are held because a logical subscription feeds them: their jobs belong to another
+// server, which runs them, until an operator calls release_hold().
 #pragma once
 
 #include "catalog/cache.hpp"
 
 namespace hipq::catalog {
 
-// In a process that applies what a subscription has received.
+// Whether this process applies the changes of a subscription.
 bool applies_subscription();
 
-// Holds the queue that such a process writes to, if it is not held yet: in the transaction of the
-// first row. Does nothing while the extension is older than the table of holds.
+// Holds the queue that an apply process writes to, if it is not held yet, in the transaction of the
+// first row. Does nothing if the extension is older than the table of holds.
 void hold_fed_queue(int queue_id);
 
-// Holds all queues whose tables an enabled subscription of this database has. As above. Needs a
-// transaction.
+// Holds all queues whose tables an enabled subscription of this database contains. Like
+// hold_fed_queue(), does nothing to a queue that is held. Needs a transaction.
 void hold_all_fed_queues();
 
-// The subscription that feeds a queue this moment; nothing: none that is enabled.
+// The enabled subscription that feeds a queue now, or nothing.
 std::optional<std::string> feeding_subscription(const Queue &queue);
 
-// 55000 if the queue is held: nobody but the subscription writes there.
+// Raises 55000 if the queue is held: only the subscription writes to it.
 void demand_not_held(const Queue &queue);
 
-// Of a queue that goes. Needs as_hipq.
+// Deletes the hold of a queue that is being dropped. Call inside as_hipq() only.
 void forget_hold(int queue_id);
 
-// Ends the hold. 55000: the queue is not held, is fed by an enabled subscription, or
-// has unfinished jobs with ids that jobs of other queues have.
+// Ends the hold. Raises 55000 if the queue is not held, if an enabled subscription feeds it, or if
+// it has unfinished jobs whose ids jobs of other queues have.
 void release(const Queue &queue);
 
 }  // namespace hipq::catalog

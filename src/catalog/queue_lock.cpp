@@ -1,6 +1,6 @@
-// Locks the tables of a queue without waiting, and tells who holds them.
+// Locks the tables of a queue without waiting, and reports who holds locks on them.
 //
-// Conditional locks by PostgreSQL's lock manager; holders from pg_locks.
+// Uses conditional locks of PostgreSQL's lock manager; the holders come from pg_locks.
 #include "catalog/queue_lock.hpp"
 
 #include "catalog/lock_holder_sql.hpp"
@@ -15,7 +15,8 @@ namespace hipq::catalog {
 
 namespace {
 
-// The tables of the queue, whatever locks they are under: pg_partition_tree() would wait for those.
+// Finds the tables of the queue even if they are locked; pg_partition_tree() would wait for the
+// locks.
 constinit pg::Statement select_holders(R"(
     WITH RECURSIVE part AS (
         SELECT relation.oid
@@ -45,7 +46,8 @@ constinit pg::Statement select_holders(R"(
     "holder") R"( || ' holds ' || holder.mode || ' on hipq.' || quote_ident(holder.relname), '; ' ORDER BY holder.pid)
     FROM holder)");
 
-// PostgreSQL regime. A table that is not there is no lock's fault.
+// Returns true for a table that does not exist, since no lock is in the way. Call inside pg::call()
+// only.
 bool try_to_lock(const std::string &table, LOCKMODE mode)
 {
     const pg::KnownTable *known = pg::known_table(table.c_str());

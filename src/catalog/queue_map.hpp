@@ -1,4 +1,4 @@
-// The queues of a catalogue by number, in order. Catalogues of before and after a change share the
+// The queues of a catalogue, ordered by number. The catalogues before and after a change share the
 // queues that have not changed.
 #pragma once
 
@@ -11,7 +11,7 @@ struct Queue;
 
 class QueueMap {
 public:
-    // A number and its queue, as of a map from the one to the other.
+    // A number and its queue, named like the members of a std::map entry.
     struct Entry {
         int first;
         const Queue &second;

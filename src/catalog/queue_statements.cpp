@@ -1,4 +1,4 @@
-// Prepares statements over the tables of one queue: one constant text for all queues.
+// Prepares statements over the tables of one queue, from one constant text for all queues.
 #include "catalog/queue_statements.hpp"
 
 #include "pg/quote.hpp"
@@ -10,7 +10,7 @@ namespace {
 struct Kept {
     std::string sql;
     pg::Statement statement;
-    std::uint64_t used = 0;  // by the clock of uses
+    std::uint64_t used = 0;  // the value of `uses` at the last use
     explicit Kept(std::string statement_text)
         : sql(std::move(statement_text)), statement(sql.c_str())
     {
@@ -19,8 +19,9 @@ struct Kept {
 
 struct Key {
     const char *text;
-    std::string table;  // a new queue may take the number of none, but the name of an old one
-    std::string scope;  // of keys: what their shard keys are; empty: the whole queue
+    std::string table;  // a new queue never reuses a queue number, but it may reuse a table name
+    std::string scope;  // the queue's shard key, if keys are unique per shard key; empty: unique in
+                        // the whole queue
     auto operator<=>(const Key &) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using Statements = std::map<Key, std::unique_ptr<Kept>>;
@@ -39,7 +40,7 @@ std::string scope_of_keys(const Queue &queue)
     return queue.has_keys_by_shard() ? queue.shard_key_text : std::string();
 }
 
-// As nodes/placement.cpp finds it, but that #>> also counts from the end of an array.
+// Computed as in nodes/placement.cpp, except that #>> also counts from the end of an array.
 std::string found_shard_key(const std::string &row, const std::optional<core::ShardKey> &shard_key)
 {
     std::string result = "coalesce(";
@@ -62,12 +63,12 @@ std::string with_tables(const char *text, const Queue &queue)
     return with_scope_of_keys(std::move(sql), queue);
 }
 
-// A process keeps so many at most. One that goes from queue to queue has no plans of those that it
-// seldom comes to: each takes some 20 kB.
+// The most statements that a process keeps; each takes some 20 kB. A process that works on many
+// queues in turn drops the plans of queues that it seldom uses.
 constexpr std::size_t most_kept = 1'024;
 constinit std::uint64_t uses = 0;
 
-// With that many it is worth a look which of their tables are still there.
+// From this many statements on, look which of their tables still exist.
 constexpr std::size_t fewest_to_look_at = 64;
 constinit std::size_t next_look = fewest_to_look_at;
 
@@ -78,7 +79,7 @@ bool is_there(const std::string &table)
     });
 }
 
-// Those that are being executed stay: what they run may come back.
+// Statements that are being executed stay: the code that they run may execute them again.
 template <class IsToGo>
 void forget_if(const IsToGo &is_to_go)
 {
@@ -101,7 +102,7 @@ void forget_those_of_dropped_tables()
     forget_if([&](const auto &entry) { return !tables[entry.first.table]; });
 }
 
-// The half that was used longest ago.
+// Frees the half that was used longest ago.
 void forget_oldest()
 {
     std::vector<std::uint64_t> ages;
@@ -112,7 +113,8 @@ void forget_oldest()
     forget_if([&](const auto &entry) { return entry.second->used <= *middle; });
 }
 
-// So a process has at most twice as many as there are tables for, and seldom looks.
+// A process thus keeps at most twice as many statements as have existing tables, and seldom checks
+// the tables.
 void make_capacity()
 {
     if (statements->size() < next_look)
@@ -133,7 +135,7 @@ pg::Statement &used_now(Kept &kept)
 
 namespace {
 
-// A placeholder with the name of a row.
+// Replaces a placeholder that contains the name of a row.
 template <class Expression>
 void fill_in(std::string &sql, std::string_view opening, const Expression &expression_of)
 {

@@ -14,14 +14,14 @@ namespace hipq::catalog {
 
 namespace {
 
-// How messages name what the text is for.
+// The words by which messages name the purpose of the text.
 struct Words {
     const char *one;
     const char *several;
-    const char *at_start;  // of a sentence, several of them
+    const char *at_start;  // several of them, at the start of a sentence
     const char *argument;
     const char *signature;
-    const char *without;  // what to say where there is to be none
+    const char *without;  // what to write for none
 };
 
 constexpr Words words_for_handler{
@@ -67,7 +67,7 @@ const Words &words_for(Purpose purpose)
     return words_for_handler;
 }
 
-// Splits "name(arguments)" at the parenthesis; nothing in the second half when there is none.
+// Splits "name(arguments)" at the parenthesis; the second half is empty if there is none.
 std::pair<std::string, std::optional<std::string>> split_arguments(const std::string &text)
 {
     bool quoted = false;
@@ -80,21 +80,21 @@ std::pair<std::string, std::optional<std::string>> split_arguments(const std::st
     return {text, std::nullopt};
 }
 
-// The one that has exactly the arguments given, if there is one.
+// Returns the routine that has exactly the arguments given, or InvalidOid.
 Oid find_with_arguments(const std::string &text)
 {
     return pg::call([&] {
         LOCAL_FCINFO(call, 1);
         InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
         call->args[0] = {PointerGetDatum(::cstring_to_text(text.c_str())), false};
-        const Datum found =
-            ::to_regprocedure(call);  // NULL where regprocedurein() raises an error without a hint
+        // Gives NULL where regprocedurein() would raise an error without a hint.
+        const Datum found = ::to_regprocedure(call);
         return call->isnull ? InvalidOid : DatumGetObjectId(found);
     });
 }
 
-// The routines of that name that the caller's search_path shows; with arguments given, the one that
-// has exactly those.
+// Returns the routines of that name that are visible in the caller's search_path; if arguments are
+// given, the one that has exactly these.
 std::vector<Oid> find_routines(const std::string &text)
 {
     const auto parts = split_arguments(text);
@@ -160,7 +160,7 @@ void require_execute(const Queue &queue, const Routine &routine, Purpose purpose
                errhint("Grant EXECUTE on it, and USAGE on its schema, to the queue owner."));
 }
 
-// The one routine that `text` names and that fits.
+// Returns the one routine that `text` names and that fits.
 Routine choose_routine(const Queue &queue, const std::string &text, Purpose purpose,
                        HandlerKind wanted)
 {
@@ -195,7 +195,7 @@ Routine choose_routine(const Queue &queue, const std::string &text, Purpose purp
     return routine;
 }
 
-// A text parsed, and no more.
+// What raw parsing says of a text.
 struct Shape {
     int statements;
     NodeTag tag;
@@ -218,7 +218,7 @@ Shape shape_of(const std::string &text)
     });
 }
 
-// One SQL statement that may stand alone in a transaction made for it.
+// Checks that the text is one SQL statement that can run in a transaction of its own.
 void check_statement(const std::string &text)
 {
     const Shape shape = shape_of(text);
@@ -233,7 +233,7 @@ void check_statement(const std::string &text)
             errhint("A procedure may commit midway."));
 }
 
-// A retry handler that is no function.
+// Checks a retry handler that is not a function.
 void check_query(const std::string &text)
 {
     const Shape shape = shape_of(text);
@@ -256,7 +256,7 @@ void refuse_empty(const std::string &handler, Purpose purpose)
                    errmsg("%s must not be empty", words.argument), errhint("%s", words.without));
 }
 
-// A function beside the handler of a job type, or "NONE".
+// Reads a function other than the handler of a job type, or "NONE".
 std::string read_function(const Queue &queue, std::string_view name, Purpose purpose)
 {
     std::string text = trimmed(name);
@@ -282,7 +282,8 @@ bool is_name_of_routine(const std::string &text)
         else if (!quoted && c != '.' && !is_identifier_byte(c))
             return false;
     }
-    // "select(1)", "values (1)": words that cannot be a function's name without quotes.
+    // In "select(1)" and "values (1)" the first word cannot be the name of a function without
+    // quotes.
     const std::string first = bare.substr(0, bare.find('.'));
     std::string folded;
     for (const char c : first)

@@ -1,4 +1,4 @@
-// Answers who may do what to a queue, from the ACLs of its tables and its owner.
+// Checks privileges on a queue, by its owner and the ACLs of its tables.
 #include "catalog/rights.hpp"
 
 namespace hipq::catalog {
@@ -22,11 +22,11 @@ const char *name_of(Privilege privilege)
     return "";
 }
 
-// The right that a privilege is known by: on a whole table, or on one of its columns.
+// The PostgreSQL right that stands for a privilege, on a whole table or on one of its columns.
 struct Mark {
     AclMode mode;
     bool on_live_leaf;
-    const char *column;  // null: the table
+    const char *column;  // null: the whole table
 };
 
 Mark mark_of(Privilege privilege)
@@ -46,7 +46,7 @@ Mark mark_of(Privilege privilege)
     return {0, false, nullptr};
 }
 
-// PostgreSQL regime. A table that has just been dropped gives no rights.
+// A table that has just been dropped grants nothing. Call inside pg::call() only.
 bool has_mark(Oid role, Oid table, const Mark &mark)
 {
     bool is_missing = false;

@@ -1,4 +1,4 @@
-// Reads functions and procedures from pg_proc, and writes the text in which hipq stores one.
+// Reads functions and procedures from pg_proc, and builds the text under which hipq stores one.
 #include "catalog/routine.hpp"
 
 #include "pg/compat.hpp"
@@ -8,7 +8,7 @@ namespace hipq::catalog {
 
 namespace {
 
-// What a function looks like that may be a handler: one of these lists of arguments.
+// The argument lists that a handler function may have.
 constexpr std::array<std::pair<HandlerArguments, std::string_view>, 6> signatures{{
     {HandlerArguments::job, "(hipq.job)"},
     {HandlerArguments::data, "(jsonb)"},
@@ -18,7 +18,7 @@ constexpr std::array<std::pair<HandlerArguments, std::string_view>, 6> signature
     {HandlerArguments::ids_and_data, "(bigint[], jsonb[])"},
 }};
 
-// PostgreSQL regime. The row type of hipq.job, or InvalidOid.
+// Returns the row type of hipq.job, or InvalidOid. Call inside pg::call() only.
 Oid job_row_type()
 {
     const Oid schema = ::get_namespace_oid("hipq", true);
@@ -44,7 +44,7 @@ HandlerArguments arguments_of(const oidvector &types)
     return HandlerArguments::none;
 }
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 bool has_output_arguments(HeapTuple tuple)
 {
     Oid *types = nullptr;
@@ -57,7 +57,7 @@ bool has_output_arguments(HeapTuple tuple)
     return false;
 }
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 Routine describe_tuple(HeapTuple tuple)
 {
     const auto *procedure = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
@@ -72,7 +72,7 @@ Routine describe_tuple(HeapTuple tuple)
     return routine;
 }
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 Oid first_argument(HandlerArguments arguments)
 {
     switch (arguments) {

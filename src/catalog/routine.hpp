@@ -1,6 +1,6 @@
-// A function or procedure of the database as hipq sees it: what can be a handler, and the form in
-// which it is stored. Stored as text and looked up when it runs, it may be replaced, dropped and
-// made again, dumped and restored.
+// A function or procedure of the database as hipq sees it: whether it can be a handler, and the
+// text under which hipq stores it. hipq stores a name and looks it up at run time, so the function
+// can be replaced, dropped and recreated, dumped and restored.
 #pragma once
 
 #include "catalog/handler.hpp"
@@ -18,34 +18,34 @@ struct Routine {
     HandlerArguments arguments;
 };
 
-// Raises when there is none.
+// Raises an error if there is no such function.
 Routine describe(Oid oid);
 
-// What the routine is to do: run jobs, decide on retries, or handle dead letters.
+// What the routine is used for: running jobs, deciding on retries, or handling dead letters.
 enum class Purpose : unsigned char { handler, retry_handler, dead_letter_handler };
 
-// Why a routine cannot serve, or nothing.
+// Returns why a routine cannot serve the purpose, or nothing if it can.
 std::optional<std::string> unfitness(const Routine &routine, Purpose purpose, HandlerKind wanted);
 
-// "public.send_welcome(jsonb)", as it is stored.
+// The text to store, such as "public.send_welcome(jsonb)".
 std::string stored_form(const Routine &routine);
 
-// A stored form taken apart.
+// A stored form, parsed.
 struct StoredRoutine {
     std::string name;  // qualified and quoted
     HandlerArguments arguments;
 };
 std::optional<StoredRoutine> parse_stored(const std::string &stored);
 
-// Looks a stored routine up without search_path and without asking for the right to use its schema.
-// InvalidOid when it does not exist.
+// Looks up a stored routine without search_path and without checking USAGE on its schema. Returns
+// InvalidOid if it does not exist.
 Oid look_up(const StoredRoutine &stored);
 
-// Whether a role may execute a function: the right to it, and to use its schema.
+// Whether a role may execute a function: it needs EXECUTE on it and USAGE on its schema.
 bool may_execute(Oid role, Oid function);
 
-// Whether SQL handlers may run as a role: not as a superuser, unless hipq.allow_superuser_handlers
-// is on.
+// Whether SQL handlers may run as a role. They must not run as a superuser unless
+// hipq.allow_superuser_handlers is on.
 bool may_run_handlers(Oid role);
 
 }  // namespace hipq::catalog

@@ -1,4 +1,4 @@
-// Tells this server's timeline from those before it.
+// Tells this server's present timeline from earlier ones.
 #include "catalog/timeline.hpp"
 
 #include "catalog/identity.hpp"
@@ -41,7 +41,7 @@ std::string own_timeline()
     return without_mark() + own_mark();
 }
 
-// A mark that one of the two does not have tells nothing.
+// If either side lacks a mark, the marks are not compared.
 bool is_own_timeline(std::string_view noted)
 {
     if (::RecoveryInProgress())

@@ -1,7 +1,6 @@
-// Registers job types that jobs name and nobody has registered, without a handler.
+// Adds job types that jobs name and that are not registered, without a handler.
 //
-// Types that the catalogue does not know are looked for in the live leaf: each once in a
-// transaction.
+// Types that the catalogue does not have are searched in the live leaf, each once per transaction.
 #include "catalog/unregistered_types.hpp"
 
 #include "catalog/queue_statements.hpp"
@@ -18,9 +17,9 @@ namespace {
 constexpr const char *is_waiting_sql =
     "SELECT EXISTS (SELECT FROM {live} AS job WHERE job.job_type = $1)";
 
-// Those in the catalogue, and those waiting that it does not have yet: from one type to the next by
-// the index. One statement, since the scheduler may put them into the catalogue meanwhile. $1
-// queue, $2 limit
+// Unregistered types in the catalogue, and types of waiting jobs that it does not have yet. A loose
+// index scan steps from one type to the next. It is one statement, because the scheduler may add
+// the types to the catalogue at the same time. $1 queue, $2 limit
 constexpr const char *unregistered_sql = R"(
     WITH RECURSIVE lane AS (
         (SELECT job.job_type FROM {live} AS job ORDER BY job.job_type LIMIT 1)
@@ -55,11 +54,11 @@ constexpr const char *select_unused_sql = R"(
 constinit pg::Statement delete_types(
     "DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = ANY ($2) AND NOT is_registered");
 
-// Of one queue, as this transaction has come to know them.
+// What this transaction knows of the unregistered types of one queue.
 struct Unregistered {
-    std::set<std::string, std::less<>> admitted;  // that jobs may have
-    std::set<std::string, std::less<>> all;       // that count
-    bool is_lane_known = false;                   // `all` has what others have committed
+    std::set<std::string, std::less<>> admitted;  // types accepted for new jobs
+    std::set<std::string, std::less<>> all;       // types counted against the limit
+    bool is_lane_known = false;                   // `all` includes what others have committed
 };
 
 struct OfTransaction {

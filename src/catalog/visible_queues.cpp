@@ -1,4 +1,4 @@
-// Lets views leave out, while they are planned, the queues that the caller may not see.
+// Lets the planner of views leave out the queues that the caller may not see.
 #include "catalog/visible_queues.hpp"
 
 #include "pg/postgres.hpp"
@@ -16,8 +16,8 @@ namespace {
 
 // ---- plans ----
 
-// Hashes of the functions that plans of this transaction were made with, as the plan cache knows
-// them.
+// Hash values, as the plan cache uses them, of the functions that plans of this transaction were
+// made with.
 constinit std::array<std::uint32_t, 4> functions{};
 constinit std::size_t function_count = 0;
 constinit bool function_was_noted = false;
@@ -51,7 +51,7 @@ extern "C" void hipq_sight_transaction_ends(XactEvent, void *)
 
 // ---- locks ----
 
-// Queues that this statement has been warned of.
+// The queues for which this statement has raised a WARNING.
 struct Warned {
     TimestampTz statement;
     std::set<int> queues;
@@ -75,8 +75,9 @@ void warn_once(const Queue &queue)
     });
 }
 
-// PostgreSQL regime. The lock of the table stays until the transaction ends, as that of a reader
-// would; those of its leaves are tried: a plan may not need them all.
+// The lock on the table is kept until the transaction ends, as a reader's would be. Leaves are
+// locked on trial and released, because a plan may not need all of them. Call inside pg::call()
+// only.
 bool try_to_lock(Oid table)
 {
     if (!::ConditionalLockRelationOid(table, AccessShareLock))
@@ -102,8 +103,8 @@ bool is_reachable(const Queue &queue)
     });
 }
 
-// hipq itself locks a queue's tables for some milliseconds, to make and drop leaves. So long, for
-// all queues of a statement together, their readers wait. Microseconds.
+// hipq itself locks a queue's tables for some milliseconds to create and drop leaves. Readers wait
+// this long for these locks, for all queues of a statement together. In microseconds.
 constexpr std::int64_t longest_wait_for_leaves = 100'000;
 constexpr long pause = 1'000;
 
@@ -201,7 +202,7 @@ bool set_planned_by_sight(bool value)
 void watch_sight()
 {
     ::RegisterXactCallback(hipq_sight_transaction_ends, nullptr);
-    // Rights on tables, roles and their members.
+    // Changes of rights on tables, of roles and of memberships.
     for (const int cache : {RELOID, AUTHOID, AUTHMEMROLEMEM})
         ::CacheRegisterSyscacheCallback(cache, hipq_sight_changed, Datum{0});
 }
@@ -225,8 +226,8 @@ HIPQ_FUNCTION(hipq__reachable_queues)
     hipq::catalog::note_function(fcinfo->flinfo->fn_oid);
     std::vector<std::int32_t> ids =
         hipq::catalog::reachable(hipq::pg::Arguments(fcinfo).integers(0, "queues"));
-    // PostgreSQL's planner takes an empty array for no condition on partitions, and would wait for
-    // all locks. No queue is 0.
+    // The planner treats an empty array as no condition on partitions, and would wait for all
+    // locks. No queue has number 0.
     if (ids.empty())
         ids.push_back(0);
     return hipq::catalog::array_of(ids);

@@ -1,5 +1,5 @@
-// Which queues a caller may look at: those that he may read, and for members of pg_monitor all of
-// them where the view shows all.
+// The queues that a caller may look at: those it has 'read' on, and for members of pg_monitor all
+// queues where the view shows all.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -9,13 +9,13 @@ namespace hipq::catalog {
 // Whether the caller is a member of pg_monitor.
 bool is_monitor();
 
-// The queues of a moment as the caller sees them; each is asked for its rights once.
+// A snapshot of the queues as the caller sees them. Rights are checked once per queue.
 class Sight {
 public:
     Sight();
     bool is_whole() const { return is_monitor_; }
-    // Null: there is no such queue as far as the caller may know. readable: for reading its jobs;
-    // visible: also for looking on.
+    // Both return null for a queue that does not exist or that the caller may not know of.
+    // readable() is for reading jobs; visible() also covers monitoring.
     const Queue *readable(int queue_id);
     const Queue *visible(int queue_id);
     std::vector<std::int32_t> readable();
@@ -27,19 +27,21 @@ private:
     bool is_monitor_;
 };
 
-// Of these queues those that the caller may look at (nobody locks what he may not see) and whose
-// tables nobody has locked against readers; of each other one that is so locked a WARNING. The
-// tables stay locked until the transaction ends.
+// Returns the queues in the list that the caller may look at and whose tables are not locked
+// against readers. Never locks the tables of a queue that the caller may not see. Raises a WARNING
+// for each queue that is left out because it is locked. The tables stay locked until the
+// transaction ends.
 std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues);
 
-// Plans with a caller's queues in them
+// Plans that depend on the caller's queues
 // ----------------------------------------------------------------------------------------------
 
-// Whether what the caller may see has gone into a plan of this process since that was set to false;
-// sets it.
+// Sets the flag that says whether a plan of this process depends on what the caller may see, and
+// returns its old value.
 bool set_planned_by_sight(bool value);
 
-// Registers the callbacks that end such plans; called once by _PG_init. PostgreSQL regime.
+// Registers the callbacks that invalidate these plans. _PG_init calls it once; raises ERROR by
+// longjmp.
 void watch_sight();
 
 }  // namespace hipq::catalog

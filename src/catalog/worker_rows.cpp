@@ -1,4 +1,4 @@
-// Reads and forgets rows of hipq.worker.
+// Reads and deletes rows of hipq.worker.
 #include "catalog/worker_rows.hpp"
 
 #include "catalog/cache.hpp"
@@ -24,21 +24,21 @@ constexpr std::array worker_fields{
     field<&NewWorker::name>("name"),
 };
 
-// Of the roles in turn: there may be less room than before.
+// Takes the roles in turn, because shared memory may have less room than before.
 constinit pg::Selection<NewWorker> select_workers(worker_fields, R"(
     FROM hipq.worker
     ORDER BY row_number() OVER (PARTITION BY role ORDER BY worker_id), worker_id)");
 
 constinit pg::Statement delete_worker("DELETE FROM hipq.worker WHERE worker_id = $1");
 
-// Of a row that nobody holds: its role may have it locked, by drain_worker() in a transaction that
-// stays open.
+// Deletes the row only if it is not locked: its role may hold a lock on it by calling
+// drain_worker() in a transaction that stays open.
 constinit pg::Statement delete_worker_not_held(R"(
     DELETE FROM hipq.worker
     WHERE worker_id IN (SELECT held.worker_id FROM hipq.worker AS held WHERE held.worker_id = $1 FOR UPDATE SKIP LOCKED))");
 constinit pg::Statement select_worker("SELECT FROM hipq.worker WHERE worker_id = $1");
 
-// A queue that a worker names, and a job type of it that it names.
+// A queue that a worker names, and a job type of the queue that it also names.
 struct NamedType {
     int queue_id;
     std::string job_type;
@@ -52,7 +52,8 @@ constexpr std::array named_type_fields{
     field<&NamedType::role>("worker.role::oid"),
 };
 
-// What workers name and what there is, by queue. A worker whose role was dropped serves nothing.
+// The existing queues and job types that workers name. A worker whose role was dropped serves
+// nothing.
 constinit pg::Selection<NamedType> select_services(named_type_fields, R"(
     FROM hipq.worker
     JOIN pg_roles ON pg_roles.oid = worker.role
@@ -65,7 +66,7 @@ constinit pg::Selection<NamedType> select_services(named_type_fields, R"(
 struct NamedQueue {
     std::int64_t worker_id;
     Oid role;
-    int queue_id;  // 0: one that is not there
+    int queue_id;  // 0: the queue does not exist
 };
 constexpr std::array named_queue_fields{
     field<&NamedQueue::worker_id>("worker.worker_id"),
@@ -73,7 +74,7 @@ constexpr std::array named_queue_fields{
     field<&NamedQueue::queue_id>("queue.queue_id"),
 };
 
-// The queues that workers name; of all workers, or of one.
+// The queues that workers name, for all workers or for one.
 constinit pg::Selection<NamedQueue> select_named_queues(named_queue_fields, R"(
     FROM hipq.worker
     CROSS JOIN LATERAL unnest(worker.queues) AS served(queue)
@@ -91,7 +92,7 @@ struct CachedServices {
 constinit CachedServices *cached_services = nullptr;
 constinit std::uint64_t worker_generation = 0;
 constinit Oid worker_table = InvalidOid;
-// Tables of queues that workers serve: a GRANT changes them.
+// The tables of queues. A GRANT on one changes which workers may serve it.
 constinit std::vector<Oid> *queue_tables = nullptr;
 
 void forget_services(Datum, Oid relation) noexcept
@@ -102,7 +103,7 @@ void forget_services(Datum, Oid relation) noexcept
         ++worker_generation;
 }
 
-// A role has been dropped, or is a member of fewer others.
+// A role was dropped, or its memberships changed.
 void forget_roles(Datum, int, std::uint32_t) noexcept
 {
     ++worker_generation;
@@ -126,7 +127,7 @@ void watch_tables(const Catalogue &catalogue)
     worker_table = table_named("worker");
 }
 
-// Whether the role may work on the queue; asked once for each of both.
+// Whether a role may work on a queue; checked once for each pair.
 class Permissions {
 public:
     explicit Permissions(const Catalogue &catalogue) : catalogue_(catalogue) {}
@@ -146,13 +147,13 @@ private:
     std::map<std::pair<Oid, int>, bool> known_;
 };
 
-// What one worker may still work on.
+// The queues that one worker may still work on.
 struct Rights {
     std::vector<int> queues;
     bool lacks_one = false;
 };
 
-// Of those workers that name queues, which all do.
+// Reads the rights of all workers that name queues, as every worker does.
 std::map<std::int64_t, Rights> read_rights(const Catalogue &catalogue,
                                            std::optional<std::int64_t> worker_id)
 {
@@ -170,7 +171,7 @@ std::map<std::int64_t, Rights> read_rights(const Catalogue &catalogue,
     return all;
 }
 
-// What is known of one worker: a session asks about its own again and again.
+// What is known of one worker. A session checks its own worker again and again.
 struct KnownWork {
     std::int64_t worker_id;
     std::uint64_t generation;

@@ -1,5 +1,5 @@
-// Table hipq.worker: what outlives the server of the external workers
-// (shared/workers/registered.hpp has the rest), and who serves what.
+// Table hipq.worker: what remains of external workers after a restart of the server
+// (shared/workers/registered.hpp has the rest), and which workers serve which job types.
 #pragma once
 
 #include "pg/spi.hpp"
@@ -7,41 +7,43 @@
 
 namespace hipq::catalog {
 
-// Sees to it that shared memory knows every worker of this database: after a restart it is filled
-// from the table, with workers that have not been heard of yet; those bound to a session have lost
-// it. Cheap when that is done. Needs a transaction.
+// Loads every worker of this database into shared memory, unless that is done, which is cheap to
+// check. After a restart, shared memory is filled from the table: the workers have not been heard
+// of yet, and workers that were bound to a session have lost it. Needs a transaction.
 void recall_workers();
 
-// The same without one where that can be told from shared memory alone.
+// Whether recall_workers() has anything to do. Looks at shared memory alone, so it needs no
+// transaction.
 bool must_recall_workers();
 
-// A worker by its number; nothing if there is none. Needs a transaction.
+// Returns the worker with this number, or nothing. Needs a transaction.
 std::optional<workers::WorkerSlot> find_worker(std::int64_t id);
 
-// Takes a worker out of the table, and when the transaction commits out of shared memory. False: it
-// is not there.
+// Deletes a worker from the table and, when the transaction commits, from shared memory. Returns
+// false if it is not there.
 bool forget_worker(std::int64_t id);
 
-// The same for who must not wait for others' locks. False: somebody holds its row, nothing was
-// changed.
+// The same for callers that must not wait for locks. Returns false, and changes nothing, if another
+// transaction has the row locked.
 bool forget_worker_unless_held(std::int64_t id);
 
-// Whether the role of a worker may still work on one of the queues that it serves; asked anew when
-// rights, roles, queues or workers have changed. Needs a transaction.
+// Whether the role of a worker may still work on one of the queues that it serves. Checked again
+// after rights, roles, queues or workers have changed. Needs a transaction.
 bool has_work(std::int64_t worker_id);
 
-// Which workers serve a job type: they name it and its queue, may work on that queue, and have what
-// the type requires.
+// Which workers serve a job type. A worker does if it names the type and its queue, may work on
+// that queue, and has the capabilities that the type requires.
 class WorkerServices {
 public:
-    // In no order. Those that are there, and how they do, workers::choose_worker() knows.
+    // In no particular order. workers::choose_worker() knows which of them are connected and how
+    // they are doing.
     std::span<const workers::WorkerRef> serving(int queue_id, std::string_view job_type) const;
 
-    // Whether the worker's role may work on the queue, which the worker has named. A worker that
-    // registers just now may.
+    // Whether the worker's role may work on the queue, which the worker has named. Returns true for
+    // a worker that is just registering.
     bool may_work(std::int64_t worker_id, int queue_id) const;
-    // Whether there is a queue that a worker has named and that its role may not work on (any
-    // more); or none that it may.
+    // Whether the worker's role may not work (any more) on some queue that the worker has named; or
+    // on any of them.
     bool lacks_a_right(std::int64_t worker_id) const;
     bool has_no_work(std::int64_t worker_id) const;
 
@@ -53,14 +55,16 @@ private:
     void know_rights(std::int64_t worker_id, const std::vector<int> &queues, bool lacks_a_right);
     std::map<int, ByType> ids_;
     std::map<std::int64_t, std::vector<int>>
-        lacking_;  // workers that lack a right, with the queues that they may work on
+        // Workers that lack a right, each with the queues that it may work on.
+        lacking_;
 };
 
-// Cached in this process until workers, queues or job types change, or rights on a queue. Needs a
+// Cached in this process until workers, queues, job types or rights on a queue change. Needs a
 // transaction.
 std::shared_ptr<const WorkerServices> worker_services();
 
-// Registers the callback that forgets them; called once by _PG_init. PostgreSQL regime.
+// Registers the callbacks that invalidate this cache. _PG_init calls it once; raises ERROR by
+// longjmp.
 void watch_worker_services();
 
 }  // namespace hipq::catalog

@@ -1,4 +1,4 @@
-// Reads pauses within a queue from their table.
+// Reads the pauses within a queue from hipq.pause.
 #include "catalog/reading/queue_pauses.hpp"
 
 #include "catalog/reading/read_settled.hpp"

@@ -1,5 +1,5 @@
-// What is paused within a queue: job types, and throttle keys of them. Read when it is asked for
-// first, so that nobody has to know of the pauses in queues of others.
+// Pauses within a queue: of job types and of throttle keys. They are read on first use, so that a
+// process need not know the pauses in other users' queues.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -10,10 +10,10 @@ class QueuePauses {
 public:
     explicit QueuePauses(int queue_id) : queue_id_(queue_id) {}
 
-    // Null: it is not paused.
+    // Null: the type is not paused.
     const Pause *of_type(std::string_view job_type);
     std::vector<std::string> types();
-    // Null: none is paused.
+    // Null: no key of the type is paused.
     const PausedKeys *of_keys(std::string_view job_type);
     bool has_keys();
 

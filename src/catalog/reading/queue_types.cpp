@@ -1,7 +1,7 @@
-// Reads job types from their table.
+// Reads job types from hipq.job_type.
 //
-// Each field stands next to the member that it fills; a member that NULL leaves alone has the value
-// of the settings.
+// Each field of the query is listed next to the member that it fills. A member whose field is NULL
+// keeps the value of the settings.
 #include "catalog/reading/queue_types.hpp"
 
 #include "catalog/job_parameters.hpp"
@@ -19,7 +19,7 @@ using pg::Value;
 
 struct JobTypeRow {
     JobType type;
-    pg::RawValue parameters{JSONBOID, Datum{0}, true};  // NULL: it declares none
+    pg::RawValue parameters{JSONBOID, Datum{0}, true};  // NULL: the type declares none
     bool checks_at_start;
 };
 
@@ -29,7 +29,7 @@ constexpr pg::Field<JobTypeRow> type_field(const char *expression)
     return field<&JobTypeRow::type, path...>(expression);
 }
 
-// The entries of a list joined with commas; entries hold none (core::is_valid_rule).
+// Splits a list joined with commas. Entries contain no commas (core::is_valid_rule).
 std::vector<std::string> split(std::string_view list)
 {
     std::vector<std::string> entries;
@@ -119,8 +119,8 @@ JobType read_job_type(const pg::Row &row)
     return std::move(whole.type);
 }
 
-// Of names that nobody has registered as many are kept in mind as a queue has at once, or so: who
-// enqueues may try any number.
+// The most names of missing types to cache: about as many as a queue can have unregistered at once.
+// An enqueuer may try any number of names.
 constexpr std::size_t most_absent = 1'000;
 
 constexpr std::array type_facts_fields{

@@ -1,4 +1,4 @@
-// The job types of a queue, read one by one as they are asked for.
+// The job types of a queue, each read when it is first used.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -11,20 +11,20 @@ class QueueTypes {
 public:
     explicit QueueTypes(int queue_id) : queue_id_(queue_id) {}
 
-    // Null: there is none.
+    // Null: there is no such type.
     const JobType *find(std::string_view name);
     const JobTypes &all();
     const TypeFacts &facts();
 
 private:
     int queue_id_;
-    JobTypes known_{};  // nothing goes out of it, so that pointers into it stay good
+    JobTypes known_{};  // entries are never removed, so that pointers to them stay valid
     std::set<std::string, std::less<>> absent_{};
     bool is_whole_ = false;
     std::optional<TypeFacts> facts_{};
 };
 
-// What the settings say about retries.
+// The retry policy of the settings.
 core::RetryPolicy default_policy();
 
 }  // namespace hipq::catalog

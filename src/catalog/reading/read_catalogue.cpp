@@ -1,7 +1,7 @@
 // Reads queues, with their own pauses, from their tables.
 //
-// Each field stands next to the member that it fills; a member that NULL leaves alone has the value
-// of the settings.
+// Each field of a query is listed next to the member that it fills. A member whose field is NULL
+// keeps the value of the settings.
 #include "catalog/reading/read_catalogue.hpp"
 
 #include "catalog/timeline.hpp"
@@ -58,7 +58,7 @@ constexpr std::array queue_fields{
     pg::Field<Queue>{HIPQ_MICROSECONDS("queue.retention"), fill_retention},
     field<&Queue::dead_letter_retention>(HIPQ_MICROSECONDS("queue.dead_letter_retention")),
     field<&Queue::queue_ttl>("queue.queue_ttl"),
-    // Tables of 0.2.0 lack these: then the name is that of `absent`.
+    // Tables of 0.2.0 lack these columns; the names then refer to the columns of `absent`.
     field<&Queue::worker_wait_ttl>("(SELECT worker_wait_ttl FROM (SELECT queue.*) AS present)"),
     field<&Queue::max_retries>("coalesce((SELECT max_retries FROM (SELECT queue.*) AS present), "
                                "(SELECT max_retries FROM (SELECT instance.*) AS present))"),
@@ -113,7 +113,7 @@ void add_queues(QueuesByNumber &queues, const pg::Rows &rows)
     }
 }
 
-// ---- what is paused and held ----
+// ---- pauses and holds ----
 
 struct QueuePauseRow {
     int queue_id;
@@ -130,9 +130,10 @@ constexpr std::array queue_pause_fields{
     field<&QueuePauseRow::pause, &Pause::crashes>("pause.crashes"),
 };
 
-// Of what is within queues there may be very many: for each of both there is a way by the index. Of
-// an instance a row for each of its queues. Columns are named by their table, so that an error can
-// say which table lacks one (pg/version_mismatch.hpp).
+// The queries skip pauses within queues, which can be very many: the rows of a queue and those of
+// an instance are each found by an index. A pause of an instance gives a row for each of its
+// queues. Columns are qualified with their tables, so that an error can say which table lacks one
+// (pg/version_mismatch.hpp).
 #define HIPQ_FROM_PAUSES                                                                           \
     "FROM hipq.queue AS queue CROSS JOIN LATERAL ("                                                \
     "SELECT own.instance_id, own.paused_by, own.paused_time, own.reason, own.crashes "             \
@@ -222,7 +223,7 @@ void read_slots_in_order(const QueuesByNumber &queues, int instance_id)
         }
 }
 
-// Numbers with commas between them.
+// Parses numbers separated by commas.
 void read_map(core::SlotMap &map, const std::string &text)
 {
     const char *next = text.data();

@@ -1,4 +1,5 @@
-// Reads the tables of the catalogue: queues, without what is read when somebody asks for it.
+// Reads the queues from the tables of the catalogue, without their job types and pauses within
+// them, which are read on first use.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -7,15 +8,15 @@ namespace hipq::catalog {
 
 using QueuesByNumber = std::map<int, std::shared_ptr<Queue>>;
 
-// What the tables say now, and the settings where they say nothing. Needs a transaction; raises
-// what the statements raise.
+// All queues with their present values, which come from the settings where the tables have none.
+// Needs a transaction; raises any error of its statements.
 QueuesByNumber read_all_queues();
 
-// The same of some, but for what maps of shards say of them.
+// The same for some queues, without what the maps of shards contribute.
 QueuesByNumber read_queues(const std::vector<std::int64_t> &ids);
 
-// An interval in microseconds, cut at 100 years so that none overflows. (least() alone would take
-// NULL for 100 years.)
+// An interval in microseconds, capped at 100 years so that none overflows. (least() alone would
+// turn NULL into 100 years.)
 #define HIPQ_MICROSECONDS(interval)                                                                \
     "CASE WHEN " interval " IS NOT NULL THEN (least(extract(epoch FROM " interval                  \
     "), 3155760000) * 1000000)::bigint END"

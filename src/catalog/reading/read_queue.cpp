@@ -1,4 +1,4 @@
-// What a queue says of itself, and what is read of it when somebody asks.
+// Implements the member functions of Queue: names, and job types and pauses read on first use.
 #include "catalog/cache.hpp"
 
 #include "catalog/reading/queue_pauses.hpp"
@@ -125,7 +125,7 @@ bool Queue::has_paused_keys() const
     return pauses != nullptr && pauses->has_keys();
 }
 
-// Jobs that share a limit have to be on one node, which keeps it, unless nodes share it.
+// Jobs that share a limit must be on the node that keeps the limit, unless nodes share the limit.
 core::Placement Queue::placement() const
 {
     const bool is_home = shards != nullptr && !has_shared_mode &&

@@ -1,4 +1,4 @@
-// Reads a part of a queue that may change meanwhile.
+// Reads a part of a queue that may change in the meantime.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -7,8 +7,8 @@
 
 namespace hipq::catalog {
 
-// Calls `read` as the extension's owner, in a transaction of its own if there is none, and again
-// when the part has changed meanwhile. Raises what it raises.
+// Calls `read` as the extension owner, in a transaction of its own if there is none, and again if
+// the part has changed in the meantime. Raises any error of `read`.
 template <class Read>
 auto read_settled(int queue_id, std::uint64_t QueueVersion::*part, const Read &read)
 {
@@ -30,7 +30,7 @@ auto read_settled(int queue_id, std::uint64_t QueueVersion::*part, const Read &r
         read_it();
     else
         pg::with_transaction(read_it);
-    ::MemoryContextSwitchTo(context);  // the end of a transaction leaves another one
+    ::MemoryContextSwitchTo(context);  // the end of a transaction switches the context
     return std::move(*result);
 }
 
