@@ -1,17 +1,17 @@
-// Keeps which trees of final jobs lack a leaf: an array of atomic words without a lock, because a
-// finish writes there.
+// Keeps the requests for leaves: an array of atomic words without a lock, because finishing a job
+// writes to it.
 #include "tables/leaf_requests.hpp"
 
 namespace hipq::tables {
 
 namespace {
 
-// Further queues get their leaves with the next pass of maintenance.
+// Further queues get their leaves in the next pass of maintenance.
 constexpr std::size_t max_requests = 128;
 
 constexpr std::uint64_t is_answered = 1;
 
-// Database and queue, and whether the leaves are made; 0: free. A queue's number has 31 bits.
+// Database, queue, and whether the leaves exist; 0: free. A queue's number has 31 bits.
 using Word = pg_atomic_uint64;
 using Words = std::array<Word, max_requests>;
 constinit Words *words = nullptr;

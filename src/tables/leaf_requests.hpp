@@ -1,21 +1,21 @@
-// Trees of final jobs that lack a leaf, in shared memory: who writes a row to the default leaf asks
-// the scheduler for one.
+// Requests for leaves, in shared memory: a process that writes a final job to the default leaf asks
+// the scheduler for the missing leaf.
 #pragma once
 
 #include "shared/memory/registry.hpp"
 
 namespace hipq::tables {
 
-// Asks for the leaves of a queue of this database. True: nobody had asked since the scheduler's
-// last pass of maintenance, so the scheduler has to be woken. Takes no lock.
+// Asks for the leaves of a queue of this database. Returns true if no process has asked since the
+// scheduler's last pass of maintenance; the caller must then wake the scheduler. Takes no lock.
 bool ask_for_leaves(int queue_id) noexcept;
 
-// Scheduler: the queues that somebody has asked for and that nobody has answered for.
+// For the scheduler: the queues with requests that are not answered yet.
 std::vector<int> requested_leaves();
-// The leaves of a queue are made. A row that still goes to its default leaf asks in vain until
-// forget_leaf_requests(), or each finish would wake the scheduler.
+// Marks a request as answered: the leaves exist. Rows that still go to the default leaf ask in vain
+// until forget_leaf_requests(), so that not every finish wakes the scheduler.
 void leaves_are_made(int queue_id) noexcept;
-// A pass of maintenance begins, which looks at all trees.
+// Deletes all requests, at the start of a pass of maintenance, which looks at all trees.
 void forget_leaf_requests() noexcept;
 
 extern const memory::Part leaf_requests_part;

@@ -1,8 +1,8 @@
-// Takes over tables of queues that came without their queues.
+// Adopts tables of queues that exist without their queues.
 //
-// `pg_dump -s` carries the tables, which are the users', but not the rows of hipq.queue, which are
-// data. Only empty tables are taken over: ids of jobs are unique in a database, and whoever has
-// jobs without their queue and its types has half a dump.
+// `pg_dump -s` dumps the tables, which belong to users, but not the rows of hipq.queue, which are
+// data. Only empty tables are adopted: ids of jobs are unique in a database, and jobs without their
+// queue and its types come from an incomplete dump.
 #include "tables/left_table.hpp"
 
 #include "core/text/names.hpp"
@@ -29,7 +29,7 @@ constinit pg::Statement select_left_table(R"(
       AND pg_get_partkeydef(relation.oid) = 'LIST (state)'
       AND NOT EXISTS (SELECT FROM hipq.queue AS queue WHERE queue.table_name = $1))");
 
-// The number it has in hipq.job; NULL: it is not attached.
+// The table's number in hipq.job; NULL: it is not attached.
 constinit pg::Statement select_number(R"(
     SELECT substring(pg_get_expr(relation.relpartbound, relation.oid) from 'IN \((\d+)\)')::integer
     FROM pg_class AS relation
@@ -37,9 +37,9 @@ constinit pg::Statement select_number(R"(
 
 constinit pg::Statement select_next_number("SELECT nextval('hipq.queue_id_seq')::integer");
 
-// What keeps the table $1 from being a queue's: the first such thing, as a sentence. $2: the owner
-// of the extension; $3, $4, $5: live leaf, final tree and index of keys, as they have to be called;
-// $6: columns of the latter.
+// The first reason, as a sentence, why table $1 cannot be the table of a queue. $2: the owner of
+// the extension; $3, $4, $5: the required names of the live leaf, the final tree and the index over
+// keys; $6: columns of that index.
 constinit pg::Statement select_difference(R"(
     WITH tree AS (
         SELECT relation.oid, relation.relname::text AS name, relation.relkind, relation.relrowsecurity, relation.relhasrules,
@@ -99,7 +99,7 @@ constinit pg::Statement select_difference(R"(
     ORDER BY step, text
     LIMIT 1)");
 
-// Whether hipq.job has a partition for that number.
+// Whether hipq.job has a partition for the number.
 bool has_partition(int queue_id)
 {
     const Oid job = relation_oid("job");

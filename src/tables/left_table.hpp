@@ -1,20 +1,22 @@
-// Tables of queues that have no queue, as a dump without data leaves them: found, checked, taken
-// over. All as the extension owner.
+// Tables of queues without a queue, as a dump without data leaves them: finds, checks and adopts
+// them. All as the extension owner.
 #pragma once
 
 #include "catalog/catalog.hpp"
 
 namespace hipq::tables {
 
-// Whether hipq.<table> looks like the table of a queue, and no queue has it. Needs a transaction.
+// Whether hipq.<table> looks like the table of a queue and belongs to no queue. Needs a
+// transaction.
 bool is_left_table(std::string_view table);
 
-// The number for a new queue with that table: the one that a left table has in hipq.job, or else
-// the next that no table there has. Needs as_hipq.
+// Returns the number for a new queue with that table: the one that an existing table has in
+// hipq.job, otherwise the next one that no table has there. Call inside as_hipq() only.
 int choose_queue_id(std::string_view table);
 
-// Makes the table of a new queue, or takes over the one that is left: its rights and what hangs on
-// it stay. 55000 for one that differs from what hipq makes, or has jobs; see create_queue_table.
+// Creates the table of a new queue, or adopts the existing one, which keeps its rights and
+// dependent objects. Raises 55000 for a table that differs from what hipq creates, or that has
+// jobs; see create_queue_table().
 void create_or_adopt_queue_table(int queue_id, std::string_view table, core::UniqueScope scope);
 
 }  // namespace hipq::tables

@@ -1,7 +1,7 @@
-// Makes the leaves of tables cut by time.
+// Creates the leaves of tables that are partitioned by time.
 //
-// Where others use the tree already a leaf is made apart and then attached, for which the locks are
-// taken in between (try_lock.hpp). In a tree that nobody else sees yet it is made in its place.
+// In a tree that is in use, a leaf is created detached and then attached; the locks are taken in
+// between (try_lock.hpp). In a tree that no other session sees yet, it is created in place.
 #include "tables/make_leaf.hpp"
 
 #include <chrono>
@@ -59,7 +59,7 @@ constinit pg::Statement select_statistics_targets(R"(
     FROM pg_attribute
     WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attstattarget >= 0)");
 
-// LIKE does not copy them.
+// Copies statistics targets, which LIKE does not.
 void copy_statistics_targets(const std::string &from, const std::string &to)
 {
     std::string changes;
@@ -71,7 +71,7 @@ void copy_statistics_targets(const std::string &from, const std::string &to)
         pg::run_once("ALTER TABLE " + pg::quote_table(to) + " " + changes);
 }
 
-// What a leaf has besides its columns and constraints.
+// Adds what a leaf has besides its columns and constraints.
 void complete_leaf(const TimeTree &tree, const std::string &leaf, const std::string &comment)
 {
     strip_grants({leaf});

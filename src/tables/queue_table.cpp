@@ -1,10 +1,10 @@
-// Makes and drops the tables of a queue, and finishes what drop_queue began.
+// Creates and drops the tables of a queue, and completes what drop_queue() began.
 //
-// The table of a queue is made apart and then attached: CREATE TABLE ... PARTITION OF would lock
-// hipq.job for reading and writing. Its leaves are made in their places, as nobody else sees it
-// yet: one statement for what otherwise are a copy, a merge and a validation. Each table of a queue
-// costs milliseconds, and each relation a lock until the end of the transaction, so there are no
-// more than a queue needs before its first job is final.
+// The table of a queue is created detached and then attached: CREATE TABLE ... PARTITION OF would
+// lock hipq.job for reading and writing. Its leaves are created in place, as no other session sees
+// the table yet: that is one statement instead of a copy, a merge and a validation. Each table of a
+// queue costs milliseconds, and each relation a lock until the end of the transaction, so a new
+// queue has only the relations that it needs before its first job is final.
 #include "tables/queue_table.hpp"
 
 #include "core/text/names.hpp"
@@ -48,7 +48,7 @@ void create_parent(const std::string &table)
                  "PARTITION BY LIST (state)");
 }
 
-// `columns` and `options`: what a CREATE TABLE has before and after the bound.
+// `columns` and `options` are the parts of CREATE TABLE before and after the bound.
 void create_part(const std::string &table, const std::string &part, const std::string &columns,
                  const std::string &states, const std::string &options)
 {
@@ -64,10 +64,10 @@ void create_key_index(const std::string &table, core::UniqueScope scope)
                  " WHERE job_key <> 'NONE'");
 }
 
-// No index holds a column that a claim or a success changes: writing `running` stays a HOT update
-// while the page has room. Pages are filled well all the same: claims by lock, the rule for fast
-// jobs, need no room, and under an old snapshot, when no page can be used again, half-filled ones
-// cost more than all else (docs/performance.md).
+// No index contains a column that a claim or a success changes, so writing `running` is a HOT
+// update while the page has room. Pages are filled to 90 % all the same. Claims by lock, the normal
+// way for fast jobs, need no room, and while an old snapshot keeps pages from being reused,
+// half-filled pages cost more than anything else (docs/performance.md).
 void create_live_leaf(const std::string &table, core::UniqueScope scope)
 {
     const std::string leaf = core::live_leaf_name(table);
@@ -82,7 +82,7 @@ void create_live_leaf(const std::string &table, core::UniqueScope scope)
                  "(expires_time) WHERE expires_time < '9999-01-01 00:00:00+00'");
 }
 
-// The scheduler makes the other leaves when the first job is final: ask_for_leaves().
+// The scheduler creates the other leaves when the first job is final; see ask_for_leaves().
 void create_final_tree(const std::string &table)
 {
     const std::string tree = core::final_tree_name(table);
@@ -103,13 +103,14 @@ constinit pg::Selection<MarkedQueue> select_marked_queues(marked_queue_fields, R
     WHERE queue.is_dropped
     ORDER BY queue.queue_id)");
 
-// Waits for locks as DROP TABLE does. Whoever works in a leaf still may come to its table next, to
-// read the leaf's bounds, while DROP TABLE goes from the table to its leaves. If it is this process
-// that loses a deadlock so, it lets go, and the other one comes to its end.
+// Waits for locks as DROP TABLE does. A transaction that works in a leaf may still lock its table
+// afterwards, to read the leaf's bounds, while DROP TABLE locks the table first and then its
+// leaves. If this process is the victim of such a deadlock, it releases its locks, so that the
+// other transaction can finish, and tries again.
 void drop_queue_table(std::string_view table)
 {
     constexpr int most_tries = 5;
-    // Somebody else may be about it; the NOTICE that IF EXISTS has for that concerns nobody.
+    // Another process may be dropping the table; suppress the NOTICE of IF EXISTS.
     pg::call([] {
         (void)::set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
                                   GUC_ACTION_SAVE, true, 0, false);
@@ -125,14 +126,15 @@ void drop_queue_table(std::string_view table)
     }
 }
 
-// Skips one that somebody else is dropping, who may wait for a lock that is held here.
+// Skips a queue that another process is dropping: that process may be waiting for a lock that is
+// held here.
 constinit pg::Statement lock_marked_queue(
     "SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE SKIP LOCKED");
 
-// After whoever detaches the queue's table at this moment. PostgreSQL would fail with an internal
-// error where it still takes the table for a partition and does not find of what. The row alone
-// tells of a commit too early: what it wrote is seen before others are told to forget what they
-// know of the table; locks go after that.
+// Waits for a process that is just detaching the queue's table. Otherwise PostgreSQL would fail
+// with an internal error, because it still takes the table for a partition but does not find its
+// parent. Waiting for the row alone is not enough: the row becomes visible before invalidations are
+// sent; only the table lock is released late enough.
 void wait_for_detaching(int queue_id, std::string_view table)
 {
     static constinit pg::Statement lock_queue(
@@ -148,17 +150,17 @@ void wait_for_detaching(int queue_id, std::string_view table)
     });
 }
 
-// What forget_queue writes besides.
+// The other tables that forget_queue() writes to.
 constinit pg::Statement select_catalogue(
     "SELECT unnest('{hipq.queue, hipq.job_type, hipq.pause, hipq.dead_letter, "
     "hipq.successor, hipq.made_by_handler, hipq.aimed_job, hipq.set_aside}'::regclass[])::oid");
 
-// What DETACH PARTITION locks.
+// The tables that DETACH PARTITION locks.
 constinit pg::Statement select_tree(
     "SELECT 'hipq.job'::regclass::oid UNION ALL SELECT relid::oid FROM pg_partition_tree($1)");
 
-// Whether the queue is still one to drop here. Somebody may have finished that meanwhile, and the
-// table of that name be another queue's. Locks the queue's row if so.
+// Whether the queue is still marked, and locks its row if so. Another process may have dropped it
+// in the meantime, and its table name may then belong to another queue.
 bool is_still_marked(const MarkedQueue &queue)
 {
     return !lock_marked_queue.run(queue.id).empty();
@@ -214,8 +216,8 @@ void attach_queue_table(int queue_id, std::string_view table)
                  ")");
 }
 
-// Of column shard_key the index has its own collation: that of the database may change with the
-// library that has it.
+// The index has a collation of its own for column shard_key: the database's collation may change
+// with the library that provides it.
 const char *key_index_columns(core::UniqueScope scope)
 {
     return scope == core::UniqueScope::shard_key ? "(job_type, job_key, shard_key COLLATE \"C\")"
@@ -272,7 +274,7 @@ void forget_queue(int queue_id, std::string_view table)
     catalog::forget_hold(queue_id);
     delete_queue.run(queue_id);
     delete_job_types.run(queue_id);
-    statistics::reset_statistics(MyDatabaseId, queue_id);  // nobody could reset them later
+    statistics::reset_statistics(MyDatabaseId, queue_id);  // they could not be reset later
 }
 
 void mark_queue_dropped(int queue_id, std::string_view table)
@@ -295,8 +297,8 @@ std::vector<MarkedQueue> read_marked_queues()
     return queues;
 }
 
-// A view or foreign key made on the tables of a queue since it was marked keeps it: said once a
-// pass, and the others go on.
+// A view or foreign key that was created on the tables of a queue after it was marked prevents the
+// drop: raise a WARNING once per pass, and continue with the other queues.
 bool drop_marked_queue(const MarkedQueue &queue, Patience &patience)
 {
     std::string problem;

@@ -1,4 +1,4 @@
-// The tables of a queue: made and dropped. All as the extension owner.
+// Creates and drops the tables of a queue. All as the extension owner.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -6,45 +6,46 @@
 
 namespace hipq::tables {
 
-// Makes and attaches hipq.<table>, its live leaf with indexes and constraints, its final tree with
-// the default leaf, ready for queue `queue_id`. Needs a transaction and hipq's permit (as_hipq).
+// Creates and attaches hipq.<table>, its live leaf with indexes and constraints, and its final tree
+// with the default leaf, ready for queue `queue_id`. Needs a transaction and hipq's permit
+// (as_hipq).
 void create_queue_table(int queue_id, std::string_view table, core::UniqueScope scope);
 
-// What the index of the live leaf that keeps keys unique is over, as pg_get_indexdef() has it.
+// The columns of the unique index over keys of the live leaf, as pg_get_indexdef() prints them.
 const char *key_index_columns(core::UniqueScope scope);
-// Makes that index anew. Needs as_hipq, and the live leaf locked for oneself. 23505 if two jobs
-// have one key then.
+// Recreates that index. Raises 23505 if two jobs have the same key. Call inside as_hipq() only,
+// with the live leaf locked exclusively.
 void remake_key_index(const std::string &table, core::UniqueScope scope);
 
-// Makes a table one of hipq.job's: jobs that are inserted there are queue `queue_id`'s. Needs
-// as_hipq.
+// Attaches a table to hipq.job; jobs inserted into it belong to queue `queue_id`. Call inside
+// as_hipq() only.
 void attach_queue_table(int queue_id, std::string_view table);
 
-// Drops the tables of a queue, its dead letters, its job types and the queue itself. Its attempts
-// stay until their retention is over. Needs a transaction and as_hipq.
+// Drops the tables of a queue and deletes its dead letters, its job types and the queue itself. Its
+// attempts stay until their retention ends. Needs a transaction; call inside as_hipq() only.
 void forget_queue(int queue_id, std::string_view table);
 
-// Removes dead letters past their retention, at most `limit`. Needs a transaction. Returns how many
-// went.
+// Deletes dead letters past their retention, at most `limit`, and returns their number. Needs a
+// transaction.
 std::int64_t prune_dead_letters(int limit);
 
-// Marks a queue as dropped, for the scheduler to drop it. All rights on its tables go now: nobody
-// may use them any more, and who drops the roles next does not meet a scheduler that works at the
-// same tables. Needs a transaction and as_hipq.
+// Marks a queue as dropped; the scheduler drops it later. Revokes all rights on its tables now: the
+// tables must not be used any more, and a later DROP ROLE does not collide with a scheduler that
+// works on the same tables. Needs a transaction; call inside as_hipq() only.
 void mark_queue_dropped(int queue_id, std::string_view table);
 
-// The queues that drop_queue marked. Own transaction.
+// The queues that drop_queue() has marked. Runs its own transaction.
 struct MarkedQueue {
     int id;
     std::string table;
-    Oid relation;      // InvalidOid: there is none any more
+    Oid relation;      // InvalidOid: it no longer exists
     bool is_attached;  // to hipq.job
 };
 std::vector<MarkedQueue> read_marked_queues();
 
-// Drops one of them, as far as locks allow; true when it is gone. Own transactions, first one that
-// takes the queue out of hipq.job: dropping the tables takes much longer, and then only concerns
-// who still uses them.
+// Drops one of them as far as locks allow; returns true when it is gone. Runs its own transactions.
+// The first detaches the queue from hipq.job: dropping the tables takes much longer, and then
+// affects only sessions that still use them.
 bool drop_marked_queue(const MarkedQueue &queue, Patience &patience);
 
 }  // namespace hipq::tables

@@ -1,4 +1,4 @@
-// Type hipq.role: regrole, but for reading a role that does not exist.
+// Type hipq.role: like regrole, except that it accepts a role that does not exist.
 #include "pg/guard.hpp"
 
 extern "C" {
@@ -11,11 +11,11 @@ namespace hipq::tables {
 
 namespace {
 
-// PostgreSQL never gives this OID to a role. Whatever is this role's waits, as for any other that
-// is gone.
+// PostgreSQL never assigns this OID to a role. Everything that belongs to this role waits, as with
+// any other role that no longer exists.
 constexpr Oid absent_role = 1;
 
-// Whether this is the name of one role, which does not exist.
+// Whether the text is the name of a role that does not exist.
 bool is_absent(const char *text)
 {
     return pg::call([&] {

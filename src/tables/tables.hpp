@@ -1,5 +1,5 @@
-// The tables of queues: made, cut into leaves by time, changed under locks that nobody waits for.
-// What other rooms may use.
+// The interface of this room: creates the tables of queues, partitions them by time, and changes
+// them under locks that no process waits for.
 #pragma once
 
 #include "tables/leaf_requests.hpp"

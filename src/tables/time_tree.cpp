@@ -1,9 +1,9 @@
-// Keeps the leaves of tables cut by time in shape: adds those that are missing, drops those that
-// are due.
+// Maintains the leaves of tables that are partitioned by time: adds missing leaves, drops leaves
+// that are due.
 //
-// What reads such a tree locks all its leaves, and DDL on it wants some of them for itself:
-// try_lock.hpp sees to it that nobody waits for that. What is done while the locks are held is as
-// little as can be.
+// A query on such a tree locks all its leaves, and DDL on the tree needs some of them exclusively;
+// try_lock.hpp ensures that no process waits for that. As little as possible is done while the
+// locks are held.
 #include "tables/time_tree.hpp"
 
 #include "pg/internal_write.hpp"
@@ -19,9 +19,9 @@ namespace hipq::tables {
 namespace {
 
 constexpr std::int64_t microseconds_per_minute = 60'000'000;
-// Rows that expire in the default leaf go in portions, so that no transaction is long.
+// Expired rows are deleted from the default leaf in batches, so that no transaction is long.
 constexpr int rows_per_prune = 10'000;
-// Rows that move out of the default leaf do so while others wait.
+// The most rows to move out of the default leaf: other processes wait while they move.
 constexpr int rows_per_move = 1'000;
 
 struct Leaf {
@@ -65,7 +65,7 @@ constinit pg::Statement select_leaves(R"(
     WHERE inhparent = $1
     ORDER BY 3)");
 
-// Bounds are printed and read in the session's style: a style that loses nothing, for this
+// Bounds are printed and parsed in the session's date style. Sets one that loses nothing, for this
 // transaction.
 void pin_time_format()
 {
@@ -82,7 +82,7 @@ bool has_never_had_a_row(const Leaf &leaf)
     return select_size.run(leaf.oid).front().integer(0) == 0;
 }
 
-// Own transaction.
+// Runs its own transaction.
 Tree read_tree(const std::string &parent)
 {
     Tree tree;
@@ -105,7 +105,7 @@ Tree read_tree(const std::string &parent)
     return tree;
 }
 
-// The rows of the period that had to go to the default leaf, counted as far as `limit`.
+// Counts the rows of the period in the default leaf, up to `limit`.
 std::int64_t count_in_default(const TimeTree &tree, const core::Period &period,
                               const Leaf &default_leaf, int limit)
 {
@@ -119,8 +119,8 @@ std::int64_t count_in_default(const TimeTree &tree, const core::Period &period,
         .integer(0);
 }
 
-// They move, or the other leaf could not be attached. Mostly there are none, and a look is cheaper
-// than a plan for two tables.
+// Moves the rows of the period out of the default leaf; otherwise the new leaf could not be
+// attached. Usually there are none, and a look is cheaper than a plan for two tables.
 void move_rows(const TimeTree &tree, const core::Period &period, const Leaf &default_leaf)
 {
     if (count_in_default(tree, period, default_leaf, 1) == 0)
@@ -133,7 +133,7 @@ void move_rows(const TimeTree &tree, const core::Period &period, const Leaf &def
                  postgres_time(period.start), postgres_time(period.end));
 }
 
-// ATTACH PARTITION looks into the ancestors of the parent for their bounds.
+// ATTACH PARTITION reads the bounds of the parent's ancestors.
 void add_ancestors(std::vector<WantedLock> &locks, const Tree &state)
 {
     static constinit pg::Statement select_ancestors(
@@ -155,9 +155,9 @@ std::vector<WantedLock> locks_to_drop_leaf(const Tree &state, const Leaf &leaf)
     return locks;
 }
 
-// PostgreSQL itself lets rows be inserted while a leaf is attached. But a row that was on its way
-// to the default leaf then finds that it does not belong there any more, and that is an error; so
-// where such rows may come this minute they are kept out.
+// PostgreSQL itself allows inserts while a leaf is attached. But a row on its way to the default
+// leaf then fails with an error, because it no longer belongs there. So inserts are locked out
+// where rows of the period may arrive within the next minute.
 std::vector<WantedLock> locks_to_add_leaf(const Tree &state, const core::Period &period,
                                           std::int64_t now)
 {
@@ -165,16 +165,17 @@ std::vector<WantedLock> locks_to_add_leaf(const Tree &state, const core::Period 
     std::vector<WantedLock> locks;
     pg::with_transaction([&] {
         locks = locks_to_drop(
-            state.default_leaf()->oid);  // with its indexes and TOAST table: rows may have to move
+            // with its indexes and TOAST table, as rows may have to move
+            state.default_leaf()->oid);
         add_ancestors(locks, state);
     });
     locks.push_back({state.parent, is_ahead ? ShareUpdateExclusiveLock : AccessExclusiveLock});
     return locks;
 }
 
-// The part of a missing period to make a leaf for: all of it, unless the default leaf has so many
-// rows of that time that everybody would wait while they move. Those stay where they are until
-// their retention is over, and the leaf begins with the next minute. Needs a transaction.
+// Returns the part of a missing period to create a leaf for: all of it, unless the default leaf has
+// so many rows of that time that moving them would make others wait. These rows stay until their
+// retention ends, and the leaf begins with the next minute. Needs a transaction.
 core::Period part_to_cover(const TimeTree &tree, const Leaf &default_leaf,
                            const core::Period &period, std::int64_t now)
 {
@@ -184,7 +185,7 @@ core::Period part_to_cover(const TimeTree &tree, const Leaf &default_leaf,
     return {std::max(period.start, next_minute), period.end};
 }
 
-// Each of these returns whether the step is done.
+// The following functions return whether the step is done.
 bool drop_leaf(const Tree &state, const Leaf &leaf, Patience &patience)
 {
     return with_conditional_locks(locks_to_drop_leaf(state, leaf), patience, [&] {
@@ -195,7 +196,7 @@ bool drop_leaf(const Tree &state, const Leaf &leaf, Patience &patience)
     });
 }
 
-// For leaves that hipq 0.2.0 made.
+// For leaves that hipq 0.2.0 created.
 bool add_identity(const Leaf &leaf, Patience &patience)
 {
     return with_conditional_locks({{leaf.oid, AccessExclusiveLock}}, patience, [&] {
@@ -204,18 +205,18 @@ bool add_identity(const Leaf &leaf, Patience &patience)
     });
 }
 
-// Whether the tree is the one that was read, and lacks the leaf.
+// Whether the tree is still the one that was read, and lacks the leaf.
 bool lacks(const TimeTree &tree, const Tree &state, const std::string &leaf)
 {
     return relation_oid(tree.parent) == state.parent && !OidIsValid(relation_oid(leaf));
 }
 
-// The tree has a default leaf.
+// The tree must have a default leaf.
 bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &missing,
               std::int64_t now, Patience &patience)
 {
     const Leaf &default_leaf = *state.default_leaf();
-    std::optional<core::Period> period;  // of the leaf that was made
+    std::optional<core::Period> period;  // of the leaf that was created
     return with_conditional_locks(
         locks_to_add_leaf(state, missing, now), patience,
         [&] {
@@ -249,13 +250,13 @@ bool add_default_leaf(const TimeTree &tree, const Tree &state, Patience &patienc
     });
 }
 
-// Whether rows from before a time need not be kept for those who have not read them.
+// Whether rows from before a time can be dropped because all their readers have read them.
 bool may_go(const TimeTree &tree, pg::Time time)
 {
     return tree.kept_from.has_value() && time <= *tree.kept_from;
 }
 
-// Rows past retention that stand in the default leaf. True: none is left.
+// Deletes rows past retention from the default leaf. Returns true when none is left.
 bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now)
 {
     if (!tree.kept_from.has_value())

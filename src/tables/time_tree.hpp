@@ -1,5 +1,5 @@
-// Tables cut into leaves by time (the final jobs of a queue, the attempts) and how they are kept in
-// shape. All as the extension owner.
+// Tables that are partitioned by time (the final jobs of a queue, the attempts), and their
+// maintenance. All as the extension owner.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -11,30 +11,30 @@ struct TimeTree {
     std::string parent;       // "app_mail_final", "attempt": unquoted, in schema hipq
     std::string time_column;  // "update_time", "ended_time"
     std::int64_t retention;   // microseconds
-    // What leaves have besides the constraints of the table.
+    // What a leaf has in addition to the constraints of the table.
     enum class Indexes : unsigned char {
         final_jobs,  // the (job_type, job_key) index and the unique id
         attempts,    // (queue_id, job_id, attempt)
         none
     } indexes;
-    // Rows from then on are kept, whatever their age; nothing: all are.
+    // Rows from this time on are kept, whatever their age; nothing: all rows are.
     std::optional<pg::Time> kept_from = pg::infinity;
 };
 
-// The trees of hipq.attempt and hipq.attempt_log; their rows are kept for so many microseconds.
+// The trees of hipq.attempt and hipq.attempt_log. Their rows are kept for `retention` microseconds.
 std::array<TimeTree, 2> attempt_trees(std::int64_t retention);
-// What was sent to other servers, and what has come from them; rows that were sent are kept for so
-// many microseconds, and the others longer: whatever is sent anew has to be known here. What was
-// sent from `unread_since` on is kept anyway.
+// The trees of letters sent to other servers and of letters received from them. Sent letters are
+// kept for `retention` microseconds, and in any case if sent from `unread_since` on. Received ones
+// are kept longer, so that a letter that is sent again is recognized.
 std::array<TimeTree, 2> outbox_trees(std::int64_t retention, std::optional<pg::Time> unread_since);
-// The final jobs of a queue.
+// The tree of the final jobs of a queue.
 TimeTree final_tree(const catalog::Queue &queue);
 
-// One pass of maintenance over a tree: moves rows out of the default leaf into a new leaf where a
-// period needs it, makes the missing leaves, drops those that are due. A tree that has never had a
-// row keeps its default leaf alone. Runs its own transactions, each short; a step that somebody's
-// lock is against is left to the next pass. Returns true when nothing is left to do. For the
-// scheduler: no transaction open.
+// Runs one pass of maintenance over a tree: moves rows from the default leaf to a new leaf where a
+// period needs one, creates missing leaves, drops leaves that are due. A tree that has never had a
+// row keeps its default leaf only. Runs its own transactions, each short. Leaves a step that
+// another session's lock prevents to the next pass. Returns true when nothing is left to do. For
+// the scheduler; no transaction may be open.
 bool maintain_time_tree(const TimeTree &tree, Patience &patience);
 
 }  // namespace hipq::tables

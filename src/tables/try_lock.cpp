@@ -1,4 +1,5 @@
-// Takes locks for changes of tables without making anybody wait, and names who stands in the way.
+// Takes locks for changes of tables without making other processes wait, and finds the processes
+// that stand in the way.
 #include "tables/try_lock.hpp"
 
 #include "pg/compat.hpp"
@@ -18,8 +19,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr long pause_milliseconds = 1;
-// After quiet moments that did not help, because a job that has read the tables runs for longer
-// than executors may stand still, the next one comes after a second, two, four ...
+// If quiescing did not help, because a job that has read the tables runs for longer than executors
+// may stand still, the next attempt comes after one second, then two, four and so on.
 constexpr std::chrono::seconds longest_rest{64};
 
 constinit Clock::time_point next_quiesce{};
@@ -32,7 +33,7 @@ std::int64_t microseconds_since(Clock::time_point begin)
     return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
 }
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 Blockers blockers_of(const WantedLock &wanted)
 {
     LOCKTAG tag;
@@ -41,7 +42,7 @@ Blockers blockers_of(const WantedLock &wanted)
     VirtualTransactionId *holders = ::GetLockConflicts(&tag, wanted.mode, &count);
     Blockers blockers = Blockers::none;
     for (int i = 0; i < count && blockers != Blockers::others; ++i) {
-        const bool is_process = pg::has_process(holders[i]);  // else a prepared transaction
+        const bool is_process = pg::has_process(holders[i]);  // false: a prepared transaction
         const PGPROC *process = is_process ? pg::process_of(holders[i]) : nullptr;
         if (!is_process ||
             (process != nullptr && !executors::is_executor(MyDatabaseId, pg::number_of(process))))
@@ -63,14 +64,14 @@ Blockers blockers_of(const std::vector<WantedLock> &locks)
     });
 }
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 void give_back(const std::vector<WantedLock> &locks, std::size_t count)
 {
     while (count-- > 0)
         ::UnlockRelationOid(locks[count].relation, locks[count].mode);
 }
 
-// All or none.
+// Takes all locks or none.
 bool try_all(const std::vector<WantedLock> &locks)
 {
     return pg::call([&] {
@@ -85,7 +86,7 @@ bool try_all(const std::vector<WantedLock> &locks)
     });
 }
 
-// The quiet moment of one change: begun at most once, over with the change.
+// Quiesces executors for one change: at most once, until the change ends.
 class Quiesce {
 public:
     Quiesce() = default;
@@ -135,7 +136,7 @@ bool take(const std::vector<WantedLock> &locks, Patience &patience, Quiesce &qui
         }
         if (blockers == Blockers::executors && may_quiesce(patience))
             quiesce.begin();
-        // While executors stand still for this change it goes before other work.
+        // While executors stand still for this change, it takes precedence over other work.
         if (!patience.pause(!quiesce.begun())) {
             quiesce.was_in_vain();
             return false;
@@ -143,8 +144,8 @@ bool take(const std::vector<WantedLock> &locks, Patience &patience, Quiesce &qui
     }
 }
 
-// Waits until nobody stands in the way whom a quiet moment does not move out of it. False: somebody
-// still does.
+// Waits until only processes that can be quiesced stand in the way. Returns false if others still
+// do.
 bool may_be_had(const std::vector<WantedLock> &locks, Patience &patience)
 {
     for (;;) {
@@ -162,7 +163,7 @@ void begin_change()
     pg::start_transaction();
     pg::call([] {
         for (const auto &[name, value] :
-             {std::pair{"lock_timeout", "1"},  // ms: for locks that were not foreseen
+             {std::pair{"lock_timeout", "1"},  // ms; for locks that are not in the list
               std::pair{"synchronous_commit", "off"}})
             (void)::set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
                                       true, 0, false);
@@ -178,17 +179,17 @@ void report_change(std::int64_t trying, std::int64_t held)
     });
 }
 
-// Returns false, for its caller to return.
+// Returns false, which the caller returns in turn.
 bool end_without_change(bool is_prepared)
 {
     if (is_prepared)
         pg::abort_transaction();
     else
-        pg::commit_transaction();  // of nothing: no failure that anybody counts
+        pg::commit_transaction();  // an empty transaction: a rollback would be counted
     return false;
 }
 
-// The transaction is open, and ends here.
+// Expects an open transaction, and ends it.
 bool take_and_change(const std::vector<WantedLock> &locks, Patience &patience, ChangeStep prepare,
                      ChangeStep change)
 {
@@ -249,8 +250,7 @@ bool Patience::pause(bool until_woken)
         return false;
     const auto begin = Clock::now();
     const int latch = until_woken ? WL_LATCH_SET : 0;
-    // The latch stays set: what was to wake this process for its other work must still wake it
-    // there.
+    // The latch is not reset: it must still wake this process for its other work.
     const bool woken = pg::call([&] {
         const int events = ::WaitLatch(MyLatch, latch | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
                                        pause_milliseconds, PG_WAIT_EXTENSION);

@@ -1,9 +1,8 @@
-// Locks on tables that others use all the time, for a change of those tables, taken without making
-// anybody wait for them.
+// Takes locks on busy tables, for a change of those tables, without making other processes wait.
 //
-// A process that waits for a lock makes everybody wait who comes later and wants one that
-// conflicts. So nothing here waits for a lock: each is taken only when nobody holds one against it,
-// also those that the change itself would come to need.
+// A process that waits for a lock also blocks every later process that wants a conflicting lock. So
+// this code never waits: it takes each lock only when no process holds a conflicting one, including
+// the locks that the change itself would need later.
 #pragma once
 
 #include <chrono>
@@ -17,21 +16,20 @@ struct WantedLock {
     LOCKMODE mode;
 };
 
-// What DROP TABLE locks of a table or of a whole tree: the tables, their TOAST tables, the indexes
-// of both. (Of a partition it locks the parent and the parent's default partition besides.) Needs a
-// transaction.
+// The locks that DROP TABLE takes on a table or on a whole tree: the tables, their TOAST tables,
+// and the indexes of both. (For a partition it also locks the parent and the parent's default
+// partition.) Needs a transaction.
 std::vector<WantedLock> locks_to_drop(Oid table);
 
-// How long one pass of maintenance may be at tries for locks, all its steps together: 100 ms, and
-// no longer than until this process has other work to do (its latch is set). When that is used up,
-// each further step is tried once.
+// How long one pass of maintenance may try to get locks, all its steps together: 100 ms, and only
+// until this process has other work (its latch is set). After that, each further step is tried
+// once.
 class Patience {
 public:
-    // Waits for a millisecond before the next try. False: the patience is at an end, there shall be
-    // none.
+    // Waits for a millisecond before the next try. Returns false if the time is used up: there is
+    // no next try.
     bool pause(bool until_woken);
-    // Whether enough is left for a quiet moment to be of use: a shorter one would stop executors
-    // for nothing.
+    // Whether enough time is left to quiesce executors; a shorter time would stop them for nothing.
     bool suffices_to_quiesce() const { return left_ >= longest / 2; }
 
 private:
@@ -50,14 +48,14 @@ ChangeStep change_step(const Function &fn)
     return {[](const void *argument) { (*static_cast<const Function *>(argument))(); }, &fn};
 }
 
-// Makes a change in a transaction of its own, once all the locks are to be had. `prepare` runs
-// before they are held, and only when it looks as if they will be; `change` while they are held, so
-// it is to be short. False: somebody holds a lock against them, or the change wanted one that was
-// not foreseen; nothing was done. Raises what the two raise. The commit waits for no standby, and
-// for the disk only when files are removed.
+// Runs a change in a transaction of its own, once all locks can be taken. `prepare` runs before
+// they are taken, and only if it looks as if they can be. `change` runs while they are held, so it
+// must be short. Returns false, with nothing done, if another process holds a conflicting lock or
+// the change needed a lock that is not in the list. Raises what the two functions raise. The commit
+// waits for no standby, and for the disk only if files are removed.
 //
-// If it is executors of this database alone that stand in the way, they are asked not to start a
-// next job for that moment (shared/databases/quiesce.hpp). For the scheduler: no transaction open.
+// If only executors of this database stand in the way, they are quiesced
+// (shared/databases/quiesce.hpp). For the scheduler; no transaction may be open.
 bool change_if_unlocked(const std::vector<WantedLock> &locks, Patience &patience,
                         ChangeStep prepare, ChangeStep change);
 
