@@ -1,6 +1,6 @@
-// Keeps which jobs are for one external worker by name.
+// Keeps track of the jobs that are for one external worker by name.
 //
-// Few jobs are aimed, so they stand in a table of their own, and it is read whole.
+// Few jobs are aimed, so they are in a table of their own, which is read whole.
 #include "job/aimed_jobs.hpp"
 
 #include "catalog/catalog.hpp"
@@ -25,8 +25,8 @@ constinit pg::Statement
 constinit pg::Statement select_queues_with_aims(
     "SELECT DISTINCT aimed.queue_id FROM hipq.aimed_job AS aimed ORDER BY 1");
 
-// The time a job has for its worker, if it says none itself, is that of hipq.queue_ttl: that of its
-// type or queue it has from the start.
+// If a job has no queue_ttl, its time limit is the setting hipq.queue_ttl: values of its type or
+// queue were stored in the job when it was enqueued.
 #define HIPQ_AIM_ENDS "job.scheduled_run_time + coalesce(job.queue_ttl, $2) * interval '1 second'"
 
 // $1 queue, $2 seconds

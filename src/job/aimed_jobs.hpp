@@ -1,21 +1,21 @@
-// Jobs that are for one external worker alone, by its name or number, until their first attempt:
-// enqueue(..., worker => 'name').
+// Jobs for one external worker only, by its name or number, until their first attempt: enqueue(...,
+// worker => 'name').
 //
-// The row of such a job has a worker_id that no worker has, so that nobody takes it from its lane;
-// hipq.aimed_job has name or number. A row there whose job is not so any more is forgotten by
-// whoever reads it.
+// The row of such a job has a worker_id that no worker has, so that no worker takes it from its
+// lane; hipq.aimed_job has the name or number. Readers of that table delete rows whose job is not
+// aimed any more.
 #pragma once
 
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {
 
-// worker_id of a job in `initial` that is for one worker. (In SQL: HIPQ_IS_AIMED.)
+// The worker_id of a job in `initial` that is for one worker. (In SQL: HIPQ_IS_AIMED.)
 inline constexpr std::int64_t aimed_worker_id = -1;
 #define HIPQ_IS_AIMED "(job.worker_id IS NOT DISTINCT FROM -1)"
 
 // Aims a job that this transaction has enqueued. Raises 22023 for a name that no worker can have,
-// and for a job type whose jobs are not for external workers.
+// and for a job type whose jobs external workers do not run.
 void aim(const catalog::Queue &queue, std::string_view job_type, std::int64_t job_id,
          const std::string &worker);
 
@@ -24,19 +24,19 @@ struct AimedJob {
     std::string job_type;
     int priority;
     DueJob job;
-    pg::Time ends;  // when its worker must have been given it
+    pg::Time ends;  // when it must have been dispatched to its worker
     std::string time_windows;
     std::string throttle_key;
 };
 
-// Those of a queue, each worker's of a type in the order in which they run. Forgets those that are
-// not aimed any more. Needs a transaction, the caller has the queue's lock.
+// The aimed jobs of a queue, each worker's jobs of a type in the order in which they run. Deletes
+// rows of jobs that are not aimed any more. Needs a transaction; the caller holds the queue's lock.
 std::vector<AimedJob> aimed_jobs(const catalog::Queue &queue);
 
-// The queues that have any, by number. Needs a transaction.
+// The queues that have aimed jobs, by number. Needs a transaction.
 std::vector<int> queues_with_aimed_jobs();
 
-// The worker that a job is for, and until when. Nothing: it is not aimed.
+// The worker that a job is for, and until when. Nothing: the job is not aimed.
 struct Aim {
     std::string worker;
     pg::Time ends;

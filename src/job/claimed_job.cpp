@@ -1,4 +1,4 @@
-// Makes a claimed job of a row that a statement returns.
+// Builds a claimed job from a row that a statement returns.
 #include "job/claimed_job.hpp"
 
 #include "job/aimed_jobs.hpp"

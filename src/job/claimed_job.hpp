@@ -1,4 +1,4 @@
-// A job that waits, and one that somebody has claimed, as values.
+// A waiting job and a claimed job, as values.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -7,21 +7,21 @@
 
 namespace hipq::job {
 
-// A job waiting. Where its row stood when somebody saw it spares the search for it; it may have
-// moved since.
+// A waiting job. `place` is where its row was when it was read; it saves a search, but the row may
+// have moved since.
 struct DueJob {
     std::int64_t id;
     ItemPointerData place{};  // not valid: unknown
     pg::Time due{0};          // its scheduled_run_time; not needed for a claim
-    bool is_weighed = false;  // so that these are known:
+    bool is_weighed = false;  // the following are then known
     core::Weight weight = 0;
     std::uint64_t key = 0;  // throttle_key_hash()
 };
 
 struct RowValues;  // job_row.hpp
 
-// A job held by whoever claimed it. `values` and `data` live in the memory context that was
-// current at the claim.
+// A job held by the process that claimed it. `values` and `data` live in the memory context that
+// was current at the claim.
 struct ClaimedJob {
     int queue_id;
     std::int64_t id;
@@ -31,23 +31,24 @@ struct ClaimedJob {
     int timeout;  // seconds
     int retry_count;
     int max_retries;
-    pg::Time started;  // when it was accepted; by nobody yet: when it was given to its worker
-    Oid row_type;      // hipq.job
-    const RowValues *values;   // its row, as it is now
+    pg::Time started;          // when it was accepted; if not accepted yet, when it was dispatched
+    Oid row_type;              // hipq.job
+    const RowValues *values;   // its present row
     pg::RawValue data;         // job_data
-    std::string error;         // of the last failure; "NONE" while it runs
-    std::string retry_reason;  // the reason of that failure, or why it was enqueued again
-    ItemPointerData place{};   // of its row; not valid: unknown
-    bool is_locked = false;  // claimed by a row lock alone: the row still stands as it waited, with
-                             // the attempt before
-    std::optional<std::int64_t>
-        worker_id{};  // the external worker that has it; waiting: that had it last
+    std::string error;         // error of the last failure; "NONE" while it runs
+    std::string retry_reason;  // reason of that failure, or why it was enqueued again
+    ItemPointerData place{};   // place of its row; not valid: unknown
+    // Claimed by a row lock only: the row is still that of a waiting job, with the previous
+    // attempt.
+    bool is_locked = false;
+    // The external worker that has it; for a waiting job, the one that had it last.
+    std::optional<std::int64_t> worker_id{};
 
     int stored_attempt() const { return is_locked ? attempt - 1 : attempt; }
 };
 
-// The columns by which statements return a claimed job from a row named "job", and the reading of
-// them.
+// The columns that statements return for a claimed job, from a row named "job", and functions that
+// read them.
 #define HIPQ_CLAIMED_COLUMNS                                                                       \
     "job.queue_id, job.id, job.attempt, job.job_type, job.job_key, job.timeout, job.retry_count, " \
     "job.max_retries, "                                                                            \
@@ -58,13 +59,14 @@ std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows);
 std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids,
                                               const pg::Rows &rows);
 
-// Its row as a value of type hipq.job, formed in the current memory context.
+// The row as a value of type hipq.job, formed in the current memory context.
 pg::RawValue row_of(const ClaimedJob &job);
 
-// The trace that it belongs to; nothing: none.
+// The trace that the job belongs to; nothing: none.
 std::optional<std::string> traceparent_of(const ClaimedJob &job);
 
-// Whether the external worker that has it has accepted it, and until when it may keep it.
+// Whether the external worker that has the job has accepted it, and until when the worker may keep
+// it.
 bool is_accepted(const ClaimedJob &job);
 pg::Time deadline_of(const ClaimedJob &job);
 

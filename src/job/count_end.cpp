@@ -17,7 +17,7 @@ void note(const catalog::Queue &queue, std::string_view job_type, const core::Jo
     statistics::note_event(queue.id, queue.owner, queue.instance, queue.name, job_type, event, now);
 }
 
-// A job is due when its time has come, and not before it is there.
+// A job is due when its scheduled time has come, but not before it exists.
 std::int64_t waited(const ClaimedJob &job)
 {
     if (job.values == nullptr)
@@ -27,7 +27,7 @@ std::int64_t waited(const ClaimedJob &job)
     return std::max<std::int64_t>(job.started.value - due, 0);
 }
 
-// No worker could be given the job, or the one that was has not accepted it.
+// No worker could be given the job, or the worker that was given it has not accepted it.
 bool never_began(const ClaimedJob &job, core::Reason reason)
 {
     const bool is_with_worker =
@@ -41,7 +41,7 @@ std::int64_t ran(const ClaimedJob &job, pg::Time now)
     return std::max<std::int64_t>(now.value - job.started.value, 0);
 }
 
-// Somebody has enqueued it again.
+// The job was enqueued again by hand.
 bool is_manual(const ClaimedJob &job)
 {
     return job.values != nullptr && !job.values->null(core::Column::manual_reason);
@@ -60,8 +60,8 @@ std::optional<core::Reason> last_failure(const catalog::Queue &queue, std::int64
     return rows.empty() ? std::nullopt : core::parse_reason(rows.front().text(0));
 }
 
-// What it was retried for: by the policy, or by hand as a new job. Jobs that were put back have
-// lost nothing by that; what they had been retried for before their history tells.
+// The reason why the job was retried, by the policy or by hand as a new job. For a job that was put
+// back, it is the reason of the last charged retry, which only its history has.
 std::optional<core::Reason> reason_of_retry(const catalog::Queue &queue, const ClaimedJob &job)
 {
     if (job.retry_reason == "NONE")

@@ -1,5 +1,5 @@
-// What the statistics learn of a job: said in the transaction in which it happens, counted when
-// that has committed.
+// Reports the ends of jobs to the statistics: noted in the transaction in which a job ends, counted
+// after its commit.
 #pragma once
 
 #include "core/statistics/statistics.hpp"
@@ -7,7 +7,7 @@
 
 namespace hipq::job {
 
-// Jobs of one call of a handler have succeeded.
+// The jobs of one handler call have succeeded.
 void tally_successes(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now);
 
 // An attempt failed, and the decision on it has been carried out.
@@ -18,7 +18,8 @@ void tally_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Rea
 void tally_unstarted(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
                      bool leaves_dead_letter, pg::Time now);
 
-// Jobs of attempts that a restart ended went back into their lanes; nobody knows their times.
+// Jobs whose attempts a restart ended were put back into their lanes. The times of the attempts are
+// unknown.
 void tally_put_back(const catalog::Queue &queue, const std::string &job_type, core::Reason reason,
                     pg::Time now);
 

@@ -1,4 +1,4 @@
-// Keeps the jobs whose handler runs in this session.
+// Keeps track of the jobs whose handler runs in this session.
 #include "job/current_job.hpp"
 
 #include "catalog/catalog.hpp"
@@ -17,14 +17,14 @@ constinit std::vector<CurrentJob> *current = nullptr;  // on the heap: no destru
 
 constinit std::optional<std::int64_t> retry_after;  // microseconds
 
-// What a handler has asked for, and in which subtransaction; that of an earlier transaction of a
-// procedure stays.
+// A request of a handler, and the subtransaction in which it was made. A request of an earlier
+// transaction of a procedure remains valid.
 struct Wish {
     RequestedEnd end;
     SubTransactionId subtransaction;
 };
-// The last one counts. One is kept for each subtransaction in progress that has any, outer ones
-// first: their numbers grow.
+// The last request counts. One is kept for each subtransaction in progress that has made any, outer
+// ones first: subtransaction numbers grow.
 constinit std::vector<Wish> *wishes = nullptr;
 constinit bool is_watching = false;
 
@@ -109,7 +109,8 @@ void set_current_jobs(std::vector<CurrentJob> jobs)
     settings::traceparent_of_job = is_traced ? current->front().traceparent.c_str() : nullptr;
     if (wishes != nullptr)
         wishes->clear();
-    if (!current->empty())  // those of before are asked about when their handler has ended
+    // Requests of the previous jobs are still read after their handler has ended.
+    if (!current->empty())
         retry_after.reset();
 }
 

@@ -11,16 +11,16 @@ namespace hipq::job {
 
 namespace {
 
-// $1 id, $2 now, $3 the row, $4 reason, $5 SQLSTATE, $6 error, $7 attempt; that is what a whole and
-// a reduced letter have in common.
+// The part that a whole and a reduced letter have in common. $1 id, $2 now, $3 the row, $4 reason,
+// $5 SQLSTATE, $6 error, $7 attempt
 #define HIPQ_LETTER_AS_IT_DIED                                                                     \
     "jsonb_build_object('state', 'final', 'attempt', $7, 'error', $6, 'retry_reason', $4, "        \
     "'update_time', $2)"
 
-// $8 whether the queue has a handler, $9 and $10 how many of its first and last attempts are kept
 constinit pg::Statement find_queue("SELECT letter.queue_id FROM hipq.dead_letter AS letter WHERE "
                                    "letter.queue_id = ANY ($1) AND letter.job_id = $2");
 
+// $8 whether the queue has a handler, $9 and $10 how many of the first and last attempts to keep
 constinit pg::Statement insert_letter(R"(
     INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, history, attempts_left_out,
                                   awaits_handler)
@@ -43,7 +43,7 @@ constinit pg::Statement insert_letter(R"(
     ) AS past
     ON CONFLICT (queue_id, job_id) DO NOTHING)");
 
-// $8 why. Nothing of it can be large or deep.
+// $8 why the letter is reduced. It contains nothing that can be large or deeply nested.
 constinit pg::Statement insert_reduced_letter(R"(
     INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, reduced_because)
     SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6, to_jsonb(job) || )" HIPQ_LETTER_AS_IT_DIED
@@ -62,7 +62,7 @@ constinit pg::Statement update_redriven(R"(
     FROM unnest($2, $3) AS made(job_id, id)
     WHERE letter.queue_id = $1 AND letter.job_id = made.job_id AND letter.redriven_time IS NULL)");
 
-// The oldest that is kept. $1 queue, $2 how many are
+// The oldest letter that is kept. $1 queue, $2 how many are kept
 constinit pg::Statement select_oldest_kept(R"(
     SELECT letter.died_time, letter.job_id
     FROM hipq.dead_letter AS letter
@@ -82,12 +82,13 @@ constinit pg::Statement delete_older(R"(
         FOR UPDATE SKIP LOCKED
     )))");
 
-// Nobody could count a start of the handler on it; see src/job/set_aside.cpp.
+// A start of the handler on the letter could not be counted; see src/job/set_aside.cpp.
 #define HIPQ_LETTER_IS_SET_ASIDE                                                                   \
     "EXISTS (SELECT FROM hipq.set_aside AS aside WHERE aside.job_id = letter.job_id AND "          \
     "aside.state = 'final')"
 
-// Whether there is any, and one that is not set aside; when the first is called for again.
+// Whether any letter awaits the handler, whether one of them is not set aside, and the time of the
+// next retry.
 constinit pg::Statement select_awaiting(R"(
     SELECT EXISTS (SELECT FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.awaits_handler),
            EXISTS (SELECT FROM hipq.dead_letter AS letter
@@ -96,7 +97,7 @@ constinit pg::Statement select_awaiting(R"(
            coalesce((SELECT min(letter.handler_retry_time) FROM hipq.dead_letter AS letter
                      WHERE letter.queue_id = $1 AND letter.handler_retry_time IS NOT NULL), 'infinity'))");
 
-// $1 queue, $2 now, $3 limit. Nobody waits for who holds one.
+// $1 queue, $2 now, $3 limit. Skips locked letters instead of waiting for them.
 constinit pg::Statement update_retried(R"(
     UPDATE hipq.dead_letter AS letter
     SET awaits_handler = letter.state = 'waiting', handler_retry_time = NULL
@@ -120,7 +121,7 @@ constinit pg::Statement update_waiting(R"(
           AND NOT EXISTS (SELECT FROM hipq.made_by_handler AS made WHERE made.queue_id = $1 AND made.job_id = left_over.job_id)
         FOR UPDATE SKIP LOCKED)))");
 
-// As jobs start: the lowest priority first, then the oldest.
+// In the order in which jobs start: the lowest priority first, then the oldest.
 constinit pg::Statement lock_next(R"(
     SELECT letter.job_id
     FROM hipq.dead_letter AS letter
@@ -129,7 +130,7 @@ constinit pg::Statement lock_next(R"(
     LIMIT 1
     FOR UPDATE OF letter SKIP LOCKED)");
 
-// $1 queue, $2 id, $3 most starts, $4 what it is given up with
+// $1 queue, $2 id, $3 maximum of starts, $4 the error if the handler is given up
 constinit pg::Statement begin_letter(R"(
     UPDATE hipq.dead_letter AS letter
     SET handler_starts = letter.handler_starts + present.may_start::integer,
@@ -166,7 +167,7 @@ constinit pg::Statement update_failed(R"(
 
 constexpr int most_starts = 3;
 
-// Tables of 0.2.0 have no place for the retries of a handler: dead letters wait for the update of
+// Tables of 0.2.0 have no column for the retries of a handler: dead letters wait for the update of
 // the extension.
 constinit pg::Statement select_retries_column(
     "SELECT 1 FROM pg_attribute WHERE attrelid = 'hipq.dead_letter'::regclass "
@@ -288,7 +289,7 @@ AwaitingLetters letters_to_handle(const catalog::Queue &queue, pg::Time now)
     const AwaitingLetters letters = look_for_letters(queue);
     if (letters.next_retry > now)
         return letters;
-    // An error against one of them is found again when its handler is called.
+    // An error that one of them causes will be raised again when its handler is called.
     (void)pg::in_subtransaction(pg::Ending::kept, [&] {
         pg::as_hipq([&] { update_retried.run(queue.id, now, retried_at_once); });
     });

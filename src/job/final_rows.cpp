@@ -1,6 +1,6 @@
 // Writes a job's row to its final leaf without SQL.
 //
-// The row by the table's access method, its index entries by the executor's tools.
+// The table's access method writes the row, functions of the executor its index entries.
 #include "job/final_rows.hpp"
 
 #include "job/key_index.hpp"
@@ -22,12 +22,13 @@ namespace hipq::job {
 using core::Column;
 
 struct FinalRows::Leaf {
-    Relation table;  // the parent of all final leaves: while it is locked none of them goes
+    // The parent of all final leaves. While it is locked, none of them is dropped.
+    Relation table;
     Relation leaf;
     int queue_id;
-    bool is_default;  // there is none for the time
+    bool is_default;  // no other leaf covers the time
     ColumnMap map;
-    TupleTableSlot **slots;  // as many as were needed so far, for rows that are written at once
+    TupleTableSlot **slots;  // as many as were needed so far, for multi-inserts
     std::size_t slot_count;
     EState *executor;
     ResultRelInfo *target;
@@ -40,11 +41,11 @@ struct FinalRows::Leaf {
     void close() const;
 };
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 namespace {
 
-// Some pages full, or a few large rows: they are in memory twice.
+// Limits of a multi-insert: some pages, or a few large rows, as rows are in memory twice.
 constexpr std::size_t most_at_once = 128;
 constexpr std::size_t most_bytes_at_once = 256 * 1024;
 
@@ -53,7 +54,7 @@ struct FoundLeaf {
     bool is_default;
 };
 
-// Of a table that is cut by ranges of one time.
+// Finds the leaf for a time in a table that is partitioned by ranges of one timestamp.
 FoundLeaf leaf_for(Relation table, pg::Time time)
 {
     const PartitionKeyData *key = ::RelationGetPartitionKey(table);
@@ -72,7 +73,7 @@ FoundLeaf leaf_for(Relation table, pg::Time time)
 
 }  // namespace
 
-// Opens what it finds. False: there is something that only SQL respects.
+// Opens the tables. False: the leaf does not exist or has something that only SQL respects.
 bool FinalRows::Leaf::open(const char *table_name)
 {
     table = open_table(table_name, RowExclusiveLock);
@@ -90,7 +91,7 @@ bool FinalRows::Leaf::open(const char *table_name)
     return true;
 }
 
-// Those that have something to say of the rows to come: what ExecOpenIndices() does, which opens
+// Opens the indexes that will have entries for the rows to come, where ExecOpenIndices() would open
 // all.
 void FinalRows::Leaf::open_indexes(bool any_has_key)
 {
@@ -117,7 +118,7 @@ void FinalRows::Leaf::fill(std::size_t slot, const RowValues &values)
     fill_slot(slots[slot], map, values);
 }
 
-// The rows in the first slots.
+// Inserts the rows in the first `count` slots.
 void FinalRows::Leaf::insert(std::size_t count) const
 {
     MemoryContext before = ::MemoryContextSwitchTo(GetPerTupleMemoryContext(executor));
@@ -167,7 +168,7 @@ RowValues succeeded_row(const ClaimedJob &job, const pg::RawValue &result, pg::T
 
 }  // namespace
 
-// ---- the C++ regime ----
+// ---- call outside pg::call() ----
 
 std::optional<FinalRows> FinalRows::open(const catalog::Queue &queue,
                                          std::span<const ClaimedJob> jobs, pg::Time now)
@@ -215,10 +216,10 @@ void FinalRows::insert_succeeded(std::span<const ClaimedJob> jobs,
 void FinalRows::close()
 {
     if (leaf_->is_default && tables::ask_for_leaves(leaf_->queue_id))
-        wakeup::note_look();  // the scheduler makes the leaf, and moves the row
+        wakeup::note_look();  // the scheduler creates the leaf and moves the row
     pg::call([&] {
         leaf_->close();
-        ::CommandCounterIncrement();  // what follows sees it
+        ::CommandCounterIncrement();  // make the rows visible to later commands
     });
 }
 

@@ -1,20 +1,21 @@
-// The final leaf for one moment of a queue, written without SQL: what INSERT would do, without
-// planning, routing and checking each row anew.
+// Writes rows to the final leaf of a queue for one point in time without SQL: the work of INSERT
+// without planning, routing and checking each row.
 #pragma once
 
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {
 
-// Needs a transaction. What it opens is closed by close(), or by the abort.
+// Needs a transaction. close() closes what it has opened, or the abort does.
 class FinalRows {
 public:
-    // Nothing: the leaf is not as hipq makes it (plain_table.hpp), or gone, and SQL has to do.
+    // Nothing: the leaf does not exist or is not as hipq creates it (plain_table.hpp); the caller
+    // must use SQL.
     static std::optional<FinalRows> open(const catalog::Queue &queue,
                                          std::span<const ClaimedJob> jobs, pg::Time now);
 
-    // Writes those jobs, or some of them, which succeeded at the time given to open(), each with
-    // its result: jsonb, or NULL. Needs an active snapshot.
+    // Writes these jobs or some of them. They succeeded at the time given to open(), each with its
+    // result: jsonb, or NULL. Needs an active snapshot.
     void insert_succeeded(std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results);
 
     void close();

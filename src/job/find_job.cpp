@@ -1,10 +1,10 @@
-// Finds a job by its id, wherever it stands.
+// Finds a job by its id, in any state and queue.
 //
-// A queue's partition tree finds a job by the index on id of each leaf. The indexes alone say which
-// queues may have it, mostly one. Each of these is looked into by itself: a statement over hipq.job
-// would wait for whoever has the tables of one of them locked.
-// All live leaves come first, as most look for a job that is unfinished; one that becomes final
-// meanwhile is found by the second look.
+// A queue's partition tree finds a job by the index on id of each leaf. The indexes alone tell
+// which queues may have the job, usually one. Each of these queues is searched separately, because
+// a statement over hipq.job would wait for a lock on the tables of any of them. All live leaves
+// come first, as most callers look for an unfinished job; a job that becomes final in the meantime
+// is found by the second search.
 #include "job/find_job.hpp"
 
 #include "catalog/catalog.hpp"
@@ -34,8 +34,8 @@ constexpr const char *find_unfinished_sql =
     HIPQ_FOUND_COLUMNS "FROM {live} AS job WHERE job.id = $1";
 constexpr const char *find_sql = HIPQ_FOUND_COLUMNS "FROM {table} AS job WHERE job.id = $1";
 
-// While one lives, statements are planned once, whatever their parameters: five plans for each
-// queue would take longer than all looks of a session.
+// While an object of this class exists, statements get one generic plan: five custom plans for each
+// queue would take longer than all searches of a session.
 class OnePlan {
 public:
     OnePlan() : before_(std::exchange(plan_cache_mode, PLAN_CACHE_MODE_FORCE_GENERIC_PLAN)) {}
@@ -47,7 +47,7 @@ private:
     int before_;
 };
 
-// How long the lock on a queue's tables is waited for (ms): first for a moment, then, if the job is
+// How long to wait for a lock on a queue's tables (in ms): first for a moment, then, if the job is
 // in no other queue, as long as a change of tables may take.
 constexpr int first_wait = 1;
 constexpr int longest_wait = 400;
@@ -86,16 +86,16 @@ FoundJob found_in(const catalog::Queue &queue, std::int64_t id, const pg::Row &r
         row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8), row.boolean(9)};
 }
 
-// What is looked into: a statement, and which table it reads.
+// A search: a statement, and the table that it reads.
 struct Look {
     const char *sql;
-    bool in_live_leaf;  // alone
+    bool in_live_leaf;  // the live leaf only
 };
 constexpr Look unfinished{find_unfinished_sql, true};
 constexpr Look anywhere{find_sql, false};
 
-// The tables of a queue that is just being made may not be there yet, for an event trigger that
-// looks.
+// For an event trigger that searches, the tables of a queue that is just being created may not
+// exist yet.
 std::optional<FoundJob> look_into(const catalog::Queue &queue, const Look &look, std::int64_t id)
 {
     const std::string table = look.in_live_leaf ? queue.live_table() : queue.table;
@@ -105,9 +105,8 @@ std::optional<FoundJob> look_into(const catalog::Queue &queue, const Look &look,
     return rows.empty() ? std::nullopt : std::optional(found_in(queue, id, rows.front()));
 }
 
-// Looks into the queues one after the other. Leaves those that it cannot look into in that time,
-// because somebody has their tables locked. Itself it keeps none of its locks, which are a dozen
-// for each queue.
+// Searches the queues one by one. Leaves in `queues` those that it could not search in that time
+// because their tables are locked. Keeps none of its locks, which are a dozen for each queue.
 std::optional<FoundJob> look_into(Queues &queues, const Look &look, std::int64_t id,
                                   int milliseconds)
 {
@@ -123,7 +122,8 @@ std::optional<FoundJob> look_into(Queues &queues, const Look &look, std::int64_t
     return found;
 }
 
-// Where the caller may find it, if it is there: for others it does not exist.
+// The queues to search: those that the caller has a right on. For other callers the job does not
+// exist.
 Queues queues_to_look_into(const catalog::Catalogue &catalogue, std::int64_t id,
                            const catalog::Queue *named)
 {
@@ -157,7 +157,7 @@ namespace {
 constinit pg::Statement
     select_last_number("SELECT sequence.last_value FROM hipq.job_id_seq AS sequence");
 
-// Whether this server gives ids like this one, but none so great as yet.
+// Whether the id is one that this server would assign, but greater than any it has assigned so far.
 bool is_beyond_last(std::int64_t id)
 {
     const auto parts = core::decompose_id(id);
@@ -175,8 +175,9 @@ bool is_beyond_last(std::int64_t id)
 
 }  // namespace
 
-// An id from before is all by which a server without others can be told that it has forgotten. Its
-// operator is told; how many jobs there are is not for everybody.
+// An id beyond the last one is the only sign by which a server without other nodes can tell that it
+// has lost recent changes. Only members of pg_monitor get the detail, because the number of jobs is
+// not for everyone.
 void raise_unknown_job(std::int64_t id)
 {
     const auto number = static_cast<long long>(id);

@@ -1,4 +1,4 @@
-// One job by its id, wherever it stands.
+// Finds one job by its id, in any state and queue.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -18,27 +18,29 @@ struct FoundJob {
     std::string throttle_key;
     core::Weight weight;  // its throttle_factor
     int priority;
-    bool is_aimed = false;  // at one external worker
-    bool follows = false;   // it is to follow the job that holds its key, and not waiting yet
+    bool is_aimed = false;  // for one external worker
+    // A successor that still waits for the job that holds its key.
+    bool follows = false;
 };
 
-// The job, in the queue named or in any that the caller has a right on. Nothing if there is none.
-// Raises the error of an unknown queue also for one that the caller may not know of; 55P03 within
-// half a second when the tables of a queue are locked in which it may be. Needs a transaction.
+// The job, in the queue named or in any queue that the caller has a right on. Nothing if there is
+// none. Raises the error of an unknown queue also for a queue that the caller may not know of.
+// Raises 55P03 within half a second if the tables of a queue that may contain the job are locked.
+// Needs a transaction.
 std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64_t id,
                                  const std::optional<std::string> &queue);
 
-// The same for a caller who needs one of `privileges`: 42704 when there is no such job, and also
-// when the caller has no right to know; 42501 when he may know of it but not do this.
+// The same for a caller that needs `privilege`. Raises 42704 if there is no such job, or if the
+// caller may not know of it; 42501 if the caller may know of it but lacks the privilege.
 FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id,
                      const std::optional<std::string> &queue, catalog::Privilege privilege);
 
-// The same, but for nothing where that raises the 42704 of a job.
+// The same, but returns nothing where require_job() raises the 42704 of a job.
 std::optional<FoundJob> find_permitted_job(const catalog::Catalogue &catalogue, std::int64_t id,
                                            const std::optional<std::string> &queue,
                                            catalog::Privilege privilege);
 
-// The 42704 of require_job.
+// Raises the 42704 of require_job().
 [[noreturn]] void raise_unknown_job(std::int64_t id);
 
 }  // namespace hipq::job

@@ -1,6 +1,7 @@
 // Finishes attempts: success, failure, retry, put back, final.
 //
-// Success needs no SQL (live_rows.hpp, final_rows.hpp) where that can be; all else is statements.
+// Success avoids SQL where possible (live_rows.hpp, final_rows.hpp); everything else uses
+// statements.
 #include "job/finish.hpp"
 
 #include "catalog/catalog.hpp"
@@ -100,8 +101,8 @@ constinit pg::Statement insert_attempt(R"(
     VALUES ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9, $10,
             nullif($11, ''), $12, nullif($13, ''), nullif($14, ''), nullif($15, ''), $16))");
 
-// The process that ran an attempt which ended so: this one, unless nobody ran it, an external
-// worker did or whoever did is gone.
+// Returns the process that ran an attempt: this one, unless no process ran it, an external worker
+// did, or the process that did no longer exists.
 std::optional<std::int32_t> executor_of(const ClaimedJob &job, const Failure &failure)
 {
     using core::Reason;
@@ -125,7 +126,7 @@ pg::RawValue json_null()
     return {JSONBOID, json_null_datum()};
 }
 
-// `end`: reason, SQLSTATE, error, detail, hint and context. Needs as_hipq.
+// `end` is reason, SQLSTATE, error, detail, hint and context. Call inside as_hipq() only.
 template <class... End>
 void insert_attempt_of(const ClaimedJob &job, std::optional<std::int32_t> executor_pid,
                        pg::Time now, const End &...end)
@@ -134,8 +135,8 @@ void insert_attempt_of(const ClaimedJob &job, std::optional<std::int32_t> execut
                        job.worker_id, job.type, job.key, end..., traceparent_of(job));
 }
 
-// Takes the row out of the live leaf. A handler that enqueued its own successor has done so
-// already, in this transaction. False: it is another attempt's by now.
+// Deletes the row from the live leaf. A handler that enqueued its own successor has done so
+// already, in this transaction. False: the row belongs to another attempt by now.
 bool remove_running(const catalog::Queue &queue, const ClaimedJob &job, bool may_be_gone)
 {
     const char *remove = job.is_locked ? remove_locked_sql : remove_running_sql;
@@ -165,7 +166,7 @@ void insert_successes(std::span<const ClaimedJob> jobs, pg::Time now)
                errmsg("job %lld has been taken from this attempt", static_cast<long long>(job.id)));
 }
 
-// What an attempt's end says of the external worker that had it.
+// What the end of an attempt says about the external worker that had it.
 workers::Leaving leaving_by(core::Reason reason)
 {
     using core::Reason;
@@ -180,7 +181,7 @@ workers::Leaving leaving_by(core::Reason reason)
     return is_innocent ? workers::Leaving::returned : workers::Leaving::failed;
 }
 
-// When this transaction has committed: the external worker that had the attempt has it no more.
+// Notes that after the commit of this transaction the external worker no longer has the attempt.
 void leave_worker(const ClaimedJob &job, workers::Leaving leaving, pg::Time now)
 {
     if (job.worker_id.has_value() && !job.is_locked)
@@ -188,7 +189,7 @@ void leave_worker(const ClaimedJob &job, workers::Leaving leaving, pg::Time now)
                                std::max<std::int64_t>(now.value - job.started.value, 0));
 }
 
-// Of one job after the other: a batch's points are between them.
+// Calls `finish` for one job after the other. In a batch, a test point lies between two jobs.
 template <class Finish>
 void for_each_job(std::span<const ClaimedJob> jobs, const Finish &finish)
 {
@@ -199,13 +200,13 @@ void for_each_job(std::span<const ClaimedJob> jobs, const Finish &finish)
     }
 }
 
-// Nothing in the place of the final rows: none are kept.
+// `final_rows` is empty if final rows are not kept.
 void finish_directly(LiveRows &live, std::optional<FinalRows> &final_rows,
                      std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
 {
     for_each_job(jobs, [&](std::size_t i) {
         if (!live.remove(jobs[i]) &&
-            live.is_there(jobs[i].id))  // it is gone if it has enqueued its own successor
+            live.is_there(jobs[i].id))  // it does not exist if it has enqueued its own successor
             raise_taken(jobs[i]);
     });
     if (final_rows.has_value()) {
@@ -229,7 +230,7 @@ void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs
     });
 }
 
-// A job that somebody cancelled, or did not want any more by then, is none.
+// A cancelled or expired job leaves no dead letter: it was not wanted any more.
 bool leaves_dead_letter(const catalog::Queue &queue, core::Reason reason)
 {
     return queue.dead_letter_enabled && reason != core::Reason::cancelled &&
@@ -303,8 +304,8 @@ void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> j
     if (final_rows.has_value() || (live.has_value() && !queue.keeps_successes)) {
         const auto finish = [&] { finish_directly(*live, final_rows, jobs, results); };
         if (jobs.front().worker_id.has_value())
-            pg::as_hipq(finish);  // an index may call functions, for which an external worker's
-                                  // role has no rights
+            // An index may call functions for which an external worker's role has no rights.
+            pg::as_hipq(finish);
         else
             finish();
     } else {
@@ -395,8 +396,8 @@ std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<cons
 
 namespace {
 
-// Returns the error against it, and nothing has happened then. Raises one that is not the fault of
-// these jobs.
+// Returns the error that prevented it, in which case nothing was changed. Rethrows an error that is
+// not the fault of these jobs.
 std::optional<pg::Error> try_to_expire(const catalog::Queue &queue,
                                        const std::vector<std::int64_t> &ids, pg::Time now,
                                        int &count)
@@ -426,7 +427,7 @@ int expire_waiting(const catalog::Queue &queue, pg::Time now, int limit)
     int count = 0;
     if (ids.empty() || !try_to_expire(queue, ids, now, count).has_value())
         return count;
-    for (const std::int64_t id : ids)  // one of them makes trouble: each goes alone
+    for (const std::int64_t id : ids)  // one of them raises an error: try each separately
         if (const auto trouble = try_to_expire(queue, {id}, now, count)) {
             note_set_aside(queue, id, *trouble, now);
             report_set_aside(queue, id, *trouble);

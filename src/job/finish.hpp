@@ -1,7 +1,7 @@
-// Leaving `running`, and leaving the line: every way a job changes after its claim.
+// The transitions out of `running` and out of a lane: every way a job changes after its claim.
 //
-// All need a transaction. All name the state and attempt they start from: a stale call finds
-// nothing and changes nothing.
+// All functions need a transaction. All check the state and attempt that they start from: a stale
+// call finds nothing and changes nothing.
 #pragma once
 
 #include "job/claimed_job.hpp"
@@ -9,11 +9,11 @@
 
 namespace hipq::job {
 
-// An error as a row stores it: cut, never empty, never the word for "no error".
+// An error as rows store it: truncated, never empty, never the word for "no error".
 std::string stored_error(std::string_view message);
 
-// How an attempt failed. Its texts are made such that rows can store them when it is made: what is
-// written of it never fails because of what they say.
+// How an attempt failed. The constructor makes the texts fit for storage, so that writing them
+// never fails because of their contents.
 struct Failure {
     Failure(core::Reason why, std::string_view state, std::string_view message,
             std::string_view detail_text = {}, std::string_view hint_text = {},
@@ -26,17 +26,17 @@ struct Failure {
 
     core::Reason reason;
     std::string sqlstate;  // empty: not an error of the server
-    std::string error;     // message; never empty
+    std::string error;     // the message; never empty
     std::string detail;
     std::string hint;
     std::string context;
-    std::optional<std::int32_t> executor_pid{};  // who ran it, where it is not this process
-    // What the attempt asked for: how long a retry is to wait, in microseconds.
+    std::optional<std::int32_t> executor_pid{};  // the process that ran it, if not this one
+    // The delay of the retry that the attempt requested, in microseconds.
     std::optional<std::int64_t> retry_after{};
 };
 
-// running -> final with success, for the jobs of one call of a handler. `results` are jsonb, one
-// for each job. Raises 55000 when a job is not this attempt's any more.
+// running -> final with success, for the jobs of one handler call. `results` are jsonb, one per
+// job. Raises 55000 if a job no longer belongs to this attempt.
 void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> jobs,
                       std::span<const pg::RawValue> results, pg::Time now);
 
@@ -44,37 +44,37 @@ void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> j
 void record_attempt(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
                     pg::Time now);
 
-// running -> error: the failure stands, the decision is still to come. If the attempt asked for a
-// delay, scheduled_run_time says until when; else it is not later than `now`. False: not this
-// attempt's any more.
+// running -> error: the failure is recorded, the decision is still to come. If the attempt
+// requested a delay, scheduled_run_time is when it ends; otherwise scheduled_run_time is not later
+// than `now`. False: the job no longer belongs to this attempt.
 bool fail_to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
                    pg::Time now);
 
-// The same where it is not known which of the two it is.
+// The same for a job that may be in `running` or already in `error`.
 bool stand_in_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
                     pg::Time now);
 
-// running|error -> retry, or -> final with a dead letter, as the decision says. False: not this
-// attempt's any more.
+// running|error -> retry, or -> final with a dead letter, depending on the decision. False: the job
+// no longer belongs to this attempt.
 bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
                const core::Decision &decision, pg::Time now);
 
 // initial|retry -> final for a job that is cancelled, expired, or failed by hand. False: it does
-// not wait (any more), or somebody holds it.
+// not wait (any more), or another process holds it.
 bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure &failure,
                     pg::Time now);
 
-// initial|retry -> error, of those that are still due and that nobody holds: nobody could be given
-// them, so the number of their attempts stays. Needs a transaction, in which they are resolved
-// (resolve_untried()).
+// initial|retry -> error, for jobs that are still due and not locked. No worker could be given
+// them, so their number of attempts does not change. Needs a transaction, in which the caller also
+// resolves them (resolve_untried()).
 std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<const DueJob> waiting,
                                      const Failure &failure, pg::Time now);
 
-// Ends waiting jobs whose expires_time has come, at most `limit`; returns how many. One whose end
-// cannot be written is set aside.
+// Ends waiting jobs whose expires_time has come, at most `limit`; returns their number. A job whose
+// end cannot be written is set aside.
 int expire_waiting(const catalog::Queue &queue, pg::Time now, int limit);
 
-// The first expires_time to come, or infinity.
+// The next expires_time, or infinity.
 pg::Time next_expiry(const catalog::Queue &queue);
 
 }  // namespace hipq::job

@@ -1,6 +1,4 @@
-// Checks the job_data of whole rows.
-//
-// Asks catalog/job_parameters.hpp for each.
+// Checks the job_data of whole rows, by catalog/job_parameters.hpp.
 #include "job/fitting_data.hpp"
 
 #include "catalog/catalog.hpp"

@@ -1,15 +1,15 @@
-// The job_data of jobs, held against the parameters of their type (catalog/job_parameters.hpp).
+// Checks the job_data of jobs against the parameters of their type (catalog/job_parameters.hpp).
 #pragma once
 
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {
 
-// complete_job_data() in a row.
+// Applies catalog::complete_job_data() to a row.
 void complete_job_data(RowValues &job, const catalog::JobType *type);
 
-// 22023 for the first of the jobs that are about to start and must not: its data do not fit, and
-// its type has that found out now.
+// Raises 22023 for the first job that must not start because its data do not fit and its type
+// checks them at the start.
 void demand_fitting_data(const catalog::Queue &queue, std::span<const ClaimedJob> jobs);
 
 }  // namespace hipq::job

@@ -1,7 +1,8 @@
-// Looks for ids in the indexes of a queue's tables.
+// Searches ids in the indexes of a queue's tables.
 //
-// A statement over the tables of many queues takes long to plan, one for each queue long to
-// prepare, and each table long to open for the first time. Most of them do not have the job.
+// A statement over the tables of many queues takes long to plan, one statement per queue takes long
+// to prepare, and each table takes long to open for the first time. Most queues do not have the
+// job.
 #include "job/id_index.hpp"
 
 #include "pg/compat.hpp"
@@ -25,11 +26,11 @@ namespace hipq::job {
 
 namespace {
 
-// All of this is the PostgreSQL regime.
+// Call all of these inside pg::call() only.
 
 constexpr long memory_for_places = 64 * 1024L;
 
-// Given back, as far as it was to be had.
+// A lock that is tried, and released if it was obtained.
 class TriedLock {
 public:
     explicit TriedLock(Oid relation)
@@ -48,7 +49,7 @@ private:
     bool is_held_;
 };
 
-// An index over all rows, by this column alone or first.
+// Whether an index is over all rows, with this column as the only or the first one.
 bool is_of_column(HeapTuple tuple, AttrNumber column)
 {
     const auto *index = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
@@ -56,7 +57,7 @@ bool is_of_column(HeapTuple tuple, AttrNumber column)
            ::heap_attisnull(tuple, Anum_pg_index_indpred, nullptr);
 }
 
-// InvalidOid: it has none.
+// InvalidOid: the table has no such index.
 Oid index_on(Oid table, AttrNumber column)
 {
     Relation indexes = ::table_open(IndexRelationId, AccessShareLock);
@@ -105,7 +106,7 @@ bool leaf_may_have(Oid leaf, Datum ids)
     const TriedLock lock(leaf);
     if (!lock.is_held())
         return true;
-    // It may be gone since it was found.
+    // The leaf may have been dropped since it was found.
     const AttrNumber id = ::get_attnum(leaf, "id");
     const Oid index = id == InvalidAttrNumber ? InvalidOid : index_on(leaf, id);
     const bool found =

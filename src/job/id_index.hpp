@@ -1,14 +1,14 @@
-// In which queues a job may be, by the indexes on id alone.
+// Finds which queues may contain a job, by the indexes on id only.
 #pragma once
 
 #include "catalog/catalog.hpp"
 
 namespace hipq::job {
 
-// Whether the tables of a queue may have a row with one of these ids. True also of rows that nobody
-// sees any more or not yet, and of a table that somebody has locked: who reads it finds out. Every
-// row that the active snapshot sees is found, wherever it moves meanwhile. Plans no statement,
-// opens no table and keeps no lock: some 10 us for each queue. Needs a transaction.
+// Whether the tables of a queue may have a row with one of these ids. Returns true also for rows
+// that are no longer or not yet visible, and for a locked table; reading the table then tells.
+// Finds every row that the active snapshot sees, even if it moves in the meantime. Plans no
+// statement, opens no table and keeps no lock: some 10 us per queue. Needs a transaction.
 bool may_have(const catalog::Queue &queue, const std::vector<std::int64_t> &ids);
 
 }  // namespace hipq::job

@@ -1,5 +1,5 @@
-// The row of a job: live and final leaves, the small tables beside them, and every way a job
-// changes after its claim. What other rooms may use.
+// The interface of this room: the row of a job, live and final leaves, the small tables beside
+// them, and every way a job changes after its claim.
 #pragma once
 
 #include "job/aimed_jobs.hpp"

@@ -1,4 +1,4 @@
-// Reads and makes rows of hipq.job by column.
+// Reads and forms rows of hipq.job by column.
 #include "job/job_row.hpp"
 
 #include "job/key_index.hpp"
@@ -40,7 +40,7 @@ extern "C" void hipq_enum_changed(Datum, int, uint32)
     states_known = false;
 }
 
-// The type of the state belongs to hipq: it has no constant number.
+// The enum type of the state belongs to hipq, so its OID is not a constant.
 constexpr Oid state_type = InvalidOid;
 
 Oid type_oid(core::ColumnType type)
@@ -66,14 +66,14 @@ Oid type_oid(core::ColumnType type)
     return state_type;
 }
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 Oid state_type_here()
 {
     return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_state"),
                            ObjectIdGetDatum(::get_namespace_oid("hipq", true)));
 }
 
-// A value of another type would be taken for an address.
+// A value of another type could be taken for a pointer.
 void require_type(Oid relation, std::string_view column, Oid type, Oid expected)
 {
     if (type == expected)
@@ -98,7 +98,7 @@ ColumnMap read_column_map(const TupleDesc descriptor, Oid relation)
             types[i] = form->atttypid;
         }
     }
-    // Looks at catalogues, which may take the descriptor away.
+    // This accesses system catalogues, which may invalidate the descriptor.
     for (std::size_t i = 0; i < core::column_count; ++i) {
         const core::ColumnDefinition &column = core::job_columns[i];
         if (map[i] == 0)
@@ -108,7 +108,7 @@ ColumnMap read_column_map(const TupleDesc descriptor, Oid relation)
     return map;
 }
 
-// Zero would be written into rows for it.
+// Otherwise zero would be written into rows.
 void require_state(Oid state, const std::string &label)
 {
     if (OidIsValid(state))
@@ -145,7 +145,8 @@ const States &known_states()
     return states;
 }
 
-// Picks the job's columns out of those of a whole row. Plain data: may stand in either regime.
+// Picks the job's columns out of those of a whole row. Plain data: may be called inside and outside
+// pg::call().
 RowValues pick(const ColumnMap &map, const Datum *values, const bool *nulls)
 {
     RowValues picked{};
@@ -156,7 +157,7 @@ RowValues pick(const ColumnMap &map, const Datum *values, const bool *nulls)
     return picked;
 }
 
-// The way back; what else the row has is left alone.
+// The reverse of pick(); other columns of the row are left alone.
 void put_back(const RowValues &picked, const ColumnMap &map, Datum *values, bool *nulls)
 {
     for (std::size_t i = 0; i < core::column_count; ++i) {
@@ -265,8 +266,8 @@ core::ColumnSet differing_columns(Relation relation, const RowValues &before,
 
 namespace {
 
-// Where the columns stand in the row type of hipq.job: kept until the type's definition has another
-// number.
+// The attribute numbers of the columns in the row type of hipq.job, cached until the identifier of
+// the type's definition changes.
 const ColumnMap &row_type_map(Oid type)
 {
     static constinit ColumnMap known{};

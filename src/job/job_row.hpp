@@ -1,4 +1,5 @@
-// A row of hipq.job or one of its leaves by column, wherever the column stands.
+// A row of hipq.job or one of its leaves, accessed by column whatever the order of columns in the
+// table.
 #pragma once
 
 #include "core/job/row_guard.hpp"
@@ -8,34 +9,34 @@
 
 namespace hipq::job {
 
-// Where the columns of a job stand in one relation; 0: a new one that it has not got. A copy: an
-// invalidation, which any look at a catalogue may bring, empties the cache it comes from. Ask again
-// for each row.
+// The attribute numbers of a job's columns in one relation; 0: the relation lacks a new column.
+// This is a copy, because any catalogue access may bring an invalidation that empties the cache.
+// Call again for each row.
 using ColumnMap = std::array<AttrNumber, core::column_count>;
 ColumnMap column_map(Relation relation);
 
-// Whether a row has NULL where each job has a value. PostgreSQL sees to it that none has, but for
-// what goes past it: damaged files, an older release, a superuser's hand. Such a row is no job that
-// anybody could run. PostgreSQL regime.
+// Whether a row has NULL in a column that is never NULL in a job. PostgreSQL enforces that, except
+// for damaged files, an older release, or a superuser's direct change. Such a row is not a job that
+// can run. Call inside pg::call() only.
 bool is_unreadable(TupleTableSlot *slot, const ColumnMap &map);
 
-// The text of a value, which points into it, or into the current memory context when it had to be
-// detoasted; raises when that fails.
+// The text of a value. It points into the value, or into the current memory context if the value
+// had to be detoasted. Raises an error if detoasting fails.
 std::string_view text_view(Datum value);
 std::string text_of(Datum value);
-Datum text_datum(std::string_view text);  // PostgreSQL regime
-Datum none_datum();                       // the text NONE: a constant
+Datum text_datum(std::string_view text);  // call inside pg::call() only
+Datum none_datum();                       // the text NONE, a constant
 Datum json_null_datum();                  // the jsonb null: kept for the life of the process
 
 // The OIDs of the enum values of hipq.job_state, and back.
 Datum state_datum(core::JobState state);
 core::JobState state_of(Datum value);
 
-// The values of a row by column, wherever they stand in it. They point into the row.
+// The values of a row by column, whatever the order of columns. They point into the row.
 struct RowValues {
     std::array<Datum, core::column_count> values;
     std::array<bool, core::column_count> nulls;
-    bool is_changed;  // by set()
+    bool is_changed;  // set() has been called
 
     bool null(core::Column column) const { return nulls[static_cast<std::size_t>(column)]; }
     Datum value(core::Column column) const { return values[static_cast<std::size_t>(column)]; }
@@ -50,12 +51,12 @@ struct RowValues {
         nulls[static_cast<std::size_t>(column)] = true;
         is_changed = true;
     }
-    // NULL gives the value for "nothing" of each type.
+    // For NULL these return the "nothing" value of each type.
     std::int64_t as_int64(core::Column column) const
     {
         return null(column) ? 0 : DatumGetInt64(value(column));
     }
-    // Of a far time: infinity.
+    // Returns infinity for far_time.
     pg::Time as_time(core::Column column) const { return pg::unless_far({as_int64(column)}); }
     int as_int32(core::Column column) const
     {
@@ -66,7 +67,7 @@ struct RowValues {
         return null(column) ? std::string_view() : text_view(value(column));
     }
     core::JobState state() const;  // NULL is initial
-    // Of a whole row. It points into it.
+    // Needs a whole row; the result points into it.
     core::UniqueKey unique_key(core::UniqueScope scope) const
     {
         return {as_text(core::Column::job_type), as_text(core::Column::job_key),
@@ -74,11 +75,11 @@ struct RowValues {
     }
 };
 
-// A tuple of a job, taken apart for the current memory context.
+// A tuple of a job, deformed in the current memory context.
 class JobRow : public RowValues {
 public:
-    JobRow(Relation relation, HeapTuple tuple);  // C++ regime
-    HeapTuple form() const;  // the row with what was set, in the current memory context
+    JobRow(Relation relation, HeapTuple tuple);  // call outside pg::call()
+    HeapTuple form() const;  // the row with the changes, in the current memory context
 
 private:
     ColumnMap map_;
@@ -86,20 +87,20 @@ private:
     HeapTuple tuple_;
 };
 
-// Of a value of type hipq.job, and back; in the current memory context.
+// Convert a value of type hipq.job to row values, and back, in the current memory context.
 RowValues row_values(pg::RawValue row);
 pg::RawValue row_of(const RowValues &values, Oid row_type);
 // A copy in the current memory context.
 const RowValues *kept(const RowValues &values);
-// Puts them into a slot whose columns stand as the map says. PostgreSQL regime.
+// Stores the values in a slot whose columns are described by the map. Call inside pg::call() only.
 void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &values);
 
-// A waiting row as it looks while its next attempt runs: state, attempt, error and times are the
-// attempt's.
+// Changes a waiting row to its form while the next attempt runs: state, attempt, error and times
+// are those of the attempt.
 void make_running(RowValues &values, int attempt, pg::Time started, pg::Time deadline);
 
-// A row whose attempt runs as it looks when that has failed so, and a decision is still to come;
-// the attempt may have asked for a delay (microseconds).
+// Changes a running row to its form after the attempt has failed, with a decision still to come.
+// The attempt may have requested a delay (in microseconds).
 void make_failed(RowValues &values, std::string_view error, std::string_view reason,
                  std::optional<std::int64_t> retry_after, pg::Time now);
 
@@ -110,7 +111,7 @@ bool is_due(const RowValues &values, pg::Time now);
 core::ColumnSet differing_columns(Relation relation, const RowValues &before,
                                   const RowValues &after);
 
-// Registers the invalidation callback; called once by _PG_init. PostgreSQL regime.
+// Registers the invalidation callbacks. _PG_init calls it once; raises ERROR by longjmp.
 void watch_job_relations();
 
 }  // namespace hipq::job

@@ -1,4 +1,4 @@
-// Tells how a job stands: by its row, or by that of a successor.
+// Determines the status of a job from its row, or from that of a successor.
 #include "job/job_status.hpp"
 
 #include "catalog/catalog.hpp"
@@ -72,7 +72,8 @@ std::optional<JobStatus> job_status_of(const catalog::Queue &queue, std::int64_t
                      is_own(row.text(4))};
 }
 
-// There is no asking how far commits have come, but what is written now comes after them.
+// There is no way to ask how far commits have come, but a record that is written now comes after
+// them.
 XLogRecPtr make_commits_durable()
 {
     return pg::call([] {

@@ -1,4 +1,4 @@
-// How a job stands, for those who wait for its end.
+// The status of a job, for callers that wait for its end.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -7,18 +7,17 @@ namespace hipq::job {
 
 struct JobStatus {
     bool is_final;
-    std::string outcome;  // as view hipq.jobs has it
+    std::string outcome;  // as in view hipq.jobs
     pg::RawValue result;  // jsonb; NULL unless final
     std::string error;    // "NONE" = none
-    bool is_own;          // the transaction at hand has enqueued or changed it
+    bool is_own;          // the current transaction has enqueued or changed it
 };
 
-// Of a job of that queue as it is now. Nothing: there is no row of it (any more). Needs a
-// transaction in read committed.
+// The present status of a job of that queue. Nothing: it has no row (any more). Needs a transaction
+// in read committed.
 std::optional<JobStatus> job_status_of(const catalog::Queue &queue, std::int64_t id);
 
-// Whatever has been committed so far, by transactions that did not wait for the disk too, is safe
-// from a crash.
+// Makes all commits so far durable, including those of transactions that did not wait for the disk.
 XLogRecPtr make_commits_durable();
 
 }  // namespace hipq::job

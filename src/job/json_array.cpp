@@ -1,4 +1,4 @@
-// Takes arrays of jsonb apart, and makes them.
+// Deconstructs and constructs arrays of jsonb.
 #include "job/json_array.hpp"
 
 namespace hipq::job {

@@ -1,6 +1,6 @@
-// Finds out which indexes of a leaf concern only jobs with a key.
+// Finds out which indexes of a leaf contain only jobs with a key.
 //
-// A look at the predicate, and a small cache of what was seen.
+// Reads the predicate of the index, and keeps a small cache of the answers.
 #include "job/key_index.hpp"
 
 #include "pg/known_table.hpp"

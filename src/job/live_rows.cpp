@@ -1,5 +1,5 @@
-// Reads, locks and changes rows of a live leaf without SQL: by the place of the row, or the primary
-// key, and the table's access method.
+// Reads, locks and changes rows of a live leaf without SQL: finds a row by its place or the primary
+// key, and uses the table's access method.
 #include "job/live_rows.hpp"
 
 #include "job/plain_table.hpp"
@@ -25,7 +25,7 @@ using core::Column;
 
 namespace {
 
-// Who has locked or is changing a row: a transaction, several of them, or (invalid) nobody.
+// The holder of a row, which locks or changes it: one transaction, several, or (invalid) none.
 struct RowHolder {
     TransactionId transaction;
     bool is_multiple;
@@ -33,14 +33,14 @@ struct RowHolder {
 
 constexpr long pause_between_looks = 1'000;  // us
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 void wait_for(TransactionId transaction)
 {
     if (!::TransactionIdIsCurrentTransactionId(transaction))
         ::XactLockTableWait(transaction, nullptr, nullptr, XLTW_None);
 }
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 void wait_for(RowHolder holder)
 {
     if (!holder.is_multiple) {
@@ -63,8 +63,8 @@ struct LiveRows::Table {
     TupleTableSlot *slot;
     Datum *columns;  // of one row, in the table's order
     bool *nulls;
-    TupleTableSlot *changed;  // the row as it is to be; null: not needed so far
-    EState *executor;         // and this, for its index entries
+    TupleTableSlot *changed;  // the new version of the row; null: not needed so far
+    EState *executor;         // this and `target`: for its index entries
     ResultRelInfo *target;
     Oid row_type;  // hipq.job
     bool brings_snapshot;
@@ -89,9 +89,9 @@ private:
     void take_apart(HeapTuple tuple, RowValues &values) const;
 };
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
-// False: there is none, or it has no key.
+// False: the table does not exist, or has no primary key.
 bool LiveRows::Table::open(const char *name, LOCKMODE mode)
 {
     lock_mode = mode;
@@ -113,14 +113,14 @@ void LiveRows::Table::see_latest()
     brings_snapshot = true;
 }
 
-// The row as it is now, with what this transaction did to it before the table was opened.
+// Finds the present row, including changes that this transaction made before the table was opened.
 bool LiveRows::Table::find(const DueJob &job)
 {
     return (find_at(job.place, job.id) || find_by_key(job.id)) && !is_unreadable(slot, map);
 }
 
-// The size that this process has seen last will do: whoever makes a table smaller tells everybody
-// before he gives up his lock.
+// The size that this process saw last is good enough: a process that truncates a table sends an
+// invalidation before it releases its lock.
 bool LiveRows::Table::has_block(BlockNumber block) const
 {
     const BlockNumber known = RelationGetSmgr(live)->smgr_cached_nblocks[MAIN_FORKNUM];
@@ -128,7 +128,7 @@ bool LiveRows::Table::has_block(BlockNumber block) const
            block < RelationGetNumberOfBlocks(live);
 }
 
-// What stands there may be another row by now, or none.
+// The place may contain another row by now, or none.
 bool LiveRows::Table::find_at(ItemPointerData place, std::int64_t id) const
 {
     if (!ItemPointerIsValid(&place) || !has_block(ItemPointerGetBlockNumberNoCheck(&place)) ||
@@ -152,14 +152,14 @@ bool LiveRows::Table::find_by_key(std::int64_t id)
     return found;
 }
 
-// Of the row that was found: a column that is never NULL.
+// Returns a column of the row that was found; it must be one that is never NULL.
 Datum LiveRows::Table::value(Column column) const
 {
     bool is_null = false;
     return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
 }
 
-// The row that was found, whole: it outlives the transaction.
+// Copies the whole row that was found; the copy outlives the transaction.
 RowValues *LiveRows::Table::copy_row() const
 {
     HeapTuple row = ::ExecCopySlotHeapTuple(slot);
@@ -179,7 +179,7 @@ void LiveRows::Table::take_apart(HeapTuple tuple, RowValues &values) const
     }
 }
 
-// The row that was found. False: somebody has changed it since, or holds it.
+// Locks the row that was found. False: another process has changed it since, or has it locked.
 bool LiveRows::Table::lock(LockTupleMode mode) const
 {
     ItemPointerData position = slot->tts_tid;
@@ -189,7 +189,7 @@ bool LiveRows::Table::lock(LockTupleMode mode) const
                               &failure) == TM_Ok;
 }
 
-// Of the row that was found, as its page has it now.
+// Returns the holder of the row that was found, as its page has it now.
 RowHolder LiveRows::Table::holder() const
 {
     HeapTupleData row{};
@@ -205,7 +205,7 @@ RowHolder LiveRows::Table::holder() const
     return holder;
 }
 
-// The row that was found; what is stored out of line stays where it is.
+// Returns the row that was found with the changes; values that are stored out of line stay there.
 HeapTuple LiveRows::Table::with_changes(const RowValues &values,
                                         std::span<const Column> to_change) const
 {
@@ -222,21 +222,21 @@ HeapTuple LiveRows::Table::with_changes(const RowValues &values,
                                RelationGetDescr(live), columns, nulls, is_changed);
 }
 
-// Of `changed`, where there was no room for it beside the row as it was, or an index is about what
-// has changed.
+// Inserts the index entries of `changed`, if it did not fit on the page of the old row or an index
+// covers a changed column.
 void LiveRows::Table::update_index_entries(pg::IndexesToUpdate indexes)
 {
     if (executor == nullptr) {
         executor = ::CreateExecutorState();
         target = makeNode(ResultRelInfo);
-        ::InitResultRelInfo(target, live, 0, nullptr, 0);  // no statement: it is in no range table
+        ::InitResultRelInfo(target, live, 0, nullptr, 0);  // 0: no statement, no range table
         ::ExecOpenIndices(target, false);
     }
     pg::update_index_entries(target, changed, executor, indexes);
     ResetPerTupleExprContext(executor);
 }
 
-// Locked first: heap_update() waits for whoever holds a row, and is not to be called without.
+// Locks the row first: heap_update() would wait for another holder.
 bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to_change)
 {
     if (!lock(LockTupleNoKeyExclusive))
@@ -282,11 +282,11 @@ void LiveRows::Table::close() const
         ::table_close(live, NoLock);
 }
 
-// ---- the C++ regime ----
+// ---- call outside pg::call() ----
 
 namespace {
 
-// What a handler is given. Short values stay packed, as the functions of SQL take them.
+// Detoasts a value for a handler. Short values stay packed, as SQL functions accept them.
 Datum unpacked(Datum value)
 {
     const auto *content = reinterpret_cast<const varlena *>(DatumGetPointer(value));
@@ -320,7 +320,7 @@ ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
     return job;
 }
 
-// A row whose lock was taken just now, as it looks while it runs. The job keeps `values`.
+// Returns the job of a row that was just locked, in its form while it runs. The job keeps `values`.
 ClaimedJob running_job(RowValues &values, Oid row_type, ItemPointerData place, pg::Time now)
 {
     const std::int64_t timeout = std::int64_t{values.as_int32(Column::timeout)} * USECS_PER_SEC;
@@ -330,7 +330,7 @@ ClaimedJob running_job(RowValues &values, Oid row_type, ItemPointerData place, p
     return job;
 }
 
-// What a finish asks of a row before it takes it out.
+// What a finish reads of a row before it deletes the row.
 struct Found {
     bool found;
     Datum state;
@@ -426,7 +426,7 @@ void LiveRows::wait_for_holder(std::int64_t id)
         if (!table_->find_by_key(id))
             return;
         const RowHolder holder = table_->holder();
-        // Asked after the row: whoever claims it has it in flight before.
+        // Check after the row: a process that claims a job marks it as in flight first.
         if (lanes::is_begun(MyDatabaseId, id))
             ::pg_usleep(pause_between_looks);
         else if (TransactionIdIsValid(holder.transaction))
@@ -443,7 +443,7 @@ void LiveRows::close()
 {
     pg::call([&] {
         table_->close();
-        ::CommandCounterIncrement();  // what follows sees it
+        ::CommandCounterIncrement();  // make the changes visible to later commands
     });
 }
 

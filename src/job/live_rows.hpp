@@ -1,5 +1,5 @@
-// The live leaf of a queue, row by row and without SQL: what a statement would do, without planning
-// and checking each time.
+// Accesses the live leaf of a queue row by row without SQL: the work of a statement without
+// planning and checking each time.
 #pragma once
 
 #include "core/job/row_guard.hpp"
@@ -7,38 +7,38 @@
 
 namespace hipq::job {
 
-// Needs a transaction. What it opens is closed by close(), or by the abort. In between its
-// snapshot, of what was committed when it was opened, is the active one.
+// Needs a transaction. close() closes what it has opened, or the abort does. Until then its
+// snapshot, taken when it was opened, is the active one.
 class LiveRows {
 public:
-    // Nothing: the table is gone or, to be written, not as hipq makes it (plain_table.hpp), and SQL
-    // has to do. A handler that runs under a row lock keeps nobody from adding an index, so locking
-    // takes no more than SELECT FOR UPDATE would.
+    // Nothing: the table does not exist or, for writing, is not as hipq creates it
+    // (plain_table.hpp); the caller must use SQL. Locking takes no stronger lock than SELECT FOR
+    // UPDATE would, so a handler that runs under a row lock does not block CREATE INDEX.
     static std::optional<LiveRows> open_to_lock(const catalog::Queue &queue);
     static std::optional<LiveRows> open_to_write(const catalog::Queue &queue);
 
-    // Locks the row of a job that is due until the transaction ends; what is returned looks as if
-    // the claim had been recorded. Nothing: it is not due, not waiting any more, or somebody else
-    // holds it.
+    // Locks the row of a due job until the transaction ends. The result looks as if the claim had
+    // been recorded. Nothing: the job is not due, does not wait any more, or is locked by another
+    // process.
     std::optional<ClaimedJob> lock_due(const DueJob &waiting, pg::Time now);
     // Locks the row of an attempt that a worker has, or that was left running, until the
-    // transaction ends. Nothing: it is not running any more, not this attempt, an executor has it,
-    // or somebody else holds its row.
+    // transaction ends. Nothing: it does not run any more, is another attempt, belongs to an
+    // executor, or is locked by another process.
     std::optional<ClaimedJob> lock_external(const DueJob &job, std::int64_t attempt);
-    // The row of a job as it is now, in the current memory context; null: there is none.
+    // The present row of a job, in the current memory context; null: there is none.
     RowValues *find(const DueJob &job);
-    // Gives columns of the row that was found last these values. False: somebody has changed it
-    // since, or holds it.
+    // Sets columns of the row that was found last. False: another process has changed it since, or
+    // has it locked.
     bool change(const RowValues &values, std::span<const core::Column> columns);
-    // The job of a row that was changed just now, with these values. It keeps them.
+    // The job of the row that was just changed, with these values, which the job keeps.
     ClaimedJob job_of(const RowValues &values) const;
-    // Takes the row of a claimed job out. False: it is not this attempt's.
+    // Deletes the row of a claimed job. False: it does not belong to this attempt.
     bool remove(const ClaimedJob &job);
-    // Waits until those who hold the row of a job have ended their transactions; while the job is
-    // prefetched by an executor, for a moment only, as that one will say what it does with it.
-    // Deadlocks are found.
+    // Waits until the transactions that hold the row of a job have ended. While an executor has the
+    // job prefetched, waits for a moment only, because the executor will report what it does with
+    // the job. Deadlocks are detected.
     void wait_for_holder(std::int64_t id);
-    // Whether there is a row of that id now.
+    // Whether there is a row with that id now.
     bool is_there(std::int64_t id);
 
     void close();

@@ -1,6 +1,6 @@
-// Locks the row of an attempt that is under way.
+// Locks the row of an attempt in progress.
 //
-// One statement for each; none waits for whoever has the row.
+// Each function runs one statement; none waits for a lock on the row.
 #include "job/lock_attempt.hpp"
 
 #include "catalog/catalog.hpp"

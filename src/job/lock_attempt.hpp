@@ -1,29 +1,27 @@
-// Locks the row of an attempt that is under way, for whoever decides what becomes of it.
+// Locks the row of an attempt in progress, for the process that decides what becomes of it.
 #pragma once
 
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {
 
-// Writes for a job that was claimed by lock, in a transaction that is over, what a recorded claim
-// would have written; then it is one. False: it is not as it was; somebody else has changed it
-// meanwhile.
+// Records the claim of a job that was claimed by lock in a transaction that has ended, as a claim
+// by record would have done. False: the job has been changed by another process in the meantime.
 bool record_locked(const catalog::Queue &queue, ClaimedJob &job);
 
-// Locks a running attempt whose executor is gone, skipping one that somebody else holds. Needs a
-// transaction.
+// Locks a running attempt whose executor no longer exists, unless another process has it locked.
+// Needs a transaction.
 std::optional<ClaimedJob> take_running(const catalog::Queue &queue, std::int64_t id, int attempt);
 
-// The same for an attempt that was claimed by lock, whose row tells nothing of it: it is recorded
-// now.
+// The same for an attempt that was claimed by lock, which its row does not show: records it now.
 std::optional<ClaimedJob> take_locked(const catalog::Queue &queue, std::int64_t id, int attempt,
                                       pg::Time started);
 
-// Locks the running attempt that an external worker has, skipping one that somebody else holds.
+// Locks the running attempt that an external worker has, unless another process has it locked.
 // Needs a transaction.
 std::optional<ClaimedJob> take_from_worker(const catalog::Queue &queue, std::int64_t id);
 
-// Locks a job in state `error` for its retry decision, skipping one that somebody else holds. Needs
+// Locks a job in state `error` for its retry decision, unless another process has it locked. Needs
 // a transaction.
 std::optional<ClaimedJob> take_for_decision(const catalog::Queue &queue, std::int64_t id);
 

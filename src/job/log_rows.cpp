@@ -1,4 +1,4 @@
-// Writes, moves and removes the rows of hipq.attempt_log.
+// Writes, moves and deletes the rows of hipq.attempt_log.
 #include "job/log_rows.hpp"
 
 namespace hipq::job {

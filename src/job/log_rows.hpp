@@ -1,4 +1,4 @@
-// The rows of hipq.attempt_log: what handlers have said.
+// The rows of hipq.attempt_log: log entries of handlers.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -15,13 +15,13 @@ struct LogEntry {
     std::optional<std::string> context{};
 };
 
-// Writes what was said in an attempt; needs as_hipq, as the others.
+// Writes the log entries of an attempt. Call this and the others inside as_hipq() only.
 void write_log(int queue_id, std::int64_t job_id, int attempt, std::span<const LogEntry> entries);
 
-// Gives what jobs have said to the queue that they are moved to.
+// Moves the log entries of jobs to the queue that the jobs are moved to.
 void move_log(int from_queue_id, int to_queue_id, const std::vector<std::int64_t> &job_ids);
 
-// Removes what a job has said.
+// Deletes the log entries of a job.
 void erase_log(int queue_id, std::int64_t job_id);
 
 }  // namespace hipq::job

@@ -1,6 +1,7 @@
-// Keeps which jobs the handlers of dead letters made.
+// Keeps track of the jobs that handlers of dead letters have made.
 //
-// A table beside the jobs: a column in each of them would cost the many that no handler makes.
+// They are in a table of their own: a column would burden every job, and few jobs are made by
+// handlers.
 #include "job/made_by_handler.hpp"
 
 #include "catalog/catalog.hpp"

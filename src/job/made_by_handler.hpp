@@ -1,13 +1,13 @@
-// Which jobs handlers of dead letters have made: rows of hipq.made_by_handler. No handler is called
-// when one of them fails, so that handlers cannot keep each other going for ever.
+// The jobs that handlers of dead letters have made: rows of hipq.made_by_handler. No handler is
+// called when one of them fails, so that handlers cannot trigger each other forever.
 #pragma once
 
 #include "catalog/catalog.hpp"
 
 namespace hipq::job {
 
-// While it lives, all jobs that this process enqueues are noted, in whatever way that happens. One
-// at a time.
+// While an object of this class exists, all jobs that this process enqueues in any way are noted.
+// Only one may exist at a time.
 class MadeJobs {
 public:
     MadeJobs();
@@ -15,7 +15,7 @@ public:
     MadeJobs(const MadeJobs &) = delete;
     MadeJobs &operator=(const MadeJobs &) = delete;
 
-    // Writes them down, in the transaction that has made them.
+    // Writes them to the table, in the transaction that has made them.
     void write() const;
 
 private:
@@ -26,20 +26,20 @@ private:
     std::vector<std::int64_t> queues_;
 };
 
-// Whether one lives: a handler of dead letters runs in this process.
+// Whether such an object exists: a handler of dead letters runs in this process.
 bool is_handling_letter() noexcept;
 
-// A job is about to be made: it has its id.
+// Notes a job that is about to be made; it has its id already.
 void note_made_job(std::int64_t id, int queue_id);
 
-// Notes that jobs are another queue's now.
+// Notes that jobs have been moved to another queue.
 void move_made_jobs(const std::vector<std::int64_t> &ids, const catalog::Queue &from,
                     const catalog::Queue &to);
 
-// The queues that have some. Needs a transaction.
+// The queues that have such jobs. Needs a transaction.
 std::vector<int> queues_with_made_jobs();
 
-// Forgets those of a queue that have finished. Needs a transaction.
+// Deletes the rows of a queue's jobs that have finished. Needs a transaction.
 void prune_made_jobs(const catalog::Queue &queue);
 
 }  // namespace hipq::job

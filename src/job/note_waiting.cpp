@@ -1,4 +1,4 @@
-// Notes a waiting job: its place in its lane, and whom it wakes.
+// Notes a waiting job: its place in its lane, and the process to wake.
 #include "job/note_waiting.hpp"
 
 #include "shared/wakeup/commit.hpp"

@@ -1,4 +1,4 @@
-// Tells those who look for work, when this transaction has committed, that it has made a job
+// Notifies the processes that look for work, when this transaction commits, that it has made a job
 // claimable.
 #pragma once
 
@@ -7,14 +7,14 @@
 
 namespace hipq::job {
 
-// Notes that the row, as it is written now, makes a job claimable: the one place that tells those
-// who look for work.
+// Notes that the row, as it is written now, makes a job claimable. All notifications of processes
+// that look for work go through here.
 void note_if_waiting(Oid leaf, const RowValues &job, const catalog::Queue &queue);
-// Of that, whom it tells: the executors of the queue owner, or the scheduler, who finds an external
-// worker.
+// The part that chooses which process to notify: the executors of the queue owner, or the
+// scheduler, which finds an external worker.
 void note_due(const catalog::Queue &queue, std::string_view job_type, pg::Time due,
               pg::Time expires);
-// The first half of that, which needs no catalogue: the owner may be unknown.
+// The part that notes the place in the lane. It needs no catalogue: the owner may be unknown.
 void note_place(Oid leaf, const RowValues &job, Oid owner = InvalidOid);
 
 }  // namespace hipq::job

@@ -1,6 +1,6 @@
-// Tells whether a table has the CHECK constraints of hipq.job and no others.
+// Checks whether a table has the CHECK constraints of hipq.job and no others.
 //
-// Compares the constraints' names and what they say, and keeps the answers.
+// Compares the names and conditions of constraints, and caches the answers.
 #include "job/own_checks.hpp"
 
 #include "pg/known_table.hpp"
@@ -13,8 +13,8 @@ namespace hipq::job {
 
 namespace {
 
-// `condition` as PostgreSQL writes it: one that is put in the place of another under its name is
-// another.
+// `condition` is the text that PostgreSQL prints. A constraint may have been replaced by another
+// one of the same name.
 struct OwnCheck {
     std::string_view name;
     std::string_view condition;
@@ -49,7 +49,7 @@ bool has_own_names(const TupleConstr &constraints)
         [](const OwnCheck &own, const ConstrCheck &check) { return own.name == check.ccname; });
 }
 
-// By the names of the columns, wherever they stand.
+// Compares the conditions by the names of columns, whatever their order.
 bool has_own_conditions(Relation relation)
 {
     List *names =
@@ -63,7 +63,8 @@ bool has_own_conditions(Relation relation)
     return true;
 }
 
-// With that path a function or type stands without its schema only if it is PostgreSQL's own.
+// With this search_path, only PostgreSQL's own functions and types are printed without their
+// schema.
 bool has_own_conditions_by_pinned_path(Relation relation)
 {
     const int level = ::NewGUCNestLevel();

@@ -1,6 +1,6 @@
-// Tells whether a leaf is as hipq made it.
+// Checks whether a leaf is as hipq created it.
 //
-// Looks at the relation cache alone.
+// Reads only the relation cache.
 #include "job/plain_table.hpp"
 
 #include "job/own_checks.hpp"
@@ -34,7 +34,8 @@ bool has_guard_only(Relation relation)
 
 }  // namespace
 
-// A constraint that somebody has added to the queue's table, or to hipq.job, is its leaves' too.
+// A constraint that a user has added to the queue's table or to hipq.job also applies to its
+// leaves.
 bool is_plain(Relation leaf)
 {
     return leaf->rd_rel->relkind == RELKIND_RELATION && has_guard_only(leaf) &&

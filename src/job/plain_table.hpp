@@ -1,9 +1,9 @@
-// Whether a leaf is as hipq makes it, so that rows may be written by calls of the access methods
+// Whether a leaf is as hipq creates it, so that rows can be written by calls of the access methods
 // instead of SQL.
 //
-// What only SQL respects must not be there: triggers other than hipq's guard, further CHECK
-// constraints, further or generated columns. Indexes may be whatever they are. (Statement triggers
-// on the queue's table are meant for those who enqueue.) PostgreSQL regime.
+// The leaf must have nothing that only SQL respects: no triggers other than hipq's guard, no
+// further CHECK constraints, no further or generated columns. Indexes may be of any kind.
+// (Statement triggers on the queue's table are for enqueuers.) Call inside pg::call() only.
 #pragma once
 
 #include "job/job_row.hpp"
@@ -12,7 +12,7 @@ namespace hipq::job {
 
 bool is_plain(Relation leaf);
 
-// A table of schema hipq; null if there is none.
+// A table of schema hipq; null if it does not exist.
 Relation open_table(const char *name, LOCKMODE lock);
 
 }  // namespace hipq::job

@@ -1,7 +1,8 @@
 // Keeps the jobs whose end cannot be written.
 //
-// A table beside the jobs: few are ever set aside, and a row may be one that nobody can change. It
-// names how the job stood, so that the job is free as soon as it stands otherwise.
+// They are in a table of their own: few jobs are ever set aside, and the row of the job may be one
+// that cannot be changed. A row of the table contains the job's state at that time, so that the job
+// is no longer set aside once its state has changed.
 #include "job/set_aside.hpp"
 
 #include "catalog/catalog.hpp"
@@ -23,8 +24,8 @@ constexpr const char *note_sql = R"(
     SET queue_id = EXCLUDED.queue_id, attempt = EXCLUDED.attempt, state = EXCLUDED.state, set_aside_time = EXCLUDED.set_aside_time,
         sqlstate = EXCLUDED.sqlstate, error = EXCLUDED.error)";
 
-// The same for a job that is dead: what cannot be written is that the handler is called for it. $1
-// id, $2 queue, $3 now, $4 SQLSTATE, $5 the error
+// The same for a dead letter: the call of its handler cannot be recorded. $1 id, $2 queue, $3 now,
+// $4 SQLSTATE, $5 the error
 constinit pg::Statement note_letter(R"(
     INSERT INTO hipq.set_aside AS aside (job_id, queue_id, attempt, state, set_aside_time, sqlstate, error)
     VALUES ($1, $2, 0, 'final', $3, $4, $5)
@@ -63,7 +64,7 @@ constexpr std::int64_t longest_rest_of_letter = 600'000'000;  // us
 constinit pg::Statement
     select_queues_with_set_aside("SELECT DISTINCT aside.queue_id FROM hipq.set_aside AS aside");
 
-// Those that are in its live leaf, if that can be read; left out midway, none.
+// Adds the jobs that are in the queue's live leaf, if it can be read; after an error midway, none.
 void add_job_status(std::vector<SetAside> &found, const catalog::Queue &queue)
 {
     std::vector<SetAside> in_queue;
@@ -89,7 +90,7 @@ bool set_aside(const catalog::Queue &queue, const ClaimedJob &job, const Failure
     ClaimedJob recorded = job;
     if (recorded.is_locked && !record_locked(queue, recorded))
         return false;
-    // Its history has a line of it, unless that is what cannot be written.
+    // Add an entry to the history of the job, unless that is what cannot be written.
     (void)pg::in_subtransaction(pg::Ending::kept,
                                 [&] { record_attempt(queue, recorded, failure, now); });
     Failure standing = failure;

@@ -1,38 +1,38 @@
-// Jobs of which hipq cannot write down what became of them: a database error is against it, time
-// and again. Each is left alone as it stands, named in hipq.set_aside, until an operator ends it,
-// or it stands otherwise for some other reason.
+// Jobs whose end hipq cannot write because of a database error that recurs. hipq leaves each of
+// them unchanged and lists it in hipq.set_aside until an operator ends it or its state changes for
+// another reason.
 //
-// All need a transaction.
+// All functions need a transaction.
 #pragma once
 
 #include "job/finish.hpp"
 
 namespace hipq::job {
 
-// running|error -> error, without a decision: what the attempt failed with stays in the row beside
-// the error that was against writing its end. Its own transaction, so that nothing else can stand
-// against it. False: not this attempt's any more.
+// running|error -> error, without a decision: the row keeps the failure of the attempt beside the
+// error that prevented writing its end. Runs in a transaction of its own, so that nothing else can
+// make it fail. False: the job no longer belongs to this attempt.
 bool set_aside(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
                const pg::Error &trouble, pg::Time now);
 
-// The same for a job that waits, which stays as it is.
+// The same for a waiting job, whose row is not changed.
 void note_set_aside(const catalog::Queue &queue, std::int64_t id, const pg::Error &trouble,
                     pg::Time now);
 
-// A dead letter whose handler cannot be called: it is tried again after ten minutes.
+// Sets a dead letter aside whose handler cannot be called. It is tried again after ten minutes.
 void set_letter_aside(const catalog::Queue &queue, std::int64_t id, const pg::Error &trouble,
                       pg::Time now);
 
-// Tells the log; view hipq.alerts reads the table.
+// Writes to the server log; view hipq.alerts reads the table.
 void report_set_aside(const catalog::Queue &queue, std::int64_t id, const pg::Error &trouble);
 
-// The error that was against it, as long as the job stands as it was set aside.
+// The error that prevented writing its end, as long as the job is unchanged since it was set aside.
 std::optional<std::string> why_set_aside(const catalog::Queue &queue, std::int64_t id);
 
 // Waiting jobs of a queue that are set aside.
 std::set<std::int64_t> waiting_set_aside(const catalog::Queue &queue);
 
-// Jobs that are set aside and still stand as they did then, of all queues that can be read at once.
+// Jobs that are set aside and unchanged since then, in all queues that can be read at once.
 struct SetAside {
     int queue_id;
     std::int64_t job_id;
@@ -41,10 +41,10 @@ struct SetAside {
 };
 std::vector<SetAside> jobs_set_aside(const catalog::Catalogue &catalogue);
 
-// Forgets those that stand otherwise by now, and dead letters that are to be tried again.
+// Deletes the rows of jobs that have changed since, and of dead letters that are to be tried again.
 void prune_set_aside(const catalog::Catalogue &catalogue, pg::Time now);
 
-// What statements over a live leaf, whose row is named "job", say of it. A condition.
+// A condition for statements over a live leaf whose row is named "job".
 #define HIPQ_IS_SET_ASIDE                                                                          \
     "EXISTS (SELECT FROM hipq.set_aside AS aside"                                                  \
     " WHERE aside.job_id = job.id AND aside.attempt = job.attempt AND aside.state = job.state)"

@@ -1,7 +1,7 @@
-// Reads and removes rows of hipq.successor.
+// Reads and deletes rows of hipq.successor.
 //
-// Nobody but the extension owner may touch the table. Each row has the job as it will be, id and
-// start values included.
+// Only the extension owner may access the table. Each row contains the future job with its id and
+// start values.
 #include "job/successor_rows.hpp"
 
 #include "catalog/catalog.hpp"

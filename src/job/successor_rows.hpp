@@ -1,4 +1,4 @@
-// Rows of hipq.successor: jobs that start when the one that holds their key has finished
+// Rows of hipq.successor: jobs that start when the job that holds their key has finished
 // (enqueue/successor.hpp).
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace hipq::job {
 
-// The id of the successor of whoever holds that key, if there is one.
+// The id of the successor of the job that holds the key, if there is one.
 std::optional<std::int64_t> successor_of_key(const catalog::Queue &queue,
                                              const core::UniqueKey &key);
 
-// Takes back what add_successor() did.
+// Undoes add_successor().
 void remove_successor(std::int64_t id);
 
 // A successor, and the job that holds its key, if there is one.
@@ -24,14 +24,14 @@ struct Successor {
 };
 std::vector<Successor> successors(const catalog::Queue &queue);
 
-// The queues that have some.
+// The queues that have successors.
 std::vector<int> queues_with_successors();
 
-// Takes a successor out, as a job that waited, for its end. Nothing: there is none of that id, or
-// somebody else has it.
+// Deletes a successor and returns it as a waiting job, for its end. Nothing: there is none with
+// that id, or another process has it locked.
 std::optional<ClaimedJob> take_successor(const catalog::Queue &queue, std::int64_t id);
 
-// One that is waiting for its turn, by its id.
+// Finds a successor that is waiting for its turn, by its id.
 struct WaitingSuccessor {
     int queue_id;
     std::string type;

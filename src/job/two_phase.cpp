@@ -1,7 +1,8 @@
-// Forbids PREPARE TRANSACTION where a transaction has done what a second phase could not keep.
+// Forbids PREPARE TRANSACTION if the transaction has done something that does not work with
+// two-phase commit.
 //
-// One process-local mark. A rolled back savepoint leaves it: that transaction commits in one phase
-// then.
+// Uses one process-local flag. Rolling back to a savepoint does not reset it; the transaction must
+// then commit in one phase.
 #include "job/two_phase.hpp"
 
 #include "pg/guard.hpp"

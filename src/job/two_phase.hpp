@@ -1,8 +1,8 @@
-// What a transaction may not have done that is to be prepared for a two-phase commit.
+// Tracks actions after which a transaction must not be prepared for two-phase commit.
 //
-// A prepared transaction belongs to no process and may lie for days: it may hold new jobs, which
-// run after COMMIT PREPARED, but no job that was claimed or finished in it: who has that job in
-// hand is known by process.
+// A prepared transaction belongs to no process and may stay for days. It may contain new jobs,
+// which run after COMMIT PREPARED. It must not contain a job that was claimed or finished, because
+// hipq tracks by process which jobs are in flight.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -11,21 +11,22 @@ namespace hipq::job {
 
 enum class NoTwoPhase : unsigned char {
     none,
-    job_taken,         // a job was claimed or finished
-    attempt_restored,  // a job in the middle of an attempt was loaded: the scheduler would look
-                       // before COMMIT PREPARED
-    worker_changed,  // a worker was registered or deregistered: it would not be known after COMMIT
-                     // PREPARED
-    extension_dropped,  // the workers would come back before COMMIT PREPARED
+    job_taken,  // a job was claimed or finished
+    // A job in the middle of an attempt was loaded; the scheduler would look for it before COMMIT
+    // PREPARED.
+    attempt_restored,
+    // A worker was registered or deregistered; that would not be known after COMMIT PREPARED.
+    worker_changed,
+    extension_dropped,  // the background processes would come back before COMMIT PREPARED
 };
 
-// Notes it until the transaction ends. Cheap; straight-line code.
+// Notes the reason until the transaction ends. Cheap; straight-line code.
 void forbid_two_phase(NoTwoPhase reason);
 
-// Called before PREPARE TRANSACTION. Raises 0A000.
+// Called before PREPARE TRANSACTION. Raises 0A000 if a reason is noted.
 void demand_two_phase();
 
-// Registers the callback that forgets; called once by _PG_init. PostgreSQL regime.
+// Registers the transaction callback. _PG_init calls it once; raises ERROR by longjmp.
 void watch_two_phase();
 
 }  // namespace hipq::job
