@@ -1,7 +1,7 @@
-// Does for another node what somebody has called there.
+// Runs for another node a function that was called there.
 //
-// With the rights of the caller's role, by its name, and as in a function with SECURITY DEFINER: no
-// code of users gets those of the session, which are a superuser's.
+// It runs with the rights of the caller's role, found by name, as in a function with SECURITY
+// DEFINER: users' code does not get the rights of the session, which are those of a superuser.
 #include "nodes/answer.hpp"
 
 #include "catalog/catalog.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 struct Known {
     const char *function;
-    std::size_t arguments;  // after the id
+    std::size_t arguments;  // number of arguments after the id
     const char *sql;        // $1: the id
 };
 
@@ -45,7 +45,7 @@ constexpr Known known_functions[] = {
     {"handle_again", 0, "SELECT to_jsonb(hipq.handle_again($1)::text)::text"},
     {"dismiss_dead_letter", 0, "SELECT to_jsonb(hipq.dismiss_dead_letter($1)::text)::text"},
     {"purge_dead_letter", 0, "SELECT to_jsonb(hipq.purge_dead_letter($1)::text)::text"},
-    // For a node that has to know where a job is before it has anything done.
+    // For a node that must know where a job is before it runs anything.
     {"has_job", 1, nullptr},
     {"has_dead_letter", 0, nullptr},
 };
@@ -76,7 +76,7 @@ std::optional<std::string> tell_whether_here(const Call &call)
     return is_found ? std::optional<std::string>("true") : std::nullopt;
 }
 
-// The queue is the last argument of what is about a job.
+// The queue is the last argument of calls about a job.
 const catalog::Queue *find_queue(const catalog::Catalogue &catalogue, const Call &call)
 {
     if (call.is_about_letter)
@@ -85,7 +85,7 @@ const catalog::Queue *find_queue(const catalog::Catalogue &catalogue, const Call
     return job.has_value() ? job->queue : nullptr;
 }
 
-// A node speaks for its instance alone.
+// A node may call only for jobs of its own instance.
 bool is_of_other_instance(const Call &call, std::string_view instance)
 {
     const auto catalogue = catalog::catalogue();
@@ -129,7 +129,8 @@ void demand_neighbour(const std::string &instance, int asker)
                errhint("A router answers its shards, a shard its router."));
 }
 
-// What a superuser may is more than the rights on a queue, so the connection has to be one's, too.
+// A superuser has more than the rights on a queue, so the connection must be that of a superuser,
+// too.
 void demand_no_more_than_own(Oid role, const std::string &name)
 {
     if (pg::call([&] { return !::superuser_arg(role) || ::superuser_arg(::GetSessionUserId()); }))
@@ -151,7 +152,7 @@ Oid require_role(const std::string &name)
     return role;
 }
 
-// Nothing: there is no such job here.
+// Returns nothing if there is no such job here.
 std::optional<std::optional<std::string>> ask_once(const Known &known, const Call &call, Oid role,
                                                    Asker asker, std::string_view instance)
 {
@@ -192,8 +193,8 @@ std::optional<std::string> answer_here(const Call &call, Oid role, Asker asker,
     const Known &known = require_known(call);
     if (const auto first = ask_once(known, call, role, asker, instance))
         return *first;
-    // One that is held is let in after it was looked for among the others, and before those that
-    // are held were looked at.
+    // A held job may be let in after the queues were searched and before the held jobs were
+    // searched.
     return asker == Asker::router
                ? ask_once(known, call, role, asker, instance).value_or(std::nullopt)
                : std::nullopt;

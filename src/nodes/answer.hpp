@@ -1,4 +1,4 @@
-// Answers calls that another node passes on.
+// Answers calls that other nodes pass on.
 #pragma once
 
 #include "nodes/answering.hpp"
@@ -6,17 +6,18 @@
 
 namespace hipq::nodes {
 
-// What was called, by its name, with the id of a job and what comes after it as text.
+// A call: the name of the function, the id of a job, and the further arguments as text.
 struct Call {
     std::string function;
     std::int64_t id;
     std::vector<std::optional<std::string>> arguments{};
-    std::optional<std::string> queue{};  // only its instance is asked
-    bool is_about_letter = false;        // not about a job
+    std::optional<std::string> queue{};  // only the nodes of its instance are asked
+    bool is_about_letter = false;        // about a dead letter, not a job
 };
 
-// Does it here, with the rights of a role, for a node of an instance. Its result as JSON; nothing:
-// there is no such job here, nor where this node has asked on. Raises what the function raises.
+// Runs the call here, with the rights of a role, for a node of an instance. Returns its result as
+// JSON; nothing: there is no such job here, nor on the nodes that this node has asked. Raises what
+// the function raises.
 std::optional<std::string> answer_here(const Call &call, Oid role, Asker asker,
                                        std::string_view instance);
 

@@ -1,4 +1,4 @@
-// Keeps in mind for whom a call is answered: it is not sent back to where it came from.
+// Remembers for which node a call is answered, so that it is not sent back to where it came from.
 #include "nodes/answering.hpp"
 
 namespace hipq::nodes {

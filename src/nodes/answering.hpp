@@ -1,4 +1,5 @@
-// Whether this process answers another node, and whether it has what it was asked for.
+// Tracks whether this process answers another node, and whether it has found what that node asked
+// for.
 #pragma once
 
 #include <string>
@@ -7,12 +8,12 @@
 namespace hipq::nodes {
 
 enum class Asker : unsigned char {
-    nobody,  // a client's own call
-    router,  // which asks others itself
-    shard,   // which knows this router alone
+    nobody,  // a call by a client
+    router,  // the router, which asks other nodes itself
+    shard,   // a shard, which knows only this router
 };
 
-// While one lives, calls are those of that node.
+// While an object of this class exists, calls are made on behalf of that node.
 class BeingAsked {
 public:
     BeingAsked(Asker asker, std::string_view instance);
@@ -20,7 +21,7 @@ public:
     BeingAsked(const BeingAsked &) = delete;
     BeingAsked &operator=(const BeingAsked &) = delete;
 
-    // Whether there was nothing to be found for it.
+    // Whether nothing was found for that node.
     bool is_missing() const;
 
 private:
@@ -37,9 +38,9 @@ private:
 };
 
 Asker asker();
-// Of that instance, or by nobody.
+// Whether the call concerns that instance; always true for a client's call.
 bool is_asked_about(std::string_view instance);
-// Neither here nor elsewhere, as far as this node asks on.
+// Notes that the job was found neither here nor on the nodes that this node has asked.
 void note_missing();
 
 }  // namespace hipq::nodes

@@ -1,4 +1,4 @@
-// Writes times as ISO 8601 has them, and jsonb as JSON.
+// Writes times in ISO 8601 format, and jsonb as JSON.
 #include "nodes/as_text.hpp"
 
 extern "C" {

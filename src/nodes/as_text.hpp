@@ -1,4 +1,5 @@
-// Arguments of calls as text that any node reads alike, whatever the settings of its session.
+// Converts arguments of calls to text that every node reads alike, whatever the settings of its
+// session.
 #pragma once
 
 #include "pg/spi.hpp"
@@ -6,13 +7,13 @@
 namespace hipq::nodes {
 
 std::string text_of(pg::Time time);
-// Of jsonb; nothing for NULL.
+// Converts jsonb; nothing for NULL.
 std::optional<std::string> text_of(pg::RawValue json);
 
-// From microseconds since 1970, or "infinity".
+// Converts from microseconds since 1970, or "infinity".
 pg::Time time_of(const std::string &microseconds);
 
-// And back: jsonb in the current memory context.
+// Converts from text: jsonb in the current memory context.
 pg::RawValue json_of(const std::string &text);
 
 }  // namespace hipq::nodes

@@ -1,9 +1,9 @@
-// Asks other servers by dblink, without blocking: dblink() itself cannot be interrupted before
+// Calls other servers by dblink, without blocking: dblink() itself cannot be interrupted before
 // PostgreSQL 17.
 //
-// A named connection belongs to the session, and whoever may call dblink may use it, with the
-// rights that hipq has on the other server. So it is closed whatever happens; if that fails the
-// session ends.
+// A named connection belongs to the session, and every role that may call dblink may use it, with
+// the rights that hipq has on the other server. So it is always closed; if that fails, the session
+// ends.
 #include "nodes/dblink.hpp"
 
 #include "pg/quote.hpp"
@@ -40,8 +40,8 @@ bool is_uri(const std::string &conninfo)
     return conninfo.starts_with("postgresql://") || conninfo.starts_with("postgres://");
 }
 
-// Before version 16 connecting cannot be interrupted, and from then on dblink does not obey this:
-// ConnectLimit does. What conninfo says itself counts.
+// Before version 16 connecting cannot be interrupted; from 16 on dblink ignores this timeout, and
+// ConnectLimit enforces it. A timeout in conninfo takes precedence.
 std::string bounded(std::string conninfo)
 {
     constexpr const char *limit = "connect_timeout=5";
@@ -52,11 +52,12 @@ std::string bounded(std::string conninfo)
     return conninfo;
 }
 
-constexpr int longest_connect = 6'000;  // ms: a server that is frozen accepts, and says nothing
+// In ms. A frozen server accepts the connection and does not answer.
+constexpr int longest_connect = 6'000;
 
 volatile std::sig_atomic_t is_late = 0;
 
-// While it lives, connecting is cancelled when it takes too long.
+// While an object of this class exists, connecting is cancelled if it takes too long.
 class ConnectLimit {
 public:
     ConnectLimit()
@@ -71,7 +72,7 @@ public:
     {
         ::disable_timeout(timer_, false);
         if (is_late != 0)
-            QueryCancelPending = false;  // if nobody has looked at it yet
+            QueryCancelPending = false;  // in case it has not been processed yet
     }
     ConnectLimit(const ConnectLimit &) = delete;
     ConnectLimit &operator=(const ConnectLimit &) = delete;
@@ -90,7 +91,7 @@ public:
         run("dblink_connect($1, $2)", connection_name, bounded(conninfo));
     }
 
-    // Raises what the other server raises.
+    // Raises the errors of the other server.
     Answers query(const std::string &statement) const
     {
         run("dblink_send_query($1, $2)", connection_name, statement);
@@ -102,15 +103,16 @@ public:
         Answers answers;
         for (const pg::Row row : run(get_result, connection_name))
             answers.push_back(row.maybe_text(0));
-        run(get_result, connection_name);  // none is left, and the next statement may be sent
+        // Read the end of the results, so that the next statement can be sent.
+        run(get_result, connection_name);
         return answers;
     }
 
-    // Also of one that was never opened.
+    // May be called for a connection that was never opened.
     void close() const
     {
         const std::uint32_t holdoff = InterruptHoldoffCount;
-        InterruptHoldoffCount = holdoff + 1;  // an error would set it to 0
+        InterruptHoldoffCount = holdoff + 1;  // an error would reset it to 0
         const auto failure = pg::in_subtransaction(
             pg::Ending::kept, [&] { run("dblink_disconnect($1)", connection_name); });
         InterruptHoldoffCount = holdoff;
@@ -150,11 +152,11 @@ void close_or_die(const Connection &connection)
 
 struct Ending {
     bool is_connected = false;
-    bool is_late = false;  // it has taken too long to connect
+    bool is_late = false;  // connecting has taken too long
     std::optional<pg::Error> failure;
 };
 
-// Raises what no other server has raised: the caller was cancelled.
+// Rethrows an error that does not come from the other server: the caller was cancelled.
 Ending in_session(const std::string &conninfo, const std::function<void(const Connection &)> &talk)
 {
     const Connection connection(schema_of_dblink());
@@ -181,7 +183,7 @@ Ending in_session(const std::string &conninfo, const std::function<void(const Co
 
 constexpr const char *no_answer = "The server accepts the connection, and does not answer.";
 
-// The other server is not there, or goes away.
+// Whether the error means that the other server is unreachable or shut down.
 bool is_of_connection(const pg::Error &error)
 {
     const std::string sqlstate = error.sqlstate();
@@ -193,7 +195,8 @@ std::string trouble_of(const pg::Error &error)
     return error.message() + (error.detail().has_value() ? ": " + *error.detail() : "");
 }
 
-// As the other server has raised it. Its context tells of what hipq itself does there.
+// Raises the error as the other server did, without its context, which shows hipq's own statements
+// there.
 [[noreturn]] void raise_again(const pg::Error &error, const std::string &where)
 {
     const std::string detail = error.detail().value_or("");
@@ -216,7 +219,7 @@ std::string schema_of_dblink()
     return rows.front().text(0);
 }
 
-// A signal handler's part: the wait for the other server looks at it.
+// Called by a signal handler; the wait for the other server checks the flags.
 static void cancel_connect()
 {
     is_late = 1;

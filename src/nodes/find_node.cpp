@@ -1,8 +1,8 @@
 // Asks the nodes of an instance one after the other, in the order of core/shards/search.hpp.
 //
-// A job may be on its way while they are asked. So "no" is not believed at once: what was sent so
-// far has to be read first, and then all are asked again, this node among them. That counts if its
-// slot has not begun to move meanwhile, as far as a shard may have heard.
+// A job may be on its way while the nodes are asked, so a "no" is not final at once: everything
+// sent so far must be read first, and then all nodes, including this one, are asked again. Their
+// "no" counts if the job's slot has not begun to move in the meantime, as far as a shard may know.
 #include "nodes/find_node.hpp"
 
 #include "core/shards/search.hpp"
@@ -21,9 +21,9 @@ namespace hipq::nodes {
 
 namespace {
 
-// ---- here, and not among the jobs ----
+// ---- on this node, but not in a queue ----
 
-// Of one that is held for order also what it waits for.
+// For a job that is held to keep the order, also what it waits for.
 constinit pg::Statement select_held(R"(
     SELECT held.queue,
            CASE WHEN held.queue = ANY (coming.in_order) THEN
@@ -52,7 +52,7 @@ bool may_know(const catalog::Catalogue &catalogue, const Instance &instance,
     return found != nullptr && catalog::has_any_right(catalog::caller(), *found);
 }
 
-// `awaits`: empty: it is held for its key.
+// `awaits` is empty if the job is held for its key.
 std::string why_held(const std::string &awaits)
 {
     if (awaits.empty())
@@ -87,7 +87,7 @@ std::optional<Found> find_held(const catalog::Catalogue &catalogue, const Instan
     return found;
 }
 
-// Why there is no such job.
+// Returns why there is no such job, if known.
 std::string why_nowhere(const catalog::Catalogue &catalogue, const Instance &instance,
                         std::int64_t id)
 {
@@ -100,7 +100,7 @@ std::string why_nowhere(const catalog::Catalogue &catalogue, const Instance &ins
            row.text(2) + ").";
 }
 
-// ---- the others ----
+// ---- other nodes ----
 
 std::string literal(const std::optional<std::string> &text)
 {
@@ -123,7 +123,7 @@ std::string statement_for(const Instance &instance, const Call &call)
            arguments + "]::text[], " + (call.is_about_letter ? "true" : "false") + ")";
 }
 
-// Slots that begin to move while it is under way may begin anew; they do not move for ever.
+// A search starts again if slots begin to move during it; slots do not move forever.
 constexpr int most_looks = 5;
 
 class Search {
@@ -163,8 +163,8 @@ private:
         return core::search_plan(call_->id, instance_->shards->own_node, place_, shards);
     }
 
-    // Once all that may have been on its way has been read; again if slots have begun to move
-    // meanwhile, or this one has ceased to.
+    // Asks again after everything that may have been on its way has been read; and once more if
+    // slots have begun to move in the meantime, or this one no longer moves.
     void ask_until_certain()
     {
         if (!instance_->is_router() || plan_ == core::SearchPlan{})
@@ -211,18 +211,18 @@ private:
         return true;
     }
 
-    // Nothing also for one that cannot be reached.
+    // Returns nothing also for a node that cannot be reached.
     std::optional<std::string> reply_of(const Neighbour &neighbour, const std::string &statement)
     {
         if (silent_.contains(neighbour.node))
-            return std::nullopt;  // it has been asked
+            return std::nullopt;  // it was unreachable before
         const Reply reply = ask(neighbour.conninfo, statement, instance_->shown(neighbour.node));
         if (!reply.is_reached)
             note_problem(neighbour.node, "cannot be reached", reply.trouble);
         return reply.answer;
     }
 
-    // The job may have come to this node since it was looked for here.
+    // The job may have arrived here since this node was searched.
     bool ask_here()
     {
         const auto answer = answer_here(*call_, catalog::caller(), Asker::router, instance_->name);
@@ -290,17 +290,17 @@ private:
     std::vector<Neighbour> neighbours_;
     core::SlotPlace place_;
     core::SearchPlan plan_;
-    std::set<int> silent_{};  // these cannot be reached, and are asked once
-    std::string silence_{};   // who they are, in sentences
-    std::string log_{};       // and why
-    std::string unread_{};    // what could not be waited for, at the last look
-    std::set<int> late_{};    // and whom it is about
+    std::set<int> silent_{};  // nodes that cannot be reached; they are asked once
+    std::string silence_{};   // these nodes, in sentences
+    std::string log_{};       // the reasons, for the log
+    std::string unread_{};    // what had not been read after the last wait, in sentences
+    std::set<int> late_{};    // the nodes that this concerns
     Found found_{};
 };
 
 // ---- the instances ----
 
-// Those that the call may mean.
+// The instances that may have the job of the call.
 std::vector<Instance> instances_meant(const catalog::Catalogue &catalogue, const Call &call)
 {
     std::map<int, Instance> instances;
@@ -322,7 +322,7 @@ Call look_for(const Call &call)
                                 : Call{"has_job", call.id, {call.queue}, call.queue, false};
 }
 
-// Nodes give ids by themselves, so two instances may have the same one.
+// Nodes assign ids independently, so two instances may have a job with the same id.
 Found search_in_several(const std::vector<Instance> &instances, const Call &call)
 {
     const Instance *has_it = nullptr;
@@ -415,7 +415,7 @@ std::optional<std::string> require_certain(const Call &call, const Found &found)
 
 }  // namespace hipq::nodes
 
-// For the router, which wants to be sure that nothing of this shard is on its way.
+// Called by the router to make sure that nothing sent by this shard is on its way.
 HIPQ_FUNCTION(hipq__wait_until_read)
 {
     return BoolGetDatum(

@@ -1,5 +1,5 @@
-// Puts jobs aside until the node that had their slot has said that no job with their key is left
-// there, or in strict order no job of the slot.
+// Holds jobs until the node that had their slot reports that no job with their key, or in strict
+// order no job of the slot, is left there.
 #include "nodes/held_jobs.hpp"
 
 #include "core/job/validate.hpp"
@@ -13,9 +13,10 @@ namespace {
 
 using core::Column;
 
-// A key is named by queue, type and key, and by its scope if that is not the whole queue. No row of
-// the slot: it has come. The scheduler looks at those that are held: "returned" may have come
-// before this commits. In strict order jobs stay behind those of their slot that are held.
+// A key is identified by queue, type and key, and by its scope unless that is the whole queue. If
+// there is no row for the slot, all its jobs have come. The scheduler looks at held jobs:
+// "returned" may have arrived before this commits. In strict order, jobs queue up behind held jobs
+// of their slot.
 constinit pg::Statement insert_held(R"(
     INSERT INTO hipq.shard_held_job (instance_id, slot, queue, job_type, job_key, job, sender, outbox_id, was_accepted, shard_key)
     SELECT coming.instance_id, coming.slot, $3, $4, $5, $6, $7, $8, $9, $10
@@ -40,7 +41,7 @@ int slot_of(const job::RowValues &job)
     return parts.has_value() ? parts->slot : core::router_slot;
 }
 
-// It has its shard key since it was placed.
+// The shard key was set when the job was placed.
 std::string_view scope_of(const catalog::Queue &queue, const job::RowValues &job)
 {
     return job.null(Column::shard_key)

@@ -1,5 +1,5 @@
-// Jobs with a key, of slots that have just come to this node, while their key may still be taken
-// where the slot was. Of queues in strict order all jobs, while any is left there.
+// Holds jobs with a key whose slot has just come to this node, while their key may still be taken
+// on the old node. In queues in strict order it holds all jobs of the slot while any is left there.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -7,19 +7,19 @@
 
 namespace hipq::nodes {
 
-// Whether somebody has to ask hold().
+// Whether the caller must call hold().
 bool may_be_busy(const catalog::Queue &queue, const job::RowValues &job);
 
-// Where a job has come from: a row of a node's outbox; 0 for one that is enqueued here.
+// The origin of a job: a row of a node's outbox; node 0 for a job that is enqueued here.
 struct Origin {
     int node;
     std::int64_t outbox_id;
-    bool was_accepted = false;  // it was in the table of another node
+    bool was_accepted = false;  // it was in a table of another node
     bool operator==(const Origin &) const = default;
 };
 
-// Puts a job aside, as it travels. False: its key is known to be free; in strict order all have
-// come, and none is held.
+// Holds a job in the form in which it was sent. False: its key is known to be free, or in strict
+// order all jobs have come and none is held.
 bool hold(const catalog::Queue &queue, const job::RowValues &job, pg::RawValue json,
           const Origin &origin);
 

@@ -1,6 +1,7 @@
-// Puts a job into a JSON object, and takes it out.
+// Converts a job to a JSON object, and back.
 //
-// Times are as ISO 8601 has them, which neither DateStyle nor the time zone of a session changes.
+// Times are in ISO 8601 format, which depends on neither DateStyle nor the time zone of the
+// session.
 #include "nodes/job_json.hpp"
 
 #include <array>
@@ -32,7 +33,7 @@ JsonbValue text_value(std::string_view text)
     return value;
 }
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 JsonbValue number_value(Datum numeric)
 {
@@ -124,7 +125,7 @@ Datum number_of(const JsonbValue &value, PGFunction convert)
     return DirectFunctionCall1(convert, NumericGetDatum(value.val.numeric));
 }
 
-// Of ids SQL reads the text, too, which therefore is to be that of the number.
+// SQL also reads ids as text, so the text must be that of a whole number.
 Datum id_of(const JsonbValue &value)
 {
     const Datum number = number_of(value, ::numeric_int8);
@@ -149,7 +150,7 @@ Datum text_of(const JsonbValue &value)
     return PointerGetDatum(::cstring_to_text_with_len(value.val.string.val, value.val.string.len));
 }
 
-// Jobs that were enqueued together have the same times, so the last one is kept.
+// Jobs that were enqueued together have the same times, so the last one is cached.
 Datum time_of(const JsonbValue &value)
 {
     static std::array<char, MAXDATELEN + 1> last_text{};
@@ -166,7 +167,7 @@ Datum time_of(const JsonbValue &value)
     return time;
 }
 
-// The state is left to the caller: its values belong to hipq.
+// The caller converts the state, whose type belongs to hipq.
 Datum datum_of(ColumnType type, JsonbValue &value)
 {
     switch (type) {
@@ -198,7 +199,7 @@ Datum state_of(Datum text)
     return job::state_datum(*state);
 }
 
-// Most jobs that are enqueued together have the same values but for these.
+// Jobs that are enqueued together mostly have the same values, except in these columns.
 bool may_be_shared(Column column)
 {
     return column != Column::id && column != Column::job_key && column != Column::shard_key &&
@@ -210,7 +211,8 @@ bool is_by_value(ColumnType type)
     return type != ColumnType::numeric && type != ColumnType::text && type != ColumnType::jsonb;
 }
 
-// Two that only look different, one of them compressed, are not the same to it: both are written.
+// Equal values that are stored differently, such as one of them compressed, count as different:
+// both are written.
 bool has_same_bytes(Datum a, Datum b)
 {
     const std::size_t size = VARSIZE_ANY(DatumGetPointer(a));
@@ -227,7 +229,7 @@ bool is_same(const job::RowValues &a, const job::RowValues &b, Column column)
                : has_same_bytes(a.value(column), b.value(column));
 }
 
-// Of the columns for which `is_written`; NULL as the null of JSON.
+// Builds an object of the columns for which `is_written` is true, with NULL as JSON null.
 template <class Choice>
 pg::RawValue object_of(const job::RowValues &job, const Choice &is_written)
 {
@@ -252,7 +254,7 @@ pg::RawValue object_of(const job::RowValues &job, const Choice &is_written)
     });
 }
 
-// PostgreSQL regime. The state as text.
+// Sets a column; the state is set as text. Call inside pg::call() only.
 void put(job::RowValues &job, Column column, JsonbValue &value)
 {
     const ColumnType type = core::definition(column).type;
@@ -262,7 +264,8 @@ void put(job::RowValues &job, Column column, JsonbValue &value)
         job.set(column, datum_of(type, value));
 }
 
-// PostgreSQL regime. Whether the state is among them.
+// Sets all columns of the object. Returns whether the state is among them. Call inside pg::call()
+// only.
 bool put_all(job::RowValues &job, Jsonb *object)
 {
     bool has_state = false;

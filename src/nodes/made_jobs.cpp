@@ -1,4 +1,4 @@
-// Tells who makes jobs of others which of them have been sent away.
+// Tells code that makes jobs of others which of them were sent to other nodes.
 #include "nodes/made_jobs.hpp"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// Jobs that hipq makes of others (retried, redriven) and that go to other nodes: a statement that
-// makes them returns no row for those.
+// Collects jobs that hipq makes of others (retried, redriven) and sends to other nodes: the
+// statement that makes them returns no row for these.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct MadeJob {
     std::int64_t id;
 };
 
-// While one lives, it hears of them.
+// While an object of this class exists, it collects them.
 class MadeJobs {
 public:
     MadeJobs();

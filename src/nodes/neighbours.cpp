@@ -1,4 +1,4 @@
-// Knows the neighbours of this node, and how far they have read.
+// Finds the neighbours of this node, and how far they have read.
 #include "nodes/neighbours.hpp"
 
 #include "core/text/names.hpp"
@@ -58,13 +58,13 @@ constinit pg::Statement select_trouble(R"(
 
 constinit pg::Statement select_position("SELECT pg_catalog.pg_current_wal_insert_lsn()::text");
 
-// The header of a page may stand before the position, and is nothing that could be read.
+// A page header may precede the position; it contains nothing to read.
 constinit pg::Statement select_read(R"(
     SELECT
     FROM pg_catalog.pg_replication_slots AS known
     WHERE known.slot_name = $1 AND known.confirmed_flush_lsn >= $2::pg_catalog.pg_lsn - 24::numeric)");
 
-// False: it does not become true.
+// Returns false if the condition does not become true in time.
 bool wait_until(const std::function<bool()> &is_true)
 {
     const TimestampTz end = ::GetCurrentTimestamp() + longest_wait;
@@ -106,7 +106,7 @@ core::SlotPlace place_of(const Instance &instance, int slot)
 
 bool wait_for_moves()
 {
-    // On a standby nobody moves anything, and wait_until_read() says that it knows nothing.
+    // On a standby no slots move, and wait_until_read() reports that it knows nothing.
     return ::RecoveryInProgress() || wait_until([] { return catalog::are_maps_settled(); });
 }
 
@@ -124,7 +124,7 @@ bool meets_error(const Instance &instance, int node)
 bool wait_until_read(const Neighbour &neighbour)
 {
     if (::RecoveryInProgress())
-        return false;  // others read from the primary
+        return false;  // other nodes read from the primary
     const std::string position =
         pg::as_extension_owner([] { return select_position.run().front().text(0); });
     return wait_until([&] {

@@ -1,4 +1,4 @@
-// The nodes that this one reads from and writes to.
+// The nodes that this node reads from and writes to.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -6,7 +6,7 @@
 
 namespace hipq::nodes {
 
-// A sharded instance as the catalogue has it, which outlives this.
+// A sharded instance of the catalogue, which must outlive this object.
 struct Instance {
     int id;
     std::string name;
@@ -18,26 +18,26 @@ struct Instance {
 
 struct Neighbour {
     int node;
-    std::string conninfo;  // never from an argument of anybody
-    std::string slot;      // replication slot here from which it reads
+    std::string conninfo;  // never from an argument of a caller
+    std::string slot;      // the replication slot on this node that it reads
 };
 
-// On the router all shards, on a shard the router: as its subscription reaches it.
+// On the router all shards, on a shard the router, with the connection string of its subscription.
 std::vector<Neighbour> neighbours(const Instance &instance);
 
-// Where a slot is, as the router's map says now.
+// Where a slot is according to the router's present map.
 core::SlotPlace place_of(const Instance &instance, int slot);
 
-// Waits until the router's map has all moves that a shard may have heard of until now, for some
-// seconds at most. False: it has not.
+// Waits, for some seconds at most, until the router's map contains all moves that a shard may know
+// of by now. Returns false if it does not.
 bool wait_for_moves();
 
-// Waits until a neighbour has read all that this server has written so far, for some seconds at
-// most. False: it has not. The caller may be cancelled.
+// Waits, for some seconds at most, until a neighbour has read everything that this server has
+// written so far. Returns false if it has not. The caller can be cancelled.
 bool wait_until_read(const Neighbour &neighbour);
 
-// Whether an error keeps that node, or this one, from taking what the other sends, as far as this
-// one knows.
+// Whether an error keeps that node or this one from receiving what the other sends, as far as this
+// node knows.
 bool meets_error(const Instance &instance, int node);
 
 }  // namespace hipq::nodes

@@ -1,5 +1,5 @@
-// What other nodes of a sharded instance are asked: calls by the ids of jobs. What other rooms may
-// use.
+// The interface of this room: calls by the ids of jobs on other nodes of a sharded instance, and
+// jobs that are sent to other nodes.
 #pragma once
 
 #include "nodes/as_text.hpp"

@@ -8,8 +8,8 @@ namespace hipq::nodes {
 
 namespace {
 
-// $1: rows since then stay, $2 now, $3 retention and $4 dead_letter_retention where the queue has
-// none, or is not here, $5 how many. Letters that were refused have no queue.
+// $1: rows since this time are kept, $2 now, $3 retention and $4 dead_letter_retention if the queue
+// has none or does not exist here, $5 limit. Letters that were refused have no queue.
 constinit pg::Statement delete_rejects(R"(
     DELETE FROM hipq.shard_reject
     WHERE ctid = ANY (ARRAY(

@@ -1,4 +1,4 @@
-// Looks how far a node is behind in reading the outbox.
+// Checks how far a node is behind in reading the outbox.
 #include "nodes/outbox_limit.hpp"
 
 #include "core/text/names.hpp"
@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::uint64_t megabyte = 1'048'576;
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
-// What the slot's reader has confirmed; nothing: there is no such slot.
+// The position that the slot's reader has confirmed; nothing: there is no such slot.
 std::optional<XLogRecPtr> confirmed_position(const char *name)
 {
     ReplicationSlot *slot = ::SearchNamedReplicationSlot(name, true);
@@ -37,7 +37,8 @@ std::optional<XLogRecPtr> confirmed_position(const char *name)
     return position == InvalidXLogRecPtr ? std::nullopt : std::optional(position);
 }
 
-// About when a position was written: when its file was written last, if it is there.
+// The approximate time when a position was written: the last modification of its file, if the file
+// exists.
 const char *time_of(XLogRecPtr position)
 {
     std::array<char, MAXPGPATH> path{};

@@ -17,8 +17,8 @@ constinit pg::Statement insert_jobs(R"(
 
 }  // namespace
 
-// The first one is whole until there is a second: a job that goes by itself has nothing to share.
-// What is moved is always whole, as it is where SQL writes it.
+// The first job is written whole until there is a second one: a single job shares nothing. Moved
+// jobs are always written whole, as in rows that SQL writes.
 pg::RawValue Parcels::json_for(Parcel &parcel, const job::RowValues &job) const
 {
     if (kind_ != "jobs")

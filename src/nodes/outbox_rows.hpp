@@ -1,4 +1,4 @@
-// Jobs on their way to other nodes.
+// Writes jobs that are sent to other nodes.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -6,13 +6,14 @@
 
 namespace hipq::nodes {
 
-// Collects the jobs of one statement, of one queue, by the node that they are for, and writes them
-// to hipq.shard_outbox: at most 1,000 jobs or about 1 MB to a row, since a row costs what hundreds
-// of jobs do. What new jobs of a row have in common is in its body, once. What is added is copied.
-// Needs a transaction; what is not sent is lost.
+// Collects the jobs of one statement and one queue by target node, and writes them to
+// hipq.shard_outbox: at most 1,000 jobs or about 1 MB per row, because a row costs as much as
+// hundreds of jobs. The values that new jobs of a row share are stored once, in its body. add()
+// copies the job. Needs a transaction; jobs that are not sent are lost.
 class Parcels {
 public:
-    // `kind`: jobs, or moved ones, which have been in a queue before and have their keys.
+    // `kind` says whether the jobs are new, or moved ones, which have been in a queue before and
+    // have their keys.
     explicit Parcels(const catalog::Queue &queue, std::string_view kind = "jobs")
         : queue_(&queue), kind_(kind)
     {

@@ -21,7 +21,7 @@ namespace {
 
 using core::Column;
 
-// Within arrays a number is an index, as ->> has it.
+// Within an array a number is an index, as with ->>.
 const JsonbValue *step_into(const JsonbValue *from, const std::string &name)
 {
     if (from == nullptr || from->type != jbvBinary)
@@ -38,7 +38,7 @@ const JsonbValue *step_into(const JsonbValue *from, const std::string &name)
                : nullptr;
 }
 
-// As ->> gives it; null for nothing. PostgreSQL regime.
+// Returns the value as ->> would; null if there is none. Call inside pg::call() only.
 const char *text_at(Datum json, const std::vector<std::string> &path)
 {
     JsonbValue root{};
@@ -66,7 +66,8 @@ std::string_view text_or_none(const job::RowValues &job, Column column)
     return job.null(column) ? core::none_text : job.as_text(column);
 }
 
-// Of a job with a key that is unique within its shard key this has to be in the row, and its index.
+// If a job has a key that is unique within its shard key, the row and its index must contain the
+// shard key.
 void demand_short_shard_key(const job::RowValues &job, const catalog::Queue &queue,
                             const std::string &shard_key)
 {
@@ -81,7 +82,7 @@ void keep_shard_key(job::RowValues &job, const catalog::Queue &queue,
         return;
     if (shard_key->size() > core::most_shard_key) {
         demand_short_shard_key(job, queue, *shard_key);
-        return;  // one that is too long divides as well, but is not written down
+        return;  // one that is too long is used for placing, but is not stored
     }
     job.set(Column::shard_key, pg::call([&] {
                 return PointerGetDatum(::cstring_to_text_with_len(
@@ -133,7 +134,7 @@ bool place_keys_alike(const catalog::Queue &one, const catalog::Queue &other)
     if (one.shard_key.has_value() != other.shard_key.has_value())
         return false;
     if (!one.shard_key.has_value())
-        return true;  // on the router
+        return true;  // all jobs are on the router
     const bool is_home = one.placement().throttle_mode == core::ThrottleMode::home;
     return is_home == (other.placement().throttle_mode == core::ThrottleMode::home) &&
            (!is_home || one.name == other.name);

@@ -1,6 +1,6 @@
-// Marks a position of the log, with its time, until all nodes have confirmed it.
+// Marks a position of the WAL, with its time, until all nodes have confirmed it.
 //
-// The mark is in a table: each pass of maintenance is a process of its own.
+// The mark is in a table, because each pass of maintenance is a process of its own.
 #include "nodes/unread.hpp"
 
 #include "pg/internal_write.hpp"
@@ -11,8 +11,8 @@ namespace hipq::nodes {
 
 namespace {
 
-// What all nodes have confirmed, nothing of slots that are gone, and where the log is. NULL: there
-// are no other nodes.
+// The position that all nodes have confirmed (0/0 for slots that no longer exist), and the present
+// WAL position. NULL: there are no other nodes.
 constinit pg::Statement select_positions(R"(
     SELECT min(coalesce(slot.confirmed_flush_lsn, '0/0'))::text, pg_catalog.pg_current_wal_insert_lsn()::text
     FROM (SELECT shard.channel || '_to_' || shard.node FROM hipq.shard AS shard
