@@ -7,9 +7,8 @@ namespace hipq::catalog {
 
 // What registration stores.
 struct HandlerText {
-    std::string
-        // "schema.name(argument types)" fully qualified, one SQL statement, or "NONE".
-        handler;
+    // "schema.name(argument types)" fully qualified, one SQL statement, or "NONE".
+    std::string handler;
     HandlerKind kind;
 };
 

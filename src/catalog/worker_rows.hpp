@@ -54,9 +54,8 @@ private:
     friend std::shared_ptr<const WorkerServices> worker_services();
     void know_rights(std::int64_t worker_id, const std::vector<int> &queues, bool lacks_a_right);
     std::map<int, ByType> ids_;
-    std::map<std::int64_t, std::vector<int>>
-        // Workers that lack a right, each with the queues that it may work on.
-        lacking_;
+    // Workers that lack a right, each with the queues that it may work on.
+    std::map<std::int64_t, std::vector<int>> lacking_;
 };
 
 // Cached in this process until workers, queues, job types or rights on a queue change. Needs a

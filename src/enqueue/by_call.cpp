@@ -1,4 +1,5 @@
-// Enqueues jobs for enqueue() and enqueue_many(): without SQL, or by INSERT where that cannot be.
+// Enqueues jobs for enqueue() and enqueue_many(): without SQL, or by INSERT where that is not
+// possible.
 #include "enqueue/by_call.hpp"
 
 #include "catalog/catalog.hpp"
@@ -24,8 +25,8 @@ constexpr const char *insert_one_sql =
     "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) VALUES (" HIPQ_OPTION_VALUES
     ", $11, $12) ON CONFLICT DO NOTHING RETURNING id";
 
-// Keyed jobs first, in the order of their keys and scopes; then those without key in the order
-// given.
+// Jobs with a key come first, in the order of their keys and scopes; then jobs without key in the
+// order given.
 constexpr const char *insert_many_sql =
     "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) SELECT " HIPQ_OPTION_VALUES
     R"(, element.data, element.key
@@ -79,7 +80,7 @@ std::optional<std::int64_t> holder_of(const catalog::Queue &queue, const core::U
                errhint("Use on_duplicate => 'return' to get the id of that job instead."));
 }
 
-// Whether the waiting job that holds the key is to be changed.
+// Whether the waiting job that holds the key is changed.
 bool is_change(OnDuplicate on_duplicate)
 {
     return on_duplicate >= OnDuplicate::replace;
@@ -127,8 +128,8 @@ bool is_keyed(const Keys &keys, std::size_t position)
     return position < keys.size() && has_key(keys[position]);
 }
 
-// The scopes of the keys of many jobs, as scope_of_key() has them: empty where all have one, the
-// whole queue.
+// The scopes of the keys of many jobs, as scope_of_key() returns them; empty if all keys are unique
+// in the whole queue.
 using Scopes = std::vector<std::string>;
 
 Scopes scopes_of(const catalog::Queue &queue, const JobOptions &options,
@@ -157,7 +158,7 @@ KeyInScope key_at(const Keys &keys, const Scopes &scopes, std::size_t position)
     return {*keys[position], std::string(scope_at(scopes, position))};
 }
 
-// What one INSERT of many gave: ids of keyed jobs by key, ids of the others in order.
+// What one INSERT of many jobs returned: ids of jobs with a key by key, ids of the others in order.
 struct Inserted {
     std::map<KeyInScope, std::int64_t> keyed;
     std::vector<std::int64_t> unkeyed;
@@ -189,7 +190,7 @@ std::vector<std::size_t> in_order_of_keys(const Keys &keys, const Scopes &scopes
     return positions;
 }
 
-// Keyed jobs first, as insert_many_sql has it.
+// Jobs with a key first, as in insert_many_sql.
 Inserted insert_directly(DirectEnqueue &direct, std::span<const pg::RawValue> elements,
                          const Keys &keys, const Scopes &scopes)
 {
@@ -278,12 +279,14 @@ Enqueued enqueue_here(const catalog::Queue &queue, const JobOptions &options, pg
                 return {holder_or_error(queue, wanted, *holder, on_duplicate),
                         EnqueueAction::returned};
         }
-        pg::call([] { CHECK_FOR_INTERRUPTS(); });  // the holder has finished meanwhile: the key is
-                                                   // free; or the id was taken: the next may not be
+        // The holder has finished in the meantime, so the key is free; or the id was in use, and
+        // the next one may not be.
+        pg::call([] { CHECK_FOR_INTERRUPTS(); });
     }
 }
 
-// Jobs without key at once, and removes their places from `own`, if SQL need not do it.
+// Inserts the jobs without key at once, unless SQL must be used, and removes their positions from
+// `own`.
 void insert_unkeyed(const catalog::Queue &queue, const JobOptions &options,
                     std::span<const pg::RawValue> data, const Keys &keys, Sent &sent)
 {
@@ -304,8 +307,8 @@ void insert_unkeyed(const catalog::Queue &queue, const JobOptions &options,
     std::erase_if(sent.own, [&](std::size_t i) { return !is_keyed(keys, i); });
 }
 
-// Those that are another node's go together; then those of this node without key, and each of the
-// others by itself.
+// Sends the jobs of other nodes together; then inserts those of this node without key together, and
+// each of the others separately.
 std::vector<std::int64_t> enqueue_by_shards(const catalog::Queue &queue, const JobOptions &options,
                                             std::span<const pg::RawValue> data, const Keys &keys,
                                             OnDuplicate on_duplicate)
@@ -322,7 +325,8 @@ std::vector<std::int64_t> enqueue_by_shards(const catalog::Queue &queue, const J
     return std::move(sent.ids);
 }
 
-// One after the other, in the order of their keys: each meets whoever holds its key by then.
+// Enqueues the jobs one by one in the order of their keys: each meets the present holder of its
+// key.
 std::vector<std::int64_t> change_many(const catalog::Queue &queue, const JobOptions &options,
                                       pg::RawValue data, std::size_t count, const Keys &keys,
                                       OnDuplicate on_duplicate)
@@ -366,8 +370,8 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
     const Scopes scopes = scopes_of(queue, options, elements, keys);
     const Inserted fresh = insert_many(queue, options, data, elements, keys, scopes);
     const auto keyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), has_key));
-    if (fresh.unkeyed.size() !=
-        count - keyed)  // a job without key is in nobody's way but by its id
+    // A job without key can only conflict by its id.
+    if (fresh.unkeyed.size() != count - keyed)
         refuse_ids_in_use();
     std::set<KeyInScope> seen;
     std::vector<std::int64_t> ids;
@@ -385,7 +389,8 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
                                    : holder_or_error(queue, wanted, found->second, on_duplicate));
         } else if (const auto holder = holder_of(queue, wanted)) {
             ids.push_back(holder_or_error(queue, wanted, *holder, on_duplicate));
-        } else {  // its holder finished between our statement and this look: enqueue it alone
+        } else {
+            // The holder finished between the INSERT and this search: enqueue the job separately.
             ids.push_back(enqueue_here(queue, options, elements[i], keys[i], on_duplicate).id);
         }
     }

@@ -1,11 +1,11 @@
-// New jobs by function call. (An INSERT into the queue's table needs none of this.)
+// Enqueues jobs by function call. (An INSERT into the queue's table needs none of this.)
 #pragma once
 
 #include "catalog/catalog.hpp"
 
 namespace hipq::enqueue {
 
-// What a caller may say about a job; empty means "not said".
+// What a caller may specify for a job; empty means "not given".
 struct JobOptions {
     std::string type;
     std::optional<pg::Time> scheduled_run_time;
@@ -19,15 +19,15 @@ struct JobOptions {
     std::optional<int> queue_ttl{};
 };
 
-// NULL and NONE: without key.
+// NULL and NONE: a job without key.
 using Keys = std::vector<std::optional<std::string>>;
 
-// What to do when an unfinished job holds the key. From `replace` on it is about that job, which is
-// looked for first.
+// What to do if an unfinished job holds the key. The values from `replace` on act on that job,
+// which is looked up first.
 enum class OnDuplicate : unsigned char { error, return_holder, replace, merge, debounce, after };
 std::optional<OnDuplicate> parse_on_duplicate(std::string_view text);
 
-// sent: the job is another node's, which says whether its key is free.
+// sent: the job belongs to another node, which will check whether its key is free.
 enum class EnqueueAction : unsigned char {
     inserted,
     returned,
@@ -39,22 +39,22 @@ enum class EnqueueAction : unsigned char {
 };
 std::string_view name(EnqueueAction action);
 
-// The job that is there for the caller, and what was done to come to it.
+// The job that the caller gets, and what was done to get it.
 struct Enqueued {
     std::int64_t id;
     EnqueueAction action;
 };
 
-// Enqueues one job in the current transaction, whatever rights the caller has on tables (that to
-// enqueue is checked before). A key that an unfinished job holds: 23505 naming type and key, with
-// the holder's id for those who may read the queue; or the holder, as it is or changed
-// (on_duplicate.hpp). Raises 22023 for a change without a key.
+// Enqueues one job in the current transaction, whatever rights the caller has on tables (the caller
+// of this function has checked 'enqueue'). If an unfinished job holds the key: raises 23505 with
+// type and key, and with the holder's id for callers that may read the queue; or returns the
+// holder, unchanged or changed (on_duplicate.hpp). Raises 22023 for a change without a key.
 Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
                  const std::optional<std::string> &key, OnDuplicate on_duplicate);
 
-// The same for arrays; ids in the order of the arrays. Keys are inserted in sorted order, so that
-// two callers with the same keys do not deadlock. `data` is jsonb[]; `keys` is empty or as long. Of
-// jobs with one key the later ones meet the first.
+// The same for arrays; returns ids in the order of the arrays. Keys are inserted in sorted order,
+// so that two callers with the same keys do not deadlock. `data` is jsonb[]; `keys` is empty or has
+// the same length. If several jobs have the same key, the first one holds it for the others.
 std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options,
                                        pg::RawValue data, std::size_t count, const Keys &keys,
                                        OnDuplicate on_duplicate);

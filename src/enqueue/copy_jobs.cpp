@@ -1,11 +1,11 @@
 // Runs an ordinary COPY into a queue's table without the guard trigger.
 //
-// PostgreSQL reads the rows; the rules are the guard trigger's, the rows are written as those of
+// PostgreSQL reads the rows; the rules are those of the guard trigger; the rows are written as in
 // enqueue_many().
 //
-// Whatever is out of the ordinary is left to PostgreSQL before anything is done: rights on columns,
-// policies, WHERE, FREEZE, programs, hooks of others, columns of hipq's own, and all that NewRows
-// leaves to SQL.
+// Every other COPY is left to PostgreSQL before anything is done: with column privileges, policies,
+// WHERE, FREEZE, programs, other libraries' hooks or hipq's own columns, and everything that
+// NewRows leaves to SQL.
 #include "enqueue/copy_jobs.hpp"
 
 #include <memory>
@@ -39,7 +39,7 @@ bool is_chosen(std::string_view column)
     return found.has_value() && core::kind(*found) != core::ColumnKind::bookkeeping;
 }
 
-// Without the id and its like, no row is one that a restore brings.
+// Without id and similar columns, no row can come from a restore.
 bool has_chosen_columns_only(const List *columns)
 {
     for (int i = 0; i < list_length(columns); ++i)
@@ -75,7 +75,7 @@ bool may_copy(Oid table, const CopyStmt &statement)
     });
 }
 
-// The queue whose table this is, if it is one.
+// Returns the queue whose table this is, or null.
 const catalog::Queue *queue_of(const catalog::Catalogue &catalogue, Oid table)
 {
     const char *name = pg::call([&] { return ::get_rel_name(table); });
@@ -99,7 +99,7 @@ Oid find_table(const RangeVar &name)
 
 // ---- reading ----
 
-// PostgreSQL's reader of a COPY, and the places of its values.
+// PostgreSQL's reader of a COPY, and where it stores the values.
 class Reader {
 public:
     Reader(Oid table, const CopyStmt &statement, const char *source)
@@ -119,7 +119,7 @@ public:
         });
         map_ = job::column_map(table_);
         place_ = {error_context_stack, ::CopyFromErrorCallback, copy_};
-        error_context_stack = &place_;  // says the line to which an error belongs
+        error_context_stack = &place_;  // reports the line of an error
     }
     ~Reader() { error_context_stack = place_.previous; }
     Reader(const Reader &) = delete;
@@ -127,7 +127,8 @@ public:
 
     MemoryContext memory() const { return context_->ecxt_per_tuple_memory; }
 
-    // The next row, in memory(), with what users choose of it; nothing at the end.
+    // Returns the next row, in memory(), with the columns that users may choose; nothing at the
+    // end.
     std::optional<RowValues> next()
     {
         const bool is_there = pg::call([&] {
@@ -184,7 +185,7 @@ class Writer {
 public:
     Writer(NewRows rows, int queue_id) : rows_(rows), queue_id_(queue_id) { look_at_catalogue(); }
 
-    // Jobs with a key are written at once, so that an error names their line.
+    // A job with a key is written immediately, so that an error reports its line.
     void write(RowValues job)
     {
         job.set(Column::queue_id, Int32GetDatum(queue_id_));
@@ -217,8 +218,8 @@ public:
             elsewhere_->send();
     }
 
-    // What others have changed meanwhile holds for the next rows. Not while any are pending: they
-    // point into the old one.
+    // Uses the present catalogue for the next rows. Must not be called while rows are pending, as
+    // they point into the old catalogue.
     void look_at_catalogue()
     {
         catalogue_ = catalog::catalogue();
@@ -237,7 +238,7 @@ private:
     int queue_id_;
     KnownCatalogue catalogue_;
     const catalog::Queue *queue_ = nullptr;
-    std::unique_ptr<Elsewhere> elsewhere_;  // of a sharded instance
+    std::unique_ptr<Elsewhere> elsewhere_;  // null: not a sharded instance
     std::vector<RowValues> jobs_;
     std::uint64_t count_ = 0;
 };

@@ -1,6 +1,6 @@
-// Makes the rows of the jobs of one call and writes them to the live leaf.
+// Builds the rows of the jobs of one call and writes them to the live leaf.
 //
-// A row for each job: a copy of what the options say, with its own data and key.
+// Each row is a copy of the values of the options, with the job's own data and key.
 #include "enqueue/direct.hpp"
 
 #include "core/job/validate.hpp"
@@ -18,7 +18,7 @@ std::size_t size_of(pg::RawValue data)
     return data.null ? 0 : VARSIZE_ANY(DatumGetPointer(data.value));
 }
 
-// How many of the first are written at once: one at least.
+// How many rows to write at once: at least one.
 std::size_t count_at_once(std::span<const pg::RawValue> data)
 {
     std::size_t count = 0;
@@ -33,7 +33,7 @@ Datum datum_of_text(std::string_view text)
     return pg::call([&] { return job::text_datum(text); });
 }
 
-// `chosen` is what is said about the job but for its data and key.
+// `chosen` has the values of the job except for its data and key.
 job::RowValues completed(const job::RowValues &chosen, const KnownCatalogue &catalogue,
                          const catalog::Queue &queue, pg::RawValue data,
                          const std::optional<std::string> &key)
@@ -120,7 +120,7 @@ std::optional<DirectEnqueue> DirectEnqueue::begin(const catalog::Queue &queue,
     std::optional<NewRows> rows = NewRows::open(queue, with);
     if (!rows.has_value())
         return std::nullopt;
-    // What was known before the lock may have changed while it was waited for.
+    // The catalogue may have changed while this waited for the lock.
     KnownCatalogue catalogue = catalog::catalogue();
     const catalog::Queue *present = catalogue->find(queue.id);
     if (present == nullptr) {

@@ -1,5 +1,5 @@
-// New jobs, whichever way they come: functions, INSERT, COPY, and what happens when a key is taken.
-// What other rooms may use.
+// The interface of this room: new jobs by function, INSERT or COPY, and what happens if a key is
+// taken.
 #pragma once
 
 #include "enqueue/by_call.hpp"

@@ -1,4 +1,4 @@
-// hipq.enqueue, hipq.enqueue_unique and hipq.enqueue_many.
+// Implements hipq.enqueue, hipq.enqueue_unique and hipq.enqueue_many.
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
 #include "core/text/json_text.hpp"
@@ -18,8 +18,8 @@ namespace {
 using catalog::Catalogue;
 using catalog::Queue;
 
-// Positions of the arguments. enqueue_many has job_keys where enqueue has queue, and one place more
-// from there on.
+// Positions of the arguments. enqueue_many has job_keys where enqueue has queue, and one argument
+// more from there on.
 enum : int { at_type = 0, at_data = 1 };
 struct Places {
     int key;
@@ -31,7 +31,8 @@ constexpr int at_worker = 14;
 constexpr Places enqueue_many_places{2, 3, 4};
 constexpr int at_traceparent_of_many = 14;
 
-// In what form the functions take job_data, and with it where their last arguments are.
+// The form in which the functions take job_data, which determines the positions of their last
+// arguments.
 enum class DataForm : unsigned char { text, value };
 constexpr int at_text = 15;  // job_text
 constexpr int at_traceparent(DataForm form)
@@ -60,7 +61,7 @@ std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given
 
 JobOptions options_of(const pg::Arguments &arguments)
 {
-    const int first = enqueue_places.scheduled_run_time;  // the same place in both functions
+    const int first = enqueue_places.scheduled_run_time;  // the same position in both functions
     return {arguments.text(at_type, "job_type"),
             arguments.maybe_time(first),
             priority_of(arguments.maybe_int(first + 1)),
@@ -92,7 +93,7 @@ pg::RawValue json_string(const std::string &text)
     });
 }
 
-// Raises what jsonb raises, with what to do if no JSON was meant.
+// Raises the error of jsonb, with a hint for text that was not meant as JSON.
 pg::RawValue parse_json(const std::string &text)
 {
     std::optional<pg::Error> refusal;
@@ -128,15 +129,15 @@ bool has_job_text(const pg::Arguments &arguments, DataForm form)
     return form == DataForm::text && arguments.has(at_text);
 }
 
-// Whether job_data is what a caller gets who does not give it.
+// Whether job_data has its default value.
 bool is_default_data(const pg::Arguments &arguments)
 {
     return !arguments.has(at_data) ||
            arguments.text(at_data, "job_data", core::most_json_text) == "{}";
 }
 
-// Any JSON as it is; text that is no JSON, and whatever job_text is, as a JSON string; any other
-// type as to_jsonb() makes it.
+// JSON is used as it is; text that is not JSON, and any job_text, becomes a JSON string; any other
+// type is converted by to_jsonb().
 pg::RawValue data_of(FunctionCallInfo fcinfo, DataForm form)
 {
     const pg::Arguments arguments(fcinfo);
@@ -160,9 +161,9 @@ pg::RawValue data_of(FunctionCallInfo fcinfo, DataForm form)
 
 // ---- the queue ----
 
-// The queues that have the type. One with a handler for it comes before those that have none: a job
-// enqueued into another queue by name, or by mistake, registers its type there, and must not make
-// the type ambiguous for everybody.
+// The queues that have the type. If some have a handler for it, only those: a job that was enqueued
+// into another queue by name or by mistake adds its type there, and must not make the type
+// ambiguous for everyone.
 std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const std::string &job_type)
 {
     std::vector<const Queue *> with_handler;
@@ -176,14 +177,14 @@ std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const st
     return with_handler.empty() ? without : with_handler;
 }
 
-// The built-in queue, made by the first who needs it and may create queues.
+// The built-in queue, created by the first caller that needs it and may create queues.
 const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::string &job_type)
 {
     if (const Queue *queue = catalogue->find("hipq.main"))
         return *queue;
     const bool may_create = pg::call([] {
-        const Oid any_arguments = InvalidOid;  // no null pointer: servers with assertions allow
-                                               // that for no arguments only
+        // This is not a null pointer, which servers with assertions allow for no arguments only.
+        const Oid any_arguments = InvalidOid;
         const Oid function = ::LookupFuncName(
             list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))),
             -1, &any_arguments, false);
@@ -195,8 +196,8 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
                    errdetail("The built-in queue \"hipq.main\" does not exist yet."),
                    errhint("Name a queue with queue => 'instance.queue', or have "
                            "hipq.create_queue('hipq.main') called."));
-    // As create_queue() does: whoever else makes the queue at this moment is waited for, and the
-    // queue is there then.
+    // Like create_queue(), wait for another transaction that is creating the queue; afterwards the
+    // queue exists.
     catalog::lock_queue_name("hipq.main");
     catalogue = catalog::catalogue();
     if (catalogue->find("hipq.main") == nullptr)
@@ -224,7 +225,7 @@ const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue,
     if (name.has_value())
         return catalog::require_known_queue(*catalogue, *name);
     std::vector<const Queue *> queues = queues_with_type(*catalogue, job_type);
-    // Those the caller has nothing to do with are none of his business: no error may name them.
+    // Leave out queues on which the caller has no right: no error may name them.
     std::erase_if(queues, [](const Queue *queue) {
         return !catalog::has_any_right(catalog::caller(), *queue);
     });
@@ -239,13 +240,13 @@ const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue,
 
 namespace {
 
-// Whether a job would be changed that somebody else has enqueued, or stand in no line yet.
+// Whether an existing job would be changed, or the new job would not be in a lane yet.
 bool meets_holder(OnDuplicate on_duplicate)
 {
     return on_duplicate != OnDuplicate::error && on_duplicate != OnDuplicate::return_holder;
 }
 
-// The external worker that the job is for; nothing: any.
+// The external worker that the job is for; nothing: any worker.
 std::optional<std::string> worker_of(const pg::Arguments &arguments, OnDuplicate on_duplicate)
 {
     auto worker = arguments.maybe_text(at_worker);
@@ -286,7 +287,7 @@ Datum enqueue_unique(FunctionCallInfo fcinfo, DataForm form)
     return pg::return_row(fcinfo, job.id, name(job.action));
 }
 
-// Detoasted, once and for all.
+// Detoasts the array once.
 const ArrayType *array_of(Datum array)
 {
     return pg::call([&] {

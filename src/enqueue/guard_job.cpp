@@ -1,8 +1,8 @@
-// The guard trigger on hipq.job: fills a new job from its type, keeps state and bookkeeping for
-// hipq itself, and notes what becomes claimable.
+// The guard trigger on hipq.job: completes a new job from its type, reserves state and bookkeeping
+// columns for hipq itself, and notes jobs that become claimable.
 //
-// It gathers facts; the rules are in core/job/row_guard.hpp and enqueue/new_job.hpp. It never looks
-// for duplicates: the unique index does.
+// It collects the facts; the rules are in core/job/row_guard.hpp and enqueue/new_job.hpp. It never
+// checks for duplicates: the unique index does.
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/new_job.hpp"
@@ -22,15 +22,15 @@ using core::Column;
 using core::JobState;
 using job::JobRow;
 
-// ---- who writes ----
+// ---- the writer ----
 
 bool is_restorer()
 {
     return pg::call([] { return ::superuser(); }) || ::GetUserId() == pg::extension_owner();
 }
 
-// A row as a dump carries it, by COPY, INSERT or a program that copies rows: nothing left for the
-// trigger to fill.
+// Whether a row is as a dump contains it, written by COPY, INSERT or a program that copies rows:
+// nothing is left for the trigger to fill in.
 bool is_complete(const JobRow &row)
 {
     constexpr std::array filled{
@@ -44,8 +44,8 @@ Caller caller_of_insert(const JobRow &row)
 {
     if (pg::is_permitted())
         return Caller::hipq;
-    // A row without id was not replicated: it is a new job, of a trigger on a replicated table as a
-    // rule.
+    // A row without id was not replicated: it is a new job, usually from a trigger on a replicated
+    // table.
     if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA && !row.null(Column::id))
         return Caller::replica;
     if (is_complete(row) && is_restorer())
@@ -73,7 +73,7 @@ std::string name_of(JobState state)
     return std::string(core::name(state));
 }
 
-// What changes a column that users do not.
+// How to change a column that users must not write.
 const char *way_to_change(Column column)
 {
     const auto is_one_of = [&](std::initializer_list<Column> columns) {
@@ -147,8 +147,8 @@ const char *way_to_change(Column column)
 
 // ---- replicas ----
 
-// Whether the row is one that a subscription has brought: then nobody here is told of it, and its
-// queue stands still.
+// Whether the row has come by a subscription: then no process here is notified, and its queue is
+// held.
 bool comes_by_subscription(const JobRow &row)
 {
     if (!catalog::applies_subscription())
@@ -165,13 +165,13 @@ bool is_text(const JobRow &row, Column column, std::string_view expected)
     return row.null(column) || row.as_text(column) == expected;
 }
 
-// Without detoasting, as this value is never large.
+// Does not detoast, as this value is never large.
 bool is_json_null(Datum value)
 {
     const auto *content = reinterpret_cast<const struct varlena *>(DatumGetPointer(value));
     if (VARATT_IS_EXTERNAL(content) || VARATT_IS_COMPRESSED(content))
         return false;
-    std::array<std::uint32_t, 2> root{};  // its header and its only entry
+    std::array<std::uint32_t, 2> root{};  // the header and the only entry
     if (VARSIZE_ANY_EXHDR(content) != sizeof(root))
         return false;
     std::memcpy(root.data(), VARDATA_ANY(content), sizeof(root));
@@ -215,7 +215,7 @@ const catalog::Queue &queue_of(const catalog::Catalogue &catalogue, const JobRow
     return *queue;
 }
 
-// hipq itself writes such a state when a job is claimed, or leaves `running`.
+// hipq itself writes this state when a job is claimed, or leaves `running`.
 void note_if_taken(const JobRow &row, Caller caller)
 {
     if (caller == Caller::hipq && !core::is_waiting(row.state()))
@@ -224,15 +224,15 @@ void note_if_taken(const JobRow &row, Caller caller)
 
 void note_restored(core::JobState state)
 {
-    wakeup::note_catalogue_change();  // the catalogue may be loaded later than its jobs: the
-                                      // scheduler finds out
+    // The catalogue may be loaded later than its jobs, so the scheduler must look.
+    wakeup::note_catalogue_change();
     if (state != core::JobState::running && state != core::JobState::error)
         return;
     wakeup::note_restore();
     job::forbid_two_phase(job::NoTwoPhase::attempt_restored);
 }
 
-// One that hipq makes of another: retried, redriven.
+// Checks a job that hipq makes of another one: retried, redriven.
 void check_made_job(const JobRow &row, const catalog::Queue &queue)
 {
     catalog::demand_not_held(queue);
@@ -242,7 +242,7 @@ void check_made_job(const JobRow &row, const catalog::Queue &queue)
                    core::ColumnSet().set());
 }
 
-// Of a sharded instance: whether the job is another node's, and on its way to it.
+// In a sharded instance: whether the job belongs to another node, and is on its way there.
 bool goes_elsewhere(JobRow &row, const catalog::Queue &queue)
 {
     if (queue.shards == nullptr || !row.null(Column::id))
@@ -273,7 +273,7 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     const catalog::Queue &queue = queue_of(*catalogue, row);
     if (caller == Caller::user)
         check_new_job(row, queue);
-    else if (row.null(Column::id))  // not one that is only written anew
+    else if (row.null(Column::id))  // not a job whose row is only rewritten
         check_made_job(row, queue);
     if (goes_elsewhere(row, queue))
         return nullptr;
@@ -287,8 +287,8 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
 
 // ---- update and delete ----
 
-// Of a job that has been tried, update_time is that of any change; of one in `initial` it stays
-// that of the enqueue.
+// In state `retry`, update_time is the time of any change; in `initial`, it remains the time of the
+// enqueue.
 void note_time(const JobRow &before, JobRow &after, const core::ColumnSet &changed)
 {
     const bool stays_in_retry =
@@ -298,7 +298,7 @@ void note_time(const JobRow &before, JobRow &after, const core::ColumnSet &chang
         after.set(Column::update_time, TimestampTzGetDatum(pg::now().value));
 }
 
-// What a user may not choose for any job of its type.
+// Checks the changed values that a user may choose, against the limits for jobs of the type.
 void check_changed_job(JobRow &after, const catalog::Queue &queue, const core::ColumnSet &changed)
 {
     const auto is_changed = [&](Column column) {
@@ -327,7 +327,7 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
     if (const auto refusal = core::check_update(caller, before.state(), after.state(), changed))
         refuse(*refusal, before);
     if (caller == Caller::user && before.state() == JobState::final)
-        return nullptr;  // it passed, so nothing changes: nothing is written either
+        return nullptr;  // it passed the check, so nothing changes: write nothing
     if (caller == Caller::user)
         check_chosen_values(after);
     const auto catalogue = catalog::catalogue();

@@ -1,8 +1,8 @@
-// Checks and completes a new job, whichever way it comes.
+// Checks and completes a new job, however it is enqueued.
 //
-// The limits are in core/job/validate.hpp, the values of the types in start_values.hpp. Nothing
-// here allocates for a job that says little: these rules are most of what a new job costs besides
-// its row.
+// The limits are in core/job/validate.hpp, the values of the types in start_values.hpp. This code
+// allocates nothing for a job with few values: these rules are most of what a new job costs apart
+// from its row.
 #include "enqueue/new_job.hpp"
 
 #include "catalog/catalog.hpp"
@@ -35,21 +35,21 @@ pg::RawValue numeric_of(double number)
     });
 }
 
-// `may_be_far`: infinity, and what counts as such, means that there is no such time.
+// `may_be_far`: infinity, and times that count as infinity, mean that the time is not set.
 void check_time(const job::RowValues &job, Column column, bool may_be_far)
 {
     if (!job.null(column) && !(may_be_far && job.as_time(column) == pg::infinity))
         demand_point_in_time(core::name(column), pg::Time{job.as_int64(column)});
 }
 
-// infinity, as a user writes it, is kept as what drivers can read.
+// Stores a user's infinity as far_time, which drivers can read.
 void canonicalise_expires_time(job::RowValues &job)
 {
     if (!job.null(Column::expires_time) && job.as_time(Column::expires_time) == pg::infinity)
         job.set(Column::expires_time, TimestampTzGetDatum(pg::far_time.value));
 }
 
-// Kept with three decimals: what is counted of it.
+// Stores the value with three decimals, the precision of accounting.
 void canonicalise_throttle_factor(job::RowValues &job)
 {
     if (job.null(Column::throttle_factor))
@@ -62,7 +62,7 @@ void canonicalise_throttle_factor(job::RowValues &job)
             }));
 }
 
-// Parses the windows and puts their canonical form into the row.
+// Parses the windows and stores their canonical form in the row.
 void canonicalise_time_windows(job::RowValues &job)
 {
     if (job.null(Column::time_windows) || job.as_text(Column::time_windows) == core::none_text)
@@ -74,8 +74,8 @@ void canonicalise_time_windows(job::RowValues &job)
                 pg::call([&] { return CStringGetTextDatum(canonical.c_str()); }));
 }
 
-// 55000 for a queue that is being dropped, or a replica, 42704 for a type that a strict queue does
-// not know.
+// Raises 55000 for a queue that is being dropped or is a replica, 42704 for a type that a strict
+// queue does not know.
 void demand_open_queue(const catalog::Queue &queue, std::string_view job_type,
                        const catalog::JobType *type)
 {
@@ -96,7 +96,7 @@ void demand_open_queue(const catalog::Queue &queue, std::string_view job_type,
 
 // ---- what hipq fills in ----
 
-// What give_id() is to give next; 0: one of its own.
+// The id that give_id() assigns next; 0: a new one.
 constinit std::int64_t given_id = 0;
 
 void set_id(job::RowValues &job, const catalog::Catalogue &catalogue, const catalog::Queue &queue)
@@ -113,10 +113,10 @@ void set_id(job::RowValues &job, const catalog::Catalogue &catalogue, const cata
     }
 }
 
-// The trace that a call has named for its jobs.
+// The trace that a call has given for its jobs.
 constinit const std::string *given_traceparent = nullptr;
 
-// That of the session, or of the job whose handler enqueues.
+// Uses the given trace, or else that of the session or of the job whose handler enqueues.
 void fill_traceparent(job::RowValues &job)
 {
     const char *traceparent =
@@ -133,8 +133,8 @@ void fill(job::RowValues &job, Column column, Datum value)
 
 }  // namespace
 
-// Before the column rounds it: a tiny negative number would pass as 0, an infinite one fail with
-// the words of numeric.
+// Checks the value before the column rounds it: a tiny negative number would pass as 0, and an
+// infinite one would fail with a message of numeric.
 pg::RawValue throttle_factor_of(const std::optional<double> &given)
 {
     if (!given.has_value())
@@ -143,7 +143,7 @@ pg::RawValue throttle_factor_of(const std::optional<double> &given)
     return numeric_of(*given);
 }
 
-// A trigger on the table may enqueue too, by a call of its own.
+// A trigger on the table may enqueue, too, by a call of its own.
 GivenTraceparent::GivenTraceparent(std::optional<std::string> traceparent)
     : traceparent_(std::move(traceparent)), before_(given_traceparent)
 {

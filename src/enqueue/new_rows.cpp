@@ -1,7 +1,7 @@
 // Writes new rows to the live leaf as COPY does, without planning, routing and triggers.
 //
-// Rows by the table's access method, many to a page visit as COPY writes them; index entries by the
-// executor's tools.
+// The table's access method writes the rows, many per page visit as in COPY; functions of the
+// executor write the index entries.
 #include "enqueue/new_rows.hpp"
 
 #include "core/job/validate.hpp"
@@ -24,15 +24,15 @@ namespace {
 
 constexpr std::size_t most_slots = 100;  // rows written at once
 
-constexpr int own_unique_indexes = 2;  // of a live leaf as hipq makes it
+constexpr int own_unique_indexes = 2;  // of a live leaf as hipq creates it
 
 bool is_keyed(const job::RowValues &job)
 {
     return job.as_text(Column::job_key) != core::none_text;
 }
 
-// Entries of an index are made faster in its order. The ids of one server grow anyway, but jobs
-// that come from others may have been enqueued on several.
+// Inserting index entries is faster in index order. The ids of one server always grow, but jobs
+// from other nodes may have been enqueued on several of them.
 std::vector<const job::RowValues *> by_id(std::span<const job::RowValues> jobs)
 {
     std::vector<const job::RowValues *> ordered;
@@ -47,9 +47,10 @@ std::vector<const job::RowValues *> by_id(std::span<const job::RowValues> jobs)
     return ordered;
 }
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
-// What INSERT INTO the queue's table would respect, and neither the leaf nor its rows show.
+// Whether the table has something that INSERT INTO the queue's table would respect and that neither
+// the leaf nor its rows show.
 bool has_more_than_hipq_made(Relation table)
 {
     const bool has_own_triggers = table->trigdesc != nullptr && table->trigdesc->numtriggers == 1;
@@ -84,7 +85,7 @@ bool has_own_unique_indexes_only(const ResultRelInfo *target)
 }  // namespace
 
 struct NewRows::Leaf {
-    Relation table;  // the queue's, locked before its leaf, as INSERT and DDL do
+    Relation table;  // the queue's table, locked before its leaf, as INSERT and DDL do
     Relation leaf;
     job::ColumnMap map;
     EState *executor;
@@ -105,7 +106,7 @@ struct NewRows::Leaf {
     void reclaim(TupleTableSlot *slot) const;
 };
 
-// Opens what it finds. False: there is something that only SQL respects.
+// Opens the tables. False: the leaf does not exist or has something that only SQL respects.
 bool NewRows::Leaf::open(const char *name, const char *table_name)
 {
     table = job::open_table(table_name, RowExclusiveLock);
@@ -147,7 +148,7 @@ TupleTableSlot *NewRows::Leaf::filled_slot(std::size_t i, const job::RowValues &
     return slots[i];
 }
 
-// The target is in no range table, as which columns were given does not matter.
+// The target is in no range table, as it does not matter which columns were given.
 void NewRows::Leaf::demand_constraints(const job::RowValues &job)
 {
     TupleTableSlot *slot = filled_slot(0, job);
@@ -157,7 +158,7 @@ void NewRows::Leaf::demand_constraints(const job::RowValues &job)
     ResetPerTupleExprContext(executor);
 }
 
-// False: a unique index has such an entry already.
+// Returns false if a unique index already has such an entry.
 bool NewRows::Leaf::insert_index_entries(TupleTableSlot *slot)
 {
     bool is_taken = false;
@@ -166,7 +167,7 @@ bool NewRows::Leaf::insert_index_entries(TupleTableSlot *slot)
     return !is_taken;
 }
 
-// At most most_slots rows without key. False: an id is in use.
+// Inserts at most most_slots rows without key. False: an id is in use.
 bool NewRows::Leaf::insert(const job::RowValues *const *jobs, std::size_t count)
 {
     for (std::size_t i = 0; i < count; ++i)
@@ -182,7 +183,8 @@ bool NewRows::Leaf::insert(const job::RowValues *const *jobs, std::size_t count)
     return is_free;
 }
 
-// As ExecInsert does it: whoever else inserts the same key at this moment is waited for, or waits.
+// Works as ExecInsert() does: of two transactions that insert the same key at the same time, one
+// waits for the other.
 bool NewRows::Leaf::insert_speculatively(const job::RowValues &job)
 {
     TupleTableSlot *slot = filled_slot(0, job);
@@ -210,19 +212,18 @@ void NewRows::Leaf::insert_or_raise(const job::RowValues &job)
     ResetPerTupleExprContext(executor);
 }
 
-// Removes a row that was inserted just now.
+// Deletes a row that was just inserted.
 void NewRows::Leaf::reclaim(TupleTableSlot *slot) const
 {
     ::CommandCounterIncrement();
     ::simple_table_tuple_delete(leaf, &slot->tts_tid, ::GetActiveSnapshot());
 }
 
-// ---- the C++ regime ----
+// ---- call outside pg::call() ----
 
 std::optional<NewRows> NewRows::open(const catalog::Queue &queue, With with)
 {
-    // A snapshot that is older than the holder of a key is an error then, which INSERT knows how to
-    // find.
+    // A snapshot older than the holder of a key is then an error, which INSERT detects.
     const bool needs_sql = with == With::keys && IsolationUsesXactSnapshot();
     if (needs_sql || pg::is_permitted() ||
         SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
@@ -312,7 +313,7 @@ void NewRows::close()
 {
     pg::call([&] {
         leaf_->close();
-        ::CommandCounterIncrement();  // what follows sees it
+        ::CommandCounterIncrement();  // make the rows visible to later commands
     });
 }
 

@@ -1,6 +1,6 @@
-// The live leaf of a queue, for new jobs and without SQL: what INSERT would do, without planning,
-// routing, triggers and checks. Whoever inserts has applied the rules of new_job.hpp, which are the
-// trigger's.
+// Inserts new jobs into the live leaf of a queue without SQL: the work of INSERT without planning,
+// routing, triggers and checks. The caller has applied the rules of new_job.hpp, which are those of
+// the trigger.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -8,35 +8,37 @@
 
 namespace hipq::enqueue {
 
-// Callers with many jobs make and write this many rows at a time, or fewer if they take this much
+// Callers with many jobs build and write this many rows at a time, or fewer if these take this much
 // memory.
 inline constexpr std::size_t rows_at_once = 100;
 inline constexpr std::size_t bytes_at_once = 1'000'000;
 
-// Needs a transaction. What it opens is closed by close(), or by the abort.
+// Needs a transaction. close() closes what it has opened, or the abort does.
 class NewRows {
 public:
-    // Nothing: SQL has to do. The leaf is gone or not as hipq makes it (job/plain_table.hpp); or
-    // somebody has added what only SQL respects (a unique index, a CHECK for all leaves, a rule, a
-    // policy for the owner); or the session is one whose rows the guard trigger would let pass.
-    // Raises 25006 in a read-only transaction. The locks are INSERT's.
-    enum class With : bool { no_keys, keys };  // what insert_unless_taken() will be called for
+    // Nothing: the caller must use SQL, because the leaf does not exist or is not as hipq creates
+    // it (job/plain_table.hpp); because a user has added something that only SQL respects (a unique
+    // index, a CHECK for all leaves, a rule, a policy for the owner); or because the guard trigger
+    // would let rows of this session pass. Raises 25006 in a read-only transaction. The locks are
+    // those of INSERT.
+    enum class With : bool { no_keys, keys };  // what insert_unless_taken() will insert
     static std::optional<NewRows> open(const catalog::Queue &queue, With with);
 
-    // Gives chosen values the form of their columns, as an assignment does. Raises what that
-    // raises.
+    // Coerces chosen values to the types of their columns, as an assignment does. Raises the errors
+    // of an assignment.
     void coerce(job::RowValues &chosen) const;
 
-    // What INSERT would check of a row, for one that was made elsewhere: NOT NULL, CHECK, and the
-    // domains of columns. Raises class 23. (What hipq makes here has passed the rules, which allow
-    // no more.)
+    // Checks what INSERT would check, for a row that was made elsewhere: NOT NULL, CHECK, and the
+    // domains of columns. Raises class 23. (Rows that hipq makes here have passed the rules, which
+    // allow nothing more.)
     void demand_constraints(const job::RowValues &job) const;
 
-    // Rows of jobs without key; false: an id is in use, and the transaction has to end.
+    // Inserts rows of jobs without key. False: an id is in use, and the transaction must be
+    // aborted.
     bool insert(std::span<const job::RowValues> jobs);
-    // One row, as ON CONFLICT DO NOTHING does it; false: its id or key is in use.
+    // Inserts one row as ON CONFLICT DO NOTHING does. False: its id or key is in use.
     bool insert_unless_taken(const job::RowValues &job);
-    // One row, as INSERT does it: 23505 for an id or key that is in use.
+    // Inserts one row as INSERT does: raises 23505 for an id or key that is in use.
     void insert_or_raise(const job::RowValues &job);
 
     Oid leaf() const;

@@ -1,10 +1,10 @@
-// Changes the unfinished job that holds an enqueuer's key, as on_duplicate says.
+// Changes the unfinished job that holds the key of a new one, as on_duplicate says.
 //
-// A look at the holder, a change of its row unless somebody else has that locked, and as often as
-// it takes.
+// It looks up the holder, changes its row unless another transaction has it locked, and repeats
+// that as long as necessary.
 //
-// A job that runs may stand in its row as one that waits: the registry knows, and its row is
-// locked. So a locked row is never waited for as such: it may be a handler's.
+// The row of a running job may be that of a waiting one: the registry tells, and the row is locked.
+// So the code never simply waits for a row lock, which may belong to a handler.
 #include "enqueue/on_duplicate.hpp"
 
 #include "catalog/catalog.hpp"
@@ -22,11 +22,11 @@ namespace {
 
 struct Holder {
     std::int64_t id;
-    bool runs;  // or stands in `error`: between two attempts, and not waiting
+    bool runs;  // or is in `error`: between two attempts, and not waiting
     pg::Time due;
 };
 
-// The condition that seems idle makes the index over keys usable whatever the plan.
+// The seemingly redundant condition makes the index over keys usable in any plan.
 constexpr const char *holder_state_sql = R"(
     SELECT job.id, job.state::text, job.scheduled_run_time
     FROM {live} AS job
@@ -45,7 +45,7 @@ constexpr const char *replace_sql = R"(
         expires_time = coalesce($9, job.expires_time), throttle_key = coalesce($10, job.throttle_key)
     )" HIPQ_CHOSEN_WAITING;
 
-// A user's UPDATE cannot change that.
+// A user's UPDATE cannot change this column.
 constexpr const char *queue_ttl_sql = "UPDATE {live} AS job SET queue_ttl = $2 WHERE job.id = $1";
 
 constexpr const char *merge_sql = "UPDATE {live} AS job SET job_data = CASE WHEN $2 IS NULL THEN "
@@ -71,7 +71,7 @@ std::optional<Holder> find_holder(const Newcomer &newcomer)
     return Holder{id, !core::is_waiting(state) || job::is_running(id), row.time(2)};
 }
 
-// When a new job that says this would be due.
+// When a new job with these options would be due.
 pg::Time due_of(const JobOptions &options)
 {
     return options.scheduled_run_time.value_or(pg::Time{::GetCurrentTransactionStartTimestamp()});
@@ -102,7 +102,7 @@ void replace_queue_ttl(const Newcomer &newcomer, std::int64_t id)
     });
 }
 
-// As a user's UPDATE, so that the guard trigger applies the rules for new values.
+// Runs as a user's UPDATE, so that the guard trigger applies the rules for new values.
 pg::Rows update(const Newcomer &newcomer, std::int64_t id, OnDuplicate on_duplicate)
 {
     if (on_duplicate == OnDuplicate::replace)
@@ -144,7 +144,7 @@ EnqueueAction action_of(OnDuplicate on_duplicate)
                errhint("Use on_duplicate => 'after' for one more job when that one has finished."));
 }
 
-// The job is changing hands, or somebody else is changing it: until he has.
+// Waits while the job is changing hands or another transaction is changing it.
 void wait_for_change(const catalog::Queue &queue, std::int64_t id)
 {
     if (auto rows = job::LiveRows::open_to_lock(queue)) {
@@ -152,11 +152,11 @@ void wait_for_change(const catalog::Queue &queue, std::int64_t id)
         rows->close();
         return;
     }
-    pg::call([] { ::pg_usleep(1'000); });  // somebody has taken the table's primary key away
+    pg::call([] { ::pg_usleep(1'000); });  // a user has dropped the table's primary key
 }
 
-// The job that runs has one successor. Nothing: it has ended meanwhile, or somebody else was
-// faster.
+// A running job has one successor. Nothing: the job has ended in the meantime, or another process
+// was faster.
 std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
 {
     if (const auto id = job::successor_of_key(newcomer.queue, newcomer.unique_key()))
@@ -164,8 +164,8 @@ std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
     const auto id = add_successor(newcomer);
     if (!id.has_value())
         return std::nullopt;
-    // An earlier successor may have taken the key while this one was waiting for its place: then
-    // that is the one more job.
+    // While this one waited for its place, an earlier successor may have taken the key: then that
+    // is the one more job.
     const auto present = find_holder(newcomer);
     if (present.has_value() && present->id == holder.id && present->runs) {
         wakeup::note_look();
@@ -175,7 +175,7 @@ std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
     return std::nullopt;
 }
 
-// What can be done with the holder as it is now; nothing: it has to be looked at again.
+// Does what can be done with the present holder; nothing: the caller must look again.
 std::optional<Enqueued> meet(const Newcomer &newcomer, const Holder &holder,
                              OnDuplicate on_duplicate)
 {

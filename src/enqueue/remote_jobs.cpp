@@ -1,7 +1,7 @@
-// Hands new jobs that are another node's to the outbox.
+// Hands new jobs of other nodes to the outbox.
 //
-// They travel as they were given, with their ids and times: the node that they come to fills in the
-// rest, as it does for a job that begins there.
+// They are sent as they were given, with their ids and times: the receiving node fills in the rest,
+// as it does for a job that is enqueued there.
 #include "enqueue/remote_jobs.hpp"
 
 #include "enqueue/direct.hpp"

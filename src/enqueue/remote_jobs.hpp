@@ -1,4 +1,4 @@
-// New jobs of a sharded instance that are not for this node, or not yet.
+// New jobs of a sharded instance that do not belong to this node, or cannot be inserted yet.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -8,31 +8,31 @@
 
 namespace hipq::enqueue {
 
-// Sends the jobs of one statement that are another node's, of one queue, and puts aside those whose
-// slot has just come and whose key may still be taken where it was.
+// Sends the jobs of one statement and one queue that belong to other nodes, and holds jobs whose
+// slot has just come and whose key may still be taken on the old node.
 class Elsewhere {
 public:
     explicit Elsewhere(int queue_id);
 
-    // Gives a checked job without id one. True: it is on its way; false: it is to be filled in and
-    // written here, with that id.
+    // Assigns an id to a checked job that has none. True: the job is on its way. False: the caller
+    // must complete it and insert it here, with that id.
     bool takes(job::RowValues &job);
-    // All that it has taken.
+    // Sends all jobs that it has taken.
     void send() { parcels_.send(); }
 
 private:
     KnownCatalogue catalogue_;  // with locked maps
     const catalog::Queue *queue_;
     nodes::Parcels parcels_;
-    std::set<int> nodes_;  // that jobs go to
+    std::set<int> nodes_;  // nodes that jobs are sent to
 };
 
-// The jobs of one call: their ids, and the places of those that are to be written here.
+// The jobs of one call: their ids, and the positions of the jobs to insert here.
 struct Sent {
     std::vector<std::int64_t> ids;
     std::vector<std::size_t> own;
 };
-// Raises 0A000 for an `on_duplicate` that is about a job on another node.
+// Raises 0A000 for an `on_duplicate` that acts on a job on another node.
 Sent send_elsewhere(const catalog::Queue &queue, const JobOptions &options,
                     std::span<const pg::RawValue> data, const Keys &keys, OnDuplicate on_duplicate);
 

@@ -1,6 +1,7 @@
-// Keeps what a new job starts with where its enqueuer gives nothing.
+// Caches the values of a new job for which its enqueuer gives none.
 //
-// One row of constants for each type, kept as long as anybody holds the catalogue it was made from.
+// There is one row of constants for each type, kept as long as any code holds the catalogue from
+// which it was made.
 #include "enqueue/start_values.hpp"
 
 #include "core/job/validate.hpp"
@@ -18,13 +19,13 @@ using core::Column;
 struct Values {
     KnownCatalogue catalogue;
     MemoryContext memory;  // of the values
-    // By the type, or by the queue for types that are not registered; both belong to the catalogue.
+    // By type, or by queue for unregistered types; both belong to the catalogue.
     std::unordered_map<const void *, job::RowValues> rows;
 };
 
-// Of the present catalogue, the last one, and of older ones that somebody still makes jobs with:
-// what a trigger does between the making of a row and its writing may change the catalogue. On the
-// heap: no destructor at exit.
+// The values of the present catalogue, which are last, and of older ones that are still used to
+// make jobs: a trigger that runs between making a row and writing it may change the catalogue. On
+// the heap: no destructor at exit.
 constinit std::vector<Values> *kept = nullptr;
 
 void forget_those_nobody_holds()
@@ -53,7 +54,7 @@ Values &values_of(const KnownCatalogue &catalogue)
     return kept->emplace_back(Values{catalogue, memory, {}});
 }
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 Datum json_datum(const char *json)
 {
@@ -97,7 +98,7 @@ void set_the_rest(job::RowValues &row)
 
 }  // namespace
 
-// ---- the C++ regime ----
+// ---- call outside pg::call() ----
 
 const job::RowValues &start_values(const KnownCatalogue &catalogue, const catalog::Queue &queue,
                                    const catalog::JobType *type)

@@ -1,4 +1,4 @@
-// What a new job starts with where its enqueuer gives nothing.
+// The values of a new job for which its enqueuer gives none.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -8,10 +8,10 @@ namespace hipq::enqueue {
 
 using KnownCatalogue = std::shared_ptr<const catalog::Catalogue>;
 
-// The values for jobs of a type (nothing: one that nobody registered) of a queue of this catalogue:
-// what the type decides, and start values of the rest. NULL in the columns that say which job it is
-// and when it came (id, queue_id, job_type, state, the times of this transaction), and where a job
-// starts with NULL. Made once; the values are valid as long as the caller holds the catalogue.
+// The values for jobs of a type (null: an unregistered one) of a queue of this catalogue: those
+// that the type determines, and start values for the rest. NULL in the columns that identify the
+// job and its time (id, queue_id, job_type, state, the times of this transaction), and where a job
+// starts with NULL. Computed once; the values are valid as long as the caller holds the catalogue.
 const job::RowValues &start_values(const KnownCatalogue &catalogue, const catalog::Queue &queue,
                                    const catalog::JobType *type);
 

@@ -1,6 +1,6 @@
-// Stores a job that follows the one with its key (on_duplicate => 'after'), and enqueues it later.
+// Stores the successor of the job with its key (on_duplicate => 'after'), and enqueues it later.
 //
-// The job is written as it will be, id and start values included.
+// The job is stored in its final form, with id and start values.
 #include "enqueue/successor.hpp"
 
 #include "catalog/catalog.hpp"
@@ -18,7 +18,7 @@ constexpr const char *insert_successor_sql = R"(
     VALUES ($1, $2, $3, $4, to_jsonb($5){+, $6+})
     ON CONFLICT ON CONSTRAINT successor_pkey DO NOTHING)";
 
-// The successor goes only if the job has come. $1 queue, $2 job type, $3 key, $4 its scope
+// Deletes the successor only if the job was inserted. $1 queue, $2 job type, $3 key, $4 its scope
 constexpr const char *make_job_sql = R"(
     WITH job AS (
         SELECT entry.*

@@ -1,7 +1,7 @@
 // Enqueues successors whose predecessor has ended: a duty of the scheduler.
 //
-// It asks to be told of the ends of the jobs that have successors before it looks whether they have
-// ended: so no end is missed.
+// It registers for the ends of the jobs that have successors before it checks whether they have
+// ended, so no end is missed.
 #include "enqueue/successors_duty.hpp"
 
 #include "enqueue/successor.hpp"
@@ -19,8 +19,8 @@ namespace {
 using catalog::Queue;
 using job::Successor;
 
-// Somebody is inserting a job with the key of a successor: he is waited for so long (ms), and
-// looked at again after that (us).
+// If another transaction is inserting a job with the key of a successor: how long to wait for it
+// (ms), and when to look again after that (us).
 constexpr int longest_lock = 10;
 constexpr std::int64_t held_delay = 100'000;
 constexpr std::int64_t failure_delay = 60'000'000;
@@ -39,8 +39,7 @@ void report_failure(const Queue &queue, const Successor &successor, const pg::Er
     });
 }
 
-// Its queue is not locked, as far as anybody knows. Returns when it is to be tried again; infinity:
-// need not be.
+// The queue was found not to be locked. Returns when to try again; infinity: not needed.
 pg::Time put_into_lane(const Queue &queue, const Successor &successor)
 {
     std::optional<pg::Error> trouble;
@@ -50,7 +49,7 @@ pg::Time put_into_lane(const Queue &queue, const Successor &successor)
             make_successor_a_job(queue, successor.unique_key());
         });
     } catch (const pg::Error &error) {
-        if (error.sqlstate().starts_with("57"))  // this process is to end
+        if (error.sqlstate().starts_with("57"))  // this process must end
             throw;
         trouble = error;
     }

@@ -1,4 +1,4 @@
-// Enqueues jobs that were to follow others, once those have finished.
+// Enqueues successors whose predecessors have finished.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -6,8 +6,8 @@
 
 namespace hipq::enqueue {
 
-// In transactions of its own. Returns when to look again; the end of a job that has a successor
-// wakes the scheduler before.
+// Runs its own transactions. Returns when to look again; the end of a job that has a successor
+// wakes the scheduler earlier.
 pg::Time enqueue_successors(const catalog::Catalogue &catalogue);
 
 }  // namespace hipq::enqueue

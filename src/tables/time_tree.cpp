@@ -164,9 +164,8 @@ std::vector<WantedLock> locks_to_add_leaf(const Tree &state, const core::Period 
     const bool is_ahead = period.start > now + microseconds_per_minute;
     std::vector<WantedLock> locks;
     pg::with_transaction([&] {
-        locks = locks_to_drop(
-            // with its indexes and TOAST table, as rows may have to move
-            state.default_leaf()->oid);
+        // With its indexes and TOAST table, as rows may have to move.
+        locks = locks_to_drop(state.default_leaf()->oid);
         add_ancestors(locks, state);
     });
     locks.push_back({state.parent, is_ahead ? ShareUpdateExclusiveLock : AccessExclusiveLock});
