@@ -367,7 +367,6 @@ bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure 
             return false;
         wakeup::note_end(id);
         job->started = now;
-        job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
         record_attempt(queue, *job, failure, now);
         tally_unstarted(queue, *job, failure.reason, leaves_dead_letter(queue, failure.reason),
