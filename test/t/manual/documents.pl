@@ -46,11 +46,15 @@ is($?, 0, 'lines and cells are short enough, and drawings are up to date') or di
 # ---- names
 
 $complaints = `$root/tools/check-names`;
-is($?, 0, 'each hipq.NAME is an object of the extension or a setting') or diag($complaints);
+is($?, 0, 'each hipq.NAME is there, and each alert and each right has its row')
+  or diag($complaints);
 
-# A checkout in which only README.md names anything, and all it names is wrong.
+# A checkout in which README.md names what there is not, and two pages leave something out.
 my $sample = PostgreSQL::Test::Utils::tempdir();
-mkdir "$sample/$_" or die $! foreach 'sql', 'src';
+mkdir "$sample/$_" or die $! foreach 'sql', 'src', 'docs';
+my $alerts = $text{'docs/monitoring.md'} =~ s/^\| `held snapshot` .*\n//mr;
+append_to_file("$sample/docs/monitoring.md", $alerts);
+append_to_file("$sample/docs/rights.md", $text{'docs/rights.md'} =~ s/`release_hold`, //r);
 system('cp', '-r', "$root/sql/install", "$sample/sql") == 0 or die 'no copy';
 copy("$root/src/settings.cpp", "$sample/src") or die $!;
 append_to_file("$sample/README.md", <<'TEXT');
@@ -65,6 +69,8 @@ README.md:1: there is no hipq.alert_least_jobs
 README.md:2: hipq.jobs has no column no_such_column
 README.md:2: hipq.jobs has no column error
 README.md:2: hipq.job_types has no column parameters
+docs/monitoring.md: has no row for alert held snapshot
+docs/rights.md: does not name release_hold under superusers
 TEXT
 
 done_testing();
