@@ -2,7 +2,7 @@
 BEGIN;
 -- Definitions are printed with the names of schemas that are not in the search_path.
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(14);
+SELECT plan(15);
 
 SELECT set_eq($got$
 SELECT relname::text, relkind::text FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v', 'S') AND NOT relispartition
@@ -451,6 +451,14 @@ $want$, 'columns of tables: type, NOT NULL, default');
 SELECT is((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'hipq.job'::regclass AND attnum > 0),
     'id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result, manual_reason, traceparent',
     'order of the columns of hipq.job, the row type of handlers: new ones come last');
+
+-- It has the queue by name.
+SELECT is_empty($$
+SELECT attname FROM pg_attribute
+WHERE attrelid = 'hipq.job'::regclass AND attnum > 0 AND attname <> 'queue_id'
+EXCEPT
+SELECT attname FROM pg_attribute WHERE attrelid = 'hipq.jobs_detail'::regclass
+$$, 'view jobs_detail shows each column of hipq.job');
 
 SELECT set_eq($got$
 SELECT relname::text, attname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0
