@@ -7,7 +7,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $root = $ENV{HIPQ_ROOT};
-my @files = sort('README.md', map { s/^\Q$root\E\///r } glob("$root/docs/*.md $root/docs/*/*.md $root/examples/*.md $root/examples/*/*.md"));
+my @folders = qw(.github .github/* docs docs/* examples examples/*);
+my @files = sort(qw(README.md SECURITY.md),
+	map { s/^\Q$root\E\///r } map { glob("$root/$_/*.md") } @folders);
 my %text = map { $_ => slurp_file("$root/$_") } @files;
 
 # As GitHub makes them.
