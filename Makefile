@@ -11,6 +11,7 @@
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
 #   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
+#   make coverage [SUITES=...]       which lines and branches of each room the unit tests run, and these suites (tools/coverage)
 #   make bench [PEERS="graphile-worker pg-boss pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
 #   make dist                        the source as build/hipq-VERSION.tar.gz (tools/dist)
 #   make site                        a site with a search of docs/, in build/site (tools/site/build)
@@ -115,7 +116,7 @@ force-look:
 EXTRA_CLEAN = $(wildcard build/obj build/tidy*) compile_commands.json
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo demo-shards web check check-all steady soak fuzz asan check-assert bench dist site reference format lint format-check room-check document-check tidy \
+tool_goals = demo demo-shards web check check-all steady soak fuzz asan check-assert coverage bench dist site reference format lint format-check room-check document-check tidy \
     tidy-sample compile_commands.json print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
@@ -154,6 +155,9 @@ asan:
 
 check-assert:
 	@test/run assert
+
+coverage:
+	@SUITES='$(SUITES)' tools/coverage
 
 bench:
 	@bench/drain
@@ -269,13 +273,19 @@ override with_llvm = no
 # The library of tests keeps its symbols, for debuggers; without them it is 30 times smaller. Debuggers get lines, which is enough for a
 # stack: all that they can know takes a third of a compilation's time.
 INSTALL_STRIP_FLAG = $(if $(WERROR),,-s)
-# HIPQ_SERVER is a server of tools/source-server, with flags of its own.
+# HIPQ_SERVER is a server of tools/source-server, or of tools/coverage, with flags of its own.
 PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -Wno-unknown-warning-option -Wno-dangling-reference -Wno-deprecated-volatile -fvisibility=hidden $(if $(HIPQ_SERVER),-O1,-O2) $(if $(INSTALL_STRIP_FLAG),$(if $(WERROR),-g1,-g0),-g1)
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
 # GCC 16 warns of parts of a map that is not made yet when a member after it throws.
 PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-Werror -Wno-error=maybe-uninitialized)
 PG_CPPFLAGS += -DUSE_ASSERT_CHECKING -DHIPQ_POINTS
+endif
+
+# Objects count what runs, in files beside them.
+ifeq (coverage,$(HIPQ_SERVER))
+PG_CXXFLAGS += --coverage -fprofile-abs-path -Og
+SHLIB_LINK += --coverage
 endif
 
 # Objects have a folder for each version of PostgreSQL, compiler and flags: going back to one finds all of it compiled. Paths do not

@@ -4,7 +4,7 @@ tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$tools")
 build=$root/build
 PGVERSION=${PGVERSION:-15}
-# HIPQ_SERVER names another server than the packaged one, built from source: build/asan or build/assert (tools/source-server).
+# HIPQ_SERVER names another server: build/asan or build/assert, built from source (tools/source-server), or build/coverage.
 private=$build/${HIPQ_SERVER:-pg}                              # tools/private-server fills it
 bindir=$private/lib/postgresql/$PGVERSION/bin
 pgxs_test=$private/lib/postgresql/$PGVERSION/lib/pgxs/src/test
