@@ -127,4 +127,11 @@ is($meta->{prereqs}{runtime}{requires}{PostgreSQL}, ">= $supported[0].0.0, < " .
 is($meta->{name}, 'hipq', 'META.json has the name of the extension');
 is($meta->{release_status}, $version =~ /^0\.|-/ ? 'testing' : 'stable', 'and calls it stable from 1.0.0 on');
 
+# ---- the container of editors
+
+my $build = decode_json(slurp_file("$root/.devcontainer/devcontainer.json"))->{build};
+my $file = "$root/.devcontainer/$build->{dockerfile}";
+like(-e $file ? slurp_file($file) : '', qr/^FROM \S+ AS \Q$build->{target}\E$/m,
+	'the container of editors is a stage of the Containerfile');
+
 done_testing();
