@@ -83,7 +83,7 @@ make_root($suite, $root);
 copy_into($root, '/packages', $deb, values %program_deb, $headers);
 copy_into($root, '/hipq', 'README.md', 'debian');
 succeeds('it is installed, with the server that it needs', in_root($root, 'apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/*.deb'));
-my $said = succeeds("README's first screen works with Debian's tools", in_root($root, 'cd /hipq && debian/tests/first-use', '--alone'));
+my $said = succeeds("README's first SQL works with Debian's tools", in_root($root, 'cd /hipq && debian/tests/first-use', '--alone'));
 like($said, qr/^first use works on PostgreSQL $version$/m, "... on PostgreSQL $version");
 like(succeeds("$_ starts beside it", in_root($root, "$_ --version")), qr/^$_ \Q$extension\E$/m, '... and is of this version') foreach @programs;
 succeeds('a server has it preloaded', in_root($root, "pg_createcluster $version kept && pg_conftool $version kept set shared_preload_libraries 'pg_stat_statements, hipq'"));

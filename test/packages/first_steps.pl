@@ -124,16 +124,16 @@ my ($restart) = slurp('README.md') =~ /Restart the server \(`(.*?)`\)/;
 types('the server is restarted with its settings',
 	file('~/settings', $settings)
 	  . "sudo sh -c 'cat >>/etc/postgresql/15/main/postgresql.conf' <~/settings\n$restart");
-psql('the first screen is typed', 'postgres', block('README.md', qr/send_welcome/));
-my $said = types('its jobs run', <<'END');
+psql('the first SQL is typed', 'postgres', block('README.md', qr/send_welcome/));
+my $said = types('its job runs', <<'END');
 for i in $(seq 300); do
     sent=$(sudo -u postgres psql -Atc "SELECT string_agg(addr, ' ' ORDER BY addr) FROM sent")
-    [ "$sent" != 'ann@example.com bob@example.com eve@example.com' ] || break
+    [ "$sent" != 'ann@example.com' ] || break
     sleep 0.2
 done
 echo "sent: $sent"
 END
-like($said, qr/^sent: ann\@example.com bob\@example.com eve\@example.com$/m, '... all of them');
+like($said, qr/^sent: ann\@example.com$/m, '... as it should');
 
 # ---- programs are where one looks for them
 

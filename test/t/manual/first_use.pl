@@ -1,25 +1,57 @@
-# The first screen of README.md, pasted into psql on a fresh cluster, works line by line.
+# What README.md shows works on a fresh cluster: a job that SQL runs, and one that Python runs.
 use strict;
 use warnings;
 use HipqCluster;
+use HipqPage;
+use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $readme = slurp_file("$ENV{HIPQ_ROOT}/README.md");
-my ($script) = $readme =~ /^<!-- first-use -->\s*\n```sql\n(.*?)^```$/ms;
-isnt($script, undef, 'README.md has a first screen');
+my $page = HipqPage->new('README.md');
+foreach my $block ($page->blocks)
+{
+	my $lines = () = $block->{text} =~ /\n/g;
+	cmp_ok($lines, '<=', 8, "README.md:$block->{line} has few lines");
+}
 
 my $hipq = HipqCluster->new('first_use', extension => 0);
-$hipq->sql('DROP ROLE app');    # the screen makes it
+my $node = $hipq->node;
+$hipq->sql('DROP ROLE app');    # the page makes it
 
-my ($status, $out, $err) = $hipq->node->psql('postgres', $script, extra_params => [ '-v', 'ON_ERROR_STOP=1' ]);
-is($status, 0, 'every line works');
-like($err, qr/^\S+ NOTICE:  instance "app" is new: create_queue\(\) made it\nHINT:  .*$/, 'and says nothing on the side but that');
-like($out, qr/scheduled time\|f\|It waits for its time, \S+ \d\d:\d\d:\d\d\S+, in (5\d s|1 min)/, 'why() says what the job waits for');
+local $ENV{PGHOST} = $node->host;
+local $ENV{PGPORT} = $node->port;
+local $ENV{PGDATABASE} = 'postgres';
+my $directory = PostgreSQL::Test::Utils::tempdir();
+$page->run(
+	psql => [ 'psql', '-X', '-q' ],
+	shell => [ 'env', '-C', $directory, 'bash' ],
+	directory => $directory);
 
-ok($hipq->wait_until("SELECT string_agg(addr, ' ' ORDER BY addr) FROM sent", 'ann@example.com bob@example.com eve@example.com'),
-	'the jobs ran, and the one that was rolled back did not');
-ok($hipq->wait_until("SELECT string_agg(outcome || ' ' || attempt, ', ') FROM hipq.jobs", 'succeeded 1, succeeded 1, succeeded 1'), 'all succeeded');
-is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE job_key IS NOT NULL"), 'ann', 'the key is kept');
+# ---- the job of SQL
+
+ok($hipq->wait_until(q{SELECT string_agg(addr, ' ') FROM sent}, 'ann@example.com'),
+	'the job that SQL runs has run');
+my $outcome = q{SELECT outcome || ' ' || attempt FROM hipq.jobs WHERE job_type = 'welcome'};
+ok($hipq->wait_until($outcome, 'succeeded 1'), 'it has succeeded');
+
+# ---- the job of Python
+
+SKIP:
+{
+	my $python = '/usr/bin/python3';
+	skip 'python3-psycopg is not installed', 2
+	  if system("$python -c 'import psycopg' 2>/dev/null") != 0;
+	local $ENV{PYTHONPATH} = "$ENV{HIPQ_ROOT}/clients/python/src";
+	local $ENV{PYTHONDONTWRITEBYTECODE} = 1;
+	my $log = "$PostgreSQL::Test::Utils::log_path/worker.log";
+	my $worker = IPC::Run::start([ $python, "$directory/worker.py" ],
+		'<', '/dev/null', '>>', $log, '2>&1');
+	my $result = q{SELECT outcome || ' ' || result::text FROM hipq.jobs_detail
+		WHERE job_type = 'scan'};
+	ok($hipq->wait_until($result, 'succeeded {"pages": 5}'), 'the job that Python runs has run')
+	  or diag(slurp_file($log));
+	$worker->signal('TERM');
+	ok($worker->finish, 'its worker ends when it is told to');
+}
 
 done_testing();
