@@ -211,14 +211,14 @@ tidy_clang := $(wildcard $(tidy_bin)clang++)
 tidy_prelude = $(if $(tidy_clang),$(tidy_out)/prelude.pch)
 with_tidy_prelude = $(if $(filter src/core% clients/%,$1),,$(tidy_prelude:%=-include-pch %))
 
-# What keeps checks out of others' headers, if those of clang-tidy are there to compile it.
+# hipq's own checks, if the headers of clang-tidy are installed to compile them.
 tidy_include := $(if $(wildcard $(tidy_bin)../include/clang-tidy/ClangTidyCheck.h),$(tidy_bin)../include)
-tidy_own_files = $(if $(tidy_include),$(tidy_out)/own_files_only.so)
+tidy_own_checks = $(if $(tidy_include),$(tidy_out)/hipq_checks.so)
 
 # $1: a unit; $2: its sources. The analyzer looks into those that a unit includes if "UnifiedSource" is in its name.
 tidy_file = $(if $(by_source),$2,$(tidy_out)/$1/UnifiedSource.cpp)
 write_unit = mkdir -p $(dir $(tidy_file)) && printf '%s "%s"  // NOLINT\n' $(foreach source,$2,'$(hash)include' $(source)) >$(tidy_file) &&
-run_tidy = $(if $(by_source),,$(write_unit)) clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $3 $(tidy_file) \
+run_tidy = $(if $(by_source),,$(write_unit)) clang-tidy --quiet $(tidy_own_checks:%=--load=% --checks=hipq-own-files-only$(comma)hipq-no-destructor-in-call) $3 $(tidy_file) \
     -- $(call clang_flags,$1) -I. $(tidy_depth) $(with_tidy_prelude)
 hash := \#
 
@@ -227,7 +227,7 @@ tidy: $(tidy_units:%=$(tidy_out)/%.ok)
 	@echo "clang-tidy: $(words $(tidied)) files are clean"
 
 $(foreach unit,$(tidy_units),$(eval $(tidy_out)/$(unit).ok: $(call in_unit,$(unit)) $(if $(filter clients/%,$(unit)),$(CLIENT_HEADERS),$(ALL_HEADERS))))
-$(tidy_units:%=$(tidy_out)/%.ok): $(tidy_out)/%.ok: .clang-tidy Makefile $(tidy_prelude) $(tidy_own_files)
+$(tidy_units:%=$(tidy_out)/%.ok): $(tidy_out)/%.ok: .clang-tidy Makefile $(tidy_prelude) $(tidy_own_checks)
 	@mkdir -p $(@D)
 	@echo "clang-tidy $*"
 	@$(call run_tidy,$*,$(call in_unit,$*)) && touch $@
@@ -237,12 +237,12 @@ $(tidy_out)/prelude.pch: src/pg/postgres.hpp
 	@echo '#include "pg/postgres.hpp"' > $(@:.pch=.hpp)
 	@$(tidy_clang) $(call clang_flags,src) -x c++-header -o $@ $(@:.pch=.hpp)
 
-$(tidy_out)/own_files_only.so: tools/clang-tidy/own_files_only.cpp
+$(tidy_out)/hipq_checks.so: tools/clang-tidy/hipq_checks.cpp
 	@mkdir -p $(@D)
 	@$(CXX) -std=c++17 -O1 -fPIC -fno-rtti -shared -Wall -Wextra -isystem $(tidy_include) -o $@ $<
 
 # Whether clang-tidy, run like this, finds what it is there for: the checks that the sample names, no others.
-tidy-sample: tools/clang-tidy/sample.cpp $(tidy_prelude) $(tidy_own_files)
+tidy-sample: tools/clang-tidy/sample.cpp $(tidy_prelude) $(tidy_own_checks)
 	@{ $(call run_tidy,sample,$<,--header-filter=sample.cpp); } 2>/dev/null | sed -n 's/.*\[\([a-zA-Z.-]*\),.*\]$$/\1/p' | sort -u > $(tidy_out)/found
 	@sed -nE 's|.*// finds$(if $(by_source),( by itself)?): ||p' $< | tr ' ' '\n' | sort -u | diff - $(tidy_out)/found
 	@echo "clang-tidy: finds all $$(wc -l < $(tidy_out)/found) kinds of trouble in its sample"

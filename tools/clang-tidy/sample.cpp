@@ -1,6 +1,7 @@
 // One line for each kind of trouble that `make tidy` has to find, named where it is. It is included
 // in a unit, as the sources of a room are; "by itself" is what DEEP=1 finds. Not part of hipq.
 #include "pg/postgres.hpp"
+#include "pg/guard.hpp"
 
 #include <utility>
 
@@ -44,10 +45,19 @@ int count(std::vector<std::string> names)
     return total + static_cast<int>(moved.size());
 }
 
+void raise_for(const std::string &name)
+{
+    pg::call([&] {
+        const std::string copy = name + "!";  // finds: hipq-no-destructor-in-call
+        ereport(ERROR, errmsg("%s", copy.c_str()));
+    });
+}
+
 }  // namespace
 
 int sample()
 {
+    raise_for("name");
     return Derived().block() + static_cast<int>(IsOurs(nullptr)) + count({});
 }
 
