@@ -1,14 +1,13 @@
-// How executors are shared by weight: by the time for which they are used, not by the number of
-// jobs.
+// Shares executors by weight, measured by the time they are used, not by the number of jobs.
 //
-// Whoever shares has an account in virtual time, which is the time used divided by the weight. Who
-// has used least comes next, so in the long run each gets what its weight says, however long its
-// jobs are. Nobody saves up: who has wanted nothing for a while comes back as one of those who have
-// used least, not before them. The clock says how much that is.
+// Each participant has an account in virtual time: the time it used, divided by its weight. The
+// participant that used least comes next, so in the long run each gets its share by weight, however
+// long its jobs are. Nothing can be saved up: a participant that was idle comes back level with the
+// least used of the active ones, not ahead of them. The clock holds that least value.
 //
-// Two levels share like that: the queues of an owner share its executors from hand to hand, and the
-// owners those of the server from process to process. Plain data, straight-line code, as it lives
-// in shared memory under a lock.
+// Two levels share this way: the queues of an owner share its executors from job to job, and the
+// owners share the server's executors from process to process. Plain data and straight-line code,
+// because it lives in shared memory under a lock.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +18,8 @@ namespace hipq::core {
 inline constexpr std::int64_t greatest_queue_weight = 1'000;
 inline constexpr std::int64_t default_queue_weight = 100;
 
-// A microsecond at the greatest weight of a queue is one. (An owner weighs as much as its queues
-// together.)
+// One microsecond at the greatest queue weight is one unit. (An owner's weight is the sum of its
+// queues' weights.)
 using VirtualTime = std::int64_t;
 constexpr VirtualTime virtual_time(std::int64_t microseconds, std::int64_t weight)
 {
@@ -29,26 +28,26 @@ constexpr VirtualTime virtual_time(std::int64_t microseconds, std::int64_t weigh
 
 // ---- queues of an owner ----
 
-// What a queue has used, and in which look for work its due jobs were seen last.
+// What a queue has used, and the last look for work that saw due jobs in it.
 struct QueueAccount {
     VirtualTime used;
     std::int64_t look;
 };
 
-// Of the queues of one owner.
+// The clock of one owner's queues.
 struct QueueClock {
-    VirtualTime time;   // no queue that took part in the latest look had used less
-    std::int64_t look;  // how many there have been
+    VirtualTime time;   // no queue that took part in the latest look has used less
+    std::int64_t look;  // number of looks so far
 };
 
-// Where a queue with due jobs stands: least first.
+// The standing of a queue with due jobs. The least comes first.
 constexpr VirtualTime standing(const QueueAccount &account, const QueueClock &clock)
 {
     return account.look == clock.look ? account.used : std::max(account.used, clock.time);
 }
 
-// A look for work: each queue that could have had the turn takes part, then the clock goes on to
-// the least of their standings.
+// A look for work: each queue with due jobs takes part, then the clock advances to the least of
+// their standings.
 constexpr void take_part(QueueAccount &account, const QueueClock &clock)
 {
     account = {standing(account, clock), clock.look + 1};
@@ -62,27 +61,27 @@ constexpr void end_look(QueueClock &clock, VirtualTime least)
 
 struct OwnerAccount {
     VirtualTime used;
-    bool takes_part;  // wants executors or has work for those it has, as far as anybody knows
+    bool takes_part;  // as far as known, wants executors or has work for those it has
 };
 
-// `clock`: what those who take part have used at least.
+// `clock`: the least that the participating owners have used.
 constexpr void take_part(OwnerAccount &account, VirtualTime clock)
 {
     account = {account.takes_part ? account.used : std::max(account.used, clock), true};
 }
 
-// An owner when it comes to who has to make room for whom.
+// An owner, when owners compete for executors.
 struct Contender {
     VirtualTime used;
     std::int64_t weight;
     int executors;
 };
 
-// A process is not started for less (microseconds).
+// The shortest turn for which a process is started (microseconds).
 inline constexpr std::int64_t least_turn = 50'000;
 
-// How long an executor may stay when somebody of another weight waits: a light owner takes its
-// share in shorter turns, so that it need not wait for ages in between.
+// Returns how long an executor may stay while an owner of another weight waits. A light owner takes
+// its share in shorter turns, so that it need not wait long in between.
 constexpr std::int64_t turn(std::int64_t quantum, std::int64_t weight, std::int64_t other)
 {
     const std::int64_t fair =
@@ -90,9 +89,9 @@ constexpr std::int64_t turn(std::int64_t quantum, std::int64_t weight, std::int6
     return std::max(fair, std::min(quantum, least_turn));
 }
 
-// Whether an executor that has stayed for so long leaves in favour of another owner: one that has
-// none as soon as it has used less, one that has some when a whole quantum is due to it. (So owners
-// that have what is theirs do not swap executors.)
+// Returns whether an executor that has stayed for that long leaves in favour of another owner. An
+// owner without executors takes over as soon as it has used less; an owner with executors only when
+// it is owed a whole quantum. (So owners that have their share do not swap executors.)
 constexpr bool gives_way(const Contender &own, std::int64_t stayed, const Contender &other,
                          std::int64_t quantum)
 {
@@ -101,21 +100,21 @@ constexpr bool gives_way(const Contender &own, std::int64_t stayed, const Conten
     return stayed >= turn(quantum, own.weight, other.weight) && own.used - other.used >= owed;
 }
 
-// Places for executors that are kept for owners who have none: some are reserved, of which no more
-// are kept than there are such owners, and one place is left to all in any case.
+// How many executors to keep for owners that have none: the reserved number, but at most one for
+// each such owner, and at least one executor stays available to all.
 constexpr int kept_places(int reserved, int most, int owners_without)
 {
     return std::clamp(std::min(reserved, owners_without), 0, std::max(most - 1, 0));
 }
 
-// Whether an owner who has some executors may have one more, when so many places are taken.
+// Returns whether an owner that has `own` executors may have one more when `taken` are in use.
 constexpr bool may_have_another(int own, int taken, int most, int kept)
 {
     return taken < (own == 0 ? most : most - kept);
 }
 
-// Who is given an executor next: the least claim. Those that it has count as if each had used a
-// quantum already.
+// The owner with the least claim gets the next executor. Each executor that an owner has counts as
+// if it had used a quantum already.
 constexpr VirtualTime claim(const Contender &owner, std::int64_t quantum)
 {
     return owner.used + virtual_time(quantum * owner.executors, owner.weight);

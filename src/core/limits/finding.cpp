@@ -1,4 +1,4 @@
-// Names the conditions between a job and its start.
+// Names the conditions that a job must pass before it starts.
 #include "core/limits/finding.hpp"
 
 namespace hipq::core {

@@ -1,4 +1,4 @@
-// The conditions between a job and its start, and what a look at one of them can find.
+// The conditions that a job must pass before it starts, and the possible findings of each check.
 #pragma once
 
 #include <array>
@@ -40,11 +40,11 @@ std::string_view name(ConditionKind kind);
 
 enum class Outcome : std::uint8_t {
     passed,
-    meant,   // closed because somebody wants it so, by a limit that is used up, or for a moment
-    failed,  // closed by something that has to be mended
+    meant,   // closed on purpose, by a limit that is used up, or for a moment
+    failed,  // closed by something that must be repaired
 };
 
-// Finding, condition, outcome. Each has a sentence (sentences.hpp).
+// Finding, condition, outcome. sentences.hpp has a sentence for each.
 #define HIPQ_FINDINGS(FINDING)                                                                     \
     FINDING(job_exists, exists, passed)                                                            \
     FINDING(job_waits, state, passed)                                                              \

@@ -1,4 +1,4 @@
-// Weights, and the names of what they are counted for.
+// Weights, and the names of the limiters that count them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ inline constexpr Weight weight_unit = 1'000;
 inline constexpr Weight no_weight_limit = 0;
 inline constexpr Weight largest_weight = 999'999'999;  // numeric(9,3)
 
-// What a limiter counts. 0 for a type: the whole queue; for a key: the whole type.
+// What a limiter counts. Type 0: the whole queue. Key 0: the whole type.
 struct LimiterName {
     std::uint32_t database;
     std::int32_t queue_id;

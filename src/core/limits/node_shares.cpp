@@ -1,4 +1,4 @@
-// A chained hash table with a list of free places.
+// Implements the table as a chained hash table with a list of free entries.
 #include "core/limits/node_shares.hpp"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
-// This node's shares of limits that several nodes keep together, as those see them who start jobs.
+// This node's shares of the limits that several nodes share, as consulted when a job starts.
 //
-// How large they are says core/shards/permits.hpp, and who calls that; here they are obeyed. A
-// limit whose share is not known yet has none, so nothing starts under it. A hash table over memory
-// that its user provides, as the limiters (throttle.hpp), which ask it.
+// core/shards/permits.hpp and its callers decide how large the shares are; this file enforces them.
+// A limit whose share is not known yet has a share of 0, so no job starts under it. The table is a
+// hash table over memory that its user provides, like the table of limiters (throttle.hpp), which
+// consults it.
 #pragma once
 
 #include "core/limits/limiter_name.hpp"
@@ -12,8 +13,8 @@
 
 namespace hipq::core {
 
-// Whether a job may start within a share. One that is heavier than the limit runs alone, on a node
-// that has all of the limit.
+// Returns whether a job may start within a share. A job heavier than the limit runs alone, on a
+// node that holds the whole limit.
 constexpr bool share_admits(Weight share, bool has_all, Weight used, Weight weight)
 {
     return weight == 0 || used + weight <= share || (has_all && used == 0);
@@ -21,12 +22,12 @@ constexpr bool share_admits(Weight share, bool has_all, Weight used, Weight weig
 
 struct NodeShare {
     LimiterName name;
-    Weight share;       // what may run here
-    Weight waiting;     // of the lightest that found no capacity; 0: nobody waits
-    Weight refused;     // the same, of all since the last look
-    Weight peak;        // the most that has run since the last look
-    bool has_all;       // of the limit
-    std::int32_t next;  // in its bucket, or in the list of free places
+    Weight share;       // that may run here
+    Weight waiting;     // of the lightest job that found no capacity; 0: no job waits
+    Weight refused;     // the same, over all jobs since the last look
+    Weight peak;        // the most that ran since the last look
+    bool has_all;       // the whole limit is here
+    std::int32_t next;  // in its bucket, or in the list of free entries
 };
 
 struct NodeShareTableHead {
@@ -36,25 +37,24 @@ struct NodeShareTableHead {
 
 class NodeShareTable {
 public:
-    NodeShareTable() = default;  // without places
+    NodeShareTable() = default;  // without entries
     NodeShareTable(NodeShareTableHead *head, std::span<NodeShare> shares,
                    std::span<std::int32_t> buckets)
         : head_(head), shares_(shares), buckets_(buckets)
     {
     }
 
-    // Makes everything empty.
     void clear();
 
-    // Costs nothing where no limit is shared.
+    // Costs nothing if no limit is shared.
     bool any() const { return head_ != nullptr && head_->used > 0; }
-    // Null: it is not there. A pointer is good until another one is removed.
+    // Null: there is no such entry. The pointer is valid until another entry is removed.
     NodeShare *find(const LimiterName &name) const;
-    // The same; if it is not there, it is from now on, and nothing may run. Null: there is no
-    // place.
+    // The same, but adds a missing entry, with a share of 0: no job may run under it. Null: the
+    // table is full.
     NodeShare *find_or_make(const LimiterName &name);
     void remove(const LimiterName &name);
-    // All places; those with queue 0 are free.
+    // All entries; those with queue 0 are free.
     std::span<NodeShare> all() const { return shares_; }
 
 private:

@@ -1,4 +1,5 @@
-// Local days around a time, window by window: a window that opens on one day may close on the next.
+// Computes openings from the local days around a time, window by window. A window that opens on one
+// day may close on the next.
 #include "core/limits/openings.hpp"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace {
 constexpr int week = 7;
 constexpr std::int64_t first_weekday = 5;  // 2000-01-01 was a Saturday
 
-// No stretch is longer than this but one that never ends: windows come again each week.
+// The longest opening that ends: windows repeat every week.
 constexpr std::int64_t longest_opening = (week + 1) * microseconds_per_day;
 
 using LocalDay = std::int64_t;  // days since 2000-01-01
@@ -27,10 +28,10 @@ bool is_on(const TimeWindow &window, LocalDay date)
     return (window.days >> weekday & 1) != 0;
 }
 
-// The first moment at which the clock shows that local time or later.
+// Returns the first moment at which the clock shows that local time or later.
 std::int64_t first_moment(const Zone &zone, std::int64_t local)
 {
-    std::int64_t time = local - microseconds_per_day;  // no clock shows it so early
+    std::int64_t time = local - microseconds_per_day;  // no clock shows it earlier
     for (;;) {
         const Zone::Span span = zone.at(time);
         time = std::max(time, local - span.offset);
@@ -40,7 +41,7 @@ std::int64_t first_moment(const Zone &zone, std::int64_t local)
     }
 }
 
-// On a day on which the window is.
+// The opening of a window on a day that the window includes.
 Opening opening_of(const TimeWindow &window, const Zone &zone, LocalDay date)
 {
     const std::int64_t length = (window.to - window.from) * microseconds_per_minute +
@@ -57,7 +58,7 @@ void for_each_opening(const TimeWindows &windows, const Zone &zone, std::int64_t
                       int days_ahead, Use use)
 {
     constexpr int days_back =
-        2;  // one for those over midnight, one for where clocks are moved over midnight
+        2;  // one for windows over midnight, one for zones that change clocks over midnight
     const LocalDay today = local_day(zone, time);
     for (const TimeWindow &window : windows)
         for (LocalDay date = today - days_back; date <= today + days_ahead; ++date)
@@ -65,7 +66,7 @@ void for_each_opening(const TimeWindows &windows, const Zone &zone, std::int64_t
                 use(opening_of(window, zone, date));
 }
 
-// Of those that are open at that time, when the last one closes; the time itself if none is.
+// Returns when the last of the windows open at that time closes; the time itself if none is open.
 std::int64_t last_to_close(const TimeWindows &windows, const Zone &zone, std::int64_t time)
 {
     std::int64_t latest = time;
@@ -76,7 +77,8 @@ std::int64_t last_to_close(const TimeWindows &windows, const Zone &zone, std::in
     return latest;
 }
 
-// They are open at that time: until when, one after the other.
+// For windows that are open at that time: returns until when, across windows that follow each
+// other.
 std::int64_t closing_time(const TimeWindows &windows, const Zone &zone, std::int64_t time)
 {
     std::int64_t until = time;
@@ -90,7 +92,7 @@ std::int64_t closing_time(const TimeWindows &windows, const Zone &zone, std::int
     }
 }
 
-// They are closed at that time.
+// For windows that are closed at that time.
 std::int64_t opening_time(const TimeWindows &windows, const Zone &zone, std::int64_t time)
 {
     std::int64_t first = never;

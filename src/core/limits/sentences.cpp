@@ -1,4 +1,4 @@
-// Has the sentences about findings.
+// Holds the sentences of findings, and fills in their facts.
 #include "core/limits/sentences.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What is said of each finding, with places for the facts.
+// The sentence that describes each finding, with placeholders for facts.
 #pragma once
 
 #include <span>
@@ -10,13 +10,14 @@
 
 namespace hipq::core {
 
-// The sentence of a finding. Facts stand as names in braces: "It waits for its time, {time}."
+// Returns the sentence of a finding. Placeholders are names in braces: "It waits for its time,
+// {time}."
 std::string_view sentence(Finding finding);
 
-// A fact by its name.
+// A fact and the name of its placeholder.
 using NamedFact = std::pair<std::string_view, std::string>;
 
-// The sentence with its facts. A name that is not among them stays as it is.
+// Returns the sentence with its facts filled in. A placeholder without a fact stays as it is.
 std::string with_facts(std::string_view sentence, std::span<const NamedFact> facts);
 
 }  // namespace hipq::core

@@ -1,4 +1,4 @@
-// A chained hash table with a list of free limiters.
+// Implements the table as a chained hash table with a list of free limiters.
 #include "core/limits/throttle.hpp"
 
 #include <utility>
@@ -102,7 +102,7 @@ bool LimiterTable::let_in(NodeShare &share) const
 
 namespace {
 
-// The lighter of two who wait, one of whom may not be there.
+// Returns the lighter of two waiting weights; 0 means that no job waits.
 void add_waiting(Weight &waiting, Weight weight)
 {
     waiting = waiting == 0 ? weight : std::min(waiting, weight);
@@ -121,7 +121,7 @@ bool LimiterTable::admits(const LimiterName &name, Weight weight, Weight limit, 
         return false;
     }
     if (is_limited && weight > 0)
-        return false;  // no place to note its share: nothing may run
+        return false;  // no entry free to record its share: no job may run
     const std::int32_t limiter = find(name);
     if (limiter == no_limiter || has_capacity(at(limiter).used, weight, limit))
         return true;

@@ -1,9 +1,9 @@
-// How much may run at once: limiters that add up the weights of running jobs, for a queue, a job
-// type of it, and a throttle key of that.
+// Limits how much may run at once. Limiters add up the weights of running jobs for a queue, for a
+// job type, and for a throttle key of a type.
 //
-// Weights and limits are counted in thousandths, so that sums are exact. A hash table over memory
-// that its user provides, so that it can live in shared memory: plain data, no pointers, no
-// allocation; operations are straight-line code. The caller sees to locking.
+// Weights and limits are counted in thousandths, so that sums are exact. The table is a hash table
+// over memory that its user provides, so that it can live in shared memory: plain data, no
+// pointers, no allocation, straight-line code. The caller does the locking.
 #pragma once
 
 #include "core/limits/limiter_name.hpp"
@@ -17,14 +17,14 @@
 
 namespace hipq::core {
 
-// A limit below 1 is none. A job that weighs nothing always has capacity; one that weighs more than
-// the limit runs when nothing that weighs anything runs.
+// A limit below 1 means no limit. A job of weight 0 always has capacity. A job heavier than the
+// limit runs when no other job with a weight runs.
 constexpr bool has_capacity(Weight used, Weight weight, Weight limit)
 {
     return limit < weight_unit || weight == 0 || used == 0 || used + weight <= limit;
 }
 
-// Stands for a name: FNV-1a, never 0.
+// Hash of a name: FNV-1a, never 0.
 constexpr std::uint64_t name_hash(std::string_view name)
 {
     std::uint64_t hash = 0xcbf29ce484222325U;
@@ -32,13 +32,13 @@ constexpr std::uint64_t name_hash(std::string_view name)
         hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
     return std::max<std::uint64_t>(hash, 1);
 }
-// Of a throttle key; 0: there is none.
+// Hash of a throttle key; 0: no key.
 constexpr std::uint64_t throttle_key_hash(std::string_view key)
 {
     return key == "NONE" ? 0 : name_hash(key);
 }
 
-// What a job weighs, and the limits it has to keep. Below 1 (weight_unit): none.
+// The weight of a job, and the limits that apply to it. A limit below 1 (weight_unit) means none.
 struct Load {
     Weight weight;
     std::uint64_t type;  // name_hash() of the job type
@@ -48,16 +48,16 @@ struct WeightLimits {
     Weight queue;
     Weight type;
     Weight key;              // for each key of the type
-    bool is_shared = false;  // by several nodes: this one's shares stand for them
+    bool is_shared = false;  // among several nodes: the shares of this node replace the limits
     constexpr bool any() const { return std::max({queue, type, key}) >= weight_unit; }
 };
 
 struct Limiter {
     LimiterName name;
-    Weight used;        // by those that run
-    Weight waiting;     // of the lightest that found no capacity; 0: nobody waits
-    Weight limit;       // that stood against it
-    std::int32_t jobs;  // that are counted; the limiter goes with the last
+    Weight used;        // of the running jobs
+    Weight waiting;     // of the lightest job that found no capacity; 0: no job waits
+    Weight limit;       // under which that job found no capacity
+    std::int32_t jobs;  // number of jobs counted; the limiter is removed with the last
     std::int32_t next;  // in its bucket, or in the list of free limiters
 };
 
@@ -76,38 +76,40 @@ public:
     {
     }
 
-    // Makes everything empty.
     void clear();
 
     std::int32_t find(const LimiterName &name) const;
-    // Counts one more job. no_limiter: there is no place for another limiter, and nothing is
-    // counted.
+    // Counts one more job. Returns no_limiter, and counts nothing, if the table is full.
     std::int32_t enter(const LimiterName &name, Weight weight);
-    // The job is gone. Returns whether somebody who waits has capacity now; he is forgotten then,
-    // and has to be told.
+    // Removes a job. Returns whether a waiting job has capacity now; the table then forgets that it
+    // waits, and the caller must notify it.
     bool leave(std::int32_t limiter, Weight weight);
 
-    // Whether a job of that weight has capacity under a limit. If not, it waits from now on. Where
-    // this node has a share of the limit, that decides, whatever the asker knows of it.
+    // Returns whether a job of that weight has capacity under a limit. If not, the table records
+    // that it waits. If this node has a share of the limit, the share decides, whatever the caller
+    // knows about it.
     bool admits(const LimiterName &name, Weight weight, Weight limit, bool is_shared = false);
-    // What runs.
+    // The weight of the running jobs.
     Weight used_by(const LimiterName &name) const;
-    // Whether somebody who waits for a share has capacity now; he is forgotten then, and has to be
-    // told.
+    // Returns whether a job that waits for a share has capacity now; the table then forgets that it
+    // waits, and the caller must notify it.
     bool let_in(NodeShare &share) const;
     NodeShareTable &shares() { return shares_; }
     const NodeShareTable &shares() const { return shares_; }
-    // Whether somebody waits there.
+    // Returns whether a job waits there.
     bool is_awaited(const LimiterName &name) const;
-    // Nobody waits any more in a database, as far as is known here: whoever does says so again.
-    // Returns whether anybody did.
+    // Forgets all waiting jobs of a database: a job that still waits is recorded again at its next
+    // attempt. Returns whether any job waited.
     bool forget_waiting(std::uint32_t database);
 
     const Limiter &operator[](std::int32_t limiter) const
     {
         return limiters_[static_cast<std::size_t>(limiter)];
     }
-    std::span<const Limiter> all() const { return limiters_; }  // those that count no job are free
+    std::span<const Limiter> all() const
+    {
+        return limiters_;
+    }  // limiters that count no job are free
     std::size_t size() const { return static_cast<std::size_t>(head_->used); }
     std::size_t capacity() const { return limiters_.size(); }
 
@@ -122,7 +124,7 @@ private:
     NodeShareTable shares_;
 };
 
-// The limiters of a job: of its queue, its type, its key.
+// The limiters of a job: of its queue, its type and its key.
 inline constexpr std::size_t limiters_per_job = 3;
 
 }  // namespace hipq::core

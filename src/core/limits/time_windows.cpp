@@ -32,7 +32,7 @@ std::uint8_t day_bit(int day)
     return static_cast<std::uint8_t>(1U << (day % days_per_week));
 }
 
-// From `first` to `last`, over Sunday if need be.
+// From `first` to `last`, across Sunday if necessary.
 std::uint8_t days_between(int first, int last)
 {
     std::uint8_t days = day_bit(last);
@@ -41,8 +41,8 @@ std::uint8_t days_between(int first, int last)
     return days;
 }
 
-// A recursive descent over the grammar in the header. Each parse function skips blanks, then
-// returns what it read; or notes the first problem and returns nothing.
+// Recursive descent over the grammar in the header. Each parse function skips blanks and returns
+// what it read, or records the first problem and returns nothing.
 class TimeWindowsParser {
 public:
     explicit TimeWindowsParser(std::string_view text) : text_(text) {}
@@ -94,7 +94,7 @@ private:
         return std::nullopt;
     }
 
-    // Whether the text is the word for "no windows" and nothing else.
+    // Returns whether the text is the word for "no windows" and nothing else.
     bool parse_always()
     {
         const std::size_t start = at_;
@@ -110,7 +110,7 @@ private:
 
     bool parse_list(TimeWindows &windows)
     {
-        bool has_bare_days = false;  // the window before
+        bool has_bare_days = false;  // of the preceding window
         do {
             const std::size_t comma = at_ - 1;
             skip_blanks();
@@ -136,7 +136,7 @@ private:
         return true;
     }
 
-    // A window, and which of its parts stand there.
+    // A window, and which of its parts the text has.
     struct Written {
         TimeWindow window;
         bool has_days;
@@ -221,8 +221,8 @@ private:
             return false;
         }
         window.from = *from;
-        window.to = *to == 0 ? end_of_day
-                             : *to;  // the same moment, but only 24:00 has a place within the day
+        window.to =
+            *to == 0 ? end_of_day : *to;  // the same moment, but only 24:00 lies within the day
         return true;
     }
 
@@ -267,9 +267,9 @@ void append_time(std::string &text, int minutes)
     append_two_digits(text, minutes % 60);
 }
 
-// Writes one range of each run of days, in the order of their first days. Sunday and Monday are
-// neighbours: a run over the end of the week is one range, which is shorter than two and reads as
-// it was written ("fri-mon").
+// Writes one range for each run of days, in the order of their first days. Sunday and Monday are
+// neighbours: a run across the end of the week becomes one range, which is shorter than two and
+// matches what the user wrote ("fri-mon").
 void append_days(std::string &text, std::uint8_t days)
 {
     const auto has = [days](int day) { return (days & day_bit(day)) != 0; };

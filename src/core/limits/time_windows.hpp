@@ -1,18 +1,18 @@
-// Time windows: when jobs may start. Syntax and canonical form; when they are open is in
-// openings.hpp.
+// Time windows: when jobs may start. This file has their syntax and canonical form; openings.hpp
+// computes when they are open.
 //
-//   windows := 'NONE' | window (',' window)*
-//   window  := [days] [from '-' to]          at least one of the two
-//   days    := day ['-' day] ( ' ' day ['-' day] )*       mon tue wed thu fri sat sun, any case;
-//   'fri-mon' wraps from,to := hh:mm or h:mm, 00:00 to 24:00 ('to' only); from = to is refused;
-//   from > to crosses midnight; 'to' 00:00 is read as 24:00
+//    windows := 'NONE' | window (',' window)*
+//    window  := [days] [from '-' to]          at least one of the two
+//    days    := day ['-' day] ( ' ' day ['-' day] )*
+//    day     := mon tue wed thu fri sat sun, in any case; 'fri-mon' wraps
+//    from,to := hh:mm or h:mm, 00:00 to 24:00 (24:00 for 'to' only)
 //
-// Blanks may stand between all parts; NONE is read in any case, too. Days without times before days
-// with times are refused: it could not be told whether 'mon, wed 10:00-11:00' is open on all of
-// Monday.
+// from = to is refused; from > to crosses midnight; 00:00 as 'to' is read as 24:00. Blanks may
+// stand between all parts, and NONE is accepted in any case. Days without times before days with
+// times are refused, because it would be unclear whether 'mon, wed 10:00-11:00' is open all Monday.
 //
-// Examples: '22:00-06:00', 'mon-fri 09:00-17:00', 'sat sun', 'mon-fri 09:00-12:00, mon-fri
-// 13:00-17:00'.
+// Examples: '22:00-06:00', 'mon-fri 09:00-17:00', 'sat sun',
+// 'mon-fri 09:00-12:00, mon-fri 13:00-17:00'.
 #pragma once
 
 #include <cstddef>
@@ -40,11 +40,11 @@ struct ParseProblem {
 // Parses; never throws. At most 32 windows.
 std::variant<TimeWindows, ParseProblem> parse_time_windows(std::string_view text);
 
-// The canonical text: 'NONE' for always, else windows in the order given, joined by ", "; days as
-// the shortest list of ranges in week order
-// ("mon-fri", "mon wed", "fri-mon" over the weekend, left out for every day), times as hh:mm-hh:mm
-// (left out for 00:00-24:00 unless the days are left out too, or days with times follow).
-// parse(canonical(w)) == w, canonical(parse(canonical(w))) == canonical(w).
+// The canonical text: 'NONE' for always, else windows in the order given, joined by ", ". Days are
+// the shortest list of ranges in week order ("mon-fri", "mon wed", "fri-mon" across the weekend,
+// omitted for every day). Times are hh:mm-hh:mm, omitted for 00:00-24:00 unless the days are
+// omitted too, or days with times follow. parse(canonical(w)) == w, canonical(parse(canonical(w)))
+// == canonical(w).
 std::string canonical(const TimeWindows &windows);
 
 }  // namespace hipq::core

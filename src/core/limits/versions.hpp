@@ -1,8 +1,8 @@
-// Whether a library and an extension of different versions of hipq can work together.
+// Decides whether a library and an extension of different hipq versions can work together.
 //
-// A release changes tables and functions so that the library before it and the one after it go on
-// with them (docs/releasing.md). That is promised over one minor version, so that a server can be
-// restarted with a new library before each database is upgraded, and back.
+// A release changes tables and functions only so that the previous and the next library version
+// still work with them (docs/releasing.md). The promise covers one minor version, so that a server
+// can be restarted with a new library before each database is upgraded, and back.
 #pragma once
 
 #include <string_view>
@@ -11,10 +11,10 @@ namespace hipq::core {
 
 enum class VersionFit { same, together, apart };
 
-// Versions are major.minor.patch, in decimal. What cannot be read fits nothing but itself.
+// Versions are major.minor.patch, in decimal. An unreadable version fits only itself.
 VersionFit fit_of_versions(std::string_view library, std::string_view extension);
 
-// Whether a version comes before another one; false for what cannot be read.
+// Returns whether a version precedes another one; false for an unreadable version.
 bool is_earlier(std::string_view version, std::string_view other);
 
 }  // namespace hipq::core

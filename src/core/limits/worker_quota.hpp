@@ -1,9 +1,9 @@
-// What external workers of one role may have of a table in shared memory: places for workers, or
-// jobs in flight.
+// Limits what the external workers of one role may take of a table in shared memory: worker entries
+// or jobs in flight.
 //
-// A role is given a share of what it has and what is free (fair_quota.hpp), so that one that takes
-// all it can leaves something to the next. After some greedy roles little is left; so the last
-// eighth is kept for roles that have hardly anything.
+// A role may have a share of what it has and what is free (fair_quota.hpp), so that a role that
+// takes all it can leaves something for the next. After several greedy roles little is left, so the
+// last eighth is kept for roles that have hardly anything.
 #pragma once
 
 #include "core/limits/fair_quota.hpp"
@@ -15,13 +15,13 @@ constexpr std::int64_t kept_for_newcomers(std::int64_t capacity)
     return capacity / 8;
 }
 
-// What a role may have in any case, as long as anything is free.
+// What a role may have in any case, as long as there is free space.
 constexpr std::int64_t reserve_of_role(std::int64_t capacity)
 {
     return std::max<std::int64_t>(capacity / 64, 1);
 }
 
-// How many more a role may take. `share` in per cent; whole_table: there is no bound.
+// Returns how many more a role may take. `share` in per cent; whole_table: no limit.
 constexpr std::int64_t left_for_role(std::int64_t capacity, int share, const QuotaUse &use)
 {
     if (share >= whole_table)
