@@ -1,4 +1,4 @@
-// Lengths of time, and the time that never comes. All times are in microseconds.
+// Units of time, and the time that never comes. All times are in microseconds.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The columns of hipq.job: the one place in C++ that lists them. Their names, order and types, who
-// writes them, and the lists of columns in statements are made from this table.
+// The columns of hipq.job: the only place in C++ that lists them. Names, order, types, who writes
+// them, and the column lists in statements are all derived from this table.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace hipq::core {
 
-// What a column is to those who write to a queue's table.
+// Who may write a column of a queue's table.
 enum class ColumnKind : std::uint8_t {
     chosen,       // given at INSERT and changeable while the job waits
-    fixed,        // given at INSERT, then for ever
-    bookkeeping,  // hipq's own
+    fixed,        // given at INSERT, constant afterwards
+    bookkeeping,  // written by hipq only
 };
 
-// Domains count as the type that they are made of.
+// A domain counts as its base type.
 enum class ColumnType : std::uint8_t {
     int2,
     int4,
@@ -31,16 +31,16 @@ enum class ColumnType : std::uint8_t {
     job_state,
 };
 
-// What becomes of the value when a statement makes a row out of another one.
+// What happens to the value when a statement makes a row from another row.
 enum class ColumnOrigin : std::uint8_t {
-    own,      // the job's own: its end leaves it as it is, a job that is made of it gets another
-    given,    // what the job was given: also a job that is made of it has it
-    attempt,  // the end of an attempt writes it
-    single,   // it differs from statement to statement, which therefore name it
+    own,      // belongs to the job: kept when the job ends, not copied to a job made from it
+    given,    // was given to the job: copied to a job made from it
+    attempt,  // written by the end of an attempt
+    single,   // differs from statement to statement, so each statement names it
 };
 
-// In the order of the table, as sql/install/job.sql has it: name, type, kind, origin. A test
-// compares both.
+// In the order of the table in sql/install/job.sql: name, type, kind, origin. A test compares the
+// two.
 #define HIPQ_JOB_COLUMNS(COLUMN, argument)                                                         \
     COLUMN(argument, id, int8, bookkeeping, own)                                                   \
     COLUMN(argument, original_job_id, int8, bookkeeping, own)                                      \
@@ -105,7 +105,7 @@ constexpr ColumnKind kind(Column column)
     return definition(column).kind;
 }
 
-// Whether each job has a value there: NOT NULL in the table.
+// Returns whether the column is NOT NULL in the table.
 constexpr bool is_required(Column column)
 {
     return column != Column::original_job_id && column != Column::retry_of &&
@@ -113,20 +113,20 @@ constexpr bool is_required(Column column)
            column != Column::manual_reason && column != Column::traceparent;
 }
 
-// The column of that name; nothing: there is none.
+// Returns the column of that name; nothing: there is none.
 std::optional<Column> find_column(std::string_view name);
 
 ColumnSet columns_of(ColumnKind kind);
 
-// Their names with commas, as SQL lists them.
+// The names, separated by commas, for use in SQL.
 std::string column_list(ColumnKind kind);
 
-// The columns of an origin for a statement, as a string literal in the order of the table. Each
-// follows a comma: ", job.timeout, job.max_retries". `prefix` is a literal, "job." or "".
+// The columns of one origin for a statement, as a string literal in the order of the table. A comma
+// precedes each: ", job.timeout, job.max_retries". `prefix` is a literal, "job." or "".
 #define HIPQ_OWN_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_OWN, prefix)
 #define HIPQ_GIVEN_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_GIVEN, prefix)
 #define HIPQ_ATTEMPT_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_ATTEMPT, prefix)
-// All of them, for a statement that writes a row as it is: "job.queue_id, job.max_retries, ...".
+// All columns, for a statement that writes a row unchanged: "job.queue_id, job.max_retries, ...".
 #define HIPQ_ALL_COLUMNS(prefix)                                                                   \
     prefix "queue_id, " prefix "max_retries, " prefix "job_data, " prefix                          \
            "manual_reason" HIPQ_OWN_COLUMNS(prefix) HIPQ_GIVEN_COLUMNS(prefix)                     \

@@ -1,4 +1,4 @@
-// The caps, and the words that name them.
+// Checks the caps of a queue, and words the messages about them.
 #include "core/job/job_caps.hpp"
 
 namespace hipq::core {

@@ -1,4 +1,4 @@
-// What the owner of a queue allows those who enqueue to ask for their jobs.
+// Caps that the owner of a queue sets on what users may request for their jobs.
 #pragma once
 
 #include <limits>
@@ -11,11 +11,11 @@ namespace hipq::core {
 struct JobCaps {
     std::int64_t max_timeout = std::numeric_limits<std::int32_t>::max();  // seconds
     std::int64_t highest_priority =
-        std::numeric_limits<std::int16_t>::min();  // the lowest number: the most urgent
-    bool allows_free_jobs = true;                  // of throttle_factor 0
+        std::numeric_limits<std::int16_t>::min();  // the lowest number, which is the most urgent
+    bool allows_free_jobs = true;                  // with throttle_factor 0
 };
 
-// Each returns nothing when the queue allows the value.
+// Each returns nothing if the queue allows the value.
 std::optional<Problem> check_timeout_cap(std::int64_t seconds, const JobCaps &caps);
 std::optional<Problem> check_priority_cap(std::int64_t priority, const JobCaps &caps);
 std::optional<Problem> check_factor_cap(double factor, const JobCaps &caps);

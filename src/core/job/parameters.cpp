@@ -1,5 +1,5 @@
-// The rules for parameters, in words that name the parameter and never its value: a secret must not
-// get into a log.
+// Checks parameters. Messages name the parameter but never its value: a secret must not reach a
+// log.
 #include "core/job/parameters.hpp"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ std::string quoted(std::string_view text)
     return '"' + std::string(text) + '"';
 }
 
-// What was found where something else was expected: that a number has no fraction is not what is
-// wrong with it.
+// The kind that was found instead of the expected one. An integer is reported as a number: the lack
+// of a fraction is not the mistake.
 std::string found_text(JsonKind found)
 {
     return std::string(with_articles[static_cast<std::size_t>(
@@ -31,7 +31,7 @@ std::string found_text(JsonKind found)
 std::string text_of(const JsonKinds &kinds)
 {
     std::string text;
-    for (std::size_t i = json_kind_count; i-- > 0;)  // null, if it may be that, is the last
+    for (std::size_t i = json_kind_count; i-- > 0;)  // null, if allowed, comes last
         if (kinds.test(i))
             text.append(text.empty() ? "" : " or ").append(with_articles[i]);
     return text;
@@ -94,7 +94,7 @@ std::optional<Problem> read_member(JobParameter &parameter, const JsonMember &de
                    "A parameter has a type, and may have required, default and secret.");
 }
 
-// What its parts are to each other.
+// Checks the parts of a declaration against each other.
 std::optional<Problem> check_default(const JobParameter &parameter, JsonKind kind)
 {
     if (parameter.is_secret)

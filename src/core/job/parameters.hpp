@@ -1,5 +1,5 @@
-// The parameters that a job type declares: what a declaration may say, and what a job's data has to
-// have.
+// The parameters that a job type declares: what a declaration may contain, and what a job's data
+// must have.
 #pragma once
 
 #include <bitset>
@@ -15,7 +15,7 @@
 
 namespace hipq::core {
 
-// `integer` is a number without fraction, whatever it is written like.
+// `integer` is a number without fraction, however it is written.
 enum class JsonKind : unsigned char { null, boolean, integer, number, string, array, object };
 inline constexpr std::size_t json_kind_count = 7;
 using JsonKinds = std::bitset<json_kind_count>;
@@ -23,12 +23,12 @@ using JsonKinds = std::bitset<json_kind_count>;
 std::string_view name(JsonKind kind);
 std::optional<JsonKind> parse_json_kind(std::string_view text);
 
-// A member of an object, as far as a declaration may have to do with it.
+// A member of an object, as far as declarations need it.
 struct JsonMember {
     std::string name;
     JsonKind kind;
-    std::vector<std::string> words{};  // of a string: itself; of an array: its elements
-    bool has_words_only = true;        // of an array: its elements are strings
+    std::vector<std::string> words{};  // of a string: the string; of an array: its elements
+    bool has_words_only = true;        // of an array: all elements are strings
     bool is_true = false;
 };
 
@@ -37,23 +37,23 @@ struct JobParameter {
     JsonKinds kinds{};  // none: any
     bool is_required = false;
     bool has_default = false;
-    bool is_secret = false;  // views do not show it
+    bool is_secret = false;  // hidden in views
 };
 
-// A parameter by what is declared of it, or what is wrong with that: its type (one or several),
-// required, default and secret.
+// Reads the declaration of a parameter: its type (one or several), required, default and secret.
+// Returns the parameter, or what is wrong with the declaration.
 std::variant<JobParameter, Problem> read_parameter(const std::string &name,
                                                    std::span<const JsonMember> declared);
-// What is declared in the place of that is no object.
+// The declaration of a parameter is not an object.
 Problem not_a_declaration(std::string_view name, JsonKind found);
 
-// What is wrong with the value of a parameter, or with its absence.
+// Returns what is wrong with the value of a parameter, or with its absence.
 std::optional<Problem> check_parameter(const JobParameter &parameter, std::optional<JsonKind> found,
                                        std::string_view job_type);
-// job_data that has no members, of a type with parameters.
+// job_data has no members, but its type has parameters.
 Problem not_an_object(JsonKind found, std::string_view job_type);
 
-// What views show of a secret one.
+// Shown in views instead of a secret value.
 inline constexpr std::string_view masked_text = "***";
 
 }  // namespace hipq::core

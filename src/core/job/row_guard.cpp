@@ -1,5 +1,5 @@
-// Decides whether a row of a job may be written: what each caller may do to its columns. Leaves to
-// the guard trigger the collecting of the facts and the wording of the refusal.
+// Decides whether a row of a job may be written: what each caller may do to its columns. The guard
+// trigger collects the facts and words the refusal.
 #include "core/job/row_guard.hpp"
 
 namespace hipq::core {
@@ -26,7 +26,7 @@ bool is_trusted(Caller caller)
     return caller == Caller::restore || caller == Caller::replica;
 }
 
-// The state and bookkeeping come before the fixed columns, because for them the hint can name the
+// Check state and bookkeeping before the fixed columns, because for them the hint can name the
 // function to call instead.
 std::optional<Refusal> check_user_update(JobState from, JobState to, const ColumnSet &changed)
 {
@@ -73,7 +73,7 @@ std::optional<Refusal> check_update(Caller caller, JobState from, JobState to,
 {
     if (is_trusted(caller))
         return std::nullopt;
-    // The states are the truth about the state column, so that a set that forgot it opens no hole.
+    // The states decide about the state column, so that an incomplete set opens no hole.
     ColumnSet complete = changed;
     complete.set(index(Column::state), from != to);
     return caller == Caller::user ? check_user_update(from, to, complete)

@@ -1,5 +1,5 @@
-// The state machine as two tables: its single steps, and what several steps of one transaction may
-// add up to. Leaves to guard.cpp who may take a step.
+// The state machine as two tables: its single steps, and the net effects that several steps of one
+// transaction may have. row_guard.cpp decides who may take a step.
 #include "core/job/state.hpp"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ constexpr std::array steps{
     Transition{JobState::retry, JobState::running},
 };
 
-// Retry to retry, the release of a job that was claimed in the same transaction, is missing:
-// nothing changes between the states.
+// Retry to retry, the release of a job that was claimed in the same transaction, is not listed: the
+// state does not change.
 constexpr std::array shortcuts{
     Transition{JobState::initial, JobState::final}, Transition{JobState::initial, JobState::error},
     Transition{JobState::initial, JobState::retry}, Transition{JobState::retry, JobState::error},

@@ -1,4 +1,5 @@
-// The states of a job and the steps between them. Pure rules; who may take a step is in guard.hpp.
+// The states of a job and the steps between them. Pure rules; row_guard.hpp decides who may take a
+// step.
 #pragma once
 
 #include <array>
@@ -16,22 +17,22 @@ inline constexpr std::array<JobState, 5> all_job_states{
 std::string_view name(JobState state);
 std::optional<JobState> parse_job_state(std::string_view text);
 
-// A job that waits and may be claimed.
+// The job waits and may be claimed.
 bool is_waiting(JobState state);
 
-// A job that still holds its (job_type, job_key): everything but final.
+// The job still holds its (job_type, job_key): every state but final.
 bool is_unfinished(JobState state);
 
-// One legal step of the state machine:
-// initial -> running, running -> final, running -> error, error -> retry, error -> final, retry ->
-// running.
+// A single legal step of the state machine:
+// initial -> running, running -> final, running -> error, error -> retry, error -> final,
+// retry -> running.
 bool is_step(JobState from, JobState to);
 
-// What one committed transaction may do to a job, as the net effect of several legal steps
-// (initial|retry -> final for a cancelled, expired or lock-claimed job; running -> retry for an
-// immediate decision; initial|retry -> retry for a release; initial|retry -> error for a job that
-// nobody could be given; and every single step). Staying in the same state is no transition and
-// gives false.
+// What one committed transaction may do to a job: every single step, and the net effect of several
+// legal steps (initial|retry -> final for a cancelled, expired or lock-claimed job; running ->
+// retry for an immediate decision; initial|retry -> retry for a release; initial|retry -> error for
+// a job that could not be given to anyone). Staying in the same state is no transition and returns
+// false.
 bool is_net_effect(JobState from, JobState to);
 
 }  // namespace hipq::core

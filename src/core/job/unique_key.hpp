@@ -1,11 +1,11 @@
-// What one unfinished job of a queue may have, and no second one.
+// The key that only one unfinished job of a queue may have.
 #pragma once
 
 #include <string_view>
 
 namespace hipq::core {
 
-// It points into what it was made of.
+// Points into the strings that it was made from.
 struct UniqueKey {
     std::string_view type;
     std::string_view key;

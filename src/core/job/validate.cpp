@@ -1,4 +1,4 @@
-// The limits on what users choose for a job, and the words that say so.
+// Checks the values that users choose for a job, and words the messages about them.
 #include "core/job/validate.hpp"
 
 #include <algorithm>
@@ -157,8 +157,8 @@ std::optional<Problem> check_job_type(std::string_view job_type)
 {
     if (is_valid_job_type(job_type))
         return std::nullopt;
-    // Not quoted: what makes it wrong is its length or its control characters, and neither belongs
-    // in a log line.
+    // Not quoted: the mistake is its length or its control characters, and neither belongs in a log
+    // line.
     return Problem{Problem::Kind::invalid_value,
                    job_type.empty() ? "job_type must not be empty" : "job_type is not a valid name",
                    "A job type has 1 to " + std::to_string(max_identifier_length) +
@@ -175,9 +175,9 @@ std::optional<Problem> check_worker_name(std::string_view name)
                        " bytes and no control characters."};
 }
 
-// "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", by
-// https://www.w3.org/TR/trace-context/#traceparent-header. Ids of zeros alone, and version ff, are
-// invalid there. Later versions may have more fields, of which nobody knows what they mean.
+// "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", as defined in
+// https://www.w3.org/TR/trace-context/#traceparent-header, which makes all-zero ids and version ff
+// invalid. Later versions may have more fields, whose meaning is unknown.
 bool is_traceparent(std::string_view text) noexcept
 {
     constexpr std::string_view shape = "vv-tttttttttttttttttttttttttttttttt-pppppppppppppppp-ff";

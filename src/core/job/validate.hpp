@@ -1,5 +1,4 @@
-// Value checks on the fields of a job that users choose. Each returns nothing when the value is
-// good.
+// Checks values that users choose for a job. Each check returns nothing if the value is valid.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +17,13 @@ struct Problem {
     std::string hint;
 };
 
-inline constexpr std::size_t max_job_key_length = 1000;  // bytes; an index entry has to hold it
+inline constexpr std::size_t max_job_key_length = 1000;  // bytes; must fit into an index entry
 inline constexpr std::size_t max_throttle_key_length = 1000;
 inline constexpr std::size_t max_batch_size = 1000;
 inline constexpr std::string_view none_text =
-    "NONE";  // in a column of text: nothing, no key, no error
+    "NONE";  // in a text column: no value, no key, no error
 
-// What users are shown of such a column.
+// What users see of such a column.
 inline std::optional<std::string> unless_none(std::string_view text)
 {
     return text == none_text ? std::nullopt : std::optional<std::string>(text);
@@ -47,9 +46,9 @@ std::optional<Problem> check_job_key(std::string_view key);  // 1 .. max_job_key
 std::optional<Problem>
 check_throttle_key(std::string_view key);  // 1 .. max_throttle_key_length bytes
 std::optional<Problem> check_job_type(std::string_view job_type);  // core/text/names.hpp
-std::optional<Problem> check_worker_name(std::string_view name);   // like a job type's
-// As W3C Trace Context has it: version, trace id, parent id and flags, in lower case hexadecimal
-// digits. The first and the hint are for where nothing may throw.
+std::optional<Problem> check_worker_name(std::string_view name);  // the same rules as for job types
+// In the format of W3C Trace Context: version, trace id, parent id and flags, in lower-case
+// hexadecimal digits. is_traceparent() and the hint are for code that must not throw.
 bool is_traceparent(std::string_view text) noexcept;
 inline constexpr const char *traceparent_hint =
     "Give version, trace id, parent id and flags as W3C Trace Context has them: "
@@ -60,17 +59,17 @@ std::optional<Problem> check_result_size(std::size_t bytes, std::size_t limit); 
 std::optional<Problem> check_priority(std::int64_t priority);                    // smallint
 std::optional<Problem> check_priority(std::int64_t priority, std::string_view field);
 
-// Of what has a bound in bounds.hpp.
+// For values that have a bound in bounds.hpp.
 std::optional<Problem> check_size_of(const char *what, std::size_t bytes, std::size_t limit);
 std::optional<Problem> check_count_of(const char *what, std::size_t count, std::size_t limit);
 
-// Of jsonb: how deep it is nested, and how large it is as text.
+// For jsonb: its nesting depth, and its size as text.
 std::optional<Problem> check_json_depth(const char *what, std::size_t depth, std::size_t limit);
 std::optional<Problem> check_json_text_size(const char *what, std::size_t bytes, std::size_t limit);
-// Whether a jsonb value of so many bytes may be beyond one of these limits: of a small one it need
-// not be looked at.
+// Returns whether a jsonb value of that many bytes may exceed one of these limits. A small value
+// need not be examined.
 bool may_exceed(std::size_t bytes, std::size_t most_depth, std::size_t most_bytes_of_text);
-// How large a jsonb value may be as text that may have so many bytes.
+// Returns the greatest size as text of a jsonb value that may have `most_bytes` bytes.
 std::size_t most_text_of_json(std::size_t most_bytes);
 
 }  // namespace hipq::core

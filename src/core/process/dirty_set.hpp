@@ -1,11 +1,11 @@
-// The queues to which something has happened since their scheduler looked: a set of bounded size
-// for all databases of a server, without a lock.
+// The queues that changed since their scheduler last looked: a lock-free set of bounded size for
+// all databases of a server.
 //
-// Whoever changes something adds the queue afterwards; whoever looks takes the queues first. When
-// there is no room for one more, everything is forgotten at once and all databases are told to look
-// at all their queues: so a reason to look is never lost, it only becomes less exact.
+// A process that changes something adds the queue afterwards; a scheduler takes the queues before
+// it looks. If the set is full, all entries are dropped at once and every database is told to look
+// at all its queues. So a reason to look is never lost, only less exact.
 //
-// Plain data that begins as zeros, so that it can live in shared memory.
+// Plain data that starts as zeros, so that it can live in shared memory.
 #pragma once
 
 #include <array>
@@ -16,20 +16,21 @@
 
 namespace hipq::core {
 
-// What a scheduler takes for its database.
+// The queues that a scheduler takes for its database.
 struct DirtyQueues {
-    bool is_all = false;        // it has to look at all of them
-    std::vector<int> queues{};  // by number; some may be named twice
+    bool is_all = false;        // it must look at all queues
+    std::vector<int> queues{};  // ids; some may occur twice
 };
 
 template <std::size_t size>
 class DirtySet {
 public:
-    // Cannot fail; does not allocate. Queue 0 stands for all queues of the database. The database
-    // is not 0.
+    // Cannot fail; does not allocate. Queue 0 stands for all queues of the database. `database`
+    // must not be 0.
     void add(std::uint32_t database, int queue_id) noexcept
     {
-        // What has happened is to be seen by whoever takes an entry that was there already.
+        // Makes the caller's change visible to a scheduler that takes an entry that was already
+        // there.
         std::atomic_thread_fence(std::memory_order_seq_cst);
         const Entry entry = entry_for(database, queue_id);
         for (std::size_t step = 0; step < reach; ++step)
@@ -38,15 +39,16 @@ public:
         forget_all();
     }
 
-    // Takes the queues of a database out of it. `seen` is what the last call of that scheduler left
-    // there; a new scheduler has 0 and looks at all.
+    // Takes the queues of a database out of the set. `seen` is the value that the scheduler's last
+    // call stored; a new scheduler passes 0 and looks at all queues.
     DirtyQueues take(std::uint32_t database, std::uint64_t &seen)
     {
         DirtyQueues dirty;
         for (std::atomic<Entry> &place : entries_)
             if (database_of(place.load(std::memory_order_relaxed)) == database)
                 add_to(dirty, place.exchange(0), database);
-        // After the entries: whoever forgets some says so before and is heard until he is through.
+        // Read the counters after the entries. forget_all() raises both counters before it drops
+        // entries, and lowers forgetting_ only when it is done.
         const std::uint64_t overflows = overflows_.load();
         const bool is_being_forgotten = forgetting_.load() > 0;
         dirty.is_all = dirty.is_all || is_being_forgotten || seen != overflows + 1;
@@ -54,7 +56,7 @@ public:
         return dirty;
     }
 
-    // Of a database that is gone.
+    // Removes the entries of a database that was dropped.
     void forget(std::uint32_t database) noexcept
     {
         for (std::atomic<Entry> &place : entries_)
@@ -80,8 +82,8 @@ private:
         return static_cast<std::size_t>((entry * 0x9E37'79B9'7F4A'7C15ULL) >> 32);
     }
 
-    // Whether it is there now. Entries before it may have been taken since it was put there, so
-    // that it may be there twice.
+    // Returns whether the entry is in this place now. An earlier place may have become free since
+    // the entry was stored, so the set may hold an entry twice.
     static bool put(std::atomic<Entry> &place, Entry entry) noexcept
     {
         Entry found = place.load();
@@ -89,7 +91,7 @@ private:
                (found == 0 && (place.compare_exchange_strong(found, entry) || found == entry));
     }
 
-    // Another database's entry may have come between the look and the exchange.
+    // Between the load and the exchange, an entry of another database may have taken the place.
     void add_to(DirtyQueues &dirty, Entry entry, std::uint32_t database)
     {
         if (entry == 0)
@@ -112,7 +114,7 @@ private:
         --forgetting_;
     }
 
-    std::atomic<std::uint32_t> forgetting_;  // processes that are just doing so
+    std::atomic<std::uint32_t> forgetting_;  // number of processes in forget_all()
     std::atomic<std::uint64_t> overflows_;
     std::array<std::atomic<Entry>, size> entries_;
 };

@@ -1,6 +1,6 @@
-// When each of many things is due next: one time for each, and the first of them at hand.
+// When each of many things is due next: one time for each, with the earliest ready at hand.
 //
-// Its size is that of the things that are due at some time; what is due at no time is not in it.
+// The size is the number of things that have a due time; a thing without one takes no space.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@ inline constexpr std::int64_t never_due = std::numeric_limits<std::int64_t>::max
 template <class Key>
 class DueHeap {
 public:
-    // It is due at that time (microseconds), whatever was said before; never_due: not at all.
+    // Sets the due time (microseconds) and replaces any earlier one; never_due: it is not due at
+    // all.
     void set(const Key &key, std::int64_t due)
     {
         forget(key);
@@ -29,7 +30,7 @@ public:
         order_.emplace(due, key);
     }
 
-    // It is due at that time, or earlier if that was said before.
+    // Sets the due time unless an earlier one is set.
     void bring_forward(const Key &key, std::int64_t due) { set(key, std::min(due, due_of(key))); }
 
     void forget(const Key &key)
@@ -47,10 +48,10 @@ public:
         return known == times_.end() ? never_due : known->second;
     }
 
-    // Of the first; never_due: there is none.
+    // The earliest due time; never_due: there is none.
     std::int64_t next_due() const { return order_.empty() ? never_due : order_.begin()->first; }
 
-    // Takes out those that are due, the longest due first, at most so many.
+    // Removes and returns the things that are due, the longest overdue first, at most `most`.
     std::vector<Key> take_due(std::int64_t now, std::size_t most)
     {
         std::vector<Key> due;

@@ -1,4 +1,4 @@
-// Names and rests of duties.
+// Implements the names of duties, and how long they rest.
 #include "core/process/duty.hpp"
 
 #include <algorithm>

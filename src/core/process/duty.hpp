@@ -1,5 +1,4 @@
-// The duties of a scheduler, each of one queue: their names, and when one that failed is tried
-// again.
+// The duties of a scheduler, each for one queue: their names, and when to retry one that failed.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 namespace hipq::core {
 
 enum class Duty : unsigned char {
-    line,  // finds out what is due
+    line,  // finds out which jobs are due
     expiry,
     successors,
     worker_wait,
@@ -24,20 +23,20 @@ enum class Duty : unsigned char {
     unused_types,
     drop,
     schedules,
-    slots,    // that have gone to another node
+    slots,    // that have moved to another node
     figures,  // of queues, for the router
-    shares,   // of limits that several nodes keep together
-    letters   // of other nodes: what apply workers do
+    shares,   // of limits that several nodes share
+    letters   // from other nodes, taken by apply workers
 };
 
-// As messages have it: "cannot <name> of queue ...".
+// As used in messages: "cannot <name> of queue ...".
 std::string_view name(Duty duty);
 
 enum class Trouble : unsigned char { locked, failed };
 
-// How long a duty rests, in microseconds, after so many troubles in a row. A lock may be gone at
-// any moment, so it is tried for again within a second; an error as a rule stays until somebody
-// mends it, so its rest doubles up to a minute.
+// Returns how long a duty rests, in microseconds, after that many failures in a row. A lock may be
+// released at any moment, so the duty tries again within a second. An error usually stays until an
+// operator fixes it, so the rest doubles, up to a minute.
 std::int64_t rest_after(Trouble trouble, int in_a_row);
 
 }  // namespace hipq::core

@@ -1,5 +1,5 @@
-// A round: now and then each of many things is seen to, whether or not anything has happened to it,
-// a few at a time. The safety net below what is looked at for a reason.
+// Timing of rounds. A round visits each of many things, a few at a time, whether or not anything
+// happened to it. It is the safety net for changes that gave no reason to look.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace hipq::core {
 inline constexpr std::int64_t shortest_round = 60'000'000;  // us
 inline constexpr std::int64_t longest_round = 60 * shortest_round;
 
-// From the end of one to the beginning of the next, in microseconds: up to 100 things once a
-// minute, more of them less often, so that what it costs a second does not grow with their number;
-// but each once an hour.
+// Returns the microseconds from the end of a round to the start of the next: a minute for up to 100
+// things, longer for more, so that the cost per second does not grow with their number, but at most
+// an hour.
 constexpr std::int64_t round_interval(std::size_t things)
 {
     constexpr std::int64_t for_each_thing = shortest_round / 100;
@@ -22,7 +22,7 @@ constexpr std::int64_t round_interval(std::size_t things)
                       shortest_round, longest_round);
 }
 
-// Whether the next one is due. The clock may have been set back since the last.
+// Returns whether the next round is due. The clock may have been set back since the last one.
 constexpr bool is_round_due(std::size_t things, std::int64_t last_end, std::int64_t now)
 {
     return now < last_end || now - last_end >= round_interval(things);

@@ -1,8 +1,8 @@
-// The calendar of leaves: how long, which are missing, which may go. Leaves to storage their
-// creation, attachment and removal.
+// Computes the calendar of leaves: their length, which are missing, which may be dropped. The
+// caller creates, attaches and drops them.
 //
-// Sums of times saturate: a retention of "for ever" or a time at the end of the range gives a far
-// bound, not a wrong one.
+// Sums of times saturate: an infinite retention, or a time at the end of the range, yields a
+// distant bound, not a wrong one.
 #include "core/retention/retention.hpp"
 
 #include <algorithm>
@@ -42,8 +42,8 @@ std::int64_t divide_rounding_up(std::int64_t a, std::int64_t b)
     return a / b + (a % b > 0 ? 1 : 0);
 }
 
-// The remainder that is never negative, so that times before the epoch fall into the period that
-// starts before them.
+// The remainder is never negative, so that times before the epoch fall into the period that starts
+// before them.
 std::int64_t offset_in_period(std::int64_t time, std::int64_t length)
 {
     const std::int64_t remainder = time % length;

@@ -1,4 +1,4 @@
-// The rule of vacuuming.
+// Decides whether a leaf needs a vacuum.
 #include "core/retention/vacuuming.hpp"
 
 #include <algorithm>

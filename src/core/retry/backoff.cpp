@@ -1,5 +1,5 @@
-// The arithmetic of exponential backoff. Takes whatever the settings hold, nonsense included, and
-// always gives a delay between zero and the cap: a job must not be lost to an overflow.
+// Computes exponential backoff. Accepts any settings, even nonsense, and always returns a delay
+// between zero and the cap: no job must be lost to an overflow.
 #include "core/retry/backoff.hpp"
 
 #include <algorithm>
@@ -12,15 +12,14 @@ namespace {
 
 constexpr int longest_schedule = 1000;
 
-// Without jitter. In floating point, because there the power grows to infinity instead of
+// Without jitter. Uses floating point, because there the power grows to infinity instead of
 // overflowing.
 double capped_delay(const RetryPolicy &policy, int retry_count)
 {
     const double growth = std::pow(policy.multiplier, std::max(retry_count, 0));
     const double delay = static_cast<double>(policy.base) * growth;
     const auto cap = static_cast<double>(policy.max);
-    return delay < cap ? delay
-                       : cap;  // so that NaN, too, becomes the cap: waiting too long does no harm
+    return delay < cap ? delay : cap;  // NaN becomes the cap, too: waiting too long does no harm
 }
 
 }  // namespace
@@ -34,10 +33,11 @@ std::int64_t retry_delay(const RetryPolicy &policy, int retry_count, double rand
         return policy.max;
     const auto cap = static_cast<double>(policy.max);
     const double delay = capped_delay(policy, retry_count) * (1.0 + spread);
-    // What the spread carries over the cap is as far below it: many jobs at the cap do not come
-    // back at one moment.
+    // Mirror below the cap what the jitter adds above it, so that many jobs at the cap do not retry
+    // at the same moment.
     const double below = std::clamp(delay < cap ? delay : 2 * cap - delay, 0.0, cap);
-    return below == cap ? policy.max : std::llround(below);  // a double may not hold the cap
+    return below == cap ? policy.max
+                        : std::llround(below);  // a double may be unable to represent the cap
 }
 
 std::int64_t granted_delay(std::int64_t asked, const RetryPolicy &policy, int retry_count,

@@ -14,23 +14,24 @@ struct RetryPolicy {
     double jitter = 0.2;
 };
 
-// base * multiplier^retry_count * (1 +/- jitter): exponential backoff; what the jitter would carry
-// over max is as far below it. `random` is uniform in [0, 1); 0.5 means no jitter. Never negative,
-// never overflows.
+// base * multiplier^retry_count * (1 +/- jitter): exponential backoff. What the jitter would add
+// above max is subtracted from it. `random` is uniform in [0, 1); 0.5 means no jitter. Never
+// negative, never overflows.
 std::int64_t retry_delay(const RetryPolicy &policy, int retry_count, double random);
 
-// How long a job waits whose retry handler asks for `asked`: that, but from the retry after the
-// first `max_retries` on never less than retry_delay(). Never negative.
+// Returns the delay of a job whose retry handler returned the delay `asked`. Once the job has used
+// `max_retries` retries, the delay is at least retry_delay(). Never negative.
 std::int64_t granted_delay(std::int64_t asked, const RetryPolicy &policy, int retry_count,
                            int max_retries, double random);
 
-// How long a job waits that cost its process `losses` times: nothing after the first two, then 1 s
-// and doubling. It is put back uncharged each time; one that ends its own process would run in a
-// circle otherwise.
+// Returns the delay of a job whose process ended `losses` times while running it: none after the
+// first two losses, then 1 s, doubling. Each loss puts the job back uncharged, so a job that ends
+// its own process would otherwise run in an endless loop.
 std::int64_t loss_delay(std::int64_t losses);
 
-// Whether one more loss is a failure like others, which max_retries bounds. Somebody who ends
-// executors by chance does not meet one job so often, with these delays between.
+// Returns whether one more loss is charged as an ordinary failure, which max_retries bounds. An
+// operator who terminates executors at random does not hit one job this often, with these delays in
+// between.
 inline constexpr std::int64_t most_uncharged_losses = 10;
 constexpr bool is_loss_charged(std::int64_t losses)
 {

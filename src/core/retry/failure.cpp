@@ -1,6 +1,6 @@
-// The failure classes and the retry policy. Leaves to the caller what only it can know (that a
-// deadline fired, that the handler itself is missing) and the waiting time that a snooze or a retry
-// handler asked for.
+// Implements the failure classes and the retry policy. The caller handles what only it can know
+// (that a deadline fired, that the handler itself is missing) and the delay that a snooze or a
+// retry handler requested.
 #include "core/retry/failure.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ bool is_sqlstate_text(std::string_view text)
     return std::ranges::all_of(text, [](char c) { return is_digit(c) || (c >= 'A' && c <= 'Z'); });
 }
 
-// A failure without an SQLSTATE (a timeout, say) has an empty one, which no rule may match.
+// A failure without SQLSTATE (a timeout, for example) has an empty one, which no rule may match.
 bool matches(std::string_view rule, Reason reason, std::string_view sqlstate)
 {
     if (rule.size() == sqlstate_class_length)
@@ -64,7 +64,7 @@ bool matches_any(std::span<const std::string> rules, Reason reason, std::string_
         rules, [&](const std::string &rule) { return matches(rule, reason, sqlstate); });
 }
 
-// What holds when the job type says nothing about the reason.
+// Applies when the job type has no rule for the reason.
 bool is_retriable_by_nature(Reason reason)
 {
     return reason <= Reason::manual_retry || is_uncharged(reason);

@@ -1,4 +1,4 @@
-// The first at once, the others one by one behind it.
+// Spreads redriven jobs: the first runs at once, the others follow one by one.
 #include "core/retry/redrive.hpp"
 
 #include <cmath>

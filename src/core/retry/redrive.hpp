@@ -5,11 +5,11 @@
 
 namespace hipq::core {
 
-// Jobs per second: at least one in a day, at most a million.
+// Jobs per second: at least one a day, at most a million.
 std::optional<Problem> check_redrive_rate(double rate);
 
-// Microseconds from now until the job with this place in its lane (from 0) is due, at that rate.
-// Without a rate: now.
+// Returns the microseconds until the job at this position in its lane (from 0) is due, at that
+// rate. Without a rate it is due now.
 std::int64_t redrive_delay(std::int64_t place, std::optional<double> rate);
 
 }  // namespace hipq::core

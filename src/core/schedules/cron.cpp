@@ -1,4 +1,4 @@
-// Reads cron expressions field by field, and walks over days to find the next run.
+// Reads cron expressions field by field, and searches day by day for the next run.
 #include "core/schedules/cron.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Field {
     std::string_view name;
     int low;
     int high;
-    std::span<const std::string_view> names{};  // of its values, from `low` on
+    std::span<const std::string_view> names{};  // names of its values, from `low` upwards
 };
 constexpr Field minute_field{"minute", 0, 59};
 constexpr Field hour_field{"hour", 0, 23};
@@ -69,7 +69,7 @@ std::uint64_t bit(int value)
     return std::uint64_t{1} << value;
 }
 
-// Each parse function returns what it read; or notes the first problem and returns nothing.
+// Each parse function returns what it read, or records the first problem and returns nothing.
 class CronParser {
 public:
     explicit CronParser(std::string_view text) : text_(text) {}
@@ -143,7 +143,7 @@ private:
         return CronParser(macro->fields).parse_fields();
     }
 
-    // A number and a word, where a field would come.
+    // A number and the word "second" or "seconds", where the fields would be.
     bool is_in_seconds() const
     {
         CronParser ahead = *this;
@@ -294,7 +294,7 @@ private:
 
 constexpr int minutes_per_day = 24 * 60;
 
-// 29 February on a given weekday comes again after 40 years at most.
+// 29 February on a given weekday recurs after 40 years at most.
 constexpr int most_days = 41 * 366;
 
 constexpr std::chrono::sys_days year_2000{std::chrono::year{2000} / 1 / 1};
@@ -323,7 +323,7 @@ bool comes_on(const Cron &cron, std::chrono::sys_days date)
     return cron.needs_both_days ? in_month && in_week : in_month || in_week;
 }
 
-// The first minute of a day from that one on.
+// The first minute of a day at or after `from`.
 std::optional<int> next_minute_of_day(const Cron &cron, int from)
 {
     for (int time = from; time < minutes_per_day; ++time)
@@ -333,7 +333,7 @@ std::optional<int> next_minute_of_day(const Cron &cron, int from)
     return std::nullopt;
 }
 
-// The first local time from that one on, by a clock that is never changed.
+// The first local time at or after `local`, by a clock that is never changed.
 std::optional<std::int64_t> next_local(const Cron &cron, std::int64_t local)
 {
     const std::int64_t start = rounded_up(local, microseconds_per_minute);
@@ -365,7 +365,7 @@ std::string_view without_macro(std::string_view text)
     return macro == nullptr ? text : macro->fields;
 }
 
-// From one change of the clocks to the next.
+// Searches from one clock change to the next.
 std::optional<std::int64_t> next_run(const Cron &cron, const Zone &zone, std::int64_t after)
 {
     if (cron.seconds > 0)

@@ -1,4 +1,4 @@
-// Shares and limits.
+// Computes rates and compares them with their limits.
 #include "core/statistics/rate_alerts.hpp"
 
 #include <algorithm>

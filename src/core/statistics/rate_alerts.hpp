@@ -1,4 +1,4 @@
-// When what is counted of a queue is worth an operator's attention.
+// When the counts of a queue deserve an operator's attention.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ namespace hipq::core {
 
 enum class RateAlert : unsigned char { retry_rate, retry_success, failures, dead_letters };
 
-// In percent, and dead letters a minute. A share of fewer than `least` is chance.
+// Percentages, and dead letters per minute. A rate of fewer than `least` events is ignored as
+// chance.
 struct RateLimits {
-    double retry_rate = 20;     // of executions that were retries to those that were not, over the
-                                // hour: more is too much; -1: never
-    double retry_success = 70;  // of retries that succeeded, over the hour: less is too little
-    double failures =
-        50;  // of jobs that failed among those that finished, over five minutes: more is too much
-    int dead_letters = 10;  // more in one minute is too much
+    double retry_rate = 20;  // executions that were retries, relative to those that were not, over
+                             // the hour: alert if higher; -1: never
+    double retry_success = 70;  // retries that succeeded, over the hour: alert if lower
+    double failures = 50;       // failed among finished jobs, over five minutes: alert if higher
+    int dead_letters = 10;      // in one minute: alert if higher
     int least = 20;
 };
 
@@ -26,34 +26,35 @@ inline constexpr int recent_minutes = 5;
 
 struct RateFinding {
     RateAlert alert;
-    std::uint64_t times;  // what was too much, or too little
-    std::uint64_t of;     // among so many; retry rate: beside so many; dead letters: 0
+    std::uint64_t times;  // the count that is too high or too low
+    std::uint64_t
+        of;  // the total it belongs to; retry rate: the count it is compared with; dead letters: 0
     double limit;
-    int minutes;  // in which it was counted
+    int minutes;  // length of the period
     double percent() const
     {
         return 100.0 * static_cast<double>(times) / static_cast<double>(of);
-    }  // to nothing: infinite
+    }  // infinite if `of` is 0
 };
 
-// In percent; nothing of nothing. Executions that were retries are set against those that were not:
-// it may exceed 100, and is infinite where there was nothing but retries.
+// Percentages; nothing if nothing was counted. The retry rate compares executions that were retries
+// with those that were not: it may exceed 100, and is infinite if there were only retries.
 std::optional<double> retry_rate(const Totals &counted);
 std::optional<double> retry_success_rate(const Totals &counted);
 std::optional<double> failure_rate(const Totals &counted);
 
-// "69.57 %": with two decimals at most, and as many more as it takes to tell it from its limit.
+// "69.57 %": with at most two decimals, or as many more as are needed to tell it from its limit.
 std::string percent_text(double percent, double limit);
 
-// What counts of the last hour, of the last five minutes, and of the worse of the present minute
-// and the one before.
+// The counts of the last hour, of the last five minutes, and dead letters of the current or the
+// previous minute, whichever had more.
 struct RateCounts {
     Totals hour;
     Totals recent;
     std::uint64_t dead_letters;
 };
 
-// Adds what was counted of one type to that of others of its queue.
+// Adds the counts of one type to those of other types of its queue.
 void add_rate_counts(RateCounts &sum, const Statistics &statistics, std::int64_t present);
 
 std::vector<RateFinding> judge_rates(const RateCounts &counted, const RateLimits &limits);

@@ -1,6 +1,6 @@
-// How often something may be done: a number of times at once, and from then on once an interval.
+// Limits how often something may be done: a burst at once, then once per interval.
 //
-// What was done counts as time that has to pass: state is one number (the generic cell rate
+// Each use counts as time that must pass, so the state is a single number (the generic cell rate
 // algorithm). Times are microseconds.
 #pragma once
 
@@ -11,15 +11,16 @@ namespace hipq::core {
 
 struct RateLimit {
     std::int64_t interval;
-    std::int64_t burst;  // at once, by who has done nothing for a while
+    std::int64_t burst;  // uses allowed at once after a pause
 };
 
-// All zero: nothing was done yet.
+// All zero: no use yet.
 struct RateState {
     std::int64_t paid_until;
 };
 
-// Whether it may be done now; then it counts. A clock that was set back costs no more than a burst.
+// Returns whether it may be done now; if so, it counts as a use. A clock that was set back costs at
+// most one burst.
 constexpr bool may_do_now(RateState &state, const RateLimit &limit, std::int64_t now)
 {
     const std::int64_t latest = now + limit.interval * limit.burst;

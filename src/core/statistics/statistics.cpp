@@ -1,4 +1,4 @@
-// Buckets by the highest bits, minutes in a ring.
+// Counts jobs' events. Durations fall into buckets by their highest bits; minutes form a ring.
 #include "core/statistics/statistics.hpp"
 
 #include "core/limits/fair_quota.hpp"
@@ -37,8 +37,8 @@ void count_reasons(Counts<Number> &counts, const JobEvent &event)
         count_one(counts.retries, reason);
 }
 
-// A retry by hand has no failed attempt of its own job before it; whatever happens to that job
-// later, it was one.
+// A manual retry is a new job, without a failed attempt of its own before it. Count it once that
+// job succeeds or fails, whatever happened to it in between.
 template <class Number>
 void count_manual(Counts<Number> &counts, const JobEvent &event)
 {
@@ -50,7 +50,7 @@ void count_manual(Counts<Number> &counts, const JobEvent &event)
         count_one(counts.recoveries, manual);
 }
 
-// What was put back, or cancelled, is no execution by which to judge; nor is what never began.
+// Put-back and cancelled jobs are no executions to judge by; nor are jobs that never began.
 template <class Number>
 void count_run(Counts<Number> &counts, const JobEvent &event)
 {
@@ -113,7 +113,7 @@ void add_counts(Totals &sum, const Counts<Number> &more)
     sum.run_sum += more.run_sum;
 }
 
-// Minutes before 2000 exist too, on a clock that is wrong.
+// Minutes before 2000 occur too, with a wrong clock.
 std::size_t ring_place(std::int64_t minute)
 {
     return static_cast<std::size_t>((minute % minutes_kept + minutes_kept) % minutes_kept);
@@ -220,7 +220,7 @@ bool is_idle(const StatisticsPlace &place, std::int64_t present)
     return place.latest <= present - minutes_kept;
 }
 
-// Those of others that are idle are as good as free.
+// Idle places of other owners count as free.
 QuotaUse use_of(std::span<const StatisticsPlace> places, std::uint32_t owner, std::int64_t present)
 {
     QuotaUse use{0, 0};
@@ -232,7 +232,7 @@ QuotaUse use_of(std::span<const StatisticsPlace> places, std::uint32_t owner, st
     return use;
 }
 
-// Of one owner, or of all.
+// Among the places of one owner, or of all.
 std::optional<std::size_t> longest_idle(std::span<const StatisticsPlace> places,
                                         std::optional<std::uint32_t> owner, std::int64_t present)
 {

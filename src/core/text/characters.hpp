@@ -1,4 +1,4 @@
-// Kinds of ASCII characters. The functions of <cctype> do not serve: they ask the locale.
+// Classifies ASCII characters. The functions of <cctype> are unsuitable: they depend on the locale.
 #pragma once
 
 #include <algorithm>

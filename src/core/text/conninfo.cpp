@@ -1,4 +1,4 @@
-// Looks for passwords in connection strings, as libpq reads them.
+// Looks for passwords in connection strings, parsed as libpq parses them.
 #include "core/text/conninfo.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::size_t past_spaces(std::string_view text, std::size_t place)
     return std::min(text.find_first_not_of(spaces, place), text.size());
 }
 
-// In quotes, or up to a space; a backslash takes the next character as it is.
+// A value is quoted, or ends at a space; a backslash escapes the next character.
 std::size_t past_value(std::string_view text, std::size_t place)
 {
     const bool is_quoted = place < text.size() && text[place] == '\'';
@@ -53,7 +53,7 @@ bool has_secret_keyword(std::string_view text)
     return false;
 }
 
-// What stands between "//" and "@", and behind "?".
+// Checks the parts between "//" and "@", and after "?".
 bool has_secret_part(std::string_view uri)
 {
     const std::size_t end = std::min(uri.find_first_of("/?"), uri.size());

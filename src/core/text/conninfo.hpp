@@ -1,12 +1,12 @@
-// What a libpq connection string must not say where others can read it.
+// Finds secrets in libpq connection strings that others can read.
 #pragma once
 
 #include <string_view>
 
 namespace hipq::core {
 
-// Whether it has a password, or the one of a key: as keywords and values, or as a URI. Of a text
-// that libpq would not take either answer may come.
+// Returns whether the string contains a password, or that of a key, as keywords and values or as a
+// URI. For a text that libpq would refuse, the result is unspecified.
 bool has_password(std::string_view conninfo);
 
 }  // namespace hipq::core

@@ -1,4 +1,4 @@
-// The note counts as part of the text.
+// Cuts texts; the note about the cut counts as part of the text.
 #include "core/text/cut.hpp"
 
 namespace hipq::core {

@@ -1,4 +1,4 @@
-// Texts that are too long for what they are for, cut at the border of a character.
+// Cuts texts that are too long for their purpose, at a character boundary.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace hipq::core {
 
-// The end of the last character that ends at or before `end`, which lies within the text; by the
-// encoding of the text.
+// Returns the end of the last character that ends at or before `end`, in the text's encoding. `end`
+// lies within the text.
 using Border = std::size_t (*)(std::string_view text, std::size_t end);
 std::size_t utf8_border(std::string_view text, std::size_t end);
 
-// The text if it has at most `most` bytes; else its beginning and how long it was, together at most
-// `most` bytes:
-// "... (cut, 270000000 bytes)". What was cut once stays as it is. `most` has room for that note.
+// Returns the text if it has at most `most` bytes; else its beginning and a note of its length,
+// together at most `most` bytes: "... (cut, 270000000 bytes)". A text that was cut once stays as it
+// is. `most` must have room for the note.
 std::string cut(std::string_view text, std::size_t most, Border border);
 
 }  // namespace hipq::core

@@ -1,4 +1,4 @@
-// JSON or plain string, by the first look.
+// Tells JSON from plain strings by their first characters.
 #include "core/text/json_text.hpp"
 
 #include <optional>
@@ -19,8 +19,8 @@ std::string_view trimmed(std::string_view text)
     return text.substr(start, text.find_last_not_of(blanks) - start + 1);
 }
 
-// Without what looks like a blank in UTF-8 and is none in JSON: U+FEFF, a byte order mark, and
-// U+00A0, a no-break space.
+// Skips characters that look like blanks in UTF-8 but are none in JSON: U+FEFF, a byte order mark,
+// and U+00A0, a no-break space.
 std::string_view without_false_blanks(std::string_view text)
 {
     for (;;) {
@@ -33,7 +33,7 @@ std::string_view without_false_blanks(std::string_view text)
     }
 }
 
-// Takes digits off the front; returns whether there were any.
+// Removes leading digits; returns whether there were any.
 bool take_digits(std::string_view &text)
 {
     std::size_t count = 0;
@@ -70,7 +70,7 @@ bool is_number(std::string_view text)
     return text.empty();
 }
 
-// What follows the JSON string at the front; nothing if that does not end.
+// Returns what follows the leading JSON string; nothing if the string does not end.
 std::optional<std::string_view> after_string(std::string_view text)
 {
     for (std::size_t i = 1; i < text.size(); ++i) {
@@ -82,8 +82,8 @@ std::optional<std::string_view> after_string(std::string_view text)
     return std::nullopt;
 }
 
-// Words in quotes and then more words. After a slip in JSON (braces that are missing) there would
-// be one of its own characters.
+// A quoted word followed by more words. After a mistake in JSON (missing braces), one of JSON's own
+// characters would follow.
 bool is_quotation(std::string_view text)
 {
     const auto rest = after_string(text);

@@ -1,4 +1,4 @@
-// By division, unit by unit.
+// Formats a length of time by division, unit by unit.
 #include "core/text/length_text.hpp"
 
 #include <array>

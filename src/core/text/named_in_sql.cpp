@@ -1,4 +1,4 @@
-// Reads identifiers, quoted or not.
+// Reads SQL identifiers, quoted or not.
 #include "core/text/named_in_sql.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool is_part_of_name(char c)
     return is_lower(to_lower(c)) || is_digit(c) || c == '_' || c == '$';
 }
 
-// Takes the text between quotes off the beginning of `rest`; two quotes in it stand for one.
+// Removes the leading quoted text from `rest`; two quotes inside stand for one.
 std::string take_quoted(std::string_view &rest)
 {
     std::string name;
@@ -32,7 +32,7 @@ std::string take_quoted(std::string_view &rest)
     return name;
 }
 
-// Takes an identifier off the beginning of `rest`; empty: there is none.
+// Removes the leading identifier from `rest`; empty: there is none.
 std::string take_name(std::string_view &rest)
 {
     if (!rest.empty() && rest.front() == '"')
@@ -52,7 +52,7 @@ std::string take_alias(std::string_view &rest)
     return take_name(rest);
 }
 
-// Not the end of another name, nor the beginning of a string.
+// Excludes the end of another name and the beginning of a string.
 bool begins_name(std::string_view sql, std::size_t at)
 {
     return at == 0 || !(is_part_of_name(sql[at - 1]) || sql[at - 1] == '.' || sql[at - 1] == '\'' ||

@@ -1,5 +1,5 @@
-// What a statement of hipq's own names: to say of which table something is missing. No parser: it
-// reads SQL as hipq writes it.
+// Finds the tables and columns that one of hipq's own statements names, to report in which table
+// something is missing. It is not a parser: it reads SQL as hipq writes it.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace hipq::core {
 
-// A table of schema hipq, and what the statement calls it: without AS its name.
+// A table of schema hipq, and its alias in the statement; without AS, its name.
 struct NamedTable {
     std::string name;
     std::string alias;
 };
 std::vector<NamedTable> tables_named_in(std::string_view sql);
 
-// The column that stands at `at` (bytes, from 0), and what it is qualified with; nothing is empty.
+// The column at byte `at` (from 0), and its qualifier. Empty: there is none.
 struct NamedColumn {
     std::string table;
     std::string name;

@@ -1,5 +1,5 @@
-// Which names are legal, and which table names would collide with hipq's own objects. Leaves to
-// create_queue whether a table of that name exists already.
+// Checks which names are valid, and which table names would collide with hipq's own objects.
+// create_queue checks whether a table of that name exists already.
 #include "core/text/names.hpp"
 
 #include <algorithm>
@@ -15,15 +15,15 @@ constexpr std::string_view built_in_instance = "hipq";
 
 constexpr std::string_view key_index_suffix = "_one_unfinished_job_per_type_and_key";
 static_assert(longest_whole_stem + key_index_suffix.size() == max_identifier_length);
-// Such an index of a long table. With it, stems of long tables are longer than any short table, so
-// nothing of theirs has the name of something of a short one.
+// The suffix for tables with long names. With it, the stem of a long name is longer than any short
+// table name, so objects of the two cannot have the same name.
 constexpr std::string_view short_key_index_suffix = "_one_unfinished_job_per_key";
 constexpr std::size_t hash_digits = 8;
 static_assert(longest_whole_stem + 1 + hash_digits + short_key_index_suffix.size() ==
               max_identifier_length);
 
-// A queue's leaves and indexes start with its table's name, so hipq's tables reserve everything
-// that starts like them.
+// The names of a queue's leaves and indexes start with its table's name, so each of hipq's own
+// tables reserves all names that start like theirs.
 constexpr std::array<std::string_view, 12> own_tables{
     "attempt", "dead_letter", "identity", "instance", "job",       "job_type",
     "pause",   "queue",       "schedule", "shard",    "successor", "worker",
@@ -70,7 +70,7 @@ bool has_identifier_length(std::string_view name)
     return !name.empty() && name.size() <= max_identifier_length;
 }
 
-// The table of hipq's own that `table` starts like, with an underscore after it.
+// Returns hipq's own table whose name, followed by an underscore, `table` starts with.
 std::optional<std::string_view> own_table_it_starts_like(std::string_view table)
 {
     for (std::string_view own : own_tables) {
@@ -88,7 +88,7 @@ bool ends_like_a_leaf_by_time(std::string_view table)
            table.substr(0, last_other + 1).ends_with("_p");
 }
 
-// FNV-1a. It is in the names of tables: never to be changed.
+// FNV-1a. The hash is part of table names: never change it.
 std::uint32_t hash_of(std::string_view text)
 {
     std::uint32_t hash = 2'166'136'261;
@@ -110,7 +110,7 @@ bool has_whole_stem(std::string_view table)
     return table.size() <= longest_whole_stem;
 }
 
-// What the names of a queue's leaves and indexes start with.
+// The beginning of the names of a queue's leaves and indexes.
 std::string stem_of(std::string_view table)
 {
     if (has_whole_stem(table))
@@ -118,7 +118,7 @@ std::string stem_of(std::string_view table)
     return std::string{table.substr(0, longest_whole_stem)} + "_" + hexadecimal(hash_of(table));
 }
 
-// Many a view has a sibling with all columns.
+// Many views have a sibling with all columns.
 constexpr std::string_view detail_suffix = "_detail";
 
 bool is_own_view(std::string_view name)
@@ -173,7 +173,7 @@ std::string line_from_shard(const std::string &channel, int node)
     return channel + "_from_" + std::to_string(node);
 }
 
-// Composes it anew: there is one way to write a name.
+// Composes the name again to compare it: a line has only one valid name.
 std::optional<LineName> parse_line(std::string_view name)
 {
     constexpr std::size_t most_digits = 4;
