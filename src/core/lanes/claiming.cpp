@@ -1,4 +1,4 @@
-// The rules of claiming.
+// Implements the rules of claiming.
 #include "core/lanes/claiming.hpp"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
-// A chained hash table with a list of free entries.
+// Implements the table as a chained hash table with a list of free entries.
 #include "core/lanes/job_table.hpp"
 
 namespace hipq::core {
 
 namespace {
 
-// The finalizer of splitmix64: ids are handed out in order, and neighbours should not share a
+// The finalizer of splitmix64. Ids are handed out in order, and neighbours should not share a
 // bucket.
 std::uint64_t mixed(std::uint64_t value)
 {
@@ -16,7 +16,7 @@ std::uint64_t mixed(std::uint64_t value)
     return value ^ (value >> 31);
 }
 
-// Of the queue, the type, the key. A key has a limiter of its own, no key none.
+// The limiters of the queue, the type and the key. A job without a key has no limiter for it.
 std::array<LimiterName, limiters_per_job> limiter_names(const JobEntry &job, const Load &load)
 {
     return {{{job.database, job.queue_id, 0, 0},

@@ -1,9 +1,9 @@
-// The jobs that somebody has in flight: a hash table over memory that its user provides, so that it
-// can live in shared memory.
+// The jobs in flight: a hash table over memory that its user provides, so that it can live in
+// shared memory.
 //
-// Plain data, no pointers, no allocation; operations are straight-line code. At most one entry per
-// job. Each entry belongs to a holder (an executor, an external worker ...), whose entries are
-// linked. The caller sees to locking.
+// Plain data, no pointers, no allocation, straight-line code. At most one entry per job. Each entry
+// belongs to a holder (an executor, an external worker ...), whose entries are linked. The caller
+// does the locking.
 #pragma once
 
 #include "core/lanes/lane.hpp"
@@ -20,53 +20,54 @@ namespace hipq::core {
 
 inline constexpr std::int32_t no_entry = -1;
 
-// A job is reserved so that nobody else takes it, chosen to be next, and then running: its claim is
-// about to be, or is, durable.
+// A job is first reserved, so that no other process takes it, then chosen to be next, then running:
+// its claim is, or is about to be, durable.
 enum class JobPhase : unsigned char { reserved, chosen, running };
 
-// Where the row of a job stands, as PostgreSQL numbers it. Line 0: nobody has said.
+// The position of a job's row in its table, in PostgreSQL's numbering. Line 0: unknown.
 struct RowPlace {
     std::uint32_t block;
     std::uint16_t line;
 };
 
 struct JobEntry {
-    std::uint64_t serial;  // no two entries have the same
+    std::uint64_t serial;  // unique among all entries
     std::int64_t job_id;
     std::uint32_t database;
     std::int32_t queue_id;
-    std::int32_t attempt;  // the one that runs, or will
+    std::int32_t attempt;  // the one that runs or will run
     std::int32_t holder;
     std::int32_t next;  // in its bucket, or in the list of free entries
     std::int32_t next_of_holder;
     std::int32_t previous_of_holder;
-    LaneRef lane;  // where it stood, and at which time: for its return
+    LaneRef lane;  // the lane and due time that it came from, for its return
     std::int64_t due;
-    std::int64_t deadline;  // of a job that an external worker has; to accept it, then to end it
-    RowPlace place;         // and of its row, which may have moved since
+    std::int64_t
+        deadline;    // of a job that an external worker holds: first to accept it, then to end it
+    RowPlace place;  // the position of its row, which may have moved since
     JobPhase phase;
-    bool is_accepted;   // by the external worker that has it
-    bool is_probe;      // it was given to that one to find out whether it works again
-    bool is_closed;     // its code has ended, and what follows from that cannot be stopped any more
-    bool is_cancelled;  // its holder was asked to cancel it
-    bool is_weighed;    // it counts in these limiters, with this weight, until the entry goes
+    bool is_accepted;   // by the external worker that holds it
+    bool is_probe;      // it was given to that worker to find out whether it works again
+    bool is_closed;     // its code has ended, and the consequences cannot be stopped any more
+    bool is_cancelled;  // its holder was told to cancel it
+    bool is_weighed;    // it counts in these limiters, with this weight, until the entry is erased
     std::array<std::int32_t, limiters_per_job> limiters;
     Weight weight;
 };
 
-// What a job that asks for capacity gets. Where there is none, it waits there.
+// The result of a request for capacity. If a limit is full, the job waits there.
 enum class Capacity : unsigned char { taken, queue_full, type_full, key_full };
 
-// Capacity that erasing has made for those who wait for it: they have to be told.
+// Capacity that erasing has freed for waiting jobs. The caller must notify them.
 struct FreedCapacity {
     static constexpr std::size_t most_keys = 4;
     bool any;
     std::uint32_t
-        key_count;  // throttle keys among it; more than most_keys: not all of them are listed
+        key_count;  // throttle keys in it; more than most_keys: not all of them are listed
     std::array<LimiterName, most_keys> keys;
 };
 
-// What a holder has.
+// The entries of a holder.
 struct HolderList {
     std::int32_t first;
     std::int32_t count;
@@ -75,7 +76,7 @@ struct HolderList {
 struct JobTableHead {
     std::int32_t free;
     std::int32_t used;
-    std::uint64_t last_serial;  // so far
+    std::uint64_t last_serial;  // used so far
     FreedCapacity freed;
 };
 
@@ -87,28 +88,29 @@ public:
     {
     }
 
-    // Makes everything empty.
     void clear();
 
-    // Enters a job that is not in flight yet. no_entry: somebody has it, or the table is full.
+    // Enters a job that is not in flight yet. no_entry: the job is in flight already, or the table
+    // is full.
     std::int32_t insert(const JobEntry &job);
     std::int32_t find(std::uint32_t database, std::int64_t job_id) const;
-    // What it weighs is given back.
+    // Also releases the job's weight.
     void erase(std::int32_t entry);
-    // From now on it belongs to another holder; what it weighs stays.
+    // Gives the entry to another holder; its weight stays counted.
     void hand_over(std::int32_t entry, std::int32_t holder);
 
-    // Counts a job in flight in its limiters if there is capacity in all of them; one that counts
+    // Counts a job in flight in its limiters if all of them have capacity; a job that is counted
     // already has it.
     Capacity take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits);
-    // Counts it, capacity or not. One that counts already with another weight or key counts anew.
+    // Counts the job regardless of capacity. A job that is counted with another weight or key is
+    // counted again with the new one.
     void weigh(std::int32_t entry, const Load &load);
-    // Since this was asked last.
+    // Since the last call.
     FreedCapacity take_freed_capacity() { return std::exchange(head_->freed, FreedCapacity{}); }
     LimiterTable &limiters() { return limiters_; }
     const LimiterTable &limiters() const { return limiters_; }
 
-    // Erases the entries of a holder that the predicate wants gone. Returns how many.
+    // Erases the entries of a holder for which the predicate returns true. Returns how many.
     template <class Predicate>
     std::size_t erase_if(std::int32_t holder, const Predicate &is_unwanted)
     {
@@ -124,14 +126,15 @@ public:
         return count;
     }
 
-    // The entries of a holder: first, then next, until no_entry; the one entered last comes first.
+    // The entries of a holder: first_of(), then next_of() until no_entry. The latest entry comes
+    // first.
     std::int32_t first_of(std::int32_t holder) const
     {
         return holders_[static_cast<std::size_t>(holder)].first;
     }
     std::int32_t next_of(std::int32_t entry) const { return at(entry).next_of_holder; }
 
-    // How many they are.
+    // The number of entries of a holder.
     std::int32_t count_of(std::int32_t holder) const
     {
         return holders_[static_cast<std::size_t>(holder)].count;
@@ -139,7 +142,7 @@ public:
 
     std::span<HolderList> holders() const { return holders_; }
 
-    // All places, in no order; in those that are free there is job 0.
+    // All entries, in no order; free ones have job id 0.
     std::span<const JobEntry> entries() const { return entries_; }
 
     JobEntry &operator[](std::int32_t entry) { return entries_[static_cast<std::size_t>(entry)]; }

@@ -1,17 +1,17 @@
-// A lane: the waiting jobs of one queue, type and priority in the order in which they run, as
-// claimers read it. It says where rows may stand that can be claimed, so that nobody walks twice
-// over those that cannot.
+// A lane: the waiting jobs of one queue, type and priority in the order in which they run, as seen
+// by claimers. It records where claimable rows may be, so that claimers do not scan unclaimable
+// rows twice.
 //
-// Everything at or after the frontier is unread. Before it only the pockets may hold such rows, and
-// the inbox, where whoever has made a row claimable puts its key once its transaction has ended. A
-// superfluous key costs a look; a missing one would lose a job. So every way to save space makes
-// ranges larger, never smaller.
+// Everything at or after the frontier is unread. Before it, claimable rows may be only in the
+// pockets and in the inbox: a process that made a row claimable puts the row's key into the inbox
+// when its transaction has ended. A superfluous key costs a look; a missing one would lose a job.
+// So every way to save space makes ranges larger, never smaller.
 //
-// Invariant: each row that is committed, can be claimed and is held by nobody stands at or after
-// the frontier, in a pocket or in the inbox, or its transaction has not put its key there yet.
+// Invariant: each row that is committed, claimable and not held by any process is at or after the
+// frontier, in a pocket or in the inbox, or its transaction has not yet put its key there.
 //
-// Plain data, no pointers, no allocation; operations are straight-line code, so that it can live in
-// shared memory and be called where nothing may fail. The caller sees to locking.
+// Plain data, no pointers, no allocation, straight-line code, so that it can live in shared memory
+// and be used where nothing may fail. The caller does the locking.
 #pragma once
 
 #include "core/lanes/pockets.hpp"
@@ -20,7 +20,7 @@ namespace hipq::core {
 
 inline constexpr std::int32_t no_owner = -1;
 
-// Names a lane among others in shared memory, until that one's place is given to another.
+// Identifies a lane in shared memory, until its entry is reused for another lane.
 struct LaneRef {
     std::int32_t index = -1;
     std::uint32_t generation = 0;
@@ -32,31 +32,31 @@ struct BasicLane {
     static constexpr std::size_t pocket_limit = pocket_count;
 
     LaneKey frontier = lane_start;  // lane_start: cold, nothing is known
-    bool is_exhausted = false;  // at or after the frontier are only rows that are in the inbox too
+    bool is_exhausted = false;      // rows at or after the frontier are all in the inbox too
     Pockets<pocket_count> pockets{};
     std::array<Pocket, inbox_size> inbox{};
     std::uint32_t inbox_count = 0;
-    std::int32_t owner = no_owner;  // who reads it
+    std::int32_t owner = no_owner;  // the process that reads the lane
 
     bool operator==(const BasicLane &) const = default;
 
-    // Rows in this range may have become claimable, or will be worth a look at a time. When the
-    // inbox is full the last entry grows.
+    // Rows in this range may have become claimable, or should be looked at from a time on. If the
+    // inbox is full, its last entry grows.
     void note(KeyRange range, std::int64_t not_before = lane_start.time)
     {
         put_in_inbox({range, not_before});
     }
 
-    // The same of a row whose throttle key is full: it is worth a look when there is capacity
+    // The same for a row whose throttle key is full: look at it when there is capacity
     // (make_capacity()), or at that time.
     void note_full(LaneKey key, std::uint64_t throttle_key, std::int64_t not_before)
     {
         put_in_inbox({{key, key}, not_before, throttle_key});
     }
 
-    // There is capacity under a throttle key; 0: there may be under any. Returns whether anything
-    // has waited for it. Whoever reads the lane may keep what waited when he began; what he himself
-    // finds full he has to ask about again when he has ended.
+    // Reports that a throttle key has capacity; 0: any key may have. Returns whether any row waited
+    // for it. The reader of the lane may put back what waited when it began; for keys that the
+    // reader itself finds full, it must check the capacity again at its end.
     bool make_capacity(std::uint64_t throttle_key)
     {
         const auto is_meant = [&](const Pocket &pocket) {
@@ -70,11 +70,11 @@ struct BasicLane {
         return any;
     }
 
-    // All of it has to be read again: rows may have become claimable of which nobody says anything.
+    // Makes claimers read the whole lane again: rows may have become claimable without a note.
     void note_all() { note({lane_start, lane_end}); }
 
-    // What is put off is worth a look now: it was reckoned with another zone, or another clock.
-    // Whoever reads the lane may still reckon like that.
+    // Makes deferred rows worth a look now: their times were computed with another zone, or another
+    // clock. The reader of the lane may still use the old ones.
     void look_again()
     {
         make_ready([](const Pocket &) { return true; });
@@ -82,8 +82,7 @@ struct BasicLane {
             note_all();
     }
 
-    // No row comes before this key: is due earlier or, at the same time, has a lower id. lane_end:
-    // there is none.
+    // Returns a key that no row precedes (by due time, then by id). lane_end: there is no row.
     LaneKey next_due() const
     {
         LaneKey due = is_exhausted ? lane_end : frontier;
@@ -94,13 +93,14 @@ struct BasicLane {
         return due;
     }
 
-    // Where rows may stand that can be claimed: at single keys before the frontier, which are told
-    // one by one (so that nobody walks from a row that was committed late over all that is gone),
-    // and from a key on.
+    // Where claimable rows may be: at single keys before the frontier, listed one by one (so that a
+    // row that was committed late does not make claimers scan all the removed rows after it), and
+    // from one key onwards.
     struct Places {
-        std::size_t single_keys;    // that are ready at `now`
-        std::int64_t next_key_due;  // when the next of the others is; lane_limit: there is none
-        LaneKey from;               // lane_end: none
+        std::size_t single_keys;  // ready at `now`
+        std::int64_t
+            next_key_due;  // when the next of the other keys is due; lane_limit: there is none
+        LaneKey from;      // lane_end: none
     };
     Places places(std::int64_t now) const
     {
@@ -120,7 +120,7 @@ struct BasicLane {
         return result;
     }
 
-    // Whether a row with that key is where claimers will look.
+    // Returns whether claimers will look at a row with that key.
     bool covers(LaneKey key, std::uint64_t throttle_key = 0) const
     {
         return frontier <= key || pockets.are_for(key, throttle_key) ||

@@ -1,4 +1,4 @@
-// A claimer's reading of a lane: what it looks at, and what it learns.
+// A claimer's reading of a lane: what to look at, and what it learned.
 #pragma once
 
 #include "core/lanes/lane.hpp"
@@ -9,11 +9,11 @@ namespace hipq::core {
 
 struct LaneReadingParts;
 
-// From begin() to end() or cancel() the lane is its own; others only
+// From begin() to end() or cancel() the lane belongs to the claimer; other processes only call
 // note() meanwhile.
 //
-// begin() first, then a new snapshot: what is not visible in it is noted after begin(), and so
-// stands in the inbox of the next reader.
+// Call begin() first, then take a new snapshot. A row that the snapshot does not show is then noted
+// after begin(), and so is in the inbox for the next reader.
 template <class Lane>
 class LaneReading;
 
@@ -22,7 +22,7 @@ class LaneReading<BasicLane<pocket_count, inbox_size>> {
 public:
     using Lane = BasicLane<pocket_count, inbox_size>;
 
-    // Nothing: somebody else reads it. `now` in microseconds.
+    // Nothing: another process reads the lane. `now` in microseconds.
     static std::optional<LaneReading> begin(Lane &lane, std::int32_t owner, std::int64_t now)
     {
         if (lane.owner != no_owner)
@@ -41,8 +41,8 @@ public:
         return LaneReading(lane, now);
     }
 
-    // What to read now: first the pockets whose time has come, then all from the frontier on.
-    // Nothing: all has been read, or what is left has to wait.
+    // Returns what to read next: first the pockets whose time has come, then everything from the
+    // frontier on. Nothing: all is read, or the rest has to wait.
     std::optional<KeyRange> range() const
     {
         if (is_done_ || (at_frontier() && is_exhausted_))
@@ -50,32 +50,32 @@ public:
         return at_frontier() ? KeyRange{frontier_, lane_end} : old_.entries[position_].range;
     }
 
-    // What range() is there for: rows of this throttle key; 0: all.
+    // The throttle key that range() is read for; 0: all rows.
     std::uint64_t throttle_key() const
     {
         return at_frontier() ? 0 : old_.entries[position_].throttle_key;
     }
 
-    // Of the rows of range(), in their order: a row that cannot be claimed, or that is in this
-    // claimer's hand from now on.
+    // Call these for the rows of range(), in order. passed(): the row cannot be claimed, or this
+    // claimer has it now.
     void passed(LaneKey key) { read_until(after(key)); }
-    // A row that somebody holds whom the registry does not know. It is looked at again at the time
-    // given; the others go on. (Where there is no space for one more pocket two of them become
-    // one, and what lies between is walked again: dearer, but nobody waits.)
+    // A row is held by a process that the registry does not know. It is looked at again at the
+    // given time; other rows go on. (If there is no space for one more pocket, two of them become
+    // one, and the rows between are read again: slower, but no row waits.)
     void held(LaneKey key, std::int64_t again_at)
     {
         kept_.add({{key, key}, again_at}, now_);
         read_until(after(key));
     }
-    // Rows, one after the other, whose time windows open at that time. They cost nothing until
-    // then.
+    // Consecutive rows whose time windows open at that time. They cost nothing until then.
     void closed(KeyRange rows, std::int64_t opens)
     {
         kept_.add_to_its_like({rows, opens}, now_);
         read_until(after(rows.last));
     }
-    // A row whose throttle key is full. It is worth a look when there is capacity, or at that time.
-    // In the pocket of that throttle key so are all that follow, unread.
+    // The throttle key of a row is full. The row is worth a look when there is capacity, or at that
+    // time. In the pocket of that throttle key this holds for all following rows, which stay
+    // unread.
     void full(LaneKey key, std::uint64_t throttle_key, std::int64_t again_at)
     {
         const bool is_its_pocket = this->throttle_key() == throttle_key;
@@ -86,7 +86,7 @@ public:
         else
             read_until(after(key));
     }
-    // This row and those after it in the range stay unread: it is not due, or enough has been
+    // This row and the later rows of the range stay unread: it is not due, or enough has been
     // taken.
     void early(LaneKey key)
     {
@@ -98,7 +98,7 @@ public:
         keep({{key, old_.entries[position_].range.last}, key.time, throttle_key()});
         next_range();
     }
-    // There is no further row in range().
+    // range() has no further row.
     void exhausted()
     {
         if (!at_frontier()) {
@@ -108,7 +108,7 @@ public:
         is_exhausted_ = true;
         is_done_ = true;
     }
-    // Enough has been read.
+    // The claimer has read enough.
     void stop()
     {
         if (!at_frontier())
@@ -116,7 +116,7 @@ public:
         is_done_ = true;
     }
 
-    // Gives the lane back with what was learnt.
+    // Releases the lane and stores what was learned.
     void end(Lane &lane)
     {
         if (!is_done_)
@@ -128,7 +128,7 @@ public:
         lane.is_exhausted = is_exhausted_;
         lane.owner = no_owner;
     }
-    // Gives it back as it was.
+    // Releases the lane unchanged.
     static void cancel(Lane &lane) { lane.owner = no_owner; }
 
 private:
@@ -141,7 +141,7 @@ private:
 
     bool at_frontier() const { return position_ >= old_.count; }
 
-    // The last row that was read is before `key`.
+    // The last row read is before `key`.
     void read_until(LaneKey key)
     {
         if (at_frontier()) {

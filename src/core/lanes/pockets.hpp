@@ -1,8 +1,8 @@
-// Pockets: ranges of keys where rows may stand that can be claimed, and what they wait for. A lane
-// (core/lanes/lane.hpp) is made of them.
+// Pockets: ranges of keys that may hold claimable rows, and what the rows wait for. A lane
+// (core/lanes/lane.hpp) consists of them.
 //
-// There is space for a few. Every way to save some makes ranges larger, never smaller, so
-// that no row is forgotten.
+// There is space for a few. Every way to save space makes ranges larger, never smaller, so that no
+// row is lost.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace hipq::core {
 
-// Where a row stands: by scheduled_run_time (microseconds), then id.
+// The position of a row: by scheduled_run_time (microseconds), then id.
 struct LaneKey {
     std::int64_t time;
     std::int64_t id;
@@ -26,7 +26,7 @@ inline constexpr LaneKey lane_start{std::numeric_limits<std::int64_t>::min(),
                                     std::numeric_limits<std::int64_t>::min()};
 inline constexpr LaneKey lane_end{lane_limit, lane_limit};
 
-// Its neighbours; ids are far from the limits.
+// The neighbouring keys; ids are far from the limits.
 constexpr LaneKey after(LaneKey key)
 {
     return key == lane_end ? key : LaneKey{key.time, key.id + 1};
@@ -36,7 +36,7 @@ constexpr LaneKey before(LaneKey key)
     return key == lane_start ? key : LaneKey{key.time, key.id - 1};
 }
 
-// Both ends belong to it.
+// Includes both ends.
 struct KeyRange {
     LaneKey first;
     LaneKey last;
@@ -49,23 +49,22 @@ constexpr KeyRange hull(KeyRange left, KeyRange right)
     return {std::min(left.first, right.first), std::max(left.last, right.last)};
 }
 
-// No row is put off for longer than this (microseconds), unless its time windows are closed.
+// No row is deferred for longer than this (microseconds), unless its time windows are closed.
 inline constexpr std::int64_t longest_hold = 10'000'000;
 
 // When too many throttle keys are full, those that share a pocket are looked at again after this.
 inline constexpr std::int64_t crowded_hold = 100'000;
 
-// Keys that may be claimable, not to be looked at before a time (microseconds), or before there is
-// capacity under a throttle key. Between the rows of that throttle key others may stand; they have
-// places of their own.
+// Keys that may be claimable, but need no look before a time (microseconds), or before a throttle
+// key has capacity. The rows of other throttle keys in the range have pockets of their own.
 struct Pocket {
     KeyRange range;
     std::int64_t not_before;
     std::uint64_t throttle_key =
-        0;  // of the rows it is there for, throttle_key_hash(); 0: all in its range
+        0;  // throttle_key_hash() of the rows that it covers; 0: all rows in its range
     bool operator==(const Pocket &) const = default;
 
-    // Nothing in it comes before.
+    // No row in the pocket comes before this key.
     constexpr LaneKey due() const
     {
         return {std::max(range.first.time, not_before), range.first.id};
@@ -81,7 +80,7 @@ struct Pocket {
     {
         return throttle_key != 0 || not_before > now + longest_hold;
     }
-    // Whether it waits for the same as another one.
+    // Returns whether both pockets wait for the same thing.
     constexpr bool is_like(const Pocket &other) const
     {
         return throttle_key == other.throttle_key &&
@@ -89,7 +88,7 @@ struct Pocket {
     }
 };
 
-// One for both.
+// Merges two pockets into one.
 constexpr Pocket merged(const Pocket &left, const Pocket &right, std::int64_t now)
 {
     const KeyRange range = hull(left.range, right.range);
@@ -98,12 +97,11 @@ constexpr Pocket merged(const Pocket &left, const Pocket &right, std::int64_t no
         return {range, earlier, left.throttle_key};
     return {range,
             std::min(earlier,
-                     now + crowded_hold)};  // nobody says when there is capacity for all of them
+                     now + crowded_hold)};  // no single event tells that all of them have capacity
 }
 
-// Pockets in the order of their keys. When there is no space the two nearest become one, but
-// rather not if rows that wait for their time window, or for capacity, would be looked at too
-// early.
+// Pockets in the order of their keys. If there is no space, the two nearest are merged; pairs whose
+// rows wait for a time window or for capacity, and would be looked at too early, are avoided.
 template <std::size_t size>
 struct Pockets {
     std::array<Pocket, size> entries{};
@@ -118,7 +116,7 @@ struct Pockets {
             insert(pocket);
             return;
         }
-        // One more than there is space for: it and its neighbours are weighed together.
+        // One more than there is space for: compare it and its neighbours together.
         std::array<Pocket, size + 1> all{};
         std::copy_n(entries.begin(), size, all.begin());
         all[size] = pocket;
@@ -134,8 +132,8 @@ struct Pockets {
         std::copy_n(all.begin(), size, entries.begin());
     }
 
-    // The same, but all that wait for one opening, or for capacity under one throttle key, share a
-    // pocket, whatever lies between them.
+    // The same, but all rows that wait for the same opening, or for capacity under the same
+    // throttle key, share a pocket, whatever lies between them.
     void add_to_its_like(Pocket pocket, std::int64_t now)
     {
         for (std::uint32_t i = 0; i < count && !pocket.range.is_empty(); ++i) {
@@ -164,8 +162,8 @@ private:
         entries[at] = pocket;
         ++count;
     }
-    // Of making them one: whether rows would be looked at long before their opening, and what else
-    // would be walked over.
+    // The cost of merging two pockets: whether rows would be looked at long before their opening,
+    // and how many other rows would be read.
     struct Cost {
         bool looks_too_early;
         std::uint64_t gap;
@@ -176,7 +174,7 @@ private:
         return {(left.holds_many(now) || right.holds_many(now)) && !left.is_like(right),
                 gap(left, right)};
     }
-    // In time; ids only part rows of one time.
+    // Measured in time; ids only order rows of the same time.
     static std::uint64_t gap(const Pocket &left, const Pocket &right)
     {
         return right.range.first.time <= left.range.last.time

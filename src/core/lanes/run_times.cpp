@@ -1,4 +1,4 @@
-// A key is looked for in a few neighbouring places.
+// Implements the table: a key is looked up in a few neighbouring places.
 #include "core/lanes/run_times.hpp"
 
 #include "core/lanes/claiming.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t neighbours = 8;
 
-// Average and key are read by others while they change, each by itself.
+// Other processes read average and key while they change, each on its own.
 std::atomic_ref<std::uint64_t> key_of(RunTime &place)
 {
     return std::atomic_ref(place.key);
@@ -22,7 +22,7 @@ std::atomic_ref<std::int64_t> average_of(RunTime &place)
     return std::atomic_ref(place.average);
 }
 
-// Nobody finds the new key before its average is there.
+// Store the average before the key, so that no process finds the key without it.
 void enter(RunTime &place, std::uint64_t key, std::int64_t microseconds, std::uint32_t owner)
 {
     key_of(place).store(0, std::memory_order_release);

@@ -1,5 +1,5 @@
-// How long jobs of each type run, over memory that its user provides: a small table by hash that
-// forgets rather than fills up.
+// The average run time of each job type: a small hash table over memory that its user provides,
+// which evicts entries instead of filling up.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,19 @@ struct RunTime {
 
 class RunTimes {
 public:
-    // As many places as there are; more types than that push each other out, rather those of one
-    // owner.
+    // If there are more types than places, they evict each other, preferably within one owner.
     explicit RunTimes(std::span<RunTime> places) : places_(places) {}
 
-    // Microseconds on average; nothing for a key that is not known (any more). A key is never 0.
-    // Others may be counting runs meanwhile.
+    // Returns the average in microseconds; nothing for a key that is unknown or was evicted. A key
+    // is never 0. Other processes may count runs meanwhile.
     std::optional<std::int64_t> find(std::uint64_t key) const;
 
-    // Counts one more run of a key that is known. False: it is not. Others may be doing the same:
-    // of two runs at the very same time one may be lost, which is harmless.
+    // Counts one more run of a known key. Returns false if the key is unknown. Other processes may
+    // do the same: of two simultaneous runs one may be lost, which is harmless.
     bool update(std::uint64_t key, std::int64_t microseconds);
 
-    // Counts one more run. Returns whether another key had to go. The caller sees to it that nobody
-    // else enters a key at that time.
+    // Counts one more run. Returns whether another key was evicted. The caller must ensure that no
+    // other process enters a key meanwhile.
     bool note(std::uint64_t key, std::int64_t microseconds, std::uint32_t owner = 0);
 
 private:

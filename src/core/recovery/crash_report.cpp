@@ -1,4 +1,4 @@
-// The verdict, job by job.
+// Decides the verdict, job by job.
 #include "core/recovery/crash_report.hpp"
 
 #include <algorithm>
@@ -40,7 +40,8 @@ std::uint8_t one_more(std::uint8_t count)
     return count < std::numeric_limits<std::uint8_t>::max() ? count + 1 : count;
 }
 
-// A retry handler that is asked again runs beside others: what waits is the job.
+// With attempt 0 a retry handler was called, and it may run beside others when called again: only
+// jobs run alone.
 void convict(CrashCase &entry, Role role)
 {
     entry.runs_alone = entry.attempt > 0 && (entry.runs_alone != 0 || role != Role::bystander);
@@ -55,7 +56,7 @@ void witness(CrashCase &entry)
         entry.runs_alone = 1;
 }
 
-// A case whose charge was not carried out yet stays as it is: its job cannot have run since.
+// A case whose charge is still due stays unchanged: its job cannot have run since.
 void add(Cases &cases, const FlightSlotRead &slot, const FlightJob &job, Role role,
          bool is_sighting)
 {
@@ -73,8 +74,9 @@ void add(Cases &cases, const FlightSlotRead &slot, const FlightJob &job, Role ro
         witness(entry);
 }
 
-// Of each process that crashed the first job stands for its type. Whose fault it was can be said
-// where they were all of one type, which whoever knows the types of one queue's jobs can tell.
+// The first job of each crashed process represents its job type. A type can be blamed if all were
+// of one type; code that knows the types of one queue's jobs can tell, so note whether all were of
+// one queue.
 void blame_types(Cases &cases, const FlightLog &log, std::int64_t now)
 {
     const auto is_suspect = [](const FlightSlotRead &slot) { return slot.mark == QuitMark::none; };
@@ -92,7 +94,7 @@ void blame_types(Cases &cases, const FlightLog &log, std::int64_t now)
     }
 }
 
-// Normalised, since a file may say anything.
+// Normalizes flags, because a file may contain anything.
 CrashCase normal(CrashCase entry)
 {
     entry.charge_due = entry.charge_due != 0;

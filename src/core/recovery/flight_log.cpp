@@ -1,4 +1,4 @@
-// Writes the empty file, reads the full one.
+// Writes a new file, and reads a file after a crash.
 #include "core/recovery/flight_log.hpp"
 
 #include <algorithm>
@@ -9,10 +9,10 @@ namespace hipq::core {
 
 namespace {
 
-constexpr std::uint64_t magic = 0x7265646f63657268;  // spells its purpose in a dump
+constexpr std::uint64_t magic = 0x7265646f63657268;  // readable in a dump
 constexpr std::uint32_t version = 3;
 
-// FNV-1a over whole words: guards against damage, not against forgers.
+// FNV-1a over whole words: protects against damage, not against forgery.
 class Sum {
 public:
     template <class... Values>
@@ -39,7 +39,7 @@ std::uint64_t check_of(const FlightHeader &header)
     return sum.wide();
 }
 
-// Copies, since the bytes of a file are aligned for nothing.
+// Copies, because the bytes of a file are not aligned.
 template <class T>
 T read_at(std::span<const std::byte> file, std::size_t offset)
 {
@@ -68,7 +68,7 @@ bool is_job(const FlightJob &job)
     return job.id > 0 && job.attempt >= 0;
 }
 
-// A slot without jobs, or whose words do not agree with each other, is none.
+// Ignores a slot that has no jobs or is inconsistent.
 std::optional<FlightSlotRead> read_slot(const FlightSlot &slot)
 {
     const FlightWord word = unpack(slot.word);

@@ -1,4 +1,4 @@
-// The steps in their order; each is taken once, but for the cancellation, which is repeated.
+// Decides the steps in their order. Each is taken once, except cancellation, which is repeated.
 #include "core/recovery/stopping.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@ namespace hipq::core {
 
 namespace {
 
-// A process that listens is gone within milliseconds; one on a loaded machine may take longer.
+// A responsive process is gone within milliseconds; on a loaded machine it may take longer.
 constexpr std::int64_t shortest_wait_for_end = 1'000'000;
 
 StopStep after_termination(const Stopping &job, std::int64_t now, std::int64_t grace)
@@ -20,7 +20,7 @@ StopStep after_termination(const Stopping &job, std::int64_t now, std::int64_t g
     return {StopAction::report, never};
 }
 
-// The deadline's cancellations come from the executor's own timer.
+// The executor's own timer sends the cancellations for the deadline.
 StopStep before_termination(const Stopping &job, std::int64_t now, std::int64_t terminate_time)
 {
     if (!job.requested.has_value())

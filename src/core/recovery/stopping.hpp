@@ -1,6 +1,6 @@
-// How a job that has to stop is stopped: its code is cancelled, and again, then its process is
-// terminated; one that outlives even that is reported. Pure rules; who sends the signals is in
-// shared/executors/stop_control.hpp.
+// How to stop a job: its code is cancelled, repeatedly, then its process is terminated; a process
+// that survives even that is reported. Pure rules; shared/executors/stop_control.hpp tells who
+// sends the signals.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace hipq::core {
 
-// Times are microseconds of one clock.
+// All times are microseconds of one clock.
 inline constexpr std::int64_t cancel_interval = 1'000'000;
 
 // A job whose code runs.
 struct Stopping {
-    std::int64_t deadline;                     // its own timer cancels from then on
-    std::optional<std::int64_t> requested;     // when somebody asked for it to be cancelled
+    std::int64_t deadline;                     // from then on its own timer cancels
+    std::optional<std::int64_t> requested;     // when a user requested its cancellation
     std::int64_t last_cancelled;               // for that request
     std::optional<std::int64_t> terminated{};  // when its process was told to end
-    bool is_reported = false;                  // as one that did not
+    bool is_reported = false;                  // as a process that did not end
 };
 
 enum class StopAction : unsigned char { wait, cancel, terminate, report };
 
 struct StopStep {
     StopAction action;
-    std::int64_t next;  // when to ask again; never: nothing follows, or nothing that its own timer
-                        // would not bring on
+    std::int64_t next;  // when to call again; never: nothing follows, or only what the job's own
+                        // timer triggers
 };
 
-// What is to be done now. `grace` is the time between the first cancellation and the termination.
+// Returns what to do now. `grace` is the time between the first cancellation and the termination.
 StopStep next_stop_step(const Stopping &job, std::int64_t now, std::int64_t grace);
 
 }  // namespace hipq::core

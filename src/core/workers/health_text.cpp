@@ -1,4 +1,4 @@
-// Finds the measure by which a worker is unhealthy; one that overrides others comes first.
+// Finds the criterion by which a worker is unhealthy; the one that overrides others comes first.
 #include "core/workers/health_text.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Says why an external worker is given no jobs.
+// Words why an external worker is given no jobs.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace hipq::core {
 
-// Of an unhealthy one, to follow its name: "has failed 12 times in a row (hipq.unhealthy_failures
-// is 10)".
+// For an unhealthy worker, to follow its name: "has failed 12 times in a row
+// (hipq.unhealthy_failures is 10)".
 std::string cause_text(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
 }  // namespace hipq::core

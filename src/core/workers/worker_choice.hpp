@@ -1,5 +1,5 @@
-// Which worker gets a job: healthy ones by queue depth, then unknown and degraded ones by queue
-// depth, an unhealthy one for a probe.
+// Chooses the worker that gets a job: healthy ones by queue depth, then unknown and degraded ones
+// by queue depth, or an unhealthy one for a probe.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ namespace hipq::core {
 // A worker that serves the job's type, as plain data.
 struct Candidate {
     std::int64_t worker_id;
-    std::uint64_t last_chosen;  // grows with each choice; 0: never
-    int depth;                  // jobs dispatched, not accepted: they take up capacity
-    int queue_depth;            // the same, or what it says of itself if that is more
+    std::uint64_t last_chosen;  // grows with each choice; 0: never chosen
+    int depth;                  // jobs dispatched but not accepted; they use up capacity
+    int queue_depth;            // the same, or the worker's own figure if that is higher
     int running;                // jobs accepted
     int capacity;
     int prefetch;
@@ -24,25 +24,26 @@ struct Candidate {
     bool is_draining;
 };
 
-// Whether it may hold one more job: as many as it runs at a time, and what it holds beyond those.
+// Returns whether the worker may hold one more job: as many as it runs at a time, and its prefetch
+// on top.
 bool has_capacity(const Candidate &worker);
 
-// How many more jobs it may be given now: none if it drains or is unhealthy, one if that is a
-// probe.
+// Returns how many more jobs the worker may get now: none if it drains or is unhealthy, one if that
+// is a probe.
 int capacity_for_jobs(const Candidate &worker);
 
-// Whether `one` is to be given a job rather than `other`: by health, queue depth, share of its
-// capacity in use, and whoever was chosen longer ago.
+// Returns whether to prefer `one` to `other`: by health, queue depth, share of its capacity in use,
+// and which was chosen longer ago.
 bool is_better(const Candidate &one, const Candidate &other);
 
-// The best of those that were looked at, one after the other. An unhealthy worker that may be
-// probed comes first: it would never be tried while there is another. `avoided` is the worker that
-// had the job last: only if there is no other.
+// The best of the workers considered, one after the other. An unhealthy worker that may be probed
+// comes first: otherwise it would never be tried while there is another. `avoided`, the worker that
+// had the job last, is chosen only if there is no other.
 class WorkerChoice {
 public:
     explicit WorkerChoice(std::int64_t avoided = 0) : avoided_(avoided) {}
     void consider(const Candidate &worker);
-    // Nothing if none may be given a job now.
+    // Nothing if no worker may get a job now.
     std::optional<std::int64_t> best() const;
 
 private:

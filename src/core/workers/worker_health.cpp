@@ -1,4 +1,4 @@
-// One limit after the other; the worst answer counts.
+// Judges a worker by one limit after the other; the worst grade counts.
 #include "core/workers/worker_health.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::int64_t enough_to_tell = 10;
 constexpr std::array<std::string_view, 4> health_names{"healthy", "unknown", "degraded",
                                                        "unhealthy"};
 
-// From a limit on it counts.
+// A value that equals its limit counts.
 template <class Number>
 Health grade(Number value, Number degraded, Number unhealthy)
 {
@@ -25,7 +25,7 @@ Health grade(Number value, Number degraded, Number unhealthy)
     return value >= degraded ? Health::degraded : Health::healthy;
 }
 
-// A worker that asks for many jobs at a time has many that it has just been given.
+// A worker that requests many jobs at a time has many that it was given just now.
 Health grade_of_depth(const WorkerRecord &worker, const HealthLimits &limits)
 {
     return grade(queue_depth_of(worker),
@@ -33,13 +33,14 @@ Health grade_of_depth(const WorkerRecord &worker, const HealthLimits &limits)
                  std::max(limits.unhealthy_depth, worker.most_held));
 }
 
-// Since when it owes a sign of life. Nothing: it owes none, its session is there.
+// Returns since when the worker owes a sign of life. Nothing: it owes none, because its session
+// exists.
 std::optional<std::int64_t> silent_since(const WorkerRecord &worker)
 {
     return worker.is_bound ? worker.asked : std::optional(worker.last_sign);
 }
 
-// Of one that is not stale.
+// For a worker that is not stale.
 Health grade_of_silence(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
 {
     const std::optional<std::int64_t> since = silent_since(worker);
@@ -81,7 +82,7 @@ void Outcomes::note(bool succeeded)
 {
     bits_ = (bits_ << 1) | (succeeded ? 0U : 1U);
     count_ = std::min(count_ + 1, outcomes_kept);
-    failures_ = std::popcount(bits_);  // here, because judging has to be fast
+    failures_ = std::popcount(bits_);  // computed here, because judging must be fast
 }
 
 std::optional<double> Outcomes::failure_rate() const
