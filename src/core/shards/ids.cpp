@@ -1,4 +1,4 @@
-// Composing and decomposing by shifts; every bound is checked here.
+// Composes and decomposes ids by shifts; every bound is checked here.
 #include "core/shards/ids.hpp"
 
 namespace hipq::core {

@@ -1,4 +1,4 @@
-// The table of the kinds of letters, and the check by it.
+// Holds the table of the kinds of letters, and checks letters by it.
 #include "core/shards/letters.hpp"
 
 #include "core/job/bounds.hpp"
@@ -23,7 +23,7 @@ constexpr bool spare = false;
 constexpr std::int64_t most_integer = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t least_integer = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t most_number = std::int64_t{1} << 62;  // of letters, epochs, generations
-// Of capacity: shares of all nodes can be added up.
+// The limit of capacities: the shares of all nodes can be added up.
 constexpr std::int64_t most_weight = std::int64_t{1} << 51;
 static_assert(most_weight <= most_integer / (2 * node_count));
 constexpr std::int64_t most_slots = slot_count - 1;  // that can move
@@ -54,8 +54,8 @@ constexpr std::array map_fields{
     LetterField{"moves", "in_order", FieldType::names, spare},
 };
 
-// What hipq.apply() is to do, so all else is its to check. Of other instances, of rights and
-// schedules, and of code that would run while it works, a letter says nothing.
+// Input for hipq.apply(), which checks everything else. A letter must not say anything about other
+// instances, about privileges and schedules, or about code that would run meanwhile.
 constexpr std::array set_up_fields{
     LetterField{"", "instances", FieldType::list, spare, 0, most_elements},
     LetterField{"instances", "name", FieldType::own_instance, needed},
@@ -109,7 +109,7 @@ constexpr std::array answer_fields{
     LetterField{"limits", "is_all", FieldType::boolean, needed},
 };
 
-// A row of hipq.shard_reject: of a job that the receiver had sent, and the sender has not taken.
+// A row of hipq.shard_reject, about a job that the receiver sent and the sender did not accept.
 constexpr std::array rejected_fields{
     LetterField{"", "instance", FieldType::own_instance, needed},
     LetterField{"", "sender", FieldType::receiver, needed},
@@ -123,7 +123,7 @@ constexpr std::array rejected_fields{
     LetterField{"", "job", FieldType::any, needed},
 };
 
-// A sign of life names others (signs.hpp).
+// A sign of life names other signs (signs.hpp).
 constexpr std::array alive_fields{
     LetterField{"", "before", FieldType::list, spare, 2, 2},
     LetterField{"before", "", FieldType::integer, needed, 1, most_number},
@@ -228,7 +228,7 @@ bool fits(const Json &value, const LetterField &field, const LetterLine &line)
     return false;
 }
 
-// Where a field stands: "nodes", "slots[7].busy", "nodes[7]".
+// The place of a field: "nodes", "slots[7].busy", "nodes[7]".
 std::string place_of(const LetterField &field, std::size_t element)
 {
     std::string place(field.list);
@@ -256,7 +256,7 @@ std::optional<std::string> problem_of_value(const Json *value, const LetterField
                                      : std::optional(place_of(field, element) + " is wrong");
 }
 
-// Of a list its rule comes before those of its elements, so it is a list here, if it is there.
+// The rule for a list precedes those for its elements, so here it is a list if it is present.
 std::optional<std::string> problem_of_elements(const Json &body, const LetterField &field,
                                                const LetterLine &line)
 {

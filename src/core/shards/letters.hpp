@@ -1,8 +1,8 @@
-// Letters between the nodes of an instance: who may send which to whom, and what has to stand in
-// them. The one table of their kinds.
+// Letters are the messages between the nodes of an instance. This is the only table of their kinds:
+// who may send which to whom, and what they must contain.
 //
-// A letter is input. Each is checked whole before anything of it takes effect: who brought it, what
-// it says of itself, what it holds. What the table does not name is left out of account, since a
+// A letter is untrusted input. It is checked as a whole before any of it takes effect: which node
+// sent it, its header, its contents. Anything that the table does not name is ignored, because a
 // newer release may send it.
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace hipq::core {
 
-// A JSON value as far as it matters here. Texts point to where it was read from.
+// A JSON value, as far as it is needed here. Texts point into the source.
 struct Json {
     enum class Kind : unsigned char { null, boolean, number, text, list, object };
     Kind kind = Kind::null;
-    std::optional<std::int64_t> integer{};  // of a number that is one
+    std::optional<std::int64_t> integer{};  // of an integral number
     std::string_view text{};
     std::vector<Json> elements{};
     std::vector<std::pair<std::string_view, Json>> fields{};
@@ -29,7 +29,7 @@ struct Json {
     // Null: there is no such field.
     const Json *find(std::string_view name) const;
 };
-// Deeper values need not be read: nothing looks at what they hold.
+// Deeper values need not be read, because they are never examined.
 inline constexpr int most_levels_of_letter = 5;
 
 enum class FieldType : unsigned char {
@@ -45,15 +45,15 @@ enum class FieldType : unsigned char {
     own_instance,  // the instance's name
     own_queue,     // "instance.queue"
     sender,        // the node that sends the letter
-    receiver,      // the node that it is for
-    nothing,       // may not be there
+    receiver,      // the node that receives it
+    nothing,       // must be absent
 };
 
 struct LetterField {
-    std::string_view list;  // whose elements have it; empty: the body has it
-    std::string_view name;  // empty: the elements are it
+    std::string_view list;  // the list whose elements have the field; empty: the body has it
+    std::string_view name;  // empty: the field is the element itself
     FieldType type;
-    bool is_needed;  // else it may be missing, or null
+    bool is_needed;  // else it may be absent or null
     std::int64_t least = 0;
     std::int64_t most = 0;
 };
@@ -68,17 +68,18 @@ enum class Senders : unsigned char {
 struct LetterKind {
     std::string_view name;
     Senders senders;
-    bool has_jobs;  // they are checked one by one (may_send_job), and so is what they share
+    bool has_jobs;  // each job, and what the jobs have in common, is checked separately
+                    // (may_send_job)
     bool has_body;
-    bool needs_body;  // else it may be missing
+    bool needs_body;  // else it may be absent
     std::span<const LetterField> fields;
 };
 
-// Nothing: this release does not know it.
+// Nothing: this release does not know the kind.
 const LetterKind *find_letter_kind(std::string_view name);
 std::span<const LetterKind> letter_kinds();
 
-// What connects two nodes, seen from the one that reads.
+// The connection between two nodes, seen from the reader.
 struct LetterLine {
     std::string_view instance;
     int sender;
@@ -94,15 +95,15 @@ struct LetterHead {
     bool has_jobs;
 };
 
-// Why a letter is not to take effect, as a part of a sentence; nothing: its head is good. The kind
-// may still be one that this release does not know: then it is the name of one, at least.
+// Returns why a letter must not take effect, as a part of a sentence; nothing: its header is valid.
+// The kind may still be unknown to this release, but is at least a valid name.
 std::optional<std::string> problem_of_head(const LetterHead &head, const LetterLine &line);
-// The same of its body; null: it has none.
+// The same for its body; null: it has none.
 std::optional<std::string> problem_of_body(const LetterKind &kind, const Json *body,
                                            const LetterLine &line);
 
-// Whether a node may send a job with this id: there can be such an id, and no shard speaks for what
-// never leaves the router but for jobs that it has made itself.
+// Returns whether a node may send a job with this id: the id is valid, and, if its slot never
+// leaves the router, a shard sends only jobs that it created itself.
 bool may_send_job(int sender, std::int64_t id);
 
 }  // namespace hipq::core

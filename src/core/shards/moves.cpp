@@ -1,4 +1,4 @@
-// The decisions, as tables of few cases.
+// Makes the decisions, as tables of few cases.
 #include "core/shards/moves.hpp"
 
 #include "core/shards/ids.hpp"
@@ -14,7 +14,7 @@ constexpr bool is_own(SlotPhase phase)
     return phase == SlotPhase::own || phase == SlotPhase::incoming || phase == SlotPhase::settling;
 }
 
-// Whether something at the old node comes first.
+// Returns whether something at the old node must happen first.
 constexpr bool has_to_wait(SlotPhase phase, MoveOrder order, const MovedJob &job)
 {
     if (phase == SlotPhase::incoming)

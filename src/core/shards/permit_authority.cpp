@@ -1,4 +1,5 @@
-// The authority's side: believed shares, and grants of what is left beside them.
+// The authority's side of permits: it tracks the shares that it believes nodes have, and grants the
+// rest.
 #include "core/shards/permit_targets.hpp"
 #include "core/shards/permits.hpp"
 
@@ -16,8 +17,9 @@ Records::iterator find(PermitAuthority &authority, int node)
                         [&](const PermitRecord &each) { return each.node == node; });
 }
 
-// What the limit leaves for a node beside the others. Nothing as long as one of them is not heard,
-// or has all of the limit: it may run a job that is heavier than that, and how heavy only it knows.
+// Returns what the limit leaves for a node beside the others. Nothing while one of the others is
+// not heard or has the whole limit: it may run a job heavier than the limit, whose weight only that
+// node knows.
 Weight left_beside_others(const PermitAuthority &authority, const PermitRecord &record)
 {
     Weight left = authority.limit;
@@ -35,7 +37,7 @@ std::vector<Weight> targets(const PermitAuthority &authority)
     return permit_targets(authority.limit, claims, authority.turn);
 }
 
-// Grants all that may be granted: the answer to a node, if it must be one or has news.
+// Grants as much as possible. Returns the answer to the node, if one is required or has news.
 std::optional<PermitAnswer> grant(const PermitAuthority &authority, PermitRecord &record,
                                   Weight target, bool must_be)
 {
@@ -58,7 +60,7 @@ std::optional<PermitAnswer> grant(const PermitAuthority &authority, PermitRecord
                         .is_all = is_all};
 }
 
-// Answers to all who have to hear something. Who asks is the first to be granted something.
+// Returns the answers to all nodes that must receive one. The requesting node is served first.
 std::vector<PermitAnswer> grant_all(PermitAuthority &authority, const PermitRecord *asking,
                                     bool tell_all = false)
 {

@@ -1,4 +1,4 @@
-// Two stretches of time: what was found counts for one to two of them.
+// Implements the memory of two periods: what was found counts for one to two of them.
 #include "core/shards/permit_needs.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@ namespace hipq::core {
 
 namespace {
 
-// The lighter of two, one of which may not be there.
+// The lighter of two weights; 0 means that there is none.
 Weight lighter(Weight left, Weight right)
 {
     return left == 0 || right == 0 ? std::max(left, right) : std::min(left, right);

@@ -1,10 +1,10 @@
-// What a node needs of a shared limit, by what has run and waited there since it was looked at
-// last.
+// What a node needs of a shared limit, estimated from what ran and waited there since the last
+// look.
 //
-// How much would run with a larger share nobody knows: executors that find no capacity do not say
-// how many jobs they would start. So a node that has refused somebody wants twice what it ran, and
-// is there after some requests. Jobs end and begin between two looks. What a look has found
-// therefore counts for a while, or a share would go back and forth with each job.
+// It is unknown how much would run with a larger share: executors that find no capacity do not tell
+// how many jobs they would start. So a node that refused a job requests twice what it ran, and
+// reaches its need after a few requests. Jobs end and begin between two looks. Therefore the result
+// of a look counts for a while; otherwise a share would go back and forth with each job.
 #pragma once
 
 #include "core/shards/permits.hpp"
@@ -12,16 +12,16 @@
 namespace hipq::core {
 
 inline constexpr std::int64_t permit_memory =
-    100'000;  // us: how long what was found counts, at least
+    100'000;  // us: how long the result of a look counts, at least
 
-// Since the last look.
+// The use since the last look.
 struct PermitUse {
     Weight running;  // now
-    Weight peak;     // the most
-    Weight refused;  // of the lightest that found no capacity; 0: none
+    Weight peak;     // the maximum
+    Weight refused;  // of the lightest job that found no capacity; 0: none
 };
 
-// What was found in the stretch of time that lasts, and in the one before.
+// The results of the current period, and of the one before.
 struct PermitDemand {
     struct Found {
         Weight peak = 0;
@@ -36,7 +36,7 @@ void note_use(PermitDemand &demand, const PermitUse &use, std::int64_t time);
 
 PermitNeed need_of(const PermitDemand &demand, Weight running);
 
-// What may be started under a share: not what the node has to give up.
+// Returns the weight that may start under a share: without the part that the node must give up.
 Weight usable_share(const PermitShare &share);
 
 }  // namespace hipq::core

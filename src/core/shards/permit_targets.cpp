@@ -1,4 +1,5 @@
-// Fills up by fair parts of what is left, in whole jobs; then one job each, from the turn on.
+// Divides the limit: fair parts of the rest, in whole jobs, then one job each, beginning at the
+// turn.
 #include "core/shards/permit_targets.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace hipq::core {
 
 namespace {
 
-// One division under way.
+// A division in progress.
 class Division {
 public:
     Division(Weight limit, const std::vector<PermitClaim> &claims, std::size_t turn)
@@ -21,7 +22,7 @@ public:
         while (give_fair_parts() || give_one_job_each()) {
         }
     }
-    // Whether the one whose turn it is wants to start a job, and could not start any.
+    // Returns whether the claim at the turn wants to start a job, but could not start any.
     bool passes_the_turn_over() const
     {
         return turn_ < claims_.size() && parts_[turn_] < first_job(turn_);
@@ -42,7 +43,7 @@ public:
 private:
     Weight want(std::size_t i) const { return std::min(claims_[i].want, limit_); }
     Weight missing(std::size_t i) const { return std::max<Weight>(want(i) - parts_[i], 0); }
-    // 1 where no job waits: what runs there may end in any piece.
+    // 1 if no job waits: running jobs may end in any order, so the part may have any size.
     Weight unit(std::size_t i) const { return std::clamp<Weight>(claims_[i].unit, 1, limit_); }
     Weight first_job(std::size_t i) const
     {
@@ -59,7 +60,7 @@ private:
         left_ -= weight;
     }
 
-    // All that is wanted, or whole jobs.
+    // Returns all that is wanted, or whole jobs.
     Weight whole_jobs(std::size_t i, Weight part) const
     {
         return part >= missing(i) ? missing(i) : part - part % unit(i);

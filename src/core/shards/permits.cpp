@@ -1,4 +1,4 @@
-// The node's side: shares go down before a request, and up by its answers.
+// The node's side of permits: shares decrease before a request, and increase by its answers.
 #include "core/shards/permits.hpp"
 
 #include "core/shards/ids.hpp"
@@ -14,7 +14,7 @@ bool may_start(const PermitShare &share, Weight running, Weight weight)
 
 namespace {
 
-// More than the limit is not to be had.
+// A node cannot get more than the limit.
 Weight wanted(const PermitShare &share, const PermitNeed &need)
 {
     return share.limit > 0 ? std::min(need.want, share.limit) : need.want;

@@ -1,4 +1,5 @@
-// Parts by weight, then slots from those who have too many to those who have too few.
+// Computes parts by weight, then moves slots from nodes that have too many to nodes that have too
+// few.
 #include "core/shards/rebalance.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ std::size_t position_of(const std::vector<NodeWeight> &nodes, int node)
     return found == nodes.end() ? unlisted : static_cast<std::size_t>(found - nodes.begin());
 }
 
-// For each slot the position of its node.
+// Returns the position of the node of each slot.
 std::vector<std::size_t> owners(const SlotMap &map, const std::vector<NodeWeight> &nodes)
 {
     std::vector<std::size_t> position(node_count, unlisted);
@@ -40,14 +41,14 @@ std::vector<int> counts_now(const SlotMap &map, const std::vector<NodeWeight> &n
     return counts;
 }
 
-// The slots that are shared by weight. A router without a weight keeps one for itself.
+// The number of slots that are divided by weight. A router without weight keeps one for itself.
 int shared_slots(const std::vector<NodeWeight> &nodes)
 {
     const std::size_t router = position_of(nodes, router_node);
     return router != unlisted && nodes[router].weight > 0 ? slot_count : slot_count - 1;
 }
 
-// A part of the slots: so many whole ones, and what is left over.
+// A part of the slots: whole ones, and the remainder.
 struct Part {
     int whole;
     std::int64_t rest;
@@ -64,7 +65,8 @@ std::vector<Part> parts(const std::vector<NodeWeight> &nodes, std::int64_t total
     return result;
 }
 
-// Those whose part has a rest, first who has the slot already, then by size of the rest.
+// The nodes whose part has a remainder: first those that have the extra slot already, then by size
+// of the remainder.
 std::vector<std::size_t> order_of_rounding(const std::vector<Part> &part,
                                            const std::vector<int> &now)
 {
@@ -80,7 +82,7 @@ std::vector<std::size_t> order_of_rounding(const std::vector<Part> &part,
     return order;
 }
 
-// A router that is to have none at all keeps its own slot.
+// A router that would get no slot keeps its own.
 void keep_router_slot(std::vector<int> &counts, const std::vector<NodeWeight> &nodes)
 {
     const std::size_t router = position_of(nodes, router_node);

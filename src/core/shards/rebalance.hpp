@@ -1,4 +1,4 @@
-// Which slots move, so that each node has its part of them.
+// Decides which slots move, so that each node has its part of them.
 #pragma once
 
 #include "core/shards/route.hpp"
@@ -7,11 +7,11 @@
 
 namespace hipq::core {
 
-// A weight of 0 drains a node: all its slots go to others. (The router keeps its own slot in any
-// case, and has none beside it at weight 0.)
+// A weight of 0 drains a node: all its slots go to others. (The router always keeps its own slot,
+// and has no other at weight 0.)
 struct NodeWeight {
     int node;
-    std::int64_t weight;  // 1,000,000 at most
+    std::int64_t weight;  // at most 1,000,000
 };
 
 inline constexpr std::int64_t greatest_node_weight = 1'000'000;
@@ -23,12 +23,13 @@ struct SlotMove {
     bool operator==(const SlotMove &) const = default;
 };
 
-// How many slots each of the nodes should have, in their order: its part by weight, rounded down or
-// up. Of several ways to round, the one with the fewest moves. Empty if no node has a weight.
+// Returns how many slots each node should have, in the same order: its part by weight, rounded down
+// or up, in the way that needs the fewest moves. Empty if no node has a weight.
 std::vector<int> fair_slot_counts(const SlotMap &map, const std::vector<NodeWeight> &nodes);
 
-// The fewest moves that give each node its part, in the order of slots. Slots of nodes that are not
-// in the list move as well. `nodes` names each node once. The same arguments give the same moves.
+// Returns the fewest moves that give each node its part, ordered by slot. Slots of nodes that are
+// not in the list move as well. `nodes` contains each node once. The same arguments yield the same
+// moves.
 std::vector<SlotMove> rebalance(const SlotMap &map, const std::vector<NodeWeight> &nodes);
 
 }  // namespace hipq::core

@@ -1,4 +1,4 @@
-// The router's last word decides.
+// Decides by the router's last word.
 #include "core/shards/resync.hpp"
 
 namespace hipq::core {

@@ -1,17 +1,17 @@
-// What a promoted standby of a shard learns from the router when the end of its log is lost.
+// What a promoted standby of a shard learns from the router when the end of its WAL is lost.
 //
-// Its tables are those of an earlier moment, while other nodes have seen what was done after that.
-// So all its slots are SlotPhase::unknown to it first: it starts nothing, sends no job back, and
-// holds what arrives. The resync has three steps:
+// Its tables are those of an earlier moment, while other nodes have seen what happened afterwards.
+// So all its slots are SlotPhase::unknown at first: it starts no job, sends none back, and holds
+// arriving jobs. The resync has three steps:
 //
 // 1. The router takes the messages that the shard still has for it.
-// 2. It sends again what the shard may not have got, in no order.
-// 3. The last message says what is true now: what each slot is to the shard, which keys others
-//    await from it, and which jobs in its tables are stale.
+// 2. The router sends again what the shard may have missed, in no order.
+// 3. The last message tells the present state: the phase of each slot for the shard, the keys that
+// others await from it, and the stale jobs in its tables.
 //
-// What counts is the router's last word about a job: the newest row of its outbox that has it. It
-// writes one for each job that it sends to a shard or gets from one, also if it takes the job
-// itself.
+// The router's last word about a job decides: the newest row of its outbox about the job. The
+// router writes one for each job that it sends to a shard or receives from one, even if it keeps
+// the job itself.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,24 @@
 
 namespace hipq::core {
 
-// Nothing: the router has never seen the job. It was enqueued on its shard and has stayed there.
+// Nothing: the router has never seen the job. It was enqueued on its shard and stayed there.
 using LastWord = std::optional<int>;  // a node
 
-// Whether a row of the outbox that a node may not have got is sent again: only while it is the last
-// word about its job.
+// Returns whether to send again a row of the outbox that a node may have missed: only if it is the
+// last word about its job.
 bool is_sent_again(int node, const LastWord &last_word);
 
-// Whether a job in the tables of a node, as they were before the resync, has to be forgotten: it
-// has left since, and is elsewhere or comes again.
+// Returns whether a job in a node's tables, in their state before the resync, must be removed: it
+// has left since, and is on another node or comes again.
 bool is_stale(int node, const LastWord &last_word, bool comes_again);
 
-// Whether the node has to say that a key is free which others await since its predecessor said
-// `returned`: if no unfinished job here has the key, nothing else will lead to that message.
+// Returns whether the node must report that a key is free which others have awaited since the
+// node's predecessor sent `returned`. If no unfinished job here has the key, nothing else will
+// trigger that message.
 bool must_release(bool is_awaited, bool has_unfinished_job);
 
-// The name of a message. A number alone is none: a promoted standby gives numbers again that its
-// predecessor gave in the lost time, and the receiver would take new messages for old ones.
+// The name of a message. The number alone is not enough: a promoted standby reuses numbers that its
+// predecessor used in the lost time, and the receiver would take new messages for old ones.
 struct MessageName {
     int sender;
     std::int64_t timeline;

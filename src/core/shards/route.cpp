@@ -1,4 +1,4 @@
-// The star: shards know the router, the router knows all.
+// Routes jobs in a star: shards know the router, and the router knows all nodes.
 #include "core/shards/route.hpp"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ constexpr bool is_key(std::string_view key)
     return key != "NONE";
 }
 
-// Types hold no control characters, so type and key cannot be taken for those of another job.
+// Types contain no control characters, so type and key cannot be confused with those of another
+// job.
 constexpr char unit_separator = '\x1f';
 
 std::string type_and_key(const PlacedJob &job)

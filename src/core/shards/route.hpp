@@ -1,4 +1,4 @@
-// Where a job goes: the key that places it, and the map from slots to nodes.
+// Decides where a job goes: by the key that places it, and by the map from slots to nodes.
 #pragma once
 
 #include "core/shards/ids.hpp"
@@ -12,16 +12,16 @@
 
 namespace hipq::core {
 
-// Within which bounds there is one unfinished job of a type and key.
+// The scope within which there is only one unfinished job of a type and key.
 enum class UniqueScope {
-    shard_key,   // one for each shard key
+    shard_key,   // one per shard key
     everywhere,  // 'global': one in the whole queue
 };
 
-// The scope by its name in SQL; nothing for another word.
+// Returns the scope by its name in SQL; nothing for another word.
 std::optional<UniqueScope> parse_unique_scope(std::string_view text);
 
-// How the limits of a queue are kept over several nodes.
+// How the limits of a queue are enforced across several nodes.
 enum class ThrottleMode {
     permits,  // each node has a share of the limit (permits.hpp)
     home,     // all jobs of the queue are on one node
@@ -32,7 +32,7 @@ struct Placement {
     ThrottleMode throttle_mode = ThrottleMode::permits;
 };
 
-// What of a job matters here. "NONE" is no key, as everywhere.
+// The part of a job that placement needs. "NONE" is no key, as everywhere.
 struct PlacedJob {
     std::string_view queue;  // its name within the instance
     std::string_view shard_key;
@@ -41,36 +41,36 @@ struct PlacedJob {
     std::int64_t sequence;  // of its id
 };
 
-// The text whose slot is the job's.
+// Returns the text whose slot is the job's slot.
 std::string placement_key(const Placement &placement, const PlacedJob &job);
 
-// What the type and key of a job are unique within: its shard key, or "NONE" for the whole queue.
-// Jobs without a shard key are as those of one of that name. Two unfinished jobs that agree in it,
-// and in type and key, have one slot: so the index of one node sees both.
+// Returns the scope in which a type and key are unique: the job's shard key, or "NONE" for the
+// whole queue. Jobs without a shard key share the scope "NONE". Two unfinished jobs with the same
+// scope, type and key have the same slot, so the index of one node sees both.
 std::string_view key_scope(UniqueScope scope, std::string_view shard_key);
 
-// Of all slots, the node that has it. The router's map is the truth, every other node has a copy
-// that may be late.
+// The node of each slot. The router's map is authoritative; every other node has a copy that may be
+// outdated.
 using SlotMap = std::array<std::int16_t, slot_count>;
 
 enum class Way {
     own,      // into the node's own table
     shard,    // from the router to the shard that has the slot
     router,   // from a shard to the router, which knows where it goes
-    unknown,  // the map names a node that cannot be: it is damaged
+    unknown,  // the map names an impossible node: it is damaged
 };
 
 struct Route {
     Way way;
-    int node;  // whom the job goes to; its own number for Way::own
+    int node;  // that the job goes to; the own number for Way::own
     bool operator==(const Route &) const = default;
 };
 
-// From a node, by its map. A job of a slot that the map gives to this node may still have to be
-// held (moves.hpp).
+// Returns the route from a node, by its map. A job of a slot that the map assigns to this node may
+// still have to be held (moves.hpp).
 Route route(const SlotMap &map, int own_node, int slot);
 
-// Whether a map can be used: all nodes are within bounds, and the router has its slot.
+// Returns whether a map is usable: all nodes are within bounds, and the router has its slot.
 bool is_sound(const SlotMap &map);
 
 }  // namespace hipq::core

@@ -1,4 +1,4 @@
-// The star again: the router asks all, a shard asks the router.
+// Searches in the star: the router asks all shards, a shard asks the router.
 #include "core/shards/search.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ bool contains(std::span<const int> nodes, int node)
     return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-// Those of `nodes` that are shards, each once, in their order.
+// The shards among `nodes`, each once, in their order.
 std::vector<int> known_among(std::initializer_list<std::optional<int>> nodes,
                              std::span<const int> shards)
 {

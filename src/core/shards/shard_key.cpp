@@ -1,4 +1,4 @@
-// Reads what a sharded queue divides its jobs by.
+// Parses the expression by which a sharded queue divides its jobs.
 #include "core/shards/shard_key.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 constexpr std::array columns{Column::shard_key, Column::job_key, Column::throttle_key,
                              Column::job_type};
 
-// Reads a text from its front.
+// Reads a text from the front.
 class Reader {
 public:
     explicit Reader(std::string_view text) : rest_(text) {}
@@ -24,7 +24,7 @@ public:
         rest_.remove_prefix(token.size());
         return true;
     }
-    // A string in quotes, '' in it for one; nothing: there is none.
+    // A quoted string, in which '' stands for a quote; nothing: there is none.
     std::optional<std::string> take_string()
     {
         if (!take("'"))

@@ -1,4 +1,4 @@
-// What a sharded queue divides its jobs by.
+// The expression by which a sharded queue divides its jobs.
 #pragma once
 
 #include "core/job/columns.hpp"
@@ -10,17 +10,17 @@
 
 namespace hipq::core {
 
-// A column of the job, or a value within job_data.
+// A column of the job, or a value inside job_data.
 struct ShardKey {
     std::optional<Column> column;
-    std::vector<std::string> path;  // names of members; what is a number may also be an index
+    std::vector<std::string> path;  // names of members; a number may also be an array index
     bool operator==(const ShardKey &) const = default;
 };
 
-// "shard_key" and other columns that are given to a job (job_type, job_key, throttle_key), or a
-// path as SQL writes it: job_data ->> 'tenant', job_data -> 'customer' ->> 'id',
-// job_data #>> '{customer,id}'. No other expression: it is evaluated for each job that anybody
-// enqueues, with nobody's rights. Nothing for every other text.
+// Accepts "shard_key" and other columns that are given to a job (job_type, job_key, throttle_key),
+// or a path as in SQL: job_data ->> 'tenant', job_data -> 'customer' ->> 'id', job_data #>>
+// '{customer,id}'. No other expression is allowed, because it is evaluated for every job that any
+// user enqueues, with no user's privileges. Nothing for any other text.
 std::optional<ShardKey> parse_shard_key(std::string_view text);
 
 }  // namespace hipq::core

@@ -1,4 +1,4 @@
-// Compares what others know with what a node remembers.
+// Compares what other nodes know with what this node remembers.
 #include "core/shards/signs.hpp"
 
 namespace hipq::core {

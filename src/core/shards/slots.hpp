@@ -1,9 +1,9 @@
-// Which slot a key belongs to: the hash that places jobs on shards.
+// Computes the slot of a key: the hash that places jobs on shards.
 //
-// An instance has 4096 slots; a map says which node has which slot (route.hpp). The hash is fixed
-// for ever: another one would look for every job on the wrong node. So it is none of PostgreSQL's
-// own, which may change with a release, and docs/reference/slots.md publishes what it gives for
-// some keys.
+// An instance has 4096 slots; a map assigns them to nodes (route.hpp). The hash must never change:
+// a different one would look for every job on the wrong node. So it is none of PostgreSQL's own
+// hash functions, which may change with a release, and docs/reference/slots.md publishes its
+// results for some keys.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace hipq::core {
 inline constexpr int slot_bits = 12;
 inline constexpr int slot_count = 1 << slot_bits;
 
-// Of the key's bytes, in UTF-8: FNV-1a with 64 bits, mixed by the finalizer of MurmurHash3. FNV
-// alone leaves the upper bits of short keys alike, and slots are made of these.
+// Hashes the key's bytes, in UTF-8: FNV-1a with 64 bits, mixed by the finalizer of MurmurHash3.
+// With FNV alone the upper bits of short keys are alike, and slots are made of these bits.
 constexpr std::uint64_t shard_hash(std::string_view key)
 {
     std::uint64_t hash = 0xcbf29ce484222325U;
@@ -26,8 +26,8 @@ constexpr std::uint64_t shard_hash(std::string_view key)
     return hash ^ (hash >> 33);
 }
 
-// The upper bits of the hash. What divides the jobs of one node further has to take lower ones: the
-// upper ones are alike there.
+// The upper bits of the hash. A further division of one node's jobs must use lower bits, because
+// the upper ones are alike there.
 constexpr int slot_of_hash(std::uint64_t hash)
 {
     return static_cast<int>(hash >> (64 - slot_bits));
