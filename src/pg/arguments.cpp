@@ -1,6 +1,6 @@
 // Reads the arguments of SQL functions and builds their results.
 //
-// Arguments and results: the detoasting macros can raise, so each stands in a guarded block.
+// The detoasting macros can raise, so each stands inside pg::call().
 #include "pg/arguments.hpp"
 
 #include "pg/demand.hpp"
@@ -15,7 +15,7 @@ namespace hipq::pg {
 
 namespace {
 
-// A text of PostgreSQL's, borrowed.
+// A text owned by PostgreSQL.
 struct Bytes {
     const char *data;
     std::size_t size;
@@ -26,8 +26,8 @@ Bytes bytes_of(const struct varlena *value)
     return {VARDATA_ANY(value), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
 }
 
-// PostgreSQL regime. What is larger than that is not read, only measured. (Not in the class: its
-// member text() hides the type of that name, which the macro needs.)
+// Call inside pg::call() only. A value larger than `most` is measured but not read. (Not in the
+// class: its member text() hides the type of that name, which the macro needs.)
 Bytes detoasted_bytes(Datum value, std::size_t most)
 {
     const std::size_t size = ::toast_raw_datum_size(value) - VARHDRSZ;
@@ -73,7 +73,7 @@ std::vector<Number> numbers_of(const Elements &elements, const char *name,
     return numbers;
 }
 
-// For what a script of another version may have declared otherwise.
+// For declarations that a script of another version may have made differently.
 [[noreturn]] void raise_other_declaration(FunctionCallInfo fcinfo, const char *problem)
 {
     const char *function = pg::call([&] { return ::format_procedure(fcinfo->flinfo->fn_oid); });
@@ -97,7 +97,7 @@ void Arguments::require(int i, const char *name) const
                    errmsg("argument \"%s\" must not be null", name));
 }
 
-// As the function's definition has it. For errors: it looks into a catalogue.
+// The name in the function's definition. For error messages: it reads a catalog.
 std::string Arguments::name_of(int i) const
 {
     const char *name = pg::call([&]() -> const char * {
@@ -239,7 +239,7 @@ std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most
         return result;
     const Elements elements = elements_of(fcinfo_->args[i].value, TEXTOID);
     check_count(i, static_cast<std::size_t>(elements.count), most_elements);
-    // Elements of an array are never toasted by themselves: nothing here can raise.
+    // Elements of an array are never toasted individually, so nothing here can raise.
     for (int element = 0; element < elements.count; ++element) {
         if (elements.nulls[element]) {
             result.emplace_back(std::nullopt);
@@ -271,7 +271,8 @@ std::vector<std::optional<std::int64_t>> Arguments::durations(int i) const
     std::vector<std::optional<std::int64_t>> result;
     if (!has(i))
         return result;
-    const Elements elements = elements_of(fcinfo_->args[i].value, INT8OID);  // it is like that
+    const Elements elements =
+        elements_of(fcinfo_->args[i].value, INT8OID);  // a duration is stored like a bigint
     check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
     for (int element = 0; element < elements.count; ++element)
         result.push_back(elements.nulls[element] ? std::nullopt
@@ -330,7 +331,7 @@ Datum return_void()
 
 namespace {
 
-// A row as PostgreSQL takes it. PostgreSQL regime.
+// A row in PostgreSQL's form. Call inside pg::call() only.
 struct RowDatums {
     Datum values[32];
     bool nulls[32];

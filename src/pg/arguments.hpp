@@ -12,15 +12,15 @@ class Arguments {
 public:
     explicit Arguments(FunctionCallInfo fcinfo) : fcinfo_(fcinfo) {}
 
-    // Whether the function is declared with it: one of an extension of the release before may not
-    // be.
+    // Returns whether the function is declared with this argument: in an extension of the previous
+    // release it may not be.
     bool takes(int i) const { return i < fcinfo_->nargs; }
 
-    // Whether the argument is not NULL.
+    // Returns whether the argument is not NULL.
     bool has(int i) const { return !argument(i).isnull; }
 
-    // Required: 22004 naming the argument if it is NULL. Texts: 54000 naming the argument if it is
-    // longer than `most` bytes.
+    // Required arguments: 22004, naming the argument, if it is NULL. Texts: 54000, naming the
+    // argument, if it is longer than `most` bytes.
     std::string text(int i, const char *name, std::size_t most = core::most_text) const;
     std::int32_t integer(int i, const char *name) const;
     std::int64_t integer64(int i, const char *name) const;
@@ -34,17 +34,17 @@ public:
     std::optional<bool> maybe_bool(int i) const;
     std::optional<Oid> maybe_oid(int i) const;
     std::optional<pg::Time> maybe_time(int i) const;
-    // Of a numeric, and of a double precision. NaN and infinity come as they are.
+    // A numeric, and a double precision. NaN and infinity are returned unchanged.
     std::optional<double> maybe_number(int i) const;
     std::optional<double> maybe_double(int i) const;
-    // Of a hipq.duration (duration.hpp), in microseconds.
+    // A hipq.duration (duration.hpp), in microseconds.
     std::optional<std::int64_t> maybe_duration(int i) const;
-    // The same in seconds, rounded up: 22023 naming the argument unless it is from `least` to 2^31
-    // - 1.
+    // The same in seconds, rounded up. 22023, naming the argument, unless it is between `least` and
+    // 2^31 - 1.
     std::optional<std::int32_t> maybe_seconds(int i, std::int32_t least = 1) const;
 
-    // Elements of a text[]; nothing at all for NULL. texts_without_nulls: 22004 naming the argument
-    // if an element is NULL. 54000 if there are more than `most_elements`, or one is longer than
+    // The elements of a text[]; none for NULL. texts_without_nulls: 22004, naming the argument, if
+    // an element is NULL. 54000 if there are more than `most_elements`, or one is longer than
     // `most` bytes.
     std::vector<std::optional<std::string>> texts(int i, std::size_t most_elements,
                                                   std::size_t most = core::most_text) const;
@@ -52,24 +52,25 @@ public:
                                                  std::size_t most_elements = core::most_names,
                                                  std::size_t most = core::most_text) const;
 
-    // Elements of a hipq.duration[], in microseconds; nothing at all for NULL. 54000 if there are
-    // more than core::most_jobs_at_once.
+    // The elements of a hipq.duration[], in microseconds; none for NULL. 54000 if there are more
+    // than core::most_jobs_at_once.
     std::vector<std::optional<std::int64_t>> durations(int i) const;
 
-    // Elements of a bigint[], an integer[], a jsonb[]: 22004 naming the argument if it is NULL, of
-    // numbers if an element is; 54000 if there are more than core::most_jobs_at_once.
+    // The elements of a bigint[], an integer[], a jsonb[]. 22004, naming the argument, if it is
+    // NULL, or for numbers if an element is NULL; 54000 if there are more than
+    // core::most_jobs_at_once.
     std::vector<std::int64_t> integers64(int i, const char *name) const;
     std::vector<std::int32_t> integers(int i, const char *name) const;
     std::vector<pg::RawValue> jsons(int i, const char *name) const;
 
-    // The argument as it is, as a parameter of a statement; a NULL stays a NULL.
+    // The argument unchanged, as a parameter of a statement; NULL stays NULL.
     pg::RawValue raw(int i, Oid type) const
     {
         return {type, argument(i).value, argument(i).isnull};
     }
 
 private:
-    // What lies behind the last one is anything.
+    // Memory beyond the last argument is undefined.
     const NullableDatum &argument(int i) const
     {
         if (i >= fcinfo_->nargs)
@@ -84,7 +85,7 @@ private:
     FunctionCallInfo fcinfo_;
 };
 
-// Results. return_text allocates in the caller's memory context.
+// Results. return_text() allocates in the caller's memory context.
 Datum return_text(std::string_view text);
 Datum return_void();
 Datum return_ids(const std::vector<std::int64_t> &ids);  // bigint[]
@@ -97,7 +98,7 @@ inline Datum return_int(std::int32_t value)
     return Int32GetDatum(value);
 }
 
-// The row of a function with OUT parameters, which the values follow; at most 32 of them.
+// The row of a function with OUT parameters; the values are in their order, at most 32.
 Datum return_one_row(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row);
 template <class... Values>
 Datum return_row(FunctionCallInfo fcinfo, const Values &...values)
@@ -106,12 +107,12 @@ Datum return_row(FunctionCallInfo fcinfo, const Values &...values)
     return return_one_row(fcinfo, std::span<const pg::Parameter>(row));
 }
 
-// The rows of a set-returning function: made once, filled row by row, handed over by returning
-// return_void(). Values follow the OUT parameters.
+// The rows of a set-returning function: create it once, add row by row, and return return_void().
+// The values are in the order of the OUT parameters.
 class ResultSet {
 public:
     explicit ResultSet(FunctionCallInfo fcinfo);
-    // Adds a row of at most 32 columns; Parameter converts numbers, booleans, texts, times,
+    // Adds a row of at most 32 columns. Parameter converts numbers, booleans, texts, times,
     // RawValue and optionals.
     template <class... Values>
     void add(const Values &...values)
@@ -120,7 +121,7 @@ public:
         add_row(std::span<const pg::Parameter>(row));
     }
     void add_row(std::span<const pg::Parameter> row);
-    // Adds a row that is a value of the function's row type.
+    // Adds a row given as a value of the function's row type.
     void add_composite(pg::RawValue row);
 
 private:

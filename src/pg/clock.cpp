@@ -1,4 +1,4 @@
-// Tells the time as hipq sees it: the server's clock and hipq.clock_offset.
+// Returns the time for hipq: the server's clock plus hipq.clock_offset.
 #include "pg/clock.hpp"
 
 #include "settings.hpp"

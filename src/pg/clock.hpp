@@ -1,4 +1,4 @@
-// hipq's idea of now.
+// The current time for hipq.
 #pragma once
 
 #include "pg/spi.hpp"
@@ -8,8 +8,8 @@ namespace hipq::pg {
 // clock_timestamp() plus hipq.clock_offset.
 Time now();
 
-// A time as people read it: date and time to the second, with the offset of the session's time
-// zone, "2026-11-22 18:00:00+01".
+// A time in readable form: date and time to the second, with the offset of the session's time zone,
+// "2026-11-22 18:00:00+01".
 std::string clock_text(Time time);
 
 }  // namespace hipq::pg

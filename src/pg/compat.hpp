@@ -1,6 +1,6 @@
-// What PostgreSQL's versions say in different words: 15 to 18 by one name each.
+// Gives one name to everything that PostgreSQL 15 to 18 spell differently.
 //
-// All of it is for the PostgreSQL regime, but for what reads a number of this process.
+// Call inside pg::call() only, except for functions that only read a number of this process.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -20,7 +20,7 @@ namespace hipq::pg {
 
 // ---- processes ----
 
-// The place of a process in ProcGlobal->allProcs.
+// The index of a process in ProcGlobal->allProcs.
 inline int number_of(const PGPROC *process)
 {
 #if PG_VERSION_NUM >= 170000
@@ -35,7 +35,7 @@ inline int own_number()
     return number_of(MyProc);
 }
 
-// Of this process's transaction, prepared or not: another one each time.
+// The local transaction id of this process, prepared or not: different for each transaction.
 inline LocalTransactionId own_local_transaction()
 {
 #if PG_VERSION_NUM >= 170000
@@ -45,13 +45,13 @@ inline LocalTransactionId own_local_transaction()
 #endif
 }
 
-// Of a prepared transaction there is none.
+// A prepared transaction has no process.
 inline bool has_process(const VirtualTransactionId &transaction)
 {
     return !VirtualTransactionIdIsRecoveredPreparedXact(transaction);
 }
 
-// Null: it has ended.
+// Null: the process has ended.
 inline const PGPROC *process_of(const VirtualTransactionId &transaction)
 {
 #if PG_VERSION_NUM >= 170000
@@ -72,7 +72,7 @@ inline bool holds_lock(const LOCKTAG &tag, LOCKMODE mode)
 #endif
 }
 
-// Not flushed, and not of a transaction.
+// Neither flushed nor transactional.
 inline XLogRecPtr log_message(const char *prefix, const char *text, Size size)
 {
 #if PG_VERSION_NUM >= 170000
@@ -149,7 +149,7 @@ inline List *split_name(const char *name)
 
 // ---- rows ----
 
-// InvalidOid: it has none. One that is checked at the end of the transaction only does not count.
+// InvalidOid: there is none. A deferrable primary key does not count.
 inline Oid primary_key_of(Relation table)
 {
 #if PG_VERSION_NUM >= 180000
@@ -159,7 +159,7 @@ inline Oid primary_key_of(Relation table)
 #endif
 }
 
-// Of the active snapshot, with so many keys, which index_rescan() is given.
+// Uses the active snapshot; index_rescan() gets that many keys.
 inline IndexScanDesc begin_index_scan(Relation table, Relation index, int keys)
 {
 #if PG_VERSION_NUM >= 180000
@@ -169,7 +169,7 @@ inline IndexScanDesc begin_index_scan(Relation table, Relation index, int keys)
 #endif
 }
 
-// Of the places in an index alone, whatever its table has there.
+// Scans the entries of the index alone, whatever its table has at these positions.
 inline IndexScanDesc begin_bitmap_scan(Relation index, int keys)
 {
 #if PG_VERSION_NUM >= 180000
@@ -179,7 +179,7 @@ inline IndexScanDesc begin_bitmap_scan(Relation index, int keys)
 #endif
 }
 
-// Of a new row, whose target says what unique indexes there are. False: an entry is in its way.
+// For a new row; the target knows the unique indexes. False: a conflicting entry exists.
 inline bool fits_unique_indexes(ResultRelInfo *target, TupleTableSlot *row, EState *executor)
 {
     ItemPointerData in_the_way;
@@ -192,7 +192,7 @@ inline bool fits_unique_indexes(ResultRelInfo *target, TupleTableSlot *row, ESta
 #endif
 }
 
-// Which indexes a row that was changed needs entries in.
+// Which indexes need new entries for an updated row.
 #if PG_VERSION_NUM >= 160000
 using IndexesToUpdate = TU_UpdateIndexes;
 inline constexpr IndexesToUpdate no_indexes = TU_None;
@@ -209,7 +209,7 @@ inline bool only_summarizing(IndexesToUpdate)
 }
 #endif
 
-// Of a new row. `is_taken`: a unique index has such an entry already; null: that is an error.
+// For a new row. `is_taken`: a unique index already has an equal entry; null: that is an error.
 inline void insert_index_entries(ResultRelInfo *target, TupleTableSlot *row, EState *executor,
                                  bool *is_taken)
 {
@@ -221,7 +221,7 @@ inline void insert_index_entries(ResultRelInfo *target, TupleTableSlot *row, ESt
 #endif
 }
 
-// Of a row that was changed.
+// For an updated row.
 inline void update_index_entries(ResultRelInfo *target, TupleTableSlot *row, EState *executor,
                                  IndexesToUpdate indexes)
 {
@@ -236,7 +236,7 @@ inline void update_index_entries(ResultRelInfo *target, TupleTableSlot *row, ESt
 
 // ---- statements ----
 
-// All of a statement, to its end.
+// Runs a statement to its end.
 inline void run_portal(Portal portal, DestReceiver *receiver, QueryCompletion *completion)
 {
 #if PG_VERSION_NUM >= 180000
@@ -266,8 +266,9 @@ inline PgStat_Counter dead_tuples(const PgStat_StatTabEntry &statistics)
 #endif
 }
 
-// Rows of a table as they are counted since it was vacuumed or analyzed. Nothing: it was not, since
-// it was made or the server has crashed, so that older rows may be missing in the number.
+// Returns the number of rows of a table, counted since its last vacuum or analyze. Nothing: there
+// was none since the table was created or the server crashed, so older rows may be missing from the
+// count.
 inline std::optional<std::int64_t> counted_rows(Oid table)
 {
     const PgStat_StatTabEntry *statistics = ::pgstat_fetch_stat_tabentry(table);
@@ -286,15 +287,16 @@ inline std::optional<std::int64_t> counted_rows(Oid table)
                     : std::nullopt;
 }
 
-// Without it a vacuum leaves the table itself out, from PostgreSQL 16 on.
+// Without this flag, vacuum skips the table itself from PostgreSQL 16 on.
 #if PG_VERSION_NUM >= 160000
 inline constexpr bits32 vacuum_main = VACOPT_PROCESS_MAIN;
 #else
 inline constexpr bits32 vacuum_main = 0;
 #endif
 
-// `memory` outlives the transactions that a vacuum begins and ends. The ring keeps it from filling
-// shared buffers with what it reads; up to 15 vacuum() makes one itself.
+// `memory` must outlive the transactions that a vacuum begins and ends. The ring prevents the
+// vacuum from filling shared buffers with the pages it reads; up to 15, vacuum() creates one
+// itself.
 inline void run_vacuum(List *relations, VacuumParams &parameters, MemoryContext memory)
 {
 #if PG_VERSION_NUM >= 160000

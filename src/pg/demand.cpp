@@ -14,7 +14,7 @@ namespace hipq::pg {
 
 namespace {
 
-// As stored without compression, header included.
+// The uncompressed size, header included.
 std::size_t size_of(Datum value)
 {
     const auto *content = reinterpret_cast<const struct varlena *>(DatumGetPointer(value));

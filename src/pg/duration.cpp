@@ -1,4 +1,5 @@
-// The SQL type hipq.duration: reads it from texts, intervals and numbers of seconds, writes it.
+// Implements the SQL type hipq.duration: reads it from texts, intervals and numbers of seconds, and
+// writes it.
 #include "pg/duration.hpp"
 
 #include "pg/arguments.hpp"
@@ -16,7 +17,7 @@ std::int64_t saturated(Wide microseconds)
     return static_cast<std::int64_t>(std::clamp<Wide>(microseconds, -Wide{endless}, endless));
 }
 
-// An interval that is not finite (PostgreSQL 17) has the largest fields, and is endless too.
+// An infinite interval (PostgreSQL 17) has the greatest field values, and becomes endless too.
 std::int64_t duration_of(const Interval &interval)
 {
     const Wide days = Wide{interval.month} * DAYS_PER_MONTH + interval.day;
@@ -58,7 +59,7 @@ Interval parse_interval(const std::string &text)
                errhint("Give a number of seconds, or a number with its unit, such as '5 min'."));
 }
 
-// The names that write_duration() has for what is no interval.
+// The names that write_duration() uses for values that are no interval.
 std::optional<std::int64_t> parse_endless(std::string_view text)
 {
     if (text == "infinity")

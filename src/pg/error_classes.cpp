@@ -1,6 +1,7 @@
 // Tells whether an error is the fault of a job or of the server, and whether it is about a lock.
 //
-// By SQLSTATE: classes 53 (insufficient resources) and 57 (operator intervention) are the server's.
+// Decides by SQLSTATE: classes 53 (insufficient resources) and 57 (operator intervention) are the
+// server's fault.
 #include "pg/error_classes.hpp"
 
 namespace hipq::pg {

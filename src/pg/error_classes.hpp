@@ -1,15 +1,15 @@
-// Classes of errors: whose fault one is, and whether it is about a lock.
+// Classifies errors: whether the job or the server is at fault, and whether a lock is the cause.
 #pragma once
 
 #include "pg/guard.hpp"
 
 namespace hipq::pg {
 
-// Whether an error tells of the job or its row; else the server has no room, or wants this process
-// to stop.
+// Returns whether an error is about the job or its row. Otherwise the server lacks resources, or
+// wants this process to stop.
 bool is_fault_of_job(const pg::Error &error);
 
-// Whether it says that a lock was not to be had.
+// Returns whether the error says that a lock was not available.
 bool is_lock_trouble(const pg::Error &error);
 
 }  // namespace hipq::pg

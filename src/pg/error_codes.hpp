@@ -1,11 +1,12 @@
-// SQLSTATEs of hipq's own that clients branch by. Those that handlers raise: pg/failure_codes.hpp.
+// SQLSTATEs of hipq's own, for clients to branch on. pg/failure_codes.hpp has those that handlers
+// raise.
 #pragma once
 
 #include "pg/postgres.hpp"
 
 namespace hipq::pg {
 
-// What was said of an attempt comes too late: it is over.
+// A report about an attempt comes too late: the attempt is over.
 inline constexpr int errcode_attempt_is_over = MAKE_SQLSTATE('H', 'Q', '0', '0', '3');
 
 // A server of a sharded instance that may have the job does not answer.

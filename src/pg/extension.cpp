@@ -1,6 +1,4 @@
-// Reads facts of the extension from pg_extension.
-//
-// Reads pg_extension, of which PostgreSQL keeps no cache.
+// Reads the extension's version from pg_extension, for which PostgreSQL has no cache.
 #include "pg/extension.hpp"
 
 extern "C" {
@@ -12,7 +10,7 @@ namespace hipq::pg {
 
 namespace {
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 char *version_in(HeapTuple tuple, TupleDesc descriptor)
 {
     bool is_null = true;

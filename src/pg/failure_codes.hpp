@@ -1,4 +1,4 @@
-// The errors by which handlers say how they failed.
+// The SQLSTATEs by which handlers report how they failed.
 #pragma once
 
 namespace hipq::pg {

@@ -1,5 +1,5 @@
-// Reads rows into structs by a list of fields, each of which names a column next to the member that
-// it fills: no column has a number that another one can get.
+// Reads rows into structs by a list of fields. Each field names a column next to the member that it
+// fills, so there are no column numbers to mix up.
 #pragma once
 
 #include "pg/spi.hpp"
@@ -15,7 +15,7 @@ public:
     std::string text() const { return row_.text(column_); }
     RawValue raw() const { return row_.raw(column_); }
 
-    // As a member of that type has it.
+    // The value as the type of a member.
     template <class Member>
     Member as() const
     {
@@ -40,8 +40,8 @@ private:
     int column_;
 };
 
-// A column as SQL has it, and what a value of it does to the struct. NULL leaves the struct as it
-// is.
+// A column expression in SQL, and how to store its value in the struct. NULL leaves the struct
+// unchanged.
 template <class Struct>
 struct Field {
     const char *expression;
@@ -56,8 +56,8 @@ struct MemberOf<member> {
     using Member = Member_;
 };
 
-// A member takes the value as it is: field<&Queue::id>("queue.queue_id"). That of a struct within
-// the struct has two names: field<&Queue::caps, &core::JobCaps::max_timeout>(...).
+// A field stores the value in a member: field<&Queue::id>("queue.queue_id"). A member of a nested
+// struct has two names: field<&Queue::caps, &core::JobCaps::max_timeout>(...).
 template <auto first, auto... rest>
 constexpr Field<typename MemberOf<first>::Struct> field(const char *expression)
 {
@@ -68,12 +68,12 @@ constexpr Field<typename MemberOf<first>::Struct> field(const char *expression)
             }};
 }
 
-// The statement that selects the columns of the fields, and the way from its rows to the structs.
-// As Statement otherwise.
+// The statement that selects the columns of the fields, and the conversion of its rows to structs.
+// Otherwise like Statement.
 template <class Struct>
 class Selection {
 public:
-    // `fields` and `rest`, the statement from FROM on, must outlive it.
+    // `fields` and `rest`, the statement from FROM on, must outlive the selection.
     constexpr Selection(std::span<const Field<Struct>> fields, const char *rest)
         : fields_(fields), rest_(rest)
     {
@@ -90,7 +90,7 @@ public:
         return statement().run_latest(arguments...);
     }
 
-    // Puts a row of it into a struct that has what NULL stands for.
+    // Reads a row into a struct that already has the values that NULL stands for.
     void fill(Struct &filled, const Row &row) const
     {
         for (std::size_t i = 0; i < fields_.size(); ++i)
@@ -105,7 +105,7 @@ public:
     }
 
 private:
-    // Its text is kept for the life of the process, as it is.
+    // The text is kept for the life of the process, like the statement.
     Statement &statement()
     {
         if (statement_ == nullptr) {

@@ -1,6 +1,6 @@
 // Turns ERROR into exceptions and exceptions into ERROR.
 //
-// It is the only place with sigsetjmp, and copies errors across the boundary.
+// This is the only file with sigsetjmp. It copies errors across the boundary.
 #include "pg/guard.hpp"
 
 namespace hipq::pg {
@@ -26,8 +26,8 @@ char *copy_text(const std::optional<std::string> &text) noexcept
     return text.has_value() ? copy_text(*text) : nullptr;
 }
 
-// Takes the error PostgreSQL has just raised off its stack. Null when even that fails for want of
-// memory.
+// Removes the error that PostgreSQL just raised from its stack. Returns null if even that fails for
+// lack of memory.
 ErrorData *take_error_data()
 {
     sigjmp_buf *const outer = PG_exception_stack;
@@ -42,7 +42,7 @@ ErrorData *take_error_data()
     return data;
 }
 
-// What run_guarded puts back, whichever way it is left.
+// What run_guarded() restores, however it is left.
 class Surroundings {
 public:
     void restore() const

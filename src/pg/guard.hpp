@@ -1,14 +1,21 @@
-// Where C++ and PostgreSQL meet: a backend ERROR becomes a C++ exception and the other way round.
+// The boundary between C++ and PostgreSQL: a backend ERROR becomes a C++ exception, and vice versa.
 //
-// PostgreSQL raises an error with longjmp, which skips destructors; a C++ exception that reaches a
-// C frame ends the process and so restarts the whole server. call() and enter() are the only doors.
+// PostgreSQL raises an ERROR by longjmp, which skips destructors. A C++ exception that reaches a C
+// frame ends the process, and so restarts the whole server. Only call() and enter() cross the
+// boundary.
+//
+// "Call inside pg::call() only" in a comment means that the function raises ERROR by longjmp. Call
+// it from a function passed to call(), or from a C frame (a hook, a callback, _PG_init), where no
+// object with a destructor may be alive. All other code is ordinary C++: errors are exceptions
+// there.
 #pragma once
 
 #include "pg/postgres.hpp"
 
 namespace hipq::pg {
 
-// An error of PostgreSQL, whole: what ereport was given crosses the boundary and back without loss.
+// A complete error of PostgreSQL: everything passed to ereport crosses the boundary and back
+// without loss.
 class Error : public std::exception {
 public:
     explicit Error(const ErrorData &data);
@@ -20,24 +27,24 @@ public:
     const std::optional<std::string> &detail() const { return detail_; }
     const std::optional<std::string> &hint() const { return hint_; }
     const std::optional<std::string> &context() const { return context_; }
-    // The statement that could not be understood, and where (characters, from 1; 0: unknown).
-    // Nobody is shown it: it may be hipq's own.
+    // The statement that could not be parsed, and the position in it (characters, from 1; 0:
+    // unknown). Users never see it: it may be one of hipq's own.
     const std::optional<std::string> &internal_query() const { return internal_query_; }
     int internal_position() const { return internal_position_; }
-    // Whether code in a procedural language has raised it by RAISE or the like, and no function of
-    // the server.
+    // Returns whether code in a procedural language raised the error by RAISE or similar, and not a
+    // function of the server.
     bool is_raised_by_language() const;
     const char *what() const noexcept override { return message_.c_str(); }
 
-    // A copy in the current memory context for ReThrowError; null when there is no memory for it.
-    // Never raises.
+    // Returns a copy in the current memory context for ReThrowError; null if there is no memory for
+    // it. Never raises.
     ErrorData *copy_for_rethrow() const noexcept;
 
 private:
     int sqlerrcode_;
     bool output_to_server_;
     bool output_to_client_;
-    const char *filename_;  // constants of the code that raised
+    const char *filename_;  // constants of the code that raised the error
     int lineno_;
     const char *funcname_;
     const char *domain_;
@@ -49,12 +56,11 @@ private:
     int internal_position_;
 };
 
-// Runs `function(argument)` in the PostgreSQL regime; an ERROR inside comes out as Error. The
-// untyped ground of call().
+// The untyped base of call(): runs `function(argument)`; an ERROR inside comes out as Error.
 void run_guarded(void (*function)(void *), void *argument);
 
-// Runs `fn` in the PostgreSQL regime and returns what it returns (plain data only). Raises
-// pg::Error for an ERROR inside. No object with a destructor may be declared in `fn`.
+// Runs `fn`, which may raise ERROR by longjmp, and returns its result (plain data only). Throws
+// pg::Error for an ERROR inside. `fn` must not declare an object with a destructor.
 template <class Function>
 auto call(Function &&fn) -> std::invoke_result_t<Function &>
 {
@@ -80,22 +86,21 @@ auto call(Function &&fn) -> std::invoke_result_t<Function &>
     }
 }
 
-// Raises as C++ exception the error that `report` (an ereport(ERROR, ...)) raises. Ground of
-// HIPQ_RAISE.
+// Throws the error that `report` (an ereport(ERROR, ...)) raises. The base of HIPQ_RAISE.
 template <class Report>
 [[noreturn]] void raise(Report &&report)
 {
     call(report);
-    std::abort();  // the report did not raise: a mistake in the code
+    std::abort();  // the report did not raise: a bug
 }
 
-// Hands a failure to PostgreSQL as ERROR. Called after the catch block has ended; null stands for
-// "out of memory".
+// Raises a failure as ERROR. Call it after the catch block has ended; null stands for "out of
+// memory".
 [[noreturn]] void rethrow_as_error(ErrorData *failure);
 [[noreturn]] void raise_internal_error(const char *what);
 
-// Runs `fn` in the C++ regime for a caller in the PostgreSQL regime; whatever exception comes out
-// becomes an ERROR.
+// Runs `fn`, which is C++ and may throw, for a C caller. Any exception that comes out becomes an
+// ERROR.
 template <class Function>
 auto enter(Function &&fn) -> std::invoke_result_t<Function &>
 {
@@ -122,10 +127,10 @@ auto enter(Function &&fn) -> std::invoke_result_t<Function &>
 
 }  // namespace hipq::pg
 
-// Raises an error in the C++ regime: HIPQ_RAISE(errcode(...), errmsg(...), errhint(...)).
+// Throws an error in C++ code: HIPQ_RAISE(errcode(...), errmsg(...), errhint(...)).
 #define HIPQ_RAISE(...) ::hipq::pg::raise([&] { ereport(ERROR, __VA_ARGS__); })
 
-// Defines an SQL-callable C function whose body runs in the C++ regime: HIPQ_FUNCTION(hipq_name) {
+// Defines an SQL-callable C function with a C++ body, which may throw: HIPQ_FUNCTION(hipq_name) {
 // ... use fcinfo ... }
 #define HIPQ_FUNCTION(name)                                                                        \
     extern "C" {                                                                                   \

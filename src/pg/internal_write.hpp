@@ -1,15 +1,15 @@
-// Lets hipq's own statements past the guard trigger.
+// Lets hipq's own statements pass the guard trigger.
 #pragma once
 
 #include "pg/transaction.hpp"
 
 namespace hipq::pg {
 
-// Whether a statement of hipq's own is under way in this process.
+// Returns whether this process is executing a statement of hipq's own.
 bool is_permitted();
 
-// While one lives, rows are written by hipq itself: the guard trigger applies the state machine,
-// not the rules for users.
+// While an object of this class lives, hipq itself writes rows: the guard trigger applies the state
+// machine, not the rules for users.
 class InternalWrite {
 public:
     InternalWrite();
@@ -21,8 +21,8 @@ private:
     bool before_;
 };
 
-// Runs `fn` as the extension owner with a permit: every write of hipq's to its tables goes through
-// here.
+// Runs `fn` as the extension owner with such a permit. Every write of hipq to its own tables goes
+// through here.
 template <class Function>
 auto as_hipq(Function &&fn)
 {

@@ -1,8 +1,8 @@
-// Measures how deep and how large a jsonb value is.
+// Measures the depth and size of a jsonb value.
 //
 // jsonb is a tree of containers, each a header, the entries of its elements, and their data
-// (utils/jsonb.h). A stack of those that are open takes the place of recursion: what is looked for
-// is what recursion cannot bear.
+// (utils/jsonb.h). A stack of open containers replaces recursion, because recursion would fail at
+// the very depth that this code looks for.
 #include "pg/json_shape.hpp"
 
 #include "core/job/bounds.hpp"
@@ -11,7 +11,8 @@ namespace hipq::pg {
 
 namespace {
 
-// As dumps and replicas have it, so it does not change: numeric.c keeps these to itself.
+// The stored format of numeric, which numeric.c does not export. It does not change, because dumps
+// and replicas have it.
 constexpr unsigned kind_mask = 0xC000;
 constexpr unsigned short_kind = 0x8000;
 constexpr unsigned short_scale_mask = 0x1F80;
@@ -21,7 +22,7 @@ constexpr unsigned short_weight_end = 64;
 constexpr unsigned long_scale_mask = 0x3FFF;
 constexpr std::size_t digits_per_place = 4;
 
-// A number of a few bytes may be one of 131,072 digits before the point and 16,383 after it.
+// A number of a few bytes may have 131,072 digits before the point and 16,383 after it.
 std::size_t text_bytes_of_number(const char *number)
 {
     std::array<std::uint16_t, 2> header{};
@@ -31,9 +32,10 @@ std::size_t text_bytes_of_number(const char *number)
     const bool is_short = (header[0] & kind_mask) == short_kind;
     const std::size_t scale = is_short ? (header[0] & short_scale_mask) >> short_scale_shift
                                        : header[0] & long_scale_mask;
-    const int weight = is_short ? static_cast<int>((header[0] & short_weight_mask) %
-                                                   short_weight_end)  // a negative one is more so
-                                : static_cast<std::int16_t>(header[1]);
+    const int weight = is_short
+                           ? static_cast<int>((header[0] & short_weight_mask) %
+                                              short_weight_end)  // overestimates negative weights
+                           : static_cast<std::int16_t>(header[1]);
     const std::size_t places = weight < 0 ? 1 : static_cast<std::size_t>(weight) + 1;
     return places * digits_per_place + scale + 2;
 }
@@ -51,7 +53,7 @@ std::size_t text_bytes_of_string(std::string_view text, bool counts_escapes)
                static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_escaped));
 }
 
-// An array or object in the middle of the walk.
+// An array or object that the walk has entered.
 struct OpenContainer {
     const JEntry *entries;
     std::uint32_t count;

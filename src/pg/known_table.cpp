@@ -1,6 +1,6 @@
-// Keeps the tables of schema hipq by name.
+// Caches the tables of schema hipq by name.
 //
-// A small cache: a name has one place where it can be.
+// A small cache: each name has a single slot.
 #include "pg/known_table.hpp"
 
 extern "C" {
@@ -13,7 +13,7 @@ namespace {
 
 constinit std::array<KnownTable, 64> known{};
 constinit std::uint64_t invalidations = 0;
-constinit KnownTable passing{};  // what was read while something changed: good for once
+constinit KnownTable passing{};  // read while an invalidation arrived: valid once
 
 KnownTable &place_of(const char *name)
 {

@@ -1,5 +1,5 @@
-// What each process keeps in mind of tables until they change: those of schema hipq by name, and
-// a yes or no of any relation by Oid.
+// Facts about relations that each process caches until they change: tables of schema hipq by name,
+// and a yes or no for any relation by OID.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -15,19 +15,19 @@ struct KnownTable {
     Oid row_type;
 };
 
-// Null: there is none. What is returned is good until the next look at a catalogue. Whoever opens
-// the table finds out whether it is still there. PostgreSQL regime.
+// Null: there is no such table. The result is valid until the next catalog access. A caller that
+// opens the table finds out whether it still exists. Call inside pg::call() only.
 KnownTable *known_table(const char *name);
 
 // After an invalidation; InvalidOid: of everything. Straight-line code.
 void forget_known_table(Oid relation) noexcept;
 
-// A yes or no for each relation. A relation has one place; if another relation has taken it, the
-// answer has to be found out again.
+// A yes or no for each relation. Each relation has a single slot; if another relation has taken it,
+// the caller must determine the answer again.
 template <std::size_t place_count>
 class KnownRelations {
 public:
-    // Nothing: it has to be looked at.
+    // Nothing: the answer is not cached.
     std::optional<bool> find(Oid relation) const
     {
         const Known &known = places_[relation % place_count];
@@ -36,7 +36,7 @@ public:
 
     void note(Oid relation, bool answer) { places_[relation % place_count] = {relation, answer}; }
 
-    // After an invalidation; InvalidOid: everything.
+    // After an invalidation; InvalidOid: of everything.
     void forget(Oid relation) noexcept
     {
         if (!OidIsValid(relation))

@@ -1,4 +1,4 @@
-// Holds the variables behind the settings.
+// Implements the scopes of hipq's own settings.
 #include "pg/own_settings.hpp"
 
 #include "pg/guard.hpp"
@@ -8,7 +8,7 @@ namespace hipq::pg {
 namespace {
 
 constinit pg_tz *utc = nullptr;
-constinit int lock_patience = 0;  // ms; 0: as long as it takes
+constinit int lock_patience = 0;  // ms; 0: no limit
 
 pg_tz *known_utc()
 {

@@ -1,4 +1,5 @@
-// hipq's own settings, while its bookkeeping runs in the session of a role that may have others.
+// Applies hipq's own settings while its bookkeeping runs in the session of a role that may have
+// others.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -11,13 +12,14 @@ extern "C" {
 
 namespace hipq::pg {
 
-// Both write PostgreSQL's variables directly, at no cost. So no reload of settings and no SET but a
-// SET LOCAL that ends in their life.
+// The classes write PostgreSQL's variables directly, at no cost. So during their lifetime there
+// must be no reload of settings, and no SET except a SET LOCAL that ends within it.
 
-// While one lives, statements are planned once for all parameters, and plans use indexes wherever
-// there are some. A sequential scan is what the planner likes while a queue is empty, and keeps
-// when it is not; and in a serializable transaction it would make each job's finish depend on every
-// other's. For what clients call often: planning would be most of its work.
+// While an object of this class lives, statements are planned once for all parameters, and plans
+// use indexes wherever there are some. The planner prefers a sequential scan while a queue is
+// empty, and keeps it when the queue fills; and in a serializable transaction it would make each
+// job's finish depend on every other's. For functions that clients call often: planning would be
+// most of the work.
 class PlannerSettings {
 public:
     PlannerSettings();
@@ -33,7 +35,8 @@ private:
     int plan_cache_mode_ = plan_cache_mode;
 };
 
-// While one lives, hipq's own transactions in this process wait for no lock longer than that.
+// While an object of this class lives, hipq's own transactions in this process wait no longer than
+// that for a lock.
 class LockPatience {
 public:
     explicit LockPatience(int milliseconds);
@@ -45,10 +48,10 @@ private:
     int before_;
 };
 
-// While one lives, what a role or database may set does not reach what hipq does: isolation level,
-// read-only mode, timeouts, replication role, time zone, the forms of dates and numbers, the
-// planner's means. (search_path and rights: as_extension_owner().) What user code finds afterwards,
-// SHOW included, is as it was.
+// While an object of this class lives, settings of a role or database do not affect hipq: isolation
+// level, read-only mode, timeouts, replication role, time zone, formats of dates and numbers,
+// planner methods. (as_extension_owner() handles search_path and privileges.) Afterwards user code
+// finds everything as it was, also with SHOW.
 class OwnSettings {
 public:
     OwnSettings();

@@ -16,14 +16,14 @@ namespace {
 
 enum class Action : std::uint32_t { none, error, cancel, terminate, exit, abort, kill, wait };
 
-// Shared by all processes of the server. `armed` holds the action in its low byte, and above it how
-// many pass by first.
+// Shared by all processes of the server. `armed` holds the action in its low byte, and above it the
+// number of passages to let go by first.
 struct Point {
     std::atomic<std::int64_t> reached;
     std::atomic<std::int64_t> fired;
     std::atomic<std::uint32_t> armed;
     std::atomic<std::int32_t> waiting;
-    std::atomic<bool> held;  // whoever waits goes on waiting
+    std::atomic<bool> held;  // a waiting process must go on waiting
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
               std::atomic<std::uint32_t>::is_always_lock_free);
@@ -45,7 +45,7 @@ std::size_t number_in(const Names &names, std::string_view name, const char *kin
     return static_cast<std::size_t>(found - names.begin());
 }
 
-// What the point is armed with, if it is this process's turn: disarms it.
+// Disarms the point and returns its action if it is this process's turn.
 Action take_action(Point &point)
 {
     std::uint32_t armed = point.armed.load();
@@ -66,7 +66,7 @@ void signal_myself(int signal)
     });
 }
 
-// The latch stays as it is: what sets it is meant for the work that comes after.
+// Leaves the latch alone: it was set for the work that comes later.
 void wait_at(Point &point)
 {
     point.waiting = MyProcPid;
@@ -130,7 +130,7 @@ void prepare_points()
     if (memory == MAP_FAILED)
         ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
                 errmsg("could not map memory for points: %m"));
-    points = static_cast<Point *>(memory);  // of zeros: nothing armed
+    points = static_cast<Point *>(memory);  // zeroed: no point is armed
 }
 
 void reach_point(std::size_t number)

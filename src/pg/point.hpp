@@ -1,9 +1,9 @@
-// Named points in the way of a job, at which tests make a process fail, wait or die. Test builds
-// only (HIPQ_POINTS); elsewhere HIPQ_POINT is nothing.
+// Named points on the path of a job, at which tests make a process fail, wait or die. Test builds
+// only (HIPQ_POINTS); elsewhere HIPQ_POINT does nothing.
 //
-// A point is armed for one passage: then one process, the first to come, does what it is armed
-// with. Counters and arms lie in memory that outlives a crash of the server's processes, though not
-// the postmaster.
+// A point is armed for one passage: the first process that reaches it performs the action. Counters
+// and armed actions are in memory that survives a crash of the server's processes, but not of the
+// postmaster.
 #pragma once
 
 #ifdef HIPQ_POINTS
@@ -12,8 +12,8 @@
 
 namespace hipq::pg {
 
-// The one list of points, in the order of a job's way. A point that is not listed does not compile;
-// the test of all points fails for one that is listed and never reached.
+// The only list of points, in the order of a job's path. A point that is not listed does not
+// compile; the test of all points fails for one that is listed and never reached.
 inline constexpr auto point_names = std::to_array<std::string_view>({
     // client
     "in-enqueue",
@@ -74,7 +74,7 @@ inline constexpr auto point_names = std::to_array<std::string_view>({
 });
 
 // What a process does at an armed point: raises an error; is cancelled, terminated, killed;
-// crashes; ends by itself; waits until it is released.
+// crashes; exits; waits until it is released.
 inline constexpr auto point_actions = std::to_array<std::string_view>(
     {"none", "error", "cancel", "terminate", "exit", "abort", "kill", "wait"});
 
@@ -91,22 +91,22 @@ struct PointState {
     std::int64_t reached;  // passages so far
     std::int64_t fired;
     std::string_view armed;
-    std::int32_t waiting;  // the process that waits here; 0: none
+    std::int32_t waiting;  // the waiting process; 0: none
 };
 
-// Makes the memory; called by _PG_init while preloading. Without it points do nothing. PostgreSQL
-// regime.
+// Creates the memory. _PG_init calls it while preloading; without it points do nothing. Raises
+// ERROR by longjmp.
 void prepare_points();
 
-// The passage itself. Raises what the point is armed with. Not under memory::Lock, not in
+// Passes a point. Raises what the point is armed with. Must not be used under memory::Lock or in
 // callbacks.
 void reach_point(std::size_t number);
 
-// Arms a point for one passage, after letting `pass` others go by. 22023 for a name or an action
-// that does not exist.
+// Arms a point for one passage, after letting `pass` others go by. 22023 for an unknown name or
+// action.
 void arm_point(std::string_view name, std::string_view action, std::int32_t pass);
 
-// Disarms all points, lets go whoever waits at one, forgets the counters.
+// Disarms all points, releases waiting processes and resets the counters.
 void reset_points();
 
 std::vector<PointState> list_points();

@@ -1,7 +1,7 @@
-// The one prelude: C++ headers first, then PostgreSQL's in extern "C", then the macros that would
-// break C++ are taken back.
+// The common prelude: C++ headers first, then PostgreSQL's in extern "C", then #undefs of macros
+// that would break C++.
 //
-// Every file that speaks to PostgreSQL includes this before anything else.
+// Every file that uses PostgreSQL includes this before anything else.
 #pragma once
 
 #include <algorithm>

@@ -1,18 +1,18 @@
-// Identifiers and literals for statements that cannot take them as parameters (DDL).
+// Quotes identifiers and literals for statements that cannot take them as parameters (DDL).
 #pragma once
 
 #include "pg/guard.hpp"
 
 namespace hipq::pg {
 
-// app_mail_live, "order": one identifier.
+// A single identifier: app_mail_live, "order".
 inline std::string quote_name(std::string_view name)
 {
     const std::string copy(name);
     return pg::call([&] { return ::quote_identifier(copy.c_str()); });
 }
 
-// hipq.app_mail_live, hipq."order": a relation in hipq's schema.
+// A relation in hipq's schema: hipq.app_mail_live, hipq."order".
 inline std::string quote_table(std::string_view table)
 {
     return "hipq." + quote_name(table);

@@ -1,4 +1,4 @@
-// Texts of others that are stored or said, cut to a bound in the encoding of the database.
+// Cuts texts of others, to be stored or reported, to a bound in the encoding of the database.
 #pragma once
 
 #include "core/job/bounds.hpp"
@@ -6,10 +6,10 @@
 
 namespace hipq::pg {
 
-// As core::cut has it.
+// Like core::cut().
 std::string short_text(std::string_view text, std::size_t most = core::most_failure_text);
 
-// What an error says, for a message of the log.
+// The message of an error, for use in a log message.
 inline std::string short_message(const pg::Error &error)
 {
     return short_text(error.message(), core::most_message);

@@ -28,18 +28,18 @@ Datum integer_array(const std::vector<std::int64_t> &integers)
                                              sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
 }
 
-// A statement that writes takes a snapshot of its own; of the others the latest, or the one that is
-// active.
+// A statement that writes takes a snapshot of its own; others read with the latest snapshot, or
+// with the active one.
 enum class Reads { own, latest, active };
 
-// What the guarded block works on and gives back: plain data.
+// Input and output of the guarded block: plain data.
 struct Execution {
     const char *sql;
     SPIPlanPtr *kept_plan;  // null: run once
     std::span<const Parameter> parameters;
     Reads reads;
     bool with_callers_path;
-    TriggerData *trigger = nullptr;  // whose transition tables it may read
+    TriggerData *trigger = nullptr;  // the statement may read its transition tables
     Cell *cells = nullptr;
     std::size_t rows = 0;
     std::size_t columns = 0;
@@ -52,8 +52,8 @@ void check(int code, const char *step, const char *sql)
         elog(ERROR, "%s failed: %s, statement: %s", step, ::SPI_result_code_string(code), sql);
 }
 
-// With it no name or operator in a statement of hipq's own can mean what somebody else has made.
-// The test build looks.
+// With this search_path no name or operator in a statement of hipq's own can refer to an object
+// that another user created. Test builds check it.
 void require_pinned_path([[maybe_unused]] const Execution &execution)
 {
 #ifdef USE_ASSERT_CHECKING
@@ -81,7 +81,7 @@ SPIPlanPtr prepare(Execution &execution)
     return plan;
 }
 
-// Types go with DROP EXTENSION, and those of the next one have other numbers.
+// DROP EXTENSION drops the types, and those of the next installation have other OIDs.
 bool takes(SPIPlanPtr plan, std::span<const Parameter> parameters)
 {
     for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -169,7 +169,7 @@ void copy_result(Execution &execution, MemoryContext caller)
                           static_cast<int>(column) + 1, caller);
 }
 
-// The PostgreSQL regime: connect, prepare, run, copy, disconnect.
+// Connects, prepares, runs, copies the result, disconnects. Call inside pg::call() only.
 void run_execution(Execution &execution)
 {
     require_pinned_path(execution);
@@ -190,7 +190,7 @@ void run_execution(Execution &execution)
         nulls[i] = execution.parameters[i].null() ? 'n' : ' ';
         values[i] = execution.parameters[i].null() ? Datum{0} : execution.parameters[i].datum();
     }
-    // A read-only statement takes the snapshot that is active.
+    // A read-only statement uses the active snapshot.
     const bool needs_snapshot =
         !::ActiveSnapshotSet();  // a worker's transaction has none of its own
     if (needs_snapshot)
@@ -205,8 +205,8 @@ void run_execution(Execution &execution)
         ::PopActiveSnapshot();
 }
 
-// Runs it. What cannot be understood in this database is said in other words than those of
-// PostgreSQL: the statement is hipq's.
+// Runs the statement. If it cannot be parsed in this database, the error is reworded, because the
+// statement is hipq's own.
 Rows rows_of(Execution &execution)
 {
     std::optional<Error> misfit;
@@ -255,7 +255,7 @@ Datum Parameter::datum() const
 
 namespace {
 
-// Counts an execution, however it ends.
+// Counts executions in progress, however they end.
 class UnderWay {
 public:
     explicit UnderWay(int &executions) : executions_(executions) { ++executions_; }

@@ -1,13 +1,13 @@
-// SQL statements from C++: constants with parameters, prepared once per process, results as plain
-// C++ values.
+// SQL statements from C++: constants with parameters, prepared once per process, with results as
+// plain C++ values.
 #pragma once
 
 #include "pg/guard.hpp"
 
 namespace hipq::pg {
 
-// A point in time as PostgreSQL counts it: microseconds since 2000-01-01 UTC. (Distinct from a
-// plain number in parameters.)
+// A point in time as PostgreSQL counts it: microseconds since 2000-01-01 UTC. (A type of its own,
+// so that parameters tell it from a plain number.)
 struct Time {
     std::int64_t value = 0;
     auto operator<=>(const Time &) const =
@@ -15,9 +15,9 @@ struct Time {
 };
 inline constexpr Time infinity{std::numeric_limits<std::int64_t>::max()};  // DT_NOEND
 
-// What a column holds where a row has no such time: a time that never comes. It is not infinity,
-// because some drivers cannot read that. Users may write any time, infinity too: from there on all
-// are far. In memory each of them is infinity.
+// Unset times are stored as year 9999, because some drivers cannot read infinity. Users may write
+// any time, even infinity: every time from this one on counts as never, and becomes infinity in
+// memory.
 inline constexpr Time far_time{252'424'080'000'000'000};  // 9999-01-01 00:00:00+00
 inline constexpr Time unless_far(Time time)
 {
@@ -29,14 +29,14 @@ inline Time operator+(Time time, std::int64_t microseconds)
     return Time{time.value + microseconds};
 }
 
-// A value of any type as it is; PostgreSQL owns what it points to.
+// A value of any type, unconverted; PostgreSQL owns the memory that it refers to.
 struct RawValue {
     Oid type;
     Datum value;
     bool null = false;
 };
 
-// One parameter of a statement. Texts and arrays are only borrowed until the statement has run.
+// A parameter of a statement. Texts and arrays are borrowed until the statement has run.
 class Parameter {
 public:
     Parameter(bool value) : type_(BOOLOID), integer_(value) {}
@@ -64,7 +64,7 @@ public:
 
     Oid type() const { return type_; }
     bool null() const { return null_; }
-    // Allocates in the current memory context: PostgreSQL regime.
+    // Allocates in the current memory context. Call inside pg::call() only.
     Datum datum() const;
 
 private:
@@ -83,8 +83,9 @@ private:
     const std::vector<std::int64_t> *integers_ = nullptr;
 };
 
-// One value of a result. Numbers, booleans, OIDs and times are integers; places (tid), jsonb,
-// arrays of it, and rows stay as they are; all else is text.
+// One value of a result. Integers, booleans, OIDs and times are integers; double precision is a
+// number; row positions (tid), jsonb, arrays of jsonb, and rows stay as they are; everything else
+// is text.
 struct Cell {
     bool null;
     Oid type;
@@ -131,13 +132,12 @@ private:
             raise_no_text(cells_[column].type);
         return cells_[column].text;
     }
-    [[noreturn]] static void
-    raise_no_text(Oid type);  // 42804: somebody has altered a table of hipq
+    [[noreturn]] static void raise_no_text(Oid type);  // 42804: a user has altered a table of hipq
     const Cell *cells_;
 };
 
-// The rows a statement returned. Lives in the memory context that was current when the statement
-// ran.
+// The rows that a statement returned. They live in the memory context that was current when the
+// statement ran.
 class Rows {
 public:
     Rows(const Cell *cells, std::size_t rows, std::size_t columns, std::uint64_t processed)
@@ -151,7 +151,7 @@ public:
         return processed_;
     }  // rows touched by INSERT, UPDATE, DELETE
     Row operator[](std::size_t row) const { return Row(cells_ + row * columns_); }
-    // The first row. Without one it throws what becomes XX000 and names the caller.
+    // The first row. Throws if there is none: the error becomes XX000 and names the caller.
     Row front(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const
     {
         if (empty())
@@ -184,10 +184,10 @@ private:
     std::uint64_t processed_;
 };
 
-// One SQL statement, prepared at its first run and kept for the life of the process; anew for
-// parameters of other types. Needs a transaction, and a pinned search_path (as_extension_owner; the
-// scheduler's session), which the test build asserts. Runs as the current user, reads with a fresh
-// snapshot in READ COMMITTED. Raises what the statement raises.
+// An SQL statement, prepared at its first run and kept for the life of the process; prepared again
+// for parameters of other types. Needs a transaction, and a pinned search_path (as_extension_owner;
+// the scheduler's session), which test builds assert. Runs as the current user, and reads with a
+// fresh snapshot in READ COMMITTED. Raises the errors of the statement.
 class Statement {
 public:
     // `sql` must outlive the statement: a constant, or a text kept for the life of the process.
@@ -201,7 +201,7 @@ public:
     }
     Rows execute(std::span<const Parameter> parameters);
 
-    // For a SELECT: reads what is committed this moment, also under REPEATABLE READ and
+    // For a SELECT: reads what is committed at this moment, even under REPEATABLE READ and
     // SERIALIZABLE.
     template <class... Arguments>
     Rows run_latest(const Arguments &...arguments)
@@ -211,7 +211,7 @@ public:
     }
     Rows execute_latest(std::span<const Parameter> parameters);
 
-    // For a SELECT: reads what the statement sees that calls hipq, as a function in a view has to.
+    // For a SELECT: reads what the statement that calls hipq sees, as a function in a view must.
     template <class... Arguments>
     Rows run_in_snapshot(const Arguments &...arguments)
     {
@@ -220,9 +220,10 @@ public:
     }
     Rows execute_in_snapshot(std::span<const Parameter> parameters);
 
-    // Whether it is being executed: what it runs may come back to it.
+    // Returns whether the statement is being executed: the code that it runs may call it again.
     bool is_under_way() const { return executions_ > 0; }
-    // Frees its plan; the next execution prepares it anew. Not while it is under way.
+    // Frees the plan; the next execution prepares the statement again. Must not be called during an
+    // execution.
     void forget_plan();
 
 private:
@@ -232,7 +233,7 @@ private:
 };
 
 // Runs a statement once, without keeping its plan: DDL and statements built from identifiers. Same
-// surroundings as Statement.
+// requirements as for Statement.
 Rows execute_once(const std::string &sql, std::span<const Parameter> parameters,
                   bool with_callers_path = false);
 
@@ -243,7 +244,7 @@ Rows run_once(const std::string &sql, const Arguments &...arguments)
     return execute_once(sql, std::span<const Parameter>(parameters));
 }
 
-// The same in a trigger, which may read its transition tables by their names.
+// The same in a trigger; the statement may read the transition tables by name.
 Rows execute_in_trigger(TriggerData *trigger, const std::string &sql,
                         std::span<const Parameter> parameters);
 
@@ -254,8 +255,8 @@ Rows run_in_trigger(TriggerData *trigger, const std::string &sql, const Argument
     return execute_in_trigger(trigger, sql, std::span<const Parameter>(parameters));
 }
 
-// The same as the caller, with the search_path that he happens to have: what hipq adds to his own
-// text names all by its schema and has no operator.
+// The same as the caller, with the caller's search_path: what hipq adds to the caller's own text
+// qualifies every name with its schema and contains no operator.
 template <class... Arguments>
 Rows run_as_caller(const std::string &sql, const Arguments &...arguments)
 {

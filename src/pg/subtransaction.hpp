@@ -1,4 +1,4 @@
-// Subtransactions: work whose failure leaves the caller's transaction as it was.
+// Subtransactions: work whose failure leaves the caller's transaction intact.
 #pragma once
 
 #include "pg/error_classes.hpp"
@@ -6,7 +6,7 @@
 
 namespace hipq::pg {
 
-// What a subtransaction changes in the process, and puts back at its end.
+// What a subtransaction changes in the process, and restores at its end.
 struct SubtransactionScope {
     MemoryContext memory;
     ResourceOwner resources;
@@ -15,8 +15,8 @@ SubtransactionScope begin_subtransaction();
 void release_subtransaction(const SubtransactionScope &before);
 void roll_back_subtransaction(const SubtransactionScope &before);
 
-// While one lives, no lock is waited for longer than so many milliseconds, nor than the session's
-// lock_timeout.
+// While an object of this class lives, no lock wait exceeds that many milliseconds, nor the
+// session's lock_timeout.
 class LockTimeoutScope {
 public:
     explicit LockTimeoutScope(int milliseconds) : before_(LockTimeout)
@@ -33,9 +33,9 @@ private:
 
 enum class Ending : unsigned char { kept, rolled_back };
 
-// Runs `fn` in a subtransaction, which is kept or not when it succeeds, and rolled back when it
-// fails. Returns the error that it failed with; the user and the settings of the session are then
-// as before. Needs a transaction.
+// Runs `fn` in a subtransaction. If `fn` succeeds, `ending` decides whether the subtransaction is
+// kept; if `fn` fails, it is rolled back. Returns the error with which `fn` failed; the user and
+// the settings of the session are then as before. Needs a transaction.
 template <class Function>
 std::optional<Error> in_subtransaction(Ending ending, Function &&fn)
 {
@@ -59,9 +59,9 @@ std::optional<Error> in_subtransaction(Ending ending, Function &&fn)
     return failure;
 }
 
-// Runs `fn` in a subtransaction that waits so many milliseconds for each of its locks, and no
-// longer than the session's lock_timeout. Returns whether it got them: if not, or if a deadlock
-// ended it, what it did is undone. Raises its other errors. Needs a transaction.
+// Runs `fn` in a subtransaction that waits that many milliseconds for each of its locks, but no
+// longer than the session's lock_timeout. Returns whether it got all locks: if not, or if a
+// deadlock ended it, its effects are undone. Raises its other errors. Needs a transaction.
 template <class Function>
 bool with_lock_limit(int milliseconds, Ending ending, Function &&fn)
 {
@@ -70,7 +70,7 @@ bool with_lock_limit(int milliseconds, Ending ending, Function &&fn)
         fn();
     });
     if (error.has_value() && !is_lock_trouble(*error))
-        throw *error;  // NOLINT(cert-err60-cpp): as it came
+        throw *error;  // rethrown unchanged
     return !error.has_value();
 }
 

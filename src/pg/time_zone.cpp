@@ -14,7 +14,7 @@ pg_time_t unix_time(std::int64_t time)
     return time / USECS_PER_SEC - (time % USECS_PER_SEC < 0 ? 1 : 0) + epoch;
 }
 
-// Walks over the whole tz database. PostgreSQL regime.
+// Walks over the whole tz database. Call inside pg::call() only.
 bool is_enumerated(const char *name)
 {
     pg_tzenum *zones = ::pg_tzenumerate_start();
@@ -47,7 +47,7 @@ std::string TimeZone::name() const
 bool TimeZone::is_listed() const
 {
     const std::string own = name();
-    if (own.find_first_of("0123456789") == std::string::npos)  // there is no rule without an offset
+    if (own.find_first_of("0123456789") == std::string::npos)  // every rule contains an offset
         return true;
     return pg::call([&] { return is_enumerated(own.c_str()); });
 }

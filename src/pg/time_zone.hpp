@@ -8,22 +8,22 @@ namespace hipq::pg {
 
 class TimeZone final : public core::Zone {
 public:
-    // Nothing: the server has none of that name, in whatever case its letters are.
+    // Nothing: the server has no zone of that name, in either case of letters.
     static std::optional<TimeZone> find(const std::string &name);
 
     std::string name() const;  // as the server writes it
-    // Whether pg_timezone_names has it. What the server takes for a zone may also be a rule such as
-    // "CET-1CEST", which says when clocks are changed once and for all.
+    // Returns whether pg_timezone_names lists it. The server also accepts a rule such as
+    // "CET-1CEST" as a zone, which fixes once and for all when clocks are changed.
     bool is_listed() const;
 
     Span at(std::int64_t time) const override;
 
 private:
     explicit TimeZone(pg_tz *zone) : zone_(zone) {}
-    pg_tz *zone_;  // PostgreSQL keeps it as long as the process lives
+    pg_tz *zone_;  // PostgreSQL keeps it for the life of the process
 };
 
-// What setting TimeZone is, and what it is when nobody has SET it.
+// The value of setting TimeZone, and its value without a SET.
 std::string session_time_zone();
 std::string default_time_zone();
 

@@ -1,4 +1,4 @@
-// Runs code in transactions of background processes, and as the extension's owner.
+// Runs code in transactions of background processes, and as the extension owner.
 #include "pg/transaction.hpp"
 
 namespace hipq::pg {
@@ -8,7 +8,7 @@ void start_transaction()
     call([] {
         ::SetCurrentStatementStartTimestamp();
         ::StartTransactionCommand();
-        // hipq's bookkeeping has its own idea of isolation, whatever the role's settings say.
+        // hipq's bookkeeping chooses its own isolation, whatever the role's settings are.
         XactIsoLevel = XACT_READ_COMMITTED;
         XactReadOnly = false;
         XactDeferrable = false;
@@ -57,7 +57,7 @@ Oid extension_owner()
 
 namespace {
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 RoleScope enter_scope_of(Oid role, int limits)
 {
     RoleScope scope{};

@@ -1,6 +1,6 @@
 // Explains a missing name by the versions of library and extension.
 //
-// Looks at the catalogues once something was found missing.
+// Reads the catalogs only after something was found missing.
 #include "pg/version_mismatch.hpp"
 
 #include "core/text/named_in_sql.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char *script = "hipq--" HIPQ_VERSION ".sql";
 
-// A column of a partition is that of the table on top. PostgreSQL regime.
+// Returns the topmost table of a partition, whose columns it has. Call inside pg::call() only.
 Oid top_of(Oid table)
 {
     if (!::get_rel_relispartition(table))
@@ -22,7 +22,7 @@ Oid top_of(Oid table)
 }
 
 struct Named {
-    std::string name;  // for errors
+    std::string name;  // for error messages
     bool is_hipqs;
 };
 
@@ -34,7 +34,7 @@ Named name_of(Oid table)
     return {(is_hipqs ? "hipq." : "") + std::string(name == nullptr ? "?" : name), is_hipqs};
 }
 
-// Of those that a statement names, the one that has lost the column; InvalidOid: it cannot be told.
+// Of the tables that a statement names, returns the one that lacks the column; InvalidOid: unknown.
 Oid table_without(const core::NamedColumn &column, std::string_view sql)
 {
     for (const core::NamedTable &named : core::tables_named_in(sql)) {
