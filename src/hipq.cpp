@@ -1,5 +1,5 @@
-// _PG_init: settings, shared memory, hooks, launcher registration, in that order; the points of
-// test builds.
+// _PG_init: defines settings, sets up shared memory and hooks, and registers the launcher, in that
+// order; also the points of test builds.
 #include "catalog/catalog.hpp"
 #include "execute/execute.hpp"
 #include "job/job.hpp"
@@ -37,7 +37,7 @@ void _PG_init(void);
 
 namespace {
 
-// What each room keeps there.
+// Registers the parts of shared memory of all rooms.
 void keep_shared_memory()
 {
     using namespace hipq;
@@ -54,8 +54,8 @@ void keep_shared_memory()
 
 }  // namespace
 
-// Loaded by shared_preload_libraries: everything. Loaded later, by the first call of a function:
-// enqueueing, rights and views work, nothing runs.
+// If shared_preload_libraries loads the library: everything. If the first call of a function loads
+// it: enqueueing, privileges and views work, but no job runs.
 void _PG_init()
 {
     hipq::pg::enter([] {

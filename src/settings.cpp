@@ -12,7 +12,7 @@ namespace {
 constexpr double minute = 60;
 constexpr double day = 24 * 60 * minute;
 constexpr double century = 36'525 * day;
-constexpr double most_whole_seconds = INT_MAX;  // of what tables keep as an integer
+constexpr double most_whole_seconds = INT_MAX;  // for values that tables keep as integers
 
 }  // namespace
 
@@ -88,7 +88,7 @@ namespace {
 
 enum class Change : unsigned char { restart, reload, superuser, session };
 
-// The default is what the variable has before it is defined.
+// The default is the value of the variable before the definition.
 struct Switch {
     const char *name;
     bool *variable;
@@ -111,10 +111,10 @@ struct Quantity {
 };
 using Count = Quantity<int, int>;
 using Number = Quantity<double, double>;
-using Length = Quantity<Duration, double>;  // a number without a unit counts seconds
+using Length = Quantity<Duration, double>;  // a number without a unit means seconds
 
-// On is what a session has chosen itself, by SET or when it connected: no database, role or file
-// does it, and no function that runs with another role's rights.
+// A session may switch it on only for itself, by SET or in its connection options: not a database,
+// role or file, and not a function that runs with another role's privileges.
 extern "C" bool hipq_check_own_choice(bool *value, void **, GucSource source)
 {
     const bool is_own =
@@ -288,7 +288,7 @@ constexpr Length lengths[] = {
 };
 
 #ifdef HIPQ_POINTS
-// What nobody has to turn, but tests to reach what comes rarely: constants in other builds.
+// Settings that only tests need, to reach rare situations; constants in other builds.
 constexpr Count counts_of_tests[] = {
     {"hipq.max_databases", &max_databases, 1, 256, Change::restart,
      "Databases whose times are kept in shared memory.", "With more than that they take turns."},
@@ -307,8 +307,8 @@ constexpr Length lengths_of_tests[] = {
 };
 #endif
 
-// A library that is loaded later than the server started may define no setting that needs a
-// restart. It runs no handlers either.
+// A library that is loaded after server start must not define a setting that needs a restart. It
+// does not run handlers either.
 GucContext context_of(Change change)
 {
     switch (change) {
@@ -368,7 +368,7 @@ const char *present_traceparent()
     return *traceparent == '\0' && traceparent_of_job != nullptr ? traceparent_of_job : traceparent;
 }
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 extern "C" bool hipq_check_traceparent(char **value, void **, GucSource)
 {

@@ -7,51 +7,51 @@
 
 namespace hipq::settings {
 
-// A length of time. PostgreSQL keeps it in seconds, so that a number without a unit counts those.
+// A length of time. PostgreSQL keeps it in seconds, so a number without a unit means seconds.
 struct Duration {
     double seconds;
 
     std::int64_t microseconds() const { return std::llround(seconds * 1'000'000); }
-    // As tables keep it: rounded up.
+    // As stored in tables: rounded up.
     int whole_seconds() const { return static_cast<int>(std::ceil(seconds)); }
     bool operator==(const Duration &) const = default;
 };
 
 // Operation
-extern bool enabled;  // hipq.enabled: executors run jobs
-extern char
-    *databases;  // hipq.databases: '*' or a comma-separated list of the databases that are served
+extern bool enabled;     // hipq.enabled: executors run jobs
+extern char *databases;  // hipq.databases: '*' or a comma-separated list of the databases to serve
 extern int max_executors;  // hipq.max_executors: cluster-wide, 0 = none
 extern int
     max_running;  // hipq.max_running: jobs that executors have in flight at a time, cluster-wide
 extern int max_lanes;  // hipq.max_lanes: in shared memory, cluster-wide
 extern int
-    max_owner_share;     // hipq.max_owner_share, %: of each table in shared memory, for one role
-extern int max_crashes;  // hipq.max_crashes: of the server, by a job, after which the job is final
+    max_owner_share;  // hipq.max_owner_share, %: of each table in shared memory, for one role
+extern int
+    max_crashes;  // hipq.max_crashes: crashes of the server by a job after which the job is final
 extern int reserved_executors;  // hipq.reserved_executors: for queue owners that have none
 extern Duration max_timeout;    // hipq.max_timeout
-extern int max_type_crashes;  // hipq.max_type_crashes: of the server, by a job type, after which it
-                              // is held
+extern int max_type_crashes;    // hipq.max_type_crashes: crashes of the server by a job type after
+                                // which the type is held
 extern Duration executor_idle_timeout;  // hipq.executor_idle_timeout: an idle executor leaves
 extern Duration terminate_grace;  // hipq.terminate_grace: from a handler's first cancellation to
-                                  // its process's SIGTERM
+                                  // SIGTERM for its process
 extern bool allow_superuser_handlers;  // hipq.allow_superuser_handlers
-extern bool allow_foreign_handlers;    // hipq.allow_foreign_handlers: others' handlers may run in
-                                       // this session
-extern bool allow_drop;                // hipq.allow_drop: DROP EXTENSION with unfinished jobs
-extern Duration clock_offset;          // hipq.clock_offset: moves hipq's idea of now, for tests
+extern bool allow_foreign_handlers;  // hipq.allow_foreign_handlers: handlers of other roles may run
+                                     // in this session
+extern bool allow_drop;              // hipq.allow_drop: DROP EXTENSION with unfinished jobs
+extern Duration clock_offset;        // hipq.clock_offset: moves hipq's current time, for tests
 
-// The trace that new jobs of this session belong to, as W3C Trace Context writes it.
-extern char *traceparent;  // hipq.traceparent: ""; then that of the job whose handler runs
-extern const char *traceparent_of_job;  // null: it has none
-const char *present_traceparent();      // the one or the other, as SHOW tells it; "": neither
+// The trace of new jobs of this session, in the format of W3C Trace Context.
+extern char *traceparent;  // hipq.traceparent; "": the trace of the job whose handler runs
+extern const char *traceparent_of_job;  // null: the job has none
+const char *present_traceparent();      // the one in effect, as SHOW displays it; "": neither
 
-// What handlers say
-extern bool attempt_log;      // hipq.attempt_log: it is kept
-extern int attempt_log_size;  // hipq.attempt_log_size, bytes: of an attempt
-extern int attempt_log_rate;  // hipq.attempt_log_rate, 1/s: messages, of a process
+// Messages of handlers
+extern bool attempt_log;      // hipq.attempt_log: messages are kept
+extern int attempt_log_size;  // hipq.attempt_log_size, bytes: per attempt
+extern int attempt_log_rate;  // hipq.attempt_log_rate, 1/s: messages per process
 
-// What jobs get that say nothing, nor does their type
+// Defaults for jobs, if neither the job nor its type has a value
 extern Duration default_timeout;    // hipq.default_timeout
 extern int max_job_data;            // hipq.max_job_data, kB
 extern int outbox_max;              // hipq.outbox_max, MB; 0: no limit
@@ -68,13 +68,13 @@ extern double retry_jitter;         // hipq.retry_jitter
 // External workers
 extern int max_workers;           // hipq.max_workers: in shared memory, cluster-wide
 extern Duration worker_grace;     // hipq.worker_grace: from the end of a worker's session until its
-                                  // jobs are somebody else's
-extern Duration queue_ttl;        // hipq.queue_ttl: from dispatch until the worker has accepted
-extern Duration worker_wait_ttl;  // hipq.worker_wait_ttl: of a due job, for a worker; 0: for ever
-extern bool health_enabled;       // hipq.health_enabled: workers are judged
-extern Duration
-    heartbeat_timeout;  // hipq.heartbeat_timeout: without a sign of life until it is unhealthy
-extern Duration degraded_silence;  // hipq.degraded_silence: until it is degraded; -1: never
+                                  // hipq.worker_grace: from the end of a worker's session until
+                                  // other workers get its jobs
+extern Duration queue_ttl;        // hipq.queue_ttl: from dispatch until the worker accepts
+extern Duration worker_wait_ttl;  // hipq.worker_wait_ttl: of a due job for a worker; 0: no limit
+extern bool health_enabled;       // hipq.health_enabled: the health of workers is judged
+extern Duration heartbeat_timeout;  // hipq.heartbeat_timeout: silence until a worker is unhealthy
+extern Duration degraded_silence;  // hipq.degraded_silence: silence until it is degraded; -1: never
 extern Duration
     probe_interval;  // hipq.probe_interval: from one probe of an unhealthy worker to the next
 extern int degraded_failures;          // hipq.degraded_failures, in a row
@@ -84,34 +84,34 @@ extern int unhealthy_depth;            // hipq.unhealthy_depth
 extern double degraded_failure_rate;   // hipq.degraded_failure_rate, %
 extern double unhealthy_failure_rate;  // hipq.unhealthy_failure_rate, %
 
-// Keeping
+// Retention
 extern Duration retention;              // hipq.retention
 extern Duration dead_letter_retention;  // hipq.dead_letter_retention
 extern bool dead_letter_enabled;        // hipq.dead_letter_enabled
-extern int dead_letter_max;             // hipq.dead_letter_max, for each queue
+extern int dead_letter_max;             // hipq.dead_letter_max, per queue
 extern Duration outbox_keep;            // hipq.outbox_keep
 
-// Looking
-extern int max_statistics;          // hipq.max_statistics: queues and job types of which is counted
-extern double alert_retry_rate;     // hipq.alert_retry_rate, %
-extern double alert_retry_success;  // hipq.alert_retry_success, %
-extern double alert_failures;       // hipq.alert_failures, %
-extern int alert_dead_letters;      // hipq.alert_dead_letters, 1/min
+// Monitoring
+extern int max_statistics;              // hipq.max_statistics: queues and job types with statistics
+extern double alert_retry_rate;         // hipq.alert_retry_rate, %
+extern double alert_retry_success;      // hipq.alert_retry_success, %
+extern double alert_failures;           // hipq.alert_failures, %
+extern int alert_dead_letters;          // hipq.alert_dead_letters, 1/min
 extern int alert_dead_letter_depth;     // hipq.alert_dead_letter_depth
 extern Duration alert_waiting;          // hipq.alert_waiting
 extern Duration alert_held_snapshot;    // hipq.alert_held_snapshot
 extern double alert_unhealthy_workers;  // hipq.alert_unhealthy_workers, %
 extern double alert_worker_depth;       // hipq.alert_worker_depth, jobs per worker
 
-// Constants; settings in the builds that tests run on
+// Constants; settings in test builds
 extern int max_databases;          // hipq.max_databases: with work at a time
 extern int audit_rate;             // hipq.audit_rate, 1/s: waiting jobs that a scheduler checks
-extern int alert_least_jobs;       // hipq.alert_least_jobs: with fewer no share is an alert
-extern Duration executor_quantum;  // hipq.executor_quantum: an executor past it leaves when another
-                                   // queue owner waits
+extern int alert_least_jobs;       // hipq.alert_least_jobs: rates of fewer jobs raise no alert
+extern Duration executor_quantum;  // hipq.executor_quantum: an executor that exceeds it leaves if
+                                   // another queue owner waits
 extern Duration suspect_pause;     // hipq.suspect_pause
 
-// Defines them with PostgreSQL; called once by _PG_init. PostgreSQL regime.
+// Defines the settings; _PG_init calls it once. Raises ERROR by longjmp.
 void define();
 
 }  // namespace hipq::settings

@@ -14,7 +14,7 @@ void install_signal_handlers()
         flight::install_quit_handler();
         ::BackgroundWorkerUnblockSignals();
         ConfigReloadPending =
-            true;  // until now PostgreSQL has ignored that signal, and one that came is lost
+            true;  // until now PostgreSQL ignored SIGHUP, so an earlier one is lost
     });
 }
 
@@ -50,7 +50,7 @@ void show_idle()
 {
     pg::call([] {
         ::pgstat_report_activity(STATE_IDLE, nullptr);
-        (void)::pgstat_report_stat(true);  // what the last transactions have kept back
+        (void)::pgstat_report_stat(true);  // reports what the last transactions have held back
     });
 }
 

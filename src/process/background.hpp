@@ -5,27 +5,27 @@
 
 namespace hipq::process {
 
-// The longest any process waits, so that a step of the clock is seen.
+// The longest that a process waits, so that it notices a step of the clock.
 inline constexpr std::int64_t longest_wait = 10'000'000;  // us
 
-// Installs the signal handlers: SIGTERM dies at the next CHECK_FOR_INTERRUPTS, SIGHUP asks for a
+// Installs the signal handlers: SIGTERM exits at the next CHECK_FOR_INTERRUPTS, SIGHUP requests a
 // reload, SIGINT cancels (in an executor: see execute/cancellable.hpp), SIGQUIT marks the flight
-// recorder and ends the process at once.
+// recorder and exits at once.
 void install_signal_handlers();
 
-// Waits for the latch, at most `microseconds` (and at most longest_wait). Ends the process when the
-// postmaster is gone or SIGTERM has come. A reload of settings is left to check_interrupts.
+// Waits for the latch, at most `microseconds` (and at most longest_wait). Exits if the postmaster
+// is gone or SIGTERM has arrived. Leaves a reload of settings to check_interrupts().
 void wait_for_work(std::int64_t microseconds);
 
-// Handles interrupts; reloads settings if asked to and then returns true.
+// Handles interrupts. If a reload was requested, reloads the settings and returns true.
 bool check_interrupts();
 
-// What pg_stat_activity and ps show.
+// Sets what pg_stat_activity and ps show.
 void show_activity(const std::string &text);
-void show_idle();  // also hands in the statistics of the work that is done
+void show_idle();  // also reports the statistics of finished work
 
-// Registers a dynamic worker of this library; false when there is no free worker slot. `extra`
-// reaches the process in MyBgworkerEntry->bgw_extra.
+// Registers a dynamic worker of this library; returns false if no worker slot is free. The process
+// finds `extra` in MyBgworkerEntry->bgw_extra.
 struct WorkerDescription {
     const char *name;      // in ps
     const char *type;      // backend_type

@@ -1,6 +1,6 @@
 // Runs each duty of a scheduler by itself, and sets aside one that fails.
 //
-// What is set aside is kept here; shared memory has a copy for those who look.
+// This file keeps the duties that are set aside; shared memory has a copy for views.
 #include "process/duties.hpp"
 
 #include "pg/clock.hpp"
@@ -18,7 +18,7 @@ using core::Duty;
 using core::Trouble;
 
 constexpr int longest_lock = 10;                      // ms
-constexpr std::int64_t longest_memory = 300'000'000;  // us; of one that nobody has tried again
+constexpr std::int64_t longest_memory = 300'000'000;  // us; for a duty that was not tried again
 constexpr std::int64_t report_interval = 60'000'000;  // us
 
 struct Rest {
@@ -36,7 +36,7 @@ pg::Time real_now()
     return pg::Time{::GetCurrentTimestamp()};
 }
 
-// Classes 57: somebody wants this process to stop.
+// Class 57: another process wants this one to stop.
 bool is_for_process(const pg::Error &error)
 {
     return error.sqlstate().starts_with("57");
@@ -86,7 +86,7 @@ std::optional<pg::Error> error_of(const std::function<void()> &fn)
     return std::nullopt;
 }
 
-// When the first of some rests ends that has not ended yet, by hipq's clock.
+// Returns, by hipq's clock, when the first of the rests that have not ended yet ends.
 pg::Time first_end(Rests::const_iterator rest, Rests::const_iterator end, pg::Time now)
 {
     pg::Time next = pg::infinity;

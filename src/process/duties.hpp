@@ -1,5 +1,5 @@
-// Each duty of a scheduler, of each queue, by itself: what is against one is not against the
-// others.
+// Runs each duty of a scheduler by itself, for each queue, so that trouble with one does not affect
+// the others.
 #pragma once
 
 #include <functional>
@@ -9,25 +9,26 @@
 
 namespace hipq::process {
 
-// Runs a duty of a queue, in transactions of its own; null: one of the whole database. An error in
-// it rolls back its transaction and sets that duty aside for a while, with a line in the log now
-// and then and an entry in hipq.alerts. Its locks are waited for a moment only; somebody who holds
-// one sets it aside for half a second. False: it was not done, or is set aside.
+// Runs a duty of a queue, in transactions of its own; null: a duty of the whole database. An error
+// rolls back its transaction and sets the duty aside for a while, with an occasional log message
+// and an entry in hipq.alerts. The duty waits only briefly for its locks; a lock held by another
+// process sets it aside for half a second. False: the duty failed, or is set aside.
 //
-// What wants this process to end, and what is no error of PostgreSQL, passes. No transaction open.
+// Passes on errors that want this process to stop, and exceptions that are no errors of PostgreSQL.
+// Call it without an open transaction.
 bool do_duty(core::Duty duty, const catalog::Queue *queue, const std::function<void()> &fn);
 
-// Those of queues that are not there any more.
+// Forgets the duties of queues that no longer exist.
 void forget_duties(const catalog::Catalogue &catalogue);
 
-// When the first of those that are set aside is to be tried again; infinity: none is. One that was
-// not, though its time had come, need not be, for now.
+// Returns when to retry the first of the duties that are set aside; infinity: there is none. A duty
+// whose time has passed without another try is not counted: it is not needed for now.
 pg::Time next_duty();
 
-// The same of those of one queue.
+// The same for one queue.
 pg::Time next_duty(int queue_id);
 
-// For a scheduler that begins.
+// Call this when a scheduler starts.
 void begin_duties();
 
 }  // namespace hipq::process

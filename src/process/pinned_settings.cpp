@@ -17,9 +17,9 @@ struct Pinned {
     const char *value;
 };
 
-// What each could do otherwise: read or write other tables, or none; end a statement; give times,
-// names and values another form or meaning; make tables where none can be; end the process at its
-// first error; be slow.
+// Otherwise these settings could make statements read or write other tables, or none; end a
+// statement; give times, names and values another form or meaning; create tables where that is
+// impossible; end the process at its first error; or make it slow.
 constexpr Pinned pinned[] = {
     {"search_path", "pg_catalog, pg_temp"},
     {"session_replication_role", "origin"},
@@ -49,7 +49,7 @@ constexpr Pinned pinned[] = {
     {"work_mem", "4MB"},
 };
 
-// Where this server has it.
+// Skips settings that this server does not have.
 void pin(const Pinned &setting)
 {
     pg::call([&] {
@@ -58,9 +58,9 @@ void pin(const Pinned &setting)
     });
 }
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
-// What the server's configuration says, from before this process had a database.
+// The values in the server's configuration, from before this process connected to a database.
 struct ServerSetting {
     config_generic *setting;
     const char *value;
@@ -110,7 +110,7 @@ void restore_settings()
             restore(of_server[i]);
 }
 
-// ---- the C++ regime ----
+// ---- ordinary C++ ----
 
 }  // namespace
 

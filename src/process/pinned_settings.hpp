@@ -1,21 +1,21 @@
-// Keeps settings that a database or role carries from hipq's own processes.
+// Protects hipq's own processes from settings of a database or role.
 #pragma once
 
 #include "pg/postgres.hpp"
 
 namespace hipq::process {
 
-// Connects to a database, as the superuser that made the cluster, and remembers what settings are
-// without those of the database, for pin_settings().
+// Connects to a database as the bootstrap superuser, and remembers for pin_settings() the values
+// that settings have without those of the database.
 void connect(Oid database);
 
-// In a process that runs no user code, after connect(): settings are the server's, but for hipq's
-// own, which a database may have, and for those that could make hipq's statements mean or do
-// something else, or end them. These have one value everywhere.
+// For a process that runs no user code; call it after connect(). Settings get the server's values,
+// except for hipq's own, which a database may set, and for settings that could change the meaning
+// or effect of hipq's statements, or end them. The latter have one value everywhere.
 void pin_settings();
 
-// In a process that runs user code: what alone would end it. Other settings are the role's there
-// (pg/own_settings.hpp has what hipq's own statements need).
+// For a process that runs user code: pins only what would end the process. Other settings are the
+// role's there (pg/own_settings.hpp has what hipq's own statements need).
 void pin_settings_of_executor();
 
 }  // namespace hipq::process

@@ -1,5 +1,5 @@
 // What all background processes have in common: signals, waiting, settings, duties that fail alone.
-// What other rooms may use.
+// The interface for other rooms.
 #pragma once
 
 #include "process/background.hpp"

@@ -1,4 +1,4 @@
-// Reads what the postmaster says of itself, as pg_ctl does.
+// Reads the postmaster's status, as pg_ctl does.
 #include "process/server_status.hpp"
 
 #include <fstream>

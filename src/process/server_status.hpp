@@ -1,12 +1,13 @@
-// Whether the server is on its way down.
+// Tells whether the server is shutting down.
 #pragma once
 
 #include "pg/postgres.hpp"
 
 namespace hipq::process {
 
-// Whether a shutdown of the server has begun: smart, fast or immediate. Before the postmaster ends
-// any process for it, it says so in its file. Reads that file; where it cannot, the answer is no.
+// Returns whether a shutdown of the server has begun: smart, fast or immediate. The postmaster
+// records it in its PID file before it ends any process. Reads that file; if it cannot, returns
+// false.
 bool is_server_stopping();
 
 }  // namespace hipq::process
