@@ -66,13 +66,12 @@ extern Duration retry_max;          // hipq.retry_max
 extern double retry_jitter;         // hipq.retry_jitter
 
 // External workers
-extern int max_workers;           // hipq.max_workers: in shared memory, cluster-wide
-extern Duration worker_grace;     // hipq.worker_grace: from the end of a worker's session until its
-                                  // hipq.worker_grace: from the end of a worker's session until
-                                  // other workers get its jobs
-extern Duration queue_ttl;        // hipq.queue_ttl: from dispatch until the worker accepts
-extern Duration worker_wait_ttl;  // hipq.worker_wait_ttl: of a due job for a worker; 0: no limit
-extern bool health_enabled;       // hipq.health_enabled: the health of workers is judged
+extern int max_workers;             // hipq.max_workers: in shared memory, cluster-wide
+extern Duration worker_grace;       // hipq.worker_grace: from the end of a worker's session until
+                                    // other workers get its jobs
+extern Duration queue_ttl;          // hipq.queue_ttl: from dispatch until the worker accepts
+extern Duration worker_wait_ttl;    // hipq.worker_wait_ttl: of a due job for a worker; 0: no limit
+extern bool health_enabled;         // hipq.health_enabled: the health of workers is judged
 extern Duration heartbeat_timeout;  // hipq.heartbeat_timeout: silence until a worker is unhealthy
 extern Duration degraded_silence;  // hipq.degraded_silence: silence until it is degraded; -1: never
 extern Duration

@@ -100,7 +100,7 @@ inline AllSettings all_settings()
 #endif
 }
 
-// ---- rights ----
+// ---- privileges ----
 
 inline bool has_right(Oid catalogue, Oid object, Oid role, AclMode mode)
 {

@@ -101,7 +101,8 @@ constexpr bool gives_way(const Contender &own, std::int64_t stayed, const Conten
 }
 
 // How many executors to keep for owners that have none: the reserved number, but at most one for
-// each such owner, and at least one executor stays available to all.
+// How many executors to keep for owners that have none: the reserved number, but no more than there
+// are owners without executors; at least one executor stays available to all.
 constexpr int kept_places(int reserved, int most, int owners_without)
 {
     return std::clamp(std::min(reserved, owners_without), 0, std::max(most - 1, 0));

@@ -1,4 +1,4 @@
-// The duties of a scheduler, each for one queue: their names, and when to retry one that failed.
+// The duties of a scheduler, each for one queue: their names, and when to retry a failed duty.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // How to stop a job: its code is cancelled, repeatedly, then its process is terminated; a process
-// that survives even that is reported. Pure rules; shared/executors/stop_control.hpp tells who
-// sends the signals.
+// that survives even that is reported. Pure rules; shared/executors/stop_control.hpp has the
+// signals.
 #pragma once
 
 #include <cstdint>

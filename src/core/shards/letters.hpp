@@ -1,5 +1,5 @@
 // Letters are the messages between the nodes of an instance. This is the only table of their kinds:
-// who may send which to whom, and what they must contain.
+// which nodes may send them, and what they must contain.
 //
 // A letter is untrusted input. It is checked as a whole before any of it takes effect: which node
 // sent it, its header, its contents. Anything that the table does not name is ignored, because a
