@@ -31,8 +31,7 @@ bool is_step(JobState from, JobState to);
 // What one committed transaction may do to a job: every single step, and the net effect of several
 // legal steps (initial|retry -> final for a cancelled, expired or lock-claimed job; running ->
 // retry for an immediate decision; initial|retry -> retry for a release; initial|retry -> error for
-// a job that could not be given to anyone). Staying in the same state is no transition and returns
-// false.
+// a job that no worker could get). Staying in the same state is no transition and returns false.
 bool is_net_effect(JobState from, JobState to);
 
 }  // namespace hipq::core

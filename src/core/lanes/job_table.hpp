@@ -42,9 +42,8 @@ struct JobEntry {
     std::int32_t previous_of_holder;
     LaneRef lane;  // the lane and due time that it came from, for its return
     std::int64_t due;
-    std::int64_t
-        deadline;    // of a job that an external worker holds: first to accept it, then to end it
-    RowPlace place;  // the position of its row, which may have moved since
+    std::int64_t deadline;  // of a job that an external worker holds: to accept it, then to end it
+    RowPlace place;         // the position of its row, which may have moved since
     JobPhase phase;
     bool is_accepted;   // by the external worker that holds it
     bool is_probe;      // it was given to that worker to find out whether it works again

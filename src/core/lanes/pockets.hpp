@@ -1,8 +1,8 @@
 // Pockets: ranges of keys that may hold claimable rows, and what the rows wait for. A lane
 // (core/lanes/lane.hpp) consists of them.
 //
-// There is space for a few. Every way to save space makes ranges larger, never smaller, so that no
-// row is lost.
+// There is space for a few pockets. Every way to save space makes ranges larger, never smaller, so
+// that no row is lost.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ inline constexpr std::int64_t longest_hold = 10'000'000;
 inline constexpr std::int64_t crowded_hold = 100'000;
 
 // Keys that may be claimable, but need no look before a time (microseconds), or before a throttle
-// key has capacity. The rows of other throttle keys in the range have pockets of their own.
+// key has capacity. Rows of other throttle keys may lie between; they have ranges of their own.
 struct Pocket {
     KeyRange range;
     std::int64_t not_before;

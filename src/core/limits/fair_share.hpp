@@ -46,8 +46,8 @@ constexpr VirtualTime standing(const QueueAccount &account, const QueueClock &cl
     return account.look == clock.look ? account.used : std::max(account.used, clock.time);
 }
 
-// A look for work: each queue with due jobs takes part, then the clock advances to the least of
-// their standings.
+// A look for work: each queue that could have had its turn takes part, then the clock advances to
+// the least of their standings.
 constexpr void take_part(QueueAccount &account, const QueueClock &clock)
 {
     account = {standing(account, clock), clock.look + 1};
@@ -100,7 +100,6 @@ constexpr bool gives_way(const Contender &own, std::int64_t stayed, const Conten
     return stayed >= turn(quantum, own.weight, other.weight) && own.used - other.used >= owed;
 }
 
-// How many executors to keep for owners that have none: the reserved number, but at most one for
 // How many executors to keep for owners that have none: the reserved number, but no more than there
 // are owners without executors; at least one executor stays available to all.
 constexpr int kept_places(int reserved, int most, int owners_without)

@@ -40,7 +40,7 @@ std::uint8_t one_more(std::uint8_t count)
     return count < std::numeric_limits<std::uint8_t>::max() ? count + 1 : count;
 }
 
-// With attempt 0 a retry handler was called, and it may run beside others when called again: only
+// Attempt 0 means that a retry handler ran. When it is called again, it may run beside others: only
 // jobs run alone.
 void convict(CrashCase &entry, Role role)
 {

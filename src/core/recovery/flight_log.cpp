@@ -9,7 +9,7 @@ namespace hipq::core {
 
 namespace {
 
-constexpr std::uint64_t magic = 0x7265646f63657268;  // readable in a dump
+constexpr std::uint64_t magic = 0x7265646f63657268;  // spells its purpose in a dump
 constexpr std::uint32_t version = 3;
 
 // FNV-1a over whole words: protects against damage, not against forgery.

@@ -83,7 +83,8 @@ bool should_ask(const PermitShare &share, const PermitNeed &need);
 bool should_refresh(const PermitShare &share, const PermitNeed &need);
 inline constexpr std::int64_t permit_refresh = 2'000'000;  // microseconds
 
-// The share that remains after a request, unless more is running: the minimum of target and want.
+// The share that remains after a request, unless more is running: the minimum of the share, its
+// target and what is wanted.
 Weight lowered_share(const PermitShare &share, const PermitNeed &need);
 
 // Lowers the share to its target and to what is wanted, and makes the request. Commit the two
