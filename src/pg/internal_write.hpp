@@ -21,8 +21,8 @@ private:
     bool before_;
 };
 
-// Runs `fn` as the extension owner with such a permit. Every write of hipq to its own tables goes
-// through here.
+// Runs `fn` as the extension owner and as an InternalWrite. Every write of hipq to its own tables
+// goes through here.
 template <class Function>
 auto as_hipq(Function &&fn)
 {
