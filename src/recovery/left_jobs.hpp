@@ -1,4 +1,4 @@
-// Finding jobs whose executors are gone.
+// Finds jobs whose executors are gone.
 #pragma once
 
 #include "job/job.hpp"
@@ -10,20 +10,20 @@ struct LeftJob {
     int attempt;
 };
 
-// How many pages the live leaf of a queue has. Needs a transaction.
+// Returns the number of pages of the queue's live leaf. Needs a transaction.
 std::int64_t live_pages(const catalog::Queue &queue);
 
-// The jobs that stand in `running` or `error` on these pages of the live leaf. A row that nobody
-// has in flight stays where it is. Needs a transaction.
+// Returns the jobs in `running` or `error` on these pages of the live leaf. A row that is not in
+// flight does not move to another page. Needs a transaction.
 std::vector<LeftJob> left_jobs(const catalog::Queue &queue, std::int64_t first_page,
                                std::int64_t end_page);
 
-// Whether the job still stands as an attempt left it: in `running` or `error`, or, if that may have
-// been claimed by lock, waiting as before. Asked after taking it failed: then somebody holds its
-// row. Needs a transaction.
+// Returns whether the row is as the attempt left it: in `running` or `error`, or still waiting if
+// the attempt may have been claimed by lock. The caller checks this after it failed to take the
+// job; true means that another session holds the row. Needs a transaction.
 bool is_left(const catalog::Queue &queue, std::int64_t id, int attempt, bool may_be_locked);
 
-// Which of these jobs of a queue are unfinished. Needs a transaction.
+// Returns the jobs among these that are unfinished. Needs a transaction.
 std::vector<std::int64_t> unfinished_jobs(const catalog::Queue &queue,
                                           const std::vector<std::int64_t> &ids);
 

@@ -1,6 +1,6 @@
 // Reclaims jobs from external workers.
 //
-// By what shared memory knows of deadlines and workers; the rows decide (rescue.hpp).
+// Deadlines and workers in shared memory give the candidates; the rows decide (rescue.hpp).
 #include "recovery/reclaim.hpp"
 
 #include "catalog/catalog.hpp"
@@ -31,15 +31,15 @@ Left left_by(const ExternalJob &job, LeftBy by)
     return left;
 }
 
-// ---- whose jobs are to be taken ----
+// ---- finding the jobs to take ----
 
 std::int64_t grace()
 {
     return settings::worker_grace.microseconds();
 }
 
-// When a worker's jobs are somebody else's because it is gone; infinity: not as far as anybody
-// knows.
+// Returns when the jobs of a worker that is gone can go to others; infinity if the worker is not
+// known to be gone.
 pg::Time end_of_grace(const WorkerSlot &worker)
 {
     if (worker.state == workers::WorkerState::ended)
@@ -71,12 +71,12 @@ void find_overdue(Found &found, pg::Time now)
     found.next = std::min(found.next, overdue.next);
 }
 
-// Who may work on what.
+// Which worker may work on which queue.
 struct Rights {
     std::shared_ptr<const catalog::Catalogue> catalogue;
     std::shared_ptr<const catalog::WorkerServices> services;
 
-    // Jobs of a queue that is being dropped end with it.
+    // Jobs of a queue that is being dropped end with the queue.
     bool is_revoked(const ExternalJob &job) const
     {
         const catalog::Queue *queue = catalogue->find(job.queue_id);
@@ -94,7 +94,7 @@ Rights read_rights()
     return rights;
 }
 
-// Who may not work on a queue any more has no jobs of it, accepted or not.
+// A worker that lost the work privilege on a queue loses its jobs of that queue, accepted or not.
 void find_revoked(Found &found, const Rights &rights, std::int64_t worker_id)
 {
     for (const ExternalJob &job : workers::jobs_of_worker(worker_id))
@@ -102,10 +102,10 @@ void find_revoked(Found &found, const Rights &rights, std::int64_t worker_id)
             found.jobs.push_back(left_by(job, LeftBy::revoked_worker));
 }
 
-// Why others are given a job of a worker; nothing: it may keep it. What it has not accepted it
-// cannot accept any more once it has ended, so that waiting for its answer would only keep the job,
-// and a place in its role's share, from its successor. What it has accepted a bound one may be busy
-// with, whatever else it does not answer, while its session is there.
+// Returns why a worker loses a job; nothing if it keeps the job. A worker that has ended cannot
+// accept a job any more: waiting for it would only keep the job, and a slot in its role's share,
+// from its successor. A bound worker may be busy with a job that it accepted while its session is
+// there, even if it answers nothing else.
 std::optional<LeftBy> reason_to_take(const WorkerSlot &worker, const ExternalJob &job, pg::Time now)
 {
     const bool takes_no_more = worker.is_draining || worker.state == workers::WorkerState::ended;
@@ -148,7 +148,7 @@ Found find(const PostponedJobs &postponed, pg::Time now)
     return found;
 }
 
-// ---- saying so ----
+// ---- reports ----
 
 std::string name_of(std::int64_t worker_id)
 {
@@ -167,7 +167,7 @@ void report_expiry(const Left &left)
     });
 }
 
-// It is given no more before it is heard of, so that this comes once.
+// The worker gets no more jobs until it is heard from, so this is reported once.
 void report_mute(std::int64_t worker_id)
 {
     const std::string name = name_of(worker_id);
@@ -199,7 +199,7 @@ void report_rest(TakingBack &taking)
     });
 }
 
-// A few lines within an interval; then how many there were more.
+// Logs a few lines in each interval, and then the number of the others.
 void begin_interval_if_due(TakingBack &taking, pg::Time now)
 {
     if (now < taking.reports_since + report_interval && now >= taking.reports_since)
@@ -222,8 +222,8 @@ void report_expiries(TakingBack &taking, std::span<const Left> jobs)
     }
 }
 
-// One whose time has come and that was not tried again may stay where it is: its worker has more
-// time, or is heard of again.
+// Skips a job whose time has come and that was not tried again. It may stay: its worker has more
+// time now, or was heard from again.
 pg::Time next_postponed(const PostponedJobs &postponed, pg::Time now)
 {
     pg::Time next = pg::infinity;
@@ -269,7 +269,7 @@ void forget_jobs_of_dropped_queues(const catalog::Catalogue &catalogue)
 {
     for (const ExternalJob &job : workers::list_external_jobs()) {
         const catalog::Queue *queue = catalogue.find(job.queue_id);
-        if (queue != nullptr && queue->is_dropped)  // one that is not known may be new
+        if (queue != nullptr && queue->is_dropped)  // an unknown queue may be new
             workers::drop_external_job(job.id, job.attempt);
     }
 }

@@ -6,23 +6,23 @@
 
 namespace hipq::recovery {
 
-// What a scheduler keeps from one time to the next.
+// The state that a scheduler keeps between calls.
 struct TakingBack {
     PostponedJobs postponed;
-    pg::Time reports_since{0};  // of jobs that were not accepted: so many log lines were written
-                                // since then, so many were not
+    pg::Time reports_since{0};  // start of the interval in which `reports` jobs that were not
+                                // accepted were logged and `unreported` were not
     int reports = 0;
     int unreported = 0;
 };
 
-// Own transactions. Returns when to be called again.
+// Uses its own transactions. Returns when to call it again.
 pg::Time reclaim(TakingBack &taking);
 
-// When the jobs of a worker will be somebody else's, should it stay as silent as it is. Asked after
-// a dispatch: who had no job may have one since.
+// Returns when the next worker loses its jobs if it stays silent. The scheduler calls this after a
+// dispatch, because a worker that had no job may have one now.
 pg::Time next_loss(pg::Time now);
 
-// They went with their queues; their workers have room again.
+// The jobs went with their queues. Their workers have room again.
 void forget_jobs_of_dropped_queues(const catalog::Catalogue &catalogue);
 
 }  // namespace hipq::recovery

@@ -1,6 +1,6 @@
 // Finds jobs that no process has any more, and has them rescued.
 //
-// It works a piece at a time, so that waiting jobs do not wait for it.
+// Works in small pieces, so that waiting jobs do not wait for it.
 #include "recovery/recover.hpp"
 
 #include "pg/clock.hpp"
@@ -24,8 +24,8 @@ constexpr std::int64_t moment = 200'000;  // us
 constexpr std::int64_t pages_at_once = 512;
 constexpr std::size_t orphans_at_once = 500;
 
-// The first jobs of a list. What cannot be rescued now waits; should this process end
-// meanwhile, the next one has to find it.
+// Rescues the first jobs of a list. Jobs that cannot be rescued now wait. The call of
+// recovery_done() makes the next scheduler find them if this process ends meanwhile.
 void rescue(Recovery &recovery, std::vector<Left> &list)
 {
     for (Left &left : rescue_first(recovery.postponed, list).postponed) {
@@ -37,8 +37,8 @@ void rescue(Recovery &recovery, std::vector<Left> &list)
 
 // ---- executors that ended ----
 
-// A server that stops ends its executors in no order, some before this process: their jobs are left
-// as those are that the next life of the server finds.
+// A server that stops ends its executors in any order, some before this process. Their jobs are
+// treated like jobs that are found after the next start of the server.
 Left left_by(const executors::Orphan &orphan, bool is_server_stopping)
 {
     const memory::RunningJob &job = orphan.job;
@@ -55,8 +55,8 @@ Left left_by(const executors::Orphan &orphan, bool is_server_stopping)
     return left;
 }
 
-// Others can take their jobs when it is known what becomes of them, and their slots are free then.
-// False: there may be more.
+// Releases the slots after the fate of their jobs is known; only then can other processes take the
+// jobs. Returns false if there may be more.
 bool recover_orphans(Recovery &recovery)
 {
     std::vector<executors::Orphan> orphans(orphans_at_once);
@@ -86,7 +86,7 @@ std::int64_t pages_of(const Queue &queue)
     return queue.is_dropped ? 0 : live_pages(queue);
 }
 
-// Reads in a transaction. One whose tables cannot be read now is begun with again later.
+// Reads in a transaction. A queue whose tables cannot be read now is read from its start later.
 template <class Read>
 void read_or_put_off(Recovery &recovery, const Queue &queue, Read read)
 {
@@ -102,7 +102,7 @@ void read_or_put_off(Recovery &recovery, const Queue &queue, Read read)
     recovery.page = recovery.end_page = 0;
 }
 
-// Begins with the next queue that has a live leaf. False: none is left.
+// Begins with the next queue that has a live leaf. Returns false if there is none.
 bool begin_next_queue(Recovery &recovery)
 {
     while (!recovery.queues.empty()) {
@@ -127,7 +127,7 @@ void note_found(Recovery &recovery, std::span<const LeftJob> jobs)
                 {recovery.queue, job.id, job.attempt, LeftBy::restart, false, pg::Time{0}, 0});
 }
 
-// Reads the next pages. False: all has been read.
+// Reads the next pages. Returns false if all have been read.
 bool read_on(Recovery &recovery)
 {
     if (recovery.page >= recovery.end_page && !begin_next_queue(recovery))
@@ -192,7 +192,7 @@ pg::Time next_postponed(const Recovery &recovery)
     return next;
 }
 
-// ---- all of it ----
+// ---- everything together ----
 
 void recover_found(Recovery &recovery)
 {

@@ -1,5 +1,5 @@
-// Jobs whose process ended, after a crash of it, of the server, or of a worker: what becomes of
-// them. What other rooms may use.
+// Rescues jobs after a crash of their process, of the server or of a worker; what other rooms may
+// use.
 #pragma once
 
 #include "recovery/reclaim.hpp"

@@ -1,5 +1,5 @@
-// Rescues many jobs under one commit: an error tells that one of them makes trouble, and each goes
-// alone. The way of one job is in rescue_job.cpp.
+// Rescues many jobs in one transaction; after an error each job gets its own. rescue_job.cpp
+// rescues one job.
 #include "recovery/rescue.hpp"
 
 #include "execute/execute.hpp"
@@ -21,13 +21,13 @@ namespace {
 
 using catalog::Queue;
 
-constexpr std::int64_t held_delay = 10'000'000;  // us; somebody has the row locked
+constexpr std::int64_t held_delay = 10'000'000;  // us; another session has the row locked
 constexpr std::int64_t short_delay =
-    200'000;  // the list of decisions is full, or a worker's session is just ending it
+    200'000;  // the list of decisions is full, or a worker's session is just ending the job
 constexpr std::int64_t failure_delay = 10'000'000;  // after the first failure; doubles
-constexpr int most_failures = 2;                    // after which it is set aside for good
+constexpr int most_failures = 2;                    // after this the job is set aside for good
 constexpr int most_doublings =
-    2;  // then each 40 s: the scheduler stays as long as something is set aside
+    2;  // then every 40 s; the scheduler stays while something is set aside
 
 void report_crash(const Queue &queue, const Left &left)
 {
@@ -66,7 +66,8 @@ void postpone(PostponedJobs &postponed, const Left &left, std::int64_t delay)
     postponed[left.id].until = pg::now() + delay;
 }
 
-// As the attempt that was left, or as one that failed and is to be decided on.
+// Sets the row aside as the attempt that was left, or as a failed attempt that waits for a
+// decision.
 bool set_aside_row(const Queue &queue, const Left &left, const pg::Error &error)
 {
     const pg::Time now = pg::now();
@@ -78,8 +79,7 @@ bool set_aside_row(const Queue &queue, const Left &left, const pg::Error &error)
            job::set_aside(queue, *job, retry::stored_failure(*job, now), error, now);
 }
 
-// It is left alone for good, once it has been tried often enough. False: not even that can be
-// written.
+// Leaves the job alone for good, after enough tries. Returns false if even that cannot be written.
 bool set_aside_for_good(const Queue &queue, const Left &left, const pg::Error &error)
 {
     bool is_aside = false;
@@ -101,8 +101,9 @@ void set_aside(PostponedJobs &postponed, const Queue &queue, const Left &left,
     ++job.failures;
 }
 
-// Shared memory says that a worker has the attempt, its row says otherwise. As a rule whoever ended
-// it is just saying so; if it still is there the next time, it is forgotten.
+// Shared memory says that a worker has the attempt, but its row says otherwise. Usually the session
+// that ended the attempt is just about to remove the entry. If the entry is still there the next
+// time, drop it.
 Fate drop_entry(PostponedJobs &postponed, const Left &left)
 {
     if (!workers::is_with_worker(MyDatabaseId, left.id)) {
@@ -114,8 +115,8 @@ Fate drop_entry(PostponedJobs &postponed, const Left &left)
         return Fate::held;
     }
     workers::drop_external_job(left.id, left.attempt);
-    databases::jobs_restored(
-        MyDatabaseId);  // should its row tell of an attempt that nobody knows of, it is found
+    databases::jobs_restored(MyDatabaseId);  // if its row shows an attempt that no process has,
+                                             // reading the leaves again finds it
     postponed.erase(left.id);
     pg::call([&] {
         ereport(WARNING,
@@ -127,7 +128,7 @@ Fate drop_entry(PostponedJobs &postponed, const Left &left)
     return Fate::gone;
 }
 
-// After the commit: what others have to know.
+// After the commit, tells other processes what they must know.
 Fate follow_up(PostponedJobs &postponed, const Queue &queue, const Left &left, Fate fate)
 {
     const bool was_taken = has_ended(fate);
@@ -146,8 +147,8 @@ Fate follow_up(PostponedJobs &postponed, const Queue &queue, const Left &left, F
     return fate;
 }
 
-// Those whose rows say that a restart left them running go back together; nobody can have claimed
-// such a row anew.
+// Puts back, in one statement, the jobs whose rows say that a restart left them running. No session
+// can have claimed such a row again.
 std::set<std::int64_t> put_back(const Queue &queue, std::span<const Left> jobs)
 {
     std::vector<std::int64_t> ids;
@@ -180,7 +181,7 @@ void reach_point_after([[maybe_unused]] const Left &left)
         HIPQ_POINT("after-recover");
 }
 
-// Nothing: an error told that one of them makes trouble, and none was rescued.
+// Returns nothing if an error showed that one of the jobs is bad; then none was rescued.
 std::optional<std::vector<Fate>> rescue_together(const Queue &queue, std::span<const Left> jobs)
 {
     std::vector<Fate> fates;
@@ -222,7 +223,7 @@ Fate rescue_alone(PostponedJobs &postponed, const Queue &queue, const Left &left
     return Fate::failed;
 }
 
-// Jobs of one queue.
+// Rescues jobs of one queue.
 std::vector<Fate> rescue_all(PostponedJobs &postponed, const Queue &queue,
                              std::span<const Left> jobs)
 {
@@ -244,7 +245,7 @@ bool is_done(Fate fate)
     return has_ended(fate) || fate == Fate::stays || fate == Fate::gone;
 }
 
-// Takes the first jobs off the list that are of one queue.
+// Takes the first jobs, all of one queue, off the list.
 std::vector<Left> take_off(std::vector<Left> &list)
 {
     const auto limit =
@@ -257,7 +258,7 @@ std::vector<Left> take_off(std::vector<Left> &list)
     return jobs;
 }
 
-// Those that were rescued before the trouble are found to be so the next time.
+// Jobs that were rescued before the error turn out to be so the next time.
 std::vector<Fate> put_all_off(PostponedJobs &postponed, const Queue &queue,
                               std::span<const Left> jobs)
 {
@@ -266,7 +267,7 @@ std::vector<Fate> put_all_off(PostponedJobs &postponed, const Queue &queue,
     return std::vector<Fate>(jobs.size(), Fate::put_off);
 }
 
-// A queue that does not exist any more took its jobs along.
+// A queue that does not exist any more took its jobs with it.
 BroughtHome nothing_left(PostponedJobs &postponed, std::vector<Left> jobs)
 {
     for (const Left &left : jobs) {

@@ -1,4 +1,4 @@
-// Rescues one job: back into its lane, to a retry decision, or to its end.
+// Rescues one job: back into the lane, to a retry decision, or to the end.
 #include "recovery/rescue_job.hpp"
 
 #include "claim/claim.hpp"
@@ -16,8 +16,8 @@ namespace {
 using catalog::Queue;
 using job::ClaimedJob;
 
-// Why an executor has ended in the middle of a job that hipq, not chance, was about to stop.
-// Nothing: it was not.
+// Returns the failure of a job that hipq was about to stop when its executor ended; nothing if the
+// end was chance.
 std::optional<job::Failure> stop_failure(const Left &left, const ClaimedJob &job)
 {
     if (left.cancelled.has_value())
@@ -36,7 +36,7 @@ Fate fate_of(retry::Resolved resolved)
     return resolved == retry::Resolved::stale ? Fate::stays : Fate::resolved;
 }
 
-// A worker has taken too long, or is gone.
+// The worker took too long, or is gone.
 retry::Resolved take_from_worker(const Queue &queue, const ClaimedJob &job, LeftBy by, pg::Time now)
 {
     switch (by) {
@@ -60,9 +60,9 @@ retry::Resolved take_from_worker(const Queue &queue, const ClaimedJob &job, Left
     return resolve_abandoned(queue, job, core::Reason::worker_lost, now);
 }
 
-// The end of a server, or of the executor whose handler left it running, leaves those who have the
-// job as they are: it stays with them, if that worker is still known. Where there is no room to
-// keep it in mind its row is looked at from time to time.
+// The end of the server, or of the executor whose handler left the job running, does not concern
+// the external worker that has the job: the worker keeps it if hipq still knows the worker. If
+// shared memory has no room for the entry, hipq looks at the row from time to time.
 Fate leave_with_worker(const Queue &queue, const ClaimedJob &job)
 {
     const pg::Time now = pg::now();
@@ -98,8 +98,9 @@ retry::Resolved resolve(const Queue &queue, const ClaimedJob &job, const Left &l
     return resolve_lost(queue, job, core::Reason::worker_lost, now);
 }
 
-// What the end of an executor tells about the retry handler that it asked. One that did not listen
-// to its cancellation would not do so the next time either. False: it is not to be asked again.
+// What the end of an executor says about the retry handler that it called. A handler that did not
+// react to its cancellation would not do so the next time either. Returns false if it must not be
+// called again.
 bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
     if (left.by == LeftBy::crash)
@@ -113,7 +114,7 @@ bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
     return false;
 }
 
-// A job in `error`: its retry handler is asked by an executor; without one the policy decides here.
+// A job in `error`. An executor calls its retry handler; without one, the policy decides here.
 Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
     if (!may_ask_again(queue, job, left))
@@ -126,21 +127,21 @@ Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
     return Fate::asks;
 }
 
-// An attempt that was claimed by lock left no trace in the row. After a restart it has not been;
-// one that cost its process has to be remembered.
+// An attempt that was claimed by lock left no trace in the row. After a restart it counts as if it
+// had never started, but an attempt that cost its process must be recorded.
 bool may_be_locked(const Left &left)
 {
     return (left.by == LeftBy::crash || left.by == LeftBy::lost_executor) && left.attempt > 0;
 }
 
-// An attempt by lock that has not been gives its number to the next one, which may be under way.
-// Asked with the row locked: as long as that one runs it is in flight.
+// A lost attempt that was claimed by lock gives its number to the next attempt, which may be under
+// way. Call with the row locked: while the next attempt runs, the job is in flight.
 bool is_claimed_anew(const Left &left)
 {
     return !left.is_orphan && lanes::is_in_flight(MyDatabaseId, left.id);
 }
 
-// It was to be cancelled when its attempt was over already.
+// The job was to be cancelled after its attempt had ended.
 bool ends_cancelled(const Queue &queue, const Left &left)
 {
     return left.cancelled.has_value() &&
@@ -148,10 +149,10 @@ bool ends_cancelled(const Queue &queue, const Left &left)
                                 pg::now());
 }
 
-// One whose row says that it runs.
+// Rescues a job whose row says that it runs.
 Fate rescue_running(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
-    // Whoever has it in flight as one that waits has not seen yet that it runs.
+    // A process that has the job in flight as waiting has not yet seen that it runs.
     if (!left.is_orphan && lanes::is_running(MyDatabaseId, left.id))
         return Fate::gone;
     if (!job.worker_id.has_value())

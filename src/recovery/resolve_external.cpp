@@ -1,6 +1,6 @@
 // Resolves an attempt that an external worker did not end.
 //
-// By whether the worker had accepted the attempt.
+// The result depends on whether the worker had accepted the attempt.
 #include "recovery/resolve_external.hpp"
 
 #include "claim/claim.hpp"
@@ -10,10 +10,10 @@ namespace hipq::recovery {
 
 namespace {
 
-// $1 job, $2 queue, $3 its worker now, $4 when it was given to it, $5 now, $6 the queue's number,
-// $7 the worker's name if it is not to be looked up. The words of "error" and "message" are the
-// specification's. So many deaths, the last ones, are said that all of it is shorter than
-// core::most_failure_text.
+// $1 job, $2 queue, $3 its current worker, $4 when the worker got it, $5 now, $6 the queue's
+// number, $7 the worker's name if it is not to be looked up. The texts of "error" and "message"
+// come from the specification. The limit keeps the latest deaths, so that the whole text stays
+// shorter than core::most_failure_text.
 constinit pg::Statement select_expiry(R"(
     WITH death AS (
         SELECT attempt.reason, attempt.worker_id, NULL::text AS name, attempt.started_time, attempt.ended_time
@@ -55,7 +55,7 @@ const char *sentence_for_worker(core::Reason reason)
     return "worker ended while it had the job";
 }
 
-// Nobody is charged for an attempt that was not accepted.
+// An attempt that was not accepted is not charged.
 retry::Resolved resolve_by_acceptance(const catalog::Queue &queue, const job::ClaimedJob &job,
                                       const job::Failure &failure, pg::Time now)
 {
@@ -100,7 +100,7 @@ retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::Claime
 retry::Resolved resolve_unanswered(const catalog::Queue &queue, const job::ClaimedJob &job,
                                    pg::Time now)
 {
-    if (job::is_accepted(job))  // it has answered meanwhile
+    if (job::is_accepted(job))  // the worker has answered meanwhile
         return retry::Resolved::stale;
     return resolve_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
 }

@@ -1,33 +1,33 @@
-// What follows an attempt that an external worker had and did not end: it took too long, or the
-// worker is gone.
+// Resolves an attempt that an external worker did not end because it took too long or is gone.
 #pragma once
 
 #include "retry/retry.hpp"
 
 namespace hipq::recovery {
 
-// Its deadline has come: queue_timeout if the worker never accepted it, with all that its attempts
-// have met with so far; else timeout. One that was given more time meanwhile stays as it is: stale.
-// Needs a transaction.
+// Resolves an attempt whose deadline has come: queue_timeout, listing what happened to its attempts
+// so far, if the worker never accepted it; otherwise timeout. If it was given more time meanwhile,
+// it stays as it is and the result is stale. Needs a transaction.
 retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now);
 
-// How jobs end that were for one worker, which could not be given them in time: as if it had had
-// them and not accepted them. Needs a transaction.
+// Returns how jobs end that were meant for one worker and could not be given to it in time: as if
+// the worker had got them and not accepted them. Needs a transaction.
 job::Failure expiry_of_aim(const catalog::Queue &queue, const std::string &worker, pg::Time now);
 
-// Its worker is gone (worker_lost), silent (worker_heartbeat_stale), or lets go of what it has not
-// begun (released). Uncharged if the attempt was never accepted, since then nothing can have
-// happened; otherwise the policy decides, and a released one stays where it is: stale. Needs a
-// transaction.
+// Resolves an attempt whose worker is gone (worker_lost), silent (worker_heartbeat_stale), or gives
+// back what it has not begun (released). An attempt that was never accepted is not charged, because
+// nothing can have happened. Otherwise the policy decides, except that a released one stays where
+// it is and the result is stale. Needs a transaction.
 retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
                                   core::Reason reason, pg::Time now);
 
-// Its worker does not answer, and has not accepted it: uncharged. If it has meanwhile: stale.
+// The worker does not answer and has not accepted the attempt: not charged. If it has accepted
+// meanwhile, the result is stale.
 retry::Resolved resolve_unanswered(const catalog::Queue &queue, const job::ClaimedJob &job,
                                    pg::Time now);
 
-// The role of its worker may not work on the queue any more: as if the worker were gone.
+// The worker's role may not work on the queue any more: as if the worker were gone.
 retry::Resolved resolve_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now);
 

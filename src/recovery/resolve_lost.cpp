@@ -1,6 +1,6 @@
 // Resolves an attempt that lost its process: uncharged, charged or given up.
 //
-// Uncharged, charged, given up: by what the handler can have done, and by the job's history.
+// What the handler can have done and the job's history decide which.
 #include "recovery/resolve_lost.hpp"
 
 #include "catalog/catalog.hpp"
@@ -18,8 +18,8 @@ const char *sentence_for_executor(core::Reason reason)
                                                   : "executor ended while the job ran";
 }
 
-// How often the job cost its process, by its history, and how often the server with it; whether a
-// crash of this very attempt is among them.
+// How often the job cost its process, according to its history, how often the server with it, and
+// whether a crash of this attempt is among them.
 struct Losses {
     std::int64_t all;
     std::int64_t crashes;
@@ -44,7 +44,8 @@ Losses losses_of(const catalog::Queue &queue, std::int64_t id, pg::Time started)
     return {row.integer(0), row.integer(1), row.boolean(2)};
 }
 
-// As if the attempt had not counted. A restart of the server is no fault of the job.
+// Puts the job back as if the attempt had not counted. A restart of the server is not the job's
+// fault.
 bool put_back(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure,
               pg::Time now)
 {
@@ -55,14 +56,14 @@ bool put_back(const catalog::Queue &queue, const job::ClaimedJob &job, const job
     return job::carry_out(queue, job, failure, core::Decision{true, delay, false}, now);
 }
 
-// A procedure may have committed midway, an external worker may have done anything.
+// A procedure may have committed midway, and an external worker may have done anything.
 bool may_have_effects(const catalog::JobType &type)
 {
     return type.handler_kind == catalog::HandlerKind::procedure ||
            type.handler_kind == catalog::HandlerKind::notify;
 }
 
-// It ends its executors itself, as it seems.
+// The job seems to end its executors itself.
 bool is_worn_out(const catalog::Queue &queue, const job::ClaimedJob &job,
                  const job::Failure &failure)
 {
@@ -78,8 +79,8 @@ retry::Resolved resolve_uncharged(const catalog::Queue &queue, const job::Claime
     return put_back(queue, job, failure, now) ? retry::Resolved::decided : retry::Resolved::stale;
 }
 
-// $1 ids, $2 attempts, $3 now, $4 reason, $5 error, $6 job types whose jobs are charged. Written so
-// that no statistics can mislead the planner: row by row through the primary key.
+// $1 ids, $2 attempts, $3 now, $4 reason, $5 error, $6 job types whose jobs are charged. Written to
+// go row by row through the primary key, so that no statistics can mislead the planner.
 constexpr const char *put_back_sql = R"(
     WITH taken AS MATERIALIZED (
         SELECT chosen.*
@@ -140,8 +141,7 @@ std::vector<std::int64_t> put_back_after_restart(const catalog::Queue &queue,
 retry::Resolved resolve_crash(const catalog::Queue &queue, const job::ClaimedJob &job,
                               pg::Time started, int pid, pg::Time now)
 {
-    const bool is_asking =
-        job.error != "NONE";  // its retry handler: the job itself stands in `error`
+    const bool is_asking = job.error != "NONE";  // the job is in `error`, and its retry handler ran
     const Losses losses = losses_of(queue, job.id, started);
     if (losses.is_charged)
         return is_asking ? retry::Resolved::ask_retry_handler : retry::Resolved::stale;

@@ -23,7 +23,7 @@ Left left_by(const core::CrashCase &entry)
             pg::Time{entry.started}, entry.pid};
 }
 
-// Suspects and witnesses that wait for their next run.
+// Returns suspects and witnesses that wait for their next run.
 std::map<std::int64_t, core::CrashCase> waiting_cases()
 {
     std::map<std::int64_t, core::CrashCase> cases;
@@ -35,7 +35,7 @@ std::map<std::int64_t, core::CrashCase> waiting_cases()
 
 // ---- job types ----
 
-constexpr std::int64_t blame_delay = 1'000'000;  // us; somebody has the type's row locked
+constexpr std::int64_t blame_delay = 1'000'000;  // us; another session has the type's row locked
 
 // Cases of one crash and queue.
 using Crash = std::pair<int, std::int64_t>;
@@ -67,7 +67,7 @@ std::vector<std::int64_t> earlier_suspects(int queue_id)
     return ids;
 }
 
-// False: somebody has the type's row locked.
+// Returns false if another session has the type's row locked.
 bool try_to_blame(std::span<const core::CrashCase> cases)
 {
     const auto catalogue = read_catalogue();
@@ -94,7 +94,7 @@ void keep_as_blamed(PostponedJobs &postponed, core::CrashCase entry)
     flight::keep_case(entry);
 }
 
-// While the jobs are where they were: what is rescued may be final.
+// Runs before the jobs move: a rescued job may be final.
 void blame_types(PostponedJobs &postponed)
 {
     for (const auto &[crash, cases] : crashes_to_blame(postponed)) {
@@ -108,7 +108,7 @@ void blame_types(PostponedJobs &postponed)
     }
 }
 
-// Those of the jobs that are not unfinished; none where that cannot be seen now.
+// Returns the jobs that are not unfinished; none if the tables cannot be read now.
 std::vector<std::int64_t> finished_jobs(const catalog::Catalogue &catalogue, int queue_id,
                                         const std::vector<std::int64_t> &ids)
 {

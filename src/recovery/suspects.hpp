@@ -1,4 +1,4 @@
-// Carries out what the flight recorder's verdict over a crash of the server says
+// Carries out the verdict of the flight recorder on a crash of the server
 // (core/recovery/crash_report.hpp).
 #pragma once
 
@@ -6,12 +6,11 @@
 
 namespace hipq::recovery {
 
-// Charges those that took the server down, rescues those that were there. In its own
-// transactions.
+// Charges the jobs that took the server down, and rescues the jobs that ran beside them. Uses its
+// own transactions.
 void close_crash_cases(PostponedJobs &postponed);
 
-// Closes cases whose jobs ended without running again. Runs its own transaction if there are any
-// cases.
+// Closes cases whose jobs ended without running again. Uses its own transaction if there are cases.
 void forget_stale_cases();
 
 }  // namespace hipq::recovery

@@ -1,7 +1,7 @@
 // Keeps the latest crashes of a job type, and holds a type with too many.
 //
-// Times of crashes in arrays of the type's or queue's row; those further back than the window fall
-// out with the next one.
+// Crash times are arrays in the row of the type or the queue. The next crash removes the times that
+// are older than the window.
 #include "recovery/type_crashes.hpp"
 
 #include "catalog/catalog.hpp"
@@ -17,7 +17,7 @@ namespace {
 constexpr const char *select_types =
     "SELECT DISTINCT job.job_type FROM {live} AS job WHERE job.id = ANY ($1)";
 
-// $3 the crash, $4 the end of the window before it.
+// $3 the crash, $4 the start of the window.
 constinit pg::Statement add_type_crash(R"(
     UPDATE hipq.job_type AS type
     SET crash_times = ARRAY(
@@ -62,7 +62,7 @@ void wait_for_a_moment_only()
 void hold(const catalog::Queue &queue, const std::string &job_type, pg::Time crashed, int crashes)
 {
     if (hold_type.run(queue.id, job_type, crashed, std::int32_t{crashes}).processed() == 0)
-        return;  // paused already
+        return;  // already paused
     const std::string name = queue.full_name();
     pg::call([&] {
         ereport(WARNING, errcode(ERRCODE_CRASH_SHUTDOWN),

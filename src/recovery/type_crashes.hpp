@@ -1,4 +1,4 @@
-// Which job types take the server down: their latest crashes, and the hold that comes of too many.
+// Keeps the latest crashes of job types, and holds a type with too many.
 //
 // Both are rows of the catalogue, so they outlive the next crash, and every process knows of a hold
 // before its next claim.
@@ -8,26 +8,26 @@
 
 namespace hipq::recovery {
 
-// A crash of the server that jobs of a queue may have made.
+// A crash of the server that jobs of a queue may have caused.
 struct TypeCrash {
     pg::Time time;
     std::vector<std::int64_t> job_ids;
-    bool with_others;                            // or jobs of other queues
+    bool with_others;                            // or jobs of other queues may have caused it
     std::vector<std::int64_t> earlier_suspects;  // jobs of the queue
 };
 
-// Lays it to the job type of the jobs, if they are of one, or to the queue's handler of dead
-// letters if that had a final job. Of several types those are blamed that had a suspect before.
-// With hipq.max_type_crashes within core::crash_window a type is paused, which the log says.
-// Whoever holds the row of the type is waited for a moment only, then 55P03 is raised. Doing it
-// twice for one crash does nothing more. Needs a transaction.
+// Counts the crash against the type of the jobs if all are of one type, or against the queue's
+// handler of dead letters if that was handling a final job. Of several types, only the types that
+// already had a suspect are blamed. With hipq.max_type_crashes within core::crash_window, a type is
+// paused, and the log says so. Waits only for a moment for a lock on the type's row, then raises
+// 55P03. Repeating the call for one crash has no effect. Needs a transaction.
 void blame_types_of(const catalog::Queue &queue, const TypeCrash &crash);
 
-// Its handlers are others now: nothing is known against them. Needs a transaction.
+// The type has other handlers now, so its crashes are forgotten. Needs a transaction.
 void forget_type_crashes(int queue_id, std::string_view job_type);
 
-// The handler of dead letters is to be called again. Returns whether it was held, or was about to
-// be. Needs a transaction.
+// The handler of dead letters is to be called again. Returns whether it was held or had any crashes
+// against it. Needs a transaction.
 bool forget_dead_letter_crashes(int queue_id);
 
 }  // namespace hipq::recovery
