@@ -1,5 +1,6 @@
-// What owners and operators do to queues and jobs: make and change queues, describe a set-up,
-// cancel, retry, move, pause, schedule, and deal with dead letters. What other rooms may use.
+// What owners and operators do to queues and jobs: create and change queues, describe a set-up,
+// cancel, retry, move, pause, schedule, and deal with dead letters. Declares what other rooms may
+// use.
 #pragma once
 
 #include "admin/queues/described_queues.hpp"

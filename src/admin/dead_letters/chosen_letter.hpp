@@ -1,4 +1,4 @@
-// A dead letter that somebody does something about, by id or by filter.
+// Chooses a dead letter to act on, by id or by filter.
 #pragma once
 
 #include <span>
@@ -17,16 +17,16 @@ struct Letter {
     bool is_reduced;
 };
 
-// The queue of a dead letter, which the caller may control. Null: it is not here, as far as the
-// caller may know.
+// Returns the queue of a dead letter, which the caller must control. Null if the dead letter is not
+// on this server, or the caller may not know that it is.
 const catalog::Queue *find_controlled(const catalog::Catalogue &catalogue, std::int64_t id);
 const catalog::Queue &require_controlled(const catalog::Catalogue &catalogue,
                                          const std::string &name);
 
-// Has the node do it that has the dead letter, and returns what that says.
+// Has the node with the dead letter do it, and returns that node's answer.
 std::string call_elsewhere(const catalog::Catalogue &catalogue, const nodes::Call &call);
 
-// Locks it. Refuses one that somebody has in flight.
+// Locks a dead letter. Raises 55P03 if another session has it locked.
 Letter take_letter(const catalog::Queue &queue, std::int64_t id);
 
 [[noreturn]] void raise_wrong_state(const Letter &letter, const char *action);
@@ -40,7 +40,7 @@ struct Filter {
     std::int64_t most;
 };
 
-// Of a state that no dead letter has, none would be found.
+// Raises 22023 for a state that is not among the known ones: the filter would find nothing.
 std::optional<std::string> check_state(const std::optional<std::string> &state,
                                        std::span<const char *const> known);
 

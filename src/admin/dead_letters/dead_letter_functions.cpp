@@ -1,8 +1,8 @@
 // hipq.redrive, dismiss_dead_letters, purge_dead_letters: what operators do about jobs that failed
 // for good, by id or by filter.
 //
-// A dead letter that somebody else has in flight (its handler, another call) is refused by id and
-// passed over by filter: nobody waits for a handler.
+// A dead letter that another session has locked (its handler, another call) is refused by id and
+// skipped by filter: no caller waits for a handler.
 #include "admin/dead_letters/chosen_letter.hpp"
 #include "catalog/catalog.hpp"
 #include "core/retry/redrive.hpp"
@@ -22,8 +22,7 @@ using catalog::Queue;
 
 using Ids = std::vector<std::int64_t>;
 
-// Chosen once, as an array is: a subquery in IN may be run again for each row, and choose others
-// then.
+// ARRAY() chooses the rows once. A subquery in IN may be run again for each row, and choose others.
 constinit pg::Statement
     delete_letters("DELETE FROM hipq.dead_letter WHERE queue_id = $1 AND job_id = ANY "
                    "(ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS HIPQ_OLDEST_FIRST "))");
@@ -36,20 +35,21 @@ constinit pg::Statement dismiss_letters(
 
 // ---- redrive ----
 
-// One call at a time in each queue, and none beside hipq.retry_jobs(), which has to see what this
-// one has enqueued.
+// Allows one call at a time in each queue, and none beside hipq.retry_jobs(), which has to see the
+// jobs that this call has enqueued.
 constinit pg::Statement
     lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
 
-// Of the queue that the new jobs go to. What stays for its key does not take the place of others
-// under the limit. $7: a column that the new jobs do not take along.
+// Whether an unfinished job in the queue of the new jobs holds the key. Dead letters that stay
+// because of their key do not count against the limit. $7: a column that the new jobs do not take
+// along.
 #define HIPQ_KEY_IS_TAKEN                                                                          \
     "(letter.job_key <> 'NONE' AND EXISTS (SELECT FROM {live} AS holder"                           \
     " WHERE holder.job_type = letter.job_type AND holder.job_key = letter.job_key"                 \
     "{+ AND holder.shard_key COLLATE \"C\" = (SELECT {shard key of job}"                           \
     " FROM jsonb_populate_record(NULL::hipq.job, letter.job - $7) AS job)+}))"
 
-// What the shard key of jobs is in one queue need not be theirs in another one.
+// The shard key of jobs in one queue need not be their shard key in another.
 std::string left_behind(const Queue &from, const Queue &to)
 {
     return core::keeps_shard_key(from.shard_key, to.shard_key) ? "" : "shard_key";
@@ -62,10 +62,10 @@ constexpr const char *choose_sql =
 constexpr const char *count_taken_sql =
     "SELECT count(*)" HIPQ_FILTERED_LETTERS " AND " HIPQ_KEY_IS_TAKEN;
 
-// New jobs with what the old ones were given; their expiry has passed with them. $1 ids, $2 delays
-// in microseconds, $3 now, $4 the queue of the dead letters, $5 that of the new jobs: data that
-// come into another one have to fit there. $6: as $7 above. Those whose key an unfinished job holds
-// are left.
+// Makes new jobs with the values that the old ones were given, but without their expiry. $1 ids, $2
+// delays in microseconds, $3 now, $4 the queue of the dead letters, $5 the queue of the new jobs:
+// job_data that goes into another queue must be valid there. $6: as $7 above. Dead letters whose
+// key an unfinished job holds stay.
 constexpr const char *redrive_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, max_retries, job_data)" HIPQ_GIVEN_COLUMNS(
     "") R"()
@@ -106,7 +106,7 @@ Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters,
     return made;
 }
 
-// Where the new jobs go: nowhere new if no queue is named.
+// Returns the queue of the new jobs: the same queue if none is named.
 const Queue &target(const catalog::Catalogue &catalogue, const Queue &from,
                     const std::optional<std::string> &name)
 {

@@ -1,4 +1,4 @@
-// hipq.handle_again, handle_jobs_again: has the handler of dead letters called again.
+// hipq.handle_again, handle_jobs_again: have the handler of dead letters called again.
 #include "admin/dead_letters/chosen_letter.hpp"
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 using catalog::Queue;
 
-// As if its handler had never been called.
+// Resets a dead letter as if its handler had never been called.
 #define HIPQ_HANDLED_ANEW                                                                          \
     "UPDATE hipq.dead_letter SET awaits_handler = true, handled_time = NULL, handler_starts = 0, " \
     "handler_error = NULL, handler_retries = 0, handler_retry_time = NULL "                        \
@@ -25,7 +25,8 @@ constinit pg::Statement handle_letters(HIPQ_HANDLED_ANEW
                                        " AND NOT letter.awaits_handler AND letter.reduced_because "
                                        "IS NULL" HIPQ_OLDEST_FIRST "))");
 
-// Handlers cannot keep each other going: they have none called.
+// A handler of dead letters cannot have handlers called, so that handlers cannot keep each other
+// going.
 void demand_no_circle()
 {
     if (job::is_handling_letter())

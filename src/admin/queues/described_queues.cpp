@@ -1,4 +1,4 @@
-// Reads what there is as described objects.
+// Reads the existing objects as described objects.
 #include "admin/queues/described_queues.hpp"
 
 #include "catalog/catalog.hpp"
@@ -8,8 +8,8 @@ namespace hipq::admin {
 
 namespace {
 
-// A SELECT of keys and whole states becomes one of keys, whole and described states: those without
-// NULLs and defaults. (job_data alone may be a JSON null.)
+// Turns a SELECT of keys and whole states into one of keys, whole states and described states,
+// which leave out NULLs and defaults. (Only job_data may be a JSON null.)
 #define HIPQ_OBJECTS(select, defaults)                                                             \
     "SELECT k1, k2, k3, k4, whole::text, ("                                                        \
     "    SELECT coalesce(jsonb_object_agg(key, value), '{}')"                                      \
@@ -18,7 +18,7 @@ namespace {
     "      AND value IS DISTINCT FROM '" defaults "'::jsonb -> key)::text "                        \
     "FROM (" select ") AS object (k1, k2, k3, k4, whole) ORDER BY k1, k2, k3, k4"
 
-// $1: of these queues; $2: all of them; $3: the one of that name.
+// $1: the instances of these queues; $2: all instances; $3: the instance of that name.
 constinit pg::Statement
     select_instances(HIPQ_OBJECTS(R"(
         SELECT instance.name, NULL, NULL, NULL,
@@ -32,8 +32,8 @@ constinit pg::Statement
                                   R"({"shard_key": "NONE", "table_naming_strategy": "NONE",
             "db_config": {}, "strict": false})"));
 
-// Nodes of an instance tell each other the mode whether it is the default or not: releases before
-// 0.3.0 had another one.
+// In an instance with shards throttle_mode is always described, even if it is the default: releases
+// before 0.3.0 had another default.
 constinit pg::Statement
     select_queues(HIPQ_OBJECTS(R"(
         SELECT instance.name || '.' || queue.name, NULL, NULL, NULL,
@@ -57,7 +57,7 @@ constinit pg::Statement
             "weight": 100, "dead_letter_handler": "NONE", "allow_free_jobs": true,
             "move_order": "key", "unique_scope": "global"})"));
 
-// $2: the job type; NULL: all that are registered.
+// $2: the job type; NULL: all registered ones.
 constinit pg::Statement select_job_types(
     HIPQ_OBJECTS(R"(
         SELECT instance.name || '.' || queue.name, job_type.name, NULL, NULL,
@@ -83,7 +83,7 @@ constinit pg::Statement select_job_types(
             "on_missing_handler": "wait", "claim": "auto", "batch_size": 1, "throttle_limit": 0, "throttle_limit_per_key": 0,
             "requires": {}, "parameters": {}, "validate": "enqueue"})"));
 
-// By what grant_queue() gives first of each privilege.
+// Recognizes each privilege by the first right that grant_queue() grants for it.
 constinit pg::Statement select_grants(HIPQ_OBJECTS(R"(
         SELECT instance.name || '.' || queue.name, pg_get_userbyid(given.role)::text, given.privilege, NULL,
                jsonb_build_object('queue', instance.name || '.' || queue.name, 'role', pg_get_userbyid(given.role), 'privilege', given.privilege)
@@ -155,7 +155,7 @@ constinit pg::Statement select_differences(R"(
     WHERE before.value IS DISTINCT FROM after.value
     ORDER BY key)");
 
-// Lengths of time are written in the session's style.
+// Intervals are written in the session's style.
 void pin_interval_style()
 {
     pg::call([] {
@@ -184,7 +184,7 @@ std::vector<Object> read(Section section, pg::Statement &statement, const Argume
     return objects;
 }
 
-// What is looked for was there a moment ago.
+// Raises if another session has dropped the object since the caller saw it.
 Object only(std::vector<Object> objects, const char *what)
 {
     if (objects.empty())

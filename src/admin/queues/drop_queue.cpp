@@ -1,4 +1,4 @@
-// drop_queue: marks a queue for the scheduler to drop, or drops it where no scheduler will come.
+// Drops a queue (drop_queue): marks it for the scheduler to drop, or drops it if no scheduler will.
 //
 // Holds a lock on the queue's name until its transaction ends.
 #include "admin/queues/grants.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 using catalog::Queue;
 
-// Views, foreign keys and functions of users that hang on the tables of a queue.
+// Views, foreign keys and functions of users that depend on the tables of a queue.
 constinit pg::Statement select_dependent_objects(R"(
     WITH tree AS (
         SELECT member.oid, member.reltype
@@ -74,8 +74,8 @@ void check_dependent_objects(const Queue &queue)
 constinit pg::Statement
     select_owns_queue("SELECT EXISTS (SELECT FROM hipq.queue WHERE owner = $1 AND NOT is_dropped)");
 
-// An owner of another queue has all that comes with any right: nothing is to be taken, and to find
-// that out by the rights on all queues would cost what all of them cost.
+// An owner of another queue keeps what comes with any right, so there is nothing to revoke.
+// Checking the rights on all queues to find that out would cost as much as all queues together.
 void leave_out_owners(std::vector<Oid> &roles)
 {
     pg::as_hipq([&] {
@@ -84,7 +84,7 @@ void leave_out_owners(std::vector<Oid> &roles)
     });
 }
 
-// A table that a dump without data has left has no queue to drop.
+// A table that a dump without data left behind has no queue to drop.
 void tell_of_left_table(const std::string &text)
 {
     const auto name = core::parse_queue_name(text);
@@ -96,8 +96,9 @@ void tell_of_left_table(const std::string &text)
         errhint("hipq.create_queue('%s') takes the table over; or drop the table.", text.c_str()));
 }
 
-// The tables go when nobody reads them: a DROP TABLE that waited for a reader of hipq.job would
-// make the enqueuers of all queues wait. Where no scheduler will come, it has to happen here.
+// The scheduler drops the tables when no session reads them: a DROP TABLE that waited for a reader
+// of hipq.job would make the enqueuers of all queues wait. If no scheduler will come, drop them
+// here.
 void drop_queue(const pg::Arguments &arguments)
 {
     const std::string text = arguments.text(0, "queue");

@@ -1,5 +1,7 @@
-// grant_queue, revoke_queue, _may: a right on a queue is kept where PostgreSQL keeps rights, in the
-// ACLs of the queue's tables, and comes with USAGE on the schema.
+// Grants and revokes rights on queues (grant_queue, revoke_queue, _may).
+//
+// A right on a queue is stored where PostgreSQL stores rights, in the ACLs of the queue's tables,
+// and comes with USAGE on the schema.
 #include "admin/queues/grants.hpp"
 
 #include "admin/schedules/cron_entries.hpp"
@@ -25,8 +27,8 @@ constinit pg::Statement select_schema_grant(R"(
         CROSS JOIN aclexplode(nspacl) AS acl
         WHERE nspname = 'hipq' AND acl.grantee = $1 AND acl.privilege_type = 'USAGE'))");
 
-// Whether role $1 has USAGE on the schema, but nothing that is in it: no right on an object, and no
-// queue. What it was given when the extension was installed does not count.
+// Whether role $1 has USAGE on the schema but nothing in it: no right on an object, and no queue. A
+// grant made when the extension was installed does not count.
 constinit pg::Statement select_needless_schema_grant(R"(
     SELECT EXISTS (
         SELECT FROM pg_namespace
@@ -53,7 +55,7 @@ constinit pg::Statement select_needless_schema_grant(R"(
         WHERE object.relnamespace = 'hipq'::regnamespace AND acl.grantee = $1
     ))");
 
-// Whether the role itself was given INSERT.
+// Whether the role itself was granted INSERT.
 constinit pg::Statement select_insert_grant(R"(
     SELECT EXISTS (
         SELECT FROM pg_class AS relation
@@ -61,7 +63,7 @@ constinit pg::Statement select_insert_grant(R"(
         WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
           AND acl.grantee = $2 AND acl.privilege_type = 'INSERT'))");
 
-// Whether the role itself was given UPDATE of the priority.
+// Whether the role itself was granted UPDATE of the priority.
 constinit pg::Statement select_control_grant(R"(
     SELECT EXISTS (
         SELECT FROM pg_class AS relation
@@ -70,7 +72,7 @@ constinit pg::Statement select_control_grant(R"(
         WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
           AND acl.grantee = $2 AND acl.privilege_type = 'UPDATE'))");
 
-// Who was given a right on the tables of queue tables $1.
+// The roles that were granted a right on the queue tables $1.
 constinit pg::Statement select_holders(R"(
     SELECT DISTINCT acl.grantee
     FROM pg_class AS relation
@@ -88,8 +90,8 @@ std::string role_name(Oid role)
     return pg::quote_name(catalog::require_role(role));
 }
 
-// What stands on the tables of a queue: "INSERT, SELECT (id) ON TABLE hipq.app_mail". UPDATE is
-// given on columns alone: on the table it would allow LOCK TABLE in every mode.
+// The rights on the tables of a queue: "INSERT, SELECT (id) ON TABLE hipq.app_mail". UPDATE is
+// granted on columns only: on the table it would allow LOCK TABLE in every mode.
 std::string table_part(const catalog::Queue &queue, Privilege privilege)
 {
     switch (privilege) {
@@ -108,7 +110,7 @@ std::string table_part(const catalog::Queue &queue, Privilege privilege)
     return {};
 }
 
-// The same for REVOKE. Taking a right on a table takes it on all columns too.
+// The same for REVOKE. Revoking a right on a table also revokes it on all columns.
 std::string whole_table_part(const catalog::Queue &queue, Privilege privilege)
 {
     if (privilege == Privilege::work)
@@ -123,8 +125,8 @@ bool is_true(pg::Statement &question, Oid role)
     return question.run_latest(role).front().boolean(0);
 }
 
-// USAGE on the schema, once per role. The schema's ACL can be written by one transaction at a time,
-// so it is left alone where nothing is to be done. Both as the extension owner.
+// Grants USAGE on the schema, once per role. Only one transaction at a time can write the schema's
+// ACL, so do not touch it if there is nothing to do. Call both functions as the extension owner.
 void give_schema(Oid role)
 {
     if (is_true(select_schema_grant, role))
@@ -166,16 +168,16 @@ void give_privilege(const catalog::Queue &queue, Oid role, Privilege privilege)
 
 namespace {
 
-// As the extension owner.
+// Call as the extension owner.
 void take_table_part(const catalog::Queue &queue, Oid role, Privilege privilege)
 {
     const std::string name = role_name(role);
     pg::run_once("REVOKE " + whole_table_part(queue, privilege) + " FROM " + name);
-    // Taking SELECT on a table takes it on the columns too.
+    // Revoking SELECT on a table also revokes it on the columns.
     if (privilege == Privilege::read &&
         select_insert_grant.run(queue.table, role).front().boolean(0))
         pg::run_once("GRANT SELECT (id) ON TABLE " + queue.qualified_table() + " TO " + name);
-    // Who has 'control' may operate, too.
+    // A role with 'control' may operate too.
     if (privilege == Privilege::operate &&
         select_control_grant.run(queue.live_table(), role).front().boolean(0))
         pg::run_once("GRANT " + table_part(queue, Privilege::control) + " TO " + name);
@@ -190,7 +192,7 @@ void take_privilege(const catalog::Queue &queue, Oid role, Privilege privilege)
         take_needless_schema(role);
     });
     if (privilege == Privilege::work)
-        wakeup::note_look();  // what workers of the role have is somebody else's now
+        wakeup::note_look();  // workers of the role lose their jobs
 }
 
 void give_ownership(const catalog::Queue &queue, Oid role)

@@ -1,4 +1,4 @@
-// Reads the two arguments and writes the NOTICEs.
+// Reads the two arguments and raises the NOTICEs.
 #include "admin/queues/if_exists.hpp"
 
 #include "core/job/bounds.hpp"

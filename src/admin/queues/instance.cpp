@@ -1,5 +1,5 @@
-// create_instance, alter_instance, drop_instance. EXECUTE on them is granted to nobody by default;
-// they check nothing else about the caller.
+// create_instance, alter_instance, drop_instance. By default no role has EXECUTE on them; they
+// check nothing else about the caller.
 #include "admin/queues/if_exists.hpp"
 #include "admin/queues/resettable.hpp"
 #include "admin/queues/sharding.hpp"
@@ -38,7 +38,7 @@ constinit pg::Statement select_queues_of_instance(R"(
 constinit pg::Statement
     delete_pause("DELETE FROM hipq.pause USING hipq.instance WHERE instance.instance_id = "
                  "pause.instance_id AND instance.name = $1");
-// Whoever gives a strategy is the one whose rights it has.
+// A new strategy runs with the rights of the role that set it.
 constinit pg::Statement update_instance(R"(
     UPDATE hipq.instance
     SET is_strict = coalesce($2, is_strict),
@@ -47,7 +47,7 @@ constinit pg::Statement update_instance(R"(
         table_naming_strategy = coalesce($4, table_naming_strategy),
         db_config = coalesce($5, db_config)
     WHERE name = $1)");
-// Tables of 0.2.0 lack it, and functions of 0.2.0 do not set it.
+// Tables of 0.2.0 do not have the column, and functions of 0.2.0 do not set it.
 constinit pg::Statement update_max_retries(R"(
     UPDATE hipq.instance
     SET max_retries = CASE WHEN 'max_retries' = ANY ($3) THEN NULL ELSE coalesce($2, max_retries) END
@@ -58,8 +58,8 @@ constinit pg::Statement may_alter(R"(
     WHERE pronamespace = 'hipq'::regnamespace AND proname = 'alter_instance')");
 constinit pg::Statement delete_instance("DELETE FROM hipq.instance WHERE name = $1");
 
-// What stands between SELECT and the end of a query: nothing that could end the query and start
-// another.
+// Returns the parse error if the text is not an expression that can follow SELECT. An expression
+// cannot end the query and start another.
 std::optional<pg::Error> error_of_expression(const std::string &text)
 {
     try {
@@ -99,17 +99,17 @@ void check_db_config(const pg::RawValue &config)
                    errhint("Use a passfile or a certificate."));
 }
 
-// What an instance is to be; nothing: as it is, or the default.
+// The options of an instance; nothing: as it is, or the default.
 struct Options {
     std::optional<std::string> shard_key;
     std::optional<std::string> strategy;
     pg::RawValue config{JSONBOID, Datum{0}, true};
     std::optional<bool> is_strict;
     std::optional<std::int32_t> max_retries;
-    std::vector<std::string> to_reset{};  // what goes back to the setting
+    std::vector<std::string> to_reset{};  // goes back to the setting
 };
 
-// Positions of what functions of 0.2.0 do not have.
+// Positions of arguments that functions of 0.2.0 do not have.
 constexpr int max_retries_to_create = 7;
 constexpr int max_retries_to_alter = 5;
 constexpr int reset_to_alter = 6;
@@ -124,7 +124,7 @@ std::optional<std::int32_t> read_max_retries(const pg::Arguments &arguments, int
     return arguments.takes(position) ? arguments.maybe_int(position) : std::nullopt;
 }
 
-// In the instance that is replaced.
+// Returns the options that go back to the setting in an instance that is replaced.
 std::vector<std::string> read_not_given(const pg::Arguments &arguments)
 {
     return arguments.takes(max_retries_to_create)
@@ -187,7 +187,7 @@ std::int32_t id_of(const std::string &name)
     return pg::as_hipq([&] { return select_id.run_latest(name).front().integer32(0); });
 }
 
-// Nothing: there is one of that name.
+// Returns nothing if an instance of that name exists.
 std::optional<std::int32_t> insert(const std::string &name, const Options &options)
 {
     const Oid creator = ::GetUserId();
@@ -198,7 +198,7 @@ std::optional<std::int32_t> insert(const std::string &name, const Options &optio
     });
 }
 
-// To replace an instance is to alter it.
+// Replacing an instance needs the right to alter it.
 void require_right_to_alter(const std::string &name)
 {
     const Oid caller = ::GetUserId();
@@ -254,7 +254,7 @@ std::int32_t create_instance(const pg::Arguments &arguments, IfExists if_exists)
                errhint("Change it with hipq.alter_instance(), or use or_replace => true."));
 }
 
-// Queues whose drop is under way do not count: it is finished here.
+// Queues whose drop is under way do not count: their drop is finished here.
 void drop_instance(const std::string &name)
 {
     std::int64_t queues = 0;

@@ -19,7 +19,7 @@ using catalog::HandlerText;
 using catalog::JobType;
 using catalog::Queue;
 
-// What falls back to a setting when the type says nothing.
+// Arguments that fall back to a setting if the type has no value.
 constexpr std::array<Resettable, 10> resettable_of_type{
     {{"default_timeout", TypeArgument::default_timeout},
      {"max_retries", TypeArgument::max_retries},
@@ -32,7 +32,7 @@ constexpr std::array<Resettable, 10> resettable_of_type{
      {"retry_enabled", TypeArgument::retry_enabled},
      {"attempt_log", TypeArgument::attempt_log}}};
 
-// A type without handler is replaced: it is what hipq makes of a job whose type nobody registered.
+// Replaces a type without a handler, which hipq creates for a job of an unregistered type.
 constinit pg::Statement insert_job_type(R"(
     INSERT INTO hipq.job_type AS present
         (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
@@ -85,7 +85,7 @@ constinit pg::Statement update_job_type(R"(
         is_registered = true
     WHERE queue_id = $1 AND name = $2)");
 
-// An array as parameter, NULL where there is none.
+// Returns an array as a parameter, NULL if there is none.
 pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &texts)
 {
     if (texts.has_value())
@@ -93,8 +93,8 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
     return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
 }
 
-// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $29 are the same. Returns
-// whether there was a row to write.
+// Runs insert_job_type or, with `to_reset`, update_job_type; both have the same $1 .. $29. Returns
+// whether a row was written.
 bool store(const Queue &queue, const std::string &name, const pg::Arguments &arguments,
            const std::optional<HandlerText> &what, const std::optional<std::string> &decider,
            const std::vector<std::string> *to_reset)
@@ -153,7 +153,7 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
     });
 }
 
-// Priority and throttle_factor of a type are the owner's to choose, whose caps these are.
+// Checks only the timeout. The caps are the owner's, who may choose priority and throttle_factor.
 void demand_timeout_cap(const Queue &queue, const pg::Arguments &arguments)
 {
     if (const auto timeout = arguments.maybe_seconds(TypeArgument::default_timeout);
@@ -164,7 +164,7 @@ void demand_timeout_cap(const Queue &queue, const pg::Arguments &arguments)
 constinit pg::Statement
     lock_job_type("SELECT FROM hipq.job_type WHERE queue_id = $1 AND name = $2 FOR NO KEY UPDATE");
 
-// A type that was registered before. The zone stays if none is given: it would be the session's.
+// Replaces a registered type. Keeps the time zone if none is given: it would be the session's.
 void replace_job_type(const Queue &queue, const JobType &present, const pg::Arguments &arguments,
                       const HandlerText &what, const std::string &decider)
 {
@@ -189,7 +189,7 @@ void replace_job_type(const Queue &queue, const JobType &present, const pg::Argu
         errhint("Change it with hipq.alter_job_type(), or use or_replace => true."));
 }
 
-// The type that somebody has registered; null: there is none.
+// Returns the type if it is registered, else null.
 const JobType *find_registered(const catalog::Catalogue &catalogue, const Queue &queue,
                                const std::string &name)
 {
@@ -198,8 +198,8 @@ const JobType *find_registered(const catalog::Catalogue &catalogue, const Queue 
     return type != nullptr && type->is_registered ? type : nullptr;
 }
 
-// With if_not_exists and or_replace a type is looked for before it is stored, and again where
-// another session has stored it meanwhile.
+// With if_not_exists and or_replace, looks for the type before storing it, and again if another
+// session has stored it meanwhile.
 void register_job_type(const pg::Arguments &arguments, IfExists if_exists)
 {
     using enum TypeArgument::Position;
@@ -242,8 +242,7 @@ void register_job_type(const pg::Arguments &arguments, IfExists if_exists)
     replace_job_type(queue, *present, arguments, what, decider);
 }
 
-// A new handler, when there is one to be read: a kind without handler can only mean external
-// workers.
+// Reads a new handler if one is given. A kind without a handler can only mean external workers.
 std::optional<HandlerText> read_new_handler(const Queue &queue, const pg::Arguments &arguments)
 {
     const std::string kind = arguments.maybe_text(TypeArgument::handler_kind).value_or("auto");

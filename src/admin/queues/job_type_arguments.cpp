@@ -49,7 +49,7 @@ void check_rules(const char *name, const std::vector<std::string> &rules)
                                "as \"40\"."));
 }
 
-// The zone's name as PostgreSQL writes it.
+// Returns the zone's name as PostgreSQL writes it.
 std::string read_time_zone(const std::string &name)
 {
     const auto zone = pg::TimeZone::find(name);

@@ -1,4 +1,4 @@
-// The arguments of register_job_type and alter_job_type, and the checks that both make on them.
+// The arguments of register_job_type and alter_job_type, and the checks that both do on them.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -43,20 +43,19 @@ struct TypeArgument {
     };
 };
 
-// Every check on a value that stands by itself; NULL passes.
+// Checks each value that does not depend on others; NULL passes.
 void check_values(const pg::Arguments &arguments);
 
-// The zone to store: a type without a zone given has that of the session in which it is registered.
+// Returns the zone to store: a new type without a given zone gets the zone of the session.
 std::optional<std::string> zone_to_store(const std::optional<std::string> &given, bool is_new);
 
 std::optional<std::string> read_time_windows(const std::optional<std::string> &text);
 
-// Entries of retry_on and do_not_retry_on; nothing for NULL.
+// Reads the entries of retry_on or do_not_retry_on; returns nothing for NULL.
 std::optional<std::vector<std::string>> read_rules(const pg::Arguments &arguments, int i,
                                                    const char *name);
 
-// What a type will be once the values given are stored: handler, claim and batch_size have to fit
-// together.
+// Checks that the handler, claim and batch_size that the type will have fit together.
 void check_running(const std::string &handler_text, catalog::HandlerKind kind, core::ClaimRule rule,
                    int batch);
 

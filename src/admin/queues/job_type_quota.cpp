@@ -1,5 +1,5 @@
-// Counts the registered types of a queue: not at each registration, as a transaction may register
-// very many.
+// Counts the registered types of a queue, but not at each registration, because a transaction may
+// register very many.
 #include "admin/queues/job_type_quota.hpp"
 
 #include "pg/compat.hpp"
@@ -15,8 +15,8 @@ constinit pg::Statement count_registered(R"(
     SELECT count(*)
     FROM (SELECT FROM hipq.job_type WHERE queue_id = $1 AND is_registered LIMIT $2) AS registered)");
 
-// How many types a transaction may register before it counts again, by queue. Some that are counted
-// may have been rolled back, or dropped, since.
+// How many types a transaction may register before it counts again, by queue. Some of the counted
+// types may have been rolled back or dropped since.
 struct RoomForTypes {
     LocalTransactionId transaction;
     std::map<int, std::int64_t> queues;

@@ -1,15 +1,15 @@
-// How many job types of a queue may be registered (hipq.max_job_types).
+// Limits the number of registered job types of a queue (hipq.max_job_types).
 #pragma once
 
 #include "catalog/catalog.hpp"
 
 namespace hipq::admin {
 
-// 54000 where the queue has more than it may, the caller's new one among them. Superusers are not
-// held back.
+// Raises 54000 if the queue has more types than it may, including the caller's new one. Does not
+// apply to superusers.
 //
-// What others have not committed is not counted: each open transaction may bring the queue to its
-// bound by itself.
+// Types that other transactions have not committed are not counted, so each open transaction may
+// bring the queue to its limit by itself.
 void demand_job_type_quota(const catalog::Queue &queue);
 
 }  // namespace hipq::admin

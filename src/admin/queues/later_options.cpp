@@ -1,5 +1,5 @@
-// Stores what a queue says since 0.3.0, in a statement of its own: tables and functions of 0.2.0 do
-// not have it.
+// Stores the options that queues have since 0.3.0, in a statement of its own, because tables and
+// functions of 0.2.0 do not have them.
 #include "admin/queues/later_options.hpp"
 
 #include "core/job/validate.hpp"

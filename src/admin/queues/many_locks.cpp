@@ -1,12 +1,13 @@
-// Says what to do when a transaction that makes or drops queues finds no room for its locks.
+// Adds a hint to the error of a transaction that creates or drops queues and finds no room for its
+// locks.
 #include "admin/queues/many_locks.hpp"
 
 namespace hipq::admin {
 
 namespace {
 
-// 53200 is also what a server without memory says; the name of the setting is in no other hint, and
-// not translated.
+// 53200 also means that the server has no memory. No other hint has the name of the setting, and it
+// is not translated.
 bool is_out_of_locks(const pg::Error &error)
 {
     return error.sqlerrcode() == ERRCODE_OUT_OF_MEMORY &&

@@ -1,7 +1,8 @@
 // create_queue, alter_queue.
 //
-// Both hold a lock on the queue's name until their transaction ends; other queues' are not in their
-// way, but for a moment two that make queues (lock_partitions).
+// Both hold a lock on the queue's name until their transaction ends. They do not block calls for
+// other queues, except that two calls that create queues block each other for a moment
+// (lock_partitions).
 #include "admin/queues/grants.hpp"
 #include "admin/queues/if_exists.hpp"
 #include "admin/queues/later_options.hpp"
@@ -55,7 +56,7 @@ struct QueueArgument {
     };
 };
 
-// What falls back to a setting when the queue says nothing.
+// Arguments that fall back to a setting if the queue has no value.
 constexpr std::array<Resettable, 9> resettable_of_queue{
     {{"retention", QueueArgument::retention},
      {"queue_ttl", QueueArgument::queue_ttl},
@@ -69,8 +70,8 @@ constexpr std::array<Resettable, 9> resettable_of_queue{
 
 constinit pg::Statement
     insert_plain_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
-// A queue of that name; or (NULL) one whose table has it, as "hipq.app_mail" also names queue
-// "app.mail".
+// A queue of that name; or (NULL) a queue whose table has that name, because "hipq.app_mail" also
+// names queue "app.mail".
 constinit pg::Statement select_namesakes(R"(
     SELECT queue.queue_id
     FROM hipq.queue AS queue
@@ -116,7 +117,7 @@ constinit pg::Statement update_queue(R"(
 
 constexpr std::string_view built_in_instance = "hipq";
 
-// It may be misspelt.
+// Raises a NOTICE, because the name may be misspelt.
 void tell_of_new_instance(const std::string &name)
 {
     pg::call([&] {
@@ -127,7 +128,7 @@ void tell_of_new_instance(const std::string &name)
     });
 }
 
-// Checks what both functions take; NULL passes.
+// Checks the arguments of both functions; NULL passes.
 void check_options(const pg::Arguments &arguments)
 {
     using enum QueueArgument::Position;
@@ -166,7 +167,7 @@ bool can_log_in(Oid role)
     });
 }
 
-// Whoever makes a role the owner of a queue makes handlers run as that role.
+// A role that makes another role the owner of a queue makes handlers run as that role.
 void check_new_owner(Oid role)
 {
     const std::string name = catalog::require_role(role);
@@ -194,7 +195,7 @@ core::QueueName parse_name(const std::string &text)
     return *name;
 }
 
-// As much of a queue as is known before the catalogue is read again.
+// The properties of a queue that are known before the catalogue is read again.
 Queue describe(const core::QueueName &name, Oid role)
 {
     Queue queue{};
@@ -204,8 +205,8 @@ Queue describe(const core::QueueName &name, Oid role)
     return queue;
 }
 
-// The handler of dead letters for a queue of that name and owner, as it is stored; nothing: none
-// was given.
+// Returns the handler of dead letters as it is stored, for a queue of that name and owner; nothing
+// if none was given.
 std::optional<std::string> read_dead_letter_handler(const core::QueueName &name, Oid role,
                                                     const pg::Arguments &arguments)
 {
@@ -215,7 +216,7 @@ std::optional<std::string> read_dead_letter_handler(const core::QueueName &name,
     return catalog::read_dead_letter_handler(describe(name, role), *text);
 }
 
-// A queue of the same name that is still being dropped goes now.
+// Finishes the drop of a queue of the same name.
 void finish_drop(const core::QueueName &name)
 {
     pg::as_hipq([&] {
@@ -224,8 +225,8 @@ void finish_drop(const core::QueueName &name)
     });
 }
 
-// The number of the queue of that name; nothing: there is none. Reads the two rows that it may
-// meet: the whole catalogue would cost what all queues cost.
+// Returns the number of the queue of that name, or nothing if there is none. Reads only the two
+// rows that can conflict: reading the whole catalogue would cost as much as all queues together.
 std::optional<std::int32_t> find_present(const core::QueueName &name, const std::string &text,
                                          IfExists if_exists)
 {
@@ -240,7 +241,8 @@ std::optional<std::int32_t> find_present(const core::QueueName &name, const std:
     return rows.front().integer32(0);
 }
 
-// The row of a new queue, and of its instance if that is new too. Returns the queue's number.
+// Inserts the row of a new queue, and of its instance if that is new too. Returns the queue's
+// number.
 std::int32_t insert_rows(const core::QueueName &name, Oid role, const std::string &table,
                          const pg::Arguments &arguments)
 {
@@ -295,8 +297,8 @@ void check_owner_of_handlers(const Queue &queue, Oid role)
                errhint("Choose another owner, or switch hipq.allow_superuser_handlers on."));
 }
 
-// Gives the queue what the arguments say; those that are NULL stay as they are, or go back to the
-// setting if `to_reset` names them. Returns the handler of dead letters if one was given.
+// Stores the arguments; a value that is NULL stays, or goes back to the setting if `to_reset` names
+// it. Returns the handler of dead letters if one was given.
 std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments &arguments,
                                         const std::vector<std::string> &to_reset)
 {
@@ -332,7 +334,7 @@ std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments 
     }
     wakeup::note_catalogue_change();
     tell_of_new_places(queue);
-    // A handler that names a handler goes round in no circle by it.
+    // A handler of dead letters that sets a handler must not start a loop.
     if (handler.has_value() && *handler != core::none_text && !job::is_handling_letter())
         job::await_handler(queue);
     return handler;
@@ -354,7 +356,7 @@ void alter_queue(const pg::Arguments &arguments)
         recovery::forget_dead_letter_crashes(queue.id);
 }
 
-// An owner who is not named stays: NULL would be whoever calls.
+// Keeps the owner if none is named: NULL would mean the caller.
 void replace_queue(const std::string &name, const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();

@@ -1,4 +1,4 @@
-// Reads which values go back.
+// Reads which values go back to the setting.
 #include "admin/queues/resettable.hpp"
 
 #include "catalog/catalog.hpp"

@@ -1,4 +1,4 @@
-// Arguments whose value can be taken back: then a setting counts again, or what the queue says.
+// Arguments whose value can be reset, so that a setting or the queue's value applies again.
 #pragma once
 
 #include "pg/arguments.hpp"
@@ -12,12 +12,12 @@ struct Resettable {
     int position;
 };
 
-// The argument "reset" at this position: 22023 for a name that is not among the known, or whose
-// argument is given too.
+// Reads the argument "reset" at this position. 22023 for an unknown name, or if that argument is
+// given too.
 std::vector<std::string> read_reset(const pg::Arguments &arguments, int position,
                                     std::span<const Resettable> known);
 
-// What a function that makes something is not given goes back in the one that it replaces.
+// Returns the arguments that are not given; in an object that is replaced, these are reset.
 std::vector<std::string> not_given(const pg::Arguments &arguments,
                                    std::span<const Resettable> known);
 

@@ -1,4 +1,4 @@
-// Lists when the retries of a job type come: retry_schedule.
+// Lists the times of a job type's retries: retry_schedule.
 #include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"
 
@@ -31,7 +31,7 @@ void list_schedule_of_queue(const pg::Arguments &arguments, pg::ResultSet &resul
     list_schedule(queue, *type, result);
 }
 
-// The type by its name alone, among the queues that the caller may read.
+// Finds the type by its name alone, among the queues that the caller may read.
 void list_schedule_of_type(const pg::Arguments &arguments, pg::ResultSet &result)
 {
     const auto catalogue = catalog::catalogue();

@@ -1,4 +1,4 @@
-// How an object of a described set-up is called.
+// Names the objects of a described set-up.
 #include "admin/queues/sections.hpp"
 
 namespace hipq::admin {

@@ -1,5 +1,5 @@
-// The sections of a described set-up: what describe() and apply() know, in the order in which it is
-// made. Each object of a section has the arguments of the function that makes one.
+// The sections that describe() and apply() know, in the order in which they are created. Each
+// object of a section has the arguments of the function that creates it.
 #pragma once
 
 #include <array>
@@ -11,15 +11,15 @@ namespace hipq::admin {
 enum class Section : unsigned char { instances, queues, job_types, grants, schedules, pauses };
 
 constexpr std::size_t most_keys = 4;
-// Which object of its section it is: the values of SectionFacts::keys, in their order.
+// Identifies an object in its section: the values of SectionFacts::keys, in their order.
 using Keys = std::array<std::optional<std::string>, most_keys>;
 
 struct SectionFacts {
     const char *name;     // in the description
-    const char *maker;    // the function that makes an object, and changes it
+    const char *maker;    // the function that creates or changes an object
     const char *remover;  // takes the keys
     std::array<const char *, most_keys> keys;
-    bool has_or_replace;  // the maker
+    bool has_or_replace;  // of the maker
 };
 
 constexpr std::array<SectionFacts, 6> section_facts{{

@@ -1,5 +1,5 @@
-// Reads and stores how the jobs of a queue are divided in a sharded instance, what it keeps in
-// order, and what their keys are unique within.
+// Reads and stores how a sharded instance divides the jobs of a queue, what it keeps in order, and
+// the scope in which keys are unique.
 #include "admin/queues/sharding.hpp"
 
 #include "core/job/validate.hpp"
@@ -128,7 +128,7 @@ void demand_shard_key(UniqueScope scope, const std::string &shard_key)
 
 // ---- a queue that is in use ----
 
-// By the index over keys.
+// Uses the index on keys.
 constexpr const char *has_keys_sql = R"(
     SELECT EXISTS (SELECT FROM {live} AS job WHERE job.job_key <> 'NONE')
         OR EXISTS (SELECT FROM hipq.successor AS successor WHERE successor.queue_id = $1))";
@@ -148,8 +148,8 @@ void demand_no_keys(const Queue &queue, const char *what)
                            "or make another queue."));
 }
 
-// On a shard it is the router that changes it: then the jobs of a queue that was dropped there may
-// still be here, and what the router says waits for their ends.
+// Refuses on the router only. On a shard the router makes the change: jobs of a queue that was
+// dropped on the router may still be here, and the router's change waits until they end.
 void demand_no_shards(const Queue &queue, const char *what)
 {
     const std::string name = queue.full_name();
@@ -162,8 +162,8 @@ void demand_no_shards(const Queue &queue, const char *what)
             errhint("Make another queue, and let this one run empty."));
 }
 
-// Whoever waited for a lock would have all others wait behind him. So it is tried each millisecond,
-// as long as lock_timeout allows.
+// A session that waited for this lock would make all later ones wait behind it. So try every
+// millisecond, as long as lock_timeout allows.
 void lock_live_leaf(const Queue &queue)
 {
     constexpr int longest = 5'000;

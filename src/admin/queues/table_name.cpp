@@ -1,5 +1,7 @@
-// Strategies are SQL of whoever made the instance, and fail for whoever makes a queue: each error
-// says whose strategy it is.
+// Gives a new queue's table its name: runs the strategy of the instance, or takes the default.
+//
+// A strategy is SQL of the role that made the instance, but its errors reach the role that creates
+// a queue, so each error names the strategy's instance.
 #include "admin/queues/table_name.hpp"
 
 #include "execute/execute.hpp"
@@ -19,7 +21,7 @@ struct Strategy {
     Oid creator;
 };
 
-// What a strategy gave.
+// The result of a strategy.
 struct Given {
     std::size_t rows;
     std::optional<std::string> name;
@@ -59,9 +61,9 @@ Strategy strategy_of(const std::string &instance)
     return strategy;
 }
 
-// It runs with its maker's rights, in a security-restricted operation, since code that it could put
-// off would run with the caller's, and not on the caller's search_path, which could lead to the
-// caller's code.
+// Runs the strategy with its maker's rights. It is a security-restricted operation, because code
+// that the strategy deferred would run with the caller's rights. It does not use the caller's
+// search_path, which could lead to the caller's code.
 Given run_here(const std::string &strategy, const core::QueueName &name)
 {
     const execute::Visit visit(execute::temporary_objects());
@@ -130,7 +132,8 @@ std::optional<std::string> problem_of(const std::string &table)
     return core::table_name_problem(table);
 }
 
-// Where the name comes from, after the other details; nothing: from the queue's.
+// Where the name comes from, appended to the other details; empty if it comes from the queue's
+// name.
 std::string origin_of(const TableName &table)
 {
     return table.strategy == "NONE" ? ""

@@ -1,4 +1,4 @@
-// The name of a new queue's table: by the strategy of its instance, or by default.
+// Gives a new queue's table its name: by the strategy of its instance, or the default.
 #pragma once
 
 #include "core/text/names.hpp"
@@ -12,11 +12,12 @@ struct TableName {
     std::string strategy;  // "NONE": the default
 };
 
-// Runs the strategy. Raises what it raises, saying whose strategy it is, and 42602 where it gives
-// no name. Class 57, the end of the statement, passes as it is. Needs a transaction.
+// Runs the strategy. Raises its errors with the instance's name, and 42602 if it returns no name.
+// Errors of class 57, which end the statement, pass unchanged. Needs a transaction.
 TableName table_name_of(const core::QueueName &name);
 
-// While one lives, no strategy runs in this process, and tables have their names by default.
+// While an object of this class exists, no strategy runs in this process, and tables get their
+// default names.
 class DefaultNamesOnly {
 public:
     DefaultNamesOnly();
@@ -28,8 +29,8 @@ private:
     bool before_;
 };
 
-// 42602 for a name that cannot be a table's, 42P07 for one that is in use; not if a dump has left
-// that table without its queue.
+// Raises 42602 for a name that no table can have, and 42P07 for a name in use, unless a dump has
+// left that table without its queue.
 void check_table_name(const core::QueueName &name, const TableName &table);
 
 }  // namespace hipq::admin

@@ -1,6 +1,6 @@
-// Reads and writes cron.job by pg_cron's own functions.
+// Reads cron.job, and writes it with pg_cron's own functions.
 //
-// cron.job as hipq's own, written by pg_cron's functions: these tell its process of the change.
+// pg_cron's functions tell its process of the change.
 #include "admin/schedules/cron_entries.hpp"
 
 #include "core/schedules/cron.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constinit pg::Statement
     select_cron("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_cron'");
-// One that meets an error ends at once, and the postmaster starts it again a second later.
+// After an error the process exits at once, and the postmaster restarts it a second later.
 constinit pg::Statement select_cron_process(R"(
     SELECT 1
     FROM pg_stat_activity
@@ -20,15 +20,15 @@ constinit pg::Statement select_cron_process(R"(
       AND (clock_timestamp() > backend_start + interval '1 second'
            OR clock_timestamp() < pg_postmaster_start_time() + interval '30 seconds'))");
 
-// Not kept: pg_cron may come and go.
+// Not prepared once for all: pg_cron may come and go.
 constexpr const char *put_sql = "SELECT cron.schedule_in_database($1::text, $2::text, $3::text, "
                                 "current_database()::text, $4::text)";
 constexpr const char *remove_sql =
     "SELECT cron.unschedule(entry.jobid) FROM cron.job AS entry WHERE entry.jobname::text = $1";
 constexpr const char *find_sql = "SELECT 1 FROM cron.job AS entry WHERE entry.jobname::text = $1";
 
-// A dump may bring entries for the database that it was made of, and a role or a database may have
-// another name since.
+// A dump may bring entries for the database that it was made from, and a role or a database may
+// have been renamed since.
 #define HIPQ_ENTRY_FITS                                                                            \
     HIPQ_ENTRY_OF_SCHEDULE                                                                         \
     " AND entry.database = current_database() AND entry.username = pg_get_userbyid(schedule.role)"
@@ -45,8 +45,7 @@ constexpr const char *select_lost_sql =
 constexpr const char *select_all_sql = "SELECT " HIPQ_SCHEDULE_FACTS " FROM hipq.schedule "
                                        "ORDER BY schedule.schedule_id";
 
-// Whatever schedules there are: also what is left of an extension that was dropped by an older
-// library.
+// Entries of all schedules, including those left by an extension that an older library dropped.
 #define HIPQ_ALL_ENTRIES                                                                           \
     "FROM cron.job AS entry "                                                                      \
     "WHERE entry.jobname::text ~ '^hipq schedule [0-9]+$' "                                        \
@@ -73,7 +72,7 @@ std::string setting(const char *name)
 
 // ---- where pg_cron is ----
 
-// Of the extension in this database; empty: it is not installed.
+// Returns the version of the extension in this database; empty if it is not installed.
 std::string version_here()
 {
     return pg::as_extension_owner([] {
@@ -87,7 +86,7 @@ bool is_installed_here()
     return !version_here().empty();
 }
 
-// The configuration may have a value for a library that is not there.
+// The configuration may have a value although the library is not loaded.
 bool is_loaded()
 {
     constexpr const char *name = "cron.database_name";
@@ -102,7 +101,7 @@ std::string own_database()
     return pg::call([] { return ::get_database_name(MyDatabaseId); });
 }
 
-// The one whose cron.job its process reads; empty: there is no such process.
+// Returns the database whose cron.job pg_cron's process reads; empty if there is no such process.
 std::string database_of_cron()
 {
     return is_loaded() ? setting("cron.database_name") : "";
@@ -110,8 +109,8 @@ std::string database_of_cron()
 
 // ---- what cannot be done ----
 
-// What to write instead of what older versions of pg_cron do not know; empty: each of them knows
-// it.
+// Says how to replace syntax that older versions of pg_cron do not know; empty if every version
+// knows it.
 std::string hint_for_older(const std::string &text, const std::string &version)
 {
     const auto parsed = core::parse_cron(text);
@@ -221,7 +220,7 @@ void demand_cron()
 void put_entry(const Schedule &schedule)
 {
     const std::string role = pg::call([&] { return ::GetUserNameFromId(schedule.role, false); });
-    const std::string version = version_here();  // after an error there is nobody to ask
+    const std::string version = version_here();  // the query cannot run after an error
     std::optional<pg::Error> refused;
     try {
         pg::as_extension_owner([&] {
@@ -278,7 +277,7 @@ std::vector<LostSchedule> lost_schedules()
 
 std::string cron_time_zone()
 {
-    const std::string zone = setting("cron.timezone");  // pg_cron 1.6 has it
+    const std::string zone = setting("cron.timezone");  // only pg_cron 1.6 has it
     return zone.empty() ? "GMT" : zone;
 }
 

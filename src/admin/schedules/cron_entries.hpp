@@ -1,35 +1,37 @@
-// Entries in cron.job, where pg_cron keeps what it runs: each calls hipq._run_schedule() for one
-// schedule, with the rights of whoever made that. An entry is known by its name, which has the
-// schedule's number. All need a transaction.
+// Entries in cron.job, the table of pg_cron's jobs. Each calls hipq._run_schedule() for one
+// schedule, with the rights of the schedule's maker. An entry's name, which contains the schedule's
+// number, identifies it. All functions need a transaction.
 #pragma once
 
 #include "admin/schedules/schedule_rows.hpp"
 
 namespace hipq::admin {
 
-// The entry that hipq has made of a schedule, whoever's it is: in a statement with both tables.
+// Matches the entry that hipq made for a schedule, whatever its role, in a statement with both
+// tables.
 #define HIPQ_ENTRY_OF_SCHEDULE                                                                     \
     "entry.jobname::text = format('hipq schedule %s', schedule.schedule_id) "                      \
     "AND entry.command = format('SELECT hipq._run_schedule(%s)', schedule.schedule_id)"
 
-// Whether pg_cron works from this database; 55000 with what to do where it does not.
+// Returns whether pg_cron works from this database. demand_cron() raises 55000 and says what to do
+// if it does not.
 bool is_cron_working();
-// Whether pg_cron, which works from this database, has no process: one that somebody has ended does
-// not come back, and one that meets an error ends at each start.
+// Returns whether pg_cron, which works from this database, has no process: a process that was
+// terminated does not come back, and one that meets an error exits after each start.
 bool is_cron_stopped();
 void demand_cron();
-// Makes or changes the entry of a schedule that is there. Raises what pg_cron raises.
+// Creates or changes the entry of an existing schedule. Raises what pg_cron raises.
 void put_entry(const Schedule &schedule);
-// Does nothing where there is none. 55000 where there is one that cannot be removed, because the
-// server has not loaded pg_cron.
+// Does nothing if there is no entry. Raises 55000 if the entry cannot be removed because the server
+// has not loaded pg_cron.
 void remove_entry(int schedule_id);
-// Of all schedules that there are or were, as the extension goes. Warns of what another database's
-// pg_cron may have.
+// Removes the entries of all present and former schedules when the extension is dropped. Warns of
+// entries that pg_cron may have in another database.
 void remove_all_entries();
-// Whether pg_cron will run it, in this database and as the role of the schedule.
+// Returns whether pg_cron will run it, in this database and as the role of the schedule.
 bool has_entry(int schedule_id);
-// Those without an entry for this database and their role: all where pg_cron does not work. An
-// entry that somebody has made inactive counts.
+// A schedule without an entry for this database and its role. If pg_cron does not work here, all
+// schedules are lost. An inactive entry counts as an entry.
 struct LostSchedule {
     int id;
     std::string name;
@@ -37,7 +39,7 @@ struct LostSchedule {
     bool is_role_gone;
 };
 std::vector<LostSchedule> lost_schedules();
-// The zone by whose clocks pg_cron works.
+// Returns the time zone that pg_cron uses.
 std::string cron_time_zone();
 
 }  // namespace hipq::admin

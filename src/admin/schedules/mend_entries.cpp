@@ -1,4 +1,4 @@
-// Mends entries of pg_cron by their table: its functions look up the role that an entry names.
+// Mends entries in pg_cron's table, because its functions look up the role that an entry names.
 #include "admin/schedules/mend_entries.hpp"
 
 #include "admin/schedules/cron_entries.hpp"
@@ -11,7 +11,7 @@ namespace hipq::admin {
 
 namespace {
 
-// Entries for another database that exists may be meant: a dump has brought them.
+// Entries for another existing database may be right there: a dump has brought them here.
 constexpr const char *mend_sql = R"(
     WITH broken AS (
         SELECT entry.jobid, role.rolname

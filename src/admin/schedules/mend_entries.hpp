@@ -5,15 +5,15 @@
 
 namespace hipq::admin {
 
-// Gives entries the names that the roles of their schedules and this database have now, and removes
-// those whose role is gone: pg_cron's process ends at an entry of a role that does not exist, again
-// at each start, and then no schedule of the server comes. Returns whether there is anything to
-// keep right: not in a database that is held, without schedules, or from which pg_cron does not
-// work. Needs a transaction.
+// Gives entries the current names of their schedules' roles and of this database, and removes
+// entries whose role is gone: pg_cron's process exits at an entry of a role that does not exist,
+// again after each start, and then no schedule of the server runs. Returns whether there is
+// anything to keep right: false in a database that is held, has no schedules, or is not the one
+// that pg_cron works from. Needs a transaction.
 bool mend_entries();
 
-// For the scheduler: mends them once a minute, since roles are renamed and dropped in other
-// databases, too. Returns when it wants to look again; no transaction open.
+// For the scheduler: mends entries once a minute, because roles are renamed and dropped in other
+// databases too. Returns the time of its next look. Call with no transaction open.
 pg::Time look_after_entries(pg::Time now);
 
 }  // namespace hipq::admin

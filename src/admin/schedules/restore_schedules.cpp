@@ -1,4 +1,5 @@
-// hipq.restore_schedules, what release_hold does of it, and the function behind the alert.
+// hipq.restore_schedules, the part of release_hold about schedules, and the function behind the
+// alert.
 #include "admin/schedules/restore_schedules.hpp"
 #include "admin/schedules/cron_entries.hpp"
 #include "catalog/catalog.hpp"
@@ -29,13 +30,14 @@ void warn_of_lost(std::size_t count)
     });
 }
 
-// Whether pg_cron has it now. An entry under its name may be another database's or role's.
+// Returns whether pg_cron has it now. An entry with its name may belong to another database or
+// role.
 bool restore(const LostSchedule &lost)
 {
     bool is_there = false;
     const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
         const auto schedule = lock_schedule(lost.id, pg::now());
-        is_there = schedule.has_value();  // it may have ended since
+        is_there = schedule.has_value();  // it may have been removed since
         if (is_there) {
             remove_entry(schedule->id);
             put_entry(*schedule);

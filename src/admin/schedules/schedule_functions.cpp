@@ -1,4 +1,5 @@
-// hipq.schedule, unschedule, what pg_cron calls at each run, and what the view asks.
+// hipq.schedule, unschedule, the function that pg_cron calls at each run, and functions of the
+// view.
 #include "admin/schedules/cron_entries.hpp"
 #include "admin/schedules/schedule_rows.hpp"
 #include "catalog/catalog.hpp"
@@ -33,7 +34,7 @@ enum : int {
     at_throttle_key
 };
 
-// ---- when ----
+// ---- when to run ----
 
 core::Cron require_cron(const std::string &text)
 {
@@ -49,10 +50,10 @@ core::Cron require_cron(const std::string &text)
     return std::get<core::Cron>(parsed);
 }
 
-// By pg_cron's clocks; nothing: never, or the server does not know the zone.
+// Uses pg_cron's clock. Returns nothing if it never runs, or the server does not know the zone.
 std::optional<pg::Time> next_run(const core::Cron &cron, std::optional<pg::Time> last)
 {
-    const pg::Time now{::GetCurrentTimestamp()};  // pg_cron does not heed hipq.clock_offset
+    const pg::Time now{::GetCurrentTimestamp()};  // pg_cron ignores hipq.clock_offset
     const auto zone = pg::TimeZone::find(cron_time_zone());
     if (!zone.has_value())
         return std::nullopt;
@@ -71,7 +72,7 @@ pg::Time require_next_run(const std::string &text)
     return *next;
 }
 
-// ---- what ----
+// ---- the job ----
 
 std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given)
 {
@@ -110,7 +111,7 @@ void check_name(const std::string &name)
                    errmsg("the name of a schedule has from 1 to %zu bytes", longest));
 }
 
-// What would be refused in the night is refused now: a job is enqueued, and that is rolled back.
+// Enqueues a job and rolls that back, so that a later run's error is raised now.
 void try_to_enqueue(const Queue &queue, const Schedule &schedule)
 {
     const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
@@ -150,14 +151,14 @@ void demand_login(Oid role)
                    errhint("SET ROLE to one that may, or ALTER ROLE ... LOGIN."));
 }
 
-// ---- whose ----
+// ---- ownership ----
 
 bool acts_as(Oid role)
 {
     return pg::call([&] { return ::has_privs_of_role(catalog::caller(), role); });
 }
 
-// Who made it, and who owns the queue.
+// The maker and the queue owner may change a schedule.
 bool may_change(const catalog::Catalogue &catalogue, const Schedule &schedule)
 {
     const Queue *queue = catalogue.find(schedule.queue_id);
@@ -176,7 +177,8 @@ void demand_change(const catalog::Catalogue &catalogue, const Schedule &schedule
                errhint("Choose another name."));
 }
 
-// Nothing: there is none. 42501 for one of others, which is not locked: it must go on running.
+// Returns nothing if there is none. Raises 42501, without locking it, for a schedule of others,
+// which must go on running.
 std::optional<Schedule> lock_to_change(const catalog::Catalogue &catalogue,
                                        std::optional<Schedule> present)
 {
@@ -185,11 +187,11 @@ std::optional<Schedule> lock_to_change(const catalog::Catalogue &catalogue,
         present = lock_schedule(present->id, pg::now());
     }
     if (present.has_value())
-        demand_change(catalogue, *present);  // it may be another role's by now
+        demand_change(catalogue, *present);  // it may have another role by now
     return present;
 }
 
-// ---- which, by its name ----
+// ---- finding by name ----
 
 bool may_know(const catalog::Catalogue &catalogue, const Schedule &schedule)
 {
@@ -206,7 +208,7 @@ bool may_know(const catalog::Catalogue &catalogue, const Schedule &schedule)
                errhint("View hipq.schedules lists those of the queues that you may read."));
 }
 
-// The only one of these that the caller may change; where there is none, one of the others.
+// Returns the only schedule that the caller may change; if there is none, one of the others.
 Schedule only_one(const catalog::Catalogue &catalogue, std::vector<Schedule> schedules)
 {
     const auto others =
@@ -223,7 +225,7 @@ Schedule only_one(const catalog::Catalogue &catalogue, std::vector<Schedule> sch
     return schedules.front();
 }
 
-// As far as the caller may know of it. No queue: of any.
+// Finds a schedule that the caller may know of. No queue: in any queue.
 Schedule require_schedule(const catalog::Catalogue &catalogue, const std::string &name,
                           const std::optional<std::string> &queue_name)
 {
@@ -260,7 +262,7 @@ pg::Time schedule(const pg::Arguments &arguments)
     if (present.has_value()) {
         wanted.id = present->id;
         change_schedule(wanted);
-        remove_entry(wanted.id);  // it may be another role's
+        remove_entry(wanted.id);  // it may have another role
     } else {
         wanted.id = add_schedule(wanted, pg::now());
     }
@@ -277,11 +279,11 @@ void unschedule(const std::string &name, const std::optional<std::string> &queue
     forget_schedule(present->id);
 }
 
-// How long a run waits for whoever changes the schedule, or has just enqueued under its key (ms).
-// pg_cron runs a limited number at a time, of all roles.
+// How long (ms) a run waits for a session that is changing the schedule, or has just enqueued under
+// its key. pg_cron runs a limited number of jobs at a time, for all roles together.
 constexpr int longest_wait = 10'000;
 
-// Called by pg_cron. The rights are those of the moment.
+// Called by pg_cron. Checks the rights that the role has now.
 std::string run(int id)
 {
     const pg::LockTimeoutScope bounded(longest_wait);

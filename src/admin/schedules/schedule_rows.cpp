@@ -85,7 +85,7 @@ constinit pg::Statement select_any_schedule("SELECT 1 FROM hipq.schedule LIMIT 1
 constinit pg::Statement select_of_role(R"(
     SELECT name, queue_id FROM hipq.schedule WHERE role = $1::regrole ORDER BY schedule_id LIMIT 1)");
 
-// A role that is gone has no rights that could be asked for: NULL.
+// A role that is gone has no rights to check: pg_has_role() returns NULL.
 constinit pg::Statement select_without_right(R"(
     SELECT coalesce(string_agg(quote_ident(name), ', ' ORDER BY name), '')
     FROM hipq.schedule
@@ -104,7 +104,7 @@ Schedule schedule_of(const SelectSchedule &selection, const pg::Row &row)
     return schedule;
 }
 
-// The first of the rows; nothing: there is none.
+// Returns the schedule in the first row, or nothing if there is no row.
 std::optional<Schedule> first_of(const SelectSchedule &selection, const pg::Rows &rows)
 {
     return rows.empty() ? std::nullopt : std::optional(schedule_of(selection, rows.front()));
