@@ -1,6 +1,5 @@
-// hipq.cancel and hipq.cancel_jobs: end a job that waits, stands in `error` or is an external
-// worker's in its row, a running one of the server's by a request to the executor that has it in
-// hand.
+// hipq.cancel and hipq.cancel_jobs: end a job in its row if it waits, is in `error` or belongs to
+// an external worker; send a request to the executor that runs it otherwise.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "nodes/nodes.hpp"
@@ -16,15 +15,15 @@ namespace hipq::admin {
 
 namespace {
 
-// A job that is being claimed, finished or resolved can be cancelled neither way for a moment: then
-// it is looked at again.
+// A job that is being claimed, finished or resolved can be cancelled neither way for a moment, so
+// it is checked again.
 constexpr int most_looks_to_cancel = 50;
 constexpr long pause_microseconds = 10'000;
 
 enum class Outcome : unsigned char { cancelled, too_late, look_again };
 
-// Nobody can stop a program outside the server: the attempt is over, and its worker learns that
-// when it says something of it.
+// hipq cannot stop a program outside the server: the attempt is over, and its worker learns that
+// when it next reports on it.
 bool cancel_with_worker(const catalog::Queue &queue, std::int64_t id, const std::string &error)
 {
     return retry::end_with_worker(queue, id, {core::Reason::cancelled, "", error}, pg::now());
@@ -38,9 +37,10 @@ Outcome cancel_in_its_row(const catalog::Queue &queue, std::int64_t id, const st
     return is_done ? Outcome::cancelled : Outcome::look_again;
 }
 
-// What a block, or a handler, does is undone as a whole when it is rolled back. A statement that is
-// its own transaction does not wait for its commit: the job has no time to end in its own way.
-// Neither does a handler that cancels its own job, whose transaction is taken back by that.
+// A rollback undoes all that a block or a handler did, so their requests wait for the commit. A
+// statement that is its own transaction does not wait for its commit: the job has no time to end in
+// its own way. A handler that cancels its own job does not wait either, because its transaction is
+// rolled back by that.
 executors::AskWhen when_to_ask(std::int64_t id)
 {
     const bool is_part = ::IsTransactionBlock() || ::IsSubTransaction() || job::runs_jobs();
@@ -48,7 +48,8 @@ executors::AskWhen when_to_ask(std::int64_t id)
                                                : executors::AskWhen::now;
 }
 
-// Of a job that an executor may have in flight; nothing: none has begun with it.
+// Cancels a job that an executor may have in flight; returns nothing if no executor has begun with
+// it.
 std::optional<Outcome> cancel_in_flight(std::int64_t id, const std::string &error)
 {
     switch (executors::ask_for_cancellation(id, error, when_to_ask(id))) {
@@ -107,8 +108,8 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason,
 
 // ---- many jobs ----
 
-// $1 job type, $2 job key, $3 created before, $4 state, $5 ids of those that run, whatever their
-// rows say, $6 limit
+// $1 job type, $2 job key, $3 created before, $4 state, $5 ids of running jobs, whatever their rows
+// say, $6 limit
 constexpr const char *select_jobs_sql = R"(
     SELECT job.id
     FROM {live} AS job
@@ -164,7 +165,7 @@ Ids find_jobs(const catalog::Queue &queue, const Filter &filter)
     });
 }
 
-// A job that has changed its state since stays, if a state was asked for.
+// A job that has changed its state meanwhile is not cancelled if the filter has a state.
 Outcome try_to_cancel(const catalog::Queue &queue, std::int64_t id, const Filter &filter,
                       const std::string &error)
 {
@@ -176,8 +177,8 @@ Outcome try_to_cancel(const catalog::Queue &queue, std::int64_t id, const Filter
     return outcome.has_value() ? *outcome : cancel_in_its_row(queue, id, error);
 }
 
-// Tries each job once and leaves those of which nothing is resolved. Returns how many it has
-// cancelled.
+// Tries each job once, and leaves the unresolved ones in `ids`. Returns the number of cancelled
+// jobs.
 std::int64_t go_through(const catalog::Queue &queue, Ids &ids, const Filter &filter,
                         const std::string &error)
 {

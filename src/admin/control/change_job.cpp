@@ -27,7 +27,7 @@ std::string state_name(const FoundJob &job)
 
 // ---- retry ----
 
-// A new job with what the old one was given; its expiry has passed with it.
+// Makes a new job with the values that the old one was given, but without its expiry.
 constexpr const char *retry_one_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, max_retries, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
     SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, coalesce($4, job.max_retries), coalesce($3, job.job_data))" HIPQ_GIVEN_COLUMNS(
@@ -66,8 +66,9 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
                    errdetail("It is in state \"%s\".", state.c_str()),
                    errhint("Use hipq.reschedule() to run a waiting job sooner."));
     if (!data.null) {
-        catalog::require(*job.queue,
-                         Privilege::enqueue);  // 'operate' alone is not to say what a handler gets
+        catalog::require(
+            *job.queue,
+            Privilege::enqueue);  // a role with only 'operate' must not choose a handler's input
         pg::check_job_data(data.value);
         if (const catalog::JobType *type = job.queue->find_job_type(job.type); type != nullptr)
             data = catalog::complete_job_data(*type, data);
@@ -102,8 +103,8 @@ void check_schedule(const std::optional<pg::Time> &time,
         pg::demand(core::check_priority(*priority));
 }
 
-// A job that was not there may have started since, stand in another queue by now, or expire sooner:
-// then it is looked for again.
+// A job that was not found waiting may have started, been moved to another queue, or expire sooner,
+// so it is looked up again.
 constexpr int most_looks_to_change = 3;
 
 bool update_waiting(const FoundJob &job, const std::optional<pg::Time> &time,
@@ -171,7 +172,7 @@ constinit pg::Statement erase_dead_letter(
 constinit pg::Statement
     erase_set_aside("DELETE FROM hipq.set_aside AS aside WHERE aside.job_id = $1");
 
-// Whether the caller has anything to do with the queue; for others its jobs do not exist.
+// Returns whether the caller has any right on the queue; for others its jobs do not exist.
 bool may_know_of(const FoundJob &job)
 {
     const Oid role = catalog::caller();

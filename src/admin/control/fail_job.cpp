@@ -1,9 +1,8 @@
 // hipq.fail_job: an operator gives up an attempt, or a job, that nothing else ends.
 //
-// An executor stops what it runs itself (timeout, hipq.cancel), so its jobs are left to it. What an
-// external worker has fails like any attempt that went wrong on the way; that worker's own answer
-// comes too late then. A job without an attempt to give up is given up itself, and a dead letter
-// keeps it.
+// An executor itself stops the jobs that it runs (timeout, hipq.cancel), so they are refused. The
+// attempt of an external worker fails with a transient error; the worker's own answer then comes
+// too late. A job that has no attempt to give up is given up itself, and a dead letter keeps it.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "nodes/nodes.hpp"
@@ -62,15 +61,16 @@ bool fail(const FoundJob &job, const std::string &error)
                                 pg::now());
 }
 
-// As its row has it: until this transaction has committed, shared memory tells everybody that the
-// attempt runs. A final job has none in a queue that keeps no such rows.
+// Returns the state in the row: until this transaction has committed, shared memory still says that
+// the attempt runs. A final job has no row in a queue that keeps no final rows.
 std::string state_after(const FoundJob &job)
 {
     const pg::Rows rows = attempt_of(job);
     return rows.empty() ? std::string(core::name(core::JobState::final)) : rows.front().text(1);
 }
 
-// Of an operator, who can say it again; what workers say of a failure always counts.
+// Refuses bad text, because an operator can try again. A failure that a worker reports always
+// counts.
 void check_error(const std::string &error)
 {
     if (error.empty() || error == "NONE")

@@ -15,23 +15,23 @@ namespace {
 
 using catalog::Queue;
 
-// What a job takes along: all but queue_id, which the table of a queue gives by default.
+// The columns that move with a job: all but queue_id, for which the queue's table has a default.
 #define HIPQ_MOVED_COLUMNS(job_data)                                                               \
     job_data ", max_retries, manual_reason" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("")            \
         HIPQ_ATTEMPT_COLUMNS("")
 constexpr const char *columns = HIPQ_MOVED_COLUMNS("job_data");
-// The data have to fit the job type's parameters in the other queue.
+// job_data must match the job type's parameters in the other queue.
 constexpr const char *columns_as_they_come =
     HIPQ_MOVED_COLUMNS("hipq._fitting_data($3, job_type, id, job_data)");
 
-// Where keys of the other queue are unique for each shard key they get the one that they would have
-// as new jobs there.
+// If keys of the other queue are unique for each shard key, jobs get the shard key that new jobs
+// would have there.
 constexpr std::string_view shard_key_as_it_is = ", shard_key";
 constexpr const char *shard_key_there = "{+, {shard key of chosen}+}";
 
-// $1 job type, $2 limit, $3 the other queue. A job that somebody holds, as an executor does that
-// runs it, is passed over; one whose key is taken in the other queue stays. Jobs come out of one
-// table only as they have come into the other.
+// $1 job type, $2 limit, $3 the other queue. A job that another session has locked, such as an
+// executor that runs it, is skipped; a job whose key is taken in the other queue stays. Only jobs
+// that were inserted into the other table are deleted from this one.
 constexpr const char *move_sql = R"(
     WITH chosen AS MATERIALIZED (
         SELECT {columns}
@@ -52,7 +52,7 @@ constexpr const char *move_sql = R"(
     DELETE FROM {from} AS job USING placed WHERE job.id = placed.id
     RETURNING job.id)";
 
-// Those that stay for their keys.
+// Jobs that stay because of their keys.
 constexpr const char *count_held_sql = R"(
     SELECT count(*)
     FROM {from} AS job
@@ -60,7 +60,7 @@ constexpr const char *count_held_sql = R"(
         {+AND holder.shard_key COLLATE "C" = {shard key of job}+}
     WHERE job.job_type = $1 AND job.job_key <> 'NONE' AND job.state IN ('initial', 'retry'))";
 
-// $1 job type, $2 to $4 what the other queue allows.
+// $1 job type, $2 to $4 the limits of the other queue.
 constexpr const char *too_much_sql = R"(
     SELECT job.id, job.timeout, job.priority::integer, job.throttle_factor::float8
     FROM {from} AS job
@@ -83,7 +83,7 @@ std::string with_shard_key_there(std::string list, const Queue &to)
     return list;
 }
 
-// The statement with its placeholders filled in: rare enough to be planned each time.
+// Fills in the placeholders of a statement. Moves are rare enough to plan it each time.
 std::string between(const char *text, const Queue &from, const Queue &to)
 {
     const std::array<std::pair<std::string_view, std::string>, 5> names{
@@ -112,8 +112,8 @@ const Queue &require_controlled(const catalog::Catalogue &catalogue, const std::
     return queue;
 }
 
-// The caps of the queue that they would come to bind them too; what the type there gives does not
-// matter, as they bring their own.
+// The caps of the target queue apply to the jobs. Defaults of the type there do not matter, because
+// the jobs bring their own values.
 void demand_caps(const Queue &from, const Queue &to, const std::string &job_type)
 {
     const core::JobCaps &caps = to.caps;
@@ -156,7 +156,7 @@ bool have_shards(const Queue &from, const Queue &to)
     return from.shards != nullptr || to.shards != nullptr;
 }
 
-// An id says on which server of its instance its job is.
+// An id says on which server of its instance the job is.
 void demand_same_instance(const Queue &from, const Queue &to)
 {
     if (have_shards(from, to) && from.instance_id != to.instance_id)
@@ -166,7 +166,8 @@ void demand_same_instance(const Queue &from, const Queue &to)
                    errhint("Cancel the jobs and enqueue them there."));
 }
 
-// Ids keep their slots, by which one node sees all jobs that may not be two.
+// Ids keep their slots, and the slot lets one node see all jobs that may be duplicates of each
+// other.
 void demand_same_scope(const Queue &from, const Queue &to)
 {
     const bool is_same = from.has_keys_by_shard() == to.has_keys_by_shard() &&
@@ -180,14 +181,14 @@ void demand_same_scope(const Queue &from, const Queue &to)
                    errhint("Cancel the jobs and enqueue them there."));
 }
 
-// $1 ids, $2 whether the queues place keys alike, $3 ids from which on none is plain. What was
-// there before the instance had shards is not placed by its key.
+// $1 ids, $2 whether the queues place keys alike, $3 the first id that is not plain. Jobs from
+// before the instance had shards are not placed by their keys.
 constexpr const char *select_misplaced_sql = R"(
     SELECT FROM {to_live} AS job
     WHERE job.id = ANY ($1) AND job.job_key <> 'NONE' AND (NOT $2 OR job.id < $3)
     LIMIT 1)";
 
-// A new job with the key of one that has come has to be known as its duplicate.
+// A new job with the key of a moved one must be recognized as its duplicate.
 void demand_same_places(const Queue &from, const Queue &to, const std::vector<std::int64_t> &moved)
 {
     const bool is_alike = nodes::place_keys_alike(from, to);

@@ -1,5 +1,5 @@
-// hipq.pause and hipq.resume. A pause is a row of the catalogue, so every process knows of it
-// before its next claim; what was resumed is looked for as soon as the transaction has committed.
+// hipq.pause and hipq.resume: a pause is a row of the catalogue, so every process knows of it
+// before its next claim; resumed jobs are looked for as soon as the transaction has committed.
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
 #include "pg/arguments.hpp"
@@ -33,7 +33,7 @@ constinit pg::Statement delete_pause(R"(
     WHERE instance_id IS NOT DISTINCT FROM $1 AND queue_id IS NOT DISTINCT FROM $2
       AND job_type IS NOT DISTINCT FROM $3 AND throttle_key IS NOT DISTINCT FROM $4)");
 
-// ---- what the caller names ----
+// ---- the caller's names ----
 
 struct Names {
     std::optional<std::string> queue;
@@ -69,14 +69,14 @@ void check(const Names &names)
         pg::demand(core::check_throttle_key(*names.throttle_key));
 }
 
-// ---- what they mean ----
+// ---- what the names mean ----
 
 struct Target {
     std::optional<std::int32_t> instance_id;
     std::optional<std::int32_t> queue_id;
     std::optional<std::string> job_type;
     std::optional<std::string> throttle_key;
-    std::vector<const Queue *> queues;  // whose jobs are concerned
+    std::vector<const Queue *> queues;  // the queues concerned
 };
 
 [[noreturn]] void raise_unknown_instance(const std::string &name)
@@ -86,8 +86,8 @@ struct Target {
                errhint("View hipq.instances lists the instances that you may look at."));
 }
 
-// Who controls all of its queues may pause an instance; one without queues is nobody's but a
-// superuser's.
+// A role that controls all queues of an instance may pause it. Only a superuser may pause one
+// without queues.
 void require_control(const std::vector<const Queue *> &queues, const std::string &instance)
 {
     const Oid role = catalog::caller();
@@ -147,8 +147,8 @@ constinit pg::Statement count_paused_keys(R"(
     SELECT count(*)
     FROM (SELECT FROM hipq.pause WHERE queue_id = $1 AND throttle_key IS NOT NULL LIMIT $2) AS paused)");
 
-// 54000 where more keys of the queue are paused than may be, the new one among them. Superusers are
-// not held back. Each open transaction may bring the queue to its bound by itself.
+// Raises 54000 if more keys of the queue are paused than may be, including the new one. Does not
+// apply to superusers. Each open transaction may bring the queue to its limit by itself.
 void demand_key_quota(const Queue &queue)
 {
     const std::int64_t most = settings::max_paused_keys;
@@ -165,7 +165,7 @@ void demand_key_quota(const Queue &queue)
                errhint("Pause the job type, or have the setting raised."));
 }
 
-// ---- the two verbs ----
+// ---- pause and resume ----
 
 bool pause(const Names &names, const std::optional<std::string> &reason)
 {

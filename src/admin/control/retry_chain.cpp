@@ -1,8 +1,8 @@
 // hipq.retry_chain: every attempt of a job and of the jobs it was retried from or as.
 //
-// All of them name the first one. As a rule they are in one queue; a dead letter may have been
-// redriven into another one, and hipq.move_jobs() takes a job to another one. Jobs that those known
-// by now are linked with say which queues to read.
+// All these jobs name the first one. Usually they are in one queue, but a dead letter may have been
+// redriven into another one, and hipq.move_jobs() moves a job to another one. The links of the jobs
+// that are already known say which queues to read.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
@@ -26,7 +26,7 @@ using Ids = std::vector<std::int64_t>;
 constexpr const char *first_sql =
     "SELECT coalesce(job.original_job_id, job.id) FROM {table} AS job WHERE job.id = $1";
 
-// $1 the first job, $2 the queue. Those made from it are later: no row before it is read.
+// $1 the first job, $2 the queue. Jobs made from it have greater ids, so no row before it is read.
 constexpr const char *chain_sql = R"(
     WITH chain AS MATERIALIZED (
         SELECT job.id, job.retry_of, job.attempt, job.state, job.error, job.retry_reason, job.worker_id, job.accepted_time, job.update_time,
@@ -100,8 +100,7 @@ Told told(pg::Row row)
 
 // ---- all queues ----
 
-// What dead letters of these jobs, and those of what they were enqueued again as, were enqueued
-// again as. $2 all queues
+// The jobs that dead letters of these jobs were redriven as, followed recursively. $2 all queues
 constinit pg::Statement select_redriven(R"(
     WITH RECURSIVE redriven AS (
         SELECT letter.redriven_as AS id
@@ -117,7 +116,7 @@ constinit pg::Statement select_redriven(R"(
 
 constexpr const char *has_one_sql = "SELECT 1 FROM {table} AS job WHERE job.id = ANY ($1) LIMIT 1";
 
-// What somebody has locked is left out: the chain tells of the queue that it was asked for.
+// Skips a table that another session has locked, because the chain is mainly about the given queue.
 bool has_one_of(const Queue &queue, const Ids &ids)
 {
     bool has = false;
@@ -135,7 +134,7 @@ public:
     {
     }
 
-    // In order.
+    // Returns the attempts in order.
     std::vector<Told> tell_from(const Queue &queue)
     {
         read(queue);
@@ -160,7 +159,7 @@ private:
         }
     }
 
-    // Jobs of the chain that nobody has looked for.
+    // Returns the jobs of the chain that have not been looked for yet.
     Ids strangers()
     {
         for (const pg::Row row : pg::as_hipq([&] {
@@ -175,7 +174,7 @@ private:
         return ids;
     }
 
-    // Those that the caller may read. Returns whether there was one to read.
+    // Reads the queues of these jobs that the caller may read. Returns whether there was one.
     bool read_queues_of(const Ids &ids)
     {
         if (ids.empty())
@@ -197,14 +196,14 @@ private:
     std::vector<Told> told_;
     std::set<int> read_;
     std::set<std::int64_t> linked_;
-    std::set<std::int64_t> found_;  // or looked for
+    std::set<std::int64_t> found_;  // found or looked for
 };
 
 void list_chain(const Catalogue &catalogue, const FoundJob &job, pg::ResultSet &result)
 {
     const pg::Rows rows =
         pg::as_hipq([&] { return catalog::statement_for(*job.queue, first_sql).run(job.id); });
-    if (rows.empty())  // it follows the job that holds its key
+    if (rows.empty())  // the job is a successor of the job that holds its key
         return;
     for (const Told &told : Chain(catalogue, rows.front().integer(0)).tell_from(*job.queue))
         result.add(told.job_id, told.retry_of, told.attempt, told.state, told.reason, told.sqlstate,

@@ -10,12 +10,12 @@ namespace hipq::admin {
 
 namespace {
 
-// One call at a time in each queue: the next one has to see what this one has enqueued.
+// Allows one call at a time in each queue: the next one has to see the jobs that this one enqueued.
 constinit pg::Statement
     lock_out_other_retries("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
 
-// $1 reason, $2 job type, $3 and $4 when they failed, $5 limit, $6 max_retries. Those that were run
-// again already are left, and those whose key an unfinished job holds.
+// $1 reason, $2 job type, $3 and $4 when they failed, $5 limit, $6 max_retries. Skips jobs that
+// were already retried, and jobs whose key an unfinished job holds.
 constexpr const char *retry_many_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, max_retries, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
     SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $1, coalesce($6, job.max_retries), job.job_data)" HIPQ_GIVEN_COLUMNS(

@@ -1,8 +1,8 @@
-// apply(): brings what there is to a described state, and says what differed.
+// apply(): brings the database to a described state, and returns the differences.
 //
-// Steps go by section: made in the order in which one builds on another, dropped in the reverse.
-// A role has one apply() at a time, so that those of several processes that start at once do not
-// meet each other's locks in different orders.
+// Steps go by section: objects are created in the order in which they build on each other, and
+// dropped in reverse order. A role has one apply() at a time, so that several processes that start
+// together do not take each other's locks in different orders.
 #include "admin/setup/calls.hpp"
 #include "admin/setup/json.hpp"
 #include "catalog/catalog.hpp"
@@ -25,7 +25,7 @@ Objects read_present()
     return objects;
 }
 
-// ---- what is described ----
+// ---- described objects ----
 
 Oid role_named(const std::string &name)
 {
@@ -40,7 +40,7 @@ Oid role_named(const std::string &name)
     return role;
 }
 
-// Its key has the queue, which schedule() would choose by the job type.
+// The key includes the queue, which schedule() would choose by the job type.
 void complete_queue(Described &schedule)
 {
     if (schedule.keys[0].has_value())
@@ -52,7 +52,7 @@ void complete_queue(Described &schedule)
     schedule.arguments.push_back({"queue", "pg_catalog.text", *schedule.keys[0]});
 }
 
-// As the role that it is to enqueue as.
+// Calls schedule() as the role that the schedule enqueues as.
 void make_schedule(Described &object)
 {
     const std::string *name = object.find("role");
@@ -65,7 +65,7 @@ void make_schedule(Described &object)
     });
 }
 
-// What is paused keeps its reason: so it is resumed first.
+// pause() keeps the reason of an existing pause, so resume first.
 void make_pause(const Described &object, bool is_present)
 {
     if (is_present)
@@ -95,9 +95,9 @@ void make_all(Description &description, const Objects &present)
     refuse_doubles(description.objects);  // now each schedule has its queue
 }
 
-// ---- what is not ----
+// ---- objects that are not described ----
 
-// An instance goes when it has no queue any more, whosever; the one of hipq itself never.
+// An instance stays while any role has a queue in it; hipq's own instance always stays.
 bool is_needed(const Object &object)
 {
     if (object.section != Section::instances)
@@ -109,7 +109,7 @@ bool is_needed(const Object &object)
            });
 }
 
-// What a step before has taken along is gone already.
+// Objects that an earlier step dropped along with others are already gone.
 void drop_others(const Description &description)
 {
     std::set<Name> described;
@@ -127,7 +127,7 @@ void drop_others(const Description &description)
     }
 }
 
-// ---- what differs ----
+// ---- differences ----
 
 const pg::RawValue no_json{JSONBOID, Datum{0}, true};
 const std::optional<std::string> no_property;
@@ -161,7 +161,7 @@ void list_differences(const Objects &before, const Objects &after, pg::ResultSet
 
 // ---- the function ----
 
-// The functions need not tell what the result does.
+// The functions' NOTICEs would only repeat the result.
 void quiet_notices()
 {
     pg::call([] {

@@ -5,14 +5,14 @@ namespace hipq::admin {
 
 namespace {
 
-// With the schema of everything, as the search_path is the caller's.
+// Qualifies every name, because the search_path is the caller's.
 std::string cast(std::size_t number, const std::string &type)
 {
     const std::string parameter = "$" + std::to_string(number);
     if (type == "pg_catalog._text")
         return "ARRAY(SELECT pg_catalog.jsonb_array_elements_text(" + parameter +
                "::pg_catalog.jsonb))";
-    if (type == "pg_catalog.regrole")  // a name as it is, not as SQL has it
+    if (type == "pg_catalog.regrole")  // the name itself, not quoted as in SQL
         return "pg_catalog.quote_ident(" + parameter + ")::" + type;
     return parameter + "::" + type;
 }

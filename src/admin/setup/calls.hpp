@@ -1,16 +1,16 @@
-// Calls of hipq's functions by their names, as a migration has them in its SQL.
+// Calls hipq's functions by name, as a migration does in SQL.
 #pragma once
 
 #include "admin/setup/described.hpp"
 
 namespace hipq::admin {
 
-// As the caller. Raises what the function raises.
+// Calls the function as the caller. Raises what the function raises.
 void call_function(const char *function, const std::vector<Argument> &arguments,
                    bool or_replace = false);
 
-// Runs `step`, and puts the path in front of the message of an error. Cancellation and the like go
-// on as they are.
+// at() runs `step`, and raise_at() prefixes the message of its error with the path. Errors that end
+// the statement, such as a cancellation, pass unchanged.
 [[noreturn]] void raise_at(const std::string &path, const pg::Error &error);
 template <class Step>
 void at(const std::string &path, const Step &step)

@@ -1,4 +1,4 @@
-// describe(): what the caller could set up, as it is.
+// describe(): returns the current state of everything that the caller could set up.
 #include "admin/queues/described_queues.hpp"
 #include "admin/queues/sections.hpp"
 #include "admin/queues/table_name.hpp"

@@ -1,4 +1,4 @@
-// Reads a description with SQL, which knows JSON and which arguments there are.
+// Reads a description with SQL, which parses JSON and knows the arguments of functions.
 #include "admin/setup/described.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace hipq::admin {
 
 namespace {
 
-// Those that say what is done if the object is there are ours. A schedule also has the role that it
-// enqueues as, which is no argument: the caller of schedule().
+// Leaves out the arguments for existing objects, which apply() sets itself. A schedule also has the
+// role that it enqueues as, which is not an argument of schedule(): that takes its caller.
 constinit pg::Statement select_arguments(R"(
     SELECT argument.name, namespace.nspname || '.' || type.typname, argument.place <= pronargs - pronargdefaults, argument.place
     FROM pg_proc
@@ -43,7 +43,7 @@ struct Known {
     bool is_required;
 };
 
-// ---- what is wrong ----
+// ---- errors ----
 
 [[noreturn]] void refuse(const std::string &problem, const std::string &hint)
 {
@@ -119,7 +119,7 @@ std::vector<Known> known_arguments(Section section)
     return known;
 }
 
-// "a number or a string"; nothing: any.
+// Returns "a number or a string"; nothing if any type fits.
 std::optional<std::string> wanted_for(const std::string &type)
 {
     if (type == "pg_catalog.jsonb")
@@ -146,7 +146,7 @@ bool is_whole(const std::string &number)
     return number.find('.') == std::string::npos;
 }
 
-// The others keep their JSON: null is one, too, where an argument may be any.
+// For a jsonb argument null is a value.
 bool is_left_out(const Known &argument, const std::string &given)
 {
     return given == "null" && argument.type != "pg_catalog.jsonb";
@@ -205,8 +205,8 @@ void read_section(const pg::RawValue &json, Section section, std::vector<Describ
         complete(objects[i], known);
 }
 
-// Objects are known by the names of their queues: "hipq.app_mail", which also names app.mail, would
-// make two of one.
+// Objects are identified by the names of their queues: "hipq.app_mail", which also names app.mail,
+// would make two objects of one.
 void demand_queues(const std::vector<Described> &objects)
 {
     const auto catalogue = catalog::catalogue();

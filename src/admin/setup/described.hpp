@@ -1,4 +1,4 @@
-// A described set-up as a caller gives it: read and checked.
+// A described set-up as the caller gave it, parsed and checked.
 #pragma once
 
 #include <set>
@@ -10,11 +10,11 @@
 
 namespace hipq::admin {
 
-// An argument of the function that makes an object.
+// An argument of the function that creates an object.
 struct Argument {
     std::string name;
-    std::string type;  // with its schema, as a cast has it: pg_catalog.int4
-    std::string text;  // what is to be cast
+    std::string type;  // with its schema, as in a cast: pg_catalog.int4
+    std::string text;  // the text to cast
 };
 
 struct Described {
@@ -29,20 +29,19 @@ struct Described {
 };
 
 struct Description {
-    std::set<Section> sections;      // that are there
+    std::set<Section> sections;      // the sections that are given
     std::vector<Described> objects;  // by section, in the order in which they were given
 };
 
-// Raises 22023, with the path of what is wrong, for what is no description: other keys, values of
-// other types, arguments that are missing, an object that is there twice. 42704 for an object of a
-// queue that neither exists nor is described. What the values mean is checked by the functions that
-// take them.
+// Raises 22023, with the path, for an invalid description: unknown keys, values of other types,
+// missing arguments, an object that is there twice. Raises 42704 for an object of a queue that
+// neither exists nor is described. The functions that are called check the values themselves.
 Description read_description(const pg::RawValue &json);
 
-// 22023 for an object that is there twice. Schedules without a queue are left out.
+// Raises 22023 for an object that is there twice. Ignores schedules without a queue.
 void refuse_doubles(const std::vector<Described> &objects);
 
-// The arguments that name an object, for the function that removes it.
+// Returns the arguments that identify an object, for the function that removes it.
 std::vector<Argument> key_arguments(Section section, const Keys &keys);
 
 }  // namespace hipq::admin

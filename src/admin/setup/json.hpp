@@ -1,4 +1,4 @@
-// JSON that hipq has put together as text.
+// JSON that hipq has built as text.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace hipq::admin {
 
-// In the current memory context.
+// Allocates in the current memory context.
 inline pg::RawValue json_of(const std::string &text)
 {
     return pg::call([&] {
