@@ -1,4 +1,4 @@
-// What shared memory tells an operator: the rows of hipq._alerts().
+// Lists the alerts that are in shared memory: the rows of hipq._alerts().
 #include "catalog/catalog.hpp"
 #include "monitor/alerts_on_rates.hpp"
 #include "pg/arguments.hpp"
@@ -122,7 +122,7 @@ const AlertText &text_of(Alert alert)
     return *std::ranges::find(alert_texts, alert, &AlertText::alert);
 }
 
-// A duty of the scheduler of this database that was set aside, or a letter that cannot be taken.
+// Adds a duty that the scheduler of this database has set aside, or a letter that cannot be taken.
 void add_set_aside(pg::ResultSet &result, const catalog::Catalogue &catalogue,
                    const memory::SetAside &aside)
 {
@@ -161,7 +161,7 @@ void list_set_aside(pg::ResultSet &result)
         add_set_aside(result, *catalogue, aside);
 }
 
-// What was noted in a database that was dropped concerns nobody any more.
+// Alerts of a database that has been dropped concern no one any more.
 bool is_gone(Oid database)
 {
     return OidIsValid(database) &&
@@ -171,7 +171,7 @@ bool is_gone(Oid database)
 void list_alerts(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    if (!catalog::is_monitor())  // they tell of all databases
+    if (!catalog::is_monitor())  // the alerts are about all databases
         return;
     for (const memory::PresentAlert &present : memory::present_alerts()) {
         if (is_gone(present.record.database))

@@ -1,12 +1,12 @@
-// Alerts that follow from what is counted of jobs; monitor/statistics_functions.cpp.
+// Alerts on rates of counted jobs, computed in monitor/statistics_functions.cpp.
 #pragma once
 
 #include "pg/arguments.hpp"
 
 namespace hipq::monitor {
 
-// Adds rows of hipq._alerts(): of every queue of the server whose rates are beyond their limits
-// now. They go when the rates do.
+// Adds rows of hipq._alerts() for every queue of the server whose rates are beyond their limits
+// now. The rows disappear when the rates recover.
 void list_rate_alerts(pg::ResultSet &result);
 
 }  // namespace hipq::monitor

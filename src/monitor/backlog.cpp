@@ -1,5 +1,5 @@
-// Counts the unfinished jobs of a queue, hipq._backlog(): also right after a crash, when the
-// statistics of the server know nothing.
+// Counts the unfinished jobs of a queue, hipq._backlog(). This also works right after a crash, when
+// the server's statistics are empty.
 #include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
@@ -10,14 +10,14 @@ namespace hipq::monitor {
 namespace {
 
 constexpr std::int64_t most_counted_of_queue = 1'000'000;  // half a second
-constexpr int most_lock_wait = 100;  // ms, for a queue that somebody has locked
+constexpr int most_lock_wait = 100;  // ms, if another session has locked the queue
 
 constexpr const char *backlog_sql = R"(
     SELECT count(*), greatest(count(*), pg_stat_get_live_tuples('{live}'::regclass))
     FROM (SELECT FROM {live} AS job LIMIT $1) AS job)";
 
 struct Backlog {
-    std::optional<std::int64_t> jobs{};  // nothing: somebody has locked the queue
+    std::optional<std::int64_t> jobs{};  // nothing: another session has locked the queue
     bool is_exact = false;
 };
 
@@ -35,7 +35,7 @@ Backlog count(const catalog::Queue &queue)
     return backlog;
 }
 
-// Nothing of one that is being dropped, or that the caller may not look at.
+// Returns no row for a queue that is being dropped, or that the caller may not see.
 void list_backlog(FunctionCallInfo fcinfo)
 {
     const int queue_id = pg::Arguments(fcinfo).integer(0, "queue_id");

@@ -1,10 +1,10 @@
-// Tells how many unfinished jobs a queue has and since when the first of them is due,
-// hipq._depth(): from its table, as neither shared memory nor the statistics of the server know
-// after a crash.
+// Returns the number of unfinished jobs of a queue and the time at which the first of them was due,
+// hipq._depth(). It reads the table, because after a crash neither shared memory nor the server's
+// statistics know.
 //
-// A small table is read whole, which takes less than to begin a statement. Of a large one the
-// number is an estimate: that of the server once the table has been vacuumed or analyzed, else a
-// sample.
+// A small table is read whole, which takes less time than starting a statement. For a large table
+// the number is an estimate: the server's if the table has been vacuumed or analyzed, otherwise one
+// from a sample.
 #include <algorithm>
 
 #include "catalog/catalog.hpp"
@@ -28,7 +28,7 @@ using core::Column;
 
 constexpr BlockNumber most_pages_read = 32;  // 256 kB, some 0.1 ms
 
-// $1 pages, of some 30 rows each.
+// $1 pages, of about 30 rows each.
 constexpr const char *sample_sql = R"(
     SELECT round(count(*) * 100 / sample.percent)::bigint
     FROM (
@@ -39,20 +39,20 @@ constexpr const char *sample_sql = R"(
 constexpr std::int64_t pages_in_sample = 100;
 
 struct Depth {
-    std::optional<std::int64_t> jobs{};  // nothing: somebody has locked the queue
+    std::optional<std::int64_t> jobs{};  // nothing: another session has locked the queue
     bool is_exact = false;
-    pg::Time oldest_due = pg::infinity;  // of those that wait
+    pg::Time oldest_due = pg::infinity;  // of the waiting jobs
 };
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
-// What the reading of a small table wants, and what it has found.
+// The input and the results of reading a small table.
 struct Reading {
     Relation live;
     job::ColumnMap map;
-    std::array<Oid, 2> waiting;  // the states of jobs that wait
+    std::array<Oid, 2> waiting;  // the states of waiting jobs
     std::int64_t now;
-    std::span<const std::int64_t> running;  // sorted: their rows say that they wait
+    std::span<const std::int64_t> running;  // sorted; their rows still say that they wait
     std::int64_t jobs;
     std::int64_t oldest_due;
 
@@ -63,7 +63,7 @@ private:
     Datum value(TupleTableSlot *slot, Column column) const;
 };
 
-// A column that is never NULL.
+// Returns a column that is never NULL.
 Datum Reading::value(TupleTableSlot *slot, Column column) const
 {
     bool is_null = false;
@@ -98,7 +98,7 @@ void Reading::read()
     ::ExecDropSingleTupleTableSlot(slot);
 }
 
-// ---- the C++ regime ----
+// ---- C++ ----
 
 std::vector<std::int64_t> running_by_lock()
 {
@@ -107,7 +107,7 @@ std::vector<std::int64_t> running_by_lock()
     return running;
 }
 
-// Which jobs run is asked for only where one seems to be due: that takes as long as the reading.
+// Looks up the running jobs only if one seems to be due: that takes as long as the reading.
 Depth read_whole(Relation live, pg::Time now)
 {
     Reading reading{live,
@@ -131,7 +131,7 @@ Depth read_whole(Relation live, pg::Time now)
     return {reading.jobs, true, pg::Time{reading.oldest_due}};
 }
 
-// By the index, lane by lane; whose first row is no waiting job takes a statement.
+// Uses the index, lane by lane. A lane whose first row is not a waiting job needs a statement.
 pg::Time oldest_due(const catalog::Queue &queue, pg::Time now)
 {
     pg::Time oldest = pg::infinity;
@@ -172,8 +172,8 @@ Depth depth_of(const catalog::Queue &queue, pg::Time now)
     return depth;
 }
 
-// Nothing of one that is being dropped, that the caller may not look at, or that somebody has
-// locked.
+// Returns an empty result for a queue that is being dropped, that the caller may not see, or that
+// another session has locked.
 Depth find_depth(int queue_id)
 {
     Depth depth;

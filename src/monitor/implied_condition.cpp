@@ -1,10 +1,11 @@
-// Has a search for what a view shows find an index on what the table has.
+// Lets a search on a column of a view use the index on the column of the table.
 //
-// A view shows nullif(column, 'NONE'). PostgreSQL does not see that who asks for a value of that
-// asks for the same value of the column, which has an index of the rows that are not 'NONE'. A view
-// that reads the table twice, the rows with a value and those without, would say so; but over the
-// tables of all queues it takes twice as long to plan. So hipq._is_as_asked(column) stands among
-// the conditions of the view. It is true, and the planner puts what the others imply in its place.
+// A view shows nullif(column, 'NONE'). PostgreSQL does not know that a condition on that expression
+// implies the same condition on the column, which has an index of the rows that are not 'NONE'. A
+// view that reads the table twice, the rows with a value and those without, would tell it; but over
+// the tables of all queues it takes twice as long to plan. So the view has
+// hipq._is_as_asked(column) among its conditions. It is true, and the planner replaces it by what
+// the other conditions imply.
 #include "pg/postgres.hpp"
 #include "pg/arguments.hpp"
 
@@ -21,9 +22,9 @@ namespace hipq::monitor {
 
 namespace {
 
-// All of this is the PostgreSQL regime.
+// All functions here are to be called inside pg::call() only.
 
-// nullif(column, 'NONE'), where the view has it.
+// Returns whether the expression is the view's nullif(column, 'NONE').
 bool is_shown(Node *expression, Node *column)
 {
     if (!IsA(expression, NullIfExpr))
@@ -32,8 +33,8 @@ bool is_shown(Node *expression, Node *column)
     return ::equal(linitial(shown->args), column) && IsA(lsecond(shown->args), Const);
 }
 
-// The arguments of a comparison that is not true of NULL; else NIL. One with all elements of an
-// array is true if it has none.
+// Returns the arguments of a comparison that is not true for NULL, else NIL. A comparison with ALL
+// elements of an array is excluded, because it is true if the array is empty.
 List *compared(Node *condition)
 {
     if (IsA(condition, OpExpr)) {
@@ -57,7 +58,8 @@ Node *is_some(const NullIfExpr *shown)
     return reinterpret_cast<Node *>(::copyObjectImpl(differs));
 }
 
-// What the condition implies for the column, with that it is not 'NONE'; NIL: nothing.
+// Returns what the condition implies for the column, and that the column is not 'NONE'; NIL if it
+// implies nothing.
 List *implied_by(Node *condition, Node *column)
 {
     if (::contain_volatile_functions(condition) || ::contain_subplans(condition))
@@ -74,7 +76,7 @@ List *implied_by(Node *condition, Node *column)
     return NIL;
 }
 
-// Of conditions as a query has them before it is planned: ANDs in ANDs.
+// The same for nested ANDs, as a query has them before planning.
 List *implied_by_all(Node *conditions, Node *column)
 {
     if (conditions == nullptr)
@@ -88,7 +90,7 @@ List *implied_by_all(Node *conditions, Node *column)
     return all;
 }
 
-// Of the query that is being planned, with what PostgreSQL has pushed down into it.
+// The same for the query that is being planned, including conditions that PostgreSQL pushed down.
 Node *as_asked(PlannerInfo *root, const FuncExpr *call)
 {
     List *implied = NIL;

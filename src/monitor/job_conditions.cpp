@@ -1,8 +1,8 @@
 // Lists the conditions of one job, met and not met.
 //
-// The conditions are those of claim/conditions.hpp. The place in its lane is read from where
-// executors read it: the lanes, each from its frontier on, so that neither what runs nor what is
-// gone is counted or walked over.
+// The conditions are those of claim/conditions.hpp. The position in the lane is read where
+// executors read: each lane from its frontier on, so that running jobs are not counted and dead
+// rows not walked over.
 #include "monitor/job_conditions.hpp"
 
 #include "catalog/catalog.hpp"
@@ -45,12 +45,12 @@ constexpr const char *count_before_sql = R"(
         LIMIT $9
     ) AS earlier)";
 
-// Where the jobs of a lane stand that may start.
+// Where the jobs of a lane that may start are.
 struct Stretch {
     std::string job_type;
     int priority;
     core::LaneKey from;
-    std::vector<std::int64_t> singles{};  // ids of some before
+    std::vector<std::int64_t> singles{};  // ids of some jobs before that
 };
 
 void add_single_keys(Stretch &stretch, std::span<const core::Pocket> pockets, std::int64_t now)
@@ -71,8 +71,8 @@ std::optional<Stretch> stretch_of(const lanes::LaneInfo &info, pg::Time now)
     return stretch;
 }
 
-// Of the queue's lanes that are due. Those for which there is no room in shared memory are found in
-// the table, as executors do.
+// Returns the stretches of the queue's lanes that are due. Lanes for which shared memory has no
+// room are found in the table, as executors find them.
 std::vector<Stretch> due_stretches(const catalog::Queue &queue, pg::Time now)
 {
     std::vector<Stretch> stretches;
@@ -94,7 +94,7 @@ std::vector<Stretch> due_stretches(const catalog::Queue &queue, pg::Time now)
     return stretches;
 }
 
-// Jobs of lanes that nobody reads keep nobody waiting.
+// Jobs of a lane that no executor reads do not delay others.
 bool is_read(const catalog::Queue &queue, const std::string &job_type)
 {
     return queue.find_pause(job_type) == nullptr &&
@@ -129,7 +129,7 @@ claim::Condition aim_condition(const job::FoundJob &job)
                            : claim::worker_condition(*job.queue, job.type);
 }
 
-// As far as it is worth while.
+// Counts up to a limit.
 std::int64_t count_before(const job::FoundJob &job, pg::Time now)
 {
     std::int64_t count = 0;
@@ -172,7 +172,7 @@ std::vector<claim::Condition> conditions_of(const job::FoundJob &job)
     conditions.push_back(claim::state_condition(waiting));
     if (job.state == core::JobState::final)
         return conditions;
-    if (auto condition = set_aside_condition(job))  // too rare to be shown to everybody
+    if (auto condition = set_aside_condition(job))  // too rare to be shown always
         conditions.push_back(std::move(*condition));
     if (job.follows)
         conditions.emplace_back(Finding::follows_another);
@@ -186,7 +186,7 @@ std::vector<claim::Condition> conditions_of(const job::FoundJob &job)
     conditions.push_back(claim::enabled_condition());
     conditions.push_back(claim::hold_condition());
     if (claim::Condition condition = claim::replica_condition(*job.queue);
-        !condition.passed())  // too rare to be shown to everybody
+        !condition.passed())  // too rare to be shown always
         conditions.push_back(std::move(condition));
     conditions.push_back(claim::queue_condition(*job.queue));
     conditions.push_back(claim::pause_condition(*job.queue, job.type, job.throttle_key));
@@ -196,9 +196,9 @@ std::vector<claim::Condition> conditions_of(const job::FoundJob &job)
         conditions.push_back(claim::owner_condition(*job.queue));
     conditions.push_back(claim::handler_condition(*job.queue, job.type));
     if (const claim::Condition condition = claim::crash_condition(waiting);
-        !condition.passed())  // too rare to be shown to everybody
+        !condition.passed())  // too rare to be shown always
         conditions.push_back(condition);
-    if (core::is_waiting(job.state))  // what runs has taken its capacity
+    if (core::is_waiting(job.state))  // a running job has taken its capacity
         for (claim::Condition &condition : claim::throttle_conditions(*job.queue, waiting))
             conditions.push_back(std::move(condition));
     conditions.push_back(!is_outside    ? claim::executor_condition(*job.queue)

@@ -1,5 +1,5 @@
-// hipq._masked, hipq._masked_job: what views show of job_data, where its type declares secret
-// parameters. hipq._fitting_data: job_data that comes from another queue.
+// hipq._masked, hipq._masked_job: mask job_data in views, where the job's type declares secret
+// parameters. hipq._fitting_data: checks job_data that comes from another queue.
 #include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"
 
@@ -9,7 +9,8 @@ namespace {
 
 using Mask = Datum (*)(const catalog::JobType *type, Datum json);
 
-// NULL for a queue that the caller may not read: what its types declare is not his to find out.
+// Returns NULL for a queue that the caller may not read, so as not to reveal what its types
+// declare.
 Datum show(FunctionCallInfo fcinfo, Mask mask)
 {
     const pg::Arguments arguments(fcinfo);

@@ -27,7 +27,7 @@ void check(std::int64_t done, std::optional<std::int64_t> total)
                           static_cast<long long>(*total)));
 }
 
-// Done, total and message, from there on.
+// Reads done, total and message, starting at position `first`.
 workers::Progress progress_in(const pg::Arguments &arguments, int first)
 {
     const std::int64_t done = arguments.integer64(first, "done");
@@ -46,8 +46,8 @@ void report_own(const workers::Progress &progress)
     workers::note_own_progress(job.id, progress);
 }
 
-// A job is reported on by the worker that has it, and one that its handler has left running by
-// whoever may complete it.
+// A job's worker reports on it. If the handler left the job running, every role that may complete
+// the job may report on it.
 bool is_callers(const workers::ExternalJob &job)
 {
     const auto catalogue = catalog::catalogue();
@@ -60,7 +60,7 @@ bool is_callers(const workers::ExternalJob &job)
     return worker.has_value() && worker->role == catalog::caller();
 }
 
-// False: shared memory does not know the attempt as the caller's.
+// Returns false if shared memory does not know the attempt as the caller's.
 bool report_to_its_place(external::AttemptName name, const workers::Progress &progress)
 {
     const auto job = workers::find_external_job(name.id);
@@ -72,16 +72,16 @@ bool report_to_its_place(external::AttemptName name, const workers::Progress &pr
     return true;
 }
 
-// After a start of the server what workers have is found again piece by piece. A report of such an
-// attempt has no place yet and is dropped; its worker is to go on. One of a job of somebody else's
-// gets the error of complete().
+// After a start of the server, the jobs of workers are found again piece by piece. A report on a
+// job that has not been found yet is dropped, and its worker goes on. A report on another worker's
+// job raises the error of complete().
 void report(external::AttemptName name, const workers::Progress &progress)
 {
     if (!report_to_its_place(name, progress))
         external::look_at_attempt(*catalog::catalogue(), name);
 }
 
-// Of the jobs that the caller may see.
+// Lists the jobs that the caller may see.
 void list_progress(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);

@@ -1,5 +1,5 @@
-// Finds jobs by their ids, for views: hipq._jobs_by_id(), and hipq._unfinished_job() for one whose
-// queue is known.
+// Finds jobs by their ids, for views: hipq._jobs_by_id(), and hipq._unfinished_job() for a job
+// whose queue is known.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
@@ -22,7 +22,7 @@ constexpr const char *unfinished_sql = R"(
     FROM {live} AS job
     WHERE job.id = $1)";
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 Datum numeric(const char *text)
 {
@@ -30,7 +30,7 @@ Datum numeric(const char *text)
                                Int32GetDatum(-1));
 }
 
-// Elements that are NULL are left out.
+// Skips NULL elements.
 List *pointers_to_ids(Datum array)
 {
     Datum *elements = nullptr;
@@ -45,7 +45,7 @@ List *pointers_to_ids(Datum array)
     return ids;
 }
 
-// ---- the C++ regime ----
+// ---- C++ ----
 
 std::vector<std::int64_t> ids_in(FunctionCallInfo fcinfo)
 {
@@ -57,7 +57,7 @@ std::vector<std::int64_t> ids_in(FunctionCallInfo fcinfo)
     return ids;
 }
 
-// Of the queues that the caller may read.
+// Returns the queues that the caller may read and that may have one of the ids.
 std::vector<std::int32_t> queues_that_may_have(catalog::Sight &sight,
                                                const std::vector<std::int64_t> &ids)
 {

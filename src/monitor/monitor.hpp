@@ -1,5 +1,5 @@
-// What operators look at: why a job waits, progress, statistics, alerts, waiting for an end. What
-// other rooms may use.
+// What operators look at: why a job waits, progress, statistics, alerts, waiting for an end.
+// Declares what other rooms may use.
 #pragma once
 
 #include "monitor/job_conditions.hpp"

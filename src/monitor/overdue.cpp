@@ -1,5 +1,5 @@
-// Jobs that should have started long ago, a row for each thing that keeps them, hipq._overdue(),
-// and those that nobody may touch before an operator has, hipq._jobs_set_aside().
+// Lists jobs that should have started long ago, one row for each cause, hipq._overdue(), and jobs
+// that are set aside until an operator acts, hipq._jobs_set_aside().
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "monitor/overdue_rows.hpp"
@@ -65,7 +65,7 @@ bool is_of_database(ConditionKind kind)
            kind == ConditionKind::enabled || kind == ConditionKind::hold;
 }
 
-// Those that one thing keeps.
+// Jobs with one cause in common.
 struct KeptJobs {
     Obstacle obstacle;
     std::set<std::string> queues{};
@@ -84,7 +84,7 @@ void add(KeptJobs &kept, const Overdue &overdue)
     kept.since = std::min(kept.since, overdue.since);
 }
 
-// By queue, unless the whole database stands still, and by what is said of it.
+// Groups by queue, unless the whole database stands still, and by explanation.
 std::vector<KeptJobs> kept_jobs_by_obstacle(const std::vector<Overdue> &all)
 {
     std::map<std::pair<int, std::string>, KeptJobs> kept;

@@ -1,9 +1,9 @@
-// Finds jobs that should have started long ago, by what keeps them.
+// Finds jobs that should have started long ago, and what keeps them.
 //
-// Lane by lane, each from its first job on. Queues none of whose lanes begins so early are left out
-// before: with many of them a statement for each takes long. Jobs of a lane differ in their time
-// windows, throttle keys, weights and aims; the conditions are asked once for those that have them
-// in common.
+// Reads lane by lane, each from its first job on. First excludes the queues that have no lane
+// beginning so early: with many of them, a statement for each takes long. Jobs of a lane differ in
+// time windows, throttle key, weight and whether they are for one worker; the conditions are
+// checked once for all jobs that have these in common.
 #include "monitor/overdue_rows.hpp"
 
 #include "catalog/catalog.hpp"
@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t most_counted_of_lane = 10'000;
 constexpr std::int64_t most_kinds_of_lane = 100;
 
-// $1 job type, $2 priority, $3 due until then, $4 now, $5 ids of jobs that run, claimed by a lock,
-// $6 and $7 limits. Those that are set aside have an alert of their own.
+// $1 job type, $2 priority, $3 due until then, $4 now, $5 ids of running jobs that were claimed by
+// lock, $6 and $7 limits. Jobs that are set aside have an alert of their own.
 constexpr const char *late_kinds_sql = R"(
     SELECT (array_agg(late.id ORDER BY late.scheduled_run_time, late.id))[1], min(late.scheduled_run_time), count(*),
            late.time_windows::text, late.throttle_key, (late.throttle_factor * 1000)::bigint, late.is_aimed
@@ -46,7 +46,7 @@ struct Lane {
     const claim::LaneHead &head;
 };
 
-// Those of a lane that have these in common.
+// Jobs of a lane that have these in common.
 struct LateKind {
     job::FoundJob first;
     std::int64_t jobs;
@@ -86,7 +86,7 @@ void add_lane(std::vector<Overdue> &found, const Lane &lane, pg::Time due_until,
                          kind.first.due});
 }
 
-// Nobody registered it, and nobody can run it.
+// An unregistered type that no executor or worker can run.
 bool is_stray(const catalog::Queue &queue, std::string_view job_type)
 {
     const catalog::JobType *type = queue.find_job_type(job_type);
@@ -113,7 +113,7 @@ void add_queue(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Tim
 void add_apart(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now,
                const std::vector<std::int64_t> &running)
 {
-    std::vector<Overdue> in_queue;  // of a queue that is left out midway: nothing
+    std::vector<Overdue> in_queue;  // stays empty if the queue is given up midway
     catalog::read_apart(queue, [&] { add_queue(in_queue, queue, now, running); });
     std::move(in_queue.begin(), in_queue.end(), std::back_inserter(found));
 }
@@ -128,7 +128,7 @@ bool may_have_overdue(const catalog::Queue &queue, pg::Time now)
 
 using Queues = std::vector<const catalog::Queue *>;
 
-// All of them, should there be an error: then it is found whose.
+// Returns all queues after an error; the queue with the error is found later.
 Queues queues_to_look_into(const catalog::Catalogue &catalogue, pg::Time now)
 {
     Queues all;

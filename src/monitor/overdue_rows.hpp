@@ -1,12 +1,12 @@
-// Jobs that should have started long ago, by what keeps them: what hipq.alerts tells of them. It
-// reads the tables, so that it holds also where hipq does nothing.
+// Jobs that should have started long ago, and what keeps them, for hipq.alerts. Reads the tables,
+// so that it also works where hipq does nothing.
 #pragma once
 
 #include "claim/claim.hpp"
 
 namespace hipq::monitor {
 
-// What keeps jobs from starting: the closed condition that counts most; none is closed: the lane.
+// What keeps jobs from starting: the decisive unmet condition, or the lane if all are met.
 struct Obstacle {
     core::ConditionKind kind;
     bool is_meant;
@@ -18,14 +18,14 @@ struct Overdue {
     const catalog::Queue *queue;
     std::string job_type;
     Obstacle obstacle;
-    std::int64_t jobs;  // counted as far as it is worth while
-    bool has_more;      // than were counted
+    std::int64_t jobs;  // counted up to a limit
+    bool has_more;      // more jobs than were counted
     pg::Time since;     // when the first of them was due
 };
 
-// Jobs of all queues that have been due for longer than hipq.alert_waiting and do not run; and at
-// once those of types that nobody registered and that nobody runs: most likely a slip in the name.
-// A queue whose tables somebody has locked is left out. Needs a transaction.
+// Returns the jobs of all queues that have been due for longer than hipq.alert_waiting and do not
+// run. Jobs of unregistered types that no executor or worker runs are returned at once: most likely
+// the name is misspelt. Skips a queue whose tables another session has locked. Needs a transaction.
 std::vector<Overdue> overdue_jobs(const catalog::Catalogue &catalogue, pg::Time now);
 
 }  // namespace hipq::monitor

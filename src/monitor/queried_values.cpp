@@ -1,4 +1,4 @@
-// Finds out, while a query is planned, which rows its conditions ask for.
+// Finds out, while a query is planned, which rows its conditions select.
 #include "monitor/queried_values.hpp"
 
 extern "C" {
@@ -25,7 +25,7 @@ bool is_equality(Oid comparison)
            ::get_op_opfamily_strategy(comparison, TEXT_BTREE_FAM_OID) == BTEqualStrategyNumber;
 }
 
-// ANDs in ANDs.
+// Flattens nested ANDs.
 List *parts_of(Node *conditions)
 {
     if (conditions == nullptr)
@@ -99,8 +99,8 @@ bool is_id(const PlannerInfo *root, Node *expression)
     return std::strcmp(::get_rte_attribute_name(source, column->varattno), "id") == 0;
 }
 
-// A value that is the same for all rows: a constant, a parameter, or what a query around this one
-// has at the moment.
+// Returns whether the value is the same for all rows: a constant, a parameter, or the current value
+// of an outer query.
 bool is_given(Node *value)
 {
     if (IsA(value, Const))
@@ -136,7 +136,7 @@ Node *array_of_one(PlannerInfo *root, Node *value)
     return ::eval_const_expressions(root, reinterpret_cast<Node *>(array));
 }
 
-// As bigint[]. Null: it is too long, not known yet, or of another type.
+// Returns it as bigint[]; null if it is too long, not known yet, or of another type.
 Node *short_array_of_ids(PlannerInfo *root, Node *value)
 {
     if (!IsA(value, Const))
@@ -163,7 +163,7 @@ Node *ids_in(PlannerInfo *root, const Asked &asked)
     return short_array_of_ids(root, asked.value);
 }
 
-// The column id in a comparison; null: it has none.
+// Returns the column id in a comparison; null if it has none.
 Node *id_in(const PlannerInfo *root, Node *condition)
 {
     const List *sides = NIL;

@@ -1,4 +1,4 @@
-// What the conditions of a query that is being planned say of a column: PostgreSQL regime.
+// What the conditions of a query in planning say about a column. Call inside pg::call() only.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -9,30 +9,30 @@ extern "C" {
 
 namespace hipq::monitor {
 
-// What a column is equal to, or one of the elements of which it is equal to. value is null:
-// nothing is said of it.
+// The value, or array of values, that a column is equal to. If value is null, the condition does
+// not say.
 struct Asked {
     Node *value;
     bool is_array;
 };
 
-// The side that a comparison for equality (of integers, or of texts) has beside `column`.
+// Returns the other side of an equality (of integers or texts) with `column`.
 Asked equal_to(Node *condition, Node *column);
 
-// The conditions that all rows of a query have to meet, with what PostgreSQL has pushed down into
-// it: as they are before it is planned, or while it is.
+// Returns the conditions that all rows of a query must meet, including pushed-down ones, before or
+// during planning.
 List *conditions_of(const PlannerInfo *root);
 
-// The numbers that an integer column can have by the conditions of its query, or of the one around
-// it if that has an equal column; NIL and false: any.
+// The numbers that an integer column can have by the conditions of its query, or of the outer query
+// if that has an equal column; NIL and false: any.
 struct KnownNumbers {
     bool are_known;
     List *numbers;  // of integers
 };
 KnownNumbers known_numbers(const PlannerInfo *root, Node *column);
 
-// The ids that a query asks for by "id = ..." or "id = ANY (...)", as an expression of type
-// bigint[] that no row has to do with; null: it does not.
+// Returns the ids that a query selects by "id = ..." or "id = ANY (...)", as an expression of type
+// bigint[] that does not depend on rows; null if it selects none that way.
 Node *asked_ids(PlannerInfo *root);
 
 }  // namespace hipq::monitor

@@ -1,12 +1,12 @@
-// Answers whether a queue is one of an array, and puts ranges of numbers in the place of the
-// question where the planner can use them.
+// Checks whether a queue is one of an array, and lets the planner replace the check by ranges of
+// queue numbers.
 //
-// With an array the planner estimates, for each table of each queue, a comparison with each of its
-// elements: with 1,000 queues a plan over all jobs took seconds. Numbers of queues are given in
-// order, so those that somebody may see stand in a few ranges as a rule.
+// With an array the planner estimates, for each table of each queue, a comparison with each
+// element: with 1,000 queues, planning a query over all jobs took seconds. Queue numbers are
+// assigned in order, so the queues that a role may see usually form a few ranges.
 //
-// A plan over the tables of 500 queues takes a fifth of a second, and twice that in a new session.
-// So it is made over those alone that the query asks for: by name, which
+// Planning over the tables of 500 queues takes a fifth of a second, and twice that in a new
+// session. So the plan has only the queues that the query selects: by name, which
 // hipq._is_asked_for() turns into numbers, or by the ids of jobs, for which no table is scanned.
 #include "catalog/catalog.hpp"
 #include "monitor/queried_values.hpp"
@@ -25,17 +25,16 @@ namespace hipq::monitor {
 
 namespace {
 
-// With more of them the array is cheaper.
+// With more ranges the array is cheaper.
 constexpr std::size_t most_ranges = 32;
 
-// Both ends belong to it.
+// Both ends are included.
 struct Range {
     int first;
     int last;
 };
 
-// That hold these queues and no other that there is: from one to the next where there is none in
-// between.
+// Returns ranges that contain these queues and no other existing queue.
 std::vector<Range> ranges_of(std::span<const std::int32_t> ids, const catalog::Catalogue &catalogue)
 {
     std::vector<Range> ranges;
@@ -50,7 +49,7 @@ std::vector<Range> ranges_of(std::span<const std::int32_t> ids, const catalog::C
     return ranges;
 }
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 // Of an array without NULL.
 std::span<const std::int32_t> elements_of(ArrayType *array)
@@ -90,7 +89,7 @@ Expr *is_in_range(Node *column, Range range)
                           -1);
 }
 
-// At least one of them.
+// At least one of the ranges.
 Expr *is_in_ranges(Node *column, std::span<const Range> ranges)
 {
     if (ranges.size() == 1)
@@ -119,7 +118,7 @@ Expr *is_any_of(Node *column, std::span<const std::int32_t> ids)
     return reinterpret_cast<Expr *>(any);
 }
 
-// The array that a call of _is_in_reach() has been given, if it is known; else null.
+// Returns the array argument of a call of _is_in_reach() if it is known, else null.
 Const *array_in(const FuncExpr *call)
 {
     auto *argument = static_cast<Node *>(lsecond(call->args));
@@ -130,7 +129,7 @@ Const *array_in(const FuncExpr *call)
                                                                                     : array;
 }
 
-// The texts that are asked for; NIL and false: any, or who knows.
+// The selected texts; NIL and false: any, or not known.
 struct Names {
     bool are_known;
     List *names;  // of C strings
@@ -168,7 +167,7 @@ Names names_asked_for(const PlannerInfo *root, Node *column)
     return {false, NIL};
 }
 
-// ---- the C++ regime ----
+// ---- C++ ----
 
 Node *is_any_of(const FuncExpr *call, int argument, const std::vector<std::int32_t> &ids)
 {
@@ -181,7 +180,7 @@ Node *is_any_of(const FuncExpr *call, int argument, const std::vector<std::int32
     });
 }
 
-// Of these queues those that the query can have to do with.
+// Returns the queues among these that the query can concern.
 std::vector<std::int32_t> asked_for(const PlannerInfo *root, const FuncExpr *call,
                                     std::span<const std::int32_t> ids)
 {
@@ -193,8 +192,8 @@ std::vector<std::int32_t> asked_for(const PlannerInfo *root, const FuncExpr *cal
     return asked;
 }
 
-// No queue is 0: PostgreSQL's planner takes an empty array for no condition on partitions, and
-// would wait for all locks.
+// Queue 0 does not exist. PostgreSQL's planner takes an empty array for no condition on partitions,
+// and would wait for all locks.
 Node *is_none(const FuncExpr *call, int argument)
 {
     return is_any_of(call, argument, {0});
@@ -216,7 +215,7 @@ Node *in_other_words_unless_by_id(PlannerInfo *root, const FuncExpr *call)
     return by_id ? is_none(call, 0) : in_other_words(root, call);
 }
 
-// Of names that the caller may not know as of those that there are not.
+// Treats names that the caller may not know like names that do not exist.
 Node *asked_for_by_name(const PlannerInfo *root, const FuncExpr *call)
 {
     const Names asked =
@@ -258,7 +257,7 @@ HIPQ_FUNCTION(hipq__is_one_of)
     });
 }
 
-// It stands beside an index condition that says the same, and shall not count twice.
+// The condition stands beside an index condition that says the same, and must not count twice.
 HIPQ_FUNCTION(hipq__is_one_of_support)
 {
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
@@ -288,7 +287,7 @@ HIPQ_FUNCTION(hipq__is_asked_for_support)
     return hipq::monitor::simplified(fcinfo, hipq::monitor::asked_for_by_name);
 }
 
-// What it is not replaced by is NULL: who asks for no ids is given no jobs by them.
+// NULL if the planner has not replaced it: a query that selects no ids gets no jobs by them.
 HIPQ_FUNCTION(hipq__asked_ids)
 {
     PG_RETURN_NULL();

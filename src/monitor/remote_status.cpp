@@ -1,4 +1,4 @@
-// Shows jobs that other nodes have: hipq.find_job(), and the lines of hipq.why().
+// Shows jobs that are on other nodes: hipq.find_job(), and the lines of hipq.why().
 #include "monitor/remote_status.hpp"
 
 #include "job/job.hpp"
@@ -18,7 +18,7 @@ constinit pg::Statement read_lines(R"(
     FROM jsonb_array_elements($1) WITH ORDINALITY AS line (value, place)
     ORDER BY line.place)");
 
-// A router that has asked on says itself where the job is.
+// A router that has passed the call on says itself where the job is.
 void add_lines(pg::ResultSet &result, const nodes::Found &found)
 {
     const pg::RawValue json = nodes::json_of(found.answer);
@@ -38,7 +38,8 @@ std::string select_job(std::int64_t id)
            " AND ($1 IS NULL OR job.queue = $1)";
 }
 
-// JSON null becomes NULL in a record, unless that is not mentioned and the record before has it.
+// A JSON null becomes NULL in a record, unless the key is missing and the given record has the
+// value.
 constinit pg::Statement read_job(R"(
     SELECT jsonb_populate_record(blank.job, CASE WHEN $1 -> 'job_data' = 'null' THEN $1 - 'job_data' ELSE $1 END)
     FROM (
@@ -47,7 +48,7 @@ constinit pg::Statement read_job(R"(
         WHERE attribute.attrelid = 'hipq.jobs_detail'::regclass AND attribute.attnum > 0
     ) AS blank)");
 
-// As the caller sees it here.
+// Reads the job as the caller, on this node.
 bool add_job_here(pg::ResultSet &result, std::int64_t id, const std::optional<std::string> &queue)
 {
     const Oid caller = catalog::caller();

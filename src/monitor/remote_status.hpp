@@ -1,4 +1,4 @@
-// What another node of a sharded instance says of a job.
+// What another node of a sharded instance reports about a job.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -6,8 +6,8 @@
 
 namespace hipq::monitor {
 
-// The rows of hipq.why() for a job that is not here: which node has it, and what that says. Of one
-// that cannot be found, why.
+// Adds the rows of hipq.why() for a job that is not on this node: which node has it, and that
+// node's rows. If the job cannot be found, says why.
 void explain_elsewhere(pg::ResultSet &result, const catalog::Catalogue &catalogue, std::int64_t id,
                        const std::optional<std::string> &queue);
 

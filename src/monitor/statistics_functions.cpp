@@ -21,7 +21,7 @@ std::int64_t present_minute()
     return core::minute_of(pg::now().value);
 }
 
-// What is counted of queues of this database that the caller may look at.
+// Calls `show` for the statistics of the queues of this database that the caller may see.
 template <class Show>
 void for_each_here(const Show &show)
 {
@@ -39,8 +39,7 @@ std::int64_t number(std::uint64_t value)
 
 // ---- rates and latencies ----
 
-// What a row of hipq._statistics() is of: of an hour or of all time, of a job type or of a whole
-// queue.
+// A row of hipq._statistics(): for an hour or for all time, of a job type or of a whole queue.
 struct Summary {
     pg::Time since = pg::infinity;
     Totals totals{};
@@ -73,13 +72,14 @@ void add_summary(pg::ResultSet &result, int queue_id, const std::optional<std::s
                seconds(totals.runs, 0.5), seconds(totals.runs, 0.9), seconds(totals.runs, 0.99));
 }
 
-// The last hour begins with a minute; nothing is older than the statistics.
+// The last hour begins with a minute. Nothing is older than the statistics.
 pg::Time begin_of_hour(std::int64_t present, pg::Time since)
 {
     return std::max(since, pg::Time{(present - core::hour + 1) * core::microseconds_per_minute});
 }
 
-// Of each job type, and of each queue (job type: nothing); of the last hour, and of all time.
+// Calls `show` for each job type and each queue (job type: nothing), for the last hour and for all
+// time.
 template <class Show>
 void for_each_summary(const Show &show)
 {
@@ -195,10 +195,10 @@ void list_throughput(FunctionCallInfo fcinfo)
                    number(totals.of(Ending::retried)), number(totals.dead_letters));
 }
 
-// ---- how fast ----
+// ---- recent speed ----
 
-// Of the last whole minute and the present one, by queue. View hipq.throughput, with its sixty rows
-// a queue, would cost too much every second.
+// Counts the last whole minute and the current one, by queue. View hipq.throughput, with sixty rows
+// for each queue, would cost too much every second.
 void list_finished_lately(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
@@ -285,14 +285,14 @@ std::string detail_of(const core::RateFinding &finding, const std::string &where
            core::percent_text(finding.limit, finding.limit) + ".";
 }
 
-// Nothing: it was dropped.
+// Returns nothing if it was dropped.
 std::optional<std::string> database_name(Oid database)
 {
     const char *name = pg::call([&] { return ::get_database_name(database); });
     return name == nullptr ? std::nullopt : std::optional<std::string>(name);
 }
 
-// Until its tables can go a dropped queue is counted. What there is in other databases cannot be
+// A dropped queue is counted until its tables can be dropped. Queues of other databases cannot be
 // seen from here.
 bool is_dropped(const catalog::Catalogue &catalogue, const CountedType &type)
 {

@@ -1,4 +1,4 @@
-// hipq._sort_of_top: which column hipq.top() sorts by.
+// hipq._sort_of_top: checks the column that hipq.top() sorts by.
 #include <algorithm>
 #include <array>
 

@@ -22,7 +22,7 @@ namespace {
 
 // ---- why ----
 
-// $1 the job, $2 whether its error may be shown: as far as the first line, shortened.
+// $1 the job, $2 whether its error may be shown: only its first line, shortened.
 constexpr const char *end_sql = R"(
     SELECT CASE
                WHEN job.error = 'NONE' THEN 'it succeeded'
@@ -34,7 +34,7 @@ constexpr const char *end_sql = R"(
     FROM {table} AS job
     WHERE job.id = $1 AND job.state = 'final')";
 
-// How a job ended; nothing: it is gone by now.
+// Returns how a job ended; nothing if it is gone by now.
 std::optional<std::string> end_of(const job::FoundJob &job, bool may_read)
 {
     return pg::as_hipq([&]() -> std::optional<std::string> {
@@ -83,7 +83,7 @@ void why(FunctionCallInfo fcinfo)
 
 // ---- what a kind of jobs waits for ----
 
-// Nothing for who may not know.
+// Returns nothing if the caller may not know.
 std::optional<std::string> first_unmet_condition_of(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
@@ -126,8 +126,8 @@ bool has_job(const executors::ExecutorSlot &slot)
     return slot.job.id != 0 && slot.job.attempt != 0;
 }
 
-// The whole server to monitors; to others the executors of this database that run a job of a queue
-// they may read, and, without job, those of roles whose rights they have.
+// Monitors see the whole server. Others see the executors of this database that run a job of a
+// queue that they may read and, of those without a job, the ones of roles whose rights they have.
 bool is_visible(catalog::Sight &sight, const executors::ExecutorSlot &slot)
 {
     if (sight.is_whole() || slot.database != MyDatabaseId)
@@ -157,7 +157,7 @@ void list_executors(FunctionCallInfo fcinfo)
     }
 }
 
-// Those of this database that the caller may see.
+// Lists the jobs of this database that the caller may see.
 void list_running_jobs(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
@@ -196,8 +196,8 @@ void list_lanes(FunctionCallInfo fcinfo)
 
 // ---- limiters ----
 
-// Of queues (no type) and job types that the catalogue knows and the caller may see; keys stand for
-// texts that nobody keeps.
+// Lists queues (no type) and job types that the catalogue knows and the caller may see. Keys are
+// left out, because their texts are not stored.
 void list_limiters(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);

@@ -1,5 +1,7 @@
-// hipq.wait_for: waits until a job is final. Woken by the transaction that ends the job; it looks
-// at the tables once at the beginning, when it is told, and every now and then.
+// hipq.wait_for: waits until a job is final.
+//
+// The transaction that ends the job wakes it. It looks at the tables once at the beginning, when it
+// is woken, and from time to time.
 #include "job/job.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
@@ -13,11 +15,11 @@ namespace {
 
 using job::JobStatus;
 
-constexpr std::int64_t microsecond_look = 10'000'000;  // whoever is not told for so long looks
+constexpr std::int64_t microsecond_look = 10'000'000;  // looks without being woken after this time
 constexpr std::int64_t microsecond_look_untold =
-    1'000'000;  // the same where there is no room to be told
+    1'000'000;  // the same if there is no room to be woken
 
-// ---- what cannot be ----
+// ---- refusals ----
 
 void demand_a_server_that_runs_jobs()
 {
@@ -31,7 +33,7 @@ void demand_a_server_that_runs_jobs()
                    errhint("Jobs run on the primary: wait there."));
 }
 
-// A snapshot of the transaction's beginning shows the job as it was then, for ever.
+// A snapshot taken at the transaction's start would show the job's old state forever.
 void demand_fresh_snapshots()
 {
     if (IsolationUsesXactSnapshot())
@@ -60,7 +62,7 @@ void refuse_current(std::int64_t id)
 
 // ---- waiting ----
 
-// Until when; nothing: for ever.
+// Returns the time limit; nothing means no limit.
 std::optional<TimestampTz> end_of(const std::optional<std::int64_t> &timeout)
 {
     constexpr std::int64_t century = 36'525 * USECS_PER_DAY;
@@ -73,7 +75,7 @@ std::optional<TimestampTz> end_of(const std::optional<std::int64_t> &timeout)
     return ::GetCurrentTimestamp() + *timeout;
 }
 
-// In the list of those who are told, as long as it lives.
+// Keeps this process in the list of processes to wake while the object exists.
 class Awaiting {
 public:
     explicit Awaiting(std::int64_t id) : is_told_(wakeup::await_end(id)) {}
@@ -81,7 +83,7 @@ public:
     Awaiting(const Awaiting &) = delete;
     Awaiting &operator=(const Awaiting &) = delete;
 
-    // Until told, or until it is time to look without.
+    // Waits until woken, or until it is time for the next look.
     void wait(std::optional<TimestampTz> end) const
     {
         const TimestampTz next_look =
@@ -106,7 +108,7 @@ private:
 
 constexpr pg::RawValue no_result{JSONBOID, Datum{0}, true};
 
-// By the present map, not the one from when the waiting began.
+// Uses the current map, not the one from the beginning of the wait.
 bool is_elsewhere(const catalog::Queue &queue, std::int64_t id)
 {
     if (queue.shards == nullptr)
@@ -116,8 +118,8 @@ bool is_elsewhere(const catalog::Queue &queue, std::int64_t id)
     return present != nullptr && nodes::destination(*present, id).has_value();
 }
 
-// Of a job that was there: where successes leave no row it has succeeded when it is gone. Nothing:
-// it has followed its slot to another node.
+// Returns the status of a job that was there. If its queue keeps no successes and the job is gone,
+// it succeeded. Returns nothing if it followed its slot to another node.
 std::optional<JobStatus> look(const catalog::Catalogue &catalogue, const catalog::Queue &queue,
                               std::int64_t id)
 {
@@ -140,8 +142,8 @@ void pause(long milliseconds)
     });
 }
 
-// Has what others have committed without waiting written to disk, and waits for the synchronous
-// standbys as synchronous_commit of this session says. False: not in that time.
+// Flushes asynchronous commits of others to disk, and waits for synchronous standbys as this
+// session's synchronous_commit says. Returns false if that takes too long.
 bool became_safe(std::optional<TimestampTz> end)
 {
     constexpr long standby_look = 10;  // ms
@@ -159,7 +161,7 @@ bool is_over(std::optional<TimestampTz> end)
     return end.has_value() && ::GetCurrentTimestamp() >= *end;
 }
 
-// Who may read may change while one waits.
+// The right to read may be revoked during the wait.
 void demand_right_still_there(int queue_id, std::int64_t id)
 {
     const auto catalogue = catalog::catalogue();
@@ -169,12 +171,12 @@ void demand_right_still_there(int queue_id, std::int64_t id)
     catalog::require(*queue, catalog::Privilege::read);
 }
 
-// Of a job that was here. Nothing: it is not any more.
+// Waits for a job that was on this node. Returns nothing if it no longer is.
 std::optional<JobStatus> wait_here(const catalog::Catalogue &catalogue, const catalog::Queue &queue,
                                    std::int64_t id, std::optional<TimestampTz> end)
 {
     refuse_current(id);
-    const Awaiting awaiting(id);  // before the first look, so that no end falls between
+    const Awaiting awaiting(id);  // before the first look, so that no end is missed
     for (;;) {
         auto standing = look(catalogue, queue, id);
         if (!standing.has_value())
@@ -192,8 +194,9 @@ std::optional<JobStatus> wait_here(const catalog::Catalogue &catalogue, const ca
 
 // ---- on another node ----
 
-constexpr std::int64_t longest_turn = 5'000'000;  // us: if the caller is gone nobody notices there
-constexpr long held_look = 100;                   // ms
+constexpr std::int64_t longest_turn =
+    5'000'000;                   // us; the other node does not notice if the caller is gone
+constexpr long held_look = 100;  // ms
 
 constinit pg::Statement read_status(R"(
     SELECT $1 ->> 'outcome', CASE WHEN jsonb_typeof($1 -> 'result') <> 'null' THEN $1 -> 'result' END, coalesce($1 ->> 'error', 'NONE'))");
@@ -207,7 +210,7 @@ JobStatus status_in(const std::string &answer)
     return {is_final, outcome, row.raw(1), row.text(2), false};
 }
 
-// How long that node waits this time.
+// Returns how long the other node waits this time.
 std::string next_turn(std::optional<TimestampTz> end)
 {
     const std::int64_t left =
@@ -215,7 +218,7 @@ std::string next_turn(std::optional<TimestampTz> end)
     return std::to_string(std::min(left, longest_turn) / 1000) + " milliseconds";
 }
 
-// The node that has the job is asked again and again: the job may move on meanwhile.
+// Calls the node that has the job again and again, because the job may move on meanwhile.
 JobStatus wait_elsewhere(const catalog::Catalogue &catalogue, std::int64_t id,
                          std::optional<TimestampTz> end,
                          const std::optional<std::string> &queue_name)

@@ -1,7 +1,7 @@
 // hipq.who_fills: whose unfinished jobs fill a queue, and what the first of each kind waits for.
 //
-// A large queue is judged by a sample of its pages, so that the look takes milliseconds whatever
-// waits; numbers are then estimates.
+// A large queue is judged by a sample of its pages, so that it takes milliseconds however many jobs
+// wait; the numbers are then estimates.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "monitor/job_conditions.hpp"
@@ -14,11 +14,11 @@ namespace hipq::monitor {
 
 namespace {
 
-constexpr std::int64_t most_pages = 500;  // some 15,000 jobs of ordinary size
+constexpr std::int64_t most_pages = 500;  // about 15,000 jobs of ordinary size
 
-// $1 pages, $2 now, $3 ids of jobs that run, claimed by a lock, $4 lines. The pages are the same
-// each time: what is looked at again and again does not flicker. The first job that waits stands
-// for its kind.
+// $1 pages, $2 now, $3 ids of running jobs that were claimed by lock, $4 lines. It reads the same
+// pages each time, so that repeated results do not flicker. The first waiting job stands for its
+// kind.
 constexpr const char *filling_kinds_sql = R"(
     WITH sample AS MATERIALIZED (
         SELECT least(100.0, 100.0 * $1 / greatest(1, pg_relation_size('{live}'::regclass) / current_setting('block_size')::integer)) AS percent
@@ -87,7 +87,7 @@ std::vector<FillingKind> filling_kinds_of(const catalog::Queue &queue,
     });
 }
 
-// Members of pg_monitor may know: nothing that it tells is of a job's data.
+// Members of pg_monitor may see it: nothing in it comes from job_data.
 const catalog::Queue &require_visible(const catalog::Catalogue &catalogue, const std::string &name)
 {
     const catalog::Queue &queue = catalog::require_queue(catalogue, name);

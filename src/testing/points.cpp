@@ -1,5 +1,6 @@
-// The points of test builds for SQL. No install script declares these functions: tests do
-// (test/t/HipqPoints.pm).
+// SQL functions for the points of test builds.
+//
+// No install script declares these functions: tests do (test/t/HipqPoints.pm).
 #include "pg/point.hpp"
 
 #ifdef HIPQ_POINTS

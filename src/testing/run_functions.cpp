@@ -1,4 +1,4 @@
-// hipq.enqueued, run_until_idle, dry_run and dry_fail: for the tests of those who use hipq.
+// hipq.enqueued, run_until_idle, dry_run and dry_fail: for the tests of hipq's users.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
@@ -16,7 +16,7 @@ using catalog::Queue;
 
 // ---- enqueued ----
 
-// $1 queues, $2 job type. One that follows another job has no row of its own yet.
+// $1 queues, $2 job type. A job that follows another one has no row of its own yet.
 constinit pg::Statement select_waiting(R"(
     SELECT waiting.job
     FROM (
@@ -54,7 +54,8 @@ void list_enqueued(FunctionCallInfo fcinfo)
     pg::ResultSet result(fcinfo);
     const auto catalogue = catalog::catalogue();
     const std::vector<std::int64_t> queues = queues_to_read(*catalogue, arguments.maybe_text(1));
-    if (queues.empty())  // for no queue the statement would open, and lock, the tables of all
+    if (queues.empty())  // without a queue the statement would open, and lock, the tables of all
+                         // queues
         return;
     const pg::Rows rows =
         pg::as_hipq([&] { return select_waiting.run(queues, arguments.maybe_text(0)); });
@@ -64,8 +65,8 @@ void list_enqueued(FunctionCallInfo fcinfo)
 
 // ---- running jobs here ----
 
-// A handler would run jobs within a job; the snapshot of another isolation level would not see what
-// others have done meanwhile.
+// A handler would run jobs within a job, and the snapshot of another isolation level would not see
+// later changes by others.
 void demand_a_place_to_run(const char *function)
 {
     if (job::runs_jobs())
@@ -80,8 +81,8 @@ void demand_a_place_to_run(const char *function)
     pg::call([&] { ::PreventCommandIfReadOnly(function); });
 }
 
-// In a session of its owner's a handler can do nothing that its owner could not do anyway. In
-// another there are rights and things that are not the owner's.
+// In a session of the queue owner, a handler can do nothing that the owner could not do anyway.
+// Another session has rights and objects that are not the owner's.
 void demand_own_session(const Queue &queue)
 {
     if (settings::allow_foreign_handlers ||
@@ -142,7 +143,7 @@ Datum dry_run(FunctionCallInfo fcinfo)
     return pg::return_row(fcinfo, trial.result, error, sqlstate, pg::interval_of(trial.duration));
 }
 
-// A retry handler is the owner's code, as a handler is; a policy is nobody's secret.
+// A retry handler is the owner's code, as a handler is; a policy is not secret.
 Datum dry_fail(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);

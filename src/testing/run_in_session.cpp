@@ -1,6 +1,6 @@
-// Runs jobs, and asks retry handlers, in the session of a client, for tests.
+// Runs jobs and calls retry handlers in the session of a client, for tests.
 //
-// run_until_idle() looks for the next job anew after each call of a handler, which may have
+// run_until_idle() looks for the next job again after each call of a handler, which may have
 // enqueued some.
 #include "testing/run_in_session.hpp"
 
@@ -22,10 +22,10 @@ using catalog::Queue;
 using job::ClaimedJob;
 using job::Failure;
 
-// A call that is about to be made.
+// A call to be made.
 struct Call {
     const Queue &queue;
-    std::optional<Handler> handler;  // nothing: it does not exist, and the type says to fail then
+    std::optional<Handler> handler;  // nothing: it does not exist, and its type says to fail then
     std::vector<ClaimedJob> jobs;
 };
 
@@ -86,7 +86,7 @@ std::optional<Failure> call_and_finish(const Call &call, std::span<const Claimed
     return error.has_value() ? std::optional(execute::failure_of(*error)) : std::nullopt;
 }
 
-// The delay that it asks for, if any, or how it failed.
+// The delay that the retry handler returned, if any, or how it failed.
 using Answer = std::variant<std::optional<std::int64_t>, Failure>;
 
 Answer ask_retry_handler(const Queue &queue, const ClaimedJob &job)
@@ -133,8 +133,8 @@ void resolve(const Call &call, ClaimedJob &job, const Failure &failure)
         decide(call.queue, job.id);
 }
 
-// Makes the attempt, and when a batch has failed one for each of its jobs. Their rows stay locked
-// in between.
+// Runs the attempt, and after a failed batch one attempt for each of its jobs. Their rows stay
+// locked in between.
 void run(Call &call)
 {
     auto failure = call_and_finish(call, call.jobs);
@@ -161,7 +161,7 @@ public:
     {
     }
 
-    // Returns how many attempts were made.
+    // Returns the number of attempts.
     int run_all()
     {
         const int most = left_;
@@ -175,7 +175,7 @@ public:
     }
 
 private:
-    // False: there is nothing to run.
+    // Returns false if there is nothing to run.
     bool run_next()
     {
         const auto catalogue = catalog::working_catalogue();
@@ -190,7 +190,7 @@ private:
         return true;
     }
 
-    // The first lane that has something to run, in the order in which executors take them.
+    // Returns the first call of the first lane with a job to run, in the order of executors.
     std::optional<Call> take_next(const Queue &queue)
     {
         const pg::OwnSettings own;
@@ -247,7 +247,8 @@ private:
         return jobs;
     }
 
-    // The scheduler does so after the commit. False: there are none whose turn has come.
+    // Outside of tests the scheduler does this after the commit. Returns false if no successor's
+    // turn has come.
     static bool enqueue_successors(const Queue &queue)
     {
         const pg::OwnSettings own;
@@ -262,7 +263,7 @@ private:
     int queue_id_;
     int left_;
     MemoryContext memory_;
-    std::set<std::int64_t> held_;  // jobs that others hold
+    std::set<std::int64_t> held_;  // jobs that other sessions hold
 };
 
 // ---- trying one job ----
@@ -296,7 +297,7 @@ ClaimedJob require_claim(const Queue &queue, std::int64_t id)
 
 // ---- trying a failure ----
 
-// As its row stands while its retry handler is asked.
+// Changes the job to its row's state while the retry handler runs.
 void fail(ClaimedJob &job, const Failure &failure)
 {
     job.error = failure.error;

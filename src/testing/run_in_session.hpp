@@ -1,36 +1,35 @@
-// Jobs in the session and transaction of a client, for the tests of those who use hipq. The jobs
-// are claimed, called, finished and resolved as executors do it, with subtransactions in the place
-// of transactions.
+// Runs jobs in the session and transaction of a client, for the tests of hipq's users. Claims,
+// calls, finishes and resolves jobs as executors do, with subtransactions instead of transactions.
 //
-// A handler runs with the queue owner's rights, and with the client's settings. What is for
-// executors is not there: the job's timeout, throttle limits (one job runs at a time), and whatever
-// keeps executors from working. A cancellation, and so a statement_timeout, ends the call and not a
-// job alone.
+// A handler runs with the queue owner's rights and with the client's settings. Features of
+// executors are missing: the job's timeout, throttle limits (one job runs at a time), and
+// conditions that keep executors from working. A cancellation, and so a statement_timeout, ends the
+// whole call, not only one job.
 #pragma once
 
 #include "job/job.hpp"
 
 namespace hipq::testing {
 
-// Runs due jobs, those that handlers enqueue too, until there are none, or `most` attempts were
-// made; returns how many were. Jobs that an executor would not start now for their windows, a pause
-// or their handler are passed over, and those that somebody else holds. Raises 0A000 for a handler
-// that may commit. Needs a transaction in read committed.
+// Runs due jobs, including those that handlers enqueue, until there are none or `most` attempts
+// were made; returns the number of attempts. Skips jobs that an executor would not start now
+// because of their windows, a pause or their handler, and jobs that another session holds. Raises
+// 0A000 for a handler that may commit. Needs a transaction in read committed.
 int run_until_idle(int queue_id, int most);
 
-// What a handler would do with a job, due or not: nothing of it stays.
+// The result of trying a handler on a job, due or not, without lasting effects.
 struct Trial {
     pg::RawValue result;             // jsonb
-    std::optional<pg::Error> error;  // that the handler raised
+    std::optional<pg::Error> error;  // raised by the handler
     std::int64_t duration;           // microseconds
 };
-// Of a waiting or final job. Raises 0A000 as above, 55000 without a handler that can run, 55P03
-// when somebody holds the job.
+// Tries the handler on a waiting or final job. Raises 0A000 as above, 55000 if no handler can run,
+// and 55P03 if another session holds the job.
 Trial try_handler(const catalog::Queue &queue, std::int64_t id);
 
-// When the job would be retried if an attempt failed so: microseconds from then; nothing: never.
-// The type's retry handler is asked, if it has one, and raises what it raises. Of a waiting or
-// final job; nothing of it stays. Raises 55P03 as above.
+// Returns the delay (microseconds) after which the job would be retried if an attempt failed this
+// way; nothing: never. Calls the type's retry handler, if there is one, and raises its errors. For
+// a waiting or final job; has no lasting effects. Raises 55P03 as above.
 std::optional<std::int64_t> try_failure(const catalog::Queue &queue, std::int64_t id,
                                         const job::Failure &failure);
 

@@ -1,4 +1,4 @@
-// hipq.doctor(): runs all checks, each for itself, and returns what they find.
+// hipq.doctor(): runs all checks, each by itself, and returns their findings.
 #include <algorithm>
 
 #include "monitor/doctor/findings.hpp"
@@ -34,7 +34,7 @@ void run(const SqlCheck &check, Diagnoses &found)
     }
 }
 
-// Of a check that could not be made.
+// Returns the finding for a check that failed.
 Diagnosis failure_of(std::string_view check, const pg::Error &error)
 {
     return {Severity::warning, "hipq.doctor()", "check failed",
@@ -43,7 +43,7 @@ Diagnosis failure_of(std::string_view check, const pg::Error &error)
             "Mend that, and run hipq.doctor() again."};
 }
 
-// Runs the checks for one caller and keeps what he may see.
+// Runs the checks for one caller and keeps the findings that the caller may see.
 class Examination {
 public:
     template <class Look>
@@ -80,7 +80,7 @@ private:
         return finding.queue_id.has_value() && sees_queue(*finding.queue_id);
     }
 
-    // Members of pg_monitor need no catalogue, which may be what is broken.
+    // Members of pg_monitor need no catalogue, which may be the broken part.
     bool sees_queue(int queue_id)
     {
         if (!sight_.has_value())

@@ -1,11 +1,11 @@
-// What a doctor finds, and the shape of the checks that look for it.
+// The findings of hipq.doctor(), and the types of its checks.
 #pragma once
 
 #include "catalog/catalog.hpp"
 
 namespace hipq::monitor {
 
-// error: something does not work. warning: it will not, or not as meant. information: worth
+// error: something does not work. warning: it will not work, or not as intended. information: worth
 // knowing.
 enum class Severity : unsigned char { error, warning, information };
 std::string_view name(Severity severity);
@@ -13,18 +13,18 @@ std::string_view name(Severity severity);
 struct Diagnosis {
     Severity severity;
     std::string subject;  // 'queue "app.mail"'
-    std::string finding;  // its short name: the same for all subjects
+    std::string finding;  // its short name, the same for all subjects
     std::string detail;
     std::string hint;
-    std::optional<std::string> statement{};  // ready to run; nothing: somebody has to choose
-    std::optional<int> queue_id{};           // nothing: it is of the database or the server
+    std::optional<std::string> statement{};  // ready to run; nothing: an operator has to choose
+    std::optional<int> queue_id{};           // nothing: it is about the database or the server
 };
 using Diagnoses = std::vector<Diagnosis>;
 
-// Whom findings without a queue are for. Those of a queue are for who may look at that.
+// The roles that see findings without a queue. Roles that may see a queue see its findings.
 enum class Audience : unsigned char { everybody, monitors };
 
-// Its rows are queue_id, severity, subject, finding, detail, hint, statement.
+// Returns rows of queue_id, severity, subject, finding, detail, hint, statement.
 struct SqlCheck {
     std::string_view name;
     const char *sql;
@@ -37,8 +37,8 @@ struct Look {
     void (*look)(Diagnoses &found);
 };
 
-// What connects this server with other nodes of an instance: the reader of a slot of hipq's here,
-// and who writes what a subscription brings.
+// The connections of this server with other nodes of an instance: the reader of one of hipq's slots
+// here, and the writer of a subscription's data.
 #define HIPQ_LINES                                                                                 \
     "SELECT true AS is_router, shard.channel || '_to_' || shard.node AS slot, "                    \
     "       shard.channel || '_from_' || shard.node AS subscription, shard.conninfo, "             \

@@ -43,8 +43,8 @@ std::string subject_of(const Queue &queue, const JobType &type)
     return "job type \"" + type.name + "\" of queue \"" + queue.full_name() + "\"";
 }
 
-// The statement that gives the queue owner the right to run a stored handler. NULL: there is no
-// such routine, or he has it.
+// Returns the statement that grants the queue owner the right to run a stored handler. NULL: there
+// is no such routine, or the owner has the right.
 constexpr const char *grant_sql = R"(
     SELECT CASE
         WHEN NOT has_function_privilege($2, routine.oid, 'EXECUTE')
@@ -97,7 +97,8 @@ void look_at_dead_letter_handlers(Diagnoses &found)
     });
 }
 
-// A registered type waits for its handler or its workers; another one most likely is a slip.
+// A registered type waits for its handler or its workers; the name of another one is most likely
+// misspelt.
 void look_at_types_without_handler(Diagnoses &found)
 {
     for_each_type([&](const Queue &queue, const JobType &type) {
@@ -128,7 +129,7 @@ void look_at_workers(Diagnoses &found)
     });
 }
 
-// A type, queue or instance that says 0 has decided so.
+// If the type, queue or instance is set to 0, that is intended.
 bool has_no_retries_by_default(const Queue &queue, const JobType &type)
 {
     return settings::max_retries == 0 && !type.max_retries.has_value() &&
@@ -171,7 +172,7 @@ void look_at_windows(Diagnoses &found)
     });
 }
 
-// The same rule as of register_job_type(), with the run times of today.
+// Uses the rule of register_job_type(), with the current run times.
 void look_at_queue_ttl(Diagnoses &found)
 {
     for_each_type([&](const Queue &queue, const JobType &type) {

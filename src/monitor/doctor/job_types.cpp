@@ -5,7 +5,7 @@ namespace hipq::monitor {
 
 namespace {
 
-// A row for each rule that a type breaks. Of limits those below 1 are none.
+// Returns a row for each rule that a type breaks. Limits below 1 do not count as limits.
 constexpr const char *rules_sql = R"(
     SELECT type.queue_id, rule.severity, format('job type "%s" of queue "%s"', type.name, type.full_name), rule.finding, rule.detail, rule.hint,
            format('SELECT hipq.alter_job_type(%L, %L, %s)', type.full_name, type.name, rule.change)

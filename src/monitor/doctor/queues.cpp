@@ -1,5 +1,5 @@
-// Checks queues: whether their owner may run jobs, whose jobs they have, and what their limits
-// mean.
+// Checks queues: whether their owner may run jobs, whose jobs they have, and whether their options
+// make sense.
 #include "monitor/doctor/findings.hpp"
 
 namespace hipq::monitor {
@@ -36,7 +36,7 @@ constexpr const char *owners_sql = R"(
     WHERE NOT queue.is_dropped
     ORDER BY instance.name, queue.name)";
 
-// As long as a subscription feeds it, that is meant.
+// While a subscription feeds the queue, the hold is intended.
 constexpr const char *holds_sql = R"(
     SELECT queue.queue_id,
            CASE WHEN fed.is_fed THEN 'information' ELSE 'warning' END,
@@ -78,7 +78,7 @@ constexpr const char *options_sql = R"(
     WHERE rule.is_broken
     ORDER BY queue.full_name, rule.finding)";
 
-// The scheduler does the rest when nobody reads.
+// The scheduler drops the rest when no session reads it.
 constexpr const char *dropped_sql = R"(
     SELECT queue.queue_id, 'information', format('queue "%s.%s"', instance.name, queue.name), 'half dropped',
            'It has been dropped, and its tables are still there.',

@@ -1,4 +1,4 @@
-// Checks schedules: lost by pg_cron, overdue, and those whose job cannot be enqueued.
+// Checks schedules: lost by pg_cron, overdue, inactive, and unable to enqueue their jobs.
 #include "admin/admin.hpp"
 #include "core/schedules/cron.hpp"
 #include "monitor/doctor/findings.hpp"
@@ -28,7 +28,7 @@ void look_at_cron(Diagnoses &found)
 void look_at_lost_schedules(Diagnoses &found)
 {
     for (const admin::LostSchedule &lost : admin::lost_schedules())
-        if (!lost.is_role_gone)  // a finding of its own
+        if (!lost.is_role_gone)  // has a finding of its own
             found.push_back(
                 {Severity::error, subject_of(lost.name, lost.queue_id), "lost schedule",
                  "pg_cron has no job for it in this database: it does not come.",
@@ -36,7 +36,8 @@ void look_at_lost_schedules(Diagnoses &found)
                  "SELECT hipq.restore_schedules()", lost.queue_id});
 }
 
-// By when a schedule should have come, seen from its last run, or from when it was made.
+// Reads when a schedule last ran, or was created if it never ran, to find out when it should have
+// run.
 constexpr const char *schedules_sql = R"(
     SELECT schedule.schedule_id, schedule.name, schedule.cron, schedule.queue_id,
            greatest(schedule.last_run_time, schedule.created_time), schedule.last_run_time IS NULL,
@@ -46,7 +47,7 @@ constexpr const char *schedules_sql = R"(
 
 constexpr std::int64_t most_delay = 5 * USECS_PER_MINUTE;
 
-// Runs that fell into a time when the server was down do not come later.
+// Runs that were due while the server was down do not happen later.
 std::optional<pg::Time> first_due(const std::string &text, pg::Time last, pg::Time up_since)
 {
     const auto parsed = core::parse_cron(text);
@@ -76,7 +77,7 @@ void look_at_overdue_schedules(Diagnoses &found)
     }
 }
 
-// pg_cron has an entry that somebody has made inactive.
+// Finds schedules whose entry in pg_cron is inactive.
 void look_at_inactive_schedules(Diagnoses &found)
 {
     std::set<int> lost;

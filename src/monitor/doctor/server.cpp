@@ -9,8 +9,8 @@ namespace hipq::monitor {
 
 namespace {
 
-// ALTER SYSTEM takes a list as values of their own: one value "a, b" would be one name. NULL: the
-// file has hipq already.
+// ALTER SYSTEM takes a list as separate values: a single value "a, b" would be one name. NULL: the
+// configuration file already has hipq.
 constexpr const char *preload_sql = R"(
     SELECT CASE WHEN NOT setting.pending_restart THEN
         'ALTER SYSTEM SET shared_preload_libraries = ' || (

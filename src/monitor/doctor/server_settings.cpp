@@ -5,7 +5,7 @@ namespace hipq::monitor {
 
 namespace {
 
-// A row for each rule that is broken.
+// Returns a row for each broken rule.
 constexpr const char *contradictions_sql = R"(
     WITH setting AS (
         SELECT current_setting('hipq.max_executors')::integer AS max_executors,
@@ -75,7 +75,7 @@ constexpr const char *contradictions_sql = R"(
     ) AS rule (is_broken, severity, name, finding, detail, hint, change)
     WHERE rule.is_broken)";
 
-// What has been changed and waits for a restart.
+// Settings that were changed and need a restart.
 constexpr const char *pending_sql = R"(
     SELECT NULL::integer, 'information', 'setting ' || name, 'restart pending',
            format('Setting %s has been changed, and the server still works with %s.', name, coalesce(nullif(setting, ''), 'nothing')),
@@ -83,8 +83,8 @@ constexpr const char *pending_sql = R"(
     FROM pg_settings
     WHERE pending_restart AND (name LIKE 'hipq.%' OR name IN ('shared_preload_libraries', 'max_worker_processes', 'max_prepared_transactions')))";
 
-// Launcher, a scheduler for each database, executors, and what others have started. Of the
-// processes of the server itself those in the list take no slot.
+// Launcher, one scheduler for each database, executors, and processes that others have started. The
+// server's own processes in the list take no slot.
 constexpr const char *worker_slots_sql = R"(
     WITH need AS (
         SELECT current_setting('max_worker_processes')::integer AS slots,

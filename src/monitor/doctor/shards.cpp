@@ -1,4 +1,5 @@
-// Checks what connects the nodes of a sharded instance: slots, subscriptions, letters, clocks.
+// Checks the connections between the nodes of a sharded instance: slots, subscriptions, letters,
+// clocks.
 #include "monitor/doctor/findings.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/clock.hpp"
@@ -11,7 +12,7 @@ namespace hipq::monitor {
 
 namespace {
 
-// Slots are hipq's own: their readers begin anew by resync_shard(), and dropped they lose jobs.
+// The slots belong to hipq: resync_shard() restarts their readers, and dropping a slot loses jobs.
 constexpr const char *slots_sql = "WITH line AS (" HIPQ_LINES R"()
     SELECT NULL::integer, problem.severity, format('replication slot "%s"', line.slot), problem.finding, problem.detail, problem.hint, problem.statement
     FROM line
@@ -58,7 +59,7 @@ constexpr const char *subscriptions_sql = "WITH line AS (" HIPQ_LINES R"()
     WHERE NOT coalesce(known.subenabled, false)
     ORDER BY line.subscription)";
 
-// What is sent again from kept rows is worth less than a full disk.
+// A full disk is worse than sending letters again from kept rows.
 constexpr const char *kept_wal_sql = "WITH line AS (" HIPQ_LINES R"()
     SELECT NULL::integer,
            'warning',
@@ -98,7 +99,7 @@ constexpr const char *neighbours_sql = "WITH line AS (" HIPQ_LINES R"()
 
 constexpr double most_difference = 2;  // s
 
-// Since 2000, by hipq's clock, which jobs are due by.
+// Seconds since 2000 by hipq's clock, which decides when jobs are due.
 double seconds_here()
 {
     return static_cast<double>(pg::now().value) / 1e6;
@@ -107,7 +108,7 @@ double seconds_here()
 constexpr const char *clock_sql =
     "SELECT extract(epoch FROM hipq.now() - timestamptz '2000-01-01 00:00:00+00')::text";
 
-// Between when it was asked and when it has answered.
+// Compares with the times before and after the query.
 void look_at_clock(Diagnoses &found, const std::string &shard, const std::string &conninfo)
 {
     const double before = seconds_here();

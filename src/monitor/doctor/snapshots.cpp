@@ -1,11 +1,11 @@
-// Checks what keeps vacuum from its work and WAL from being removed: transactions, slots, standbys.
+// Checks what blocks vacuum and the removal of WAL: transactions, slots, standbys.
 #include "monitor/doctor/findings.hpp"
 
 namespace hipq::monitor {
 
 namespace {
 
-// The same threshold as of alert 'held snapshot', or its default where that is off.
+// The threshold of alert 'held snapshot', or its default if the alert is off.
 #define HIPQ_LONG                                                                                  \
     "CASE WHEN current_setting('hipq.alert_held_snapshot')::interval < '0' THEN interval '10 "     \
     "min' "                                                                                        \
@@ -41,7 +41,7 @@ constexpr const char *prepared_sql = R"(
 
 #undef HIPQ_LONG
 
-// As alert 'prepared set-up' has it.
+// The same condition as alert 'prepared set-up'.
 constexpr const char *prepared_set_up_sql = R"(
     SELECT NULL::integer, 'error', format('prepared transaction "%s"', prepared.gid), 'prepared set-up',
            format('Since %s others cannot change the queues, job types, rights or schedules that it has changed, nor perhaps make any queue.', prepared.prepared),
@@ -55,8 +55,8 @@ constexpr const char *prepared_set_up_sql = R"(
     )
     ORDER BY prepared.prepared)";
 
-// What a slot keeps is as old as its transactions are many. The row for an age of which nobody is
-// sure says only what is there. shards.cpp looks at hipq's own.
+// The age of a slot's xmin is the number of transactions that it holds back. A slot with an
+// uncertain age gets a row that states only facts. shards.cpp checks hipq's own slots.
 constexpr const char *replication_slots_sql = R"(
     SELECT NULL::integer, problem.severity, format('replication slot "%s"', slot.slot_name), problem.finding, problem.detail,
            'Start what reads from it; or drop the slot if nothing does any more.',

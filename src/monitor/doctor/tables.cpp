@@ -5,8 +5,8 @@ namespace hipq::monitor {
 
 namespace {
 
-// The files of an empty table are empty, or hold what a vacuum has left. Nobody else is told of
-// what has no queue.
+// The files of an empty table are empty, or hold only what a vacuum left. Tables without a queue
+// are shown to members of pg_monitor only.
 constexpr const char *orphans_sql = R"(
     SELECT NULL::integer,
            'warning',
@@ -42,7 +42,7 @@ constexpr const char *missing_sql = R"(
     WHERE NOT queue.is_dropped AND (top.oid IS NULL OR NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = top.oid AND inhparent = 'hipq.job'::regclass))
     ORDER BY instance.name, queue.name)";
 
-// A leaf goes when all of it is past the retention; it is a quarter of that long.
+// A leaf is dropped when all of its rows are past the retention; it covers a quarter of that time.
 constexpr const char *retention_sql = R"(
     SELECT queue.queue_id,
            'warning',
@@ -64,8 +64,8 @@ constexpr const char *retention_sql = R"(
     GROUP BY queue.queue_id, instance.name, queue.name, kept.retention
     ORDER BY instance.name, queue.name)";
 
-// By the statistics of the server and the sizes of files: nothing is read. A crash empties the
-// statistics, until a vacuum.
+// Uses the server's statistics and file sizes, and reads no table. A crash empties the statistics
+// until the next vacuum.
 constexpr const char *bloat_sql = R"(
     SELECT leaf.queue_id, 'warning', format('table %s', leaf.oid::regclass), rule.finding, rule.detail, rule.hint, rule.statement
     FROM (
@@ -93,7 +93,7 @@ constexpr const char *bloat_sql = R"(
     WHERE rule.is_the_case
     ORDER BY leaf.bytes DESC)";
 
-// Those between the nodes of a sharded instance carry hipq.shard_outbox alone.
+// Publications between the nodes of a sharded instance carry only hipq.shard_outbox.
 constexpr const char *publications_sql = R"(
     SELECT NULL::integer,
            CASE WHEN carried.lacking > 0 THEN 'error' ELSE 'information' END,
