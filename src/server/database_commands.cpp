@@ -24,13 +24,13 @@ namespace {
 
 using executors::Afterwards;
 
-// DROP DATABASE itself waits that long for others.
+// DROP DATABASE itself waits this long for other sessions.
 constexpr std::int64_t longest_wait = 5 * USECS_PER_SEC;
 
 // ---- the wait ----
 
-// Ends the workers of a database and waits until they are gone. One that does not listen is left to
-// the command, which says what is in its way.
+// Ends the workers of a database and waits until they are gone. A worker that does not react is
+// left to the command, which reports what is in its way.
 void clear_the_way(Oid database, Afterwards afterwards)
 {
     if (!memory::is_loaded())
@@ -68,7 +68,7 @@ bool may_create_databases()
     });
 }
 
-// Whether everybody who may create databases may copy this one.
+// Returns whether every role that may create databases may copy this one.
 bool is_template(Oid database)
 {
     return pg::call([&] {
@@ -81,7 +81,7 @@ bool is_template(Oid database)
     });
 }
 
-// Null without that option.
+// Returns null without that option.
 DefElem *option_named(const List *options, const char *name)
 {
     ListCell *cell = nullptr;
@@ -103,7 +103,7 @@ bool exists(const char *name)
     return OidIsValid(database_named(name));
 }
 
-// The one who drops, renames or moves a database owns it and is connected to another one.
+// A role that drops, renames or moves a database owns it and is connected to another one.
 void clear_for_owner(const char *name, Afterwards afterwards)
 {
     const Oid database = database_named(name);
@@ -111,7 +111,7 @@ void clear_for_owner(const char *name, Afterwards afterwards)
         clear_the_way(database, afterwards);
 }
 
-// Commands that no transaction block may hold fail there by themselves.
+// Commands that must not run in a transaction block fail there by themselves.
 bool runs_alone(ProcessUtilityContext context)
 {
     return !pg::call([&] { return ::IsInTransactionBlock(context == PROCESS_UTILITY_TOPLEVEL); });
@@ -121,7 +121,7 @@ void before_alter_database(const AlterDatabaseStmt &statement, ProcessUtilityCon
 {
     if (has_option(statement.options, "tablespace") && runs_alone(context))
         clear_for_owner(statement.dbname, Afterwards::come_back);
-    // Sessions that are there stay; who was locked out may come.
+    // Existing sessions stay, but connections that were refused may be accepted now.
     if (has_option(statement.options, "allow_connections"))
         wakeup::note_change_of_database(database_named(statement.dbname));
 }
@@ -140,7 +140,7 @@ void before_create_database(const CreatedbStmt &statement)
 
 // ---- DROP EXTENSION ----
 
-// In the order in which a schedule's run takes them.
+// In the order in which a schedule's run locks them.
 constinit pg::Statement lock_tables("LOCK TABLE hipq.schedule, hipq.job IN ACCESS EXCLUSIVE MODE");
 constinit pg::Statement find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' "
                                         "UNION ALL SELECT 1 FROM hipq.successor LIMIT 1");
@@ -174,9 +174,9 @@ void refuse_if_unfinished()
                    errhint("Wait for them, cancel them, or SET hipq.allow_drop = on."));
 }
 
-// Asks first, so that a refusal disturbs nobody; asks again under the lock, when nobody can enqueue
-// or schedule any more. What pg_cron has of hipq goes while hipq's functions and tables are there,
-// in the same transaction.
+// Checks first, so that a refusal disturbs no process, and again under the lock, when no session
+// can enqueue or schedule any more. Removes hipq's entries in pg_cron while hipq's functions and
+// tables exist, in the same transaction.
 void before_drop_extension()
 {
     if (!owns_extension())
@@ -189,7 +189,7 @@ void before_drop_extension()
     admin::remove_all_entries();
 }
 
-// Of ALTER EXTENSION ... UPDATE TO; null: it names no version.
+// Returns the version in ALTER EXTENSION ... UPDATE TO; null if there is none.
 const char *wanted_version(const AlterExtensionStmt &statement)
 {
     ListCell *cell = nullptr;
@@ -201,7 +201,7 @@ const char *wanted_version(const AlterExtensionStmt &statement)
     return nullptr;
 }
 
-// There are scripts from older versions to newer ones only.
+// Update scripts lead only from older versions to newer ones.
 void refuse_downgrade(const AlterExtensionStmt &statement)
 {
     const char *wanted = pg::call([&] { return wanted_version(statement); });
@@ -215,8 +215,7 @@ void refuse_downgrade(const AlterExtensionStmt &statement)
                        "is older needs a backup that was made before the update."));
 }
 
-// ALTER EXTENSION hipq UPDATE and the like: the workers come back with their eyes open for the new
-// version.
+// ALTER EXTENSION hipq UPDATE and the like: the workers come back and check the new version.
 void before_alter_extension(const AlterExtensionStmt &statement)
 {
     if (std::strcmp(statement.extname, "hipq") != 0 || !owns_extension())
@@ -261,7 +260,8 @@ void before_command_on_database(const Node *statement, ProcessUtilityContext con
         const auto &rename = *reinterpret_cast<const RenameStmt *>(statement);
         if (rename.renameType == OBJECT_DATABASE && may_create_databases() &&
             !exists(rename.newname))
-            clear_for_owner(rename.subname, Afterwards::look_again);  // under the new name
+            clear_for_owner(rename.subname,
+                            Afterwards::look_again);  // found again under the new name
         break;
     }
     default:
@@ -295,7 +295,7 @@ extern "C" void hipq_explain_locks_of_drop(void *)
 
 void before_database_command(const PlannedStmt &planned, ProcessUtilityContext context)
 {
-    // Outside a transaction nothing can be looked up; no command that matters here comes there.
+    // Outside a transaction nothing can be looked up, and no command that matters here runs there.
     if (!pg::call([] { return IsTransactionState(); }))
         return;
     if (drops_extension(planned.utilityStmt))

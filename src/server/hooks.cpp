@@ -1,6 +1,6 @@
 // Installs the hooks into PostgreSQL.
 //
-// The hooks: DROP and RENAME ROLE, commands on databases and the extension, two-phase commit,
+// The hooks handle DROP and RENAME ROLE, commands on databases and the extension, two-phase commit,
 // rights, COPY of jobs, what handlers do in a client's session, a NULL queue_id in an INSERT, and
 // other servers that begin to read here.
 #include "server/hooks.hpp"
@@ -19,7 +19,7 @@
 extern "C" {
 #include "replication/walsender.h"
 
-// libpq/auth.h has it, which asks for the headers of Kerberos.
+// Declared in libpq/auth.h, which includes Kerberos headers.
 using AuthenticationHook = void (*)(struct Port *, int);
 // NOLINTNEXTLINE(readability-identifier-naming): PostgreSQL's
 extern PGDLLIMPORT AuthenticationHook ClientAuthentication_hook;
@@ -88,7 +88,7 @@ bool renames_role(const Node *statement)
            reinterpret_cast<const RenameStmt *>(statement)->renameType == OBJECT_ROLE;
 }
 
-// pg_cron knows a role by its name.
+// pg_cron identifies a role by its name.
 void after_rename_of_role()
 {
     pg::call([] { ::CommandCounterIncrement(); });
@@ -107,8 +107,9 @@ bool may_let_somebody_in(const Node *statement)
 
 // ---- workers ----
 
-// A session that a worker is bound to and that stops to listen is somebody else's now: a pooler has
-// reset it, or the program is done. (DISCARD ALL unlistens without a statement of its own.)
+// A session that a worker is bound to and that stops listening no longer belongs to the worker: a
+// pooler has reset it, or the program has finished. (DISCARD ALL unlistens without a statement of
+// its own.)
 bool stops_listening(const Node *statement)
 {
     if (IsA(statement, DiscardStmt))
@@ -131,7 +132,7 @@ void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
 {
     execute::check_utility_in_visit(planned.utilityStmt);
     if (is_transaction_command(planned, TRANS_STMT_PREPARE))
-        job::demand_two_phase();  // while the transaction is still there, which the callback ends
+        job::demand_two_phase();  // before the callback, which ends the transaction
     else if (IsA(planned.utilityStmt, DropRoleStmt))
         check_drop_role(*reinterpret_cast<const DropRoleStmt *>(planned.utilityStmt));
     else if (may_let_somebody_in(planned.utilityStmt))
@@ -157,7 +158,7 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
     const bool renames = renames_role(planned->utilityStmt);
     const bool feeds = IsA(planned->utilityStmt, CreateSubscriptionStmt) ||
                        IsA(planned->utilityStmt, AlterSubscriptionStmt);
-    // Hooks of others that come after this one must see what they would.
+    // Hooks of others that are called after this one must see the statement.
     if (IsA(planned->utilityStmt, CopyStmt) && previous_utility == nullptr && pg::enter([&] {
             return enqueue::copy_jobs(*reinterpret_cast<const CopyStmt *>(planned->utilityStmt),
                                       text, completion);
@@ -176,11 +177,11 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
 
 // ---- NULL for queue_id ----
 //
-// The bound of a queue's table is checked before any trigger can fill the column, so that an ORM
-// which writes every column would always fail. The planner sees the INSERT first: here its NULL
-// becomes the queue's number.
+// PostgreSQL checks the partition bound of a queue's table before any trigger can fill the column,
+// so an ORM that writes every column would always fail. The planner sees the INSERT first, so its
+// NULL is replaced by the queue's number here.
 
-// The queue whose table this is; 0 for every other relation.
+// Returns the queue of this table; 0 for every other relation.
 int queue_of_table(Oid relation)
 {
     const bool is_ours = pg::call([&] {
@@ -197,7 +198,7 @@ int queue_of_table(Oid relation)
     return 0;
 }
 
-// PostgreSQL regime. `entries` is the target list of an INSERT.
+// Call inside pg::call() only. `entries` is the target list of an INSERT.
 void default_queue_id(List *entries, AttrNumber column, int queue_id)
 {
     ListCell *cell = nullptr;
@@ -230,7 +231,7 @@ void default_queue_id_of_inserts(Query &query, int queue_id, Oid relation)
     });
 }
 
-// The statement and its WITH clause, the only other place where an INSERT may stand.
+// Handles the statement and its WITH clause, the only other place that can have an INSERT.
 void before_planning(Query &query)
 {
     if ((query.commandType == CMD_INSERT || query.commandType == CMD_MERGE) &&
@@ -251,8 +252,7 @@ extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options
                                      ParamListInfo parameters)
 {
     pg::enter([&] { before_planning(*query); });
-    const bool outer =
-        catalog::set_planned_by_sight(false);  // planning may plan other statements within
+    const bool outer = catalog::set_planned_by_sight(false);  // planning may plan other statements
     const auto next = previous_planner != nullptr ? previous_planner : ::standard_planner;
     PlannedStmt *planned = next(query, text, options, parameters);
     if (catalog::set_planned_by_sight(outer))
@@ -262,8 +262,8 @@ extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options
 
 // ---- readers ----
 
-// The only sign of a server that has come back from an earlier state of its disk: its subscription
-// reads here anew. Before the session has a transaction.
+// Notices a server that was restored to an earlier state of its disk: the only sign is that its
+// subscription connects here again. Called before the session has a transaction.
 extern "C" void hipq_authenticated(struct Port *port, int status)
 {
     if (previous_authentication != nullptr)

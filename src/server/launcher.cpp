@@ -21,7 +21,7 @@ namespace hipq::server {
 
 namespace {
 
-// A process that was asked for and has not come up yet.
+// A process that was requested and has not come up yet.
 template <class Ticket>
 struct Pending {
     Ticket ticket;
@@ -35,12 +35,12 @@ struct Launcher {
     std::vector<Pending<databases::SchedulerTicket>> schedulers;
     std::vector<Pending<executors::ExecutorTicket>> executors;
     pg::Time next_complaint{0};
-    pg::Time short_until{
-        0};  // no free background worker slot: not before this is another one asked for
-    pg::Time next_full_look{0};   // at all databases, when some found no room in shared memory
-    std::size_t turn = 0;         // the database that is to find room next
-    bool executors_first = true;  // neither kind may take the last slots again and again
-    pg::Time last_seen{0};        // hipq's clock
+    pg::Time short_until{0};     // after a failure for want of a background worker slot, request no
+                                 // other before this time
+    pg::Time next_full_look{0};  // at all databases, if some found no room in shared memory
+    std::size_t turn = 0;        // the database that gets room next
+    bool executors_first = true;  // neither kind may take the last slots every time
+    pg::Time last_seen{0};        // by hipq's clock
     Watchdog watchdog;
     PreparedWatch prepared;
 };
@@ -54,8 +54,8 @@ void look_at_all_databases()
         databases::database_changed(database);
 }
 
-// Those that found no room get the places of those that can wait, as far as there are such; the
-// next time it goes on from there.
+// Gives databases without room in shared memory the room of databases that can wait, as far as
+// there is any. The next call continues with the first database that got none.
 void take_turns(Launcher &launcher)
 {
     databases::begin_look_at_all_databases();
@@ -69,7 +69,7 @@ void take_turns(Launcher &launcher)
     }
 }
 
-// Whether a time lies ahead, and not so far that the clock must have been set back.
+// Returns whether a time is in the future, but not so far that the clock must have been set back.
 bool lies_ahead(pg::Time time, std::int64_t longest)
 {
     const pg::Time now = pg::now();
@@ -125,7 +125,7 @@ void start_scheduler(Launcher &launcher, const databases::SchedulerTicket &ticke
     }
 }
 
-// None where it could not connect anyway: of a database that is gone everything is forgotten.
+// Starts no scheduler that could not connect. Forgets everything about a database that is gone.
 void start_schedulers(Launcher &launcher)
 {
     std::array<databases::SchedulerTicket, 4>
@@ -171,8 +171,7 @@ void start_workers(Launcher &launcher)
     }
 }
 
-// Forgets processes that came up or ended; a process that ended before it took its slot gives it
-// back here.
+// Forgets processes that ended. If a process ended before it took its slot, the slot is freed here.
 template <class Ticket, class Ended>
 void reap(std::vector<Pending<Ticket>> &pending, Ended &&ended)
 {
@@ -189,7 +188,7 @@ void reap(std::vector<Pending<Ticket>> &pending, Ended &&ended)
     });
 }
 
-// When it was set back, what has been put off is put off for too long.
+// If the clock was set back, everything that was put off would wait too long.
 void notice_clock(Launcher &launcher)
 {
     constexpr std::int64_t step = 1'000'000;  // us
@@ -229,7 +228,7 @@ std::int64_t time_to_wait(const Launcher &launcher)
 [[noreturn]] void launch()
 {
     process::install_signal_handlers();
-    // No database: only the catalogues that all databases share.
+    // no database: only the shared catalogs
     pg::call([] { ::BackgroundWorkerInitializeConnection(nullptr, nullptr, 0); });
     databases::attach_launcher();
     HIPQ_POINT("launcher-start");

@@ -1,4 +1,4 @@
-// Keeps the tables in order: leaves, dropped queues, dead letters whose time is over.
+// Maintains the tables: leaves, dropped queues, and dead letters whose retention is over.
 #include "server/maintenance.hpp"
 
 #include <chrono>
@@ -25,8 +25,8 @@ constexpr std::int64_t unused_type_age = 60 * maintenance_interval;
 constexpr std::int64_t retry_interval = 1'000'000;
 constexpr int dead_letters_at_once = 10'000;
 
-// Jobs that come meanwhile wait for the scheduler to look at their queues. So when it has been at
-// queues for so long it looks again before it goes on; the leaves of one take some 20 ms.
+// Jobs that arrive meanwhile wait for the scheduler to look at their queues. So after this time the
+// scheduler looks again before it goes on. The leaves of one queue take about 20 ms.
 constexpr std::chrono::milliseconds longest_pass{20};
 
 // Whether a duty of this pass was not done.
@@ -39,7 +39,7 @@ bool try_duty(Duty duty, const Queue *queue, const std::function<void()> &fn)
     return is_done;
 }
 
-// A step of maintenance; false: it, or a part of it, is left to the next pass.
+// A step of maintenance; returns false if some of it is left to the next pass.
 using Step = std::function<bool()>;
 
 bool do_step(Duty duty, const Queue *queue, const Step &step)
@@ -68,7 +68,7 @@ bool maintain_trees(const std::array<tables::TimeTree, 2> &trees, tables::Patien
     return done;
 }
 
-// Attempts are kept as long as any job.
+// Attempts are kept as long as the job that is kept longest.
 bool maintain_attempts(const catalog::Catalogue &catalogue, tables::Patience &patience)
 {
     std::int64_t longest_retention = settings::retention.microseconds();
@@ -89,7 +89,8 @@ bool is_out_of_step()
     return found;
 }
 
-// Kept twice as long as what was sent, and a day: leaves go when all of their rows are old.
+// Rejects are kept twice as long as sent rows, and a day, because a leaf is dropped only when all
+// of its rows are old.
 void prune_rejects(const std::optional<pg::Time> &unread_since)
 {
     if (!unread_since.has_value())
@@ -104,8 +105,8 @@ void prune_rejects(const std::optional<pg::Time> &unread_since)
     });
 }
 
-// What goes to other servers and comes from them. A node that is out of step keeps all: others may
-// still need it.
+// Maintains the tables of rows to and from other servers. A node that is out of step keeps all of
+// them, because other nodes may still need them.
 bool maintain_outbox(tables::Patience &patience)
 {
     if (is_out_of_step())
@@ -135,7 +136,7 @@ void prune_surplus_dead_letters(const Queue &queue)
     }
 }
 
-// Those whose time is over.
+// Removes dead letters whose retention is over.
 void prune_dead_letters(const catalog::Catalogue &catalogue, pg::Time now)
 {
     try_duty(Duty::dead_letters, nullptr, [] {
@@ -163,8 +164,8 @@ void forget_made_jobs(const catalog::Catalogue &catalogue)
             });
 }
 
-// Those that nobody has registered, and of which no job is left: they would use up what their queue
-// may have.
+// Removes unregistered types that have no jobs left: they would use up the number of types that
+// their queue may have.
 void prune_unused_types(const Queue &queue, pg::Time now)
 {
     if (queue.type_facts().unregistered > 0)
@@ -176,7 +177,7 @@ void prune_unused_types(const Queue &queue, pg::Time now)
         });
 }
 
-// Whether nothing is left to the next pass.
+// Returns whether nothing is left to the next pass.
 bool maintain_queue(const Queue &queue, tables::Patience &patience, pg::Time now)
 {
     has_trouble = false;
@@ -205,8 +206,8 @@ void maintain_database(Maintenance &maintenance, const catalog::Catalogue &catal
     maintenance.is_left = maintenance.is_left || has_trouble;
 }
 
-// Also when something else has woken it before that time. What is not left over from a trouble is
-// no reason to come back for: the next look will do.
+// Returns the time of the next pass, even if something else woke the scheduler before that time.
+// Only work left over from a failure needs a wakeup; other work can wait for the next look.
 pg::Time next_of(const Maintenance &maintenance, pg::Time now)
 {
     pg::Time next = maintenance.is_left ? maintenance.next : pg::infinity;
@@ -215,7 +216,7 @@ pg::Time next_of(const Maintenance &maintenance, pg::Time now)
     return maintenance.queues.next_due() <= now.value ? now : next;
 }
 
-// At once, or a minute after the last time.
+// Makes queues due at once, or a minute after their last maintenance.
 void note_touched(Maintenance &maintenance, const std::vector<int> &touched, pg::Time now)
 {
     std::erase_if(maintenance.done, [&](const auto &entry) {
@@ -229,7 +230,7 @@ void note_touched(Maintenance &maintenance, const std::vector<int> &touched, pg:
     }
 }
 
-// Those that have had their first final jobs since the last pass.
+// Makes queues due that have had their first final jobs since the last pass.
 void note_requested(Maintenance &maintenance, pg::Time now)
 {
     for (const int id : tables::requested_leaves())
@@ -253,7 +254,7 @@ void maintain_queue_by_id(Maintenance &maintenance, int id, tables::Patience &pa
     maintenance.retried.insert(id);
 }
 
-// One at least; those that are left are due still.
+// Maintains at least one queue; the others stay due.
 void maintain_queues(Maintenance &maintenance, tables::Patience &patience, pg::Time now)
 {
     using Clock = std::chrono::steady_clock;
@@ -271,8 +272,10 @@ pg::Time maintain(Maintenance &maintenance, pg::Time now, const std::vector<int>
 {
     note_touched(maintenance, touched, now);
     note_requested(maintenance, now);
-    // A queue that was dropped just now goes at once; one that could not go, when its time comes.
-    const bool was_set_back = maintenance.next > now + maintenance_interval;  // the clock
+    // Finish a queue that was just dropped at once, and one that could not be finished when it is
+    // due.
+    const bool was_set_back =
+        maintenance.next > now + maintenance_interval;  // the clock was set back
     const bool is_due =
         now >= maintenance.next || was_set_back || (has_dropped_queue && !maintenance.is_left);
     tables::Patience patience;

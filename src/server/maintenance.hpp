@@ -1,4 +1,4 @@
-// What the scheduler does for the tables once a minute.
+// The scheduler's maintenance of the tables, once a minute.
 #pragma once
 
 #include <set>
@@ -10,16 +10,16 @@ namespace hipq::server {
 
 struct Maintenance {
     pg::Time next{0};
-    bool is_left = false;            // steps that somebody's lock was against
-    core::DueHeap<int> queues{};     // to which something has happened
-    std::map<int, pg::Time> done{};  // when those were maintained, of the last minute
-    std::set<int> retried{};         // of them: with a step that somebody's lock was against
+    bool is_left = false;            // steps that another session's lock prevented
+    core::DueHeap<int> queues{};     // queues to maintain, because something has happened to them
+    std::map<int, pg::Time> done{};  // when these were maintained, during the last minute
+    std::set<int> retried{};  // those among them with a step that another session's lock prevented
 };
 
-// Does what is due: once a minute what is the database's, and each queue that was `touched` since
-// it was maintained last, or that lacks leaves, for 20 ms; a queue that was dropped since the last
-// time is. Returns when there is more to do, which may be now; infinity: at some later look. No
-// transaction open.
+// Does what is due: once a minute the maintenance of the database, and for 20 ms that of each queue
+// that was `touched` since its last maintenance, that lacks leaves, or that was dropped since the
+// last call. Returns when there is more to do, which may be now; infinity: at some later look. Call
+// with no transaction open.
 pg::Time maintain(Maintenance &maintenance, pg::Time now, const std::vector<int> &touched,
                   bool has_dropped_queue);
 

@@ -1,7 +1,7 @@
 // Watches prepared transactions for the launcher.
 //
-// A look a second while there are any. One may have been prepared and committed between two looks:
-// so a database in which somebody has prepared one is looked at once in any case.
+// Looks once a second while there are any. A transaction may be prepared and committed between two
+// looks, so a database in which a session has prepared one is looked at once in any case.
 #include "server/prepared_look.hpp"
 
 #include "process/process.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t look_interval = 1'000'000;  // us
 
-// Databases in which transactions have been prepared since the last look.
+// Returns the databases in which transactions have been prepared since the last look.
 std::set<Oid> take_prepares(PreparedWatch &watch)
 {
     std::set<Oid> databases;
@@ -27,7 +27,7 @@ std::set<Oid> take_prepares(PreparedWatch &watch)
 void look(PreparedWatch &watch)
 {
     const bool is_first = !std::exchange(watch.has_begun, true);
-    std::set<Oid> databases = take_prepares(watch);  // before those that are there are read
+    std::set<Oid> databases = take_prepares(watch);  // before the open ones are read
     std::map<TransactionId, Oid> open;
     for (const wakeup::PreparedTransaction &transaction : wakeup::prepared_transactions())
         if (is_first || databases.contains(transaction.database) ||

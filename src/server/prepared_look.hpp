@@ -1,20 +1,19 @@
-// Prepared transactions whose end no session of hipq's sees.
+// Watches prepared transactions that end without a session of hipq seeing it.
 #pragma once
 
 namespace hipq::server {
 
-// What the launcher keeps of them.
+// The state that the launcher keeps about them.
 struct PreparedWatch {
     bool has_begun = false;
-    std::map<Oid, unsigned> seen;  // databases::list_prepares() at the last look
-    std::map<TransactionId, Oid>
-        open;  // those that were there then, and may have something for hipq in them
+    std::map<Oid, unsigned> seen;       // databases::list_prepares() at the last look
+    std::map<TransactionId, Oid> open;  // open at the last look, and possibly with jobs
     pg::Time next_look{0};
 };
 
-// Has the databases looked at in which one has ended, within a second of that. The first call takes
-// all that are there for such with jobs: the server may have been down. Returns in how many
-// microseconds to call again; nobody prepares: never.
+// Requests a look at databases in which a prepared transaction has ended, within a second of that.
+// The first call treats all existing ones as having jobs, because the server may have been down.
+// Returns in how many microseconds to call again: longest_wait if there are none.
 std::int64_t watch_prepared(PreparedWatch &watch);
 
 }  // namespace hipq::server

@@ -1,8 +1,8 @@
-// Looks at one queue for the scheduler: expires jobs, counts the executors that its owner should
-// have.
+// Looks at one queue for the scheduler: expires jobs, and counts the executors that its owner
+// should have.
 //
-// What is due in a queue, by its lanes in shared memory; the tables say when their first jobs are
-// due.
+// The lanes in shared memory say what is due in a queue; the tables say when the first jobs of a
+// lane are due.
 #include "server/queue_look.hpp"
 
 #include "catalog/catalog.hpp"
@@ -72,7 +72,7 @@ void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &j
     });
 }
 
-// Jobs that dispatch() has left in the lane.
+// Handles jobs that dispatch() has left in the lane.
 void look_at_unserved(QueueLooks &looks, QueueFindings &look, const Queue &queue,
                       const std::string &job_type)
 {
@@ -84,12 +84,12 @@ void look_at_unserved(QueueLooks &looks, QueueFindings &look, const Queue &queue
     look.again_at(look.now + process::longest_wait);
 }
 
-// Jobs that are due, counted only as far as it matters.
+// Handles jobs that are due, counted only as far as it matters.
 void look_at_due(QueueLooks &looks, QueueFindings &look, const Queue &queue,
                  const std::string &job_type, int count, bool owner_can_run)
 {
     if (queue.find_pause(job_type) != nullptr)
-        return;  // who resumes it asks for a look
+        return;  // hipq.resume() requests a look
     if (const catalog::JobType *type = queue.find_job_type(job_type);
         type != nullptr && claim::runs_outside(queue, *type)) {
         look_at_unserved(looks, look, queue, job_type);
@@ -105,7 +105,7 @@ void look_at_due(QueueLooks &looks, QueueFindings &look, const Queue &queue,
         look.executors += count;
 }
 
-// Nobody takes its jobs, so that nobody reads its lane.
+// No process takes its jobs, so no process reads its lane.
 bool is_left_alone(const Queue &queue, const std::string &job_type)
 {
     const catalog::JobType *type = queue.find_job_type(job_type);
@@ -122,8 +122,8 @@ struct Returning {
     Returning &operator=(const Returning &) = delete;
 };
 
-// Jobs that were given back are noted one by one; those that have gone since stay noted until
-// somebody reads the lane. Reads it up to the first that is there.
+// Returned jobs are noted one by one in the lane, and stay noted when they are gone, until a
+// process reads the lane. Reads it up to the first job that exists.
 void forget_what_is_gone(const Queue &queue, const lanes::LaneInfo &lane, pg::Time now)
 {
     claim::Claimer claimer;
@@ -147,7 +147,7 @@ core::Lane::Places places_of(const Queue &queue, const lanes::LaneInfo &lane, pg
     return lanes::places_of(lane.ref, now);
 }
 
-// When the first jobs of a lane are due that stand from a key on.
+// Returns when the first jobs of a lane from a key on are due.
 std::vector<pg::Time> due_times(const QueueFindings &look, const Queue &queue,
                                 const lanes::LaneInfo &lane, core::LaneKey from)
 {
@@ -157,7 +157,7 @@ std::vector<pg::Time> due_times(const QueueFindings &look, const Queue &queue,
                                   std::max(1, settings::max_executors));
 }
 
-// A lane may hold less than it seems to: what was noted there may be gone.
+// A lane may have fewer jobs than it seems to: noted jobs may be gone.
 void look_at_lane(QueueLooks &looks, QueueFindings &look, const Queue &queue,
                   const lanes::LaneInfo &lane, bool owner_can_run)
 {
@@ -174,7 +174,7 @@ void look_at_lane(QueueLooks &looks, QueueFindings &look, const Queue &queue,
         catalog::register_unknown_type(queue, job_type, looks.time_zone);
     if (due == 0 && !times.empty())
         look.again_at(times.front());
-    else if (due > 0 && lane.due > look.now)  // put off: somebody else holds them
+    else if (due > 0 && lane.due > look.now)  // put off: another session holds them
         look.again_at(lane.due);
     else if (due > 0) {
         look_at_due(looks, look, queue, job_type, due, owner_can_run);
@@ -189,10 +189,10 @@ void look_at_lanes(QueueLooks &looks, QueueFindings &look, const Queue &queue, b
         if (lane.name.leaf == leaf)
             look_at_lane(looks, look, queue, lane, owner_can_run);
         else
-            lanes::remove_lane(lane.ref);  // somebody has put another table in its place
+            lanes::remove_lane(lane.ref);  // another table has been put in its place
 }
 
-// Without room for a lane its jobs are looked for in the table each time.
+// If there is no room for a lane, its jobs are looked for in the table each time.
 void look_at_head(QueueLooks &looks, QueueFindings &look, const Queue &queue,
                   const claim::LaneHead &head, bool owner_can_run)
 {
@@ -218,11 +218,11 @@ void look_at_heads(QueueLooks &looks, QueueFindings &look, const Queue &queue, b
         look.again_at(look.now + search_interval);
 }
 
-// An executor goes through them all, so that one offer for the queue is enough.
+// One offer for the queue is enough, because an executor handles all its dead letters.
 void offer_dead_letters(QueueLooks &looks, QueueFindings &look, const Queue &queue)
 {
     const job::AwaitingLetters letters = job::letters_to_handle(queue, look.now);
-    // Somebody holds those whose time has come.
+    // Other sessions hold those that are due.
     look.again_at(letters.next_retry > look.now ? letters.next_retry
                                                 : look.now + process::longest_wait);
     if (!letters.any)
@@ -235,7 +235,7 @@ void offer_dead_letters(QueueLooks &looks, QueueFindings &look, const Queue &que
     look.again_at(look.now + process::longest_wait);
 }
 
-// Needs a transaction. Returns when the first of its jobs expires.
+// Returns when the first job of the queue expires. Needs a transaction.
 pg::Time look_at_lane(QueueLooks &looks, QueueFindings &look, const Queue &queue)
 {
     catalog::lock_or_raise(queue);
@@ -279,8 +279,8 @@ QueueFindings look_at_queue(QueueLooks &looks, pg::Time now, const Queue &queue)
     return look;
 }
 
-// They would keep their place in shared memory for ever. The lanes are listed first: a queue that
-// the catalogue of before does not know may be a new one, which has lanes by now.
+// The lanes of dropped queues would keep their room in shared memory forever. Lists the lanes
+// first: a queue that an earlier catalogue does not know may be new, and have lanes by now.
 void remove_lanes_of_dropped_queues()
 {
     const std::vector<lanes::LaneInfo> known = lanes::list_lanes();

@@ -1,9 +1,9 @@
-// Chooses the queues of a look, and adds up what their owners want.
+// Chooses the queues of a look, and adds up the executors that their owners need.
 //
-// A queue is looked at when it is dirty (shared/databases/dirty_queues.hpp), when its time has come
-// (a job is due or expires, something is tried again), when its lanes have to be searched, and once
-// in each round, whatever has happened. A queue whose jobs are known to wait for an executor need
-// not be looked at each time that one of them has been run.
+// A queue is looked at when it is dirty (shared/databases/dirty_queues.hpp), when it is due (a job
+// is due or expires, something is tried again), when its lanes have to be searched, and once in
+// each round, whatever has happened. A queue whose jobs are known to wait for an executor need not
+// be looked at after each job that is run.
 #include "server/queue_watch.hpp"
 
 #include "core/process/round.hpp"
@@ -23,21 +23,22 @@ namespace {
 
 using catalog::Queue;
 
-// More than that wait for the next look, but for a search for lanes, which goes through all.
+// The others wait for the next look, except in a search for lanes, which covers all queues.
 constexpr std::size_t most_in_a_look = 500;
 constexpr std::size_t most_of_a_round = 50;
 constexpr std::int64_t piece_interval = 100'000;  // us
 
-// A queue in which jobs wait is looked at again after this, at most; the more of them there are the
-// later.
+// A queue with waiting jobs is looked at again after this time at most; the more queues with
+// waiting jobs there are, the later.
 constexpr std::int64_t patience_of_expiring = 100'000;  // us
 constexpr std::int64_t shortest_patience = 1'000'000;
 constexpr std::int64_t patience_for_each = 2'000;
 
-// A queue that the catalogue does not know is gone; or so new that what tells of it is on its way.
+// A queue that the catalogue does not know is gone, or so new that its invalidation is still on the
+// way.
 constexpr std::int64_t look_for_unknown = 100'000;  // us
 
-// Jobs may be there that no lane tells of: dead letters, and those that claimers have passed over.
+// The queue may have jobs that no lane shows: dead letters, and jobs that claimers have skipped.
 bool has_hidden_jobs(const Queue &queue)
 {
     return queue.handles_dead_letters() || queue.has_paused_keys();
@@ -101,8 +102,8 @@ void QueueWatch::read(const std::shared_ptr<const catalog::Catalogue> &catalogue
     }
 }
 
-// Whoever made one may have enqueued jobs before this process knew of the queue: a lane of it was
-// taken for one of a queue that is gone, or a search for lanes has passed it over.
+// The creator of a queue may have enqueued jobs before this process knew of the queue: a lane of it
+// was taken for that of a dropped queue, or a search for lanes has skipped it.
 void QueueWatch::search_new_queues(const catalog::Catalogue &catalogue) const
 {
     if (catalogue_ == nullptr)
@@ -128,7 +129,7 @@ void QueueWatch::choose(const catalog::Catalogue &catalogue, pg::Time now, bool 
     go_round(catalogue, now);
 }
 
-// What its owners do not want any more is said, too.
+// Includes owners that no longer need executors, so that this is passed on too.
 void QueueWatch::add_queues_with_something()
 {
     for (const Oid owner : owners_)
@@ -143,7 +144,7 @@ void QueueWatch::add_queues_with_something()
         due_.set(id, 0);
 }
 
-// A piece of the round that is under way, or the beginning of one.
+// Does the next part of the current round, or begins one.
 void QueueWatch::go_round(const catalog::Catalogue &catalogue, pg::Time now)
 {
     next_piece_ = pg::infinity;
@@ -161,8 +162,8 @@ void QueueWatch::go_round(const catalog::Catalogue &catalogue, pg::Time now)
         next_piece_ = now + piece_interval;
 }
 
-// Whether nothing new can be found in a dirty queue: its jobs wait for executors, and some of them
-// still do. It is in the heap.
+// Returns whether a look at a dirty queue would find nothing new: its jobs wait for executors, and
+// some of them still do. The queue is in the heap.
 bool QueueWatch::can_wait(int queue_id, pg::Time now) const
 {
     const auto demand = demands_.find(queue_id);
@@ -183,7 +184,7 @@ std::int64_t QueueWatch::patience(const Demand &demand) const
                       shortest_patience, process::longest_wait);
 }
 
-// ---- what was found ----
+// ---- results of looks ----
 
 void QueueWatch::note(const Queue &queue, QueueFindings findings)
 {

@@ -1,5 +1,5 @@
-// Which queues the scheduler looks at: those to which something has happened, and those that are
-// due. For all others it keeps what the last look at them has found.
+// Chooses the queues that the scheduler looks at: changed ones and due ones. For all others it
+// keeps what its last look has found.
 #pragma once
 
 #include "core/process/due_heap.hpp"
@@ -7,7 +7,7 @@
 
 namespace hipq::server {
 
-// Executors that a queue owner should have, and how much its queues with due jobs weigh.
+// The executors that a queue owner should have, and the total weight of its queues with due jobs.
 struct Wanted {
     int executors = 0;
     std::int64_t weight = 0;
@@ -17,37 +17,37 @@ class QueueWatch {
 public:
     explicit QueueWatch(std::string time_zone) : looks_{std::move(time_zone), {}, {}} {}
 
-    // Before the catalogue is read: lanes that are lost later are looked for in the next look, as
-    // they may be those of a queue that this catalogue does not know yet.
+    // Call before the catalogue is read. Lanes that are lost later are searched in the next look,
+    // because their queue may be one that this catalogue does not know yet.
     void begin_look() { looks_.lane_search.begin_look(); }
 
-    // Looks at them. `is_all`: something has happened that may matter to each queue in which jobs
-    // wait. No transaction open.
+    // Looks at the chosen queues. `is_all`: something has happened that may matter to each queue
+    // with waiting jobs. Call with no transaction open.
     void look(const std::shared_ptr<const catalog::Catalogue> &catalogue, pg::Time now,
               bool is_all);
 
-    // When the next one is due.
+    // Returns when the next look is due.
     pg::Time next_due() const
     {
         return std::min({pg::Time{due_.next_due()}, next_piece_, next_look_});
     }
 
-    // What the owners want, of those too who wanted something at the look before.
+    // The needs of the owners, including owners that needed executors at the previous look.
     const std::map<Oid, Wanted> &wanted() const { return wanted_; }
     std::set<Oid> owners_with_due_jobs() const;
-    // Forgets those who want nothing any more.
+    // Forgets owners that need no executors any more.
     void forget_content_owners();
 
     // The queues of the last look.
     const std::vector<int> &looked_at() const { return looked_at_; }
 
 private:
-    // Of a queue with jobs that are due and could run.
+    // The demand of a queue with jobs that are due and could run.
     struct Demand {
         Oid owner;
         Wanted wanted;
         pg::Time looked;
-        bool expires;  // one of its jobs does
+        bool expires;  // whether one of its jobs expires
         std::vector<lanes::LaneRef> lanes;
     };
 
@@ -68,12 +68,12 @@ private:
     std::map<int, Demand> demands_;
     std::map<Oid, Wanted> wanted_;
     std::vector<int> looked_at_;
-    int round_ = 0;                       // the next queue of the round; 0: there is none under way
+    int round_ = 0;                       // the next queue of the round; 0: no round is under way
     pg::Time next_piece_ = pg::infinity;  // of the round
-    pg::Time next_look_ = pg::infinity;   // for lanes, or queues, that this one has not found
+    pg::Time next_look_ = pg::infinity;   // for lanes or queues that this look has not found
     std::shared_ptr<const catalog::Catalogue> catalogue_;
-    std::vector<int> hidden_;  // queues of it that may have jobs of which no lane tells
-    std::set<Oid> owners_;     // of its queues
+    std::vector<int> hidden_;  // queues of the catalogue that may have jobs that no lane shows
+    std::set<Oid> owners_;     // owners of its queues
 };
 
 }  // namespace hipq::server

@@ -1,9 +1,9 @@
-// A scheduler: one per database with work. Decides who runs, sweeps, keeps the tables in order;
-// runs no user code.
+// The scheduler: one per database with work. Decides what runs, sweeps, maintains the tables; runs
+// no user code.
 //
-// It looks when a commit, a time or a process that ended says so, and at least every 10 s while
-// work is due. With nothing due within a minute it leaves, and the launcher keeps the time of its
-// return.
+// It looks when a commit, a time or the end of a process requires it, and at least every 10 s while
+// work is due. If nothing is due within a minute it exits, and the launcher remembers when to start
+// it again.
 #include "admin/admin.hpp"
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
@@ -48,10 +48,10 @@ struct Scheduler {
     QueueWatch queues;
     Maintenance maintenance{};
     bool has_identity = false;
-    std::shared_ptr<const catalog::Catalogue> catalogue{};  // as the last look found it
-    TimestampTz settings_loaded = 0;                        // as they were then
+    std::shared_ptr<const catalog::Catalogue> catalogue{};  // of the last look
+    TimestampTz settings_loaded = 0;                        // at the last look
     bool has_dropped_queues = false;
-    std::vector<const Queue *> with_handlers{};  // of the catalogue, one of each owner
+    std::vector<const Queue *> with_handlers{};  // queues of the catalogue, one of each owner
     pg::Time next_capacity_look{0};
     recovery::Recovery recovery{};
     recovery::TakingBack taking_back{};
@@ -77,7 +77,7 @@ void report_hold(const claim::Condition &condition)
     });
 }
 
-// Whether anything may run here at all.
+// Returns whether anything may run here at all.
 bool is_open(Scheduler &scheduler)
 {
     bool open = false;
@@ -96,7 +96,7 @@ bool is_open(Scheduler &scheduler)
     return open;
 }
 
-// What one look found.
+// The result of one look.
 struct Look {
     pg::Time now;
     pg::Time next_due = pg::infinity;
@@ -104,7 +104,7 @@ struct Look {
     void again_at(pg::Time due) { next_due = std::min(next_due, due); }
 };
 
-// Besides jobs, owners have decisions to be made.
+// Adds executors for retry decisions to those for jobs.
 std::map<Oid, Wanted> wanted_executors(const Scheduler &scheduler)
 {
     std::map<Oid, Wanted> all = scheduler.queues.wanted();
@@ -129,18 +129,18 @@ void ask_for_executors(Scheduler &scheduler, Look &look)
     scheduler.queues.forget_content_owners();
 }
 
-// Limits may have been raised, and who waited may be gone.
+// Limits may have been raised, and waiting claimers may be gone.
 void ask_anew_for_capacity(Scheduler &scheduler, bool is_changed, pg::Time now)
 {
     const bool was_set_back =
-        scheduler.next_capacity_look > now + process::longest_wait;  // the clock
+        scheduler.next_capacity_look > now + process::longest_wait;  // the clock was set back
     if (!is_changed && !was_set_back && now < scheduler.next_capacity_look)
         return;
     scheduler.next_capacity_look = now + process::longest_wait;
     lanes::forget_waiting_for_capacity();
 }
 
-// What they left goes back into its lane before the next jobs are given away.
+// Jobs that workers left go back into their lanes before the next jobs are dispatched.
 pg::Time serve_workers(Scheduler &scheduler, pg::Time now)
 {
     const pg::Time next = recovery::reclaim(scheduler.taking_back);
@@ -154,7 +154,7 @@ bool runs_handlers(const Queue &queue)
     return queue.handles_dead_letters() || queue.type_facts().has_handlers;
 }
 
-// One queue of each owner that has handlers.
+// Returns one queue with handlers for each owner.
 std::vector<const Queue *> owners_with_handlers(const catalog::Catalogue &catalogue)
 {
     std::map<Oid, const Queue *> owners;
@@ -168,7 +168,7 @@ std::vector<const Queue *> owners_with_handlers(const catalog::Catalogue &catalo
     return queues;
 }
 
-// Those that may come to need an executor.
+// Counts owners that may come to need an executor.
 int count_owners_who_can_run(const Scheduler &scheduler)
 {
     std::ptrdiff_t count = 0;
@@ -180,7 +180,7 @@ int count_owners_who_can_run(const Scheduler &scheduler)
     return static_cast<int>(count);
 }
 
-// What follows from a catalogue that is another than at the last look.
+// Handles a catalogue that has changed since the last look.
 void note_catalogue(Scheduler &scheduler)
 {
     const catalog::Catalogue &catalogue = *scheduler.catalogue;
@@ -269,8 +269,8 @@ void report_versions(const claim::Condition &condition)
     });
 }
 
-// Whether library and extension can work together; said once in the log when they are not of one
-// version. It changes while no worker is there.
+// Returns whether library and extension can work together. Logs it once if their versions differ.
+// The versions change only while no worker runs.
 bool is_right_version()
 {
     bool right = false;
@@ -283,8 +283,8 @@ bool is_right_version()
     return right;
 }
 
-// When a job for an external worker has come or a worker has room there is no need to look at
-// everything; unless somebody has asked for that too, as he does who changes what may run at all.
+// If a job for an external worker has arrived or a worker has room, there is no need to look at
+// everything, unless a full look was requested too, as after a configuration change.
 void dispatch_if_asked(Scheduler &scheduler)
 {
     if (databases::next_look() <= pg::now() || !databases::was_asked_for_dispatch())
@@ -298,8 +298,8 @@ void dispatch_if_asked(Scheduler &scheduler)
         databases::look_due(MyDatabaseId, next);
 }
 
-// Waits until a look is due. While executors have prefetched jobs it looks after those meanwhile,
-// in shared memory only; what is said in that time may bring the look forward.
+// Waits until a look is due. While executors have prefetched jobs it watches those in the meantime,
+// in shared memory only; a request during that time may bring the look forward.
 void rest(Scheduler &scheduler)
 {
     constexpr std::int64_t prefetched_interval = 50'000;  // us
@@ -322,11 +322,11 @@ void rest(Scheduler &scheduler)
                      std::max<std::int64_t>(next_shares.value - now.value, 0));
         process::wait_for_work(std::min(left_of_all, execute::stop_overdue(MyDatabaseId)));
         if (process::check_interrupts())
-            return;  // the settings may be others
+            return;  // the settings may have changed
     }
 }
 
-// One round: look, keep in order, wait. False: nothing to stay for.
+// One round: look, maintain, wait. Returns false if there is nothing to stay for.
 bool work(Scheduler &scheduler)
 {
     process::check_interrupts();
@@ -363,7 +363,8 @@ void schedule()
         return;
     HIPQ_POINT("scheduler-start");
     process::connect(ticket.database);
-    workers::recount_workers();  // the scheduler before may have ended in the middle of a dispatch
+    workers::recount_workers();  // the previous scheduler may have ended in the middle of a
+                                 // dispatch
     process::begin_duties();
     Scheduler scheduler{QueueWatch(pg::session_time_zone())};
     process::pin_settings();

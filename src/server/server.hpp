@@ -1,5 +1,4 @@
-// The processes and hooks: launcher, scheduler, executor, what they do next. What other rooms may
-// use.
+// The processes and hooks: launcher, scheduler and executor. Declares what other rooms may use.
 #pragma once
 
 #include "server/hooks.hpp"

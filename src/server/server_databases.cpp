@@ -14,10 +14,9 @@ namespace hipq::server {
 
 namespace {
 
-constexpr int invalid_database =
-    -2;  // what datconnlimit says of a database whose DROP did not come to its end
+constexpr int invalid_database = -2;  // datconnlimit of a database whose DROP did not finish
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 bool is_open(const FormData_pg_database &database)
 {
     return database.datallowconn && database.datconnlimit != invalid_database &&
@@ -35,7 +34,7 @@ Openness openness_of(Oid database)
             ::ScanKeyInit(&key, Anum_pg_database_oid, BTEqualStrategyNumber, F_OIDEQ,
                           ObjectIdGetDatum(database));
             Relation relation = ::table_open(DatabaseRelationId, AccessShareLock);
-            // Without a database there may be no index and no cache to read by, only the table
+            // Without a database there may be no index and no cache to read with, only the table
             // itself.
             SysScanDesc scan = ::systable_beginscan(relation, InvalidOid, false, nullptr, 1, &key);
             HeapTuple tuple = ::systable_getnext(scan);

@@ -1,4 +1,4 @@
-// What the launcher, which is connected to no database, knows of the databases of the server.
+// The databases of the server, for the launcher, which is connected to none.
 #pragma once
 
 #include "pg/spi.hpp"
@@ -11,7 +11,7 @@ enum class Openness : unsigned char {
     missing,
 };
 
-// Both run a transaction of their own.
+// Both run their own transaction.
 Openness openness_of(Oid database);
 std::vector<Oid> open_databases();
 

@@ -1,8 +1,8 @@
-// Raises the alarm when a due job does not start although nothing stands against it.
+// Raises the alarm when a due job does not start although nothing prevents it.
 //
-// In shared memory first, which costs nothing much: has any job of the owner started since the last
-// look, could one have? Only when the answer has been no and yes for a second are the tables asked
-// for a job that should have, and whether it is still there 5 s later.
+// Checks shared memory first, which costs almost nothing: has any job of the owner started since
+// the last look, and could one have? Only after a second of no and yes does it search the tables
+// for a job that should have started, and check 5 s later whether that job is still there.
 #include "server/stalls.hpp"
 
 #include "catalog/catalog.hpp"
@@ -33,8 +33,8 @@ constexpr int most_lanes = 1'000;
 constexpr const char *try_lock_sql =
     "SELECT FROM {live} AS job WHERE job.id = $1 FOR UPDATE SKIP LOCKED";
 
-// Whoever changes or locks the row keeps executors from it. The lock is held to the end of the
-// transaction, at once.
+// A session that changes or locks the row keeps executors from it. The lock is held to the end of
+// the transaction, which is near.
 bool is_free(const FoundJob &job)
 {
     return !pg::as_hipq([&] {
@@ -42,7 +42,7 @@ bool is_free(const FoundJob &job)
             }).empty();
 }
 
-// Whether executors shall not look at it for a moment, because they found it locked a moment ago.
+// Returns whether executors do not look at the job for a moment, because they just found it locked.
 bool is_put_off(const FoundJob &job, pg::Time now)
 {
     const lanes::LaneRef ref =
@@ -69,7 +69,7 @@ bool should_start(const FoundJob &job, pg::Time now)
            is_free(job);
 }
 
-// The first of a lane that should start.
+// Returns the first job of a lane that should have started.
 std::optional<FoundJob> find_in_lane(const catalog::Catalogue &catalogue, const Queue &queue,
                                      const claim::LaneHead &head, pg::Time now)
 {
@@ -84,7 +84,7 @@ std::optional<FoundJob> find_in_lane(const catalog::Catalogue &catalogue, const 
     return std::nullopt;
 }
 
-// By the tables: the lanes may be what is wrong.
+// Searches the tables, because the lanes may be wrong.
 std::optional<FoundJob> find_in_queue(const catalog::Catalogue &catalogue, const Queue &queue)
 {
     const pg::Time now = pg::now();
@@ -107,7 +107,7 @@ std::optional<FoundJob> find_in_queues(const catalog::Catalogue &catalogue, Oid 
     return std::nullopt;
 }
 
-// The job seen before if it still should start, else another one.
+// Returns the job found before if it still should start, else another one.
 std::optional<FoundJob> find_stalled(const catalog::Catalogue &catalogue, Oid owner,
                                      std::int64_t before)
 {
@@ -134,7 +134,7 @@ void report(const FoundJob &job)
     });
 }
 
-// Nothing has started for long enough. Own transaction.
+// Called when nothing has started for long enough. Uses its own transaction.
 void look_for_stalled(Stall &stall, const catalog::Catalogue &catalogue, Oid owner, pg::Time now)
 {
     pg::with_transaction([&] {
@@ -142,7 +142,7 @@ void look_for_stalled(Stall &stall, const catalog::Catalogue &catalogue, Oid own
         if (!job.has_value()) {
             stall = Stall{.since = now + (stall_patience - first_stall_patience),
                           .seen = now,
-                          .progress = stall.progress};  // asked again in 5 s
+                          .progress = stall.progress};  // checked again in 5 s
         } else if (std::exchange(stall.job_id, job->id) != job->id) {
             stall.found = now;
         } else if (now >= stall.found + stall_patience) {
@@ -161,7 +161,7 @@ bool could_start_more(Oid owner)
            executor_list.has_place || executor_list.stranger_gives_way;
 }
 
-// Those who have due jobs, waiting or in flight, and could have one more started.
+// Returns the owners that have due jobs, waiting or in flight, and could have one more started.
 std::set<Oid> owners_to_watch(std::set<Oid> owners)
 {
     const pg::Time now{::GetCurrentTimestamp()};
@@ -173,7 +173,7 @@ std::set<Oid> owners_to_watch(std::set<Oid> owners)
     return owners;
 }
 
-// Nobody has looked for so long that the whole server must have stood still.
+// There was no look for so long that the whole server must have stood still.
 bool is_stale(const Stall &stall, pg::Time now)
 {
     return now < stall.seen || now > stall.seen + (process::longest_wait + stall_patience);

@@ -1,7 +1,7 @@
 // Starts a background process for each vacuum of a live leaf.
 //
-// A worker of its own for each vacuum: it takes seconds, and a scheduler is needed meanwhile. It
-// ends with its scheduler.
+// A vacuum takes seconds, and the scheduler is needed meanwhile, so each vacuum gets its own
+// worker. The worker ends with its scheduler.
 #include "server/vacuum.hpp"
 
 #include "claim/claim.hpp"
@@ -23,7 +23,7 @@ using core::VacuumNeed;
 
 constexpr std::int64_t shortly = 1'000'000;  // us
 
-// A process hands its statistics in a minute after the work at the latest.
+// A process reports its statistics at most a minute after the work.
 constexpr std::int64_t statistics_delay = 70'000'000;  // us
 
 // One at a time; null: none.
@@ -34,7 +34,7 @@ struct VacuumTicket {
     Oid leaf;
 };
 
-// What is known of one leaf.
+// The state of one leaf.
 struct Leaf {
     Oid oid;
     core::LeafUse use;
@@ -71,7 +71,7 @@ extern "C" void hipq_end_vacuum(int, Datum)
         ::TerminateBackgroundWorker(running);
 }
 
-// Whether there is one still.
+// Returns whether a vacuum is still running.
 bool is_running(Vacuums &vacuums)
 {
     if (running == nullptr)
@@ -104,7 +104,7 @@ void start(Vacuums &vacuums, const Queue &queue, const Leaf &leaf)
     vacuums.last[queue.id].horizon = leaf.horizon;
 }
 
-// The PostgreSQL regime. As autovacuum does it.
+// Call inside pg::call() only. Vacuums as autovacuum does.
 void vacuum_leaf(Oid leaf)
 {
     PortalContext = AllocSetContextCreate(TopMemoryContext, "hipq vacuum", ALLOCSET_DEFAULT_SIZES);
@@ -136,7 +136,7 @@ void run_vacuum()
     process::pin_settings();
     pg::call([] {
         ::SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);
-    });  // an index may be locked by itself
+    });  // an index may be locked on its own
     process::show_activity("hipq vacuums a live leaf");
     pg::call([&] { vacuum_leaf(ticket.leaf); });
 }
@@ -147,8 +147,7 @@ void watch(Vacuums &vacuums, const std::vector<int> &touched, pg::Time now)
         vacuums.watched[id].until = now + statistics_delay;
 }
 
-// Returns after how many microseconds it has to be looked at again; nothing: when somebody has
-// worked there.
+// Returns after how many microseconds to look at it again; nothing: after the next work there.
 std::optional<std::int64_t> look_after(Vacuums &vacuums, const Queue &queue,
                                        Vacuums::Watched &watched, pg::Time now)
 {
@@ -172,7 +171,7 @@ std::optional<std::int64_t> look_after(Vacuums &vacuums, const Queue &queue,
     return shortly;
 }
 
-// Forgets those in which there is nothing to be done.
+// Forgets leaves in which there is nothing to do.
 void forget_quiet_leaves(Vacuums &vacuums, const catalog::Catalogue &catalogue, pg::Time now)
 {
     std::erase_if(vacuums.watched, [&](const auto &entry) {

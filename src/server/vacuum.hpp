@@ -1,5 +1,4 @@
-// Vacuuming the live leaves: when the scheduler finds that one needs it, it starts a worker for
-// that.
+// Vacuums the live leaves: if one needs it, the scheduler starts a worker for that.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -10,20 +9,20 @@ namespace hipq::server {
 struct Vacuums {
     // A queue to which something has happened.
     struct Watched {
-        pg::Time until;         // the statistics of what has happened come within this time
-        std::int64_t dead = 0;  // rows at the last look
+        pg::Time until;         // the statistics of the work arrive before this time
+        std::int64_t dead = 0;  // dead rows at the last look
     };
     std::map<int, core::LastVacuum> last{};  // by queue
     std::map<int, Watched> watched{};        // by queue
     pg::Time next_look{0};
-    int queue_id = 0;  // the one at hand, if there is one
+    int queue_id = 0;  // the queue of the current vacuum, if there is one
     pg::Time started{0};
 };
 
 // Looks at the live leaves of queues to which something has happened, `touched` since the last call
-// or lately, at most once a second, and starts a vacuum if one is due. Returns after how many
-// microseconds to look again; nothing: when somebody has worked, if nobody does just now. Own
-// transaction.
+// or recently, at most once a second, and starts a vacuum if one is due. Returns after how many
+// microseconds to look again; nothing: after the next work, if no process works just now. Uses its
+// own transaction.
 std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const catalog::Catalogue &catalogue,
                                               const std::vector<int> &touched, bool somebody_works);
 

@@ -17,11 +17,11 @@ namespace {
 constexpr std::int64_t until_look = 1'000'000;  // us
 constexpr std::int64_t patience_without_a_look = 5'000'000;
 constexpr std::int64_t patience_with_a_look =
-    60'000'000;  // with very many queues one takes its time
+    60'000'000;  // with very many queues a look takes long
 
-// ---- databases that nobody looks at ----
+// ---- databases that no scheduler looks at ----
 
-// What lies before now is due; else `next` is how long it takes, if nothing comes before.
+// Returns whether `time` has come. If not, lowers `next` to the time left.
 bool is_due(pg::Time time, pg::Time now, std::int64_t &next)
 {
     if (time > now)
@@ -29,9 +29,9 @@ bool is_due(pg::Time time, pg::Time now, std::int64_t &next)
     return time <= now;
 }
 
-// Has databases looked at with lanes that were not due yet when their schedulers looked last. One
-// that is paused, or waits for its handler, has been looked at. Returns in how long another one may
-// be worth a look.
+// Requests a look at databases with lanes that were not yet due at their schedulers' last look. A
+// lane that is paused, or waits for its handler, has been looked at. Returns in how much time
+// another lane may need a look.
 std::int64_t ask_for_looks_at_lanes()
 {
     std::int64_t next = process::longest_wait;
@@ -43,9 +43,9 @@ std::int64_t ask_for_looks_at_lanes()
     return next;
 }
 
-// The same of databases whose executors have been about to move for a while, as long as they are:
-// of a lane that has never been read nobody knows since when a job in it is due, and a job in
-// flight is in no lane.
+// Requests a look at databases whose executors have been about to move for a while, as long as they
+// are. For a lane that has never been read, the time since a job in it is due is not known, and a
+// job in flight is in no lane.
 std::int64_t ask_for_looks_at_executors()
 {
     std::int64_t next = process::longest_wait;
@@ -97,7 +97,7 @@ void judge(Watchdog::Late &late, pg::Time now)
     memory::raise_alert(memory::Alert::scheduler_late, late.look.database);
 }
 
-// A scheduler that is late is so until it begins a look.
+// A late scheduler stays late until it begins a look.
 std::int64_t judge_schedulers(Watchdog &watchdog)
 {
     const pg::Time now{::GetCurrentTimestamp()};

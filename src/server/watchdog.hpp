@@ -1,7 +1,7 @@
-// The launcher's part in the alarm (stalls.hpp). Whether a job should have started is for the
-// scheduler to judge, which knows the tables; but none may be there, since commits ask for
-// executors by themselves, and it may be the one that stands still. So the launcher, which is
-// always there, sees to it that somebody looks.
+// The launcher's part in the alarm (stalls.hpp). Only the scheduler, which reads the tables, can
+// decide whether a job should have started. But no scheduler may be running, because commits
+// request executors themselves, or the scheduler may be what stands still. So the launcher, which
+// always runs, makes sure that a scheduler looks.
 #pragma once
 
 #include "shared/databases/launcher_slots.hpp"
@@ -17,10 +17,10 @@ struct Watchdog {
     std::vector<Late> late{};
 };
 
-// Has databases looked at in which a job has been due, or prefetched by an executor, for a second,
-// and nobody has looked since; and raises the alarm over schedulers that have not looked for 5 s
-// although they should, or whose look takes a minute. In shared memory only. Returns after how many
-// microseconds it has to be called again at the latest.
+// Requests a look at databases in which a job has been due, or prefetched by an executor, for a
+// second without a look since then. Raises the alarm for schedulers that have not looked for 5 s
+// although they should, or whose look takes a minute. Uses shared memory only. Returns after how
+// many microseconds to call it again at the latest.
 std::int64_t watch_schedulers(Watchdog &watchdog);
 
 }  // namespace hipq::server
