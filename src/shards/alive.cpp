@@ -1,8 +1,8 @@
-// Sends signs of life, and finds out by those of others what this node has forgotten.
+// Sends signs of life, and finds out from those of other nodes what this node has forgotten.
 //
-// A sign follows soon after whatever gives ids or goes to other nodes, one is sent when another
-// server begins to read here, as it may have come back from an earlier state of its disk, and eight
-// while one is kept.
+// A sign follows soon after any work that gives ids or sends letters. One is sent when another
+// server begins to read here, because it may have come back from an earlier state of its disk. And
+// eight are sent in the time for which a sign is kept.
 #include "shards/alive.hpp"
 
 #include "core/shards/signs.hpp"
@@ -21,14 +21,15 @@ namespace {
 
 // ---- sending ----
 
-constexpr std::int64_t reader_interval = 1'000'000;  // us, between two signs because one reads
+constexpr std::int64_t reader_interval = 1'000'000;  // us, between two signs caused by readers
 
 #define HIPQ_NAME_OF(id, time)                                                                     \
     "CASE WHEN " id " > 0 THEN jsonb_build_array(" id ", (extract(epoch FROM " time                \
     ") * 1000000)::bigint) END"
 
-// Only what goes through a slot is sure to arrive, so only that is a sign by which others judge. A
-// letter without one still says that nothing is missing before it (resync/kept_letters.hpp).
+// Only a letter that goes through a slot is sure to arrive, so only then is it a sign by which
+// others judge. A letter without one still says that nothing is missing before it
+// (resync/kept_letters.hpp).
 constinit pg::Statement insert_signs(R"(
     WITH other AS MATERIALIZED (
         SELECT map.instance_id, instance.name, map.own_node, known.node,
@@ -68,7 +69,8 @@ constinit pg::Statement insert_signs(R"(
     )
     SELECT count(*) FROM sent)");
 
-// Those that a node which is down has not read; the newest one stays. It may name them yet.
+// Removes signs that a node which is down has not read, except the newest one. It may still name
+// them.
 constinit pg::Statement prune_signs(R"(
     WITH gone AS (
         DELETE FROM hipq.shard_sign AS sign
@@ -86,7 +88,7 @@ constinit pg::Statement select_numbers(R"(
     FROM hipq.job_id_seq AS job
     CROSS JOIN hipq.shard_outbox_id_seq AS outbox)");
 
-// Whether others have to hear of what was done since, now or later.
+// Returns whether other nodes have to hear of later work, now or in a while.
 bool is_news(const memory::SentSigns &signs)
 {
     bool has_more = signs.was_news;
@@ -97,7 +99,7 @@ bool is_news(const memory::SentSigns &signs)
     return has_more;
 }
 
-// False: others have not been told, and a later look tries again.
+// Returns false if other nodes have not been told; a later look tries again.
 bool send_signs(memory::SentSigns &signs, pg::Time now, unsigned readers)
 {
     const std::int64_t kept = settings::outbox_keep.microseconds();
@@ -143,9 +145,9 @@ constinit pg::Statement select_facts(R"(
     ) AS told (before_id, heard_id, heard_time)
     WHERE instance.name = $1)");
 
-// $5: by this sign nothing is missing. That says so of what came up to the sign before it, and not
-// of what came since: after a disk was put back, a sign may come that was sent before and had not
-// been confirmed, while what was sent just before it had.
+// $5: this sign shows that nothing is missing. That is certain for letters up to the sign before
+// it, not for later ones: after a disk was put back, a sign may arrive that was sent before and had
+// not been confirmed, although what was sent just before it had been.
 constinit pg::Statement note_heard(R"(
     INSERT INTO hipq.shard_neighbour AS neighbour (instance_id, node, heard_id, heard_time, whole_id)
     VALUES ($1, $2, $3, $4, 0)
@@ -154,7 +156,7 @@ constinit pg::Statement note_heard(R"(
         whole_id = CASE WHEN $5 THEN neighbour.heard_id ELSE neighbour.whole_id END
     WHERE neighbour.heard_id < excluded.heard_id)");
 
-// What the other node has got it will not name an older one than.
+// The other node will not name signs older than one that it has received.
 constinit pg::Statement forget_older_signs(R"(
     WITH gone AS (
         DELETE FROM hipq.shard_sign AS sign
@@ -187,7 +189,7 @@ std::string what_is_known(const Letter &letter, core::Forgotten forgotten,
            ", which it has not got";
 }
 
-// All that it does for the instance ends here, as after a promotion; resync_shard() mends both.
+// Ends all work of this node for the instance, as after a promotion; resync_shard() repairs both.
 void stop(const Letter &letter, int instance_id, const std::string &known)
 {
     note_forgotten.run(instance_id, catalog::forgotten_timeline(known));
@@ -229,7 +231,7 @@ pg::Time show_life(const catalog::Catalogue &catalogue)
     memory::SentSigns signs = databases::sent_signs();
     if (signs.last > now || signs.next > now + longest)  // the clock was set back
         signs = memory::SentSigns{};
-    // Who cannot take what comes connects again and again.
+    // A node that cannot take what arrives connects again and again.
     const pg::Time next_for_reader =
         readers != signs.readers ? signs.last + reader_interval : pg::infinity;
     const pg::Time next_for_news =

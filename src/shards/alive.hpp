@@ -1,4 +1,5 @@
-// Signs of life (core/shards/signs.hpp): a duty of the scheduler, and what they tell.
+// Signs of life (core/shards/signs.hpp): a duty of the scheduler sends them, and receivers judge by
+// them.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -6,26 +7,26 @@
 
 namespace hipq::shards {
 
-// The last that this server has given, of all its instances.
+// The last numbers that this server has given, for all its instances.
 struct Numbers {
     std::int64_t job;
     std::int64_t letter;
     bool operator==(const Numbers &) const = default;
 };
-Numbers last_numbers();  // as hipq
+Numbers last_numbers();  // call as hipq
 
-// Sends one to each node that this one sends to, when there is a reason. Whoever has had the oldest
-// letter that is kept lacks none that is not kept any more; without these a node that was sent
-// nothing for hipq.outbox_keep could not say so. Returns when the next is due; infinity: this
-// server is no node. No transaction open.
+// Sends a sign to each node that this one sends to, if there is a reason. A node that has received
+// the oldest kept letter lacks none that is no longer kept; without signs a node that was sent
+// nothing for hipq.outbox_keep could not prove that. Returns when the next is due; infinity: this
+// server is not a node. Call with no transaction open.
 pg::Time show_life(const catalog::Catalogue &catalogue);
 
-// One has come. If it tells that this node has forgotten the last it did, the node is out of step
-// from the commit on. In a letter that comes again it tells nothing.
+// Handles a sign that has arrived. If it shows that this node has forgotten its last work, the node
+// is out of step from the commit on. In a letter that comes again it shows nothing.
 void take_sign(const Letter &letter);
 
-// A node comes into step: nobody is to judge it, here or there, by what this one has sent it so
-// far. As hipq.
+// Call when a node comes into step: no node, here or there, may judge it by the signs that this one
+// has sent so far. Call as hipq.
 void forget_signs(int instance_id, int node);
 
 }  // namespace hipq::shards

@@ -16,7 +16,8 @@ bool is_keyed(const job::RowValues &job)
     return job.as_text(Column::job_key) != core::none_text;
 }
 
-// What no rule for new jobs looks at, as they do not say it. Views count with it.
+// Checks columns that no rule for new jobs checks, because new jobs do not have them. Views compute
+// with them.
 void check_history(job::RowValues &job)
 {
     constexpr int most_attempts = std::numeric_limits<int>::max() / 2;
@@ -38,7 +39,7 @@ void check_history(job::RowValues &job)
                 errmsg("%s %d is out of range", std::string(core::name(column)).c_str(), count));
 }
 
-// What was accepted stays so, whatever has been altered since; but it is a job.
+// An accepted job stays accepted, whatever has been altered since; but it must be a valid job.
 void complete(job::RowValues &job, const enqueue::KnownCatalogue &catalogue,
               const catalog::Queue &queue, bool was_accepted)
 {
@@ -65,7 +66,7 @@ std::string insert_sql()
            " FROM (SELECT ($1).*) AS job ON CONFLICT DO NOTHING";
 }
 
-// Where the tables have more than hipq made.
+// Used where the tables have more than hipq created.
 bool insert_by_sql(const catalog::Queue &queue, const job::RowValues &job)
 {
     static const std::string *sql = new std::string(insert_sql());
@@ -87,7 +88,7 @@ std::vector<bool> insert_by_sql(const catalog::Queue &queue,
     written.reserve(jobs.size());
     for (const job::RowValues &job : jobs)
         written.push_back(insert_by_sql(queue, job));
-    // What is put off until the commit would fail there, and nobody could say of which job.
+    // A deferred error would be raised at the commit, without a way to know which job caused it.
     pg::as_hipq([] { pg::run_once("SET CONSTRAINTS ALL IMMEDIATE"); });
     return written;
 }

@@ -1,7 +1,7 @@
 // Enqueues jobs that have arrived, or sends them on.
 //
-// All of a letter at once; if that fails for what a job says, each by itself, so that one bad job
-// stops neither the others nor the stream.
+// Takes all jobs of a letter at once. If a job's contents make that fail, takes each by itself, so
+// that one bad job stops neither the others nor the stream.
 #include "shards/arrived_jobs.hpp"
 
 #include "core/shards/ids.hpp"
@@ -22,8 +22,8 @@ namespace {
 
 using core::Column;
 
-// Jobs of slots that have left a node: each has its key, which nobody has at the node that it comes
-// to.
+// Jobs of slots that have left a node: each has its key, and no job at the node that it comes to
+// has it.
 constexpr std::string_view moved = "moved";
 
 const catalog::Queue &queue_of(const catalog::Catalogue &catalogue, const Letter &letter)
@@ -31,22 +31,22 @@ const catalog::Queue &queue_of(const catalog::Catalogue &catalogue, const Letter
     return catalog::require_queue(catalogue, letter.instance + "." + letter.queue);
 }
 
-// Those that are this node's, with their places in the letter.
+// The jobs of this node, with their positions in the letter.
 struct Sorted {
     std::vector<pg::RawValue> sent;
     std::vector<job::RowValues> own;
-    std::vector<pg::RawValue> kept;  // these, and what is held
+    std::vector<pg::RawValue> kept;  // those in `sent`, and held ones
 };
 
-// What all of its jobs have, but for those that say otherwise. What was moved is whole.
+// The values that all jobs share unless they say otherwise. Moved jobs are complete.
 std::optional<job::RowValues> shared_by(const Letter &letter)
 {
     return letter.kind == moved || letter.body.null ? std::nullopt
                                                     : std::optional(nodes::values_of(letter.body));
 }
 
-// What every job has to say before anything is done with it. Of the rest its place takes care: the
-// table, or the node that it goes on to.
+// Checks what every job must have before it is processed. The table, or the node that the job goes
+// on to, checks the rest.
 job::RowValues read_job(const Letter &letter, pg::RawValue json,
                         const std::optional<job::RowValues> &shared)
 {
@@ -96,8 +96,9 @@ constinit pg::Statement insert_taken(R"(
     INSERT INTO hipq.shard_outbox (instance, sender, node, kind, queue, jobs)
     SELECT $1, 0, 0, 'taken', $2, ARRAY(SELECT jsonb_build_object('id', job.value -> 'id') FROM unnest($3) AS job (value)))");
 
-// Its last word about jobs of a shard which it takes itself (core/shards/resync.hpp). Nobody reads
-// the row, unless the shard comes back and has forgotten that it has sent them.
+// Records the router's last word about jobs of a shard that it takes itself
+// (core/shards/resync.hpp). The row is read only if the shard comes back and has forgotten that it
+// has sent them.
 void note_taken(const Letter &letter, const catalog::Queue &queue,
                 const std::vector<pg::RawValue> &jobs)
 {
@@ -120,8 +121,8 @@ void take(const Letter &letter, std::span<const pg::RawValue> jobs)
             reject_duplicate(letter, sorted.sent[i]);
 }
 
-// Whatever a trigger raises by itself is about its job. Others are about this server by their
-// SQLSTATE, and what was sent waits until it can be taken.
+// An error that a trigger itself raises is about its job. Others are about this server, by their
+// SQLSTATE, and the letter waits until it can be taken.
 bool is_about_job(const pg::Error &error)
 {
     return error.is_raised_by_language() || core::is_about_sent_job(error.sqlstate());
@@ -143,9 +144,9 @@ std::optional<pg::Error> error_of_taking(const Letter &letter, std::span<const p
     return error;
 }
 
-// Shards know what is set up on the router as soon as it is on its disk, and the router's processes
-// when the commit has ended. So a job that a shard was right to send may look bad here. Raises
-// 55P03 when that takes long: then the stream stops, and goes on by itself.
+// Shards know what is set up on the router as soon as it is on the router's disk, the router's
+// processes only when the commit has ended. So a job that a shard sent rightly may look bad here.
+// Raises 55P03 if that takes long: then the stream stops, and goes on by itself.
 void wait_for_set_up(const std::string &instance)
 {
     if (!comes_true([&] { return catalog::is_set_up_settled(instance); }))

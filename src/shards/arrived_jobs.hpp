@@ -5,8 +5,8 @@
 
 namespace hipq::shards {
 
-// Those whose slots are this node's are enqueued; others go on to whose they are. What does not fit
-// is written to hipq.shard_reject, here and at the sender.
+// Enqueues jobs whose slots are this node's; sends others on to their nodes. Jobs that are not
+// valid are written to hipq.shard_reject, here and at the sender.
 void take_jobs(const Letter &letter);
 
 }  // namespace hipq::shards

@@ -1,8 +1,8 @@
 // CALL hipq.create_shard(): makes another server a shard, step by step.
 //
-// Each step is a transaction of its own, and does nothing if it is done: after a failure the call
-// is repeated. The order keeps every row of the outbox that the shard is to get: first the
-// publication, then the slot that keeps rows, then whoever reads them.
+// Each step is its own transaction, and does nothing if it has been done: after a failure the call
+// can be repeated. The order keeps every outbox row that is for the shard: first the publication,
+// then the slot that keeps rows, then the subscription that reads them.
 #include "catalog/catalog.hpp"
 #include "core/text/conninfo.hpp"
 #include "core/text/names.hpp"
@@ -26,7 +26,7 @@ struct NewShard {
     std::string conninfo;
     std::string publisher;
     int weight;
-    std::string channel{};  // start of the names of what connects the two
+    std::string channel{};  // prefix of the names of what connects the two
 
     std::string forth() const { return core::line_to_shard(channel, node); }
     std::string back() const { return core::line_from_shard(channel, node); }
@@ -104,7 +104,7 @@ void demand_weight(int weight)
                errmsg("weight %d is out of range", weight), errhint("Weights are from 1 to 1000."));
 }
 
-// It would stand in a table, in the subscriptions, and in what their errors say.
+// It would be stored in a table and in the subscriptions, and shown in their errors.
 void demand_no_password(const char *name, const std::string &conninfo)
 {
     if (core::has_password(conninfo))
@@ -189,7 +189,7 @@ void connect_here(const NewShard &shard)
         update_shard.run(shard.instance, static_cast<std::int16_t>(shard.node), timeline);
         send_set_up(shard.instance, shard.node);
     });
-    wakeup::note_shares();  // it may get some of limits
+    wakeup::note_shares();  // the shard may get a part of limits
 }
 
 void tell(const NewShard &shard)
@@ -201,7 +201,7 @@ void tell(const NewShard &shard)
     });
 }
 
-// A new slot would not have what the shard has not read.
+// A new slot would not have the rows that the shard has not read.
 void demand_kept_outbox(const NewShard &shard)
 {
     const bool is_lost = pg::as_extension_owner([&] {

@@ -1,9 +1,9 @@
-// CALL hipq.drop_shard(): takes a shard that has been drained out of its instance.
+// CALL hipq.drop_shard(): takes a drained shard out of its instance.
 //
-// Step by step, as create_shard() in the other direction; after a failure the call is repeated. The
-// shard reads all that is sent to it and leaves, so that it sends nothing more; then the router
-// reads what is left. A dead one is not asked: what it has not read goes to the nodes that have its
-// slots now, and nobody waits any more for what it would have sent back.
+// Runs step by step, like create_shard() in the other direction; after a failure the call can be
+// repeated. The shard reads all that is sent to it and leaves, so that it sends nothing more; then
+// the router reads what is left. A dead shard is not asked: the letters that it has not read go to
+// the nodes that have its slots now, and no node waits any more for what it would have sent back.
 #include "catalog/catalog.hpp"
 #include "core/shards/ids.hpp"
 #include "core/text/names.hpp"
@@ -86,11 +86,11 @@ constinit pg::Statement delete_shard(R"(
                        instance.c_str(), node));
 }
 
-// Has its row locked. Raises unless it is empty, or dead and without slots.
+// Locks the shard's row. Raises unless the shard is empty, or dead and without slots.
 LeavingShard require_empty(const std::string &instance, int node, bool is_dead)
 {
     const pg::Rows rows = pg::as_hipq([&] {
-        wait_for_moves();  // nobody gives it slots meanwhile
+        wait_for_moves();  // no session gives it slots meanwhile
         return lock_shard.run(instance, node);
     });
     if (rows.empty())
@@ -107,7 +107,8 @@ LeavingShard require_empty(const std::string &instance, int node, bool is_dead)
             core::line_from_shard(channel, node)};
 }
 
-// Whether the reader of a slot is where it has to be, as seen by a server that has the slot.
+// Returns a statement that checks, on the server that has the slot, whether its reader has come far
+// enough.
 std::string slot_is(const std::string &slot, const std::string &condition)
 {
     return "SELECT (NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots AS known WHERE "
@@ -129,8 +130,8 @@ constexpr const char *has_no_reader = "NOT known.active";
                        "then."));
 }
 
-// What `from` has sent, `slot`, is read to its end by the other one, by when nobody sends any more
-// by an older map: a job that is so late is not lost.
+// Waits until the other node has read the slot `slot` of `from` up to the time at which no
+// transaction sends by an older map any more, so that a late job is not lost.
 template <class From>
 void wait_until_read(From &&from, const std::string &slot, const std::string &names)
 {
@@ -143,7 +144,7 @@ void wait_until_read(From &&from, const std::string &slot, const std::string &na
         refuse_unread("not all is read that was sent from " + names);
 }
 
-// Both have read what the other one has sent; then the shard is none any more.
+// Both nodes read what the other one has sent; then the shard leaves.
 void part(const LeavingShard &shard)
 {
     const auto here = [](const std::string &statement) { return first_of(ask_here(statement)); };
@@ -162,10 +163,10 @@ void part(const LeavingShard &shard)
     wait_until_read(there, shard.back, "shard " + number + " to the router");
 }
 
-// ---- a dead one ----
+// ---- a dead shard ----
 
-// Letters of the outbox that the slot has not been confirmed to have sent, as pgoutput shows a row:
-// I, relation, N, columns, t, length, and the number, which is the first column.
+// Letters of the outbox that the slot has not been confirmed to have sent, from rows in the format
+// of pgoutput: I, relation, N, columns, t, length, and the number, which is the first column.
 constinit pg::Statement select_unread(R"(
     WITH sent AS MATERIALIZED (
         SELECT convert_from(substring(change.data FROM 14 FOR (get_byte(change.data, 11) << 8) + get_byte(change.data, 12)), 'UTF8')::bigint AS id
@@ -186,7 +187,8 @@ constinit pg::Statement select_all_returned(R"(
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1 AND move.from_node = $2)");
 
-// As if it had sent them back. Nothing: it cannot be known what it has not read.
+// Takes letters as if the shard had sent them back. Returns nothing if it is not known which ones
+// it has not read.
 std::optional<std::size_t> take_unread(const LeavingShard &shard)
 {
     const pg::Rows slot =
@@ -212,7 +214,7 @@ std::optional<std::size_t> take_unread(const LeavingShard &shard)
     return letters.size();
 }
 
-// What it does not return nobody has to wait for. Returns how many slots.
+// Ends the waits for what the shard does not return. Returns the number of slots.
 std::int64_t end_moves(const LeavingShard &shard)
 {
     const pg::Rows returned = pg::as_extension_owner([&] {
@@ -266,7 +268,7 @@ void drop_shard(const std::string &instance, int node, bool is_dead)
         [&] { return first_of(ask_here(slot_is(shard.forth, has_no_reader))) == "true"; });
     unpublish(shard.forth);
     pg::as_hipq([&] { delete_shard.run(instance, node); });
-    wakeup::note_shares();  // what it had of limits is free
+    wakeup::note_shares();  // its part of limits is free
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Tells a shard that slots have left that nobody on the router sends it jobs of them any more.
+// Tells a shard that slots have left that the router sends it no more jobs of them.
 //
-// Streams keep their order, so no such job comes after this letter. Nobody is made to wait: a look
-// at who has the map locked tells who may still have the one from before (older_maps.hpp).
+// Streams keep their order, so no job of them comes after this letter. No session has to wait: the
+// locks on the map show which transactions may still have the previous one (older_maps.hpp).
 #include "shards/end_of_sending.hpp"
 
 #include "core/shards/ids.hpp"
@@ -15,7 +15,7 @@ namespace hipq::shards {
 
 namespace {
 
-constexpr std::int64_t last_look_interval = 100'000;  // us: at transactions that are open
+constexpr std::int64_t last_look_interval = 100'000;  // us, between two looks at open transactions
 
 #define HIPQ_AWAITS_LAST                                                                           \
     "move.instance_id = $1 AND move.in_order <> '{}' AND move.from_node <> 0 AND NOT "             \
@@ -25,12 +25,12 @@ constinit pg::Statement note_moves_seen(
     "UPDATE hipq.shard_move AS move SET seen_time = clock_timestamp() WHERE " HIPQ_AWAITS_LAST
     " AND move.seen_time IS NULL");
 
-// By the moment, so that moves that began later hold up no earlier ones.
+// By time, so that later moves do not hold up earlier ones.
 constinit pg::Statement
     select_times_moves_seen("SELECT DISTINCT move.seen_time FROM hipq.shard_move AS move "
                             "WHERE " HIPQ_AWAITS_LAST " ORDER BY move.seen_time DESC");
 
-// $2 instance's name, $3 when they were seen, at the latest.
+// $2 the instance's name, $3 the latest time at which they were seen.
 constinit pg::Statement insert_last(R"(
     WITH told AS (
         UPDATE hipq.shard_move AS move

@@ -1,4 +1,4 @@
-// Looks whether this server can be a node of a sharded instance.
+// Checks whether this server can be a node of a sharded instance.
 #include "shards/fitness.hpp"
 
 #include "pg/arguments.hpp"
@@ -47,7 +47,7 @@ std::optional<Problem> unfit(bool for_router)
 
 }  // namespace hipq::shards
 
-// For the router, which asks a shard.
+// The router calls it on a shard.
 HIPQ_FUNCTION(hipq__unfit_for_shards)
 {
     const auto problem = hipq::shards::unfit(false);

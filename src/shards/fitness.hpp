@@ -11,7 +11,7 @@ struct Problem {
     std::string hint;
 };
 
-// Why this database cannot be a node, the router or a shard; nothing: it can.
+// Returns why this database cannot be a node, router or shard; nothing: it can.
 std::optional<Problem> unfit(bool for_router);
 
 }  // namespace hipq::shards

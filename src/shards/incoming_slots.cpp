@@ -1,7 +1,7 @@
-// Ends the coming of slots.
+// Ends the arrival of slots.
 //
-// A message alone is not what lets held jobs in: somebody may hold one who has seen the slot coming
-// and commits later. So the scheduler looks at them, too.
+// A message is not the only thing that lets held jobs in: a transaction that has seen the slot
+// coming may hold one and commit later. So the scheduler looks at held jobs too.
 #include "shards/incoming_slots.hpp"
 
 #include "job/job.hpp"
@@ -16,7 +16,7 @@ namespace hipq::shards {
 namespace {
 
 constexpr std::int64_t held_look_interval =
-    50'000;  // us: while jobs may still be held in strict order
+    50'000;  // us, while jobs may still be held in strict order
 
 constinit pg::Statement select_own_place(R"(
     SELECT map.instance_id, map.own_node
@@ -24,8 +24,8 @@ constinit pg::Statement select_own_place(R"(
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1)");
 
-// What the router hears of a slot's move counts if the sender is the node that it leaves: a node
-// that was promoted may say once more that an earlier move has ended.
+// The router heeds a report on a slot's move only if it comes from the node that the slot leaves: a
+// promoted node may report once more that an earlier move has ended.
 constinit pg::Statement leave_out_others(R"(
     SELECT jsonb_build_object('slots', coalesce(jsonb_agg(entry.returned), '[]'))
     FROM pg_catalog.jsonb_array_elements($3 -> 'slots') AS entry (returned)
@@ -61,18 +61,19 @@ constinit pg::Statement update_coming(R"(
     FROM pg_catalog.jsonb_to_recordset($2 -> 'slots') AS entry (slot smallint, busy jsonb)
     WHERE coming.instance_id = $1 AND coming.slot = entry.slot)");
 
-// In strict order a slot that has come stays known until nobody can hold a job of it any more.
+// In strict order a slot that has come stays known until no transaction can hold a job of it any
+// more.
 constinit pg::Statement delete_come("DELETE FROM hipq.shard_coming AS coming WHERE "
                                     "coming.instance_id = $1 AND coming.busy_keys = '[]' AND "
                                     "coming.in_order = '{}'");
 
-// ---- jobs that are held ----
+// ---- held jobs ----
 
 constinit pg::Statement select_any_held("SELECT FROM hipq.shard_held_job AS held LIMIT 1");
 
-// Those that were accepted before come first, then the older ones (core::comes_before). In strict
-// order one transaction at a time lets in jobs of a slot, and all of them; so whoever has its row
-// locked does it alone, and sees what is left.
+// Jobs that were accepted before come first, then older ones (core::comes_before). In strict order
+// one transaction at a time lets in jobs of a slot, and all of them, so the transaction that has
+// its row locked does it alone and sees what is left.
 constinit pg::Statement release_jobs(R"(
     WITH alone AS MATERIALIZED (
         SELECT coming.slot
@@ -117,8 +118,8 @@ constinit pg::Statement release_jobs(R"(
     ORDER BY NOT released.was_accepted,
              CASE WHEN released.queue = ANY (coming.in_order) THEN (released.job ->> 'id')::bigint ELSE released.place END)");
 
-// As a letter that they came in. Nobody at the node before has their keys any more, so they are let
-// in as those are that come from there.
+// Makes a letter like the one in which they came. No job at the previous node has their keys any
+// more, so they are let in like jobs from there.
 Letter letter_like(const pg::Row &row, const std::string &instance, int own_node)
 {
     Letter letter{};
@@ -133,7 +134,7 @@ Letter letter_like(const pg::Row &row, const std::string &instance, int own_node
     return letter;
 }
 
-// Returns how many there were.
+// Returns the number of jobs.
 std::size_t release_some(const std::string &instance, int instance_id, int own_node)
 {
     const pg::Rows rows = pg::as_hipq([&] { return release_jobs.run(instance_id); });
@@ -160,18 +161,19 @@ std::size_t release_some(const std::string &instance, int instance_id, int own_n
     return rows.size();
 }
 
-// In one transaction, however many they are: in strict order nobody is to see some without others.
+// In one transaction, however many there are: in strict order no reader may see some without
+// others.
 void release(const std::string &instance, int instance_id, int own_node)
 {
     while (release_some(instance, instance_id, own_node) > 0) {
     }
 }
 
-// ---- the end, in strict order ----
+// ---- the end in strict order ----
 
-// Whoever had begun when the last job came may hold one, and so may everybody who has seen one that
-// was held. So they have to end, after a moment at which none is held, before the slot is like any
-// other: a younger job would get past theirs.
+// A transaction that had begun when the last job came may hold one, and so may every transaction
+// that has seen a held one. All of these have to end, after a moment at which no job is held,
+// before the slot is like any other: a younger job would get past theirs.
 
 constinit pg::Statement forget_quiet(R"(
     DELETE FROM hipq.shard_coming AS coming
@@ -199,7 +201,7 @@ void settle(int instance_id)
 {
     pg::as_hipq([&] {
         const pg::Rows quiet = select_quiet.run(instance_id);
-        // As long as some are held a DELETE of nothing would bring the next look at once.
+        // While jobs are held, even a DELETE of no rows would cause the next look at once.
         if (!quiet.front().null(0) && select_any_held.run().empty() &&
             !has_users_since(quiet.front().time(0)))
             forget_quiet.run(instance_id, quiet.front().time(0));

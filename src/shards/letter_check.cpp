@@ -16,7 +16,7 @@ namespace {
 
 // ---- lines ----
 
-// $1 start of the name of a line, $2 the shard, $3 whether it brings what the shard sends.
+// $1 prefix of the name of a line, $2 the shard, $3 whether it brings what the shard sends.
 constinit pg::Statement select_line(R"(
     SELECT instance.name, CASE WHEN $3 THEN $2 ELSE 0 END, map.own_node, map.timeline
     FROM hipq.shard_map AS map
@@ -27,7 +27,7 @@ constinit pg::Statement select_line(R"(
               ELSE map.own_node = $2 AND map.own_node > 0 AND 'hipq_' || left(map.cluster::text, 8) = $1
           END)");
 
-// $1 instance, $2 who says that he has sent it.
+// $1 instance, $2 the sender that the letter names.
 constinit pg::Statement select_named_line(R"(
     SELECT instance.name, $2, map.own_node, map.timeline
     FROM hipq.shard_map AS map
@@ -50,7 +50,7 @@ std::optional<OwnLine> line_in(const pg::Rows &rows)
 
 using core::Json;
 
-// A piece of a value, as an iterator gives it.
+// A piece of a value, as an iterator returns it.
 struct Token {
     JsonbIteratorToken kind;
     JsonbValue value;
@@ -66,7 +66,7 @@ struct Tokens {
     void add(JsonbIteratorToken kind, const JsonbValue &value);
 };
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 void note_integer(Token &token)
 {
@@ -100,7 +100,7 @@ void Tokens::add(JsonbIteratorToken kind, const JsonbValue &value)
     ++count;
 }
 
-// What is deeper than anybody looks comes as one token.
+// A value below the deepest level that is read comes as one token.
 Tokens tokens_of(Datum json)
 {
     Tokens tokens{};
@@ -121,7 +121,7 @@ Tokens tokens_of(Datum json)
     }
 }
 
-// ---- the C++ regime ----
+// ---- C++ ----
 
 std::string_view text_in(const JsonbValue &value)
 {
@@ -154,7 +154,7 @@ Json scalar_in(const Token &token)
     return json;
 }
 
-// The value that begins at a token; goes on behind it.
+// Returns the value that begins at a token, and moves the pointer behind it.
 Json json_at(const Token *&token)
 {
     Json json;
@@ -189,7 +189,7 @@ std::optional<Json> json_of_body(pg::RawValue body)
 
 }  // namespace
 
-// The name says it all: core::line_to_shard(), core::line_from_shard().
+// The name has all parts: core::line_to_shard(), core::line_from_shard().
 std::optional<OwnLine> line_of_subscription(const std::string &subscription)
 {
     const auto name = core::parse_line(subscription);

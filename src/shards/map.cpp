@@ -1,4 +1,4 @@
-// Gives slots to other nodes: rebalance(), move_slots(), and what each node does about it.
+// Gives slots to other nodes: rebalance(), move_slots(), and each node's part in a move.
 #include "shards/map.hpp"
 
 #include "catalog/catalog.hpp"
@@ -24,7 +24,7 @@ constinit pg::Statement update_to_newer_map(R"(
     WHERE instance.instance_id = map.instance_id AND instance.name = $1 AND map.generation < ($2 ->> 'generation')::bigint
     RETURNING map.instance_id, map.own_node)");
 
-// $1 instance, $2 own node, $3 the moves. What comes back has not left.
+// $1 instance, $2 own node, $3 the moves. A slot that comes back has not left.
 #define HIPQ_MOVES                                                                                 \
     "WITH move AS ("                                                                               \
     "    SELECT entry.slot, entry.from_node, entry.to_node, coalesce(entry.in_order, '{}') AS "    \
@@ -59,7 +59,7 @@ constinit pg::Statement lock_out_moves("LOCK TABLE hipq.shard_map IN SHARE MODE"
 
 // ---- the router ----
 
-// First that lock which the router waits for before it takes what shards send (receive.cpp).
+// First take the lock that the router waits for before it takes what shards send (receive.cpp).
 constinit pg::Statement lock_table("LOCK TABLE hipq.shard_map IN ROW EXCLUSIVE MODE");
 constinit pg::Statement lock_map_of_router(R"(
     SELECT map.instance_id
@@ -68,8 +68,8 @@ constinit pg::Statement lock_map_of_router(R"(
     WHERE instance.name = $1 AND map.own_node = 0
     FOR UPDATE OF map)");
 
-// $2 slots, $3 their nodes. Those that move already, or are there, are left alone. What order is
-// kept is settled here, for all nodes: a queue may be altered while a slot moves.
+// $2 slots, $3 their nodes. Ignores slots that already move, or that are there. The order to keep
+// is decided here, for all nodes: a queue may be altered while a slot moves.
 constinit pg::Statement insert_moves(R"(
     INSERT INTO hipq.shard_move (instance_id, slot, from_node, to_node, in_order)
     SELECT map.instance_id, entry.slot, map.nodes[entry.slot + 1], entry.node,
@@ -116,8 +116,8 @@ constinit pg::Statement select_active_shard(R"(
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1 AND shard.node = $2 AND shard.state = 'active')");
 
-// A shard that is being emptied has no weight. The router is no worker beside its shards; without
-// any it gets all back.
+// A shard that is being emptied has no weight. The router does not work beside shards; without any
+// it gets all slots back.
 constinit pg::Statement select_weights(R"(
     SELECT shard.node, CASE shard.state WHEN 'active' THEN shard.weight ELSE 0 END
     FROM hipq.shard AS shard
@@ -146,7 +146,7 @@ constinit pg::Statement select_nodes_of_slots(R"(
     WHERE instance.name = $1
     ORDER BY entry.place)");
 
-// Whoever waits for this lock keeps the router from taking what all other shards send.
+// A session that waits for this lock keeps the router from taking what all other shards send.
 void lock_table_for_a_while()
 {
     constexpr int longest_wait = 5'000;  // ms
@@ -170,7 +170,7 @@ int lock_router(const std::string &instance)
     return rows.front().integer32(0);
 }
 
-// Returns how many begin to move.
+// Returns the number of slots that begin to move.
 std::int64_t begin_moves(int instance_id, const std::vector<std::int64_t> &slots,
                          const std::vector<std::int64_t> &nodes)
 {

@@ -1,7 +1,7 @@
-// Publishes rows of the outbox, keeps them for a node, and subscribes to those of another.
+// Publishes outbox rows, keeps them for a node, and subscribes to those of another.
 //
-// Publication, slot and subscription have one name. A slot is made by itself: CREATE SUBSCRIPTION
-// would make it on the other server, which no function may have it do.
+// Publication, slot and subscription have the same name. The slot is created separately: CREATE
+// SUBSCRIPTION would create it on the other server, which is not allowed in a function.
 #include "shards/node.hpp"
 
 #include "catalog/catalog.hpp"
@@ -17,8 +17,8 @@ constinit pg::Statement
     select_publication("SELECT FROM pg_catalog.pg_publication AS known WHERE known.pubname = $1");
 constinit pg::Statement
     select_slot("SELECT FROM pg_catalog.pg_replication_slots AS known WHERE known.slot_name = $1");
-// From 17 on a slot may fail over: a standby can have it, too, and nobody is sent what that standby
-// has not got (synchronized_standby_slots).
+// From 17 on a slot may fail over: a standby can have it too, and no node is sent what that standby
+// does not have (synchronized_standby_slots).
 constexpr int first_with_failover = 170'000;
 constinit pg::Statement make_slot(
     PG_VERSION_NUM >= first_with_failover
@@ -45,7 +45,7 @@ constinit pg::Statement insert_membership(R"(
     FROM hipq.instance AS instance
     WHERE instance.name = $1)");
 
-// This database becomes a node of an instance.
+// Makes this database a node of an instance.
 void join(const std::string &instance, const std::string &cluster, int node)
 {
     std::optional<std::pair<std::string, int>> known;
@@ -97,7 +97,7 @@ std::int64_t unfinished_jobs(const std::string &instance)
     return count;
 }
 
-// This database is no node any more, and what is enqueued here stays here.
+// This database stops being a node, and jobs that are enqueued here stay here.
 void leave(const std::string &instance)
 {
     const std::int64_t unfinished = unfinished_jobs(instance);
@@ -112,7 +112,8 @@ void leave(const std::string &instance)
     });
 }
 
-// Whether the publisher has made the slot so. A subscription is to say the same as its slot.
+// Returns whether the publisher has made the slot that way. A subscription must agree with its
+// slot.
 bool can_fail_over(int publisher_version)
 {
     return PG_VERSION_NUM >= first_with_failover && publisher_version >= first_with_failover;
@@ -140,8 +141,8 @@ void keep_wal(const std::string &slot)
     });
 }
 
-// What takes effect does so in whole transactions, one after the other: not streamed, which is the
-// default from PostgreSQL 18 on.
+// Letters take effect in whole transactions, one after the other, so the stream is not streamed
+// before a transaction ends, which is the default from PostgreSQL 18 on.
 void subscribe(const std::string &publication, const std::string &publisher, int publisher_version)
 {
     pg::as_extension_owner([&] {

@@ -1,8 +1,8 @@
 // Finds jobs of the router from before its instance had shards, whose keys are in slots that leave.
 //
-// Their ids name no other slot than the router's, so they end where they are. But a new job is
-// placed by its key: if one of these has it, the new one has to wait on its shard, as for a job
-// that still runs where a slot was. In strict order it waits for jobs without a key, too.
+// Their ids name only the router's slot, so they end where they are. But a new job is placed by its
+// key: if one of these has the key, the new job has to wait on its shard, as for a job that still
+// runs at a slot's previous node. In strict order it waits for jobs without a key too.
 #include "shards/plain_jobs.hpp"
 
 #include "core/shards/ids.hpp"
@@ -13,9 +13,9 @@ namespace hipq::shards {
 
 namespace {
 
-// $1 instance, $2 queue, $3 id to go on after, $4 ids from which on none is plain. One row without
-// a job has the id where the portion ends; NULL: there is none. Rows are whole, as the shard key
-// may be in job_data, so they are few.
+// $1 instance, $2 queue, $3 id to go on after, $4 first id that is not plain. One row without a job
+// has the id where the portion ends; NULL: there is none. Rows are complete, because the shard key
+// may be in job_data, so there are few of them.
 constexpr const char *portion_sql = R"(
     WITH portion AS MATERIALIZED (
         SELECT job.id, job.job_key FROM {live} AS job WHERE job.id > $3 AND job.id < $4 ORDER BY job.id LIMIT 20000

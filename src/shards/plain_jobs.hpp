@@ -9,7 +9,7 @@
 
 namespace hipq::shards {
 
-// Jobs and their slots, side by side.
+// Jobs and their slots, in parallel arrays.
 struct PlacedJobs {
     std::vector<std::int64_t> ids;
     std::vector<std::int64_t> slots;
@@ -21,8 +21,8 @@ struct PlacedJobs {
     }
 };
 
-// Adds those behind `after` in a portion of the queue that new jobs of leaving slots have to wait
-// for. Returns the end of the portion; nothing: there is none. In a transaction, as hipq.
+// Adds the jobs after `after`, in one portion of the queue, that new jobs of leaving slots have to
+// wait for. Returns the end of the portion; nothing: there is none. Call in a transaction, as hipq.
 std::optional<std::int64_t> look_at_plain_jobs(const catalog::Queue &queue, std::int64_t after,
                                                PlacedJobs &found);
 

@@ -1,8 +1,8 @@
-// Has a row that another node has sent take effect, in the transaction that brings it.
+// Makes a row that another node has sent take effect, in the transaction that brings it.
 //
-// The apply worker writes rows as a replica does: no trigger, no rule of the origin. What a letter
-// says is done as if somebody had asked for it here, so the role of the session is that of an
-// origin meanwhile. It is checked whole before (letter_check.hpp).
+// The apply worker writes rows as a replica does, without triggers and rules of the origin. A
+// letter has the effect of a local call, so the session has the role of an origin meanwhile. The
+// letter is checked as a whole before (letter_check.hpp).
 #include "shards/receive.hpp"
 
 #include "catalog/catalog.hpp"
@@ -34,7 +34,7 @@ namespace hipq::shards {
 
 namespace {
 
-// Sets the variable, not the setting, which would throw away every plan of the process.
+// Sets the variable, not the setting, which would discard every plan of the process.
 class AsOrigin {
 public:
     AsOrigin() : before_(SessionReplicationRole)
@@ -57,17 +57,17 @@ constinit pg::Statement insert_reject_of_other(R"(
     INSERT INTO hipq.shard_reject
     SELECT (jsonb_populate_record(NULL::hipq.shard_reject, $1)).*)");
 
-// A shard answers to a move as soon as it reads of it, which may be before the router's processes
-// see it, and before they are told to forget the map from before: by that one, jobs would go back
-// to the node that they have left, and come again behind the word that none is left there. The lock
-// of who moves slots goes after all that. Who moves takes it first, before rows of the map.
+// A shard answers a move as soon as it reads of it. That may be before the router's processes see
+// it, and before they are told to forget the previous map. By that map, jobs would go back to the
+// node that they have left, and come again after the report that none is left there. The mover's
+// lock outlasts all that. A mover takes the lock first, before rows of the map.
 bool depends_on_moves(const Letter &letter)
 {
     return letter.node == core::router_node &&
            (letter.kind == "jobs" || letter.kind == "moved" || letter.kind == "returned");
 }
 
-// By who has brought it, whatever it says.
+// Identifies the letter by the line that has brought it, whatever the letter says.
 bool is_first_time(const Letter &letter, const OwnLine &line)
 {
     return pg::as_hipq([&] {
@@ -100,8 +100,8 @@ void take_effect(const Letter &letter)
         take_sign(letter);
 }
 
-// What a letter says may be wrong in ways that no table tells. Others are errors of this server,
-// and what was sent waits.
+// A letter may be wrong in ways that no table tells. Other errors are about this server, and the
+// letter waits.
 bool is_about_letter(const pg::Error &error)
 {
     const int category = ERRCODE_TO_CATEGORY(error.sqlerrcode());
@@ -110,7 +110,7 @@ bool is_about_letter(const pg::Error &error)
            category == ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 }
 
-// Of jobs each has been judged by itself then, and so has each part of a set-up.
+// Each job has been judged by itself then, and so has each part of a set-up.
 bool can_be_refused(const Letter &letter)
 {
     return letter.kind != "jobs" && letter.kind != "moved" && letter.kind != "set_up";
@@ -183,7 +183,7 @@ Letter read_letter(const TriggerData &data)
             value_of(data, "body", JSONBOID)};
 }
 
-// A letter takes a megabyte or two, and gives them back at its end. glibc would return them to the
+// A letter takes a megabyte or two, and frees them at its end. glibc would return them to the
 // system each time: a quarter of an apply worker's time went into getting them again.
 void keep_memory_between_letters()
 {
@@ -232,7 +232,7 @@ HIPQ_FUNCTION(hipq__receive)
         HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
                    errmsg("hipq._receive() is a trigger"));
     const auto *data = reinterpret_cast<TriggerData *>(fcinfo->context);
-    // What a letter leads to is sent by the same process, as hipq's own rows.
+    // Rows that a letter causes are written by the same process, as hipq's own rows.
     const bool is_taken =
         ::IsLogicalWorker() && !hipq::pg::is_permitted() &&
         hipq::shards::receive(hipq::shards::read_letter(*data), ::MySubscription->name);

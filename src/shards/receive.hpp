@@ -16,18 +16,18 @@ struct Letter {
     std::string queue;                    // within the instance
     pg::RawValue jobs;                    // jsonb[]
     pg::RawValue body;                    // jsonb
-    bool is_let_in = false;               // its jobs were held, and are not to be held any more
+    bool is_let_in = false;               // its jobs were held, and must not be held again
     bool was_accepted = kind == "moved";  // its jobs were in the table of another node
-    bool comes_again = false;             // a resync brings it, and not its stream
+    bool comes_again = false;             // brought by a resync, not by its stream
 };
 
-// Has a letter that a subscription has brought take effect, once; one that is bad becomes a reject.
-// False: it is no subscription that connects nodes, and the letter is stored like any other row.
-// Raises what keeps the stream from going on: nothing has changed then.
+// Makes a letter that a subscription has brought take effect, once; a bad letter becomes a reject.
+// Returns false if the subscription does not connect nodes; then the letter is stored like any
+// other row. Raises errors that stop the stream; then nothing has changed.
 bool receive(const Letter &letter, const std::string &subscription);
 
-// The same for one that was kept, and is handed over by a superuser. False: it has taken effect
-// before. Raises 55000 unless this server takes letters from who has sent it.
+// The same for a kept letter that a superuser hands over. Returns false if it has already taken
+// effect. Raises 55000 unless this server takes letters from the sender.
 bool receive_by_hand(const Letter &letter);
 
 }  // namespace hipq::shards

@@ -1,4 +1,4 @@
-// Keeps what this node could not take, and tells who sent it.
+// Keeps what this node could not take, and tells the sender.
 #include "shards/rejects.hpp"
 
 #include "core/shards/ids.hpp"
@@ -13,7 +13,7 @@ namespace hipq::shards {
 
 namespace {
 
-// $9: what the job shares with others of its letter.
+// $9: the values that the job shares with others of its letter.
 constinit pg::Statement insert_own_reject(R"(
     WITH kept AS (
         INSERT INTO hipq.shard_reject (instance, sender, node, outbox_id, queue, job_id, sqlstate, error, job)
@@ -40,7 +40,7 @@ constinit pg::Statement insert_refused_letter(R"(
     FROM kept
     WHERE $9 <> 'rejected')");
 
-// What is larger could not be put into one value with the rest of its row.
+// A larger value does not fit into one value with the rest of its row.
 constexpr Size most_kept = Size{64} << 20;  // bytes
 
 bool is_too_large(pg::RawValue value)

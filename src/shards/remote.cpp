@@ -1,4 +1,4 @@
-// Has other nodes do something, for procedures that set up shards.
+// Calls other nodes, for procedures that set up shards.
 #include "shards/remote.hpp"
 
 #include "nodes/nodes.hpp"

@@ -1,10 +1,10 @@
-// Has the jobs of slots that have left this node follow them.
+// Makes the jobs of slots that have left this node follow them.
 //
-// First what waits is sent, until nothing does. Then the new node is told which keys still run
-// here, and again each time one has ended; a job that is to be retried waits, so it is sent like
-// the others, and its key is free here after it. Of a queue in strict order it is told what it
-// awaits here as long as any job of the slot is left, or may come. The router tells so of keys of
-// jobs from before it had shards, too (plain_jobs.hpp).
+// First sends all waiting jobs. Then tells the new node which keys still run here, and again each
+// time one has ended. A job that is to be retried waits, so it is sent like the others, and its key
+// is free here after that. For a queue in strict order, tells the new node what it awaits here
+// while any job of the slot is left, or may come. The router also reports the keys of jobs from
+// before it had shards (plain_jobs.hpp).
 #include "shards/return_jobs.hpp"
 
 #include <chrono>
@@ -26,7 +26,7 @@ namespace {
 using catalog::Queue;
 
 constexpr std::int64_t leaving_look_interval =
-    200'000;  // us: at what still runs, and at open transactions
+    200'000;  // us, between two looks at running jobs and open transactions
 
 constinit pg::Statement note_leaving_seen(R"(
     UPDATE hipq.shard_leaving AS leaving
@@ -38,14 +38,14 @@ constinit pg::Statement select_last_seen_leaving(R"(
     FROM hipq.shard_leaving AS leaving
     WHERE leaving.instance_id = $1 AND leaving.busy_keys IS NULL)");
 
-// Nobody brings jobs by the map from before any more.
+// No transaction brings jobs by the previous map any more.
 bool is_quiet(int instance_id)
 {
     const pg::Rows seen = select_last_seen_leaving.run(instance_id);
     return seen.front().null(0) || !has_users_since(seen.front().time(0));
 }
 
-// ---- jobs of slots that are leaving ----
+// ---- jobs of leaving slots ----
 
 // Takes the `chosen` jobs out of the queue and sends them. $1 instance, $2 its name, $3 own node,
 // $4 queue.
@@ -62,9 +62,10 @@ bool is_quiet(int instance_id)
         "chosen.id") " + 1] ELSE 0 END) AS owner (node)"                                           \
                      "    GROUP BY owner.node) "
 
-// Ids do not begin with their slots, so a queue is looked through in the order of ids, a portion at
-// a time. $5 id to go on after; plain ids are all of slot 0, which stays. Sends what waits, and
-// returns what else was found, and where the portion ends; NULL: there is nothing behind $5.
+// Ids do not begin with their slots, so a queue is searched in the order of ids, one portion at a
+// time. $5 id to go on after; plain ids all belong to slot 0, which stays. Sends waiting jobs, and
+// returns the other jobs that it found, and where the portion ends; NULL: there is nothing after
+// $5.
 constexpr const char *look_sql = R"(
     WITH portion AS MATERIALIZED (
         SELECT job.id FROM {live} AS job WHERE job.id > $5 ORDER BY job.id LIMIT 20000
@@ -105,8 +106,8 @@ constexpr const char *send_sql = R"(
     ),
     )" HIPQ_SEND_CHOSEN "SELECT count(*) FROM gone";
 
-// What is unfinished here yet: slots, and keys or a queue in strict order. $1 queue, $2 ids, $3
-// their slots, $4 instance.
+// The jobs that are still unfinished here: slots, and keys or a queue in strict order. $1 queue, $2
+// ids, $3 their slots, $4 instance.
 constexpr const char *busy_sql = R"(
     SELECT job.id, known.slot,
            CASE
@@ -118,8 +119,8 @@ constexpr const char *busy_sql = R"(
     JOIN {live} AS job ON job.id = known.id
     LEFT JOIN hipq.shard_leaving AS leaving ON leaving.instance_id = $4 AND leaving.slot = known.slot)";
 
-// Queues in strict order of which jobs may still come: held here, or by the router's older maps.
-// The router itself has looked for those who have one. $2 own node.
+// Queues in strict order that may still get jobs: held here, or by the router's older maps. The
+// router itself has checked for transactions with an older map. $2 own node.
 constinit pg::Statement select_expected(R"(
     SELECT leaving.slot,
            jsonb_build_object('queue', queue.name, 'awaits', CASE WHEN leaving.last_came OR $2 = 0 THEN 'jobs' ELSE 'last' END)::text
@@ -132,7 +133,7 @@ constinit pg::Statement select_expected(R"(
                FROM hipq.shard_held_job AS held
                WHERE held.instance_id = $1 AND held.slot = leaving.slot AND held.queue = queue.name)))");
 
-// $2 slots and $3 keys, side by side; NULL for a job without.
+// $2 slots and $3 keys, in parallel arrays; NULL for a job without a key.
 constinit pg::Statement tell_busy(R"(
     WITH present AS (
         SELECT leaving.slot, coalesce(jsonb_agg(DISTINCT busy.job_key::jsonb) FILTER (WHERE busy.job_key IS NOT NULL), '[]') AS job_keys
@@ -176,29 +177,28 @@ constinit pg::Statement
 
 // ---- the search for them ----
 
-// Its queues by their numbers, each of which has its own tables.
+// Queues by number; each has its own tables.
 using Queues = std::vector<const Queue *>;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t before_first_id = core::first_id - 1;
 constexpr std::int64_t before_plain_ids = 0;
 
-// How far an instance has been looked through. When nobody can bring jobs by the map from before
-// any more, one search finds all that will ever be there, and then only that is looked at.
+// How far an instance has been searched. When no transaction can bring jobs by the previous map any
+// more, one search finds all jobs that will ever be there, and then only those are looked at.
 struct Search {
     Clock::time_point began{};
     int queue_id = 0;                       // where to go on
     std::int64_t after = before_plain_ids;  // in that queue
     bool was_quiet = false;                 // when it began
-    bool is_over = false;                   // was_quiet, and `left` is all there is
+    bool is_over = false;                   // was_quiet, and `left` is complete
     std::map<int, PlacedJobs> left{};       // unfinished jobs that were found, by queue
-    Clock::time_point next{};               // when to begin anew
+    Clock::time_point next{};               // when to begin again
     Clock::time_point next_telling{};       // of `left`
 };
 
-// A queue may be long, so looking through it again and again takes a tenth of a core at most. A
-// search that is over is made anew, too, should a job have come in a way that nobody has thought
-// of.
+// A queue may be long, so searching it again and again takes a tenth of a core at most. A finished
+// search is repeated too, in case a job has come in an unforeseen way.
 Clock::duration rest_after(const Search &search)
 {
     constexpr Clock::duration least = std::chrono::microseconds(leaving_look_interval);
@@ -238,13 +238,13 @@ pg::Rows send(const Queue &queue, const char *sql, const Choice &choice)
              queue.name, choice);
 }
 
-// Keys and slots, side by side.
+// Keys and slots, in parallel arrays.
 struct Busy {
     std::vector<std::int64_t> slots;
-    std::vector<std::string> keys;  // as JSON; empty: a job without
+    std::vector<std::string> keys;  // as JSON; empty: a job without a key
 };
 
-// Those of the jobs that are unfinished here yet.
+// Returns the jobs that are still unfinished here.
 PlacedJobs note_busy(const Queue &queue, const PlacedJobs &jobs, Busy &busy)
 {
     PlacedJobs left;
@@ -257,7 +257,7 @@ PlacedJobs note_busy(const Queue &queue, const PlacedJobs &jobs, Busy &busy)
     return left;
 }
 
-// Sends what waits. Returns where the portion ends; nothing: there is none.
+// Sends waiting jobs. Returns where the portion ends; nothing: there is none.
 std::optional<std::int64_t> look_at_portion(const Queue &queue, std::int64_t after,
                                             PlacedJobs &left)
 {
@@ -276,7 +276,7 @@ bool may_have_plain_jobs(const Queue &queue)
     return queue.shards->own_node == core::router_node && queue.shard_key.has_value();
 }
 
-// Plain ids are less than all others. Whether there may be more in this queue.
+// Plain ids are less than all others. Returns whether there may be more in this queue.
 bool look_on(const Queue &queue, Search &search)
 {
     PlacedJobs &left = search.left[queue.id];
@@ -291,7 +291,7 @@ bool look_on(const Queue &queue, Search &search)
     return end.has_value();
 }
 
-// False: all queues have been looked through.
+// Returns false if all queues have been searched.
 bool look_further(const Queues &queues, Search &search)
 {
     for (const Queue *queue : queues) {
@@ -324,12 +324,12 @@ void tell_of_running(const Queues &queues, Search &search)
         busy.keys.push_back(row.text(1));
     }
     tell_busy.run(instance_id, busy.slots, busy.keys, queues.front()->instance);
-    // A DELETE of nothing would fire the trigger, too, and bring the next look at once.
+    // Even a DELETE of no rows would fire the trigger, and cause the next look at once.
     if (!select_empty.run(instance_id, busy.slots).empty())
         forget_empty.run(instance_id, busy.slots);
 }
 
-// There may be many keys, so a tenth of the time at most.
+// There may be many keys, so this takes a tenth of the time at most.
 void tell_at_times(const Queues &queues, Search &search)
 {
     const Clock::time_point start = Clock::now();
@@ -340,7 +340,7 @@ void tell_at_times(const Queues &queues, Search &search)
     search.next_telling = end + 9 * (end - start);
 }
 
-// One that is not over is made anew as soon as it may be the last one.
+// A search that is not over is repeated as soon as it may be the last one.
 bool is_search_due(const Search &search, int instance_id)
 {
     return !has_begun(search) ||
@@ -348,7 +348,7 @@ bool is_search_due(const Search &search, int instance_id)
             (search.next <= Clock::now() || (!search.is_over && is_quiet(instance_id))));
 }
 
-// Whether there may be more at once.
+// Returns whether there may be more at once.
 bool take_step(const Queues &queues, Search &search)
 {
     const int instance_id = queues.front()->instance_id;
@@ -366,7 +366,7 @@ bool take_step(const Queues &queues, Search &search)
     return false;
 }
 
-// What a step that has failed has found may not have been sent.
+// After a failed step, the jobs that it found may not have been sent.
 bool step(const Queues &queues, Search &search)
 {
     bool has_more = false;
@@ -384,7 +384,8 @@ bool step(const Queues &queues, Search &search)
     return is_done && has_more;
 }
 
-// The scheduler has other things to do, too. Whether there may be more at once.
+// Ends after a moment, because the scheduler has other work. Returns whether there may be more at
+// once.
 bool take_steps(const Queues &queues, Search &search)
 {
     constexpr Clock::duration at_once = std::chrono::milliseconds(200);

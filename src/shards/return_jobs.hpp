@@ -5,9 +5,9 @@
 
 namespace hipq::shards {
 
-// Sends what waits in them to the nodes that have them now, and tells these of the keys that still
-// run here. Returns when there is something to do next; infinity: no slot is leaving. No
-// transaction open.
+// Sends their waiting jobs to the nodes that have the slots now, and tells these which keys still
+// run here. Returns when to call it again; infinity: no slot is leaving. Call with no transaction
+// open.
 pg::Time return_jobs(const catalog::Catalogue &catalogue);
 
 }  // namespace hipq::shards

@@ -1,4 +1,4 @@
-// Sends figures of queues to the router, as view hipq.activity has them.
+// Sends the queues' figures, as in view hipq.activity, to the router.
 #include "shards/send_stats.hpp"
 
 #include "pg/clock.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t shortest_stats_interval = 2'000'000;  // us
 constexpr std::int64_t longest_stats_interval =
-    30'000'000;  // while something goes on and looks alike
+    30'000'000;  // while there is activity and the figures stay the same
 
 constinit pg::Statement select_figures(R"(
     SELECT jsonb_agg(to_jsonb(figures) ORDER BY figures.queue)::text,
@@ -35,7 +35,7 @@ constinit pg::Statement insert_letter(R"(
     INSERT INTO hipq.shard_outbox (instance, sender, node, kind, body)
     VALUES ($1, $2, 0, 'stats', jsonb_build_object('queues', coalesce($3::jsonb, '[]'), 'trouble', $4)))");
 
-// Read once here, as views read them each time.
+// Parsed once here, because views read them each time.
 constinit pg::Statement upsert_stats(R"(
     INSERT INTO hipq.shard_stats AS known (instance_id, node, as_of, queues, trouble)
     SELECT instance.instance_id, $2, $3,
@@ -48,7 +48,7 @@ constinit pg::Statement upsert_stats(R"(
     ON CONFLICT ON CONSTRAINT shard_stats_pkey
     DO UPDATE SET as_of = EXCLUDED.as_of, queues = EXCLUDED.queues, trouble = EXCLUDED.trouble)");
 
-// Of this process. One that begins sends anew.
+// The state of this process. A new process sends all figures again.
 struct SentStats {
     std::string figures;
     std::optional<std::string> trouble;
@@ -58,11 +58,11 @@ struct SentStats {
 
     bool is_due(pg::Time now) const
     {
-        const bool was_set_back = last_look > now;  // the clock
+        const bool was_set_back = last_look > now;  // the clock was set back
         return was_set_back || (now >= last_look + shortest_stats_interval &&
                                 (next_look == pg::infinity || now >= next_look));
     }
-    // Whoever wakes the scheduler too early may have changed what did not go on before.
+    // A process that wakes the scheduler early may have changed a queue that was idle.
     pg::Time next(bool has_looked) const
     {
         return next_look == pg::infinity && !has_looked ? last_look + shortest_stats_interval
@@ -77,7 +77,7 @@ std::map<int, SentStats> &sent_of_instances()
     return *sent;
 }
 
-// What keeps this shard from taking what the router sends; nothing: nothing does.
+// Returns what keeps this shard from taking what the router sends, if anything.
 std::optional<std::string> present_trouble()
 {
     for (const memory::SetAside &aside : databases::list_set_aside())

@@ -1,4 +1,4 @@
-// What each node tells its router of its queues.
+// The figures of its queues that each node sends to its router.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -6,9 +6,9 @@
 
 namespace hipq::shards {
 
-// Sends the figures of the queues of each sharded instance to its router if they are others than
-// when they were last sent, at most each two seconds. A duty of the scheduler; no transaction open.
-// Returns when to look again; infinity: nothing goes on here.
+// Sends the figures of the queues of each sharded instance to its router if they have changed since
+// they were last sent, at most every two seconds. A duty of the scheduler; call with no transaction
+// open. Returns when to look again; infinity: nothing goes on here.
 pg::Time send_stats(const catalog::Catalogue &catalogue);
 
 // Keeps the last figures of a shard, for view hipq.cluster_queues.

@@ -1,4 +1,4 @@
-// Sets up here what the router has, and sends shards what is set up here.
+// Sets up here what the router has, and sends the set-up to shards.
 #include "shards/set_up.hpp"
 
 #include "admin/admin.hpp"
@@ -12,8 +12,8 @@ namespace {
 
 constinit pg::Statement apply("SELECT count(*) FROM hipq.apply($1)");
 
-// One builds on another. $1: the set-up. A router before 0.3.0 does not say that a queue's mode is
-// home, which was the default.
+// Sections build on each other. $1: the set-up. A router before 0.3.0 does not send a queue's mode
+// if it is home, which was the default.
 constinit pg::Statement select_parts(R"(
     SELECT jsonb_build_object(section.name, (
                SELECT coalesce(jsonb_agg(CASE section.name WHEN 'queues' THEN '{"throttle_mode": "home"}'::jsonb ELSE '{}' END || object.line
@@ -41,7 +41,7 @@ constinit pg::Statement select_ended_pauses(R"(
 constinit pg::Statement
     resume("SELECT hipq.resume(queue => $1, job_type => $2, throttle_key => $3, instance => $4)");
 
-// {"app.mail": ["run"]}: what may not be dropped here.
+// {"app.mail": ["run"]}: what must not be dropped here.
 constinit pg::Statement note_router_has(R"(
     UPDATE hipq.shard_map AS map
     SET router_has = (
@@ -82,8 +82,9 @@ void warn(const std::string &instance, const pg::Error &error)
     });
 }
 
-// By halves, so that what one tenant's lacks here keeps nothing of others' from being set up. A
-// server in trouble is no fault of the set-up; what fits later is waited for.
+// Halves the set-up, so that what is missing here for one tenant does not keep the set-up of others
+// from being applied. A server in trouble is not the set-up's fault; what may fit later is waited
+// for.
 void apply_what_fits(const std::string &instance, pg::RawValue part, std::int64_t count)
 {
     const auto error = pg::in_subtransaction(pg::Ending::kept, [&] { apply.run(part); });

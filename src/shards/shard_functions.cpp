@@ -17,9 +17,9 @@ namespace {
 using catalog::Privilege;
 using catalog::Queue;
 
-// $1 instance, $2 queue, $3 SQLSTATE, $4 whether only jobs with ids $5 are, $6 how many. The shard
-// is told that they are no rejects any more before it gets them: it may refuse them again. What was
-// too large is not in its reject.
+// $1 instance, $2 queue, $3 SQLSTATE, $4 whether only jobs with ids $5, $6 limit. The shard is told
+// that they are no longer rejects before it gets them, because it may reject them again. A job that
+// was too large is not in its reject.
 constinit pg::Statement take_rejects(R"(
     WITH chosen AS MATERIALIZED (
         SELECT reject.ctid
@@ -47,7 +47,8 @@ constinit pg::Statement take_rejects(R"(
     FROM taken
     ORDER BY taken.sender, taken.outbox_id, taken.job_id)");
 
-// Each job was on the router, whether it came from a shard or went to one: so it has all rejects.
+// Each job was on the router, whether it came from a shard or went to one: so the router has all
+// rejects.
 void demand_router(const Queue &queue)
 {
     const int own_node = queue.shards == nullptr ? core::router_node : queue.shards->own_node;
@@ -64,8 +65,8 @@ void demand_router(const Queue &queue)
         errhint("Call the function on %s.", router.c_str()));
 }
 
-// As a letter of the node that it came from. A shard may have said anything of a job that it has
-// refused: it has no say about jobs that never leave the router.
+// Makes a letter of the node that the job came from. A shard may have said anything about a job
+// that it has rejected, but it may not speak for jobs that never leave the router.
 Letter letter_like(const pg::Row &row, const Queue &queue)
 {
     Letter letter{};

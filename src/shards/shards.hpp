@@ -1,4 +1,4 @@
-// One instance over several servers. What other rooms may use.
+// One instance over several servers. Declares what other rooms may use.
 #pragma once
 
 #include "shards/alive.hpp"

@@ -1,5 +1,5 @@
-// Procedures that commit after each of their steps, since a later one needs what an earlier one has
-// made, or what another server has seen of it.
+// Commits after each step of a procedure, because a later step needs what an earlier one has
+// created, or what another server has seen of it.
 #pragma once
 
 #include "pg/guard.hpp"

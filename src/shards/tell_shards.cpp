@@ -1,8 +1,8 @@
-// Tells shards of what the router has set up, and keeps a shard from setting up anything itself.
+// Sends the router's set-up to shards, and keeps a shard from setting up anything itself.
 //
-// By triggers with transition tables: what changes concerns the instance of its rows, and no other.
-// What each node keeps for itself is no change: types that jobs brought, crashes of handlers and
-// what they hold, queues that are being dropped, naming strategies.
+// Uses triggers with transition tables: a change concerns only the instance of its rows. Data that
+// each node keeps for itself does not count as a change: types that jobs brought, crashes of
+// handlers and the holds after them, queues that are being dropped, naming strategies.
 #include "catalog/catalog.hpp"
 #include "pg/internal_write.hpp"
 #include "shards/remote.hpp"
@@ -30,8 +30,8 @@ std::string changed_rows(TriggerEvent event)
     return "(" + before + " EXCEPT " + after + ") UNION (" + after + " EXCEPT " + before + ")";
 }
 
-// $1: the table. Of a shard: whether the router alone may do this. It may not drop what the router
-// has, and not make or change anything.
+// $1: the table. For a shard: whether only the router may do this. The shard must not drop what the
+// router has, and not create or change anything.
 constexpr const char *select_concerned = R"(
     SELECT instance.instance_id, instance.name, map.own_node,
            bool_or(CASE $1
@@ -72,8 +72,9 @@ constexpr const char *select_concerned = R"(
                errhint("Call the function on %s: it tells its shards.", router.c_str()));
 }
 
-// Whole, as this transaction sees it. So those who set up an instance wait for each other: a letter
-// that lacks what another transaction is just about to commit would undo that on the shards.
+// Sends the whole set-up as this transaction sees it. So transactions that set up an instance wait
+// for each other: a letter that lacks what another transaction is about to commit would undo that
+// on the shards.
 void tell_shards(const std::string &instance)
 {
     catalog::lock_set_up_of_shards(instance);
@@ -103,7 +104,7 @@ void note_change(TriggerData &data)
 }  // namespace hipq::shards
 
 // The triggers on hipq.instance, hipq.queue, hipq.job_type and hipq.pause: shards are told before
-// any job that needs what is new.
+// any job arrives that needs the change.
 HIPQ_FUNCTION(hipq__tell_shards)
 {
     if (!CALLED_AS_TRIGGER(fcinfo))

@@ -1,4 +1,4 @@
-// Keeps in shared memory what an apply worker fails of, beside what a scheduler does.
+// Keeps an apply worker's failure in shared memory, beside those of the scheduler.
 //
 // An error ends the apply worker, and another one begins with the same row. So a process that has
 // committed once knows that nothing is left to clear.
@@ -22,7 +22,7 @@ enum class Clearing : unsigned char { not_asked, asked, at_commit, done };
 constinit Clearing clearing = Clearing::not_asked;
 constinit std::int32_t place_to_clear = 0;
 
-// Entries of queues have their numbers; those of letters one below 0 for each sender.
+// Entries of queues have their numbers; those of letters have a number below 0 for each sender.
 std::int32_t place_of(const Letter &letter)
 {
     const std::uint32_t hash = pg::call([&] {

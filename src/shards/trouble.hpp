@@ -5,11 +5,11 @@
 
 namespace hipq::shards {
 
-// The transaction that brings the letter ends by that error, and is tried again: alerts tell of it,
-// and a shard tells its router.
+// Call when the transaction that brings the letter ends with that error and will be tried again.
+// Alerts show it, and a shard tells its router.
 void note_trouble(const Letter &letter, const pg::Error &error);
 
-// The letter has taken effect: when this commits there is no trouble any more.
+// Call when the letter has taken effect: when this commits, the trouble is over.
 void note_success(const Letter &letter);
 
 }  // namespace hipq::shards
