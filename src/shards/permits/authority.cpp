@@ -1,4 +1,4 @@
-// Answers requests for shares, and follows the set-up.
+// Answers requests for shares, and follows changes of the set-up.
 #include "shards/permits/authority.hpp"
 
 #include "shared/wakeup/commit.hpp"
@@ -64,8 +64,8 @@ void AuthorityTurn::begin_anew(std::int64_t known_epoch)
     silent_.clear();
 }
 
-// A node that is new to the limit may have run its jobs before: it has to be heard. Not one that is
-// new to a throttle key, of which most nodes never hear.
+// A node that is new to the limit may have run its jobs before, so it has to be heard. A node that
+// is new to a throttle key need not be, because most nodes never hear of the key.
 void AuthorityTurn::follow_nodes()
 {
     const std::vector<int> nodes = nodes_of(limit_.queue->instance_id);
@@ -86,7 +86,7 @@ void AuthorityTurn::follow_nodes()
 
 void AuthorityTurn::take(const core::PermitRequest &request)
 {
-    if (request.epoch > authority_.epoch) {  // these records are older than what nodes know
+    if (request.epoch > authority_.epoch) {  // nodes know of a newer epoch than these records
         begin_anew(request.epoch);
         follow_nodes();
         return;
@@ -166,7 +166,8 @@ void take_requests(const std::string &instance, int sender, pg::RawValue body)
     const SharedLimits limits = shared_limits(*catalogue);
     Answers letters;
     for (const auto &[key, request] : read_requests(instance, sender, body))
-        if (const auto limit = limits.find(key))  // else the sender will hear that there is none
+        if (const auto limit =
+                limits.find(key))  // otherwise the sender will hear that there is none
             take_one(*limit, request, letters);
     letters.send(instance);
     wakeup::note_shares();

@@ -1,27 +1,27 @@
-// The router as the authority of all shared limits of its instance.
+// The router as the authority for all shared limits of its instance.
 #pragma once
 
 #include "shards/permits/permit_letters.hpp"
 
 namespace hipq::shards {
 
-// One limit, in a transaction of the router. Locks what it has of the limit, begins if that is
-// nothing yet, and follows the set-up: the limit, and who is there.
+// Handles one limit in a transaction of the router. Locks the router's records of the limit,
+// creates them if there are none, and follows changes of the limit and of the nodes.
 class AuthorityTurn {
 public:
     explicit AuthorityTurn(const SharedLimit &limit);
 
     void take(const core::PermitRequest &request);
-    // The next node comes first, and those who are silent want nothing.
+    // Passes the turn to the next node; silent nodes want nothing.
     void look_after_all();
-    // Those who have not been heard are told to ask.
+    // Tells nodes that have not been heard to ask.
     void call_unheard();
 
-    // What was answered to the router as a node, which needs no letter.
+    // Takes the answers to the router itself as a node, which need no letter.
     void tell_router(core::PermitShare &share) const;
     bool has_news_for_router() const;
-    // Writes what has changed, and the answers to others. Returns whether somebody wants what he
-    // does not have, or is not heard: it is to be looked after again in a while.
+    // Writes the changes, and the answers to other nodes. Returns whether a node wants more than it
+    // has or has not been heard: then the limit needs another look in a while.
     bool end(Answers &answers);
 
 private:
@@ -38,8 +38,8 @@ private:
     std::vector<core::PermitAnswer> answers_{};
 };
 
-// Takes the requests of a letter, and writes the answers that follow. In the transaction that
-// brings it.
+// Takes the requests of a letter, and writes the answers to them. Call in the transaction that
+// brings the letter.
 void take_requests(const std::string &instance, int sender, pg::RawValue body);
 
 }  // namespace hipq::shards

@@ -1,4 +1,6 @@
-// Limits are looked at in the order in which their rows are locked; letters go out at the end, one
+// Looks at shares once, in a transaction of the scheduler.
+//
+// Limits are processed in the order in which their rows are locked; letters go out at the end, one
 // to each node.
 #include "shards/permits/look.hpp"
 
@@ -9,7 +11,7 @@ namespace hipq::shards {
 
 namespace {
 
-// Of one instance.
+// The letters of one instance.
 struct Outgoing {
     const catalog::Queue *queue = nullptr;
     Requests requests{};
@@ -23,7 +25,7 @@ struct Outgoing {
     }
 };
 
-// Nothing starts beyond what the request says from here on.
+// From here on nothing starts beyond what the request says.
 core::PermitNeed lower(const KnownShare &known)
 {
     core::PermitNeed need = known.need;
@@ -32,14 +34,14 @@ core::PermitNeed lower(const KnownShare &known)
     return need;
 }
 
-// Whether nobody here has used a throttle key for a while, and the router knows.
+// Returns whether this node has not used a throttle key for a while, and the router knows that.
 bool is_unused(const KnownShare &known)
 {
     return known.limit.key.is_of_throttle_key() && known.share.share == 0 &&
            !known.share.is_waiting && known.share.asked_want == 0 && known.need.want == 0;
 }
 
-// Reads the row; one of a throttle key is made when somebody wants to run something.
+// Reads the row. The row of a throttle key is created when a process wants to run a job of it.
 void read_share(KnownShare &known)
 {
     const LimitKey &key = known.limit.key;
@@ -95,7 +97,7 @@ bool look_as_authority(const SharedLimit &limit, const Occasion &occasion, Known
     return turn.end(answers);
 }
 
-// Throttle keys that the router is to look after, though it runs nothing of them.
+// Returns throttle keys that the router has to look after although it runs no jobs of them.
 std::vector<SharedLimit> keys_of_others(const Shares &shares, bool is_all)
 {
     std::vector<SharedLimit> limits;
@@ -108,7 +110,7 @@ std::vector<SharedLimit> keys_of_others(const Shares &shares, bool is_all)
     return limits;
 }
 
-// Throttle keys of which this node had a share before it began.
+// Finds throttle keys of which this node had a share before the scheduler started.
 void find_keys(Shares &shares)
 {
     for (const LimitKey &key : keys_of_shares())
@@ -118,7 +120,7 @@ void find_keys(Shares &shares)
                 key, KnownShare{.limit = *limit, .chosen = lanes::begin_share(limit->name())});
 }
 
-// Whether nodes have come or gone where this is the router.
+// Returns whether nodes have been added or removed where this server is the router.
 bool have_nodes_changed(Shares &shares)
 {
     std::map<int, std::vector<int>> nodes;

@@ -1,5 +1,5 @@
-// One look at shares, in a transaction of the scheduler: asks, gives back, and on the router looks
-// after all.
+// One look at shares, in a transaction of the scheduler: requests shares, gives them back, and on
+// the router looks after all limits.
 #pragma once
 
 #include "shards/permits/node_permits.hpp"
@@ -7,11 +7,11 @@
 namespace hipq::shards {
 
 struct Occasion {
-    bool is_refresh;  // what was lost is asked again
+    bool is_refresh;  // ask again for what was lost
     bool is_turn;     // on the router: another node comes first
 };
 
-// Whether a share is to be asked for, or given back.
+// Returns whether the node has to ask for more, or give something back.
 bool is_due(const KnownShare &known, bool is_refresh);
 
 void look_at_shares(Shares &shares, const Occasion &occasion);

@@ -1,8 +1,8 @@
 // Asks for shares of limits, and gives back what is not needed.
 //
-// What may start is in shared memory (shared/lanes/node_share_table.hpp), which is never above what
-// the row says. So a share goes down there before the transaction that asks, and up after the one
-// that brought the answer.
+// Shared memory says what may start (shared/lanes/node_share_table.hpp), and never more than the
+// row. So a share is lowered there before the transaction that asks, and raised after the one that
+// brought the answer.
 #include "shards/permits/node_permits.hpp"
 
 #include "pg/clock.hpp"
@@ -21,7 +21,8 @@ namespace hipq::shards {
 namespace {
 
 constexpr std::int64_t shortest_request_interval = 20'000;  // us, between two requests
-constexpr std::int64_t idle_look_interval = 100'000;        // at what is not needed any more
+constexpr std::int64_t idle_look_interval =
+    100'000;  // between looks at shares that may no longer be needed
 constexpr std::int64_t rest_from_error = 500'000;
 
 bool is_over(pg::Time since, std::int64_t interval, pg::Time now)
@@ -31,7 +32,7 @@ bool is_over(pg::Time since, std::int64_t interval, pg::Time now)
 
 // ---- shared memory ----
 
-// Of throttle keys, those that somebody has asked for here.
+// Finds the throttle keys that claimers have asked for on this node.
 void find_asked_keys(Shares &shares)
 {
     if (shares.limits.per_key.empty())
@@ -51,8 +52,8 @@ void note_needs(Shares &shares, pg::Time now)
     }
 }
 
-// What was begun by those who did not know of the share has come to count, or to its end; and so
-// has what ran before the server's last start.
+// All jobs that were begun without knowing of the share are counted or have ended, and so are jobs
+// that ran before the server's last start.
 void see_who_counts(Shares &shares)
 {
     for (auto &[key, known] : shares.known) {
@@ -73,7 +74,7 @@ void tell_of_capacity(const core::LimiterName &name, Oid owner)
     databases::work_due(MyDatabaseId, pg::Time{0});
 }
 
-// As the rows say.
+// Sets the shares in shared memory to those of the rows.
 void put_in_force(const Shares &shares)
 {
     for (const auto &[key, known] : shares.known) {
@@ -102,7 +103,7 @@ bool needs_row(const KnownShare &known)
            known.need.want > 0;
 }
 
-// Whether a transaction would do anything.
+// Returns whether a transaction would do anything.
 bool has_to_look(const Shares &shares, bool have_rows_changed, const Occasion &occasion)
 {
     if (shares.is_changed || have_rows_changed || (occasion.is_turn && shares.are_keys_awaited))
@@ -135,8 +136,8 @@ pg::Time next_look(const Shares &shares)
     return next;
 }
 
-// False: what is known is what was not committed, and has to be read again. What was lowered in
-// shared memory stays so until then.
+// Returns false after a failure: what is known was not committed, and has to be read again. A share
+// that was lowered in shared memory stays lowered until then.
 bool look(Shares &shares, const Occasion &occasion)
 {
     const bool is_done = process::do_duty(core::Duty::shares, nullptr, [&] {
@@ -152,7 +153,7 @@ bool is_sharded(const catalog::Catalogue &catalogue)
                                [](const auto &entry) { return entry.second.shards != nullptr; });
 }
 
-// Those that are shared now are obeyed from now on, others no more.
+// Applies limits that are now shared from now on, and stops applying others.
 void change_limits(Shares &shares)
 {
     std::erase_if(shares.known,

@@ -9,41 +9,42 @@
 
 namespace hipq::shards {
 
-// What is known here of a share.
+// What this node knows of a share.
 struct KnownShare {
     SharedLimit limit;
     core::PermitShare share{};
-    bool is_read = false;                 // from its row
-    std::vector<std::uint64_t> chosen{};  // lanes::begin_share(): those who may not know of it
-    bool is_counted = false;              // all that runs counts
+    bool is_read = false;  // from its row
+    std::vector<std::uint64_t>
+        chosen{};             // lanes::begin_share(): claimers that may not know of the share
+    bool is_counted = false;  // all running jobs are counted
     core::PermitDemand demand{};
     core::PermitNeed need{};
-    bool is_open = false;  // on the router: somebody wants more, or is not heard
+    bool is_open = false;  // on the router: a node wants more, or has not been heard
 };
 
-// What a scheduler keeps between its looks.
+// The state that a scheduler keeps between looks.
 struct Shares {
     std::shared_ptr<const catalog::Catalogue> catalogue{};
     SharedLimits limits{};  // of that catalogue
     std::map<LimitKey, KnownShare> known{};
-    std::map<int, std::vector<int>> nodes{};  // of instances whose router this is
-    bool is_changed = false;                  // the catalogue, since the last look
-    bool has_sharded = false;                 // an instance
-    bool are_keys_awaited = false;            // on the router: somebody wants more of one
-    pg::Time last{0};                         // look
+    std::map<int, std::vector<int>> nodes{};  // of instances whose router this server is
+    bool is_changed = false;                  // the catalogue has changed since the last look
+    bool has_sharded = false;                 // there is a sharded instance
+    bool are_keys_awaited = false;            // on the router: a node wants more of a throttle key
+    pg::Time last{0};                         // last look
     pg::Time last_refresh{0};
     pg::Time last_turn{0};
     pg::Time next = pg::infinity;
 };
 
-// A catalogue that is another than before. No transaction open.
+// Call after the catalogue has changed, with no transaction open.
 void note_catalogue(Shares &shares, const std::shared_ptr<const catalog::Catalogue> &catalogue);
 
-// Looks what is needed, asks for more, gives back. Returns when to be called again; infinity, and
-// nothing done, where no limit is shared. No transaction open.
+// Finds out what is needed, asks for more, gives back the rest. Returns when to call it again; if
+// no limit is shared, does nothing and returns infinity. Call with no transaction open.
 pg::Time keep_shares(Shares &shares);
 
-// Takes the answers of a letter. In the transaction that brings it.
+// Takes the answers of a letter. Call in the transaction that brings the letter.
 void take_answers(const std::string &instance, int node, pg::RawValue body);
 
 }  // namespace hipq::shards

@@ -25,7 +25,7 @@ constinit pg::Statement insert_answers(R"(
         AS entry (node, queue, job_type, throttle_key, epoch, serial, share, target, weight_limit, is_all)
     GROUP BY entry.node)");
 
-// By the order of keys.
+// Sorted by key.
 #define HIPQ_QUEUE_OF_ENTRY                                                                        \
     " JOIN hipq.instance ON instance.name = $1 JOIN hipq.queue ON queue.instance_id = "            \
     "instance.instance_id AND queue.name = entry.queue AND NOT queue.is_dropped "                  \

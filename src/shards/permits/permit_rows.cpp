@@ -10,11 +10,11 @@ namespace {
 
 // ---- shares ----
 
-// Numbers that grow begin with the time: rows come and go, and databases are restored from dumps,
-// and who knows of the numbers before must not take the new ones for older.
+// Growing numbers begin with the time, because rows come and go, and databases are restored from
+// dumps: a node that knows earlier numbers must not take the new ones for older.
 #define HIPQ_CLOCK "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
-// A standby that was promoted is on another timeline than what was written before.
+// A promoted standby is on another timeline than the rows that were written before.
 #define HIPQ_TIMELINE                                                                              \
     "('x' || left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), "            \
     "8))::bit(32)::integer"
@@ -127,7 +127,7 @@ const core::PermitRecord *find(const core::PermitAuthority &authority, int node)
     return found == authority.records.end() ? nullptr : &*found;
 }
 
-// ---- all ----
+// ---- all limits ----
 
 constinit pg::Statement select_nodes(R"(
     SELECT shard.node
@@ -135,7 +135,7 @@ constinit pg::Statement select_nodes(R"(
     WHERE shard.instance_id = $1 AND shard.state <> 'joining'
     ORDER BY shard.node)");
 
-// $1, $2: the limits that are shared; $3: whether of each throttle key.
+// $1, $2: the limits that are shared; $3: whether the limit applies to each throttle key.
 #define HIPQ_IS_NO_LIMIT(row)                                                                      \
     "NOT EXISTS (SELECT FROM unnest($1, $2, $3) AS known (queue_id, job_type, is_per_key) WHERE "  \
     "known.queue_id = " #row ".queue_id AND known.job_type = " #row                                \

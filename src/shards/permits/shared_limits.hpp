@@ -7,7 +7,7 @@
 
 namespace hipq::shards {
 
-// By the order in which their rows are locked.
+// Sorted in the order in which the rows are locked.
 struct LimitKey {
     int queue_id;
     std::string job_type;           // empty: the limit of the whole queue
@@ -18,7 +18,7 @@ struct LimitKey {
 };
 
 struct SharedLimit {
-    const catalog::Queue *queue;  // of the catalogue that was asked
+    const catalog::Queue *queue;  // of the catalogue that was read
     LimitKey key;
     core::Weight limit;
 
@@ -26,14 +26,14 @@ struct SharedLimit {
     core::LimiterName name() const;
 };
 
-// What a catalogue says of them.
+// The shared limits of a catalogue.
 struct SharedLimits {
     std::vector<SharedLimit> whole{};    // of queues and types, in the order of their keys
-    std::vector<SharedLimit> per_key{};  // of types, each of whose throttle keys has the limit
+    std::vector<SharedLimit> per_key{};  // of types, for each of their throttle keys
 
-    // Of one throttle key; nothing: it has no limit, or not a shared one.
+    // Returns the limit of one throttle key; nothing if it has none or it is not shared.
     std::optional<SharedLimit> of_key(const core::LimiterName &name) const;
-    // By its key; nothing: there is no such limit.
+    // Returns the limit with that key; nothing if there is none.
     std::optional<SharedLimit> find(const LimitKey &key) const;
 };
 SharedLimits shared_limits(const catalog::Catalogue &catalogue);

@@ -1,7 +1,7 @@
-// Compares what a node keeps with what another one has received.
+// Compares the letters that a node keeps with those that another one has received.
 //
-// Both sum up their letters in portions of 4,096 numbers. Only where the sums differ are letters
-// named one by one.
+// Both compute sums of their letters in portions of 4,096 numbers. Only where the sums differ are
+// letters listed one by one.
 #include "shards/resync/kept_letters.hpp"
 
 #include "pg/quote.hpp"
@@ -12,7 +12,7 @@ namespace hipq::shards {
 
 namespace {
 
-// A letter is named by its number and the time that it was written at, here in microseconds.
+// A letter is named by its number and the time at which it was written, here in microseconds.
 constexpr const char *name_of_letter = "id, (extract(epoch FROM sent_time) * 1000000)::bigint";
 
 std::string portion_is_in(const std::string &portions)
@@ -40,8 +40,8 @@ std::string received(const Line &line)
            pg::quote_literal(line.instance) + " AND letter.sender = " + std::to_string(line.from);
 }
 
-// Numbers of letters alone would not do: the receiver may have some that are not kept, such as
-// those from before the shard was made, and lack as many.
+// Counts alone would not be enough: the receiver may have letters that are not kept, such as those
+// from before the shard was created, and lack as many others.
 std::string counted(const std::string &letters)
 {
     return "(SELECT id >> 12 AS portion, concat_ws(' ', count(*), sum(id), "
@@ -49,8 +49,8 @@ std::string counted(const std::string &letters)
            letters + " GROUP BY 1) AS counted";
 }
 
-// Portions, a JSON array, of which the two do not have the same letters; but for those from before
-// the oldest that is kept.
+// Returns the portions, a JSON array, in which the two do not have the same letters, except
+// portions before the oldest kept letter.
 std::string portions_that_differ(const Line &line)
 {
     const std::string counts = first_of(
@@ -66,7 +66,7 @@ std::string portions_that_differ(const Line &line)
         kept(line) + ")"));
 }
 
-// Those of these portions, a JSON array of names.
+// Returns the letters in these portions, as a JSON array of names.
 std::string names_received(const Line &line, const std::string &portions)
 {
     return first_of(line.ask_receiver("SELECT coalesce(jsonb_agg(jsonb_build_array(" +
@@ -101,9 +101,10 @@ KeptLetter parse(const std::string &text)
 
 }  // namespace
 
-// Who has had a letter has had all before it, and what is gone is older than what is kept. So one
-// letter is enough that is kept and was received. It may be from before the shard was made, or the
-// oldest that is kept may never have gone to it: its slot was not there yet.
+// A node that has received a letter has received all before it, and deleted letters are older than
+// kept ones. So one letter that is kept and was received is enough. It may be from before the shard
+// was created, or the oldest kept letter may never have gone to it, because its slot did not exist
+// yet.
 bool are_all_kept(const Line &line)
 {
     const std::string oldest =

@@ -1,4 +1,4 @@
-// Jobs that a router which has forgotten is sent once more, and had sent on already.
+// Jobs that are sent again to a router that has forgotten them, and that it had already sent on.
 #pragma once
 
 #include "shards/resync/kept_letters.hpp"
@@ -8,9 +8,8 @@
 
 namespace hipq::shards {
 
-// Takes jobs out of letters which one of the instance's shards has, whatever state they are in:
-// they have come to where they were to go. One that has ended and was not kept is not known any
-// more.
+// Removes jobs from letters if one of the instance's shards has them, in whatever state: they have
+// reached their destination. A job that has ended and was not kept is not known any more.
 void leave_out_known_jobs(const std::string &instance, std::vector<KeptLetter> &letters);
 
 }  // namespace hipq::shards

@@ -1,9 +1,8 @@
 // Finds the router's last word about each job.
 //
-// The router answers to whatever a shard sends with a row of its outbox. Rows get their numbers as
-// time passes; so what answers to something that the shard has forgotten has a greater number than
-// the newest letter that it has received; or that it had received when it forgot, if it went on
-// receiving.
+// The router answers every letter of a shard with a row in its outbox. Numbers of rows grow with
+// time, so the answer to a letter that the shard has forgotten has a greater number than the newest
+// letter that the shard has received, or, if it went on receiving, had received when it forgot.
 #include "shards/resync/repeated_letters.hpp"
 
 #include "core/shards/resync.hpp"
@@ -16,9 +15,10 @@ namespace hipq::shards {
 
 namespace {
 
-// $2 node, $3 newest letter that it had, $4 letters that it has not. Jobs that were enqueued on the
+// $2 node, $3 newest letter that it had, $4 letters that it lacks. Jobs that were enqueued on the
 // router or on another shard, and are on another node, have never been in the shard's tables: only
-// what a table had is sent as `moved`. Those that the shard has refused the router knows as such.
+// jobs that were in a table are sent as `moved`. The router knows the jobs that the shard has
+// rejected.
 constinit pg::Statement select_words(R"(
     SELECT word.job_id, word.node, word.letter, word.kind <> 'jobs'
     FROM (
@@ -43,7 +43,7 @@ constinit pg::Statement leave_jobs_out(R"(
     FROM pg_catalog.jsonb_array_elements($1::jsonb -> 'jobs') WITH ORDINALITY AS job (value, place)
     WHERE (job.value ->> 'id')::bigint = ANY ($2))");
 
-// Its name is all that counts.
+// Only its name counts.
 constinit pg::Statement leave_all_out(R"(
     SELECT ($1::jsonb || '{"kind": "alive", "queue": null, "jobs": null, "body": null}')::text)");
 
@@ -59,7 +59,7 @@ constinit pg::Statement select_truth(R"(
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1)");
 
-// What is true now says it all.
+// The current state replaces these letters.
 bool is_superseded(const KeptLetter &letter)
 {
     return letter.kind == "set_up" || letter.kind == "map" || letter.kind == "returned" ||
@@ -111,7 +111,7 @@ Resending choose(const std::string &instance, int node, const std::vector<KeptLe
             if (word.was_in_queue && core::is_stale(node, word.node, comes_again))
                 resending.stale.push_back(word.job_id);
         }
-        // Those that were accepted before come first: newer ones may be duplicates of them.
+        // Jobs that were accepted before come first: newer ones may be duplicates of them.
         std::vector<KeptLetter> ordered = unread;
         std::stable_partition(ordered.begin(), ordered.end(),
                               [](const KeptLetter &letter) { return letter.kind == "moved"; });

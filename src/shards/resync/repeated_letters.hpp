@@ -1,5 +1,5 @@
-// What the router sends again to a shard that has forgotten the last it did, and what that shard
-// has to forget (core/shards/resync.hpp).
+// What the router sends again to a shard that has forgotten its last work, and what that shard has
+// to forget (core/shards/resync.hpp).
 #pragma once
 
 #include "shards/resync/kept_letters.hpp"
@@ -11,19 +11,19 @@ struct Resending {
     std::vector<std::int64_t> stale;   // ids of jobs that have left the shard since
 };
 
-// What a shard has got.
+// The letters that a shard has received.
 struct Read {
-    std::int64_t newest;  // letter
-    std::int64_t whole;   // up to this one nothing is missing, and it remembers what it did then
+    std::int64_t newest;  // the newest one
+    std::int64_t whole;   // up to this one nothing is missing, and the shard remembers its work
 };
 
-// `unread`: what the router keeps for the shard and it has not received. What it sent, the router
-// has taken before.
+// `unread`: letters that the router keeps for the shard and it has not received. The router must
+// have taken the shard's own letters before.
 Resending choose(const std::string &instance, int node, const std::vector<KeptLetter> &unread,
                  const Read &read);
 
-// What is true now, but for the jobs: set-up, map, moves; and what is stale. JSON. `anew`: to a
-// shard that is in step.
+// Returns the current state except the jobs, as JSON: set-up, map, moves, and the stale jobs.
+// `anew`: for a shard that is in step.
 std::string truth_for(const std::string &instance, int node, const std::vector<std::int64_t> &stale,
                       bool anew);
 

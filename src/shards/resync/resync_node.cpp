@@ -1,7 +1,7 @@
-// What a node does to come back into step: _begin_resync(), and letters that it is sent again.
+// What a node does to come back into step: _begin_resync(), and letters that are sent to it again.
 //
-// Its router calls it, in one transaction: either the node is what the router says, with all that
-// it was sent, or nothing has changed.
+// Its router calls it in one transaction: either the node has the router's state, and all letters
+// sent to it, or nothing has changed.
 #include "shards/resync/resync_node.hpp"
 
 #include "catalog/catalog.hpp"
@@ -27,9 +27,9 @@ constinit pg::Statement lock_own_map(R"(
 
 // ---- slots ----
 
-// $1 instance, $2 own node, $3 what is true. What was here and is not any more is left once more:
-// what waits in it goes, and whoever awaits its keys is told. What this node forgot to be leaving
-// it leaves, too.
+// $1 instance, $2 own node, $3 the current state. A slot that was here and no longer is leaves once
+// more: its waiting jobs go, and the node that awaits its keys is told. A slot whose leaving this
+// node has forgotten leaves too.
 #define HIPQ_NODES                                                                                 \
     "WITH present AS ("                                                                            \
     "    SELECT (entry.place - 1)::smallint AS slot, entry.node::smallint AS node"                 \
@@ -45,7 +45,7 @@ constinit pg::Statement end_leaving_by_truth(HIPQ_NODES R"(
     DELETE FROM hipq.shard_leaving AS leaving
     USING present
     WHERE leaving.instance_id = $1 AND leaving.slot = present.slot AND present.node = $2)");
-// Nobody awaits what left by a move that has ended.
+// No node awaits a slot that left by a move that has ended.
 constinit pg::Statement leave_anew(R"(
     UPDATE hipq.shard_leaving AS leaving
     SET seen_time = NULL, busy_keys = NULL, last_came = true
@@ -142,7 +142,7 @@ void leave_numbers_out()
 
 namespace {
 
-// What a share was counts for nothing, as on another timeline.
+// Former shares have no value, as on another timeline.
 constinit pg::Statement forget_shares(R"(
     UPDATE hipq.permit_share AS share
     SET timeline = 0
@@ -151,7 +151,7 @@ constinit pg::Statement forget_shares(R"(
 
 constinit pg::Statement select_is_anew("SELECT coalesce(($1 ->> 'anew')::boolean, false)");
 
-// `truth` may be told to a node that is in step, too: by a router that has forgotten.
+// A node that is in step may also get `truth`, from a router that has forgotten.
 std::string begin_resync(const std::string &instance, pg::RawValue truth)
 {
     const pg::Rows rows = pg::as_hipq([&] { return lock_own_map.run(instance); });
@@ -179,7 +179,7 @@ std::string begin_resync(const std::string &instance, pg::RawValue truth)
                           "restored.",
                           static_cast<long long>(forgotten)));
     });
-    // As after a restore: nobody has looked at these jobs yet.
+    // As after a restore: no process has looked at these jobs yet.
     wakeup::note_restore();
     wakeup::note_unknown_jobs();
     wakeup::note_shares();
@@ -190,8 +190,8 @@ constinit pg::Statement select_part("SELECT $1 -> $2");
 
 // ---- letters ----
 
-// $1 jobs that were in the queue of another node since. A job here with the key of one of them had
-// ended then, or that one could not have had the key.
+// $1 jobs that have been in the queue of another node since. A job here with the key of one of them
+// had ended then, or the other job could not have had the key.
 constexpr const char *make_way_sql = R"(
     DELETE FROM {live} AS job
     USING unnest($1) AS sent (value)

@@ -5,11 +5,11 @@
 
 namespace hipq::shards {
 
-// The map and the moves as the router has them (truth_for()), with what follows for this node's
-// slots. Both need as_hipq.
+// Takes the router's map and moves (truth_for()), with the consequences for this node's slots. Both
+// functions need as_hipq.
 void take_slots(int instance_id, int own_node, pg::RawValue truth);
 
-// Numbers of jobs and letters that what was forgotten has given already.
+// Skips numbers of jobs and letters that may have been given in the forgotten time.
 void leave_numbers_out();
 
 }  // namespace hipq::shards

@@ -1,11 +1,11 @@
-// CALL hipq.resync_shard(instance, 0): a router that was promoted goes on, if it has forgotten
-// nothing that a shard knows of; or by force.
+// CALL hipq.resync_shard(instance, 0): a promoted router goes on, if it has forgotten nothing that
+// a shard knows of, or by force.
 //
-// What it has forgotten that no shard has heard of is lost, as on one server; then its tables are
-// those of a router that was slow. But if a shard has had a letter that it does not know, others
-// may have had what followed from it, and nobody can tell. By force it learns from the shards which
-// slots have moved meanwhile, takes what they have sent once more, and tells all of them what is
-// true from then on.
+// Work that it has forgotten and that no shard has heard of is lost, as on a single server; then
+// its tables are like those of a slow router. But if a shard has received a letter that the router
+// does not know, other nodes may have received its consequences, and nothing can tell. By force,
+// the router learns from the shards which slots have moved meanwhile, takes their letters once
+// more, and tells all of them the current state.
 #include "catalog/catalog.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
@@ -71,7 +71,8 @@ void tell_forgotten(const ShardInNeed &shard, long long letters)
     });
 }
 
-// Whether a shard knows of something that this router has forgotten. Raises then, unless forced.
+// Returns whether a shard knows of something that this router has forgotten. Raises in that case,
+// unless forced.
 bool look_for_forgotten(const std::vector<ShardInNeed> &shards, bool is_forced)
 {
     bool found = false;
@@ -88,8 +89,8 @@ bool look_for_forgotten(const std::vector<ShardInNeed> &shards, bool is_forced)
 
 // ---- slots that have moved ----
 
-// Moves are sent to all shards at once, so one that has the newest map knows all of them; it may
-// not have been read by others yet.
+// Moves are sent to all shards at once, so a shard that has the newest map knows all of them; other
+// shards may not have read it yet.
 struct Map {
     std::int64_t generation;
     std::string nodes;  // as an array
@@ -110,8 +111,8 @@ Map newest_map(const std::vector<ShardInNeed> &shards)
     return newest;
 }
 
-// A slot that has moved does so once more, as jobs of it may still be at the node before. One that
-// had moved before that had come to its end.
+// A slot that has moved does so once more, because its previous node may still have jobs of it. An
+// earlier move of the slot had ended before.
 constinit pg::Statement begin_forgotten_moves(R"(
     INSERT INTO hipq.shard_move AS move (instance_id, slot, from_node, to_node, in_order)
     SELECT map.instance_id, known.place - 1, map.nodes[known.place], known.node,
@@ -166,7 +167,7 @@ void come_into_step(const std::string &instance, const std::vector<ShardInNeed> 
         leave_numbers_out();
     });
     for (const ShardInNeed &shard : shards)
-        forget_signs_to(shard);  // by the numbers that are left out
+        forget_signs_to(shard);  // by the numbers that are skipped
     wakeup::note_restore();
     wakeup::note_unknown_jobs();
     next_step();

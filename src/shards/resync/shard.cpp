@@ -1,8 +1,8 @@
 // CALL hipq.resync_shard(): brings a shard back into step with its router, step by step.
 //
-// A new replication slot knows nothing of what was written before it, and a promoted standby does
-// not know what its primary has confirmed. So both read again what the other one keeps and they
-// have not received: first the router, in whose outbox its answers are then; then the shard. Only
+// A new replication slot has nothing that was written before it, and a promoted standby does not
+// know what its primary has confirmed. So both read again the letters that the other one keeps and
+// they have not received: first the router, whose outbox then has its answers; then the shard. Only
 // after that do they subscribe again. A letter takes effect once, whichever way it comes.
 #include "shards/resync/shard.hpp"
 
@@ -30,7 +30,7 @@ constinit pg::Statement select_shard_in_need(R"(
     WHERE instance.name = $1 AND shard.node = $2)");
 constinit pg::Statement select_instance(
     "SELECT instance.instance_id FROM hipq.instance AS instance WHERE instance.name = $1");
-// From that shard, whatever it says there.
+// Sets the sender to that shard, whatever the letter says.
 constinit pg::Statement receive_letter_again(R"(
     SELECT hipq._receive_again($1::jsonb || jsonb_build_object('instance', $2, 'sender', $3, 'node', 0), false))");
 constinit pg::Statement note_timeline(R"(
@@ -44,7 +44,7 @@ std::string literal(const std::string &text)
     return pg::quote_literal(text);
 }
 
-// ---- before anything is done ----
+// ---- checks ----
 
 // FROM its map.
 std::string own_map(const ShardInNeed &shard)
@@ -56,7 +56,8 @@ std::string own_map(const ShardInNeed &shard)
            " AND map.own_node = " + std::to_string(shard.node);
 }
 
-// Whether it has forgotten the last it did. Raises if its database is no node of the instance.
+// Returns whether the shard has forgotten its last work. Raises if its database is not a node of
+// the instance.
 bool is_out_of_step(const ShardInNeed &shard)
 {
     const std::string answer = ask_one(
@@ -71,7 +72,7 @@ bool is_out_of_step(const ShardInNeed &shard)
     return answer == "true";
 }
 
-// One that has found out by a sign of life has got letters behind the gap.
+// A shard that was told by a sign of life has received letters after the gap.
 std::optional<std::int64_t> whole_letters(const ShardInNeed &shard)
 {
     const std::string own = own_map(shard);
@@ -93,7 +94,7 @@ void demand_own_step(const std::string &instance)
             catalog::refuse_out_of_step(instance, queue.shards->own_node);
 }
 
-// Of somebody who has got nothing so far the first letters may be on their way.
+// A receiver that has received nothing so far may have its first letters on the way.
 void demand_all_kept(const Line &line)
 {
     const bool is_new = newest_read(line) == 0;
@@ -113,7 +114,7 @@ void demand_all_kept(const Line &line)
 
 // ---- steps ----
 
-// Nobody keeps rows for whoever read the slot before.
+// No rows are kept for the former reader of the slot.
 void drop_slot_in_use(const Ask &node, const std::string &slot)
 {
     const std::string known =
@@ -129,7 +130,7 @@ void drop_slot_in_use(const Ask &node, const std::string &slot)
     (void)node("SELECT pg_catalog.pg_drop_replication_slot(known.slot_name)::text" + known);
 }
 
-// What commits from now on the slot keeps; what has committed is seen from now on.
+// The slot keeps what commits from now on; what has committed is visible from now on.
 void wait_for_older_senders(const Ask &node)
 {
     const std::string since = first_of(node("SELECT pg_catalog.clock_timestamp()::text"));
@@ -141,7 +142,7 @@ void wait_for_older_senders(const Ask &node)
                            "has ended."));
 }
 
-// The router takes what the shard keeps for it. Returns how many letters.
+// The router takes the letters that the shard keeps for it. Returns their number.
 std::size_t take_what_it_has(const ShardInNeed &shard)
 {
     drop_slot_in_use(shard.there(), shard.back);
@@ -181,8 +182,8 @@ struct Resent {
     std::size_t forgotten;
 };
 
-// A shard that has its tables lacks letters, and takes them in their order. One that was promoted
-// or restored is told what is true now, first.
+// A shard that has its tables lacks letters, and takes them in order. A promoted or restored shard
+// is first told the current state.
 Resent send_what_it_lacks(const ShardInNeed &shard, bool has_forgotten)
 {
     const std::vector<KeptLetter> unread = unread_letters(shard.line_forth());
@@ -251,8 +252,8 @@ void forget_signs_to(const ShardInNeed &shard)
     });
 }
 
-// Signs that go through the new slots are not to name one that did not, and what the shard has
-// heard of before is not to count when it is read again.
+// Signs that go through the new slots must not name one that did not, and signs that the shard
+// received before must not count when they are read again.
 void disconnect(const ShardInNeed &shard)
 {
     forget_signs_to(shard);

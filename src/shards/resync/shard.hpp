@@ -1,4 +1,4 @@
-// A shard as the router brings it back into step.
+// A shard while the router brings it back into step.
 #pragma once
 
 #include "core/shards/ids.hpp"
@@ -14,9 +14,9 @@ struct ShardInNeed {
     std::string forth;  // publication, slot and subscription to it
     std::string back;
     std::string cluster;
-    std::string since;                    // when it was made
-    std::optional<std::int64_t> whole{};  // of the router's letters, if it has gone on behind a gap
-    bool is_told_anew = false;            // the router has forgotten, and it may not have
+    std::string since;                    // when it was created
+    std::optional<std::int64_t> whole{};  // of the router's letters, if it has gone on after a gap
+    bool is_told_anew = false;            // the router has forgotten, and the shard may not have
 
     Ask there() const
     {
@@ -29,20 +29,21 @@ struct ShardInNeed {
     }
 };
 
-// 42704: there is none of that number.
+// Raises 42704 if there is no shard with that number.
 ShardInNeed require_shard(const std::string &instance, int node);
 
-// The router is not judged by what it has sent it so far.
+// The signs sent to the shard so far no longer count against the router.
 void forget_signs_to(const ShardInNeed &shard);
 
-// Neither reads what the other one sends any more. Commits.
+// Ends both subscriptions, so that neither reads what the other one sends. Commits.
 void disconnect(const ShardInNeed &shard);
 
-// All of it. Commits. `is_told_anew`: what is true now, whether it has forgotten anything or not.
+// Does the whole resync. Commits. `is_told_anew`: sends the current state even if the shard has
+// forgotten nothing.
 void resync_shard(const std::string &instance, int node, bool is_forced, bool is_told_anew = false);
 
-// The same of the router that has been promoted, and then of all its shards. By force it goes on
-// though they know what it has forgotten.
+// The same for a promoted router, and then for all its shards. By force it goes on although they
+// know things that it has forgotten.
 void resync_router(const std::string &instance, bool is_forced);
 
 }  // namespace hipq::shards
