@@ -257,7 +257,8 @@ HIPQ_FUNCTION(hipq__is_one_of)
     });
 }
 
-// The condition stands beside an index condition that says the same, and must not count twice.
+// The condition comes on top of an index condition that says the same, so it must not reduce the
+// estimate twice.
 HIPQ_FUNCTION(hipq__is_one_of_support)
 {
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));

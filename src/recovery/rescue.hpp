@@ -19,7 +19,7 @@ enum class LeftBy : unsigned char {
     mute_worker,    // the worker does not answer, though its session is there, and has not accepted
                     // it
     draining_worker,  // the worker takes no more jobs, and has not accepted it
-    revoked_worker,   // the worker's role may not work on the queue any more
+    revoked_worker,   // the worker's role lost the work privilege on the queue
 };
 
 // An attempt whose process or worker left it.

@@ -27,7 +27,7 @@ retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::Claime
 retry::Resolved resolve_unanswered(const catalog::Queue &queue, const job::ClaimedJob &job,
                                    pg::Time now);
 
-// The worker's role may not work on the queue any more: as if the worker were gone.
+// The worker's role lost the work privilege on the queue: as if the worker were gone.
 retry::Resolved resolve_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now);
 

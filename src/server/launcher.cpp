@@ -228,7 +228,7 @@ std::int64_t time_to_wait(const Launcher &launcher)
 [[noreturn]] void launch()
 {
     process::install_signal_handlers();
-    // no database: only the shared catalogs
+    // No database: only the shared catalogs.
     pg::call([] { ::BackgroundWorkerInitializeConnection(nullptr, nullptr, 0); });
     databases::attach_launcher();
     HIPQ_POINT("launcher-start");

@@ -34,8 +34,8 @@ constexpr std::int64_t patience_of_expiring = 100'000;  // us
 constexpr std::int64_t shortest_patience = 1'000'000;
 constexpr std::int64_t patience_for_each = 2'000;
 
-// A queue that the catalogue does not know is gone, or so new that its invalidation is still on the
-// way.
+// A queue that the catalogue does not know is gone, or so new that this process has not heard of it
+// yet.
 constexpr std::int64_t look_for_unknown = 100'000;  // us
 
 // The queue may have jobs that no lane shows: dead letters, and jobs that claimers have skipped.

@@ -173,7 +173,7 @@ std::set<Oid> owners_to_watch(std::set<Oid> owners)
     return owners;
 }
 
-// There was no look for so long that the whole server must have stood still.
+// There was no look for so long that the whole server must have been stalled.
 bool is_stale(const Stall &stall, pg::Time now)
 {
     return now < stall.seen || now > stall.seen + (process::longest_wait + stall_patience);

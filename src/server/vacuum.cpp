@@ -147,7 +147,8 @@ void watch(Vacuums &vacuums, const std::vector<int> &touched, pg::Time now)
         vacuums.watched[id].until = now + statistics_delay;
 }
 
-// Returns after how many microseconds to look at it again; nothing: after the next work there.
+// Returns after how many microseconds to look at it again; nothing: not before more work is done
+// there.
 std::optional<std::int64_t> look_after(Vacuums &vacuums, const Queue &queue,
                                        Vacuums::Watched &watched, pg::Time now)
 {

@@ -21,7 +21,7 @@ struct Vacuums {
 
 // Looks at the live leaves of queues to which something has happened, `touched` since the last call
 // or recently, at most once a second, and starts a vacuum if one is due. Returns after how many
-// microseconds to look again; nothing: after the next work, if no process works just now. Uses its
+// microseconds to look again; nothing: not before more work is done, if none is under way. Uses its
 // own transaction.
 std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const catalog::Catalogue &catalogue,
                                               const std::vector<int> &touched, bool somebody_works);

@@ -1,7 +1,7 @@
 // The launcher's part in the alarm (stalls.hpp). Only the scheduler, which reads the tables, can
 // decide whether a job should have started. But no scheduler may be running, because commits
-// request executors themselves, or the scheduler may be what stands still. So the launcher, which
-// always runs, makes sure that a scheduler looks.
+// request executors themselves, or the scheduler itself may be stuck. So the launcher, which always
+// runs, makes sure that a scheduler looks.
 #pragma once
 
 #include "shared/databases/launcher_slots.hpp"

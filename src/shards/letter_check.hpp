@@ -1,4 +1,4 @@
-// Checks whether a letter may take effect: who has brought it, and what it says.
+// Checks whether a letter may take effect, by the subscription that brought it and by its contents.
 #pragma once
 
 #include "shards/receive.hpp"

@@ -1,7 +1,7 @@
 // Looks for transactions that may have placed jobs by an older map.
 //
 // Each of them has the map locked until it ends (catalogue_with_locked_maps). Waiting for a
-// conflicting lock would tell the same, but make every session that enqueues wait behind it.
+// conflicting lock would show the same, but would make every session that enqueues wait behind it.
 #include "shards/older_maps.hpp"
 
 #include "pg/arguments.hpp"

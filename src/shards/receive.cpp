@@ -1,4 +1,4 @@
-// Makes a row that another node has sent take effect, in the transaction that brings it.
+// Applies a row that another node has sent, in the transaction that brings it.
 //
 // The apply worker writes rows as a replica does, without triggers and rules of the origin. A
 // letter has the effect of a local call, so the session has the role of an origin meanwhile. The
@@ -100,8 +100,8 @@ void take_effect(const Letter &letter)
         take_sign(letter);
 }
 
-// A letter may be wrong in ways that no table tells. Other errors are about this server, and the
-// letter waits.
+// A letter may be wrong in ways that the table of kinds does not cover. Other errors are about this
+// server, and the letter waits.
 bool is_about_letter(const pg::Error &error)
 {
     const int category = ERRCODE_TO_CATEGORY(error.sqlerrcode());

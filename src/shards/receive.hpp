@@ -21,9 +21,9 @@ struct Letter {
     bool comes_again = false;             // brought by a resync, not by its stream
 };
 
-// Makes a letter that a subscription has brought take effect, once; a bad letter becomes a reject.
-// Returns false if the subscription does not connect nodes; then the letter is stored like any
-// other row. Raises errors that stop the stream; then nothing has changed.
+// Applies a letter that a subscription has brought, once; a bad letter becomes a reject. Returns
+// false if the subscription does not connect nodes; then the letter is stored like any other row.
+// Raises errors that stop the stream; then nothing has changed.
 bool receive(const Letter &letter, const std::string &subscription);
 
 // The same for a kept letter that a superuser hands over. Returns false if it has already taken

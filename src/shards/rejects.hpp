@@ -16,7 +16,7 @@ void refuse(const Letter &letter, const OwnLine &line, const std::string &sqlsta
             const std::string &message);
 
 // The router has resent rejected jobs, and says so in a letter without jobs whose body has their
-// ids: they are no longer rejects here either. A shard trusts only its router.
+// ids: they are no longer rejects here either. A shard trusts only its router in this.
 void forget_resent(const Letter &letter);
 
 }  // namespace hipq::shards

@@ -66,7 +66,7 @@ void demand_router(const Queue &queue)
 }
 
 // Makes a letter of the node that the job came from. A shard may have said anything about a job
-// that it has rejected, but it may not speak for jobs that never leave the router.
+// that it has rejected, but it must not report on jobs that never leave the router.
 Letter letter_like(const pg::Row &row, const Queue &queue)
 {
     Letter letter{};

@@ -66,9 +66,8 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
                    errdetail("It is in state \"%s\".", state.c_str()),
                    errhint("Use hipq.reschedule() to run a waiting job sooner."));
     if (!data.null) {
-        catalog::require(
-            *job.queue,
-            Privilege::enqueue);  // a role with only 'operate' must not choose a handler's input
+        catalog::require(*job.queue,
+                         Privilege::enqueue);  // 'operate' does not allow new job_data
         pg::check_job_data(data.value);
         if (const catalog::JobType *type = job.queue->find_job_type(job.type); type != nullptr)
             data = catalog::complete_job_data(*type, data);

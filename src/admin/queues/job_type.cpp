@@ -153,7 +153,8 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
     });
 }
 
-// Checks only the timeout. The caps are the owner's, who may choose priority and throttle_factor.
+// Checks only the timeout. The caps are the owner's own, so the owner may choose any priority and
+// throttle_factor for a type.
 void demand_timeout_cap(const Queue &queue, const pg::Arguments &arguments)
 {
     if (const auto timeout = arguments.maybe_seconds(TypeArgument::default_timeout);

@@ -3,9 +3,9 @@
 //
 // Work that it has forgotten and that no shard has heard of is lost, as on a single server; then
 // its tables are like those of a slow router. But if a shard has received a letter that the router
-// does not know, other nodes may have received its consequences, and nothing can tell. By force,
-// the router learns from the shards which slots have moved meanwhile, takes their letters once
-// more, and tells all of them the current state.
+// does not know, other nodes may have received its consequences, and there is no way to find out.
+// By force, the router learns from the shards which slots have moved meanwhile, takes their letters
+// once more, and tells all of them the current state.
 #include "catalog/catalog.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
