@@ -1,7 +1,7 @@
--- The catalogue: which database this is, its instances, queues and job types, and who may see them.
--- Users own the rows; pg_dump carries them.
+-- The catalogue: the identity of this database, its instances, queues and job types, and who may
+-- see them. Users own the rows; pg_dump dumps them.
 
--- Which database this is. A restored or cloned database carries the row of its original and so
+-- The identity of this database. A restored or cloned database has the row of its original, and so
 -- stands still until release_hold().
 CREATE TABLE hipq.identity (
     system_identifier bigint      NOT NULL,
@@ -26,9 +26,10 @@ COMMENT ON COLUMN hipq.identity.only_row IS 'always true: the table has one row 
 CREATE SEQUENCE hipq.instance_id_seq AS integer;
 COMMENT ON SEQUENCE hipq.instance_id_seq IS 'numbers of instances';
 
--- No foreign keys between these tables: they are there before their rows when a dump is restored,
--- and a parallel restore loads the rows in any order. What makes a queue or a job type locks the
--- row it belongs to, what removes one removes what belongs to it.
+-- These tables have no foreign keys: when a dump is restored, the tables exist before their rows,
+-- and a parallel restore loads the rows in any order. A function that makes a queue or a job type
+-- locks the row that it belongs to; a function that removes one also removes everything that
+-- belongs to it.
 CREATE TABLE hipq.instance (
     instance_id           integer     NOT NULL DEFAULT nextval('hipq.instance_id_seq') CONSTRAINT instance_pkey PRIMARY KEY,
     name                  text COLLATE "C" NOT NULL CONSTRAINT instance_name_is_unique UNIQUE,
@@ -268,9 +269,9 @@ COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registere
 COMMENT ON COLUMN hipq.job_type.attempt_log
     IS 'whether what its handlers say is kept; NULL = setting hipq.attempt_log';
 
--- Every process caches queues, job types, pauses and who serves what; a change of one, by whatever
--- statement, makes all of them read it again. A trigger for each row tells of its queue or instance
--- alone.
+-- Every process caches queues, job types, pauses and the workers of each type; any statement that
+-- changes one of these makes all processes read it again. A row trigger reports only the queue or
+-- instance of its row.
 CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';
 COMMENT ON FUNCTION hipq._catalogue_changed()
     IS 'trigger: tells all processes to read queues, job types, pauses and workers anew';
@@ -297,7 +298,7 @@ CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME'
 COMMENT ON FUNCTION hipq.release_hold()
     IS 'lets a restored or cloned database run its jobs, and gives its schedules to pg_cron';
 
--- Tables that a subscription fills: their queues stand still until release_hold(queue).
+-- Queues whose tables a subscription fills; they stand still until release_hold(queue).
 CREATE TABLE hipq.queue_hold (
     queue_id     integer     NOT NULL CONSTRAINT queue_hold_pkey PRIMARY KEY,
     subscription text COLLATE "C" NOT NULL,
@@ -334,8 +335,8 @@ CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANG
 COMMENT ON FUNCTION hipq._may(integer, text)
     IS 'whether the current user has enqueue, work, read or control on a queue';
 
--- Not immutable in truth: so that the planner leaves out what the caller may not see, before it
--- looks at any table. Plans do not outlive a change of that.
+-- Declared immutable although it is not, so that the planner leaves out the queues that the caller
+-- may not see before it reads any table. A plan does not outlive a change of the caller's rights.
 CREATE FUNCTION hipq._readable_queues() RETURNS integer[] LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__readable_queues';
 COMMENT ON FUNCTION hipq._readable_queues()
     IS 'queues that the current user may read, as the planner of a view asks';

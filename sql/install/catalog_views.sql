@@ -1,19 +1,19 @@
--- Views to look through. Each reads the tables with the extension owner's rights and shows only the
--- queues that the caller may read; those without job data (instances, queues, job_types, pauses,
+-- Views for users. Each reads the tables with the rights of the extension owner, and shows only the
+-- queues that the caller may read. Views without job data (instances, queues, job_types, pauses,
 -- running, executors, workers, lanes, sizes, throttle_keys, progress, worker_health, activity,
 -- dead_letter_rates, dead_letter_stats, dead_letter_reasons) show everything to members of
 -- pg_monitor too.
 --
--- What a caller asks for must not meet rows that he may not see: comparisons that PostgreSQL calls
--- leakproof go below the barrier of a view, and EXPLAIN counts what they find there. So jobs are
--- read with "hipq._is_in_reach(queue_id, ...)", ranges of constants for the planner, which leaves
--- the tables of other queues out, and those that somebody has locked;
--- attempts and dead letters with a constant array in the condition of every scan, which is asked
--- first, and with indexes that all begin with queue_id; small tables behind OFFSET 0, which no
--- condition of the caller's passes.
+-- A condition of the caller must not be applied to rows that the caller may not see: PostgreSQL
+-- pushes leakproof comparisons below the barrier of a view, and EXPLAIN counts the rows that they
+-- find there. So the views read jobs with "hipq._is_in_reach(queue_id, ...)", which gives the
+-- planner ranges of constants: the planner leaves out the tables of other queues, and those that
+-- another session has locked. They read attempts and dead letters with a constant array in the
+-- condition of every scan, which is evaluated first, and with indexes that all begin with queue_id.
+-- They read small tables behind OFFSET 0, which no condition of the caller passes.
 --
--- Functions in a view run with the caller's rights, so PUBLIC has EXECUTE on them (rights.sql):
--- each checks its caller.
+-- Functions in a view run with the rights of the caller, so PUBLIC has EXECUTE on them
+-- (rights.sql), and each function checks its caller.
 
 CREATE VIEW hipq._readable_queue WITH (security_barrier) AS
 SELECT queue.queue_id,
@@ -86,10 +86,10 @@ COMMENT ON COLUMN hipq.instances_detail.is_strict
 COMMENT ON COLUMN hipq.instances_detail.max_retries
     IS 'max_retries of jobs that give none, unless their queue or type says otherwise';
 
--- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs
--- wait for is asked once for each kind: those of one type, with the same time windows, throttle key
--- and weight. It takes a second and dearer reading, left out where none of these columns is asked
--- for.
+-- Counts live leaves only: they are small, however many final jobs there are. Evaluates the
+-- conditions of waiting jobs once for each kind: jobs of one type with the same time windows,
+-- throttle key and weight. This needs a second, more expensive scan, which is left out if the query
+-- reads none of these columns.
 CREATE VIEW hipq.queues_detail WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
        queue.instance,

@@ -1,4 +1,4 @@
--- Time windows as a type, and what keeps due jobs from starting.
+-- The type for time windows, and the functions that say what keeps due jobs from starting.
 
 CREATE FUNCTION hipq._are_time_windows(windows text) RETURNS boolean LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__are_time_windows';
 COMMENT ON FUNCTION hipq._are_time_windows(text)

@@ -1,8 +1,8 @@
--- Ways to enqueue a job from SQL, and jobs that wait for another one with their key.
+-- Functions that enqueue jobs, and jobs that wait for another job with their key.
 
--- A job that was asked for while one with its key ran. It is in no queue's table yet: that one
--- still holds the key. When that one has finished the row becomes a job. The job is jsonb for the
--- same reason as in hipq.dead_letter: old rows are understood by new code.
+-- A job that was enqueued while a job with its key ran. It is not yet in the queue's table, because
+-- the running job still holds the key. When that job has finished, this row becomes a job. The job
+-- is stored as jsonb for the same reason as in hipq.dead_letter: newer code can read old rows.
 CREATE TABLE hipq.successor (
     queue_id integer          NOT NULL,
     job_type text COLLATE "C" NOT NULL,

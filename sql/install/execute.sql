@@ -1,4 +1,4 @@
--- What a handler calls while its job runs.
+-- Functions that a handler calls while its job runs.
 
 CREATE FUNCTION hipq.fail_retriable(message text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_retriable';
 COMMENT ON FUNCTION hipq.fail_retriable(text)

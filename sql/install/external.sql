@@ -1,6 +1,6 @@
--- What external workers call, and jobs that are meant for one of them.
+-- Functions that external workers call, and jobs that are aimed at one worker.
 
--- Few jobs are for one worker alone. Their rows say so by a worker_id that no worker has.
+-- Few jobs are aimed at one worker. Their rows have a worker_id that no worker has.
 CREATE TABLE hipq.aimed_job (
     queue_id integer NOT NULL,
     job_id   bigint  NOT NULL,

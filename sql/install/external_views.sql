@@ -1,7 +1,7 @@
 -- Views of external workers.
 
--- Of a worker that is not the caller's own only the queues that the caller may read, and job types
--- of these.
+-- Of a worker that is not the caller's own, shows only the queues that the caller may read, and
+-- their job types.
 CREATE VIEW hipq.workers_detail WITH (security_barrier) AS
 WITH readable_queue AS MATERIALIZED (SELECT queue.queue_id, queue.name FROM hipq._readable_queue AS queue)
 SELECT worker.worker_id,
@@ -112,7 +112,7 @@ COMMENT ON COLUMN hipq.healthy_workers_detail.pid
     IS 'session it is bound to; NULL = it registered without listen, or that session has ended';
 COMMENT ON COLUMN hipq.healthy_workers_detail.registered_time IS 'when it registered';
 
--- A row for each, whether there are such workers or not: what is zero shall be seen to be zero.
+-- Has a row for each status, even if no worker has it: zeros must be visible as zeros.
 CREATE VIEW hipq.worker_health WITH (security_barrier) AS
 SELECT health.status,
        count(worker.worker_id) AS workers,

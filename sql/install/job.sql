@@ -1,5 +1,5 @@
--- Jobs: one partition tree, by queue, then by state, then (final jobs) by time. Each queue attaches
--- its table.
+-- Jobs: one partition tree, divided by queue, then by state, then (final jobs) by time. Each queue
+-- attaches its table.
 
 CREATE TYPE hipq.job_state AS ENUM ('initial', 'running', 'error', 'retry', 'final');
 COMMENT ON TYPE hipq.job_state
@@ -10,11 +10,12 @@ CREATE SEQUENCE hipq.job_id_seq;
 COMMENT ON SEQUENCE hipq.job_id_seq IS 'ids of jobs, of all queues';
 SELECT pg_extension_config_dump('hipq.job_id_seq', '');
 
--- A time that a job has not is far: drivers cannot read infinity.
--- Columns that the job type decides have no default: NULL means "the type's value", the guard
--- trigger fills it in. So do bookkeeping columns whose start value is computed. Ordered by
--- alignment. Two constraints, not one for each condition: each is a row of pg_constraint for each
--- table of each queue, and whoever makes a table of a queue reads all rows of pg_constraint.
+-- Unset times are stored as year 9999, because drivers cannot read infinity.
+-- Columns that the job type decides have no default: NULL means "the type's value", which the guard
+-- trigger fills in. The same holds for bookkeeping columns with a computed start value. Columns are
+-- ordered by alignment. There are two constraints instead of one for each condition: each
+-- constraint is a row of pg_constraint for each table of each queue, and making a table of a queue
+-- reads all rows of pg_constraint.
 CREATE TABLE hipq.job (
     id                 bigint          NOT NULL,
     original_job_id    bigint,
@@ -130,7 +131,8 @@ ALTER TABLE hipq.job ENABLE ALWAYS TRIGGER guard_job;
 COMMENT ON TRIGGER guard_job ON hipq.job
     IS 'fills a new job from its type; lets only hipq itself change state and bookkeeping';
 
--- A table beside the jobs: few are ever set aside, and a row may be one that nobody can change.
+-- A separate table: few jobs are ever set aside, and the job's own row may be one that cannot be
+-- changed.
 CREATE TABLE hipq.set_aside (
     job_id         bigint         NOT NULL CONSTRAINT set_aside_pkey PRIMARY KEY,
     queue_id       integer        NOT NULL,
@@ -160,7 +162,7 @@ COMMENT ON FUNCTION hipq._jobs_set_aside()
     IS 'jobs whose end cannot be written down, of queues that the caller may look at; view '
     'hipq.alerts shows it';
 
--- Stable, so that whoever does not ask for the column does not pay for it.
+-- Stable, so that a query that does not read the column does not compute it.
 CREATE FUNCTION hipq._masked(queue_id integer, job_type text, job_data jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked';
 COMMENT ON FUNCTION hipq._masked(integer, text, jsonb)
     IS 'job_data as views show it: secret parameters of the job type are ***; NULL for who may '

@@ -1,17 +1,17 @@
--- Views of jobs: all of them, those that run, and how far these are.
+-- Views of jobs: all jobs, running jobs, and the progress of these.
 
--- Where a table says NONE, or a time of the year 9999, views show NULL. People look for a job by
--- its key, so hipq._is_as_asked() has the planner use the index of the column.
+-- Where a table has NONE or a time of the year 9999, views show NULL. Users look for a job by its
+-- key, so hipq._is_as_asked() makes the planner use the index of the column.
 
--- A plan over the tables of all queues takes long. So jobs whose ids the statement asks for come from
--- hipq._jobs_by_id(), and then no table is scanned; without such ids the function has no row. And
--- hipq._is_asked_for() has only the tables of those queues planned that the statement names.
+-- Planning a statement over the tables of all queues takes long. If the statement gives ids, its
+-- jobs come from hipq._jobs_by_id(), and no table is scanned; without ids this function returns no
+-- row. hipq._is_asked_for() limits the plan to the tables of the queues that the statement names.
 
--- Where hipq.job is joined with queues, it is a subquery of its own: else the planner counts the
--- queue_id of each table of each queue among the columns that are equal, and goes through them all
--- for each index of each table, which with 1,000 queues takes seconds.
--- A volatile output or OFFSET 0 keeps a subquery whole; past the first the caller's conditions still
--- come to the indexes.
+-- Where hipq.job is joined with queues, it is in a subquery of its own. Otherwise the planner adds
+-- the queue_id of each table of each queue to one equivalence class, and searches this class for
+-- each index of each table, which takes seconds with 1,000 queues.
+-- A volatile output column or OFFSET 0 keeps the planner from pulling the subquery up; with a
+-- volatile column the conditions of the caller can still use the indexes.
 CREATE VIEW hipq.jobs_detail WITH (security_barrier) AS
 SELECT job.id,
        queue.name AS queue,
@@ -110,9 +110,9 @@ COMMENT ON COLUMN hipq.jobs_detail.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.queue_ttl IS 'seconds a dispatched job may wait for its worker';
 
--- Both what the tables call running and what the executors say they run: a job is in the one and
--- not in the other while it is being started or finished. Of what external workers have the tables
--- tell everything.
+-- Combines the jobs that the tables call running with those that the executors report: while a job
+-- starts or finishes, it is in only one of the two. For jobs of external workers the tables have
+-- everything.
 CREATE VIEW hipq.running_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        busy.id,

@@ -1,4 +1,4 @@
--- What other nodes of a sharded instance are asked.
+-- Functions with which the nodes of a sharded instance query one another.
 
 CREATE FUNCTION hipq._answer(instance_name text, asker integer, role text, function text, id bigint, arguments text[], is_about_letter boolean) RETURNS text
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__answer';
@@ -10,7 +10,7 @@ CREATE FUNCTION hipq._wait_until_read(instance_name text) RETURNS boolean LANGUA
 COMMENT ON FUNCTION hipq._wait_until_read(text)
     IS 'waits for some seconds until others have read what this node has sent; its router asks';
 
--- What goes on in the queues of each shard, as it has last said.
+-- The activity in the queues of each shard, as the shard last reported it.
 CREATE TABLE hipq.shard_stats (
     instance_id integer     NOT NULL,
     node        smallint    NOT NULL,

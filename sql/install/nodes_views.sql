@@ -1,4 +1,4 @@
--- What is seen of other nodes of a sharded instance.
+-- Views of the other nodes of a sharded instance.
 
 CREATE FUNCTION hipq.find_job(id bigint, queue text DEFAULT NULL) RETURNS SETOF hipq.jobs_detail
     LANGUAGE c ROWS 1 AS 'MODULE_PATHNAME', 'hipq_find_job';
@@ -6,8 +6,8 @@ COMMENT ON FUNCTION hipq.find_job(bigint, text)
     IS 'the row of view hipq.jobs_detail of a job, on whichever server of the instance it is; no row '
     'if there is no such job. id: the job; queue: where to look for it';
 
--- Each queue of a sharded instance on each node that this one knows of: the router knows all. Its own
--- figures are those of this moment, those of others what they have last sent.
+-- Each queue of a sharded instance on each node that this node knows; the router knows all nodes.
+-- This node's own figures are current; the figures of other nodes are those that they last sent.
 CREATE VIEW hipq.cluster_queues_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,
        map.own_node::integer AS node,

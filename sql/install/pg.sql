@@ -15,8 +15,8 @@ COMMENT ON TYPE hipq.duration
     IS 'a length of time: ''5 min'', interval ''5 min'', 300 (seconds) and ''300'' are the same; '
     'a month counts as 30 days';
 
--- A driver may give a parameter any of these types. Each needs a cast of its own: implicit casts do
--- not follow one another.
+-- A driver may send a parameter with any of these types. Each type needs its own cast, because
+-- PostgreSQL does not chain implicit casts.
 CREATE FUNCTION hipq._duration(value text) RETURNS hipq.duration LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_text';
 CREATE FUNCTION hipq._duration(value interval) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_interval';
 CREATE FUNCTION hipq._duration(value smallint) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_smallint';
@@ -55,8 +55,8 @@ COMMENT ON CAST (double precision AS hipq.duration) IS 'for arguments that are a
 CREATE CAST (numeric AS hipq.duration) WITH FUNCTION hipq._duration(numeric) AS IMPLICIT;
 COMMENT ON CAST (numeric AS hipq.duration) IS 'for arguments that are a length of time';
 
--- A role in a row that dumps carry. One that does not exist where rows are restored costs a WARNING,
--- and not all rows of the table.
+-- A role in a row that dumps contain. If the role does not exist where the rows are restored, the
+-- result is a WARNING instead of the loss of all rows of the table.
 CREATE TYPE hipq.role;
 CREATE FUNCTION hipq._role_in(cstring) RETURNS hipq.role LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__role_in';
 COMMENT ON FUNCTION hipq._role_in(cstring)

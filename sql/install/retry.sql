@@ -1,4 +1,4 @@
--- Attempts that did not succeed (all attempts where the queue says so), and how retries go on.
+-- Attempts that did not succeed (all attempts if the queue says so), and functions for retries.
 
 CREATE TABLE hipq.attempt (
     job_id       bigint      NOT NULL,
@@ -19,8 +19,8 @@ CREATE TABLE hipq.attempt (
     traceparent  text
 ) PARTITION BY RANGE (ended_time);
 ALTER TABLE hipq.attempt REPLICA IDENTITY FULL;
--- Its leaves have an index on (queue_id, job_id, attempt) each. One of the whole tree would be made
--- by a restore twice: with the leaf, and by the dump.
+-- Each leaf has its own index on (queue_id, job_id, attempt). A restore would make an index of the
+-- whole tree twice: with the leaf, and by the dump.
 COMMENT ON TABLE hipq.attempt
     IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
 COMMENT ON COLUMN hipq.attempt.job_id IS 'id of the job';

@@ -1,4 +1,4 @@
--- Views of attempts, and of what was said in them.
+-- Views of attempts, and of the messages of their handlers.
 
 CREATE VIEW hipq.attempts_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -43,7 +43,7 @@ COMMENT ON COLUMN hipq.attempts_detail.ended_time IS 'when it ended';
 COMMENT ON COLUMN hipq.attempts_detail.duration IS 'how long it took';
 COMMENT ON COLUMN hipq.attempts_detail.traceparent IS 'trace that the job belongs to; NULL = none';
 
--- What handlers have said, and how they failed: an error is in hipq.attempt alone.
+-- The messages of handlers, and how attempts failed: only hipq.attempt has the error.
 CREATE VIEW hipq.attempt_logs_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        entry.job_id,

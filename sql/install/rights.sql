@@ -1,14 +1,15 @@
--- Who may use what. USAGE on the schema is the gate: hipq.grant_queue() gives it with the first
--- right on a queue, hipq.revoke_queue() takes it with the last. Behind it functions check what
--- their caller may do, and views show what the caller may read; so PUBLIC may use them. An update
--- gives the same rights on new objects. Roles with a right on a queue can use them at once.
+-- Privileges on hipq's objects. USAGE on the schema is the gate: hipq.grant_queue() grants it with
+-- the first right on a queue, hipq.revoke_queue() revokes it with the last. Behind this gate,
+-- functions check what their caller may do, and views show what the caller may read; so PUBLIC may
+-- use them. An update gives the same rights on new objects. Roles with a right on a queue can use
+-- these at once.
 
--- Only on objects that have no initial rights yet, whatever default privileges are in force: what an
--- update finds keeps the rights that users gave and took.
+-- Covers only objects without initial privileges, whatever default privileges are in force: objects
+-- that exist before an update keep the rights that users granted and revoked.
 DO $rights$
 DECLARE
-    -- What makes instances and queues does not check its caller; what is done once after a restore
-    -- is for superusers; what hipq itself calls checks nothing.
+    -- Functions that make instances and queues do not check their caller; functions that run once
+    -- after a restore are for superusers; functions that hipq itself calls check nothing.
     of_superusers CONSTANT text[] := '{
         create_instance, alter_instance, drop_instance, create_queue, release_hold, restore_schedules,
         create_shard, drop_shard, drain_shard, resync_shard, rebalance, move_slots,
@@ -17,15 +18,16 @@ DECLARE
         _unsubscribe_from_outbox, _position_after_all_sent, _own_timeline, _receive_again,
         _begin_resync, _answer, _wait_until_read
     }';
-    -- Members of pg_monitor see all that has no data of jobs. Alerts tell of the whole server: an
-    -- empty view would tell others that all is well.
+    -- Members of pg_monitor see every view without job data. Alerts are about the whole server: to
+    -- other roles an empty view would mean that all is well.
     of_monitors CONSTANT text[] := '{alerts, alerts_detail, shards, shard_limits}';
     added record;
 BEGIN
     FOR added IN
         SELECT CASE WHEN routine.oid IS NOT NULL THEN 'ROUTINE' WHEN relation.relkind = 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,
                string_agg(coalesce(routine.oid::regprocedure::text, relation.oid::regclass::text), ', ') AS list,
-               -- PostgreSQL itself calls triggers, support functions, and what reads types in binary.
+               -- PostgreSQL itself calls triggers, support functions, and functions that read types
+               -- in binary.
                CASE WHEN routine.proname = ANY (of_superusers) OR routine.prorettype IN ('trigger'::regtype, 'internal'::regtype)
                          OR 'internal'::regtype = ANY (routine.proargtypes::oid[]) THEN NULL
                     WHEN routine.oid IS NOT NULL THEN 'EXECUTE ON ROUTINE %s TO PUBLIC'

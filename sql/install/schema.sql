@@ -1,5 +1,5 @@
--- The schema. The script makes it, not the control file: then a schema "hipq" of somebody else
--- stops the installation.
+-- The schema. The script makes it, not the control file: so the installation fails if there is a
+-- schema "hipq" that is not hipq's own.
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 

@@ -1,4 +1,4 @@
--- External workers that are registered: what of them outlives the server.
+-- Registered external workers: the part that outlives the server.
 
 CREATE SEQUENCE hipq.worker_id_seq;
 COMMENT ON SEQUENCE hipq.worker_id_seq IS 'numbers of external workers';

@@ -1,4 +1,4 @@
--- For the tests of those who use hipq.
+-- Functions for the tests of applications.
 
 CREATE FUNCTION hipq.enqueued(job_type text DEFAULT NULL, queue text DEFAULT NULL) RETURNS SETOF hipq.job
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueued';

@@ -1,7 +1,7 @@
--- What operators do to jobs: cancel, retry, reschedule, move, pause.
+-- Functions for operators to cancel, retry, reschedule, move and pause jobs.
 
--- Who paused is kept by name: a pause has to outlive that role, and to reach a server that has no
--- such role.
+-- A pause stores the name of the role that made it: the pause must outlive that role, and must
+-- reach servers without this role.
 CREATE TABLE hipq.pause (
     instance_id  integer,
     queue_id     integer,

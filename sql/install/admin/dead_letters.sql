@@ -1,6 +1,6 @@
--- Jobs that failed for good, and what operators do about them.
+-- Jobs that failed for good, and the functions to redrive, dismiss and purge them.
 
--- A column in hipq.job would cost every job.
+-- A separate table, because a column in hipq.job would cost every job.
 CREATE TABLE hipq.made_by_handler (
     queue_id integer NOT NULL,
     job_id   bigint  NOT NULL,
@@ -45,8 +45,8 @@ CREATE TABLE hipq.dead_letter (
     CONSTRAINT dead_letter_pkey PRIMARY KEY (queue_id, job_id),
     CONSTRAINT dead_letter_handler_starts_are_not_negative CHECK (handler_starts >= 0)
 );
--- An index that did not begin with queue_id would be read by what somebody asks of a view, and
--- EXPLAIN count rows of other queues in it.
+-- Every index begins with queue_id. Otherwise a condition of the caller on a view could use the
+-- index, and EXPLAIN would count rows of other queues in it.
 CREATE INDEX dead_letter_of_queue ON hipq.dead_letter (queue_id, died_time, job_id);
 CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
 ALTER INDEX hipq.dead_letter_awaits_handler ALTER COLUMN 2 SET STATISTICS 0;
@@ -87,10 +87,10 @@ COMMENT ON COLUMN hipq.dead_letter.handler_retry_time
     IS 'when it is called again after such an error; NULL = it is not';
 COMMENT ON COLUMN hipq.dead_letter.state IS 'waiting, handled, redriven or dismissed';
 SELECT pg_extension_config_dump('hipq.dead_letter', '');
--- Rows of all queues are in these tables, and whoever plans a statement sees estimates: the
--- statistics of a column would tell what others have in it. Leaves are made with the targets of
--- their parent (hipq.attempt). Of hipq.job each queue's own leaves have statistics; the whole has
--- none.
+-- These tables hold rows of all queues, and every role that plans a statement sees estimates:
+-- statistics of a column would show what other queues have in it. Leaves inherit the statistics
+-- targets of their parent (hipq.attempt). In hipq.job each queue's own leaves have statistics, and
+-- the tree as a whole has none.
 ALTER TABLE hipq.attempt
     ALTER COLUMN job_id SET STATISTICS 0,
     ALTER COLUMN started_time SET STATISTICS 0,

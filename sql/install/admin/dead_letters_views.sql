@@ -53,9 +53,9 @@ COMMENT ON COLUMN hipq.dead_letters_detail.reduced_because
 COMMENT ON COLUMN hipq.dead_letters_detail.handler_retry_time
     IS 'when its handler is called again; NULL = it is not';
 
--- What there is of dead letters, counted over those that are kept: dead_letter_retention and
--- dead_letter_max bound it. The last hour is found by an index; the other two read every dead
--- letter of the queues that they show.
+-- Rates and statistics of dead letters count the dead letters that are kept: dead_letter_retention
+-- and dead_letter_max bound them. This view finds the last hour with an index; the other two views
+-- read every dead letter of the queues that they show.
 CREATE VIEW hipq.dead_letter_rates WITH (security_barrier) AS
 SELECT queue.name AS queue,
        date_trunc('minute', dead_letter.died_time) AS minute,

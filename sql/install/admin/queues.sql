@@ -1,4 +1,4 @@
--- Makes, changes and drops instances, queues and job types, and grants rights on queues.
+-- Functions that make, change and drop instances, queues and job types, and grant rights on queues.
 
 CREATE FUNCTION hipq.create_instance(
     name text, shard_key text DEFAULT 'NONE', table_naming_strategy text DEFAULT 'NONE', db_config jsonb DEFAULT '{}', strict boolean DEFAULT false,

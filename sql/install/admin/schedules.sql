@@ -3,7 +3,7 @@
 CREATE SEQUENCE hipq.schedule_id_seq AS integer;
 COMMENT ON SEQUENCE hipq.schedule_id_seq IS 'numbers of schedules';
 
--- What pg_cron calls has the number alone: the row says what is to be enqueued.
+-- The command of pg_cron has only the number of the schedule; the row says which job to enqueue.
 CREATE TABLE hipq.schedule (
     schedule_id     integer     NOT NULL DEFAULT nextval('hipq.schedule_id_seq') CONSTRAINT schedule_pkey PRIMARY KEY,
     name            text COLLATE "C" NOT NULL CONSTRAINT schedule_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),

@@ -24,7 +24,8 @@ SELECT schedule.name,
 FROM hipq.schedule
 JOIN hipq._readable_queue AS queue ON queue.queue_id = schedule.queue_id
 CROSS JOIN LATERAL (SELECT hipq._has_cron_entry(schedule.schedule_id) AS is_active) AS entry
--- An aggregate, which has one row: who does not ask for the outcome does not have it looked for.
+-- An aggregate always returns one row, so a query that does not read the outcome does not look it
+-- up.
 LEFT JOIN LATERAL (SELECT min(jobs.outcome) AS outcome FROM hipq.jobs_detail AS jobs WHERE jobs.id = schedule.last_job_id) AS last ON true
 OFFSET 0;
 COMMENT ON VIEW hipq.schedules_detail

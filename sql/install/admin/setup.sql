@@ -1,4 +1,4 @@
--- What is set up, as one JSON.
+-- Functions that describe the set-up as one JSON document, and apply it.
 
 CREATE FUNCTION hipq.describe() RETURNS jsonb LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_describe';
 COMMENT ON FUNCTION hipq.describe()

@@ -1,4 +1,4 @@
--- What is wrong in how hipq is set up here.
+-- The function that looks for mistakes in the set-up of hipq.
 
 CREATE FUNCTION hipq.doctor(OUT severity text, OUT subject text, OUT finding text, OUT detail text, OUT hint text, OUT statement text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_doctor';

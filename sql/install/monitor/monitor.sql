@@ -1,4 +1,4 @@
--- What operators look at: why a job waits, its end, and what shared memory knows.
+-- Functions for operators: why a job waits, how it ended, and the contents of shared memory.
 
 CREATE FUNCTION hipq.why(id bigint, queue text DEFAULT NULL, OUT condition text, OUT passed boolean, OUT explanation text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why';

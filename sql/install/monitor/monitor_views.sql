@@ -1,7 +1,7 @@
 -- Views of executors, lanes, limits, sizes and alerts.
 
--- Numbers of queues mean something in their own database only: another database's rows carry no
--- queue and go to pg_monitor alone.
+-- The number of a queue has a meaning only in its own database: rows of other databases show no
+-- queue, and only pg_monitor sees them.
 CREATE VIEW hipq.executors_detail WITH (security_barrier) AS
 SELECT executor.pid,
        executor.database_name AS database,
@@ -111,8 +111,9 @@ COMMENT ON COLUMN hipq.backlog.jobs
 COMMENT ON COLUMN hipq.backlog.is_exact
     IS 'false: there are more than a million, and jobs is an estimate of the server';
 
--- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned. Files are
--- measured, and bounds read, outside of the subquery: only of the rows that are asked for.
+-- One row for each leaf. Row counts are estimates of the statistics collector: the view scans
+-- nothing. It measures files and reads bounds outside of the subquery: only for the rows that the
+-- caller wants.
 CREATE VIEW hipq.sizes_detail WITH (security_barrier) AS
 SELECT leaf.queue,
        leaf.name AS table_name,
@@ -177,7 +178,7 @@ COMMENT ON COLUMN hipq.sizes_detail.rows_per_day
     IS 'final jobs a day in the time of the leaf that has passed';
 COMMENT ON COLUMN hipq.sizes_detail.bytes_per_day IS 'bytes a day in the time of the leaf that has passed';
 
--- Those that shared memory tells, of the whole server; then those that take a look at this
+-- First the alerts of shared memory, for the whole server; then those that need a look at this
 -- database.
 CREATE VIEW hipq.alerts_detail WITH (security_barrier) AS
 SELECT alert.alert,
@@ -414,7 +415,7 @@ FROM (
     WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
       AND clock_timestamp() - held.since > current_setting('hipq.alert_held_snapshot', true)::interval
     UNION ALL
-    -- Locks of names, by class hipq.queue (src/catalog/name_lock.cpp).
+    -- Locks on names have class hipq.queue (src/catalog/name_lock.cpp).
     SELECT 'prepared set-up',
            'alarm',
            1,
@@ -431,8 +432,8 @@ FROM (
     ) AS held
     WHERE prepared.database = current_database()
     UNION ALL
-    -- A leaf goes when all of it is past the retention; it is a quarter of that long. Where
-    -- pg_get_expr() is not told of the table it does not wait for a lock of it.
+    -- A leaf is dropped when all of it is older than the retention; it spans a quarter of that
+    -- time. Without the table's OID, pg_get_expr() does not wait for a lock on the table.
     SELECT 'retention',
            'alarm',
            count(*),
@@ -500,7 +501,8 @@ COMMENT ON COLUMN hipq.alerts_detail.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts_detail.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts_detail.hint IS 'what to do';
 
--- Shared memory, the catalogue, and a look at the table of each queue that does not grow with it.
+-- Reads shared memory, the catalogue, and of each queue's table an amount that does not grow with
+-- it.
 CREATE VIEW hipq.activity_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        depth.jobs AS backlog_estimate,
@@ -613,7 +615,7 @@ CREATE FUNCTION hipq.top(
            line.failed,
            CASE WHEN NOT line.is_all THEN line.p50 END,
            CASE WHEN NOT line.is_all THEN line.p99 END,
-           -- Hours, however many: days would make the column wide.
+           -- Always in hours: days would make the column too wide.
            make_interval(secs => floor(line.due_for)),
            CASE WHEN line.is_all THEN head.alerts || line.queues || CASE line.queues WHEN 1 THEN ' queue' ELSE ' queues' END ELSE line.state END
     FROM (

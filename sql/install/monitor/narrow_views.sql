@@ -1,7 +1,7 @@
--- Views that fit into a terminal of 120 columns. Each has the rows of its sibling <view>_detail, and
--- the columns that people look at first; a condition on them goes through to the sibling.
+-- Views that fit into a terminal of 120 columns. Each has the rows of <view>_detail, and its most
+-- important columns; conditions are pushed down to <view>_detail.
 
--- What is text fits, too. (A word that is longer stays whole.)
+-- Wraps text to fit, too. (A word that is longer than the line stays whole.)
 CREATE FUNCTION hipq._in_lines(text text, width integer) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
     AS $$ SELECT rtrim(regexp_replace(text, format(E'([^\n]{1,%s})( |\n|$)', width), E'\\1\n', 'g'), E'\n') $$;
 COMMENT ON FUNCTION hipq._in_lines(text, integer)
@@ -98,7 +98,7 @@ COMMENT ON COLUMN hipq.alerts.message
     IS 'what is slower or waits because of it, and what to do: detail and hint of '
     'hipq.alerts_detail, in lines';
 
--- They say what their siblings say.
+-- The columns have the comments of the detailed views.
 DO $comments$
 DECLARE
     narrow record;

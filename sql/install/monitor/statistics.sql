@@ -1,4 +1,5 @@
--- What is counted of jobs. The counters are in shared memory: nothing here reads tables of jobs.
+-- Functions for counters of jobs. The counters are in shared memory: nothing here reads tables of
+-- jobs.
 
 CREATE FUNCTION hipq._statistics(
     OUT queue_id integer, OUT job_type text, OUT period text, OUT since timestamptz, OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint,

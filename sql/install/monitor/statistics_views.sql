@@ -1,4 +1,4 @@
--- Views of what is counted of jobs.
+-- Views of the counters of jobs.
 
 CREATE VIEW hipq.statistics_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,

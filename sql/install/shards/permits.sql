@@ -1,6 +1,7 @@
--- Limits on running jobs that the nodes of a sharded instance share. Each node has a share of a limit
--- and runs no more than that; the router grants shares. Weights are in thousandths of
--- throttle_factor. Nothing of it is dumped: a share of yesterday may be somebody else's today.
+-- Limits on running jobs that the nodes of a sharded instance share. Each node has a share of a
+-- limit and runs no more than its share; the router grants shares. Weights are in thousandths of
+-- throttle_factor. Dumps contain none of these rows: another node may have got yesterday's share
+-- since.
 
 CREATE TABLE hipq.permit_share (
     queue_id     integer NOT NULL,

@@ -1,6 +1,6 @@
--- One instance over several servers. Each server, a node, has the whole of hipq and the instance with
--- its queues; node 0, the router, says which node has which slot. Whatever goes from one node to
--- another is a row in hipq.shard_outbox, which PostgreSQL's logical replication brings.
+-- One instance over several servers. Each server, called a node, has all of hipq, and the instance
+-- with its queues; node 0, the router, says which node has which slot. Every message from one node
+-- to another is a row in hipq.shard_outbox, which PostgreSQL's logical replication delivers.
 
 CREATE FUNCTION hipq._own_timeline() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__own_timeline';
 COMMENT ON FUNCTION hipq._own_timeline()
@@ -74,7 +74,7 @@ SELECT pg_extension_config_dump('hipq.shard', '');
 CREATE SEQUENCE hipq.shard_outbox_id_seq;
 COMMENT ON SEQUENCE hipq.shard_outbox_id_seq IS 'numbers of rows in hipq.shard_outbox';
 
--- No index: rows are written, and read by replication alone.
+-- No index: only replication reads the rows.
 CREATE TABLE hipq.shard_outbox (
     id        bigint      NOT NULL DEFAULT nextval('hipq.shard_outbox_id_seq'),
     sent_time timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -138,7 +138,7 @@ CREATE TABLE hipq.shard_received_default PARTITION OF hipq.shard_received DEFAUL
 ALTER TABLE hipq.shard_received_default REPLICA IDENTITY FULL;
 COMMENT ON TABLE hipq.shard_received_default IS 'rows of hipq.shard_received for which there is no leaf yet';
 
--- Signs of life (kind alive) tell a node that it has forgotten the last it did.
+-- Heartbeats (kind alive) show a node that it has lost its own latest changes.
 
 CREATE TABLE hipq.shard_neighbour (
     instance_id integer  NOT NULL,
@@ -218,7 +218,7 @@ CREATE FUNCTION hipq.slot_of(key text) RETURNS integer LANGUAGE c IMMUTABLE STRI
 COMMENT ON FUNCTION hipq.slot_of(text)
     IS 'tells the slot, 0 to 4095, of jobs with a shard key. key: the shard key';
 
--- ---- slots that move ----
+-- ---- moves of slots ----
 
 CREATE TABLE hipq.shard_move (
     instance_id  integer     NOT NULL,
@@ -375,7 +375,7 @@ CREATE FUNCTION hipq._tell_shards() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNA
 COMMENT ON FUNCTION hipq._tell_shards()
     IS 'trigger: sends what is set up anew to the shards, before any job that needs it';
 
--- A trigger with transition tables has one event.
+-- PostgreSQL allows one event only for a trigger with transition tables.
 CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.instance
     REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
 ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER tell_shards_of_update;

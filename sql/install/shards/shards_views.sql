@@ -1,4 +1,4 @@
--- What is known of shards, on the router, and of jobs that another node did not take.
+-- Views of shards, on the router, and of jobs that another node refused.
 
 CREATE VIEW hipq.shards WITH (security_barrier) AS
 SELECT instance.name AS instance,
