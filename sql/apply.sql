@@ -1,4 +1,4 @@
--- describe and apply: what is set up, as one JSON.
+-- describe and apply: the set-up as one JSON document.
 CREATE ROLE regress_hipq_set_owner LOGIN;
 CREATE ROLE regress_hipq_set_web;
 CREATE ROLE "Regress-Hipq Set" IN ROLE regress_hipq_set_owner;
@@ -7,24 +7,24 @@ CREATE FUNCTION set_dead(data jsonb) RETURNS void LANGUAGE sql AS '';
 SET TIME ZONE 'Europe/Vienna';
 \set VERBOSITY terse
 
--- Other tests' queues are there, too: what is described is looked at by role.
+-- Queues of other tests exist, too, so a role of this test calls describe().
 GRANT USAGE ON SCHEMA hipq TO regress_hipq_set_owner;
 GRANT EXECUTE ON FUNCTION hipq.create_queue, hipq.create_instance, hipq.drop_instance TO regress_hipq_set_owner;
 SET ROLE regress_hipq_set_owner;
 SELECT hipq.describe();
 
--- What is described is made, in one go.
+-- apply() makes everything that the document describes, in one call.
 \set state '{"instances": [{"name": "set", "strict": true}], "queues": [{"queue": "set.mail", "weight": 10, "retention": "30 days", "max_timeout": 600}, {"queue": "set.bulk"}], "job_types": [{"queue": "set.mail", "job_type": "send", "handler": "set_send", "retry_on": ["timeout", "40"], "max_retries": 5, "retry_base": 90, "parameters": {"to": {"type": "string"}}}, {"queue": "set.bulk", "job_type": "scan", "handler_kind": "notify", "requires": {"gpu": true}, "attempt_log": false}], "grants": [{"queue": "set.mail", "role": "regress_hipq_set_web", "privilege": "enqueue"}, {"queue": "set.mail", "role": "regress_hipq_set_web", "privilege": "control"}, {"queue": "set.bulk", "role": "Regress-Hipq Set", "privilege": "work"}, {"queue": "set.bulk", "role": "Regress-Hipq Set", "privilege": "read"}], "pauses": [{"queue": "set.bulk", "reason": "not yet"}, {"queue": "set.mail", "job_type": "send", "throttle_key": "ann"}, {"instance": "set"}]}'
 SELECT object, action, property, before, after FROM hipq.apply(:'state', dry_run => true);
 SELECT hipq.describe(), to_regclass('hipq.set_mail');
 SELECT count(*) FROM hipq.apply(:'state');
 SELECT jsonb_pretty(hipq.describe());
 
--- Applied again it changes nothing; nor does what describe() says.
+-- A second call changes nothing; neither does the document that describe() returns.
 SELECT * FROM hipq.apply(:'state');
 SELECT * FROM hipq.apply(hipq.describe());
 SELECT * FROM hipq.apply(hipq.describe(), drop_others => true);
--- How a session writes numbers makes no difference.
+-- The number format of the session makes no difference.
 SELECT hipq.alter_job_type('set.mail', 'send', retry_multiplier => 1.123456789012345);
 SET extra_float_digits = -15;
 SELECT hipq.describe()->'job_types' @> '[{"retry_multiplier": 1.123456789012345}]' AS is_exact;
@@ -38,21 +38,22 @@ RESET ROLE;
 SELECT xmin = :'row' AS untouched FROM hipq.queue WHERE table_name = 'set_mail';
 SET ROLE regress_hipq_set_owner;
 
--- What was made is what is described: all of it goes and comes back the same.
+-- describe() returns what apply() made: everything is dropped and comes back the same.
 SELECT hipq.describe() AS described \gset
 SELECT object, action, after FROM hipq.apply('{"instances": [], "queues": [], "job_types": [], "grants": [], "schedules": [], "pauses": []}', drop_others => true);
 SELECT hipq.describe();
 SELECT count(*) FROM hipq.apply(:'described');
 SELECT hipq.describe() = :'described'::jsonb AS same;
 
--- Changes, and what is not described: left alone, or dropped where its section is there.
+-- Changes. Objects that the document does not have are left alone, or dropped if drop_others is set
+-- and their section is there.
 SELECT * FROM hipq.apply('{"queues": [{"queue": "set.mail", "weight": 20, "retention": "720:00:00", "dead_letter_handler": "set_dead"}], "pauses": [{"queue": "set.bulk", "reason": "soon"}]}');
 SELECT * FROM hipq.apply('{"job_types": [{"queue": "set.mail", "job_type": "send", "handler": "set_send(jsonb)", "default_timeout": "5 min", "time_zone": null}]}', drop_others => true);
 SELECT * FROM hipq.apply('{"grants": [{"queue": "set.mail", "role": "regress_hipq_set_web", "privilege": "enqueue"}], "pauses": []}', dry_run => true, drop_others => true);
 SELECT * FROM hipq.apply('{}', drop_others => true);
 SELECT object, action FROM hipq.apply('{"queues": [{"queue": "set.mail"}]}', drop_others => true) ORDER BY 1, 2;
 
--- A queue with unfinished jobs is not dropped, and nothing else is changed.
+-- A queue with unfinished jobs is not dropped, and nothing else changes.
 SELECT hipq.enqueue('send', '{"to": "ann"}', queue => 'set.mail', scheduled_run_time => 'tomorrow') > 0 AS has_id;
 SELECT * FROM hipq.apply('{"queues": [{"queue": "set.new"}]}', drop_others => true);
 SELECT * FROM hipq.apply('{"job_types": []}', drop_others => true);
@@ -60,7 +61,7 @@ SELECT jsonb_path_query_array(hipq.describe(), '$.queues[*].queue');
 -- An instance stays as long as it has queues.
 SELECT * FROM hipq.apply('{"instances": []}', drop_others => true);
 
--- What is no description is refused, with the place.
+-- An invalid document is refused, with the place of the error.
 CREATE FUNCTION pg_temp.try(state jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE detail text; hint text;
 BEGIN
@@ -112,7 +113,7 @@ SELECT pg_temp.try('{"pauses": [{"queue": "set.mail", "job_type": "never"}]}');
 \pset format aligned
 SELECT jsonb_path_query_array(hipq.describe(), '$.queues[*].queue');
 
--- Each step has the rights of the caller, and needs none where nothing differs.
+-- Each step needs the rights of the caller, and a step that changes nothing needs none.
 RESET ROLE;
 REVOKE EXECUTE ON FUNCTION hipq.create_queue, hipq.create_instance, hipq.drop_instance FROM regress_hipq_set_owner;
 SET ROLE "Regress-Hipq Set";

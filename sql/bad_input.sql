@@ -1,4 +1,5 @@
--- What is refused when jobs are enqueued or changed: each with SQLSTATE, message, detail and hint, and without a trace.
+-- Errors when jobs are enqueued or changed: each with SQLSTATE, message, detail and hint, and
+-- without any effect.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -48,7 +49,7 @@ SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2}', '{a, ""}', queue =>
 SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', ARRAY['1', to_jsonb(repeat('x', 1100000))], queue => 'input.q')$$);
 SELECT job_key, timeout, priority, throttle_factor, time_windows, scheduled_run_time FROM hipq.input_q ORDER BY id;
 
--- ---- The limits themselves pass
+-- ---- Values at the limits are accepted
 BEGIN;
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', queue => 'input.q', job_key => repeat('x', 1000), timeout => 1, priority => -32768, max_retries => 1000000, throttle_factor => 999999.999,
     throttle_key => repeat('x', 1000), expires_time => 'infinity', time_windows => repeat('mon, ', 31) || 'tue')$$);
@@ -98,7 +99,7 @@ SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1}', queue => 'input.q')$$)
 SELECT pg_temp.try($$INSERT INTO hipq.input_q (job_type) VALUES ('t')$$);
 RESET ROLE;
 
--- ---- Roles that own queues stay
+-- ---- Roles that own queues cannot be dropped
 SELECT pg_temp.try($$DROP ROLE regress_hipq_input_owner$$);
 SELECT pg_temp.try($$DROP ROLE IF EXISTS regress_hipq_input_nobody, regress_hipq_input_owner$$);
 BEGIN;
@@ -110,7 +111,7 @@ SELECT pg_temp.try($$DROP ROLE regress_hipq_input_nobody$$);
 -- ---- DROP EXTENSION while there are unfinished jobs
 SELECT pg_temp.try($$DROP EXTENSION hipq CASCADE$$);
 
--- nothing was enqueued by all that
+-- none of these calls enqueued anything
 SELECT count(*), count(*) FILTER (WHERE job_key = 'held') FROM hipq.job WHERE queue_id IN (SELECT queue_id FROM hipq.queue WHERE table_name LIKE 'input%');
 
 SELECT hipq.drop_queue('input.q', force => true), hipq.drop_queue('input.strict', force => true);

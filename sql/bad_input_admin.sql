@@ -1,10 +1,11 @@
--- What is refused when queues, rights and job types are set up: each with SQLSTATE, message, detail and hint, and without a trace.
+-- Errors when queues, rights and job types are set up: each with SQLSTATE, message, detail and
+-- hint, and without any effect.
 \set VERBOSITY terse
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
 
--- Runs a statement and says how it failed. Catching it also shows that a caught error leaves nothing behind.
+-- Runs a statement and returns its error. The caught error also must leave nothing behind.
 CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     detail text;
@@ -74,7 +75,7 @@ SELECT try($$SELECT hipq.create_queue('nobody.mail')$$);
 SELECT try($$SELECT hipq.create_queue('gone.mail')$$);
 CREATE FUNCTION bad_strategy(text, text) RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE 'no name for %', $2 USING ERRCODE = 'HX001', DETAIL = 'It is monday.', HINT = 'Wait.'; END$$;
 SELECT try($$SELECT hipq.create_queue('gone.mail')$$);
--- What fails leaves nothing, and the session as it was.
+-- A call that fails leaves no object, and the session as it was.
 SELECT count(*) FROM hipq.queues WHERE split_part(queue, '.', 1) IN ('upper', 'nulls', 'many', 'division', 'clash', 'endless', 'nobody', 'gone');
 SELECT count(*) FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relname ~ 'mail';
 SELECT current_user = session_user, current_setting('search_path');
@@ -256,7 +257,7 @@ SELECT hipq.register_job_type('bad.root', 'known');
 SELECT try($$SELECT * FROM hipq.retry_schedule('known')$$);
 SELECT try($$SELECT hipq._may(1, 'everything')$$);
 
--- Those who are not the queue owner: what one may not see does not exist.
+-- Roles other than the queue owner: an object that the role may not see does not exist for it.
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hipq TO regress_hipq_bad_other;
 GRANT USAGE ON SCHEMA hipq TO regress_hipq_bad_other;
 SET ROLE regress_hipq_bad_other;
@@ -278,12 +279,12 @@ SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a')$$);
 SELECT try($$SELECT hipq.grant_queue('bad.queue', 'regress_hipq_bad_other', 'read')$$);
 SELECT try($$SELECT * FROM hipq.retry_schedule('bad.queue', 'known')$$);
 RESET ROLE;
--- A queue owner may not make another role's code out of the queue.
+-- A queue owner cannot have the queue's jobs run as another role.
 SET ROLE regress_hipq_bad_owner;
 SELECT try($$SELECT hipq.alter_queue('bad.queue', owner => 'regress_hipq_bad_other')$$);
 RESET ROLE;
 
--- Without a trace
+-- No effect remains
 SELECT instance.name, queue.name, job_type.name, queue.throttle_limit, queue.retention, queue.is_strict, queue.owner
 FROM hipq.queue
 JOIN hipq.instance USING (instance_id)

@@ -1,4 +1,5 @@
--- The boundary between C++ and PostgreSQL: errors cross it whole, destructors run, nothing is left behind. The functions are in test/guard.
+-- The boundary between C++ and PostgreSQL: errors cross it complete, destructors run, nothing is
+-- left behind. The functions are in test/guard.
 \pset format unaligned
 \pset tuples_only on
 
@@ -19,20 +20,20 @@ CREATE FUNCTION pg_temp.memory() RETURNS bigint LANGUAGE c AS 'hipq_guard_test',
 \i :try
 \set ECHO all
 
--- An ERROR below objects of C++: their destructors run
+-- An ERROR below C++ objects: their destructors run
 SELECT pg_temp.descend(0);
 SELECT pg_temp.descend(20);
 SELECT pg_temp.live();
 SELECT pg_temp.try('SELECT pg_temp.descend(20)');
 SELECT pg_temp.live();
 
--- Guarded blocks within guarded blocks
+-- Nested guarded blocks
 SELECT pg_temp.try('SELECT pg_temp.nest(0)');
 SELECT pg_temp.try('SELECT pg_temp.nest(1)');
 SELECT pg_temp.try('SELECT pg_temp.nest(10)');
 SELECT pg_temp.live();
 
--- Exceptions of C++ become ERRORs
+-- C++ exceptions become ERRORs
 SELECT kind, left(pg_temp.try(format('SELECT pg_temp.throw(%L)', kind)), 60)
 FROM unnest('{runtime_error, empty, int, bad_alloc, nothing}'::text[]) WITH ORDINALITY AS k(kind, n) ORDER BY n;
 SELECT length(pg_temp.try('SELECT pg_temp.throw(''long'')')) > 200;
@@ -40,7 +41,7 @@ SELECT pg_temp.try('SELECT pg_temp.throw(''no row'')') ~ 'no row for .*guard_tes
 SELECT pg_temp.throw('runtime_error');
 SELECT pg_temp.live();
 
--- Every field crosses
+-- Every field of an error crosses
 DO $$
 DECLARE
     code text; message text; detail text; hint text; context text; schema_ text; table_ text; column_ text; type_ text; constraint_ text;
@@ -54,12 +55,12 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 SELECT pg_temp.fields();
 
--- Whatever way a block is left, its surroundings are as before
+-- However a block is left, its surroundings are as before
 SELECT pg_temp.surroundings_after_success();
 SELECT pg_temp.try('SELECT pg_temp.surroundings_after_error()');
 SELECT pg_temp.try('SELECT pg_temp.surroundings_after_exception()');
 
--- An error caught in a subtransaction leaves nothing: 10,000 of them take no memory
+-- An error caught in a subtransaction leaves nothing: 10,000 such errors take no memory
 CREATE PROCEDURE pg_temp.fail_often(times integer) LANGUAGE plpgsql AS $$
 DECLARE
     statements text[] := ARRAY['SELECT pg_temp.descend(3)', 'SELECT pg_temp.nest(3)', 'SELECT pg_temp.throw(''runtime_error'')', 'SELECT pg_temp.fields()'];
@@ -84,7 +85,7 @@ INSERT INTO measured (bytes) SELECT pg_temp.memory();
 SELECT CASE WHEN max(bytes) FILTER (WHERE n = 2) - max(bytes) FILTER (WHERE n = 1) < 1000000 THEN 'flat' ELSE format('grew: %s', array_agg(bytes)) END FROM measured;
 SELECT pg_temp.live();
 
--- A cancellation crosses as one
+-- A cancellation arrives as a cancellation
 SET statement_timeout = '100ms';
 SELECT pg_temp.sleep();
 RESET statement_timeout;

@@ -1,4 +1,5 @@
--- What a queue's owner allows those who enqueue to ask for: timeout, priority, throttle_factor 0. At every door.
+-- Caps: how the queue owner limits timeout, priority and throttle_factor 0 of enqueued jobs. Tests
+-- every way in.
 \set ON_ERROR_STOP 0
 \set VERBOSITY default
 \set SHOW_CONTEXT never
@@ -15,12 +16,12 @@ SELECT hipq.grant_queue('caps.main', 'regress_hipq_caps_client', 'enqueue');
 SELECT hipq.grant_queue('caps.main', 'regress_hipq_caps_worker', 'work');
 SELECT hipq.grant_queue('caps.main', 'regress_hipq_caps_worker', 'read');
 
--- the default of the setting is cut to the cap, and so is what the views say of types
+-- the setting's default is reduced to the cap, and the views of types show it so
 SELECT default_timeout FROM hipq.job_types WHERE queue = 'caps.main' AND job_type = 'plain';
 SELECT hipq.enqueue('plain', queue => 'caps.main') > 0 AS enqueued, hipq.enqueue('unknown', queue => 'caps.main') > 0 AS enqueued;
 SELECT job_type, timeout, priority, throttle_factor FROM hipq.jobs_detail WHERE queue = 'caps.main' ORDER BY id;
 
--- enqueue, enqueue_many: the caps themselves are allowed
+-- enqueue, enqueue_many: values equal to the caps are allowed
 SET ROLE regress_hipq_caps_client;
 SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 60, priority => -5, throttle_factor => 0.001) > 0 AS enqueued;
 SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 61);
@@ -48,7 +49,7 @@ SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicat
 SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'replace', throttle_factor => 0);
 SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'merge', timeout => 61) > 0 AS merged;
 
--- what the type gives is the owner's choice
+-- values of the job type are the owner's choice, and may exceed the caps
 SELECT hipq.enqueue('urgent', queue => 'caps.main') > 0 AS enqueued;
 SELECT hipq.enqueue('urgent', queue => 'caps.main', job_key => 'u') > 0 AS enqueued;
 SELECT hipq.enqueue('urgent', queue => 'caps.main', job_key => 'u', on_duplicate => 'replace') > 0 AS enqueued;
@@ -65,7 +66,7 @@ UPDATE hipq.caps_main SET job_data = '{"urgent": true}' WHERE job_type = 'urgent
 UPDATE hipq.caps_main SET timeout = 59 WHERE job_key = 'one';
 RESET ROLE;
 
--- the owner's own
+-- the owner's own values
 SELECT hipq.register_job_type('caps.main', 'long', default_timeout => 61);
 SELECT hipq.alter_job_type('caps.main', 'plain', default_timeout => 61);
 SELECT hipq.alter_job_type('caps.main', 'plain', default_timeout => 60);
@@ -84,7 +85,7 @@ SELECT * FROM hipq.move_jobs('caps.open', 'caps.main', 'plain');
 SELECT hipq.alter_queue('caps.open', max_timeout => 60);
 SELECT hipq.retry(:long);
 
--- made again of what failed: retry_jobs, redrive, with and without another queue
+-- jobs made from failed ones: retry_jobs, redrive, with and without another queue
 SELECT hipq.enqueue('plain', queue => 'caps.open', timeout => 60, priority => -6) AS failed \gset
 SELECT hipq.fail_job(:failed, 'enough');
 SELECT hipq.redrive(:failed, to_queue => 'caps.main');
@@ -98,7 +99,7 @@ SELECT count(*) FROM hipq.jobs_detail WHERE retry_of = :failed;
 SELECT hipq.alter_queue('caps.open', reset => '{highest_priority}');
 SELECT redriven FROM hipq.redrive_jobs('caps.open');
 
--- schedules, the one more job of 'after', the leaf itself, MERGE
+-- schedules, the successor of 'after', the leaf itself, MERGE
 SET ROLE regress_hipq_caps_client;
 SELECT hipq.schedule('capped', '@daily', 'plain', queue => 'caps.main', timeout => 61);
 SELECT hipq.schedule('capped', '@daily', 'plain', queue => 'caps.main', priority => -6);
@@ -110,7 +111,7 @@ RESET ROLE;
 INSERT INTO hipq.caps_main_live (job_type, timeout) VALUES ('plain', 61);
 INSERT INTO hipq.job (queue_id, job_type, timeout) SELECT queue_id, 'plain', 61 FROM hipq.queue WHERE table_name = 'caps_main';
 
--- the caps change: what waits keeps what it has
+-- after a change of the caps, waiting jobs keep their values
 SELECT hipq.alter_queue('caps.main', max_timeout => 10);
 SELECT max(timeout) FROM hipq.jobs_detail WHERE queue = 'caps.main';
 SELECT default_timeout FROM hipq.job_types WHERE queue = 'caps.main' AND job_type = 'plain';
@@ -119,7 +120,7 @@ SELECT max_timeout, highest_priority, allow_free_jobs FROM hipq.queues_detail WH
 SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 86400, priority => -32768, throttle_factor => 0) > 0 AS enqueued;
 SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 86401);
 
--- bad caps
+-- invalid caps
 SELECT hipq.alter_queue('caps.main', max_timeout => 0);
 SELECT hipq.alter_queue('caps.main', highest_priority => 40000);
 SELECT hipq.alter_queue('caps.main', max_timeout => 5, reset => '{max_timeout}');

@@ -30,14 +30,14 @@ SELECT hipq.enqueue('ask', queue => 'later.q', job_key => 'tried') AS tried \gse
 SELECT hipq.enqueue('ask', queue => 'later.q', job_key => 'undone') AS undone \gset
 SELECT hipq.enqueue('ask', queue => 'later.q', job_key => 'done') AS done \gset
 
--- ---- dry_run takes it back with all the rest
+-- ---- dry_run rolls it back with everything else
 SET SESSION AUTHORIZATION regress_hipq_later_owner;
 SELECT result, error, sqlstate FROM hipq.dry_run(:tried);
 RESET SESSION AUTHORIZATION;
 SELECT state, attempt, worker_id FROM hipq.jobs_detail WHERE id = :tried;
 SELECT hipq.cancel(:tried);
 
--- ---- run_until_idle leaves the job running, when the transaction commits
+-- ---- run_until_idle leaves the job running; the transaction commits
 BEGIN;
 SELECT hipq.resume('later.q');
 SET LOCAL hipq.allow_foreign_handlers = on;
@@ -59,7 +59,7 @@ SELECT attempt, pid, worker_id, worker, is_accepted, deadline BETWEEN hipq.now()
 SELECT throttle_used FROM hipq.queues_detail WHERE queue = 'later.q';
 SELECT running_jobs FROM hipq.queues WHERE queue = 'later.q';
 
--- ---- who may complete it tells how far it has come
+-- ---- a role that may complete the job also reports its progress
 TABLE hipq.progress;
 SET ROLE regress_hipq_later_worker;
 SELECT hipq.report_progress(:done, 1, 1, 3, 'waits for an answer');
@@ -77,7 +77,7 @@ SELECT done, total, percent, octet_length(message), message = repeat('äöü', 3
 SELECT hipq.report_progress(:done, 1, 0, 0);
 SELECT done, total, percent, message, expected_end_time FROM hipq.progress_detail;
 
--- ---- it can be given up by hand; then it weighs nothing any more, and has nothing to tell
+-- ---- the job can be failed by hand; then it uses no capacity, and progress is refused
 SELECT hipq.fail_job(:done, 'no answer');
 SELECT state, error FROM hipq.jobs_detail WHERE id = :done;
 SELECT throttle_used FROM hipq.queues_detail WHERE queue = 'later.q';

@@ -1,4 +1,5 @@
--- What operators do to a job: cancel, retry, reschedule, erase, why; and what those see who may not.
+-- Functions of operators for a job: cancel, retry, reschedule, erase, why; and what roles without
+-- rights see.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -49,13 +50,13 @@ SELECT hipq.enqueue('t', job_key => 'b', scheduled_run_time => '2100-01-01') AS 
 SELECT hipq.cancel(:b, '', queue => 'ctl.q');
 SELECT pg_temp.shown(:b);
 SELECT pg_temp.try($$SELECT hipq.cancel(-1)$$);
--- An id from before the disk of the server was put back to an earlier state.
+-- An id from the time before the server's disk was put back to an earlier state.
 SELECT pg_temp.try(format('SELECT hipq.cancel(%s)', last_value + 1)) FROM hipq.job_id_seq;
 SELECT pg_temp.try(format('SELECT hipq.wait_for(%s)', last_value + 1)) FROM hipq.job_id_seq;
 SELECT pg_temp.try($$SELECT hipq.cancel(NULL)$$);
 SELECT pg_temp.try($$SELECT hipq.cancel(pg_temp.job('a'), queue => 'ctl.elsewhere')$$);
 SELECT pg_temp.try($$SELECT hipq.cancel(pg_temp.job('a'), queue => 'ctl.nowhere')$$);
--- undone with its transaction
+-- cancel rolls back with its transaction
 SELECT hipq.enqueue('t', job_key => 'c', scheduled_run_time => '2100-01-01') AS c \gset
 BEGIN;
 SELECT hipq.cancel(:c);
@@ -71,7 +72,7 @@ SELECT original_job_id = :a, retry_of = :a, job_type, job_key, job_data, timeout
        scheduled_run_time = created_time AS is_due
 FROM hipq.job WHERE id = :a2;
 SELECT pg_temp.shown(:a);
--- its key is held now
+-- the new job holds the key now
 SELECT pg_temp.try(format('SELECT hipq.retry(%s)', :a));
 SELECT pg_temp.try(format('SELECT hipq.retry(%s)', :a2));
 SELECT hipq.cancel(:a2);
@@ -82,7 +83,7 @@ SELECT hipq.cancel(:a3);
 SELECT hipq.retry(:a, NULL, 'null'::jsonb, queue => 'ctl.q') AS a4 \gset
 SELECT original_job_id = :a, retry_of = :a, job_data, retry_reason, manual_reason FROM hipq.job WHERE id = :a4;
 SELECT hipq.cancel(:a4);
--- with as many retries as one says
+-- with the given number of retries
 SELECT hipq.retry(:a, max_retries => 7) AS a5 \gset
 SELECT max_retries, job_data FROM hipq.job WHERE id = :a5;
 SELECT hipq.cancel(:a5);
@@ -90,7 +91,7 @@ SELECT pg_temp.try($$SELECT hipq.retry(pg_temp.job('a'), max_retries => -1)$$);
 SELECT pg_temp.try($$SELECT hipq.retry(-1)$$);
 SELECT pg_temp.try($$SELECT hipq.retry(NULL)$$);
 SELECT pg_temp.try($$SELECT hipq.retry(pg_temp.job('a'), job_data => to_jsonb(repeat('x', 2000000)))$$);
--- without key as often as one likes
+-- without a key, any number of times
 SELECT hipq.enqueue('t') AS n \gset
 SELECT hipq.cancel(:n);
 SELECT hipq.retry(:n) <> hipq.retry(:n);
@@ -138,10 +139,10 @@ SELECT (SELECT count(*) FROM hipq.job WHERE id = :a), (SELECT count(*) FROM hipq
 SELECT pg_temp.try($$SELECT hipq.erase(pg_temp.job('c'))$$);
 SELECT hipq.erase(-1), hipq.erase(:a2, 'ctl.q');
 SELECT pg_temp.try($$SELECT hipq.erase(NULL)$$);
--- the rest of the chain stays as it was
+-- the rest of the chain does not change
 SELECT original_job_id = :a, retry_of = :a2 FROM hipq.job WHERE id = :a3;
 
--- ---- Rights: who has none sees what he would see if the job did not exist
+-- ---- Rights: to a role without rights, each job looks as if it did not exist
 SELECT hipq.cancel(hipq.enqueue('t', job_key => 'done', scheduled_run_time => '2100-01-01'));
 SET ROLE regress_hipq_control_stranger;
 SELECT pg_temp.try($$SELECT hipq.cancel(pg_temp.job('c'))$$);
@@ -158,7 +159,7 @@ SELECT pg_temp.try($$SELECT * FROM hipq.retry_schedule('ctl.q', 't')$$);
 SELECT pg_temp.try($$SELECT hipq.cancel(-1, queue => 'ctl.q')$$);
 SELECT pg_temp.try($$SELECT hipq.cancel(-1, queue => 'ctl.nowhere')$$);
 SELECT pg_temp.try($$SELECT hipq.release_hold()$$);
--- who reads may know that it exists
+-- a role that may read may know that the job exists
 SET ROLE regress_hipq_control_reader;
 SELECT condition, passed FROM hipq.why(:c) WHERE condition IN ('exists', 'state', 'scheduled time');
 SELECT pg_temp.try($$SELECT hipq.cancel(pg_temp.job('c'))$$);
@@ -171,7 +172,7 @@ SELECT hipq.reschedule(:c, '2100-04-04'), hipq.cancel(:c, 'by the owner'), hipq.
 RESET ROLE;
 SELECT count(*) FROM hipq.job WHERE id = :c;
 
--- who looks for a job keeps no lock on queues that it is not in
+-- the search for a job keeps no lock on queues that do not have it
 BEGIN;
 SELECT hipq.erase(-1);
 SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND relation::regclass::text LIKE 'hipq.ctl%';

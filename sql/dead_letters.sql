@@ -1,4 +1,5 @@
--- redrive, dismiss_dead_letters, purge_dead_letters: which dead letters they take, what stays, what is refused.
+-- redrive, dismiss_dead_letters, purge_dead_letters: which dead letters they take, what stays, and
+-- what they refuse.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -64,7 +65,7 @@ SELECT pg_temp.try('SELECT hipq.dismiss_dead_letter(-998)');
 SELECT pg_temp.try('SELECT hipq.dismiss_dead_letter(-1)');
 SELECT pg_temp.try('SELECT hipq.handle_again(-994)');
 SELECT pg_temp.try('SELECT hipq.handle_again(-1)');
--- a handler that waits for the queue to be resumed
+-- a dead-letter handler that waits until the queue is resumed
 BEGIN;
 CREATE FUNCTION public.regress_dead_letter_handler(hipq.job) RETURNS void LANGUAGE sql AS '';
 SELECT hipq.pause('dead.a'), hipq.alter_queue('dead.a', dead_letter_handler => 'regress_dead_letter_handler');
@@ -81,7 +82,7 @@ SELECT pg_temp.letters();
 SELECT pg_temp.jobs();
 SELECT hipq.redrive(-996) > 0 AS "what was dismissed may be redriven";
 
--- ---- many
+-- ---- many at once
 SELECT hipq.cancel_jobs('dead.a', job_key => 'k'), hipq.purge_dead_letters('dead.a'), hipq.purge_dead_letters('dead.a');
 SELECT pg_temp.add(-989, :a, 't', 'NONE', 'timeout', '9 h'), pg_temp.add(-988, :a, 't', 'k', 'timeout', '8 h'), pg_temp.add(-987, :a, 't', 'k', 'timeout', '7 h'),
        pg_temp.add(-986, :a, 't', 'held', 'timeout', '6 h'), pg_temp.add(-985, :a, 'u', 'NONE', 'explicit_failure', '5 h'),
@@ -92,10 +93,10 @@ BEGIN; SELECT * FROM hipq.redrive_jobs('dead.a', 't', max_jobs => 1); SELECT * F
 BEGIN; SELECT * FROM hipq.redrive_jobs('dead.a', before => now() - interval '270 min', reason => 'timeout'); ROLLBACK;
 BEGIN; SELECT * FROM hipq.redrive_jobs('dead.a', state => 'handled'); SELECT * FROM hipq.redrive_jobs('dead.a', state => 'dismissed'); SELECT pg_temp.letters(); ROLLBACK;
 BEGIN; SELECT * FROM hipq.redrive_jobs('dead.a', 't', to_queue => 'dead.b'); SELECT pg_temp.jobs(); ROLLBACK;
--- the other queue does not know type u: nothing is done
+-- the other queue does not know type u: nothing happens
 SELECT pg_temp.try($$SELECT hipq.redrive_jobs('dead.a', to_queue => 'dead.b')$$);
 SELECT pg_temp.letters();
--- one after the other; the place of one whose key is taken stays empty
+-- at a rate: a job whose key is taken leaves its time unused
 SELECT * FROM hipq.redrive_jobs('dead.a', rate => 0.5);
 SELECT retry_of, job_key, scheduled_run_time - min(scheduled_run_time) OVER () FROM hipq.jobs_detail WHERE queue = 'dead.a' AND retry_of BETWEEN -989 AND -980 ORDER BY scheduled_run_time;
 SELECT * FROM hipq.redrive_jobs('dead.a', rate => 0.5);
@@ -106,7 +107,7 @@ SELECT hipq.purge_dead_letters('dead.a', state => 'waiting'), hipq.purge_dead_le
        hipq.purge_dead_letters('dead.a', max_jobs => 2);
 SELECT pg_temp.letters();
 
--- ---- retry() and redrive() know of each other
+-- ---- retry() and redrive() respect each other
 SELECT hipq.cancel_jobs('dead.a') > 0;
 SET session_replication_role = replica;
 INSERT INTO hipq.job (id, queue_id, job_type, state, error, retry_reason, attempt, update_time, created_time, timeout, max_retries, priority, throttle_factor, time_windows)

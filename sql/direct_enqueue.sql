@@ -1,11 +1,13 @@
--- enqueue(), enqueue_many() and COPY write jobs without SQL, which is to make no difference; and by SQL where somebody has added what only SQL respects.
+-- enqueue(), enqueue_many() and COPY write jobs without SQL, with the same results as SQL. They use
+-- SQL where a user has added an object that only SQL respects.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 SET track_functions = 'all';
 
--- Runs a query and says how often it called the guard: never for a job that was written without SQL.
+-- Runs a query and returns how often it called the guard: never for a job that was written without
+-- SQL.
 CREATE FUNCTION pg_temp.guard_calls(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     before bigint := coalesce(pg_stat_get_xact_function_calls('hipq._guard_job'::regproc), 0);
@@ -32,7 +34,7 @@ SELECT pg_temp.guard_calls($$INSERT INTO hipq.direct_q (job_type) VALUES ('t')$$
 SELECT job_key, job_data FROM hipq.direct_q ORDER BY id;
 DELETE FROM hipq.direct_q;
 
--- ---- The rows are INSERT's
+-- ---- The rows are the same as INSERT's
 CREATE FUNCTION pg_temp.differences() RETURNS bigint LANGUAGE sql AS $$
     SELECT count(*) FROM (SELECT to_jsonb(job) - 'id' AS row, count(*) FROM hipq.direct_q AS job GROUP BY 1) AS rows WHERE count <> 3 $$;
 BEGIN;
@@ -48,7 +50,7 @@ FROM unnest('{t, known}'::text[]) AS type;
 SELECT pg_temp.differences();
 SELECT DISTINCT throttle_factor, time_windows, job_data, queue_ttl FROM hipq.direct_q;
 ROLLBACK;
--- one transaction sees what it has done
+-- a transaction sees its own changes
 BEGIN;
 SELECT hipq.enqueue('t', queue => 'direct.q') AS id \gset
 UPDATE hipq.direct_q SET priority = 5 WHERE id = :id;
@@ -56,14 +58,14 @@ DO $$ DECLARE new_id bigint := hipq.enqueue('t', '"second"', queue => 'direct.q'
 SELECT job_data, priority FROM hipq.direct_q ORDER BY id;
 ROLLBACK;
 
--- ---- Many
+-- ---- Many jobs
 SELECT hipq.enqueue_many('t', '{}', queue => 'direct.q');
 SELECT cardinality(hipq.enqueue_many('t', '[5:7]={1, NULL, 3}'::jsonb[], queue => 'direct.q'));
 SELECT job_data FROM hipq.direct_q ORDER BY id;
 DELETE FROM hipq.direct_q;
 SELECT hipq.enqueue_many('t', array_agg(to_jsonb(n) ORDER BY n), queue => 'direct.q') AS ids FROM generate_series(1, 250) AS n \gset
 SELECT count(*), count(*) FILTER (WHERE job.job_data = to_jsonb(given.n)) FROM unnest(:'ids'::bigint[]) WITH ORDINALITY AS given (id, n) JOIN hipq.direct_q AS job USING (id);
--- the indexes have them all
+-- the indexes contain all of them
 CREATE EXTENSION amcheck;
 SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.direct_q_live'::regclass;
 DELETE FROM hipq.direct_q;
@@ -83,7 +85,7 @@ SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'held', on_duplicate =>
 SELECT ids[1] = ids[4], ids[2] = :holder, ids[3] > ids[4], cardinality(ids)
 FROM hipq.enqueue_many('t', '{1, 2, 3, 4}', '{twice, held, NONE, twice}', queue => 'direct.q', on_duplicate => 'return') AS ids;
 SELECT job_key, job_data FROM hipq.direct_q ORDER BY job_key, id;
--- a savepoint that is rolled back gives its keys back
+-- a rollback to a savepoint releases the keys
 BEGIN;
 SAVEPOINT before;
 SELECT cardinality(hipq.enqueue_many('t', '{1, 2}', '{undone, NULL}', queue => 'direct.q'));
@@ -91,10 +93,10 @@ ROLLBACK TO before;
 SELECT hipq.enqueue('t', '"again"', queue => 'direct.q', job_key => 'undone') > :holder;
 COMMIT;
 SELECT job_data FROM hipq.direct_q WHERE job_key = 'undone';
--- a key is a type's, and of unfinished jobs
+-- a key belongs to a job type, and to unfinished jobs only
 SELECT hipq.enqueue('other', queue => 'direct.q', job_key => 'held') > :holder, hipq.cancel(:holder), hipq.enqueue('t', queue => 'direct.q', job_key => 'held') > :holder;
 SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.direct_q_live'::regclass;
--- a snapshot may be older than the holder: INSERT knows what to do then
+-- a snapshot can be older than the holder of the key: then INSERT must decide
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT pg_temp.guard_calls($$SELECT hipq.enqueue('t', queue => 'direct.q')$$), pg_temp.guard_calls($$SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'new')$$);
 SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'newest', queue_ttl => 17) > 0, hipq.enqueue_many('t', '{1}', '{newer}', 'direct.q', queue_ttl => 17) > '{}';
@@ -116,7 +118,7 @@ SELECT count(*) FROM hipq.direct_q WHERE id >= :id;
 COMMIT;
 SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.direct_q_live'::regclass;
 
--- ---- Bad values, and what cannot be written
+-- ---- Invalid values, and rows that cannot be written
 CREATE TABLE pg_temp.bad (n serial, arguments text);
 INSERT INTO bad (arguments) VALUES ('job_key => '''''), ('throttle_key => repeat(''x'', 1001)'), ('time_windows => ''never'''), ('time_windows => repeat('' '', 1001)'),
     ('timeout => 0'), ('max_retries => -1'), ('throttle_factor => 999999.9999'), ('priority => 40000'), ('scheduled_run_time => ''infinity'''), ('expires_time => ''-infinity'''), ('queue_ttl => 0');
@@ -137,7 +139,7 @@ CREATE ROLE regress_hipq_direct_column;
 SELECT hipq.grant_queue('direct.q', 'regress_hipq_direct_app', 'enqueue');
 GRANT USAGE ON SCHEMA hipq TO regress_hipq_direct_column;
 GRANT INSERT (job_type, priority) ON hipq.direct_q TO regress_hipq_direct_column;
--- How often it has called the guard since the last time.
+-- Returns how often the guard has been called since the last call.
 CREATE FUNCTION pg_temp.guard_calls() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     calls bigint := coalesce(pg_stat_get_xact_function_calls('hipq._guard_job'::regproc), 0);
@@ -192,7 +194,7 @@ BEGIN READ ONLY;
 \copy hipq.direct_q (job_type) FROM /dev/null
 ROLLBACK;
 SELECT count(*) FROM hipq.direct_q;
--- many rows, more than are written at once
+-- more rows than are written at once
 CREATE TABLE pg_temp.rows AS SELECT 't' AS job_type, n AS timeout, CASE WHEN n % 100 = 50 THEN 'key ' || n ELSE 'NONE' END AS job_key,
     to_jsonb(CASE WHEN n % 300 = 0 THEN repeat(md5(n::text), 20000) ELSE n::text END) AS job_data FROM generate_series(1, 1000) AS n;
 SELECT format('%s/%s', current_setting('data_directory'), 'hipq_direct_enqueue.copy') AS file \gset
@@ -205,7 +207,7 @@ SELECT count(*), count(DISTINCT job.id), count(*) FILTER (WHERE (job.job_type, j
 SELECT count(*) FROM (SELECT timeout - lag(timeout) OVER (ORDER BY id) AS step FROM hipq.direct_q WHERE job_key = 'NONE') AS steps WHERE step < 0;
 SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.direct_q_live'::regclass;
 ROLLBACK;
--- what PostgreSQL does itself: columns of hipq's, rights on columns, WHERE
+-- cases for PostgreSQL itself: hipq's own columns, column privileges, WHERE
 BEGIN;
 SELECT pg_temp.guard_calls() >= 0;
 COPY hipq.direct_q (job_type, state) FROM STDIN;
@@ -228,7 +230,7 @@ ROLLBACK;
 DROP OWNED BY regress_hipq_direct_app, regress_hipq_direct_column;
 DROP ROLE regress_hipq_direct_app, regress_hipq_direct_column;
 
--- ---- By SQL, where somebody has added something
+-- ---- By SQL, where a user has added an object
 DELETE FROM hipq.direct_q;
 CREATE FUNCTION public.touch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TABLE pg_temp.added (n serial, what text, ddl text);

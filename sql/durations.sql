@@ -1,4 +1,5 @@
--- Arguments that are a length of time: one spelling for all, from any type that a driver gives; factors and limits as any number.
+-- Arguments that are a duration: one spelling for all, from any type that a driver sends; factors
+-- and limits as any number.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -17,12 +18,12 @@ SELECT hipq.create_queue('dur.q', owner => 'regress_hipq_duration_owner') > 0;
 SELECT hipq.register_job_type('dur.q', 't', handler => 'SELECT 1');
 SELECT hipq.grant_queue('dur.q', 'regress_hipq_duration_app', 'enqueue');
 
--- ---- Every argument takes every spelling of five minutes
+-- ---- Every argument accepts every spelling of five minutes
 CREATE TABLE pg_temp.spelling (n serial, said text);
 INSERT INTO pg_temp.spelling (said) VALUES ('''5 min'''), ('300'), ('''300'''), ('''00:05:00'''), ('''PT5M'''), ('''300 s'''), ('''0.0833333333 h'''), ('''300000ms'''),
     ('interval ''5 min'''), ('300.0'), ('3e2'), ('300::smallint'), ('300::bigint'), ('300::real'), ('300::double precision'), ('300::numeric'),
     ('''5 min''::text'), ('''300''::varchar'), ('''5 min''::hipq.duration');
--- What a call stores or returns, with %1$s in the place of the duration.
+-- What a call stores or returns, with %1$s in place of the duration.
 CREATE TABLE pg_temp.use (n serial, name text, call text, shows text);
 INSERT INTO pg_temp.use (name, call, shows) VALUES
     ('enqueue', 'SELECT hipq.enqueue(''t'', queue => ''dur.q'', timeout => %1$s, queue_ttl => %1$s)',
@@ -43,7 +44,7 @@ INSERT INTO pg_temp.use (name, call, shows) VALUES
      'SELECT default_timeout, retry_base, retry_max, queue_ttl, worker_wait_ttl FROM hipq.job_types_detail WHERE queue = ''dur.q'' AND job_type = ''made'''),
     ('alter_job_type', 'SELECT hipq.alter_job_type(''dur.q'', ''t'', default_timeout => %1$s, retry_base => %1$s, retry_max => %1$s, queue_ttl => %1$s, worker_wait_ttl => %1$s)',
      'SELECT default_timeout, retry_base, retry_max, queue_ttl, worker_wait_ttl FROM hipq.job_types_detail WHERE queue = ''dur.q'' AND job_type = ''t''');
--- The answer is rolled back with what was done.
+-- Rolls back the call, and returns what it stored.
 CREATE FUNCTION pg_temp.shown(call text, shows text, said text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
@@ -59,7 +60,7 @@ END
 $$;
 SELECT use.name, count(*), string_agg(DISTINCT pg_temp.shown(use.call, use.shows, spelling.said), ' or ')
 FROM use CROSS JOIN spelling GROUP BY use.n, use.name ORDER BY use.n;
--- What speaks of a job or worker that is not there says so, and of nothing else.
+-- Calls about a job or worker that does not exist say only this.
 SELECT called.name, count(*), string_agg(DISTINCT pg_temp.try(format(called.call, spelling.said)), ' or ')
 FROM spelling CROSS JOIN (VALUES
     (1, 'wait_for', 'SELECT hipq.wait_for(0, timeout => %s)'),
@@ -73,7 +74,7 @@ FROM spelling CROSS JOIN (VALUES
     (9, 'claim', 'SELECT hipq.claim(0, wait => %s)')) AS called (n, name, call)
 GROUP BY called.n, called.name ORDER BY called.n;
 
--- ---- Parameters, of no type and of each
+-- ---- Parameters, without a type and of each type
 PREPARE of_no_type AS SELECT hipq.enqueue($1, $2, queue => $3, timeout => $4, throttle_factor => $5, queue_ttl => $6);
 PREPARE of_text (varchar, varchar, varchar, varchar, float8, text) AS SELECT hipq.enqueue($1, $2, queue => $3, timeout => $4, throttle_factor => $5, queue_ttl => $6);
 PREPARE of_numbers (text, jsonb, text, smallint, integer, bigint) AS SELECT hipq.enqueue($1, $2, queue => $3, timeout => $4, throttle_factor => $5, queue_ttl => $6);
@@ -111,7 +112,7 @@ SELECT hipq.alter_queue('dur.q', weight => 7), hipq.alter_job_type('dur.q', 't',
 SELECT queue.throttle_limit, job_type.throttle_limit, throttle_limit_per_key FROM hipq.queue JOIN hipq.job_type USING (queue_id) WHERE table_name = 'dur_q' AND job_type.name = 't';
 ROLLBACK;
 
--- ---- What is refused names the argument
+-- ---- Errors name the argument
 CREATE TABLE pg_temp.mistake (n serial, said text);
 INSERT INTO pg_temp.mistake (said) VALUES ('0'), ('-1'), ('''-5 min'''), ('-0.5'), ('2147483648'), ('''infinity'''), ('''-infinity'''), ('''infinity''::float8'), ('1e300'),
     ('9223372036854775807'), ('''178000000 years'''), ('''NaN''::float8'), ('''NaN''::numeric'), ('''soon'''), (''''''), ('''5'' || '' parsecs'''),
@@ -124,10 +125,10 @@ SELECT pg_temp.try(format('SELECT hipq.alter_queue(''dur.q'', %s)', said))
 FROM (VALUES ('max_timeout => 0'), ('queue_ttl => 0'), ('retention => 59'), ('dead_letter_retention => 59.9')) AS each (said);
 SELECT pg_temp.try(format('SELECT hipq.%s', said))
 FROM (VALUES ('wait_for(0, -1)'), ('snooze(-1)'), ('extend(0)'), ('release(0, 1, -1)'), ('claim(0, wait => -1)'), ('snooze(NULL)')) AS each (said);
--- The column of a queue's table counts seconds.
+-- The column of a queue's table is in seconds.
 SELECT pg_temp.try($$INSERT INTO hipq.dur_q (job_type, timeout) VALUES ('t', '5 min')$$);
 
--- ---- Settings: the same spelling, as far as there are units of settings
+-- ---- Settings: the same spelling, as far as settings have such units
 CREATE FUNCTION pg_temp.setting(said text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('hipq.clock_offset', said, true);
@@ -137,10 +138,10 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 SELECT said, pg_temp.setting(said) FROM (VALUES ('5 min'), ('5min'), ('300'), ('0.5'), ('500 ms'), ('1.5 s'), ('2 h'), ('5 parsecs')) AS each (said);
--- Every setting that is a length of time counts seconds.
+-- Every duration setting is in seconds.
 SELECT vartype, unit, count(*) > 0 FROM pg_settings WHERE name LIKE 'hipq.%' AND unit IN ('us', 'ms', 's', 'min', 'h', 'd') GROUP BY vartype, unit;
 
--- ---- Who may enqueue needs no more for it
+-- ---- The right to enqueue suffices
 SET ROLE regress_hipq_duration_app;
 SELECT hipq.enqueue('t', queue => 'dur.q', timeout => interval '5 min') > 0, hipq.enqueue('t', queue => 'dur.q', timeout => '5 min'::text) > 0, hipq.enqueue('t', queue => 'dur.q', timeout => 300) > 0;
 RESET ROLE;

@@ -21,7 +21,7 @@ SELECT hipq.register_job_type('enq.one', 'tuned', default_timeout => 11, default
 SELECT hipq.register_job_type('enq.one', 'both');
 SELECT hipq.register_job_type('enq.two', 'both');
 
--- ---- What a job starts with
+-- ---- The initial values of a job
 SELECT hipq.enqueue('simple') AS id \gset
 \pset tuples_only off
 \x on
@@ -30,7 +30,7 @@ SELECT id = :id AS id, original_job_id, retry_of, worker_id, scheduled_run_time 
        job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result
 FROM hipq.enq_one WHERE id = :id;
 
--- The job type's values
+-- The values of the job type
 SELECT hipq.enqueue('tuned') AS id \gset
 SELECT timeout, priority, throttle_factor, time_windows, max_retries, queue_ttl FROM hipq.enq_one WHERE id = :id;
 
@@ -43,11 +43,11 @@ FROM hipq.enq_one WHERE id = :id;
 \x off
 \pset tuples_only on
 
--- A type nobody registered waits with the settings' values
+-- A type that is not registered gets the values of the settings
 SELECT hipq.enqueue('never_registered', queue => 'enq.one') AS id \gset
 SELECT timeout, priority, throttle_factor, time_windows, max_retries, queue_ttl FROM hipq.enq_one WHERE id = :id;
 
--- ---- job_data: any JSON; text that is none is a string
+-- ---- job_data: any JSON; text that is not JSON becomes a string
 CREATE FUNCTION pg_temp.data_of(wanted bigint) RETURNS jsonb LANGUAGE sql AS 'SELECT job_data FROM hipq.enq_one WHERE id = wanted';
 SELECT given, pg_temp.data_of(hipq.enqueue('simple', given))
 FROM (VALUES (1, '{"a": [1, null]}'), (2, '[1, 2]'), (3, '"text"'), (4, '12'), (5, '-1.5e3'), (6, 'true'), (7, 'false'), (8, 'null'), (9, 'hello'),
@@ -63,7 +63,7 @@ SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '"a": 1, "b": 2')$$);
 SELECT pg_temp.data_of(hipq.enqueue('simple', NULL));
 SELECT pg_temp.data_of(hipq.enqueue('simple', NULL::text));
 
--- job_text is a string, whatever is in it
+-- job_text is a string, whatever it contains
 SELECT given, pg_temp.data_of(hipq.enqueue('simple', job_text => given))
 FROM (VALUES (1, '[x] done'), (2, '{"a": 1}'), (3, '"a'), (4, '12'), (5, 'null'), (6, ''), (7, 'two
 lines')) AS v(n, given) ORDER BY n;
@@ -72,7 +72,7 @@ SELECT pg_temp.data_of(hipq.enqueue('simple', job_text => NULL));
 SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '{"a": 1}', job_text => 'x')$$);
 SELECT hipq.cancel_jobs('enq.one', 'simple', job_key => 'text');
 
--- any other type as to_jsonb() makes it
+-- a value of any other type is converted by to_jsonb()
 CREATE TYPE pg_temp.pair AS (a integer, b text);
 SELECT pg_temp.data_of(hipq.enqueue('simple', 42));
 SELECT pg_temp.data_of(hipq.enqueue('simple', 4.20));
@@ -91,7 +91,7 @@ SELECT pg_temp.data_of(hipq.enqueue('simple', job_data => to_jsonb(pg_class.reln
 -- ---- Without queue
 SELECT hipq.enqueue('simple') AS id \gset
 SELECT tableoid::regclass FROM hipq.job WHERE id = :id;
--- A queue that merely has seen the type does not make it ambiguous.
+-- A queue that has only seen an unregistered type does not make the type ambiguous.
 SELECT hipq.register_job_type('enq.one', 'stray', handler => 'SELECT 1');
 SELECT hipq.register_job_type('enq.two', 'stray');
 SELECT hipq.enqueue('stray', scheduled_run_time => '2100-01-01') AS id \gset
@@ -102,7 +102,7 @@ SELECT hipq.enqueue('both', queue => 'enq.two') > 0;
 -- a queue by the name of its table
 SELECT hipq.enqueue('both', queue => 'hipq.enq_two') > 0;
 SELECT pg_temp.try($$SELECT hipq.enqueue('both', queue => 'hipq.enq_two_live')$$);
--- a role sees only the queues it may enqueue into
+-- a role sees only the queues into which it may enqueue
 SET ROLE regress_hipq_enqueue_app;
 SELECT hipq.enqueue('both') > 0;
 SELECT pg_temp.try($$SELECT hipq.enqueue('both', queue => 'enq.two')$$);
@@ -110,7 +110,7 @@ SELECT pg_temp.try($$SELECT hipq.enqueue('found_nowhere')$$);
 RESET ROLE;
 SELECT count(*) FILTER (WHERE tableoid = 'hipq.enq_one_live'::regclass), count(*) FILTER (WHERE tableoid = 'hipq.enq_two_live'::regclass)
 FROM hipq.job WHERE job_type = 'both';
--- who may create queues makes hipq.main; a rollback takes it back
+-- a role that may create queues makes hipq.main; a rollback undoes this
 SELECT to_regclass('hipq.main');
 BEGIN;
 SELECT hipq.enqueue('found_nowhere') > 0;
@@ -131,7 +131,7 @@ SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '2', job_key => 'same')$$);
 SELECT hipq.enqueue('simple', '3', job_key => 'same', on_duplicate => 'return') = :id;
 SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '3', job_key => 'same', on_duplicate => 'ignore')$$);
 SELECT job_data FROM hipq.enq_one WHERE job_key = 'same';
--- the holder's id for those who may read it only
+-- only a role that may read the holder sees its id
 \set VERBOSITY sqlstate
 SELECT hipq.enqueue('simple', job_key => 'same');
 \set VERBOSITY default
@@ -150,15 +150,15 @@ EXCEPTION WHEN unique_violation THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
     IF detail = format('Job %s holds the key.', holder) THEN RAISE WARNING 'names the holder'; END IF;
 END $$;
--- NONE is no key; another type or queue is another key
+-- NONE is not a key; another type or queue is another key
 SELECT hipq.enqueue('simple', job_key => 'NONE') <> hipq.enqueue('simple', job_key => 'NONE');
 SELECT hipq.enqueue('tuned', job_key => 'same') > 0;
 SELECT hipq.enqueue('both', job_key => 'same', queue => 'enq.one') <> hipq.enqueue('both', job_key => 'same', queue => 'enq.two');
--- by INSERT: the index speaks
+-- by INSERT: the error of the unique index
 SELECT regexp_replace(pg_temp.try($$INSERT INTO hipq.enq_one (job_type, job_key) VALUES ('simple', 'same')$$), 'DETAIL:.*', '');
 INSERT INTO hipq.enq_one (job_type, job_key) VALUES ('simple', 'same') ON CONFLICT DO NOTHING;
 INSERT INTO hipq.enq_one (job_type, job_key) VALUES ('simple', 'same'), ('simple', 'new'), ('simple', 'new') ON CONFLICT DO NOTHING RETURNING job_key;
--- a cancelled job gives its key back
+-- a cancelled job releases its key
 SELECT hipq.cancel(:id);
 SELECT hipq.enqueue('simple', job_key => 'same', on_duplicate => 'return') <> :id;
 
@@ -194,7 +194,8 @@ INSERT INTO hipq.enq_one (job_type) VALUES ('simple');
 INSERT INTO hipq.enq_one (job_type, job_data, priority) VALUES ('tuned', '"a"', 1), ('simple', '"b"', NULL), ('tuned', '"c"', NULL);
 INSERT INTO hipq.enq_one (job_type, job_data) SELECT 'simple', to_jsonb(n) FROM generate_series(1, 3) AS n;
 INSERT INTO hipq.enq_one (job_type) VALUES ('simple') RETURNING id > 0, state, timeout, job_key;
--- as an ORM does it: every column, NULL where it has no value, id asked back; with the right to enqueue alone
+-- as an ORM does it: every column, NULL where it has no value, RETURNING id; with only the right to
+-- enqueue
 PREPARE orm AS INSERT INTO hipq.enq_one (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
     expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error,
     throttle_key, time_windows, retry_reason, shard_key, job_data, result, manual_reason)
@@ -216,7 +217,7 @@ RESET ROLE;
 SELECT job_type, job_data, priority, timeout, time_windows, queue_ttl, state, count(*) FROM hipq.enq_one GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3;
 SELECT pg_temp.try($$INSERT INTO hipq.enq_one (job_data) VALUES ('1')$$);
 SELECT pg_temp.try($$INSERT INTO hipq.enq_one (job_type) VALUES (NULL)$$);
--- into the tree's root, with the number of the queue
+-- into the root of the tree, with the number of the queue
 INSERT INTO hipq.job (queue_id, job_type, job_data) SELECT queue_id, 'tuned', '"root"' FROM hipq.queue WHERE table_name = 'enq_one';
 SELECT tableoid::regclass, timeout FROM hipq.job WHERE job_data = '"root"';
 SELECT regexp_replace(pg_temp.try($$INSERT INTO hipq.job (job_type) VALUES ('simple')$$), 'DETAIL:.*', '');
@@ -240,7 +241,7 @@ simple	"by the application"
 RESET ROLE;
 SELECT job_type, job_data, job_key, priority, timeout, time_windows FROM hipq.enq_one ORDER BY id;
 
--- ---- From a user's trigger, as the user who writes
+-- ---- From a user's trigger, as the user that runs the statement
 CREATE TABLE pg_temp.customer (name text);
 CREATE FUNCTION pg_temp.welcome() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -278,7 +279,7 @@ SELECT pg_temp.try($$SELECT hipq.enqueue('simple', job_key => 'k')$$);
 ROLLBACK TO b;
 COMMIT;
 SELECT job_key, job_data FROM hipq.enq_one ORDER BY job_key;
--- a queue whose creation is undone is not there
+-- a queue whose creation was rolled back does not exist
 BEGIN;
 SELECT hipq.create_queue('enq.undone') > 0;
 SELECT hipq.enqueue('simple', queue => 'enq.undone') > 0;
@@ -292,7 +293,7 @@ SELECT hipq.enqueue('simple') AS id \gset
 SELECT timeout FROM hipq.enq_one WHERE id = :id;
 COMMIT;
 
--- A sequence that was set back gives ids that are taken: those are passed over
+-- A sequence that was set back gives ids that are in use: these are skipped
 DELETE FROM hipq.enq_one;
 BEGIN;
 SELECT hipq.enqueue('simple', '"first"') AS id \gset

@@ -1,4 +1,5 @@
--- A job that would expire before it may start is refused, at every way in. That a job expires: test/t/retry/failures.pl.
+-- Every way to enqueue refuses a job that would expire before it may start. How jobs expire:
+-- test/t/retry/failures.pl.
 \pset format unaligned
 \pset tuples_only on
 \pset null NULL
@@ -15,7 +16,7 @@ CREATE ROLE regress_hipq_expiry_owner LOGIN;
 SELECT hipq.create_queue('ends.q', owner => 'regress_hipq_expiry_owner') > 0;
 SELECT hipq.register_job_type('ends.q', 't');
 
--- ---- new jobs: without SQL, and by SQL, as a table that has a constraint more needs
+-- ---- new jobs: without SQL, and by SQL, which a table with an additional constraint needs
 ALTER TABLE hipq.ends_q ADD CONSTRAINT more CHECK (priority < 1000);
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', scheduled_run_time => '2100-01-02', expires_time => '2100-01-01 23:59:59.999999')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2}', scheduled_run_time => '2100-01-02', expires_time => '2100-01-01')$$);
@@ -26,7 +27,7 @@ SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2}', scheduled_run_time 
 SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2}', '{a, b}', scheduled_run_time => '2100-01-02', expires_time => '2100-01-01')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', scheduled_run_time => '2000-01-02', expires_time => '2000-01-01')$$);
 SELECT pg_temp.try($$INSERT INTO hipq.ends_q (job_type, scheduled_run_time, expires_time) VALUES ('t', '2100-01-02', '2100-01-02'), ('t', '2100-01-02', '2100-01-01')$$);
--- due tomorrow, and over by then
+-- due tomorrow, but expired before
 SELECT pg_temp.try($$INSERT INTO hipq.ends_q (job_type, scheduled_run_time, expires_time) VALUES ('t', 'tomorrow', now() + interval '1 us')$$) LIKE '22023 expires_time % is before scheduled_run_time %';
 COPY hipq.ends_q (job_type, scheduled_run_time, expires_time) FROM STDIN;
 t	2100-01-02	2100-01-03
@@ -37,7 +38,7 @@ t	k	2100-01-02	2100-01-01
 \.
 SELECT count(*) FROM hipq.ends_q;
 
--- ---- what is allowed: equal times, no expiry, and what has expired already where no time is given
+-- ---- allowed: equal times, no expiry, and an expired job without a scheduled time
 SELECT hipq.enqueue('t', scheduled_run_time => '2100-01-02', expires_time => '2100-01-02') AS equal \gset
 SELECT hipq.enqueue('t', scheduled_run_time => '2100-01-02', expires_time => 'infinity') AS endless \gset
 BEGIN;
@@ -62,7 +63,7 @@ SELECT hipq.reschedule(:equal, priority => 8);
 UPDATE hipq.ends_q SET scheduled_run_time = '2100-01-03', expires_time = '2100-01-04' WHERE id = :equal;
 SELECT scheduled_run_time, expires_time, priority FROM hipq.ends_q ORDER BY id;
 
--- ---- a job that a retry has put off beyond its expiry: it can be changed otherwise
+-- ---- a job that a retry delayed beyond its expiry: other changes are allowed
 SET session_replication_role = replica;
 UPDATE hipq.ends_q SET scheduled_run_time = '2100-06-01', state = 'retry', attempt = 1, error = 'no' WHERE id = :equal;
 RESET session_replication_role;

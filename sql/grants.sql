@@ -39,7 +39,7 @@ FROM unnest('{regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, r
 LEFT JOIN pg_class ON relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'S') AND has_table_privilege(role, oid, 'SELECT')
 GROUP BY role, place
 ORDER BY place;
--- Beside that there are no rights of theirs: what they may do by functions these check inside.
+-- Roles get no other rights: the functions themselves check what their caller may do.
 SELECT pg_describe_object('pg_proc'::regclass, oid, 0) AS object
 FROM pg_proc CROSS JOIN aclexplode(proacl) AS acl
 WHERE pronamespace = 'hipq'::regnamespace AND acl.grantee::regrole::text LIKE 'regress\_hipq\_%'
@@ -48,7 +48,7 @@ SELECT pg_describe_object('pg_class'::regclass, oid, 0)
 FROM pg_class CROSS JOIN aclexplode(relacl) AS acl
 WHERE relnamespace = 'hipq'::regnamespace AND relname NOT LIKE 'grants%' AND acl.grantee::regrole::text LIKE 'regress\_hipq\_%';
 
--- enqueue: INSERT with RETURNING id, and no more.
+-- enqueue: INSERT with RETURNING id, and nothing else.
 SET ROLE regress_hipq_producer;
 INSERT INTO hipq.grants_mail (job_type, scheduled_run_time) VALUES ('welcome', now() + '1 day') RETURNING id > 0 AS has_id;
 SELECT hipq.enqueue('welcome', queue => 'grants.mail', scheduled_run_time => now() + '1 day') > 0 AS has_id;
@@ -56,7 +56,7 @@ SELECT count(*) FROM (SELECT id FROM hipq.grants_mail) AS ids;
 SELECT job_data FROM hipq.grants_mail;
 UPDATE hipq.grants_mail SET priority = 1;
 SELECT hipq.enqueue('other', queue => 'grants.other');
--- A queue that the caller may not know of: its name is in no error.
+-- A queue that the caller may not know of: no error shows its name.
 DO $$
 BEGIN
     PERFORM hipq.enqueue('other');
@@ -71,7 +71,7 @@ INSERT INTO hipq.grants_other (job_type) VALUES ('other');
 SELECT count(*) FROM hipq.jobs;
 SELECT hipq.register_job_type('grants.mail', 'mine');
 
--- read: the jobs of this queue, and no other's.
+-- read: the jobs of this queue, and of no other.
 SET ROLE regress_hipq_reader;
 SELECT queue, job_type, outcome FROM hipq.jobs;
 SELECT queue FROM hipq.queues;
@@ -85,7 +85,7 @@ SELECT count(*) FROM hipq.grants_mail_live;
 INSERT INTO hipq.grants_mail (job_type) VALUES ('welcome');
 RESET ROLE;
 
--- operate: one job after the other, and nothing that keeps jobs from running, or takes rows away.
+-- operate: single jobs; no function that keeps jobs from running, or that removes rows.
 SELECT id AS job FROM hipq.grants_mail ORDER BY id LIMIT 1 \gset
 SET ROLE regress_hipq_helper;
 SELECT hipq.reschedule(:job, now() + '2 days');
@@ -104,10 +104,10 @@ SELECT count(*) FROM hipq.jobs;
 SELECT hipq.cancel(-1);
 RESET ROLE;
 SELECT wanted->>'role', wanted->>'privilege' FROM jsonb_array_elements(hipq.describe()->'grants') AS wanted WHERE wanted->>'role' ~ 'helper|operator' ORDER BY 1;
--- control includes it, whatever else was granted and taken.
+-- control includes it, whatever else was granted and revoked.
 SELECT hipq.grant_queue('grants.mail', 'regress_hipq_operator', 'operate'), hipq.revoke_queue('grants.mail', 'regress_hipq_operator', 'operate');
 
--- _may says the same for whoever asks.
+-- _may gives the same answer about any role.
 CREATE FUNCTION may(queue_id integer) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(privilege, ', ' ORDER BY place)
     FROM unnest('{enqueue, work, read, operate, control}'::text[]) WITH ORDINALITY AS all_privileges (privilege, place)
@@ -125,7 +125,7 @@ SELECT may(:queue_id);
 RESET ROLE;
 SELECT may(:queue_id);
 
--- Taken back; what else the role has stays.
+-- Revoked; the other rights of the role stay.
 SELECT hipq.grant_queue('grants.mail', 'regress_hipq_producer', 'read');
 SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_producer', 'read');
 SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_worker', 'work');
@@ -138,18 +138,18 @@ SET ROLE regress_hipq_producer;
 INSERT INTO hipq.grants_mail (job_type, scheduled_run_time) VALUES ('welcome', now() + '1 day') RETURNING id > 0 AS has_id;
 RESET ROLE;
 
--- A member of the queue owner acts as the owner; rights pass through roles as PostgreSQL's do.
+-- A member of the queue owner acts as the owner; rights pass through roles as in PostgreSQL.
 GRANT regress_hipq_grant_owner TO regress_hipq_stranger;
 SET ROLE regress_hipq_stranger;
 SELECT hipq.grant_queue('grants.mail', 'regress_hipq_reader', 'read');
 SELECT queue FROM hipq.queues ORDER BY 1;
 RESET ROLE;
 
--- USAGE on the schema goes with the last right, and then nothing of hipq keeps the role.
+-- Revoking the last right revokes USAGE on the schema, and then the role can be dropped.
 SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_producer', 'enqueue');
 SELECT has_schema_privilege('regress_hipq_producer', 'hipq', 'USAGE') AS uses_schema;
 DROP ROLE regress_hipq_producer;
--- DROP OWNED takes the rights, too.
+-- DROP OWNED revokes the rights, too.
 SELECT hipq.grant_queue('grants.mail', 'regress_hipq_worker', 'work'), hipq.grant_queue('grants.mail', 'regress_hipq_worker', 'control');
 DROP OWNED BY regress_hipq_worker;
 DROP ROLE regress_hipq_worker;

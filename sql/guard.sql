@@ -1,4 +1,5 @@
--- The state machine from the outside: what INSERT, UPDATE, DELETE, MERGE, COPY and TRUNCATE may do to jobs, and who.
+-- The state machine from outside: what INSERT, UPDATE, DELETE, MERGE, COPY and TRUNCATE may do to
+-- jobs, and for which roles.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -37,13 +38,13 @@ SELECT col, value, pg_temp.try(format('INSERT INTO hipq.guarded_q (job_type, %I)
 SET ROLE regress_hipq_guard_owner;
 SELECT col, value, pg_temp.try(format('INSERT INTO hipq.guarded_q (job_type, %I) VALUES (''t'', %s)', col, value)) FROM given ORDER BY n;
 RESET ROLE;
--- start values pass
+-- the start values are accepted
 BEGIN;
 INSERT INTO hipq.guarded_q (job_type, state, attempt, retry_count, error, retry_reason, result, accepted_time, deadline)
 VALUES ('t', 'initial', 0, 0, 'NONE', 'NONE', 'null', 'infinity', 'infinity');
 ROLLBACK;
 
--- ---- UPDATE of a waiting job: what the user chose
+-- ---- UPDATE of a waiting job: the columns that users choose
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET job_data = '[1]', scheduled_run_time = '2101-01-01', priority = 5, throttle_factor = 2, throttle_key = 'k',
     time_windows = 'SAT', timeout = 9, max_retries = 8, expires_time = '2102-01-01' WHERE job_key = 'waiting'$$);
 SELECT job_data, scheduled_run_time, priority, throttle_factor, throttle_key, time_windows, timeout, max_retries, expires_time, state FROM hipq.guarded_q;
@@ -62,16 +63,16 @@ SELECT pg_temp.try($$UPDATE hipq.guarded_q SET max_retries = -1$$);
 RESET ROLE;
 SELECT priority, timeout, time_windows, max_retries FROM hipq.guarded_q;
 
--- ---- UPDATE: state, bookkeeping, fixed columns
+-- ---- UPDATE: state, bookkeeping and fixed columns
 INSERT INTO given (col, value) VALUES ('queue_id', '-5'), ('job_type', '''u'''), ('job_key', '''k'''), ('queue_ttl', '5'), ('shard_key', '''s''');
 SELECT col, value, pg_temp.try(format('UPDATE hipq.guarded_q SET %I = %s', col, value)) FROM given ORDER BY n;
 SET ROLE regress_hipq_guard_owner;
 SELECT col, value, pg_temp.try(format('UPDATE hipq.guarded_q SET %I = %s', col, value)) FROM given ORDER BY n;
 RESET ROLE;
--- between queues
+-- from one queue to another
 SELECT pg_temp.try($$UPDATE hipq.job SET queue_id = (SELECT queue_id FROM hipq.queue WHERE table_name = 'guarded_other') WHERE job_key = 'waiting'$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q_live SET state = 'running', attempt = 1$$);
--- no change is no offence
+-- an UPDATE that changes nothing is accepted
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET id = id, state = state, job_key = job_key$$);
 SELECT tableoid::regclass, state, attempt, job_key FROM hipq.guarded_q WHERE job_type = 't';
 
@@ -82,10 +83,10 @@ SELECT col, value, pg_temp.try(format('UPDATE hipq.guarded_q SET %I = %s', col, 
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET priority = 1$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET priority = priority$$);
 
--- ---- Jobs that run or stand in error: loaded as a restore loads them
+-- ---- Jobs in state running or error: loaded as a restore loads them
 \set columns '(id, scheduled_run_time, update_time, created_time, state, timeout, attempt, retry_count, max_retries, priority, throttle_factor, job_type, job_key, error, time_windows)'
 \set VERBOSITY terse
-BEGIN;  -- nobody else may see them and bring them home
+BEGIN;  -- no other process may see them and rescue them
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000001|2100-01-01|2026-01-01|2026-01-01|running|5|1|0|0|0|1|loaded|r|NONE|NONE
 9000000002|2100-01-01|2026-01-01|2026-01-01|error|5|1|0|0|0|1|loaded|e|broke|NONE
@@ -110,7 +111,7 @@ COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 \.
 ROLLBACK TO before_copy;
 
--- ---- DELETE: the extension owner alone
+-- ---- DELETE: only the extension owner
 SET ROLE regress_hipq_guard_root;
 SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_key = 'r'$$);
 SELECT pg_temp.try($$DELETE FROM hipq.job WHERE job_key = 'f'$$);
@@ -128,12 +129,12 @@ SELECT pg_temp.try($$ALTER TABLE hipq.guarded_q DISABLE TRIGGER guard_job$$);
 RESET ROLE;
 SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' AND state = 'running'$$);
 SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' AND state = 'error'$$);
--- an UPDATE that changes nothing writes nothing in final rows
+-- an UPDATE that changes nothing writes nothing to final rows
 WITH written AS (UPDATE hipq.guarded_q SET priority = priority WHERE job_type = 'loaded' AND state = 'final' RETURNING 1) SELECT count(*) FROM written;
 WITH gone AS (DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' AND state NOT IN ('running', 'error') RETURNING job_key) SELECT job_key FROM gone ORDER BY 1;
 ROLLBACK;
 
--- the CHECK constraints judge what is restored
+-- the CHECK constraints check restored rows
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000011|2100-01-01|2026-01-01|2026-01-01|initial|5|1|0|0|0|1|loaded|NONE|NONE|NONE
 \.
@@ -196,7 +197,7 @@ COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 COPY hipq.guarded_q (job_type, state, attempt) FROM STDIN;
 loaded	final	1
 \.
--- complete rows of anyone but the extension owner and superusers are new jobs too
+-- complete rows are new jobs too, except from the extension owner and superusers
 SET ROLE regress_hipq_guard_owner;
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000032|2100-01-01|2026-01-01|2026-01-01|final|5|1|0|0|0|1|loaded|NONE|NONE|NONE
@@ -219,22 +220,22 @@ RESET ROLE;
 SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged')) AS v(key) ON job.job_key = v.key WHEN MATCHED THEN DELETE$$);
 SELECT job_key, state FROM hipq.guarded_q WHERE job_key IN ('merged', 'fresh') ORDER BY 1;
 
--- ---- INSERT ... ON CONFLICT DO UPDATE goes the same way
+-- ---- INSERT ... ON CONFLICT DO UPDATE follows the same rules
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q_live (job_type, job_key) VALUES ('t', 'fresh')
     ON CONFLICT (job_type, job_key) WHERE job_key <> 'NONE' DO UPDATE SET job_data = '"merged"'$$);
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q_live (job_type, job_key) VALUES ('t', 'fresh')
     ON CONFLICT (job_type, job_key) WHERE job_key <> 'NONE' DO UPDATE SET state = 'running'$$);
 SELECT job_key, job_data, state FROM hipq.guarded_q WHERE job_key = 'fresh';
 
--- ---- The replica role passes the guard, not the constraints and not the index. (In a transaction: a row in state running that nobody runs is
--- rescued at once.)
+-- ---- The replica role bypasses the guard, but neither the constraints nor the index. (In a
+-- transaction: hipq rescues at once a row in state running that no process runs.)
 BEGIN;
 SET session_replication_role = replica;
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (id, update_time, created_time, state, timeout, attempt, max_retries, priority, throttle_factor, job_type, job_key, time_windows, scheduled_run_time)
     VALUES (9000000041, now(), now(), 'running', 5, 1, 0, 0, 1, 'replicated', 'k', 'NONE', '2100-01-01')$$);
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (id, update_time, created_time, state, timeout, attempt, max_retries, priority, throttle_factor, job_type, job_key, time_windows, scheduled_run_time)
     VALUES (9000000042, now(), now(), 'running', 5, 1, 0, 0, 1, 'replicated', 'k', 'NONE', '2100-01-01')$$);
--- without id it is no row that was replicated, but a new job, as of a trigger on a replicated table
+-- a row without an id was not replicated: it is a new job, as from a trigger on a replicated table
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (job_type) VALUES ('of a trigger')$$);
 SELECT state, id > 0 AS has_id FROM hipq.guarded_q WHERE job_type = 'of a trigger';
 SELECT hipq.enqueue('of a trigger', queue => 'guarded.q') > 0 AS enqueued;
@@ -250,7 +251,7 @@ SET ROLE regress_hipq_guard_owner;
 SELECT pg_temp.try($$SET session_replication_role = replica$$);
 RESET ROLE;
 
--- ---- The trigger's function is for the trigger
+-- ---- The trigger function works only as this trigger
 SELECT pg_temp.try($$SELECT hipq._guard_job()$$);
 CREATE TABLE pg_temp.mine (a integer);
 CREATE TRIGGER after_row AFTER INSERT ON pg_temp.mine FOR EACH ROW EXECUTE FUNCTION hipq._guard_job();

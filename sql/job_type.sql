@@ -1,4 +1,4 @@
--- Job types: registered, changed, dropped; how handlers are read and stored.
+-- Job types: how they are registered, changed and dropped; how handlers are parsed and stored.
 SET client_min_messages = warning;
 CREATE ROLE regress_hipq_type_owner LOGIN;
 SELECT hipq.create_queue('types.mail', owner => 'regress_hipq_type_owner') > 0 AS created;
@@ -57,7 +57,7 @@ SELECT hipq.register_job_type('types.mail', 'est', time_zone => 'EST5EDT');
 SELECT hipq.alter_job_type('types.mail', 'est', time_zone => 'africa/casablanca');
 SELECT job_type, time_zone FROM hipq.job_types_detail WHERE job_type IN ('gmt', 'est') ORDER BY job_type;
 SELECT hipq.drop_job_type('types.mail', job_type) FROM hipq.job_types WHERE job_type IN ('gmt', 'est') ORDER BY job_type;
--- What a type decides reaches its jobs, in the session that changes it at once.
+-- A changed value of the type reaches its jobs, at once in the session that changes it.
 SELECT hipq.enqueue('full', queue => 'types.mail', scheduled_run_time => now() + '1 day') AS id \gset
 SELECT timeout, priority, throttle_factor, time_windows, max_retries FROM hipq.types_mail WHERE id = :id;
 SELECT hipq.alter_job_type('types.mail', 'full', default_timeout => 20, default_priority => 7, default_time_windows => 'NONE',
@@ -70,13 +70,14 @@ ROLLBACK;
 SELECT hipq.enqueue('full', queue => 'types.mail', scheduled_run_time => now() + '1 day') AS id \gset
 SELECT timeout, retry_base, retry_on, do_not_retry_on FROM hipq.types_mail JOIN hipq.job_types_detail USING (job_type) WHERE id = :id;
 
--- Another handler, then none but external workers
+-- Another handler, then only external workers
 SELECT hipq.alter_job_type('types.mail', 'full', handler => 'regress_hipq_handlers.of_data', retry_handler => 'regress_hipq_handlers.delay');
 SELECT handler, handler_kind, retry_handler FROM hipq.job_types_detail WHERE job_type = 'full';
 SELECT hipq.alter_job_type('types.mail', 'full', handler_kind => 'notify', retry_handler => 'NONE');
 SELECT handler, handler_kind, retry_handler FROM hipq.job_types_detail WHERE job_type = 'full';
 
--- A type without handler, as hipq itself registers one for a job of an unknown type, may be registered again.
+-- A type without a handler, as hipq itself registers for a job of an unknown type, may be
+-- registered again.
 SELECT hipq.register_job_type('types.mail', 'plain', handler => 'regress_hipq_handlers.of_data', max_retries => 2, retry_jitter => 0.1);
 SELECT handler, max_retries FROM hipq.job_types WHERE job_type = 'plain';
 
@@ -86,7 +87,7 @@ SELECT hipq.alter_job_type('types.mail', 'plain', max_retries => 5, retry_base =
 SELECT * FROM hipq.retry_schedule('plain');
 SELECT * FROM hipq.retry_schedule('none');
 
--- The queue owner manages types; a type with waiting jobs goes only by force.
+-- The queue owner manages types; a type with waiting jobs can be dropped only with force.
 SET ROLE regress_hipq_type_owner;
 SELECT hipq.register_job_type('types.mail', 'mine', handler => 'regress_hipq_handlers.of_data');
 SELECT hipq.drop_job_type('types.mail', 'mine');

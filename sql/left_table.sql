@@ -1,4 +1,5 @@
--- Tables of queues without a queue, as a dump without data leaves them: what create_queue() takes over, and what it does not.
+-- Tables of queues without a queue, as a dump without data leaves them: which ones create_queue()
+-- takes over, and which not.
 SET client_min_messages = warning;
 CREATE ROLE regress_hipq_left_owner LOGIN;
 CREATE FUNCTION pg_temp.leave(wanted text) RETURNS void LANGUAGE plpgsql AS $$
@@ -20,21 +21,21 @@ END $$;
 
 \pset tuples_only
 \pset format unaligned
--- Attached, and apart from hipq.job
+-- Attached to hipq.job, and detached from it
 SELECT pg_temp.leave('attached'), pg_temp.leave('apart');
 ALTER TABLE hipq.job DETACH PARTITION hipq.left_apart;
 SELECT pg_temp.create('attached'), pg_temp.create('apart');
 INSERT INTO hipq.left_apart (job_type) VALUES ('a') RETURNING id > 0 AS enqueued;
 SELECT queue, state FROM hipq.jobs_detail WHERE queue = 'left.apart';
 
--- One whose leaves are not named after the whole table
+-- A table whose leaves are not named after its whole name
 SELECT pg_temp.leave('with_a_name_of_many_letters'), pg_temp.create('with_a_name_of_many_letters');
 SELECT hipq.enqueue('a', queue => 'left.with_a_name_of_many_letters', scheduled_run_time => 'tomorrow') > 0 AS enqueued;
 
--- A queue has it.
+-- A queue already has the table.
 SELECT pg_temp.create('apart');
 
--- Not what hipq makes
+-- Tables unlike those that hipq makes
 SELECT pg_temp.leave('indexless'), pg_temp.leave('finalless'), pg_temp.leave('strange'), pg_temp.leave('foreign'), pg_temp.leave('triggered'),
        pg_temp.leave('secured'), pg_temp.leave('extended'), pg_temp.leave('full');
 DROP INDEX hipq.left_indexless_live_line;
@@ -54,12 +55,12 @@ SELECT pg_temp.create('secured');
 CREATE TABLE hipq.left_extended_final_mine PARTITION OF hipq.left_extended_final FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
 SELECT pg_temp.create('extended');
 
--- What is mended, or gone, is no hindrance.
+-- A table that was repaired, or dropped, is no obstacle.
 DROP TRIGGER later ON hipq.left_triggered_live;
 DROP TABLE hipq.left_finalless;
 SELECT pg_temp.create('triggered'), pg_temp.create('finalless');
 
--- Jobs
+-- Tables with jobs
 SET session_replication_role = replica;
 INSERT INTO hipq.left_full (id, update_time, created_time, timeout, max_retries, priority, throttle_factor, job_type, time_windows)
 VALUES (1, now(), now(), 1, 0, 0, 1, 'a', 'NONE');

@@ -1,4 +1,5 @@
--- No right on a queue, nor its ownership, allows to lock a table of hipq in a mode that keeps others from it.
+-- Neither a right on a queue nor its ownership allows a role to lock a table of hipq in a mode that
+-- excludes others.
 SET client_min_messages = warning;
 CREATE ROLE regress_hipq_lock_owner LOGIN;
 CREATE ROLE regress_hipq_lock_enqueue LOGIN;
@@ -14,7 +15,8 @@ SELECT hipq.grant_queue('lock.mail', ('regress_hipq_lock_' || privilege)::regrol
 FROM unnest('{enqueue, work, read, control}'::text[]) AS privilege;
 SELECT hipq.enqueue('welcome', queue => 'lock.mail', scheduled_run_time => now() + '1 day') AS job_id \gset
 
--- What each role gets, of all tables, and views of the schema, besides the mode that reading takes. Enqueuers take ROW EXCLUSIVE anyway.
+-- The lock modes that each role gets on all tables and views of the schema, except those that
+-- reading takes. Enqueuers take ROW EXCLUSIVE anyway.
 CREATE FUNCTION try_locks(role text) RETURNS TABLE (relation text, lock_mode text) LANGUAGE plpgsql AS $$
 DECLARE
     name text;
@@ -34,16 +36,16 @@ BEGIN
             EXECUTE format('LOCK TABLE ONLY %s IN %s MODE NOWAIT', name, mode);
             RETURN NEXT;
         EXCEPTION
-            WHEN insufficient_privilege OR wrong_object_type OR undefined_table THEN  -- a drop may be finished meanwhile
-                NULL;
-            WHEN lock_not_available THEN  -- who may not lock it is told that first
+            WHEN insufficient_privilege OR wrong_object_type OR undefined_table THEN
+                NULL;  -- a drop may finish meanwhile
+            WHEN lock_not_available THEN  -- a missing privilege is reported before this
                 RETURN NEXT;
         END;
         RESET ROLE;
     END LOOP;
 END
 $$;
--- From PostgreSQL 16 on, who may lock in a mode may lock in weaker ones.
+-- From PostgreSQL 16 on, a role that may lock in a mode may also lock in weaker ones.
 SELECT role, relation, string_agg(DISTINCT lock_mode, ', ') AS modes
 FROM (SELECT substr(rolname, 19) AS role, rolname FROM pg_roles WHERE rolname ~ '^regress_hipq_lock_') AS roles
 CROSS JOIN LATERAL try_locks(rolname)
@@ -51,12 +53,12 @@ WHERE lock_mode NOT IN ('ACCESS SHARE', 'ROW SHARE')
 GROUP BY role, relation
 ORDER BY role, relation;
 
--- What 'work' is for goes on.
+-- The work that the right 'work' is for remains possible.
 SET ROLE regress_hipq_lock_work;
 UPDATE hipq.lock_mail SET priority = 2, job_data = '{"a": 1}', scheduled_run_time = 'tomorrow',
     expires_time = 'infinity', timeout = 60, max_retries = 1, throttle_factor = 0.5, throttle_key = 'k', time_windows = 'mon 09:00-10:00';
 UPDATE hipq.lock_mail SET state = 'final';
--- 'control' changes no data, nor does it read.
+-- 'control' neither changes nor reads data.
 SET ROLE regress_hipq_lock_control;
 UPDATE hipq.lock_mail_live SET job_data = '{}';
 SELECT hipq.reschedule(:job_id, now() + interval '2 days', 5);
@@ -65,7 +67,7 @@ SELECT hipq.retry(:job_id, job_data => '{"mine": true}');
 RESET ROLE;
 SELECT job_data, priority, timeout, outcome FROM hipq.jobs_detail WHERE queue = 'lock.mail';
 
--- Revoked is revoked, also what somebody gave on the whole table by hand.
+-- Revoking takes everything, including privileges that were granted by hand on the whole table.
 GRANT UPDATE ON hipq.lock_mail, hipq.lock_mail_live TO regress_hipq_lock_all;
 SELECT hipq.revoke_queue('lock.mail', 'regress_hipq_lock_all', privilege) FROM unnest('{enqueue, work, read, control}'::text[]) AS privilege;
 SELECT has_any_column_privilege('regress_hipq_lock_all', table_name, privilege) AS has

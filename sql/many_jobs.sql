@@ -1,4 +1,4 @@
--- cancel_jobs, retry_jobs, move_jobs: which jobs they take, what stays, what is refused.
+-- cancel_jobs, retry_jobs, move_jobs: which jobs they take, what stays, and what they refuse.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -23,7 +23,7 @@ SELECT hipq.register_job_type('bulk.a', 't'), hipq.register_job_type('bulk.a', '
 SELECT hipq.grant_queue('bulk.a', 'regress_hipq_many_operator', 'control'), hipq.grant_queue('bulk.a', 'regress_hipq_many_reader', 'read'),
        hipq.grant_queue('bulk.c', 'regress_hipq_many_reader', 'control');
 
--- Jobs in any state come as a restore brings them.
+-- Jobs in all states, as a restore loads them.
 CREATE FUNCTION pg_temp.add(id bigint, queue_id integer, type text, key text, state hipq.job_state, error text, reason text, age interval) RETURNS void
 LANGUAGE sql AS $$
     INSERT INTO hipq.job (id, queue_id, state, error, retry_reason, throttle_factor, scheduled_run_time, update_time, created_time, timeout, max_retries, priority,
@@ -120,7 +120,8 @@ SET ROLE regress_hipq_many_owner;
 SELECT hipq.cancel_jobs('bulk.c', 'u');
 RESET ROLE;
 
--- 'control' brings no job where others read it, and none where others run it
+-- 'control' moves no job to a queue where other roles read it, and none to a queue where other
+-- roles run it
 SELECT hipq.create_queue('bulk.own', owner => 'regress_hipq_many_operator') > 0;
 SELECT hipq.register_job_type('bulk.own', 't');
 SELECT hipq.enqueue('t', '{"card": 1}', queue => 'bulk.a', job_key => 'carried') AS carried \gset

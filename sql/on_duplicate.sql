@@ -1,4 +1,5 @@
--- What becomes of a job whose key an unfinished job holds: on_duplicate of enqueue, enqueue_unique and enqueue_many.
+-- on_duplicate of enqueue, enqueue_unique and enqueue_many: the new job's key is held by an
+-- unfinished job.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -9,7 +10,7 @@ SET timezone = 'UTC';
 \set ECHO none
 \i :try
 \set ECHO all
--- Nobody has a handler for the type: its jobs wait.
+-- The type has no handler: its jobs wait.
 CREATE ROLE regress_hipq_dup_app;
 SELECT hipq.create_queue('dup.q') > 0;
 SELECT hipq.register_job_type('dup.q', 't', default_priority => 7);
@@ -19,7 +20,7 @@ CREATE FUNCTION pg_temp.shown(wanted text) RETURNS text LANGUAGE sql AS $$
     FROM hipq.dup_q WHERE job_key = wanted
 $$;
 
--- ---- replace: data, time and priority of the waiting job are those of the new one
+-- ---- replace: the waiting job gets data, time and priority of the new one
 SELECT hipq.enqueue('t', '{"n": 1}', job_key => 'k', priority => 1, scheduled_run_time => '2100-01-01', max_retries => 4) AS id \gset
 SELECT hipq.enqueue('t', '{"n": 2}', job_key => 'k', priority => 2, scheduled_run_time => '2100-01-02', on_duplicate => 'replace') = :id;
 SELECT pg_temp.shown('k');
@@ -27,12 +28,12 @@ SELECT hipq.enqueue('t', 'text', job_key => 'k', on_duplicate => 'replace') = :i
 SELECT pg_temp.shown('k');
 SELECT hipq.enqueue('t', NULL::jsonb, job_key => 'k', on_duplicate => 'replace', scheduled_run_time => '2100-01-01') = :id;
 SELECT pg_temp.shown('k');
--- of the rest what is given
+-- of the other values only the given ones
 SELECT timeout, throttle_factor, throttle_key, time_windows, max_retries, expires_time FROM hipq.dup_q WHERE id = :id;
 SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'replace', scheduled_run_time => '2100-01-01', timeout => 5, throttle_factor => 0.5, throttle_key => 'a',
     time_windows => 'mon', expires_time => '2100-02-01', queue_ttl => 17) = :id;
 SELECT timeout, throttle_factor, throttle_key, time_windows, max_retries, expires_time, queue_ttl FROM hipq.dup_q WHERE id = :id;
--- by the rules for new values
+-- the rules for new values apply
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'replace', timeout => 0)$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'replace', time_windows => 'someday')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'replace', queue_ttl => 0)$$);
@@ -58,17 +59,17 @@ SELECT hipq.enqueue('t', job_key => 'k', scheduled_run_time => '2100-01-04', on_
 SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'debounce') = :id;
 SELECT pg_temp.shown('k');
 
--- ---- after: of a job that waits, that one (of one that runs: test/t/enqueue/on_duplicate.pl)
+-- ---- after: if the holder waits, returns the holder (if it runs: test/t/enqueue/on_duplicate.pl)
 SELECT hipq.enqueue('t', '{"n": 6}', job_key => 'k', on_duplicate => 'after') = :id;
 SELECT pg_temp.shown('k');
 SELECT count(*) FROM hipq.successor;
 
--- ---- enqueue_unique: what was done
+-- ---- enqueue_unique: returns the action
 SELECT action, id = :id AS same FROM hipq.enqueue_unique('t', job_key => 'k');
 SELECT action, id = :id AS same FROM hipq.enqueue_unique('t', job_key => 'new', scheduled_run_time => '2100-01-01');
 SELECT mode, (hipq.enqueue_unique('t', '{}'::jsonb, job_key => 'k', scheduled_run_time => '2100-02-01', on_duplicate => mode)).action
 FROM unnest('{return, replace, merge, debounce, after}'::text[]) AS mode;
--- not beyond its expiry
+-- not later than its expiry
 SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k', scheduled_run_time => '2100-03-01', on_duplicate => 'debounce')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k', scheduled_run_time => '2100-03-01', on_duplicate => 'replace')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k', expires_time => '2100-01-31', scheduled_run_time => '2100-02-01', on_duplicate => 'replace')$$);
@@ -77,7 +78,7 @@ SELECT action FROM hipq.enqueue_unique('t', job_key => 'k', scheduled_run_time =
 SELECT action FROM hipq.enqueue_unique('t', job_key => 'k', on_duplicate => NULL);
 SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k', on_duplicate => 'error')$$);
 
--- ---- enqueue_many: one after the other; the later ones of an array meet the first
+-- ---- enqueue_many: in order; a later job of an array can meet an earlier one
 SELECT ids[1] = ids[3] AS same, ids[2] <> ids[1] AS other
 FROM hipq.enqueue_many('t', '{1, 2, 3}', '{b, a, b}', scheduled_run_time => '2100-01-01', on_duplicate => 'replace') AS ids;
 SELECT job_key, job_data FROM hipq.dup_q WHERE job_key IN ('a', 'b') ORDER BY job_key;
@@ -85,7 +86,7 @@ SELECT count(*) FROM unnest(hipq.enqueue_many('t', '{"[1]", "[2]", "[3]"}', '{c,
 SELECT job_key, job_data FROM hipq.dup_q WHERE job_key IN ('a', 'b', 'c') ORDER BY job_key;
 SELECT hipq.enqueue_many('t', '{}', on_duplicate => 'replace');
 
--- ---- what cannot be
+-- ---- invalid calls
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'ignore')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k', on_duplicate => '')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', on_duplicate => 'replace')$$);
@@ -94,14 +95,15 @@ SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2}', '{a, NULL}', on_duplicate => 'merge')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1}', on_duplicate => 'merge')$$);
 
--- ---- the right to enqueue is enough, and tells no more than the id
+-- ---- the right to enqueue suffices, and shows only the id
 SET ROLE regress_hipq_dup_app;
 SELECT hipq.enqueue('t', '"app"', job_key => 'k', scheduled_run_time => '2100-01-01', on_duplicate => 'replace') = :id;
 SELECT action FROM hipq.enqueue_unique('t', job_key => 'k');
 RESET ROLE;
 SELECT pg_temp.shown('k');
 
--- ---- within a transaction that is rolled back nothing changes; a snapshot that does not see the holder's end is an error
+-- ---- in a transaction that is rolled back nothing changes; a snapshot that does not see the
+-- holder's end is an error
 BEGIN;
 SELECT hipq.enqueue('t', '"gone"', job_key => 'k', on_duplicate => 'replace') = :id;
 ROLLBACK;
@@ -111,7 +113,7 @@ SELECT hipq.enqueue('t', '"kept"', job_key => 'k', scheduled_run_time => '2100-0
 COMMIT;
 SELECT pg_temp.shown('k');
 
--- ---- a cancelled job gives its key back
+-- ---- a cancelled job releases its key
 SELECT hipq.cancel(:id);
 SELECT action, id <> :id AS other FROM hipq.enqueue_unique('t', '"next"', job_key => 'k', scheduled_run_time => '2100-01-01', on_duplicate => 'merge');
 

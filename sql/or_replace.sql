@@ -1,4 +1,4 @@
--- if_not_exists and or_replace: set-up that can be run again and again.
+-- if_not_exists and or_replace: set-up that can run repeatedly.
 CREATE ROLE regress_hipq_again_owner LOGIN;
 CREATE ROLE regress_hipq_again_heir LOGIN;
 CREATE ROLE regress_hipq_again_other;
@@ -15,7 +15,7 @@ SELECT name, is_strict, table_naming_strategy FROM hipq.instance WHERE name = 'a
 SELECT hipq.create_instance('again');
 SELECT hipq.create_instance('again', if_not_exists => true, or_replace => true);
 
--- alter_instance changes all of it; whoever gives a strategy is the one with whose rights it runs.
+-- alter_instance changes all properties; a strategy runs with the rights of the role that set it.
 SELECT hipq.alter_instance('again', shard_key => 'throttle_key', db_config => '{"shards": 2}', strict => true);
 SELECT shard_key, db_config, is_strict, created_by = current_user::regrole AS by_me FROM hipq.instance WHERE name = 'again';
 SELECT hipq.alter_instance('again', shard_key => '');
@@ -33,7 +33,7 @@ SELECT hipq.alter_instance('again', table_naming_strategy => $$'again_' || $2 ||
 RESET ROLE;
 SELECT created_by FROM hipq.instance WHERE name = 'again';
 SELECT hipq.create_instance('again', or_replace => true) = :id AS same;
--- To replace one is to alter it.
+-- or_replace alters an existing instance.
 GRANT EXECUTE ON FUNCTION hipq.create_instance TO regress_hipq_again_other;
 REVOKE EXECUTE ON FUNCTION hipq.alter_instance FROM regress_hipq_again_other;
 SET ROLE regress_hipq_again_other;
@@ -47,7 +47,7 @@ SELECT hipq.create_instance('again', or_replace => true) = :id AS same;
 RESET ROLE;
 SELECT hipq.create_instance('again', or_replace => true) = :id AS same;
 
--- Queues: what is not given goes back to the default, but for the owner.
+-- Queues: properties that are not given return to their defaults, except the owner.
 SELECT hipq.create_queue('again.mail', owner => 'regress_hipq_again_owner', weight => 10, retention => '30 days', strict => true, or_replace => true) AS id \gset
 SELECT hipq.create_queue('again.mail', if_not_exists => true) = :id AS same;
 SELECT hipq.create_queue('again.mail', weight => 10, retention => '720 hours', strict => true, or_replace => true) = :id AS same;
@@ -55,7 +55,7 @@ SELECT hipq.create_queue('again.mail', weight => 20, history => 'all', queue_ttl
 SELECT owner, weight, retention, history, is_strict, queue_ttl FROM hipq.queue WHERE queue_id = :id;
 SELECT hipq.create_queue('again.mail', owner => 'regress_hipq_again_heir', or_replace => true) = :id AS same;
 SELECT has_table_privilege(role, 'hipq.again_mail', 'INSERT') FROM unnest('{regress_hipq_again_owner, regress_hipq_again_heir}'::text[]) AS role;
--- Refused, and nothing is changed.
+-- Refused, without any change.
 SELECT hipq.create_queue('again.mail', weight => 0, or_replace => true);
 SELECT hipq.create_queue('again.mail', weight => 5, dead_letter_handler => 'no_such_function', or_replace => true);
 SELECT hipq.create_queue('again.mail');
@@ -67,7 +67,7 @@ SET ROLE regress_hipq_again_other;
 SELECT hipq.create_queue('again.mail', if_not_exists => true) = :id AS same;
 SELECT hipq.create_queue('again.mail', weight => 1, or_replace => true);
 RESET ROLE;
--- A handler of dead letters that stays keeps the count of its crashes; a new one begins with none.
+-- A dead-letter handler that stays keeps its crash count; a new handler starts without crashes.
 CREATE FUNCTION again_dead(data jsonb) RETURNS void LANGUAGE sql AS '';
 SELECT hipq.create_queue('again.mail', dead_letter_handler => 'again_dead', or_replace => true) = :id AS same;
 UPDATE hipq.queue SET dead_letter_crash_times = '{now}' WHERE queue_id = :id;
@@ -77,13 +77,13 @@ SELECT hipq.create_queue('again.mail', or_replace => true) = :id AS same;
 SELECT cardinality(dead_letter_crash_times) FROM hipq.queue WHERE queue_id = :id;
 SELECT hipq.alter_queue('again.mail', strict => true, reset => '{strict}');
 
--- A queue that is being dropped is not there.
+-- A queue that is being dropped does not exist.
 BEGIN;
 SELECT hipq.drop_queue('again.mail');
 SELECT hipq.create_queue('again.mail', owner => 'regress_hipq_again_owner', if_not_exists => true) = :id AS same;
 ROLLBACK;
 
--- Job types: likewise, but for the time zone, whose default is the session's.
+-- Job types: the same, except for the time zone, whose default is that of the session.
 CREATE FUNCTION again_send(data jsonb) RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION again_other(data jsonb) RETURNS void LANGUAGE sql AS '';
 SELECT hipq.register_job_type('again.mail', 'send', handler => 'again_send', max_retries => 3, retry_base => '1 min', or_replace => true);
@@ -99,7 +99,7 @@ SELECT hipq.register_job_type('again.mail', 'send', handler => 'again_send', cla
 SELECT hipq.register_job_type('again.mail', 'send', handler => 'again_send', if_not_exists => true, or_replace => true);
 SELECT hipq.register_job_type('again.mail', 'send', handler => 'again_send', or_replace => true);
 SELECT hipq.register_job_type('again.mail', 'send');
--- A type that nobody has registered is made by its jobs: for if_not_exists there is none.
+-- A type that is not registered is made by its jobs: to if_not_exists it does not exist.
 SELECT hipq.enqueue('unknown', queue => 'again.mail', scheduled_run_time => 'tomorrow') > 0 AS has_id;
 INSERT INTO hipq.job_type (queue_id, name, is_registered) VALUES (:id, 'made', false);
 SELECT hipq.register_job_type('again.mail', 'made', handler => 'again_send', if_not_exists => true);

@@ -1,5 +1,5 @@
--- Parameters of job types: what may be declared, what job_data is refused by whichever way it comes, defaults, secrets, and
--- what fails at the start alone.
+-- Parameters of job types: which declarations are valid, which job_data each way in refuses,
+-- defaults, secrets, and errors that appear only when the job starts.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -31,7 +31,7 @@ SELECT hipq.grant_queue('par.q', 'regress_hipq_par_reader', 'read'), hipq.grant_
 CREATE FUNCTION par_echo(data jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT data';
 CREATE FUNCTION par_many(data jsonb[]) RETURNS void LANGUAGE sql AS '';
 
--- ---- What may be declared
+-- ---- Valid and invalid declarations
 CREATE FUNCTION pg_temp.declare(parameters text, validate text DEFAULT 'enqueue') RETURNS text LANGUAGE sql AS $$
     SELECT pg_temp.try(format('SELECT hipq.register_job_type(''par.q'', ''bad'', parameters => %L, validate => %L)', parameters, validate))
 $$;
@@ -65,7 +65,7 @@ SELECT hipq.register_job_type('par.q', 'welcome', handler => 'par_echo', paramet
 SELECT job_type, parameters -> 'n' AS n, validate FROM hipq.job_types_detail WHERE queue = 'par.q';
 SELECT hipq.pause('par.q');
 
--- ---- enqueue: what is refused, and what is filled in
+-- ---- enqueue: job_data that is refused, and defaults that are filled in
 CREATE FUNCTION pg_temp.give(data text) RETURNS text LANGUAGE sql AS $$
     SELECT pg_temp.try(format('SELECT hipq.enqueue(''welcome'', %L::jsonb)', data))
 $$;
@@ -85,7 +85,7 @@ SELECT pg_temp.give('{"to": "ann", "size": true}');
 SELECT pg_temp.give('{"to": "ann", "tags": {}}');
 SELECT pg_temp.give('{"to": "ann", "how": []}');
 SELECT pg_temp.give('{"to": "ann", "how": "quickly"}');
--- The values of secrets are in no error.
+-- No error shows the values of secrets.
 SELECT pg_temp.give('{"to": "ann", "token": ["s3cret"]}');
 SELECT hipq.enqueue('welcome', '{"to": "ann"}') AS id \gset
 SELECT job_data FROM hipq.par_q WHERE id = :id;
@@ -124,7 +124,7 @@ SELECT pg_temp.try($$SELECT hipq.enqueue('welcome', '{}')$$);
 RESET SESSION AUTHORIZATION;
 SELECT job_data ->> 'to', job_data ->> 'n', job_data -> 'tags' FROM hipq.par_q WHERE job_data ->> 'to' NOT IN ('', 'ann') ORDER BY id;
 
--- ---- changed while it waits: by UPDATE, by another one with its key
+-- ---- changes of a waiting job: by UPDATE, by another job with its key
 SELECT hipq.enqueue('welcome', '{"to": "ann"}', job_key => 'k') AS id \gset
 SET SESSION AUTHORIZATION regress_hipq_par_owner;
 SELECT pg_temp.try(format($$UPDATE hipq.par_q SET job_data = '{"to": 1}' WHERE id = %s$$, :id));
@@ -140,7 +140,7 @@ SELECT job_data FROM hipq.par_q WHERE id = :id;
 SELECT hipq.enqueue('welcome', '{"to": "eve"}', job_key => 'k', on_duplicate => 'replace') = :id;
 SELECT job_data FROM hipq.par_q WHERE id = :id;
 
--- ---- retried: with other data only what fits, with its own as it is
+-- ---- retry: new data must fit; the job's own data is accepted as it is
 SELECT hipq.cancel(:id);
 SELECT pg_temp.try(format($$SELECT hipq.retry(%s, job_data => '{"to": 1}')$$, :id));
 SELECT hipq.retry(:id, job_data => '{"to": "again"}') AS again \gset
@@ -149,10 +149,10 @@ SELECT hipq.cancel(:again);
 SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{"from": {"required": true}}');
 SELECT hipq.retry(:again) > 0;
 SELECT pg_temp.give('{"to": "ann"}');
--- Those that are there are changed in other things.
+-- Other columns of existing jobs can be changed.
 UPDATE hipq.par_q SET priority = 4 WHERE job_data ->> 'to' = 'insert' RETURNING job_data;
 
--- ---- What is there runs as it is, with the type as it was or as it is
+-- ---- Existing jobs run with their data as it is, whatever the type declares now
 SELECT hipq.cancel_jobs('par.q') > 0;
 SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{}');
 SELECT parameters, validate FROM hipq.job_types_detail WHERE job_type = 'welcome';
@@ -173,7 +173,7 @@ SELECT pg_temp.wait_until(format('(SELECT count(*) FROM hipq.par_q WHERE id IN (
 SELECT attempt, retry_count, retry_reason, error, job_data, result FROM hipq.par_q WHERE id IN (:id, :scalar, :good) ORDER BY id;
 SELECT reason, sqlstate, error, hint FROM hipq.attempts_detail WHERE job_id IN (:id, :scalar, :good) ORDER BY job_id;
 SELECT reason, error, state FROM hipq.dead_letters_detail WHERE job_id IN (:id, :scalar, :good) ORDER BY job_id;
--- Of a batch the others run.
+-- The other jobs of the batch run.
 SELECT hipq.register_job_type('par.q', 'batch', handler => 'par_many', batch_size => 10, parameters => '{"n": {"type": "integer"}}', validate => 'run');
 SELECT hipq.enqueue_many('batch', ARRAY['{"n": 1}', '{"n": "1"}', '{}']::jsonb[]) AS ids \gset
 SELECT pg_temp.wait_until(format('(SELECT count(*) FROM hipq.par_q WHERE id = ANY (%L::bigint[]) AND state = ''final'') = 3', :'ids'));
@@ -187,7 +187,7 @@ SELECT error FROM hipq.dry_run(:here);
 SELECT hipq.run_until_idle('par.other');
 SELECT retry_reason, error FROM hipq.par_other WHERE id = :here;
 ROLLBACK;
--- External workers are not given what does not fit.
+-- hipq does not give external workers jobs whose data does not fit.
 SELECT hipq.register_job_type('par.other', 'outside', handler_kind => 'notify', parameters => '{"n": {"type": "integer"}}', validate => 'run');
 SELECT hipq.register_worker('parameters', '{par.other}', '{outside}', capacity => 10) AS worker \gset
 SELECT hipq.enqueue_many('outside', ARRAY['{"n": "1"}', '{"n": 2}']::jsonb[]) AS ids \gset
@@ -209,18 +209,18 @@ SET SESSION AUTHORIZATION regress_hipq_par_reader;
 SELECT job_data FROM hipq.jobs_detail WHERE id = :id;
 SELECT count(*) FROM hipq.jobs_detail WHERE job_data ->> 'token' = 's3cret';
 SELECT job -> 'job_data', job ->> 'job_type', reason FROM hipq.dead_letters_detail WHERE job_id = :id;
--- What types of other queues declare is not to be found out by this.
+-- This function does not show which parameters types of other queues declare.
 SELECT hipq._masked(queue_id, 'welcome', '{"token": 1}'), hipq._masked(queue_id + 1, 'outside', '{"n": 1}') IS NULL, hipq._masked_job(0, 'welcome', '{}') IS NULL
 FROM hipq.par_q WHERE id = :id;
--- The queue's own table is as it is.
+-- The queue's own table shows the data unmasked.
 SELECT job_data FROM hipq.par_q WHERE id = :id;
 RESET SESSION AUTHORIZATION;
--- Data that have no members may be the secret themselves.
+-- Data without members may itself be the secret.
 SELECT job_data FROM hipq.jobs_detail WHERE id = :scalar;
--- A dead letter is run again with all it had.
+-- Redriving a dead letter runs the job with all its data.
 SELECT hipq.redrive(:id) AS again \gset
 SELECT job_data FROM hipq.par_q WHERE id = :again;
--- One that is without job_data
+-- A dead letter without job_data
 UPDATE hipq.dead_letter SET job = job - 'job_data' WHERE job_id = :id;
 SELECT job ? 'job_data', job ->> 'job_type' FROM hipq.dead_letters_detail WHERE job_id = :id;
 INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key, job_data)
@@ -228,7 +228,7 @@ INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key, job_da
 SELECT job_data FROM hipq.schedules_detail WHERE name = 'par';
 DELETE FROM hipq.schedule WHERE name = 'par';
 
--- ---- From another queue: what does not fit here
+-- ---- From another queue: jobs that do not fit in this one
 SELECT hipq.pause('par.other'), hipq.register_job_type('par.other', 'welcome');
 SELECT hipq.enqueue_many('welcome', ARRAY['{"token": "a"}', '{"token": 1}']::jsonb[], queue => 'par.other') AS ids \gset
 SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{"token": {"type": "string", "required": true}, "n": {"default": 1}}'), hipq.pause('par.q');
@@ -239,7 +239,7 @@ SELECT hipq.fail_job(id, 'enough') FROM hipq.par_other WHERE id = ANY (:'ids');
 SELECT hipq.fail_job(id, 'enough') FROM hipq.par_q WHERE id = ANY (:'ids');
 SELECT pg_temp.try($$SELECT hipq.redrive_jobs('par.other', reason => 'explicit_failure', to_queue => 'par.q')$$);
 SELECT pg_temp.try(format('SELECT hipq.redrive(%s, ''par.q'')', id)) FROM hipq.par_other WHERE id = ANY (:'ids');
--- as it is in the queue that it was in, and as it is wanted in the other one
+-- data that is valid in its old queue, changed as the new queue needs
 SELECT count(hipq.redrive(id)) FROM hipq.par_other WHERE id = ANY (:'ids');
 SELECT hipq.redrive(id, 'par.other') AS there FROM hipq.par_q WHERE id = ANY (:'ids') \gset
 SELECT queue, job_data FROM hipq.jobs_detail WHERE id = :there;
@@ -247,11 +247,12 @@ SELECT hipq.fail_job(:there, 'enough');
 SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{"token": {"type": "string", "required": true}, "m": {"default": 2}}');
 SELECT hipq.redrive(:there, 'par.q') AS back \gset
 SELECT queue, job_data FROM hipq.jobs_detail WHERE id = :back;
--- or with validate => 'run' is found out there
+-- or validate => 'run' finds the error
 SELECT hipq.alter_job_type('par.q', 'welcome', validate => 'run');
 SELECT moved FROM hipq.move_jobs('par.other', 'par.q', 'welcome');
 
--- ---- What somebody has written past register_job_type() is no declaration, and keeps nothing from working.
+-- ---- A declaration that was written without register_job_type() has no effect, and keeps nothing
+-- from working.
 UPDATE hipq.job_type SET parameters = '{"to": "string"}' WHERE name = 'welcome';
 SELECT hipq.enqueue('welcome', '{}', scheduled_run_time => '2100-01-01') > 0;
 

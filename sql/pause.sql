@@ -1,4 +1,4 @@
--- pause, resume: what can be named, what views show, who may.
+-- pause, resume: what they accept, what views show, and which rights they need.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -24,7 +24,7 @@ SELECT hipq.grant_queue('halt.a', 'regress_hipq_pause_operator', 'control'), hip
 SELECT hipq.grant_queue('halt.a', 'regress_hipq_pause_reader', 'read'), hipq.grant_queue('walk.a', 'regress_hipq_pause_stranger', 'control');
 SELECT hipq.enqueue('t', queue => 'halt.a', throttle_key => 'k', scheduled_run_time => '2100-01-01') AS job \gset
 
--- ---- each kind, and what it holds for
+-- ---- each kind of pause, and what it stops
 SELECT pg_temp.condition(:job);
 SELECT hipq.pause('halt.a', 't', 'k', 'one tenant'), hipq.pause('halt.a', 't', 'k', 'again');
 SELECT pg_temp.condition(:job);
@@ -48,22 +48,22 @@ SELECT pg_temp.condition(:job);
 SELECT hipq.resume('halt.a', 't', 'other'), hipq.resume('halt.a', 't', 'k'), hipq.resume('halt.a', 't', 'k'), hipq.resume(instance => 'halt');
 SELECT pg_temp.condition(:job);
 SELECT count(*) FROM hipq.pauses;
--- undone with its transaction
+-- pause rolls back with its transaction
 BEGIN;
 SELECT hipq.pause('halt.a');
 SELECT pg_temp.condition(:job);
 ROLLBACK;
 SELECT pg_temp.condition(:job);
--- enqueueing, cancelling and the like go on
+-- enqueue, reschedule and cancel still work
 SELECT hipq.pause('halt.a'), hipq.enqueue('u', queue => 'halt.a') > 0, hipq.reschedule(:job, '2101-01-01'), hipq.cancel(:job);
 SELECT hipq.resume('halt.a');
--- goes with what it is of
+-- a pause is dropped with its object
 SELECT hipq.pause('halt.b', 't', 'k'), hipq.pause('halt.b', 't'), hipq.drop_job_type('halt.b', 't'), hipq.register_job_type('halt.b', 't');
 SELECT job_type, is_paused FROM hipq.job_types WHERE queue = 'halt.b';
 SELECT hipq.pause(instance => 'empty'), hipq.drop_instance('empty');
 SELECT count(*) FROM hipq.pause;
 
--- ---- bad input: nothing is changed
+-- ---- bad input: nothing changes
 SELECT pg_temp.try('SELECT hipq.pause()');
 SELECT pg_temp.try('SELECT hipq.resume()');
 SELECT pg_temp.try($$SELECT hipq.pause('halt.a', instance => 'halt')$$);

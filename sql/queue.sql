@@ -1,4 +1,4 @@
--- Instances and queues: created, changed, dropped, and what tables they get.
+-- Instances and queues: how they are created, changed and dropped, and which tables they get.
 SET client_min_messages = warning;
 CREATE ROLE regress_hipq_queue_owner LOGIN;
 CREATE ROLE regress_hipq_queue_heir LOGIN;
@@ -19,12 +19,13 @@ SELECT queue, throttle_limit, retention, history, is_strict, queue_ttl, dead_let
 FROM hipq.queues_detail
 WHERE queue = 'shop.slow';
 
--- Below 1, negative too, there is no limit.
+-- A value below 1, also a negative one, means no limit.
 SELECT hipq.alter_queue('shop.slow', throttle_limit => -1);
 SELECT throttle_limit, (SELECT throttle_limit FROM hipq.queue WHERE table_name = 'shop_slow') AS stored FROM hipq.queues_detail WHERE queue = 'shop.slow';
 SELECT hipq.alter_queue('shop.slow', throttle_limit => 2.5);
 
--- The table, its leaves, their indexes; nobody but the owner of the extension and the queue owner has rights. Leaves by time come with the first final job.
+-- The table, its leaves, their indexes; only the owner of the extension and the queue owner have
+-- rights. The first final job makes leaves by time.
 SELECT part.relid::regclass AS table, part.level, part.isleaf,
        regexp_replace(pg_get_expr(class.relpartbound, class.oid), '\([0-9]+\)', '(<id>)') AS bound, class.reloptions
 FROM pg_partition_tree('hipq.shop_mail') AS part
@@ -68,7 +69,8 @@ SELECT hipq.create_instance('farm', table_naming_strategy => $$'q_' || $2 || '_o
 SELECT hipq.create_queue('farm.cows', owner => 'regress_hipq_queue_owner') > 0 AS created;
 SELECT queue, table_name FROM hipq.queues_detail WHERE (queue LIKE 'farm.%' OR queue LIKE 'hipq.%') AND NOT is_dropped ORDER BY 1;
 
--- Long names: the leaves of such a queue have names of their own, those of two that begin alike different ones.
+-- Long names: the leaves of these queues have their own names; they differ even if two names begin
+-- alike.
 SELECT hipq.create_queue('billing_service.invoice_emails', owner => 'regress_hipq_queue_owner') > 0 AS created;
 SELECT hipq.create_queue('billing_service.' || repeat('x', 46) || name, owner => 'regress_hipq_queue_owner') > 0 AS created
 FROM unnest('{a, b}'::text[]) AS name;
@@ -89,17 +91,17 @@ SELECT hipq.create_queue('billing_service.' || repeat('x', 48), owner => 'regres
 SELECT hipq.drop_queue(queue, force => true) FROM hipq.queues WHERE queue LIKE 'billing%' ORDER BY queue;
 SELECT hipq.drop_instance('billing_service');
 
--- A queue owner that cannot log in: hipq says so.
+-- A queue owner that cannot log in: hipq reports it.
 SET client_min_messages = notice;
 SELECT hipq.create_queue('shop.silent', owner => 'regress_hipq_queue_nologin') > 0 AS created;
 SET client_min_messages = warning;
 
--- Changes: what is NULL stays.
+-- Changes: NULL leaves a property unchanged.
 SELECT hipq.alter_queue('shop.slow', throttle_limit => 10, history => 'failed');
 SELECT queue, throttle_limit, retention, history, is_strict, queue_ttl FROM hipq.queues_detail WHERE queue = 'shop.slow';
 SELECT hipq.alter_queue('shop.slow', strict => false, reset => '{retention, queue_ttl, dead_letter_enabled, dead_letter_retention}');
 SELECT queue, retention, is_strict, queue_ttl, dead_letter_enabled, dead_letter_retention FROM hipq.queues_detail WHERE queue = 'shop.slow';
--- how long jobs wait for a worker: 0 is for ever, which the view has as NULL
+-- how long jobs wait for a worker: 0 means forever, which the view shows as NULL
 SELECT hipq.alter_queue('shop.slow', worker_wait_ttl => '2 min');
 SELECT worker_wait_ttl, described ->> 'worker_wait_ttl' AS described
 FROM hipq.queues_detail, jsonb_array_elements(hipq.describe() -> 'queues') AS described
@@ -113,13 +115,14 @@ SELECT worker_wait_ttl, described ->> 'worker_wait_ttl' AS described
 FROM hipq.queues_detail, jsonb_array_elements(hipq.describe() -> 'queues') AS described
 WHERE queue = 'shop.slow' AND described ->> 'queue' = queue;
 
--- A new owner has the rights, the old one loses them.
+-- A new owner gets the rights, the old one loses them.
 SELECT hipq.alter_queue('shop.slow', owner => 'regress_hipq_queue_heir');
 SELECT role, has_table_privilege(role, 'hipq.shop_slow', 'INSERT') AS enqueue, has_column_privilege(role, 'hipq.shop_slow', 'job_data', 'UPDATE') AS work,
        has_table_privilege(role, 'hipq.shop_slow', 'SELECT') AS read, has_column_privilege(role, 'hipq.shop_slow_live', 'priority', 'UPDATE') AS control
 FROM unnest('{regress_hipq_queue_owner, regress_hipq_queue_heir}'::text[]) AS role;
 
--- The queue owner changes the queue; a change that is rolled back has not happened, for this session either.
+-- The queue owner changes the queue; a change that is rolled back has no effect, in this session
+-- either.
 SET ROLE regress_hipq_queue_owner;
 SELECT hipq.alter_queue('shop.mail', retention => '3 days');
 BEGIN;
@@ -129,7 +132,7 @@ ROLLBACK;
 SELECT hipq.enqueue('unknown', queue => 'shop.mail', scheduled_run_time => now() + '1 day') > 0 AS has_id;
 SELECT queue, retention, is_strict FROM hipq.queues_detail ORDER BY 1;
 
--- Dropped: invisible at once, also while its tables are still there; the name is free.
+-- A dropped queue is invisible at once, even while its tables still exist; the name is free.
 SELECT hipq.drop_queue('shop.mail', force => true);
 SELECT hipq.enqueue('unknown', queue => 'shop.mail');
 RESET ROLE;
@@ -140,7 +143,7 @@ SELECT hipq.drop_queue('shop.mail');
 ROLLBACK;
 SELECT count(*) FROM hipq.shop_mail;
 
--- An empty queue goes without force; an instance without queues too.
+-- An empty queue can be dropped without force; an instance without queues too.
 SELECT hipq.drop_queue('farm.cows');
 SELECT hipq.drop_instance('farm');
 SELECT count(*) FROM hipq.instance WHERE name = 'farm';

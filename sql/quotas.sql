@@ -1,4 +1,5 @@
--- Registered job types and paused throttle keys: so many in each queue, whoever is no superuser.
+-- Registered job types and paused throttle keys: their number in each queue is limited, except for
+-- superusers.
 \pset format unaligned
 \pset tuples_only on
 \set SHOW_CONTEXT never
@@ -13,7 +14,7 @@ SELECT :main, 'type ' || 1 + n % 2, 'key ' || n, 'somebody', now() FROM generate
 
 SET SESSION AUTHORIZATION regress_hipq_quota_owner;
 -- ---- job types
--- what is rolled back has not been registered
+-- a registration that is rolled back does not count
 BEGIN;
 SELECT hipq.register_job_type('counted.main', 'one');
 SAVEPOINT one_is_left;
@@ -36,7 +37,7 @@ INSERT INTO hipq.job_type (queue_id, name, is_registered) VALUES (:main, 'four',
 SET SESSION AUTHORIZATION regress_hipq_quota_owner;
 SELECT hipq.alter_job_type('counted.main', 'four', max_retries => 1);
 SELECT job_type, is_registered FROM hipq.job_types_detail WHERE queue = 'counted.main' AND job_type NOT LIKE 'type %' ORDER BY job_type;
--- what is there can be changed, and another queue has its own
+-- existing types can be changed, and another queue has its own limit
 SELECT hipq.alter_job_type('counted.main', 'type 1', max_retries => 1);
 SELECT hipq.register_job_type('counted.main', 'type 2', or_replace => true, max_retries => 1);
 SELECT hipq.register_job_type('counted.other', 'one');
@@ -47,7 +48,7 @@ SELECT hipq.pause('counted.main', 'type 1', 'one'), hipq.pause('counted.main', '
 SELECT hipq.pause('counted.other', 'one', 'three');
 SELECT hipq.resume('counted.main', 'type 2', 'two'), hipq.pause('counted.main', 'type 1', 'three');
 RESET SESSION AUTHORIZATION;
--- ---- a superuser may do both
+-- ---- a superuser may exceed both
 SELECT hipq.register_job_type('counted.main', 'four', or_replace => true);
 SELECT hipq.pause('counted.main', 'four', 'four');
 SELECT hipq.drop_queue('counted.main', force => true);

@@ -1,5 +1,5 @@
--- What the retry policy says of a job, what has become of it, and failing one by hand. Nothing runs here: what jobs look like after an attempt is
--- written as a replica would write it.
+-- The retry policy's answer for a job, the history of a job, and failing a job by hand. Nothing
+-- runs here: this test writes jobs as they look after an attempt, as a replica would.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -18,7 +18,7 @@ SELECT hipq.register_job_type('tries.q', 'plain', max_retries => 3, do_not_retry
 SELECT hipq.register_job_type('tries.q', 'external', handler_kind => 'notify', max_retries => 1);
 SELECT hipq.grant_queue('tries.q', 'regress_hipq_retries_reader', 'read');
 
--- As it stands after an attempt that failed with this reason and SQLSTATE.
+-- The job as it is after an attempt that failed with this reason and SQLSTATE.
 CREATE FUNCTION pg_temp.put(wanted bigint, state text, reason text, sqlstate text DEFAULT NULL, retries integer DEFAULT 1, job_type text DEFAULT 'plain') RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     SET LOCAL session_replication_role = replica;
@@ -35,8 +35,8 @@ BEGIN
 END
 $$;
 
--- ---- why_retriable, and the answer alone
--- In one transaction: nobody else is to bring these jobs home.
+-- ---- why_retriable, and only its answer
+-- In one transaction, so that no other process rescues these jobs.
 BEGIN;
 SELECT hipq.pause('tries.q');
 SELECT hipq.enqueue('plain', queue => 'tries.q') AS fresh \gset
@@ -57,7 +57,7 @@ SELECT * FROM hipq.why_retriable(pg_temp.put(9100000009, 'retry', 'timeout'));
 SELECT * FROM hipq.why_retriable(pg_temp.put(9100000010, 'running', 'NONE', NULL, 3));
 SELECT hipq.cancel(:none);
 SELECT * FROM hipq.why_retriable(:none);
--- a retry handler is asked about failures, whatever the policy would say
+-- a retry handler decides about failures, whatever the policy would decide
 SELECT hipq.alter_job_type('tries.q', 'plain', retry_handler => 'regress_retries_decide')
 FROM (SELECT pg_temp.try('CREATE FUNCTION public.regress_retries_decide(hipq.job) RETURNS interval LANGUAGE sql AS ''SELECT NULL::interval''')) AS made (said)
 WHERE said = 'passes';
@@ -83,7 +83,7 @@ SELECT hipq.retry(:second, 'once more') AS third \gset
 SELECT CASE job_id WHEN :second THEN 'second' WHEN :third THEN 'third' ELSE 'first' END AS job, CASE retry_of WHEN :second THEN 'second' WHEN -9100000003 THEN 'first' END AS retry_of,
        attempt, state, reason, sqlstate, error, manual_reason
 FROM hipq.retry_chain(:second);
--- the same from either end
+-- the same from both ends
 SELECT count(*), count(*) FILTER (WHERE chain = ANY (ARRAY(SELECT chain FROM hipq.retry_chain(:third, 'tries.q') AS chain))) FROM hipq.retry_chain(-9100000003) AS chain;
 SELECT attempt, state, reason FROM hipq.retry_chain(9100000001);
 SELECT attempt, state, reason FROM hipq.retry_chain(9100000007);
@@ -97,7 +97,7 @@ SELECT state, attempt, error, retry_reason FROM hipq.job WHERE id = :fresh;
 SELECT reason, error, job->>'state', jsonb_array_length(history) FROM hipq.dead_letters_detail WHERE job_id = :fresh;
 SELECT hipq.fail_job(9100000007, 'nobody decides');
 SELECT state, attempt, error, retry_reason FROM hipq.job WHERE id = 9100000007;
--- what an external worker has: by policy
+-- a job of an external worker: the policy decides
 SELECT hipq.fail_job(pg_temp.put(9100000011, 'running', 'NONE', NULL, 0, 'external'), 'its worker hangs', 'tries.q');
 SELECT state, attempt, retry_count, error, retry_reason FROM hipq.job WHERE id = 9100000011;
 SELECT hipq.fail_job(pg_temp.put(9100000012, 'running', 'NONE', NULL, 3, 'external'), 'its worker hangs');
@@ -110,7 +110,7 @@ SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, NULL)');
 SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, '''')');
 SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, ''NONE'')');
 
--- ---- the chain of a job that goes through other queues
+-- ---- the chain of a job that passes through other queues
 SELECT hipq.create_queue('tries.other', owner => 'regress_hipq_retries_owner') > 0, hipq.register_job_type('tries.other', 'plain');
 SELECT hipq.pause('tries.other');
 SELECT hipq.redrive(:fresh, 'tries.other') AS elsewhere \gset
@@ -120,7 +120,7 @@ SELECT moved FROM hipq.move_jobs('tries.other', 'tries.q', 'plain');
 SELECT chain.job_id = :fresh AS is_first, chain.retry_of = :fresh AS is_second, chain.retry_of = :elsewhere AS is_third, attempt, state, reason, error, manual_reason FROM hipq.retry_chain(:again) AS chain;
 SELECT asked, count(*), count(*) FILTER (WHERE chain = ANY (ARRAY(SELECT chain FROM hipq.retry_chain(:again) AS chain)))
 FROM (VALUES (1, :fresh), (2, :elsewhere)) AS job (asked, id), hipq.retry_chain(job.id) AS chain GROUP BY asked ORDER BY asked;
--- but what the caller may not read
+-- except the jobs that the caller may not read
 SET ROLE regress_hipq_retries_reader;
 SELECT count(*), bool_or(job_id = :elsewhere) FROM hipq.retry_chain(:fresh);
 RESET ROLE;

@@ -1,4 +1,5 @@
--- enqueued, run_until_idle, dry_run: jobs in the transaction that has enqueued them, without any executor.
+-- enqueued, run_until_idle, dry_run: jobs in the transaction that enqueued them, without an
+-- executor.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -59,10 +60,10 @@ SELECT hipq.register_job_type('try.q', 'note', handler => 'run_note', max_retrie
        hipq.register_job_type('try.other', 'procedure', handler => 'run_procedure'),
        hipq.register_job_type('try.other', 'vacuum', handler => 'VACUUM run_note');
 
--- This superuser trusts them.
+-- This superuser trusts these handlers.
 SET hipq.allow_foreign_handlers = on;
 
--- ---- what was enqueued, before anything is committed
+-- ---- jobs enqueued, before anything is committed
 BEGIN;
 SELECT hipq.enqueue('note', '{"say": "first"}', queue => 'try.q') AS first \gset
 SELECT hipq.enqueue('sql', '{"say": "second"}', job_key => 'k', scheduled_run_time => '2040-01-01') AS second \gset
@@ -73,7 +74,7 @@ SELECT job_type FROM hipq.enqueued('procedure', 'try.q');
 SELECT count(*) FROM hipq.enqueued() WHERE id IN (:first, :second, :third);
 SELECT id = :second, scheduled_run_time FROM hipq.enqueued('sql', 'hipq.try_q');
 
--- ---- and run there: what is due, as the queue owner
+-- ---- run in the same transaction: due jobs, as the queue owner
 SELECT hipq.run_until_idle('try.q');
 TABLE run_note;
 SELECT job_type, outcome, result, attempt, error FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
@@ -87,7 +88,7 @@ ROLLBACK;
 SELECT count(*) FROM run_note;
 SELECT count(*) FROM hipq.jobs WHERE queue = 'try.q';
 
--- ---- failures: what executors would make of them
+-- ---- failures: with the same result as in executors
 BEGIN;
 SELECT hipq.enqueue('note', '{"say": "again", "sqlstate": "P0001"}', queue => 'try.q') > 0,
        hipq.enqueue('note', '{"say": "wrong", "sqlstate": "22012"}') > 0,
@@ -105,7 +106,7 @@ SELECT hipq.run_until_idle('try.q');
 SELECT state, error, attempt, retry_count FROM hipq.jobs_detail WHERE job_data->>'say' = 'again';
 ROLLBACK;
 
--- ---- jobs that handlers enqueue, under their own key too; those that follow another; the limit; the order
+-- ---- jobs that handlers enqueue, also under their own key; successors; the limit; the order
 BEGIN;
 SELECT hipq.enqueue('do', '{"do": "SELECT hipq.enqueue(''note'', ''{\"say\": \"from a handler\"}'')"}') > 0;
 SELECT hipq.enqueue('do', '{"do": "SELECT hipq.enqueue(''do'', ''{\"do\": \"SELECT 2\"}'', job_key => ''self'')"}', job_key => 'self') > 0;
@@ -121,7 +122,7 @@ SELECT hipq.run_until_idle('try.q');
 SELECT outcome, result = '"3"' FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 ROLLBACK;
 
--- ---- batches: one call, or one by one
+-- ---- batches: in one call, or one by one
 BEGIN;
 SELECT cardinality(hipq.enqueue_many('batch', '{"{\"say\": \"a\"}", "{\"say\": \"b\"}", "{\"say\": \"c\"}", "{\"say\": \"d\"}", "{\"say\": \"bad\"}"}', queue => 'try.q'));
 SELECT hipq.run_until_idle('try.q');
@@ -129,7 +130,7 @@ SELECT said FROM run_note;
 SELECT job_data->>'say', outcome, result FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 ROLLBACK;
 
--- ---- what waits for an executor waits here too
+-- ---- the conditions that jobs wait for with executors hold here too
 BEGIN;
 SELECT hipq.enqueue('night', '{"say": "night"}') > 0, hipq.enqueue('external') > 0, hipq.enqueue('nothing') > 0, hipq.enqueue('unknown', queue => 'try.q') > 0,
        hipq.enqueue('note', '{"say": "key"}', throttle_key => 'k') > 0, hipq.enqueue('note', '{"say": "no key"}') > 0,
@@ -146,7 +147,7 @@ SELECT hipq.run_until_idle('try.q');
 SELECT said FROM run_note;
 SELECT job_type FROM hipq.enqueued(queue => 'try.q');
 ROLLBACK;
--- a handler that is gone: as on_missing_handler says
+-- a missing handler: on_missing_handler decides
 BEGIN;
 SELECT hipq.enqueue('note', queue => 'try.q') > 0, hipq.enqueue('asks', queue => 'try.q') > 0;
 SELECT hipq.alter_job_type('try.q', 'asks', on_missing_handler => 'fail', retry_handler => 'NONE');
@@ -165,7 +166,7 @@ SELECT hipq.run_until_idle('try.q');
 SELECT state, result, error, retry_reason, retry_count, scheduled_run_time > hipq.now() FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 ROLLBACK;
 
--- ---- what is rolled back with a block counts no more, but what was asked for before
+-- ---- requests in a block that is rolled back do not count, earlier requests do
 CREATE FUNCTION run_wish(wishes jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     wish jsonb;
@@ -194,7 +195,8 @@ SELECT hipq.run_until_idle('try.q');
 SELECT job_data, state, error, round(extract(epoch FROM scheduled_run_time - hipq.now()) / 3600) AS hours FROM hipq.jobs_detail WHERE job_type = 'wish' ORDER BY id;
 ROLLBACK;
 
--- ---- with the queue owner's rights, out of which no handler gets; its settings, cursors and deferred triggers end with it
+-- ---- with the queue owner's rights, which no handler can leave; its settings, cursors and
+-- deferred triggers end with it
 CREATE TABLE run_secret (said text);
 CREATE FUNCTION run_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO run_note VALUES ('deferred trigger'); RETURN NULL; END $$;
 CREATE CONSTRAINT TRIGGER run_at_commit AFTER INSERT ON run_parent DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION run_at_commit();
@@ -220,7 +222,7 @@ INSERT INTO run_child VALUES (9);
 INSERT INTO run_parent VALUES (9);
 SELECT pg_temp.try('INSERT INTO run_strict VALUES (10)');
 ROLLBACK;
--- the caller's own come first, with the caller's rights
+-- the caller's own deferred triggers run first, with the caller's rights
 BEGIN;
 INSERT INTO run_parent VALUES (11);
 SELECT hipq.enqueue('note', '{"say": "the job"}') > 0, hipq.run_until_idle('try.q');
@@ -229,14 +231,14 @@ INSERT INTO run_child VALUES (12);
 SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
 ROLLBACK;
 
--- one that puts itself off again comes to an end here
+-- a trigger that defers itself repeatedly ends here
 CREATE FUNCTION run_put_off() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN SET CONSTRAINTS run_put_off DEFERRED; INSERT INTO run_note VALUES (NEW.said); RETURN NULL; END $$;
 CREATE CONSTRAINT TRIGGER run_put_off AFTER INSERT ON run_note DEFERRABLE FOR EACH ROW EXECUTE FUNCTION run_put_off();
 BEGIN;
 SELECT hipq.enqueue('do', '{"do": "SET CONSTRAINTS run_put_off DEFERRED; INSERT INTO run_note VALUES (1)"}', queue => 'try.q') > 0;
 SELECT hipq.run_until_idle('try.q');
 SELECT outcome, error FROM hipq.jobs_detail WHERE queue = 'try.q';
--- the caller's too
+-- the caller's trigger too
 SET CONSTRAINTS run_put_off DEFERRED;
 INSERT INTO run_note VALUES (1);
 SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
@@ -244,7 +246,8 @@ ROLLBACK;
 DROP TRIGGER run_put_off ON run_note;
 DROP FUNCTION run_put_off();
 
--- ---- what is the session's stays out of reach (test/t/testing/client_session.pl has all of it)
+-- ---- handlers cannot reach the objects of the session (test/t/testing/client_session.pl tests all
+-- of them)
 PREPARE run_mine AS SELECT 'mine';
 BEGIN;
 SELECT hipq.enqueue('do', '{"do": "EXECUTE run_mine"}') > 0, hipq.enqueue('do', '{"do": "EXPLAIN ANALYZE EXECUTE run_mine"}') > 0,
@@ -262,7 +265,7 @@ SELECT hipq.run_until_idle('try.q');
 ROLLBACK;
 DEALLOCATE run_mine;
 
--- ---- dry_run: nothing of it stays
+-- ---- dry_run: everything is rolled back
 BEGIN;
 SELECT hipq.enqueue('note', '{"say": "try"}', scheduled_run_time => '2100-01-01') AS waiting \gset
 SELECT hipq.enqueue('note', '{"say": "fail", "sqlstate": "22012"}') AS failing \gset
@@ -275,11 +278,11 @@ SELECT result, error, sqlstate FROM hipq.dry_run(:batch);
 SELECT count(*) FROM run_note;
 SELECT state, attempt FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 SELECT count(*) FROM hipq.attempts WHERE queue = 'try.q';
--- of one that is final
+-- of a final job
 SELECT hipq.cancel(:waiting);
 SELECT result, error FROM hipq.dry_run(:waiting);
 SELECT outcome, attempt FROM hipq.jobs WHERE id = :waiting;
--- a statement that is cancelled ends the call
+-- cancelling the statement ends the call
 SELECT hipq.enqueue('do', '{"do": "SELECT pg_sleep(60)"}', priority => -1) AS sleeps \gset
 SAVEPOINT before;
 SET LOCAL statement_timeout = '2s';
@@ -291,7 +294,7 @@ ROLLBACK TO before;
 SELECT state, attempt FROM hipq.jobs_detail WHERE id = :sleeps;
 ROLLBACK;
 
--- ---- what is refused
+-- ---- errors
 BEGIN;
 SELECT hipq.enqueue('procedure') AS procedure \gset
 SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.other')$$);
@@ -348,7 +351,8 @@ SET ROLE regress_hipq_run_reader;
 SELECT count(*) FROM hipq.enqueued();
 RESET ROLE;
 
--- ---- retry_after: the delay of the retry, not that of the type; what was asked for holds if its error ends the attempt
+-- ---- retry_after: the delay of the retry, instead of the type's; a request holds if its error
+-- ends the attempt
 SELECT hipq.register_job_type('try.q', 'later', handler => 'run_data', max_retries => 1, retry_base => '1 h', retry_jitter => 0),
        hipq.register_job_type('try.q', 'asks later', handler => 'run_data', retry_handler => 'run_delay');
 BEGIN;
@@ -372,7 +376,7 @@ FROM hipq.job WHERE job_type LIKE '%later' ORDER BY id;
 ROLLBACK;
 SELECT pg_temp.try($$SELECT hipq.retry_after('7 min')$$);
 
--- ---- dry_fail: what would follow, by policy or retry handler
+-- ---- dry_fail: what would follow, by the policy or a retry handler
 CREATE FUNCTION run_answer(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO run_note VALUES ('asked');

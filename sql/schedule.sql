@@ -1,4 +1,5 @@
--- schedule, unschedule: what is refused, and that nothing changes then. How pg_cron runs them: test/t/admin/cron.pl.
+-- schedule, unschedule: errors, which change nothing. How pg_cron runs schedules:
+-- test/t/admin/cron.pl.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -31,7 +32,7 @@ SELECT pg_temp.try_cron('90 seconds');
 SELECT pg_temp.try_cron('@reboot');
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', NULL, 't')$$);
 
--- ---- the rest
+-- ---- other arguments
 SELECT pg_temp.try($$SELECT hipq.schedule('', '@daily', 't')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule(repeat('x', 64), '@daily', 't')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule(NULL, '@daily', 't')$$);
@@ -59,7 +60,8 @@ SET ROLE regress_hipq_cron_sleeper;
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'when.q')$$);
 RESET ROLE;
 
--- ---- a name is its queue's: ended is the one that the caller may change, and told of are those that he may know
+-- ---- a name belongs to its queue: unschedule ends the schedule that the caller may change, and
+-- names only those that the caller may know
 CREATE FUNCTION pg_temp.add_schedules(role regrole, queues text[]) RETURNS void LANGUAGE sql AS $$
     INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key)
     SELECT 'nightly', '@daily', role, queue_id, 't', 'NONE' FROM hipq.queue WHERE table_name = ANY (queues) ORDER BY table_name
@@ -88,7 +90,7 @@ SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
 RESET ROLE;
 SELECT * FROM pg_temp.schedules;
 SELECT hipq.unschedule('nightly', 'when.strict'), hipq.unschedule('nightly', 'hipq.when_other');
--- who has made it may end it without any right on the queue
+-- the role that made a schedule may end it without any right on the queue
 SELECT pg_temp.add_schedules('regress_hipq_cron_sleeper', '{when_other, when_strict}');
 SELECT hipq.revoke_queue('when.other', 'regress_hipq_cron_sleeper', 'enqueue');
 SET ROLE regress_hipq_cron_sleeper;
@@ -98,13 +100,13 @@ RESET ROLE;
 SELECT * FROM pg_temp.schedules;
 SELECT hipq.drop_queue('when.other');
 
--- ---- all is well, but for pg_cron
+-- ---- only pg_cron is missing
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', '{"a": 1}', queue => 'when.q', job_key => 'NONE', priority => 1, timeout => 2, throttle_factor => 0.5,
     time_windows => '22:00-06:00', max_retries => 3, expires_after => '1 h', throttle_key => 'k')$$);
 SELECT count(*) FROM hipq.schedule;
 SELECT count(*) FROM hipq.when_q;
 
--- ---- when an expression comes next
+-- ---- the next time of an expression
 SELECT hipq._next_run('@hourly', NULL) = date_trunc('hour', clock_timestamp()) + interval '1 h', hipq._next_run('nonsense', NULL), hipq._next_run('0 0 31 2 *', NULL);
 SELECT hipq._next_run('30 seconds', now() + interval '1 h') = now() + interval '1 h 30 s', hipq._next_run('30 seconds', now() - interval '1 h') >= now();
 

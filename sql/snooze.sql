@@ -1,4 +1,5 @@
--- snooze, complete_later, report_progress, extend: what is refused. What they do is for handlers: test/t/execute/more_time.pl, execute/complete_later.pl.
+-- snooze, complete_later, report_progress, extend: errors. How handlers use them:
+-- test/t/execute/more_time.pl, execute/complete_later.pl.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -34,7 +35,7 @@ SELECT pg_temp.try($$SELECT hipq.report_progress(-1)$$);
 SELECT pg_temp.try($$SELECT hipq.report_progress(0, -1)$$);
 SELECT pg_temp.try($$SELECT hipq.report_progress(3, 2)$$);
 
--- ---- attempts that nobody makes
+-- ---- attempts that do not exist
 SELECT pg_temp.try(format('SELECT hipq.report_progress(%s, 0, 1, 2)', :waiting));
 SELECT pg_temp.try($$SELECT hipq.report_progress(-1, 1, 1, NULL, 'begins')$$);
 SELECT pg_temp.try(format('SELECT hipq.report_progress(%s, 1, 3, 2)', :waiting));

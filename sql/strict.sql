@@ -1,4 +1,4 @@
--- strict: what a queue, or its instance, says of jobs of types that nobody has registered.
+-- strict: how a queue, or its instance, handles jobs of types that are not registered.
 \getenv srcdir PG_ABS_SRCDIR
 \set try :srcdir '/test/regress/try.sql'
 \pset format unaligned

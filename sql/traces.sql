@@ -1,4 +1,5 @@
--- The trace of a job: given as an argument, a column or a setting, else that of the job whose handler enqueues.
+-- The trace of a job: an argument, a column or a setting, else the trace of the job whose handler
+-- enqueues.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -27,7 +28,7 @@ END $$;
 SELECT hipq.register_job_type('traced.q', 'look', handler => 'look');
 CREATE VIEW traces AS SELECT job_data->>'name' AS name, state, traceparent FROM hipq.jobs_detail WHERE queue = 'traced.q' ORDER BY id;
 
--- Ways to say it. (In one transaction, so that no executor runs the jobs.)
+-- Ways to give it. (In one transaction, so that no executor runs the jobs.)
 BEGIN;
 SELECT hipq.enqueue('look', '{"name": "argument"}', queue => 'traced.q', traceparent => '00-11111111111111111111111111111111-1111111111111111-01') > 0;
 SELECT hipq.enqueue('look', jsonb_build_object('name', 'argument beside a value'), queue => 'traced.q',
@@ -40,7 +41,8 @@ SELECT cardinality(hipq.enqueue_many('look', ARRAY['{"name": "one of many"}', '{
     traceparent => '00-55555555555555555555555555555555-5555555555555555-01'));
 INSERT INTO hipq.traced_q (job_type, job_data, traceparent)
 VALUES ('look', '{"name": "column"}', '00-66666666666666666666666666666666-6666666666666666-01');
--- A trigger that enqueues as well, without saying so: its jobs are of the same trace, and it takes nobody else's away.
+-- A trigger that also enqueues, without a trace: its jobs get the same trace, and the other jobs
+-- keep theirs.
 CREATE FUNCTION enqueue_beside() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.job_data->>'name' LIKE 'two of%' THEN
@@ -64,12 +66,12 @@ INSERT INTO hipq.traced_q (job_type, job_data) VALUES ('look', '{"name": "insert
 COPY hipq.traced_q (job_type, job_data) FROM STDIN (DELIMITER '|');
 look|{"name": "copied by setting"}
 \.
--- A trace of who cancels a job is not the job's.
+-- Cancelling a job in a session with a trace does not change the job's trace.
 SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE job_data->>'name' = 'none';
 RESET hipq.traceparent;
 SELECT * FROM traces;
 
--- A handler has that of its job, and so have the jobs that it makes.
+-- A handler has the trace of its job, and so have the jobs that it enqueues.
 SELECT hipq.enqueue('look', '{"name": "parent", "child": "child"}', queue => 'traced.q', traceparent => '00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-aaaaaaaaaaaaaaaa-01') > 0;
 SELECT hipq.enqueue('look', '{"name": "fails", "fails": true}', queue => 'traced.q', traceparent => '00-bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb-bbbbbbbbbbbbbbbb-01') > 0;
 SELECT hipq.run_until_idle(queue => 'traced.q');
@@ -77,20 +79,20 @@ SELECT * FROM seen ORDER BY job;
 SELECT * FROM traces WHERE name IN ('parent', 'child', 'fails', 'column');
 SHOW hipq.traceparent;
 
--- What is made of a job has its trace.
+-- A job made from another job has the same trace.
 SELECT hipq.retry(id) > 0 FROM hipq.jobs_detail WHERE job_data->>'name' = 'fails';
 SELECT hipq.enqueue('look', '{"name": "keyed"}', queue => 'traced.q', job_key => 'two', traceparent => '00-cccccccccccccccccccccccccccccccc-cccccccccccccccc-01') > 0;
 SELECT hipq.enqueue('look', '{"name": "replaced"}', queue => 'traced.q', job_key => 'two', on_duplicate => 'replace',
     traceparent => '00-dddddddddddddddddddddddddddddddd-dddddddddddddddd-01') > 0;
 SELECT * FROM traces WHERE state = 'initial';
 
--- It is fixed, and has to be valid.
+-- A trace cannot change, and must be valid.
 SELECT pg_temp.try($$UPDATE hipq.traced_q SET traceparent = NULL WHERE job_data->>'name' = 'replaced'$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('look', queue => 'traced.q', traceparent => 'mine')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue_many('look', '{1}', queue => 'traced.q', traceparent => '00-00000000000000000000000000000000-dddddddddddddddd-01')$$);
 SELECT pg_temp.try($$INSERT INTO hipq.traced_q (job_type, traceparent) VALUES ('look', '00-DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD-dddddddddddddddd-01')$$);
 SELECT pg_temp.try($$SET hipq.traceparent = 'ff-dddddddddddddddddddddddddddddddd-dddddddddddddddd-01'$$);
--- A call that failed leaves nothing to the next one.
+-- A failed call leaves no trace to the next one.
 SELECT hipq.enqueue('look', '{"name": "after an error"}', queue => 'traced.q') > 0;
 SELECT * FROM traces WHERE name = 'after an error';
 

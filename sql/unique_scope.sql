@@ -19,7 +19,7 @@ CREATE FUNCTION pg_temp.indexes() RETURNS SETOF text LANGUAGE sql AS $$
     SELECT substring(pg_get_indexdef(indexrelid) FROM 'ON .*') FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
     WHERE indisunique AND NOT indisprimary AND relname LIKE 'scope\_%\_key' AND relname NOT LIKE '%\_final\_%' ORDER BY relname
 $$;
--- a queue of scope global has the index that it has always had
+-- a queue with scope global has the usual index
 SELECT pg_temp.indexes();
 CREATE FUNCTION pg_temp.shown(tables text DEFAULT 'hipq.scope_q') RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
@@ -28,7 +28,7 @@ END
 $$;
 \set later '''2100-01-01'''
 
--- ---- each tenant has his own job with the key
+-- ---- each tenant has its own job with the key
 SELECT hipq.enqueue('t', '{"tenant": "a", "n": 1}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) AS a \gset
 SELECT hipq.enqueue('t', '{"tenant": "b", "n": 1}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) AS b \gset
 SELECT hipq.enqueue('t', '{"n": 1}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) AS none \gset
@@ -49,24 +49,25 @@ t	copied	{"tenant": "c"}	2100-01-01
 t	copied	{"tenant": "b"}	2100-01-01
 \.
 \set VERBOSITY default
--- the whole queue, in the other one; what is given as shard key counts before what the path says
+-- the whole queue, in the other one; a given shard key takes precedence over the path
 SELECT hipq.enqueue('t', '{"tenant": "a"}', queue => 'scope.g', job_key => 'k', scheduled_run_time => :later) > 0;
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', '{"tenant": "b"}', queue => 'scope.g', job_key => 'k')$$);
 SELECT pg_temp.shown('hipq.scope_g');
 INSERT INTO hipq.scope_q (job_type, job_key, job_data, shard_key, scheduled_run_time) VALUES ('t', 'k', '{"tenant": "a"}', 'given', :later);
 SELECT pg_temp.shown();
--- numbers and objects are what ->> makes of them; a shard key is as long as one of jobs may be
+-- numbers and objects are compared as ->> returns them; a shard key may be as long as the column
+-- allows
 SELECT hipq.enqueue('t', '{"tenant": 7}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) > 0;
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', '{"tenant": "7"}', queue => 'scope.q', job_key => 'k')$$);
 SELECT pg_temp.try(format($$SELECT hipq.enqueue('t', '{"tenant": "%s"}', queue => 'scope.q', job_key => 'k')$$, repeat('x', 1001)));
 SELECT hipq.enqueue('t', jsonb_build_object('tenant', repeat('x', 1000)), queue => 'scope.q', job_key => repeat('k', 1000), scheduled_run_time => :later) > 0;
 SELECT hipq.cancel_jobs('scope.q', state => 'initial', job_key => repeat('k', 1000));
--- without a job key it need not be kept
+-- without a job key the shard key need not be stored
 SELECT pg_temp.try(format($$SELECT hipq.enqueue('t', '{"tenant": "%s"}', queue => 'scope.q')$$, repeat('x', 1001)));
 SELECT shard_key FROM hipq.scope_q WHERE job_key = 'NONE' AND state <> 'final';
 SELECT hipq.cancel_jobs('scope.q', created_before => 'infinity', job_key => 'NONE');
 
--- ---- on_duplicate concerns the job of the tenant
+-- ---- on_duplicate applies to the job of the tenant
 SELECT hipq.enqueue('t', '{"tenant": "b"}', queue => 'scope.q', job_key => 'k', on_duplicate => 'return') = :b;
 SELECT hipq.enqueue('t', '{"tenant": "b", "n": 2}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later, on_duplicate => 'replace') = :b;
 SELECT hipq.enqueue('t', '{"tenant": "a", "more": 1}', queue => 'scope.q', job_key => 'k', on_duplicate => 'merge') = :a;
@@ -76,7 +77,7 @@ SELECT hipq.enqueue('t', '{"tenant": "a"}', queue => 'scope.q', job_key => 'k', 
 SELECT id = :a, action FROM hipq.enqueue_unique('t', '{"tenant": "a"}', queue => 'scope.q', job_key => 'k');
 SELECT action FROM hipq.enqueue_unique('t', '{"tenant": "d"}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later, on_duplicate => 'replace');
 SELECT pg_temp.shown();
--- many: keys and tenants in any order
+-- many jobs: keys and tenants in any order
 SELECT array_position(ids, :a), array_position(ids, :b), array_position(ids, :none), ids[1] = ids[6], cardinality(ids)
 FROM hipq.enqueue_many('t', ARRAY['{"tenant": "e"}', '{"tenant": "b"}', '{}', '{"tenant": "a"}', '{"tenant": "f"}', '{"tenant": "e"}', '{"tenant": "e"}']::jsonb[],
     ARRAY['k', 'k', 'k', 'k', 'k', 'k', NULL], queue => 'scope.q', scheduled_run_time => :later, on_duplicate => 'return') AS ids;
@@ -84,14 +85,14 @@ SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', ARRAY['{"tenant": "g"}', '{"t
 SELECT hipq.enqueue_many('t', ARRAY['{"tenant": "b", "n": 3}', '{"tenant": "a", "n": 3}']::jsonb[], ARRAY['k', 'k'], queue => 'scope.q', scheduled_run_time => :later, on_duplicate => 'replace')
     = ARRAY[:b, :a]::bigint[];
 SELECT pg_temp.shown();
--- by SQL, as it has to be where the table has a unique index more
+-- by SQL, which a table with an additional unique index needs
 CREATE UNIQUE INDEX scope_more ON hipq.scope_q_live (id, job_type);
 SELECT array_position(ids, :a), array_position(ids, :b), ids[3] = ids[4], cardinality(ids)
 FROM hipq.enqueue_many('t', ARRAY['{"tenant": "b"}', '{"tenant": "a"}', '{"tenant": "h"}', '{"tenant": "h"}', '{"tenant": "i"}']::jsonb[],
     ARRAY['k', 'k', 'k', 'k', 'k'], queue => 'scope.q', scheduled_run_time => :later, on_duplicate => 'return') AS ids;
 DROP INDEX hipq.scope_more;
 SELECT count(*), count(DISTINCT shard_key) FROM hipq.scope_q WHERE job_key = 'k' AND state <> 'final';
--- the type's defaults are part of the data
+-- the defaults of the type are part of the data
 SELECT hipq.register_job_type('scope.q', 'with_default', parameters => '{"tenant": {"type": "string", "default": "b"}}');
 SELECT hipq.enqueue('with_default', '{}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) AS by_default \gset
 SELECT hipq.enqueue('with_default', '{"tenant": "b"}', queue => 'scope.q', job_key => 'k', on_duplicate => 'return') = :by_default;
@@ -152,13 +153,13 @@ SELECT hipq.fail_by_key('scope.q', 'outside', 'k', 'no', retriable => false, sha
 SELECT hipq.enqueue('outside', '{"tenant": "b"}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) AS b \gset
 SELECT pg_temp.try($$SELECT hipq.complete_by_key('scope.q', 'outside', 'k', shard_key => 'b')$$);
 SELECT hipq.complete_by_key('scope.q', 'outside', 'k', '"of a"', shard_key => 'a') > 0;
--- the only one that runs need not be the one that is meant
+-- the only running job need not be the intended one
 SELECT pg_temp.try($$SELECT hipq.complete_by_key('scope.q', 'outside', 'k')$$);
 SELECT hipq.cancel(:b);
 SELECT hipq.complete_by_key('scope.q', 'outside', 'k', '"of c"') > 0;
 SELECT shard_key, job_key, error, result FROM hipq.scope_q WHERE job_type = 'outside' AND state = 'final' AND id <> :b ORDER BY shard_key;
 
--- ---- jobs that are made of others
+-- ---- jobs that are made from others
 SELECT hipq.register_job_type('scope.q', 'fail', handler => 'scope_run', max_retries => 0);
 SET SESSION AUTHORIZATION regress_hipq_scope;
 BEGIN;
@@ -175,7 +176,7 @@ SELECT pg_temp.shown();
 SELECT pg_temp.try(format('SELECT hipq.retry(%s)', id)) FROM hipq.scope_q WHERE job_type = 'fail' AND state = 'final' AND shard_key = 'b' AND job_data ? 'fail';
 SELECT pg_temp.try(format('SELECT hipq.redrive(%s)', job_id)) FROM hipq.dead_letter WHERE job ->> 'shard_key' = 'b';
 SELECT * FROM hipq.redrive_jobs('scope.q', job_type => 'fail');
--- the new jobs have the shard keys that they have where they go
+-- the new jobs get the shard keys of their new queue
 SELECT hipq.cancel_jobs('scope.q', job_type => 'fail', state => 'initial');
 SELECT hipq.create_queue('scope.n', shard_key => $$job_data->'of'->>'n'$$, unique_scope => 'shard_key') > 0;
 SELECT hipq.register_job_type('scope.n', 'fail');
@@ -192,12 +193,12 @@ SELECT hipq.purge_dead_letters('scope.q', job_type => 'fail', before => (SELECT 
 SELECT * FROM hipq.redrive_jobs('scope.q', job_type => 'fail', to_queue => 'scope.n');
 SELECT pg_temp.shown('hipq.scope_n');
 
--- ---- from queue to queue
+-- ---- moves between queues
 SELECT hipq.cancel_jobs('scope.q') > 0;
 SELECT hipq.cancel_jobs('scope.g') > 0;
 SELECT hipq.enqueue('t', '{"tenant": "a"}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) > 0;
 SELECT hipq.enqueue('t', '{"tenant": "b"}', queue => 'scope.q', job_key => 'k', scheduled_run_time => :later) > 0;
--- one of the two has a place there
+-- the other queue accepts one of the two
 SELECT * FROM hipq.move_jobs('scope.q', 'scope.g', 't');
 SELECT pg_temp.shown(), pg_temp.shown('hipq.scope_g');
 SELECT hipq.cancel_jobs('scope.g') > 0;
@@ -218,14 +219,14 @@ SELECT * FROM hipq.move_jobs('scope.q', 'scope.n', 't');
 SELECT pg_temp.shown('hipq.scope_n');
 SELECT pg_temp.shown();
 
--- ---- altering
+-- ---- changes of the scope
 SELECT pg_temp.try($$SELECT hipq.alter_queue('scope.q', unique_scope => 'global')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('scope.q', shard_key => 'throttle_key')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('scope.q', unique_scope => 'queue')$$);
 SELECT pg_temp.try($$SELECT hipq.create_queue('scope.q', or_replace => true)$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('scope.q', unique_scope => 'shard_key', shard_key => $x$job_data->>'tenant'$x$)$$);
 SELECT hipq.cancel_jobs('scope.q') > 0;
--- a job without key is in nobody's way
+-- a job without a key is no obstacle
 SELECT hipq.enqueue('t', '{"tenant": "a"}', queue => 'scope.q', scheduled_run_time => :later) > 0;
 SELECT pg_temp.try($$SELECT hipq.alter_queue('scope.q', shard_key => 'NONE')$$);
 SELECT hipq.alter_queue('scope.q', unique_scope => 'global', shard_key => 'NONE');
@@ -237,22 +238,22 @@ SELECT hipq.enqueue('t', '{"tenant": "a"}', queue => 'scope.g', job_key => 'k', 
 SELECT hipq.enqueue('t', '{"tenant": "b"}', queue => 'scope.g', job_key => 'k', scheduled_run_time => :later) > 0;
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', '{"tenant": "b"}', queue => 'scope.g', job_key => 'k')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('scope.q', unique_scope => 'shard_key')$$);
--- a queue whose scope is global may get another shard key at any time
+-- a queue with scope global may change its shard key at any time
 SELECT hipq.alter_queue('scope.q', shard_key => 'throttle_key');
 
--- ---- described, and made of its description
+-- ---- describe() and apply()
 SELECT queue - 'owner' FROM jsonb_array_elements(hipq.describe() -> 'queues') AS queue WHERE queue ->> 'queue' LIKE 'scope.%' ORDER BY queue ->> 'queue';
 SELECT object, action, property, before, after FROM hipq.apply($${"queues": [{"queue": "scope.new", "shard_key": "throttle_key", "unique_scope": "shard_key"}]}$$);
 SELECT count(*) FROM hipq.apply($${"queues": [{"queue": "scope.new", "shard_key": "throttle_key", "unique_scope": "shard_key"}]}$$);
 SELECT object, action, property, before, after FROM hipq.apply($${"queues": [{"queue": "scope.new", "shard_key": "throttle_key"}]}$$);
 SELECT hipq.alter_queue('scope.new', unique_scope => 'shard_key');
--- what divides is a column
+-- the shard key is a column
 SELECT hipq.enqueue('t', '1', queue => 'scope.new', job_key => 'k', throttle_key => 'x', scheduled_run_time => :later) AS x \gset
 SELECT hipq.enqueue('t', '2', queue => 'scope.new', job_key => 'k', throttle_key => 'y', scheduled_run_time => :later) > 0;
 SELECT hipq.enqueue('t', '3', queue => 'scope.new', job_key => 'k', throttle_key => 'x', scheduled_run_time => :later, on_duplicate => 'replace') = :x;
 SELECT pg_temp.shown('hipq.scope_new');
 
--- ---- a table that a dump without data has left is taken over by a queue of its scope
+-- ---- a queue with the same scope takes over a table that a dump without data left
 SELECT hipq.cancel_jobs('scope.new') > 0;
 DELETE FROM hipq.queue WHERE table_name = 'scope_new';
 TRUNCATE hipq.scope_new;

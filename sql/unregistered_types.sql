@@ -1,14 +1,15 @@
--- Job types that nobody has registered: so many in each queue, whichever way their jobs come.
+-- Job types that are not registered: their number in each queue is limited, whichever way their
+-- jobs come.
 \pset format unaligned
 \pset tuples_only on
 \set SHOW_CONTEXT never
 SELECT hipq.create_queue('bounded.main') > 0 AS main, hipq.create_queue('bounded.other') > 0 AS other;
 SELECT hipq.register_job_type('bounded.main', 'known');
 SHOW hipq.max_unregistered_types;
--- one statement may bring them all, and not one more
+-- one statement may add as many as are allowed, and not one more
 INSERT INTO hipq.bounded_main (job_type) SELECT 'type ' || n FROM generate_series(1, 101) AS n;
 INSERT INTO hipq.bounded_main (job_type) SELECT 'type ' || n % 100 FROM generate_series(1, 200) AS n;
--- those that are there are welcome, others at no door
+-- existing types are accepted, others are refused at each way in
 SELECT hipq.enqueue('type 7', '{}', queue => 'bounded.main') > 0 AS enqueued;
 SELECT hipq.enqueue('known', '{}', queue => 'bounded.main') > 0 AS enqueued;
 SELECT hipq.enqueue('one more', '{}', queue => 'bounded.main');
@@ -20,7 +21,7 @@ known	{}
 one more	{}
 \.
 SELECT hipq.move_jobs('bounded.main', 'bounded.other', 'type 7');
--- nor by what is made of others: retried, redriven, scheduled, to follow
+-- nor may they come with jobs made from others: retried, redriven, scheduled, successors
 SELECT hipq.register_job_type('bounded.main', 'forgotten');
 SELECT hipq.enqueue('forgotten', '{}', queue => 'bounded.main') AS failed \gset
 SELECT hipq.fail_job(:failed, 'enough');
@@ -36,7 +37,7 @@ MERGE INTO hipq.bounded_main USING (VALUES (1)) AS one (n) ON false WHEN NOT MAT
 \set VERBOSITY sqlstate
 UPDATE hipq.bounded_main SET job_type = 'one more' WHERE job_type = 'type 7';
 \set VERBOSITY default
--- another queue has its own, and may be brought to its bound in a transaction
+-- another queue has its own limit, and a transaction may fill it
 BEGIN;
 SELECT count(hipq.enqueue('type ' || n, '{}', queue => 'bounded.other')) FROM generate_series(1, 100) AS n;
 SAVEPOINT full_queue;
@@ -44,9 +45,9 @@ SELECT hipq.enqueue('one more', '{}', queue => 'bounded.other');
 ROLLBACK TO full_queue;
 SELECT hipq.enqueue('type 100', '{}', queue => 'bounded.other') > 0 AS enqueued;
 ROLLBACK;
--- nothing is left of what was rolled back
+-- nothing remains after the rollback
 SELECT hipq.enqueue('one more', '{}', queue => 'bounded.other') > 0 AS enqueued;
--- a type that somebody registers is none of them
+-- a type that is registered does not count
 SELECT hipq.register_job_type('bounded.main', 'one more');
 SELECT hipq.enqueue('one more', '{}', queue => 'bounded.main') > 0 AS enqueued;
 SELECT hipq.register_job_type('bounded.main', 'type 1');

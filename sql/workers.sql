@@ -1,4 +1,4 @@
--- External workers: registering, heartbeats, health, draining; what job types require; who may do and see what.
+-- External workers: registration, heartbeats, health, draining; requirements of job types; rights.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -41,7 +41,7 @@ SELECT requires, max_retries FROM hipq.job_types_detail WHERE queue = 'outside.a
 SELECT pg_temp.try($$SELECT hipq.register_job_type('outside.a', 'bad', requires => '["python"]')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_job_type('outside.a', 'none', requires => '"python"')$$);
 
--- ---- what cannot be registered
+-- ---- registrations that are refused
 SELECT pg_temp.try(format('SELECT hipq.register_worker(%s)', arguments)) FROM unnest(ARRAY[
     $$NULL, '{outside.a}', '{scan}'$$,
     $$'', '{outside.a}', '{scan}'$$,
@@ -60,7 +60,7 @@ SELECT pg_temp.try(format('SELECT hipq.register_worker(%s)', arguments)) FROM un
     $$'regress', '{outside.a}', '{scan}', capacity => NULL$$,
     $$'regress', '{outside.a}', '{scan}', prefetch => -1$$,
     $$'regress', '{outside.a}', '{scan}', capabilities => '[]'$$]) AS arguments;
--- too much of it
+-- values that are too large
 SELECT pg_temp.try($$SELECT hipq.register_worker('regress', ARRAY(SELECT 'outside.' || n FROM generate_series(1, 101) AS n), '{scan}')$$);
 SELECT pg_temp.try($$SELECT hipq.register_worker('regress', '{outside.a}', ARRAY(SELECT n::text FROM generate_series(1, 101) AS n))$$);
 SELECT pg_temp.try($$SELECT hipq.register_worker('regress', '{outside.a}', '{scan}', capabilities => jsonb_build_object('all', repeat('x', 65536)))$$);
@@ -68,7 +68,7 @@ SELECT pg_temp.try($$SELECT hipq.register_worker(repeat('x', 64), '{outside.a}',
 SELECT pg_temp.try($$SELECT hipq.register_worker(E'regress\nLOG:  all is well', '{outside.a}', '{scan}')$$);
 SELECT count(*) FROM hipq.workers WHERE name LIKE 'regress%';
 
--- ---- registering and heartbeats
+-- ---- registration and heartbeats
 SET ROLE regress_hipq_worker_a;
 SELECT hipq.register_worker('regress a', '{outside.b, hipq.outside_a, outside.a}', '{scan, none, scan}', 4, 2, '{"runtimes": ["python", "node"]}') > 0;
 SELECT pg_temp.shown();
@@ -79,12 +79,12 @@ SET ROLE regress_hipq_worker_a;
 SELECT hipq.heartbeat(pg_temp.id('regress a'));
 SELECT status, health ->> 'status' AS health, last_heartbeat <= clock_timestamp() FROM hipq.workers_detail WHERE name = 'regress a';
 SELECT hipq.worker_queue_depth(pg_temp.id('regress a')), hipq.worker_queue_depth(-1);
--- what it says of itself
+-- the health that the worker reports
 SELECT hipq.heartbeat(pg_temp.id('regress a'), '{"status": "degraded", "queue_depth": 7, "total_executions": 9, "failed_executions": 2, "average_execution_time_ms": 12.5, "mood": "low"}');
 SELECT pg_temp.shown();
 SELECT hipq.heartbeat(pg_temp.id('regress a'), '{"consecutive_failures": 10}'::jsonb);
 SELECT pg_temp.shown();
--- malformed: kept out, and the heartbeat counts
+-- malformed reports are ignored, but the heartbeat counts
 SET ROLE regress_hipq_worker_a;
 DO $$
 DECLARE
@@ -100,7 +100,7 @@ BEGIN
 END
 $$;
 SELECT pg_temp.shown();
--- the heartbeat counts all the same
+-- the heartbeat counts nevertheless
 RESET ROLE;
 SET hipq.clock_offset = 100;
 SELECT status, health ->> 'status' AS health FROM hipq.workers_detail WHERE name = 'regress a';
@@ -121,10 +121,10 @@ SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}', take_over => t
 SELECT pg_temp.shown();
 SELECT pg_temp.try(format('SELECT hipq.heartbeat(%s)', :first));
 SET ROLE regress_hipq_worker_b;
--- each role has names of its own
+-- each role has its own names
 SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}', take_over => true) AS namesake \gset
 SELECT hipq.deregister_worker(:namesake);
--- one that is silent is not there
+-- a silent worker does not keep its name
 RESET ROLE;
 SET hipq.clock_offset = 31;
 SET ROLE regress_hipq_worker_a;
@@ -133,7 +133,7 @@ SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}') > :first;
 RESET ROLE;
 RESET hipq.clock_offset;
 
--- ---- with its transaction
+-- ---- rolled back with the transaction
 SET ROLE regress_hipq_worker_b;
 BEGIN;
 SELECT hipq.register_worker('regress b', '{outside.a, outside.b}', '{scan, only_b}', capabilities => '{"runtimes": ["node"], "health": {"status": "unhealthy"}}') > 0;
@@ -161,29 +161,29 @@ SELECT count(*) FROM hipq._workers();
 SELECT hipq.deregister_worker(pg_temp.id('regress c')), hipq.drain_worker(pg_temp.id('regress b')), hipq.drain_worker(pg_temp.id('regress b'));
 SELECT name, is_draining FROM hipq.workers_detail WHERE name LIKE 'regress%' ORDER BY name;
 SELECT count(*) FROM hipq._workers();
--- one that is heard of in the transaction that registers it
+-- a heartbeat in the transaction that registers the worker
 BEGIN;
 SELECT hipq.register_worker('regress heard', '{outside.a}', '{scan}') AS heard \gset
 SELECT hipq.heartbeat(:heard), hipq.heartbeat(:heard, '{"status": "degraded"}');
 COMMIT;
 SELECT status, health ->> 'status' AS health, last_heartbeat IS NOT NULL FROM hipq.workers_detail WHERE worker_id = :heard;
 SELECT hipq.deregister_worker(:heard);
--- what it says of its health when it registers: merged like a heartbeat's, what else it says stays
+-- the health report at registration: merged like that of a heartbeat; other capabilities stay
 BEGIN;
 SELECT hipq.register_worker('regress self', '{outside.a}', '{scan}', capabilities => '{"gpu": true, "health": {"status": "degraded", "queue_depth": 3, "total_executions": 20, "failed_executions": 5, "mood": "low"}}') AS self \gset
 SELECT capabilities - 'health' AS said, (capabilities -> 'health') - 'last_check' AS health, (capabilities -> 'health' ->> 'last_check')::timestamptz <= clock_timestamp() AS is_checked, capabilities -> 'health' = health AS same FROM hipq.workers_detail WHERE worker_id = :self;
 SELECT status, workers, queue_depth, average_failure_rate FROM hipq.worker_health;
--- it is the one that the server judges by: a later report takes the place of the first
+-- the server judges the worker by it; a later report replaces the first
 SELECT hipq.heartbeat(:self, '{"queue_depth": 1}');
 SELECT status, capabilities -> 'health' ->> 'status' AS health, capabilities -> 'health' ->> 'queue_depth' AS depth FROM hipq.workers_detail WHERE worker_id = :self;
--- active: heard of within hipq.heartbeat_timeout (30 s), however it does
+-- active: a heartbeat within hipq.heartbeat_timeout (30 s), whatever the worker's health
 SELECT hipq.drain_worker(:self), hipq.heartbeat(:self, '{"status": "unhealthy"}');
 SELECT status, health ->> 'status' AS health FROM hipq.workers_detail WHERE worker_id = :self;
 RESET ROLE;
 SET LOCAL hipq.clock_offset = 31;
 SELECT status, health ->> 'status' AS health FROM hipq.workers_detail WHERE worker_id = :self;
 ROLLBACK;
--- a kept-out report at registration
+-- a malformed report at registration
 SELECT hipq.register_worker('regress c', '{outside.a}', '{none}', capabilities => '{"health": {"status": "merry"}}') > 0;
 SELECT hipq.heartbeat(pg_temp.id('regress c')), hipq.heartbeat(pg_temp.id('regress b'));
 SELECT name, status, health ->> 'status' AS health FROM hipq.healthy_workers_detail WHERE name LIKE 'regress%';
@@ -193,7 +193,7 @@ SELECT hipq.deregister_worker(pg_temp.id('regress c'));
 PREPARE TRANSACTION 'regress worker';
 ROLLBACK;
 
--- ---- who may do what
+-- ---- rights
 SELECT hipq.register_worker('regress d', '{outside.b}', '{only_b}') > 0;
 SELECT pg_temp.id('regress d') AS d \gset
 SET ROLE regress_hipq_worker_a;
@@ -203,7 +203,7 @@ SELECT pg_temp.try(format('SELECT hipq.deregister_worker(%s)', :d));
 SELECT pg_temp.try('SELECT hipq.heartbeat(NULL)');
 SELECT pg_temp.try('SELECT hipq.drain_worker(-1)');
 SELECT pg_temp.try('SELECT hipq.deregister_worker(-1)');
--- of others' workers only what one may read
+-- of other roles' workers a role sees only what it may read
 SELECT name FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
 SET ROLE regress_hipq_worker_reader;
 SELECT name, queues, job_types FROM hipq.workers_detail WHERE name LIKE 'regress%' ORDER BY name;
@@ -222,7 +222,7 @@ RESET ROLE;
 SELECT pg_temp.try(format('SELECT hipq.heartbeat(%s)', :d));
 SELECT hipq.drain_worker(:d), hipq.deregister_worker(:d);
 SELECT name FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
--- ---- who serves what: what types require, rights, queues and types that come and go
+-- ---- which worker serves which type: requirements, rights, queues and types that come and go
 SET ROLE regress_hipq_worker_b;
 SELECT hipq.register_worker('regress f', '{outside.a, outside.b}', '{scan, only_b, none}', capabilities => '{"runtimes": ["node"]}') > 0;
 RESET ROLE;
@@ -240,7 +240,7 @@ SELECT pg_temp.served();
 SELECT hipq.alter_job_type('outside.a', 'none', handler => 'NONE');
 SELECT hipq.deregister_worker(pg_temp.id('regress f'));
 SELECT pg_temp.served();
--- without the right to one of the queues
+-- without the right on one of the queues
 SELECT hipq.revoke_queue('outside.b', 'regress_hipq_worker_b', 'work'), hipq.grant_queue('outside.b', 'regress_hipq_worker_b', 'read');
 SET ROLE regress_hipq_worker_b;
 SELECT pg_temp.try($$SELECT hipq.register_worker('regress e', '{outside.a, outside.b}', '{scan}')$$);
@@ -255,7 +255,7 @@ SELECT status, health ->> 'status' AS health, pid = pg_backend_pid(), last_heart
 SELECT pg_temp.try($$SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}')$$);
 SELECT hipq.deregister_worker(:listener);
 SELECT count(*) FROM pg_listening_channels();
--- a session that listens no more is no worker
+-- a session that stops listening is no longer a worker
 SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}', listen => true) AS listener \gset
 BEGIN;
 UNLISTEN *;

@@ -1,10 +1,11 @@
--- External workers and their jobs: claim, complete, fail, release, extend; by id, by key, many at once; who may, and what comes too late.
+-- External workers and their jobs: claim, complete, fail, release, extend; by id, by key, many at
+-- once; rights, and calls that come too late.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
--- Numbers of jobs and workers differ from run to run.
+-- Ids of jobs and workers differ from run to run.
 CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
@@ -32,7 +33,7 @@ BEGIN
     RETURN 'no';
 END
 $$;
--- By their keys: jobs and the attempt that was claimed last.
+-- Jobs by key, with the attempt that was claimed last.
 CREATE TABLE claimed (key text PRIMARY KEY, id bigint, attempt integer);
 GRANT SELECT ON claimed TO PUBLIC;
 CREATE FUNCTION id(wanted text) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT max(id) FROM hipq.job WHERE job_key = wanted $$;
@@ -41,7 +42,7 @@ CREATE FUNCTION note(wanted text, its_id bigint, its_attempt integer) RETURNS te
     INSERT INTO public.claimed VALUES (wanted, its_id, its_attempt) ON CONFLICT (key) DO UPDATE SET id = its_id, attempt = its_attempt RETURNING key
 $$;
 CREATE FUNCTION w(worker text) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT worker_id FROM hipq.workers WHERE name = worker $$;
--- What a worker claims, in order: its keys.
+-- The keys that a worker claims, in order.
 CREATE FUNCTION claim(worker text, max_jobs integer DEFAULT 1, wait interval DEFAULT '60 s') RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(note(job_key, id, attempt) || '#' || attempt, ' ') FROM hipq.claim(w(worker), max_jobs, wait)
 $$;
@@ -51,7 +52,7 @@ $$;
 CREATE FUNCTION fail(key text, retriable boolean DEFAULT true) RETURNS text LANGUAGE sql AS $$
     SELECT pg_temp.try(format('SELECT hipq.fail(%s, %s, %L, %L)', id(key), attempt(key), 'no luck', retriable))
 $$;
--- What a worker has: jobs that it has not accepted, jobs that it runs.
+-- The jobs of a worker: those that it has not accepted, and those that it runs.
 CREATE FUNCTION has(worker text) RETURNS text LANGUAGE sql SECURITY DEFINER AS $$
     SELECT format('%s waiting, %s running', queue_depth, running_jobs) FROM hipq.workers_detail WHERE name = worker
 $$;
@@ -75,7 +76,7 @@ SELECT hipq.register_job_type('ext.a', 'scan', handler_kind => 'notify', max_ret
        hipq.register_job_type('ext.a', 'inside', handler => 'SELECT pg_sleep(60)', handler_kind => 'statement', claim => 'record');
 SELECT hipq.grant_queue('ext.a', role::regrole, 'work'), hipq.grant_queue('ext.b', role::regrole, 'work')
 FROM unnest('{regress_hipq_ext_a, regress_hipq_ext_b}'::text[]) AS role;
--- somebody who may call the functions, and has no right on these queues
+-- a role that may call the functions, and has no right on these queues
 SELECT hipq.create_queue('ext.other') > 0;
 SELECT hipq.grant_queue('ext.other', 'regress_hipq_ext_stranger', 'work');
 
@@ -83,7 +84,7 @@ SET ROLE regress_hipq_ext_a;
 SELECT hipq.register_worker('regress ext a', '{ext.a, ext.b}', '{scan, asks}', capacity => 3, prefetch => 2) > 0;
 RESET ROLE;
 
--- ---- claim: what there is, in order, as much as fits
+-- ---- claim: the available jobs, in order, as many as fit
 SET ROLE regress_hipq_ext_a;
 SELECT claim('regress ext a', 10, '0') IS NULL AS nothing_there;
 RESET ROLE;
@@ -108,13 +109,13 @@ SELECT complete('k1', '{"pages": 4}');
 SELECT shown('k1');
 SELECT pg_temp.try(format('SELECT hipq.complete(%s, 2)', id('k2')));
 SELECT shown('k2');
--- given, not accepted
+-- given, but not accepted
 SELECT shown('k5'), pg_temp.try(format('SELECT hipq.complete(%s, 1)', id('k5')));
 SELECT shown('k5');
--- there is room for the sixth
+-- there is room for the sixth job
 SELECT given('regress ext a', 2), complete('k2'), complete('k3'), claim('regress ext a', 2), has('regress ext a');
 SELECT complete('k4'), complete('k6'), has('regress ext a');
--- no row is kept of it
+-- no row is kept of the job
 RESET ROLE;
 SELECT hipq.enqueue('scan', queue => 'ext.b', job_key => 'b1') > 0;
 SET ROLE regress_hipq_ext_a;
@@ -124,7 +125,7 @@ SELECT pg_temp.try(format('SELECT hipq.complete(%s, 1)', (SELECT id FROM claimed
 
 SELECT has('regress ext a');
 
--- ---- from here on it is given all there is
+-- ---- from here on the worker gets all jobs
 SELECT hipq.register_worker('regress ext a', '{ext.a, ext.b}', '{scan, asks}', capacity => 50, take_over => true) > 0;
 RESET ROLE;
 SELECT count(hipq.enqueue('scan', queue => 'ext.a', job_key => key)) FROM unnest('{f1, f2, l1, x1, x2, m1, m2, y1, y2, large}'::text[]) AS key;
@@ -140,13 +141,13 @@ SELECT fail('f1'), shown('f1');
 SELECT fail('f1');
 SELECT fail('f2', false), shown('f2');
 SELECT pg_temp.try(format('SELECT hipq.fail(%s, 1, NULL)', id('l1')));
--- one that says nothing, or what stands for nothing
+-- without an error text, or with a text that means none
 BEGIN;
 SELECT hipq.fail(id('l1'), 1, 'NONE'), shown('l1');
 SELECT hipq.fail_attempts(ARRAY[id('x1')], '{1}', '{""}') = ARRAY[id('x1')], shown('x1');
 SELECT hipq.fail_by_key('ext.a', 'scan', 'x2', '', false), shown('x2');
 ROLLBACK;
--- when the retry is to be: not as the type says, and not sooner, if a retry handler decides
+-- the time of the retry: instead of the type's; if a retry handler decides, not earlier than this
 BEGIN;
 SELECT hipq.fail(id('l1'), 1, 'busy', retry_after => '1 d'), hipq.fail_by_key('ext.a', 'scan', 'x2', 'busy', retry_after => '0'),
        hipq.fail_attempts(ARRAY[id('x1'), id('m1'), id('asks')], '{1, 1, 1}', '{one, two, three}', retry_after => ARRAY['2 d', NULL, '60 d']::hipq.duration[])
@@ -161,13 +162,13 @@ SELECT pg_temp.try(statement) FROM unnest(ARRAY[
     format('SELECT hipq.fail_attempts(ARRAY[%s], %L, %L, retry_after => %L)', id('x1'), '{1}', '{busy}', '{-1 s}')]) AS statement;
 SELECT pg_temp.try(format('SELECT hipq.fail(%s, 1, %L, NULL)', id('l1'), 'why'));
 RESET ROLE;
--- by hand: the answer is what follows
+-- by hand: the call returns what follows
 BEGIN;
 SELECT hipq.fail_job(id('l1'), 'no sign of it');
 ROLLBACK;
 SELECT reason, sqlstate, error, worker_id = w('regress ext a'), executor_pid FROM hipq.attempt WHERE job_id IN (id('f1'), id('f2')) ORDER BY job_id;
 SELECT reason, error FROM hipq.dead_letters_detail WHERE job_key = 'f2';
--- one that was retried by hand says where it comes from
+-- a job that was retried by hand shows where it comes from
 SELECT hipq.retry(id('f2')) > 0;
 SET ROLE regress_hipq_ext_a;
 SELECT job_key, attempt, retry_reason, original_job_id = (SELECT id FROM claimed WHERE key = 'f2') FROM hipq.claim(w('regress ext a'), 1, '60 s');
@@ -182,7 +183,7 @@ SELECT shown('asks'), fail('asks');
 RESET ROLE;
 SELECT pg_temp.wait_until($$(SELECT state = 'retry' FROM hipq.job WHERE job_key = 'asks')$$);
 SELECT shown('asks'), scheduled_run_time > now() + interval '49 days' FROM hipq.job WHERE job_key = 'asks';
--- also after the attempt was given up by hand
+-- also after an operator failed the attempt by hand
 SELECT hipq.fail_job(id('stuck'), 'no sign of it');
 SELECT pg_temp.wait_until($$(SELECT state = 'retry' FROM hipq.job WHERE job_key = 'stuck')$$), shown('stuck');
 
@@ -197,13 +198,13 @@ SELECT scheduled_run_time > now() + interval '9999 days' FROM hipq.job WHERE job
 -- ---- extend
 SELECT deadline AS before FROM hipq.job WHERE job_key = 'x1' \gset
 SET ROLE regress_hipq_ext_a;
--- so much is left anyway
+-- the attempt has this much time left anyway
 SELECT hipq.extend(id('x1'), 1, '59.5 s') = :'before'::timestamptz;
 SELECT hipq.extend(id('x1'), 1, '59.5 min') - clock_timestamp() BETWEEN interval '59 min' AND interval '1 h';
 SELECT pg_temp.try(format('SELECT hipq.extend(%s, 1, %L::interval)', id('x1'), bad)) FROM unnest('{-1 s, 0, 36526 days, NULL}'::text[]) AS bad;
 SELECT pg_temp.try(format('SELECT hipq.extend(%s, 2, %L::interval)', id('x1'), '1 s'));
 SELECT pg_temp.try(format('SELECT hipq.extend(%s, 1, %L::interval)', id('x1'), '1 day'));
--- asked for often, it does not add up
+-- repeated calls do not add up
 SELECT count(hipq.extend(id('x1'), 1, '6 h')) FROM generate_series(1, 3);
 RESET ROLE;
 SELECT deadline - clock_timestamp() BETWEEN interval '5 h 59 min' AND interval '6 h 1 s' FROM hipq.job WHERE job_key = 'x1';
@@ -231,7 +232,7 @@ SELECT pg_temp.try(statement) FROM unnest(ARRAY[
 SELECT hipq.complete_attempts(ARRAY[id('x2'), id('x1'), id('x2'), id('k1'), id('x1')], '{1, 1, 1, 1, 7}', '{1, NULL, 3, 4, 5}') = ARRAY[id('x1'), id('x2')];
 SELECT shown('x1'), shown('x2');
 SELECT hipq.fail_attempts(ARRAY[id('m1'), id('m1'), id('x1')], '{1, 1, 1}', '{one, two, three}', false) = ARRAY[id('m1')], shown('m1');
--- of several queues
+-- in several queues
 SELECT cardinality(hipq.complete_attempts(ARRAY[id('m2'), id('m3')], '{1, 1}')), shown('m2'), shown('m3');
 SELECT hipq.release_attempts(ARRAY[id('y1'), id('y1'), id('x1')], '{1, 1, 1}') = ARRAY[id('y1')];
 SELECT claim('regress ext a'), shown('y1');
@@ -254,7 +255,7 @@ SELECT pg_temp.try(format('SELECT hipq.complete_by_key(%L, %L, %L, to_jsonb(repe
 SELECT shown('large'), has('regress ext a');
 SELECT hipq.complete(id('large'), 1, NULL), shown('large'), has('regress ext a');
 
--- ---- with the transaction
+-- ---- in a transaction that is rolled back
 RESET ROLE;
 SELECT hipq.enqueue('scan', queue => 'ext.a', job_key => 't') > 0;
 SELECT given('regress ext a', 1);
@@ -280,7 +281,7 @@ SELECT hipq.extend(id('t'), 1, '20 h') > now();
 ROLLBACK;
 RESET ROLE;
 SELECT deadline < now() + interval '1 day' FROM hipq.job WHERE job_key = 't';
--- nothing of that is prepared, whether the server may prepare or not
+-- none of these changes can be prepared, whether or not the server allows prepared transactions
 SET ROLE regress_hipq_ext_a;
 BEGIN;
 SELECT complete('t');
@@ -288,7 +289,7 @@ PREPARE TRANSACTION 'ext';
 ROLLBACK;
 SELECT shown('t'), has('regress ext a');
 
--- ---- who may
+-- ---- rights
 SET ROLE regress_hipq_ext_b;
 SELECT pg_temp.try(format('SELECT hipq.claim(%s)', w('regress ext a')));
 SELECT pg_temp.try(statement) FROM (SELECT id('t')) AS _(t), LATERAL unnest(ARRAY[
@@ -310,7 +311,7 @@ CREATE ROLE regress_hipq_ext_nobody;
 SET ROLE regress_hipq_ext_nobody;
 SELECT has_schema_privilege('hipq', 'USAGE');
 RESET ROLE;
--- without the right it neither gets anything nor ends what it has
+-- without the right the worker neither gets jobs nor ends those that it has
 SELECT hipq.enqueue('scan', queue => 'ext.a', job_key => 'revoked') > 0;
 SELECT given('regress ext a', 1);
 BEGIN;
@@ -336,7 +337,7 @@ SELECT pg_temp.try(format('SELECT hipq.complete_attempts(ARRAY[%s], %L)', id('in
 RESET ROLE;
 SELECT hipq.cancel(id('inside'));
 
--- ---- bad calls of claim
+-- ---- invalid calls of claim
 SET ROLE regress_hipq_ext_a;
 SELECT pg_temp.try(format('SELECT hipq.claim(%s)', arguments)) FROM (SELECT w('regress ext a')) AS _(w),
     LATERAL unnest(ARRAY['NULL', '-1', w || ', 0', w || ', 10001', w || ', NULL', w || ', 1, ''-1 s''', w || ', 1, ''36526 days''', w || ', 1, NULL']) AS arguments;
@@ -345,7 +346,7 @@ SELECT pg_temp.try(format('SELECT hipq.claim(%s, 1, %L)', w('regress ext a'), '1
 SELECT count(*) FROM hipq.claim(w('regress ext a'));
 COMMIT;
 
--- ---- waiting: what comes meanwhile, in one statement; and not longer than asked for
+-- ---- waiting: jobs that arrive meanwhile, in one statement; and no longer than requested
 SELECT clock_timestamp() AS before \gset
 SELECT count(*) FROM hipq.claim(w('regress ext a'), 1, '0.2 s');
 SELECT clock_timestamp() BETWEEN :'before'::timestamptz + interval '0.2 s' AND :'before'::timestamptz + interval '20 s';
@@ -366,7 +367,7 @@ SELECT hipq.extend(id('d1'), 1, '1 s') > now(), complete('d1');
 RESET ROLE;
 SELECT pg_temp.wait_until($$(SELECT state = 'retry' FROM hipq.job WHERE job_key = 'd2')$$), shown('d2');
 
--- ---- one that has ended
+-- ---- a worker that has ended
 SET ROLE regress_hipq_ext_b;
 SELECT hipq.register_worker('regress ext b', '{ext.a}', '{scan}') > 0;
 SELECT claim('regress ext b');
