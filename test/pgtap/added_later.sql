@@ -1,5 +1,5 @@
--- What an upgrade script adds, with the grants of sql/install/rights.sql, works for those who had
--- rights before it: nobody has to grant again.
+-- Objects that an upgrade script adds, with the grants of sql/install/rights.sql, work for roles
+-- that had rights before: no role needs new grants.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(9);
@@ -14,7 +14,7 @@ SELECT hipq.grant_queue('later.mail', 'later_reader', 'read');
 SELECT hipq.grant_queue('later.mail', 'later_enqueuer', 'enqueue');
 INSERT INTO hipq.later_mail (job_type, scheduled_run_time) VALUES ('mail', '2100-01-01');
 
--- A function, a view, and a view of before that asks a function of now.
+-- A new function, a new view, and an old view that now calls the new function.
 CREATE FUNCTION hipq._added(queue_id integer) RETURNS boolean
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$ SELECT hipq._may(queue_id, 'read') $$;

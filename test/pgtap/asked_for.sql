@@ -1,5 +1,6 @@
--- With many queues a plan over the tables of all of them takes long. What asks for a queue by its name reads the tables of that one;
--- what asks for jobs by their ids reads those where they are, and plans none. The rows are the same.
+-- With many queues a plan over the tables of all queues takes long. A statement that names a queue
+-- reads only the tables of this queue; a statement that gives ids reads those jobs directly, and
+-- its plan scans no table. The rows are the same.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(28);
@@ -11,7 +12,8 @@ SELECT hipq.create_queue('asked.' || name, owner => 'asked_owner') FROM unnest('
 SELECT hipq.grant_queue('asked.' || name, 'asked_reader', 'read') FROM unnest('{a, b}'::text[]) AS name;
 SELECT hipq.register_job_type('asked.' || name, 'type', handler_kind => 'notify') FROM unnest('{a, b, c}'::text[]) AS name;
 
--- Rows in any state come in as a restore brings them: ids from 1,000,001 on in queue a, from 2,000,001 in b, from 3,000,001 in c.
+-- Rows in all states, as a restore loads them: ids from 1,000,001 on in queue a, from 2,000,001 in
+-- b, from 3,000,001 in c.
 SET LOCAL session_replication_role = replica;
 INSERT INTO hipq.job (id, queue_id, state, error, retry_reason, throttle_factor, scheduled_run_time, update_time, created_time, timeout, max_retries, priority,
     job_type, job_key, time_windows, attempt, throttle_key)
@@ -23,7 +25,7 @@ CROSS JOIN LATERAL (SELECT ('{initial,running,error,retry,final}'::hipq.job_stat
 WHERE instance_id = (SELECT instance_id FROM hipq.instance WHERE name = 'asked');
 RESET session_replication_role;
 
--- The queues whose tables a statement reads, by its plan; - if none.
+-- The queues whose tables a statement reads, according to its plan; - if none.
 CREATE FUNCTION pg_temp.queues_read(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -37,7 +39,7 @@ BEGIN
 END
 $$;
 
--- ---- a queue by its name
+-- ---- queues by name
 
 SELECT is(pg_temp.queues_read('SELECT * FROM hipq.jobs'), 'a b c', 'all jobs: of all queues');
 SELECT is(pg_temp.queues_read(format('SELECT * FROM hipq.%I WHERE queue = %L', view, 'asked.b')), 'b', view || ' of one queue')
@@ -50,7 +52,7 @@ SELECT results_eq($$SELECT id FROM hipq.jobs WHERE queue = 'asked.b' ORDER BY id
 SELECT results_eq($$SELECT initial, retry FROM hipq.queues_detail WHERE queue = 'asked.b'$$, 'VALUES (1::bigint, 1::bigint)', 'their numbers');
 SELECT results_eq($$SELECT id FROM hipq.running WHERE queue = 'asked.b'$$, 'VALUES (2000002::bigint)', 'what runs in it');
 
--- ---- jobs by their ids
+-- ---- jobs by id
 
 SELECT is(pg_temp.queues_read('SELECT * FROM hipq.jobs WHERE ' || condition), '-', condition || ': planned without a table')
 FROM unnest(ARRAY['id = 2000001', '2000001 = id', 'id = 2000001::bigint', 'id = ANY (ARRAY[2000001, 1000005])', $$id = 2000001 AND outcome = 'waiting'$$, 'id = (SELECT 2000001)']) AS condition;
@@ -71,7 +73,7 @@ UPDATE hipq.asked_b SET job_data = '{"changed": true}' WHERE id = 2000001;
 SELECT results_eq('SELECT job_data FROM hipq.jobs_detail WHERE id = 2000001', $$VALUES ('{"changed": true}'::jsonb)$$, 'what the transaction itself has written');
 ROLLBACK TO of_nobody;
 
--- ---- who may read it
+-- ---- rights
 
 SET LOCAL ROLE asked_reader;
 SELECT results_eq('SELECT id FROM hipq.jobs WHERE id IN (2000001, 3000001)', 'VALUES (2000001::bigint)', 'jobs of others'' queues are not found by their ids');

@@ -1,6 +1,7 @@
 -- A role that may use the schema and has no right on any queue: it sees nothing, changes nothing,
--- and is told what there is as little as what there is not. Every function and view that PUBLIC may
--- use stands here. Then a role that may not use the schema: it gets nothing at all.
+-- and gets the same answers about existing objects as about missing ones. This test covers every
+-- function and view that PUBLIC may use. Then a role that may not use the schema: it gets nothing
+-- at all.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(19);
@@ -10,7 +11,7 @@ CREATE ROLE by_bystander LOGIN;
 CREATE ROLE by_stranger LOGIN;
 GRANT USAGE ON SCHEMA hipq TO by_bystander;
 
--- Others' queue, with something of everything. Rows in any state come in as a restore brings them.
+-- Another owner's queue, with rows of every kind. Rows in all states, as a restore loads them.
 SELECT hipq.create_queue('there.secret', owner => 'by_owner') AS queue \gset
 SELECT hipq.register_job_type('there.secret', 'secret', handler_kind => 'notify');
 SELECT hipq.pause('there.secret', 'secret');
@@ -37,7 +38,7 @@ VALUES (:final, now(), :queue, 1, 'WARNING', '01000', 'secret');
 INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, error, job)
 VALUES (:final, now(), :queue, 'secret', 'secret final', 'explicit_failure', 'secret', '{}');
 
--- What is said to whoever selects from it: the rows (NULL: nothing), or the SQLSTATE.
+-- The answer to a role that selects from it: the rows (NULL: nothing), or the SQLSTATE.
 CREATE FUNCTION pg_temp.answer_to(source text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
@@ -50,11 +51,11 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
--- Functions, with their arguments where there are others of the name; {queue} and so on stand for
--- what there is, or is not.
+-- Functions, with their arguments where the name is overloaded; {queue} and the like stand for
+-- objects that exist, or do not.
 CREATE TEMP TABLE asked (function text, call text, answer text);
 INSERT INTO asked (function, call, answer) VALUES
-    -- whose answer is nobody's secret
+    -- whose answer is not secret
     ('now', 'lateral (SELECT hipq.now() > ''2000-01-01'')', 't'),
     ('version',
      'lateral (SELECT hipq.version() = extversion FROM pg_extension WHERE extname = ''hipq'')',
@@ -134,7 +135,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_sort_of_top', 'hipq._sort_of_top(''queue'')', 'queue'),
     ('top', 'lateral (SELECT backlog, failed, state FROM hipq.top())', '0,0,"0 queues"'),
     ('who_fills', 'lateral (SELECT hipq.who_fills(''there.secret''))', '42704'),
-    -- that name a job
+    -- with the id of a job
     ('why', 'lateral (SELECT condition, passed FROM hipq.why({waiting}))', 'exists,f'),
     ('find_job', 'hipq.find_job({waiting})', 'nothing'),
     ('erase', 'hipq.erase({final})', 'false'),
@@ -164,7 +165,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('release_attempts', 'hipq.release_attempts(ARRAY[{waiting}], ''{1}'')', '{}'),
     ('heartbeat_attempts', 'hipq.heartbeat_attempts(ARRAY[{waiting}], ''{1}'')', '{}'),
     ('extend_attempts', 'hipq.extend_attempts(ARRAY[{waiting}], ''{1}'', ''1 s'')', '{}'),
-    -- that name a queue
+    -- with the name of a queue
     ('enqueue(text,text{enqueue options},text)',
      'hipq.enqueue(''secret'', ''{}'', queue => ''{name}'')', '42704'),
     ('enqueue(text,anyelement{enqueue options})',
@@ -213,7 +214,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('apply', 'hipq.apply(''{"pauses": [{"instance": "{instance}"}]}'')', '42704'),
     ('register_job_type', 'lateral (SELECT hipq.register_job_type(''{name}'', ''x''))', '42704'),
     ('alter_job_type', 'lateral (SELECT hipq.alter_job_type(''{name}'', ''secret''))', '42704'),
-    -- that name something else; that there is a worker of that number is no secret
+    -- with the name of something else; the existence of a worker with this number is not secret
     ('unschedule', 'lateral (SELECT hipq.unschedule(''{schedule name}''))', '42704'),
     ('unschedule', 'lateral (SELECT hipq.unschedule(''{schedule name}'', ''{name}''))', '42704'),
     ('_run_schedule', 'hipq._run_schedule({schedule})', '42704'),
@@ -258,7 +259,7 @@ CROSS JOIN (VALUES (
     ARRAY['98765', '98765', '98765', '98765', :'worker', 'nowhere.secret', 'nowhere', 'nowhere']
 )) AS filling (things);
 
--- All that is stored, and who has which right on it.
+-- Everything that is stored, and which role has which privilege on it.
 CREATE TEMP VIEW digest AS
 SELECT md5(concat(
     (SELECT string_agg(t::text, '' ORDER BY id) FROM hipq.job AS t),
@@ -277,7 +278,7 @@ SELECT md5(concat(
     (SELECT nspacl FROM pg_namespace WHERE nspname = 'hipq'))) AS digest;
 SELECT digest AS before FROM digest \gset
 
--- The bystander ----------------------------------------------------------------------------------
+-- The bystander -----------------------------------------------------------------------------------
 
 CREATE FUNCTION pg_temp.answers() RETURNS TABLE (source text, expected text, answer text)
 LANGUAGE sql AS $$ SELECT source, expected, pg_temp.answer_to(source) FROM answered $$;
@@ -309,7 +310,7 @@ $$, 'and sees nothing there');
 SELECT throws_ok('TABLE hipq.alerts', '42501', 'permission denied for view alerts',
     'alerts are refused: an empty view would say that all is well');
 
--- What hipq keeps to itself, or to superusers.
+-- Functions that only hipq itself, or superusers, may call.
 CREATE TEMP TABLE own (x integer);
 SELECT throws_ok(format(statement, function), '42501',
     format('permission denied for function %s', function), format('%s is refused', function))
@@ -327,7 +328,7 @@ FROM (VALUES
 RESET ROLE;
 SELECT is((TABLE digest), :'before', 'all this has changed nothing');
 
--- A stranger -------------------------------------------------------------------------------------
+-- A stranger --------------------------------------------------------------------------------------
 
 SET LOCAL ROLE by_stranger;
 SELECT is_empty($$SELECT * FROM pg_temp.answers() WHERE answer <> '42501'$$,

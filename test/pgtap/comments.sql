@@ -1,4 +1,4 @@
--- \d+ and \df+ explain themselves: no object of the extension and no column is without a comment.
+-- \d+ and \df+ are self-explanatory: each object of the extension and each column has a comment.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(6);
@@ -11,7 +11,7 @@ WHERE pg_depend.refclassid = 'pg_extension'::regclass AND pg_depend.deptype = 'e
 
 SELECT is((SELECT obj_description(oid, 'pg_extension') FROM pg_extension WHERE extname = 'hipq'), 'job queue inside PostgreSQL', 'the extension');
 
--- So that the next ones do not pass for want of members.
+-- Without members the next tests would always pass.
 SELECT set_has($$SELECT DISTINCT classid::regclass::text FROM member$$,
     $$VALUES ('pg_namespace'), ('pg_class'), ('pg_type'), ('pg_proc')$$, 'schema, tables, types and functions are members of the extension');
 
@@ -34,7 +34,7 @@ $$, 'every column of tables and views');
 SELECT cmp_ok((SELECT count(*) FROM member JOIN pg_attribute ON attrelid = member.objid AND attnum > 0 WHERE member.classid = 'pg_class'::regclass),
     '>', 200::bigint, 'there are columns to look at');
 
--- The style of PostgreSQL's own: no sentence, so no period.
+-- The style of PostgreSQL's own comments: not a sentence, so without a period.
 SELECT is_empty($$
 SELECT pg_describe_object(pg_description.classoid, pg_description.objoid, pg_description.objsubid), description
 FROM pg_description

@@ -1,12 +1,14 @@
--- The install script, read as pgspot reads one: whoever may create objects in a database must not be able to have code of his own
--- run by hipq's functions and views, with the rights of others, or while a superuser installs.
+-- Checks the install script as pgspot does: a role that may create objects in a database must not
+-- be able to have its code run by hipq's functions and views, with the rights of others, or while a
+-- superuser installs hipq.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(28);
 
--- Each kind of finding is a view; \i would need a path, so the bad samples below are looked at by the same views.
+-- Each kind of finding is a view, so that the same views can check the bad samples below; \i would
+-- need a path.
 
--- The extension's schema is where all of it is, but for the schema itself.
+-- Every object is in the extension's schema, except the schema itself.
 CREATE TEMPORARY VIEW elsewhere AS
 SELECT pg_describe_object(classid, objid, 0) AS object
 FROM pg_depend, LATERAL pg_identify_object(classid, objid, 0) AS identity
@@ -14,7 +16,7 @@ WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_e
   AND identity.schema IS DISTINCT FROM 'hipq' AND (identity.type, identity.identity) IS DISTINCT FROM ('schema', 'hipq')
   AND NOT (identity.type = 'cast' AND (identity.identity LIKE '(% AS hipq.duration)' OR identity.identity LIKE '%hipq.role%'));
 
--- A function whose body is text finds its names anew in each call: so it brings the search_path in which it does.
+-- A function with a text body looks its names up in each call: so it must set the search_path.
 CREATE TEMPORARY VIEW unpinned AS
 SELECT oid::regprocedure AS function
 FROM pg_proc
@@ -23,7 +25,8 @@ WHERE pronamespace = 'hipq'::regnamespace
   AND prosqlbody IS NULL
   AND NOT coalesce(proconfig, '{}') @> '{"search_path=pg_catalog, pg_temp"}';
 
--- With that search_path functions, operators and types are PostgreSQL's own, but a table may still be a temporary one of the caller's.
+-- With that search_path functions, operators and types are PostgreSQL's own, but a table may still
+-- be a temporary table of the caller.
 CREATE TEMPORARY VIEW unqualified AS
 SELECT oid::regprocedure AS function, source[1] AS name
 FROM pg_proc, LATERAL regexp_matches(prosrc, '\m(?:FROM|JOIN|INTO|UPDATE|TABLE|TRUNCATE)\s+(?:ONLY\s+)?([a-z_"][\w".]*)', 'gi') AS source
@@ -31,17 +34,19 @@ WHERE pronamespace = 'hipq'::regnamespace
   AND prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('c', 'internal'))
   AND source[1] !~* '^(hipq\.|pg_catalog\.|LATERAL$|ONLY$)';
 
--- None is needed: what hipq does for others it does in C, where it checks them first.
+-- No function needs to be one: what hipq does with other rights, it does in C, after checking the
+-- caller.
 CREATE TEMPORARY VIEW definers AS
 SELECT oid::regprocedure AS function FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace AND prosecdef;
 
--- A function that a user may put into a view's query must not see rows that the view leaves out.
+-- A function in a user's query on a view must not see rows that the view leaves out.
 CREATE TEMPORARY VIEW open_views AS
 SELECT oid::regclass AS view FROM pg_class
 WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('v', 'm') AND NOT coalesce(reloptions, '{}') && '{security_barrier,security_barrier=true}';
 
--- Views, SQL-standard bodies, defaults, checks, generated columns and indexes were given their functions, operators and types at
--- installation. PostgreSQL's own are not written down as dependencies, all others are.
+-- Views, SQL-standard bodies, defaults, checks, generated columns and indexes have their functions,
+-- operators and types fixed at installation. pg_depend has no entries for PostgreSQL's own, but for
+-- all others.
 CREATE TEMPORARY VIEW foreign_names AS
 SELECT DISTINCT pg_describe_object(depend.classid, depend.objid, 0) AS object, pg_describe_object(depend.refclassid, depend.refobjid, 0) AS uses
 FROM pg_depend AS depend
@@ -66,7 +71,7 @@ WHERE depend.deptype IN ('n', 'a', 'i')
       SELECT FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
       WHERE depend.classid = 'pg_trigger'::regclass AND pg_trigger.oid = depend.objid AND relnamespace = 'hipq'::regnamespace);
 
--- What works on others' statements from afar.
+-- Objects that can change the effect of other roles' statements.
 CREATE TEMPORARY VIEW hidden_code AS
 SELECT pg_describe_object('pg_trigger'::regclass, pg_trigger.oid, 0) AS object
 FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid JOIN pg_proc ON pg_proc.oid = tgfoid
@@ -81,14 +86,15 @@ SELECT pg_describe_object('pg_operator'::regclass, oid, 0) FROM pg_operator WHER
 UNION ALL
 SELECT pg_describe_object('pg_cast'::regclass, pg_cast.oid, 0)
 FROM pg_cast JOIN pg_type ON pg_type.oid IN (castsource, casttarget) WHERE typnamespace = 'hipq'::regnamespace
-  -- Nothing but arguments of hipq's functions, and columns of its tables, has these.
+  -- Only arguments of hipq's functions, and columns of its tables, have these types.
   AND casttarget <> 'hipq.duration'::regtype AND 'hipq.role'::regtype NOT IN (castsource, casttarget)
 UNION ALL
 SELECT pg_describe_object('pg_policy'::regclass, pg_policy.oid, 0) FROM pg_policy JOIN pg_class ON pg_class.oid = polrelid WHERE relnamespace = 'hipq'::regnamespace;
 
--- What PUBLIC has and nobody may give to it: the schema, without which nobody reaches the rest; tables and sequences; what works as
--- a trigger, as anybody might put it on a table of his own; more than SELECT on a view. What it has: privileges.sql. Types are of
--- another kind, see below.
+-- Privileges that PUBLIC must not have: on the schema, which gates everything else; on tables and
+-- sequences; on functions that work as triggers, because any role might put them on its own table;
+-- more than SELECT on a view. privileges.sql has what PUBLIC may have. Types are another case, see
+-- below.
 CREATE TEMPORARY VIEW given_to_public AS
 SELECT pg_describe_object('pg_proc'::regclass, oid, 0) AS object
 FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl
@@ -106,14 +112,16 @@ UNION ALL
 SELECT pg_describe_object('pg_namespace'::regclass, oid, 0)
 FROM pg_namespace, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) AS acl WHERE nspname = 'hipq' AND acl.grantee = 0;
 
--- The script itself, and those of upgrades: what has not been there is what it makes, and nobody else's.
+-- The scripts for installation and upgrades: an object that they make must be new, or belong to the
+-- extension.
 CREATE TEMPORARY TABLE script AS
 SELECT file, pg_read_file(folder || '/' || file) AS text
 FROM (SELECT setting || '/extension' AS folder FROM pg_config WHERE name = 'SHAREDIR') AS place, LATERAL pg_ls_dir(folder) AS file
 WHERE file ~ '^hipq--.*\.sql$';
 
 CREATE TEMPORARY VIEW careless AS
--- An upgrade may replace what it finds: within one, PostgreSQL replaces only what is the extension's.
+-- An upgrade may replace existing objects: in an upgrade, PostgreSQL replaces only objects of the
+-- extension.
 SELECT file, statement[1] AS statement
 FROM script, LATERAL regexp_matches(text, CASE WHEN file LIKE '%--%--%' THEN '^[^-'']*\m(IF\s+NOT\s+EXISTS\M[^\n]*)' ELSE '^[^-'']*\m(CREATE\s+OR\s+REPLACE\M[^\n]*|IF\s+NOT\s+EXISTS\M[^\n]*)' END, 'gni') AS statement
 UNION ALL
@@ -128,7 +136,7 @@ SELECT file, statement[1]
 FROM script, LATERAL regexp_matches(text, '^\s*(SET\M[^\n]*|RESET [a-z_]+;|DO\M[^\n]*|EXECUTE ''[^\n]*)', 'gni') AS statement
 WHERE statement[1] NOT IN ('SET LOCAL search_path = pg_catalog, pg_temp;', 'DO $upgrade$', 'DO $comments$', 'DO $rights$');
 
--- As it is ----------------------------------------------------------------------------------------------------------------------------
+-- The installed extension -------------------------------------------------------------------------
 
 SELECT is_empty('TABLE elsewhere', 'all that is installed is in schema hipq');
 SELECT is_empty('TABLE unpinned', 'a function with a body of text pins search_path');
@@ -146,8 +154,9 @@ SELECT is((SELECT DISTINCT schema_name FROM (SELECT schema AS schema_name, trust
     'the control file names a schema that nobody else can make');
 SELECT is_empty($$SELECT version FROM pg_available_extension_versions WHERE name = 'hipq' AND (trusted OR NOT superuser OR relocatable)$$, 'only a superuser installs it');
 
--- The USAGE that PUBLIC has on types by default opens no data: it lets one make columns and functions of a type, and retry handlers
--- need that for hipq.job. Whoever may not use the schema cannot name them.
+-- The USAGE that PUBLIC has on types by default opens no data: it allows columns and functions of a
+-- type, and retry handlers need it for hipq.job. A role that may not use the schema cannot name
+-- these types.
 CREATE ROLE install_script_stranger;
 GRANT USAGE ON SCHEMA public TO install_script_stranger;
 SET LOCAL ROLE install_script_stranger;
@@ -155,7 +164,7 @@ SELECT throws_ok('CREATE TEMPORARY TABLE mine (job hipq.job)', '42501', NULL, 'a
 SELECT throws_ok('SELECT NULL::hipq.job_state', '42501', NULL, 'nor names them');
 RESET ROLE;
 
--- Whoever calls hipq with a search_path that begins with somebody else's schema runs none of that one's code.
+-- A caller whose search_path begins with another role's schema runs none of that role's code.
 CREATE ROLE install_script_owner LOGIN;
 CREATE SCHEMA install_script_trap;
 SET LOCAL search_path = install_script_trap, pg_catalog, public;
@@ -181,7 +190,7 @@ BEGIN
     BEGIN EXECUTE statement; EXCEPTION WHEN OTHERS THEN answer := SQLERRM; END;
     INSERT INTO trapped VALUES (statement, answer);
 END $$;
--- pgTAP would fall into it.
+-- In this search_path pgTAP itself would run the trap.
 SELECT count(pg_temp.try(statement)) AS tried FROM unnest(ARRAY[
     $$SELECT 'a'::pg_catalog.text = 'b'::pg_catalog.text$$,
     $$SELECT hipq.create_queue('contract.trapped', owner => 'install_script_owner')$$,
@@ -202,7 +211,7 @@ SELECT is((SELECT answer FROM trapped WHERE statement LIKE '%text = %'), 'sprung
 SELECT is_empty($$SELECT statement, answer FROM trapped WHERE answer <> 'fine' AND statement NOT LIKE '%text = %'$$, 'but not in functions and views of hipq');
 SELECT cmp_ok((SELECT count(*) FROM trapped WHERE statement LIKE 'TABLE hipq.%'), '>', 20::bigint, 'all of its views');
 
--- The reading finds what it is for -----------------------------------------------------------------------------------------------------
+-- The views find what they look for ---------------------------------------------------------------
 
 SET LOCAL check_function_bodies = off;
 CREATE FUNCTION public.install_script_theirs(integer) RETURNS integer LANGUAGE sql AS 'SELECT $1';

@@ -1,5 +1,6 @@
--- max_retries by default: of the type, else of its queue, else of its instance, else of the setting
--- (0 here). Views, jobs that come each way, retry_schedule(), describe() and apply() agree.
+-- The default of max_retries: that of the type, else of its queue, else of its instance, else of
+-- the setting (0 here). Views, jobs from all ways in, retry_schedule(), describe() and apply()
+-- agree.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SET LOCAL client_min_messages = warning;
@@ -10,7 +11,7 @@ SELECT hipq.create_instance('tries');
 SELECT hipq.create_queue('tries.mail', owner => 'tries_owner');
 SELECT hipq.register_job_type('tries.mail', 'send', handler_kind => 'notify');
 
--- What the views say of instance, queue and type.
+-- The values that the views show for instance, queue and type.
 CREATE FUNCTION shown() RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', instance.max_retries, queue.max_retries, type.max_retries)
     FROM hipq.instances_detail AS instance
@@ -19,8 +20,8 @@ CREATE FUNCTION shown() RETURNS text LANGUAGE sql AS $$
     WHERE queue.queue = 'tries.mail' AND type.job_type = 'send'
 $$;
 
--- What jobs get: by enqueue() and INSERT, of a type that nobody registered; how many retries are
--- listed.
+-- The values that jobs get: by enqueue() and INSERT, of a type that is not registered; and the
+-- number of retries in the retry schedule.
 CREATE FUNCTION given() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     retries integer[];
@@ -35,7 +36,7 @@ BEGIN
 END
 $$;
 
--- What is set up, as describe() has it: of instance, queue and type.
+-- The set-up in describe(): of instance, queue and type.
 CREATE FUNCTION described() RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ',
         jsonb_path_query_first(state, '$.instances[*] ? (@.name == "tries").max_retries'),

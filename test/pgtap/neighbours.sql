@@ -1,5 +1,6 @@
--- What a role may not read leaves no trace in what it may: plans of the views, with and without ANALYZE, say the same whether a row of
--- somebody else's matches or not. Every view, every column of it in which there is something to find out.
+-- Rows that a role may not read leave no trace: plans of the views, with and without ANALYZE, are
+-- the same whether or not a row of another queue matches. Tests every view, and every column that
+-- contains values to find out.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(9);
@@ -20,7 +21,7 @@ INSERT INTO hipq.worker (name, role, queues, job_types) VALUES
 INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key)
 SELECT 'schedule of ' || name, '* * * * *', owner, queue_id, 'type of ' || name, 'key of ' || name FROM hipq.queue WHERE name IN ('a', 'secret');
 
--- Rows in any state come in as a restore brings them.
+-- Rows in all states, as a restore loads them.
 SET LOCAL session_replication_role = replica;
 INSERT INTO hipq.job (id, queue_id, state, error, retry_reason, throttle_factor, scheduled_run_time, update_time, created_time, timeout, max_retries, priority,
     job_type, job_key, time_windows, attempt, accepted_time, deadline, throttle_key, worker_id)
@@ -52,7 +53,7 @@ BEGIN
 END
 $$;
 
--- Columns in which the reader sees less than there is, with a value that he does not see and one that nobody has.
+-- Columns with values that the reader does not see: one such value, and one that no row has.
 CREATE TEMP TABLE probe (view text, columns text, type text, theirs text, nobodys text);
 CREATE FUNCTION pg_temp.make_probes() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -85,7 +86,7 @@ $$;
 SELECT pg_temp.make_probes();
 GRANT SELECT ON probe TO nb_reader, nb_bystander;
 
--- The plan with a value in it, but for the conditions, which show the value.
+-- The plan with a value, without the conditions, which show the value.
 CREATE FUNCTION pg_temp.trace(view text, condition text, value text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(pg_temp.plan_of(format('EXPLAIN (ANALYZE, BUFFERS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT * FROM %s WHERE %s', view, replace(condition, '?', quote_literal(value)))),
         '"[A-Za-z -]*(Filter|Cond)": "[^\n]*', '', 'g')

@@ -1,9 +1,10 @@
--- No view shows what a table says where there is none: NONE, a time that never comes, JSON null, -1. And a search for a key finds its index all the same.
+-- No view shows the values that tables use for "none": NONE, year 9999, JSON null, -1. A search for
+-- a key uses its index all the same.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(24);
 
--- ---- a database with a job in every state, with all there is and with nothing
+-- ---- a database with a job in every state, with all columns set and with none
 
 CREATE ROLE null_owner LOGIN;
 GRANT CREATE ON SCHEMA public TO null_owner;
@@ -40,7 +41,7 @@ INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key) VALUES
 SELECT hipq.pause('empty.q', 'full'), hipq.pause('whole.q', 'full', reason => 'no mail today');
 SELECT hipq.register_worker('one', '{empty.q}', '{out}', listen => false) IS NOT NULL AS registered;
 
--- Run here: attempts that succeed and fail, what they say, dead letters.
+-- Run here: attempts that succeed and fail, their messages, dead letters.
 SELECT hipq.enqueue('run', queue => 'empty.q', max_retries => 0), hipq.enqueue('run', '{"fail": true}', queue => 'empty.q', max_retries => 0) AS failing \gset
 SET LOCAL hipq.allow_foreign_handlers = on;
 SELECT hipq.run_until_idle('empty.q') > 1 AS ran;
@@ -53,7 +54,7 @@ CROSS JOIN LATERAL (SELECT to_jsonb(job) AS job FROM hipq.job WHERE job.id IN (9
 
 -- ---- every value of every view
 
--- Where in a row something stands for nothing.
+-- The columns of a row that have a value for "none".
 CREATE FUNCTION pg_temp.sentinels(data jsonb, place text) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT place || ': ' || (data #>> '{}') FROM (SELECT jsonb_typeof(data) AS kind) AS of
     WHERE kind = 'string' AND data #>> '{}' ~ '^(NONE|-?infinity|999[89]-.*|)$' OR kind = 'number' AND (data #>> '{}')::numeric NOT BETWEEN 0 AND 9223372036854775806
@@ -95,13 +96,14 @@ SELECT results_eq($$SELECT job -> 'job_key', job -> 'throttle_key', job -> 'dead
 SELECT set_eq($$SELECT error, sqlstate FROM hipq.dry_run(hipq.enqueue('run', queue => 'empty.q'))$$, 'VALUES (NULL, NULL)', 'dry_run() does as views do');
 SELECT set_eq($$SELECT reason, error FROM hipq.retry_chain(9100000006)$$, $$VALUES ('succeeded', NULL)$$, 'retry_chain(), too');
 
--- ---- looking for keys
+-- ---- search for keys
 
 CREATE FUNCTION pg_temp.plan_of(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || statement;
 END $$;
--- Ids that a condition finds in the view, and where the planner cannot bring it together with an index.
+-- The ids that a condition finds in the view; is_apart: where the planner cannot use an index for
+-- the condition.
 CREATE FUNCTION pg_temp.finds(condition text, is_apart boolean) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     ids bigint[];

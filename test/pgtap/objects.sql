@@ -1,6 +1,7 @@
--- The contract: every object of the extension, by name, type and definition. A change here is a change for users: it belongs in the changelog.
+-- The contract: every object of the extension, by name, type and definition. A change here is a
+-- change for users, and belongs in the changelog.
 BEGIN;
--- Definitions are printed with the names of schemas that are not in the search_path.
+-- Definitions contain the names of schemas that are not in the search_path.
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(15);
 
@@ -1479,7 +1480,7 @@ $want$, 'partitioned tables');
 SELECT results_eq($got$SELECT unnest(enum_range(NULL::hipq.job_state))::text$got$, $want$VALUES ('initial'), ('running'), ('error'), ('retry'), ('final')$want$,
     'states of a job');
 
--- What pg_dump carries as data: what users own, not what workers leave behind.
+-- The tables whose rows pg_dump dumps: rows that users own, not rows that workers leave behind.
 SELECT set_eq($got$
 SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq'
 $got$, $want$VALUES

@@ -1,11 +1,13 @@
--- Rights right after installation. PUBLIC may call the functions that check their caller and read the views that show what he may
--- read, but not use the schema, without which nobody reaches them; pg_monitor may. (bystander.sql has what they answer.)
+-- Privileges right after installation. PUBLIC may call the functions that check their caller and
+-- read the views that show only what the caller may read, but may not use the schema, without which
+-- no role can reach them; pg_monitor may. (bystander.sql tests their answers.)
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(18);
 
--- Every right on the schema, tables, columns, sequences and functions, as (object, grantee, privilege); grantee 0 is PUBLIC.
--- A column of NULL stands for the built-in rights, which for functions include PUBLIC.
+-- Every privilege on the schema, tables, columns, sequences and functions, as (object, grantee,
+-- privilege); grantee 0 is PUBLIC. An ACL of NULL stands for the built-in privileges, which for
+-- functions include PUBLIC.
 CREATE TEMPORARY VIEW given AS
 SELECT pg_describe_object('pg_namespace'::regclass, oid, 0) AS object, nspowner AS owner, acl.*
 FROM pg_namespace, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) AS acl

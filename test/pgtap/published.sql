@@ -1,4 +1,5 @@
--- All tables of a database are published (Debezium, copies for an upgrade): whatever hipq changes has a replica identity.
+-- In a database that publishes all tables (Debezium, copies for an upgrade), each table that hipq
+-- changes has a replica identity.
 BEGIN;
 SELECT plan(10);
 
@@ -7,7 +8,7 @@ SELECT hipq.create_queue('published.mail', owner => 'published_owner') AS queue_
 SELECT hipq.create_queue('published.post', owner => 'published_owner');
 SELECT hipq.register_job_type('published.mail', 'letter', handler => 'SELECT 1');
 SELECT hipq.register_job_type('published.post', 'letter', handler => 'SELECT 1');
-SET LOCAL client_min_messages = error; -- wal_level is too low to send anything
+SET LOCAL client_min_messages = error; -- wal_level is too low to send changes
 CREATE PUBLICATION everything FOR ALL TABLES;
 
 SELECT is_empty($$

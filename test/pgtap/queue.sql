@@ -1,4 +1,5 @@
--- What create_queue makes: the queue's table and its leaves with their bounds, indexes, constraints, comments and rights.
+-- The objects that create_queue makes: the queue's table and its leaves with their bounds, indexes,
+-- constraints, comments and rights.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SET LOCAL timezone = 'UTC';
@@ -85,7 +86,7 @@ SELECT relid::regclass FROM pg_partition_tree('hipq.contract_mail')
 JOIN pg_depend ON classid = 'pg_class'::regclass AND objid = relid AND deptype = 'e'
 $$, 'none is a member of the extension: pg_dump carries them');
 
--- Who may do what ---------------------------------------------------------------------------------------------------------------------
+-- Rights ------------------------------------------------------------------------------------------
 
 CREATE ROLE contract_role;
 CREATE TEMPORARY VIEW given AS

@@ -16,13 +16,13 @@ SELECT hipq.grant_queue('contract.mail', 'contract_enqueuer', 'enqueue');
 SELECT hipq.grant_queue('contract.mail', 'contract_reader', 'read');
 SELECT hipq.grant_queue('contract.mail', 'contract_controller', 'control');
 SELECT hipq.grant_queue('contract.mail', 'contract_worker', 'work');
--- Jobs of the future: nobody runs them meanwhile.
+-- Jobs in the future: no executor runs them meanwhile.
 INSERT INTO hipq.contract_mail (job_type, job_key, scheduled_run_time) VALUES ('mail', 'first', '2100-01-01');
 INSERT INTO hipq.contract_secret (job_type, scheduled_run_time) VALUES ('secret', '2100-01-01');
 SELECT id AS first_id FROM hipq.contract_mail \gset
 SELECT id AS secret_id FROM hipq.contract_secret \gset
 
--- enqueue -----------------------------------------------------------------------------------------------------------------------------
+-- enqueue -----------------------------------------------------------------------------------------
 
 SET LOCAL ROLE contract_enqueuer;
 SELECT lives_ok($$INSERT INTO hipq.contract_mail (job_type, scheduled_run_time) VALUES ('mail', '2100-01-01') RETURNING id$$, 'enqueue: INSERT ... RETURNING id');
@@ -54,7 +54,7 @@ SELECT throws_ok(format('SELECT hipq.cancel(%s)', :first_id), '42501', NULL, 'en
 SELECT throws_ok($$SELECT hipq.grant_queue('contract.mail', 'contract_enqueuer', 'read')$$, '42501', NULL, 'enqueue does not grant');
 SELECT throws_ok($$SELECT hipq.create_queue('contract.mine')$$, '42501', NULL, 'enqueue does not create queues');
 
--- read --------------------------------------------------------------------------------------------------------------------------------
+-- read --------------------------------------------------------------------------------------------
 
 SET LOCAL ROLE contract_reader;
 SELECT is((SELECT count(*) FROM hipq.contract_mail), 6::bigint, 'read: SELECT from the queue''s table');
@@ -85,7 +85,7 @@ SELECT throws_ok($$SELECT hipq.enqueue('mail', '{}', queue => 'contract.mail')$$
 SELECT throws_ok('UPDATE hipq.contract_mail SET priority = 1', '42501', NULL, 'read does not update');
 SELECT throws_ok(format('SELECT hipq.cancel(%s)', :first_id), '42501', NULL, 'read does not cancel');
 
--- work --------------------------------------------------------------------------------------------------------------------------------
+-- work --------------------------------------------------------------------------------------------
 
 SET LOCAL ROLE contract_worker;
 SELECT lives_ok('UPDATE hipq.contract_mail SET priority = 7', 'work: UPDATE of what may be changed');
@@ -96,7 +96,7 @@ SELECT throws_ok('UPDATE hipq.contract_mail SET attempt = 3', '42501', NULL, 'wo
 SELECT throws_ok('TABLE hipq.contract_mail', '42501', NULL, 'work does not read');
 SELECT throws_ok($$INSERT INTO hipq.contract_mail (job_type) VALUES ('mail')$$, '42501', NULL, 'work does not insert');
 
--- control -----------------------------------------------------------------------------------------------------------------------------
+-- control -----------------------------------------------------------------------------------------
 
 SET LOCAL ROLE contract_controller;
 SELECT lives_ok(format($$SELECT hipq.reschedule(%s, '2101-01-01')$$, :first_id), 'control: hipq.reschedule()');
@@ -107,7 +107,7 @@ SELECT throws_ok('TABLE hipq.contract_mail', '42501', NULL, 'control does not re
 SELECT throws_ok($$INSERT INTO hipq.contract_mail (job_type) VALUES ('mail')$$, '42501', NULL, 'control does not insert');
 SELECT throws_ok(format('SELECT hipq.cancel(%s)', :secret_id), '42704', NULL, 'control does not reach another queue''s job');
 
--- The queue owner, and who is a member of it ------------------------------------------------------------------------------------------
+-- The queue owner, and a member of it -------------------------------------------------------------
 
 SET LOCAL ROLE contract_owner;
 SELECT lives_ok($$SELECT hipq.grant_queue('contract.mail', 'contract_other', 'read')$$, 'the queue owner grants');
@@ -116,7 +116,7 @@ SELECT throws_ok($$SELECT hipq.grant_queue('contract.secret', 'contract_owner', 
 SET LOCAL ROLE contract_member;
 SELECT isnt_empty('TABLE hipq.contract_mail', 'a member of the queue owner reads');
 
--- Revoked -----------------------------------------------------------------------------------------------------------------------------
+-- Revoked -----------------------------------------------------------------------------------------
 
 RESET ROLE;
 SELECT hipq.revoke_queue('contract.mail', 'contract_reader', 'read');

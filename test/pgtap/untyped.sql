@@ -1,15 +1,15 @@
--- Every function that users call can be called by a driver that gives its parameters no type.
+-- Drivers that send parameters without types can call every function for users.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(4);
 
--- A function with each number of arguments that it takes.
+-- Each function with each number of arguments that it accepts.
 CREATE TEMPORARY VIEW form AS
 SELECT pg_proc.oid, proname AS name, number, proargnames AS names
 FROM pg_proc CROSS JOIN LATERAL generate_series(pronargs::integer - pronargdefaults, pronargs) AS number
 WHERE pronamespace = 'hipq'::regnamespace AND proname !~ '^_' AND prokind = 'f' AND prorettype <> 'trigger'::regtype;
 
--- The SQLSTATE and message when a call with parameters of no type is prepared; NULL = it is.
+-- The SQLSTATE and message of preparing a call with untyped parameters; NULL = success.
 CREATE FUNCTION pg_temp.refusal(call text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE 'PREPARE untyped AS SELECT ' || call;
@@ -37,8 +37,8 @@ FROM (
 WHERE pg_temp.refusal(call) IS NOT NULL
 $$, 'arguments by name');
 
--- Among functions of one name PostgreSQL takes text for a parameter without a type. These have one
--- that reads from text what the other takes.
+-- Among functions of one name PostgreSQL takes an untyped parameter as text. For each of these
+-- names, one function reads from text what the other takes.
 SELECT set_eq($$SELECT name FROM form GROUP BY name, number HAVING count(*) > 1$$, ARRAY['enqueue', 'enqueue_unique', 'heartbeat']::name[],
     'functions of one name take different numbers of arguments, or read the same from text');
 

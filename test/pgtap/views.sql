@@ -1,4 +1,5 @@
--- What the views show of given rows, and to whom. Rows in any state come in as a restore brings them: under session_replication_role = replica.
+-- What the views show of given rows, and to which roles. Rows in all states, as a restore loads
+-- them: under session_replication_role = replica.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(30);
@@ -59,7 +60,8 @@ SELECT set_eq('SELECT kind, count(*) AS leaves, count(from_time) AS from_times, 
 SELECT is_empty($$SELECT * FROM hipq.sizes_detail WHERE bytes IS NULL OR row_estimate IS NULL OR to_time - from_time <> interval '2 days'$$, 'sizes: bytes, rows, length of a leaf');
 SELECT is_empty('SELECT * FROM hipq.executors WHERE queue IS NOT NULL', 'executors: none has a job of the queue');
 SELECT is((SELECT db_config FROM hipq.instances_detail WHERE name = 'contract'), '{}', 'instances: db_config for who may read');
--- A function that tells what it is shown must not be shown the rows of others, however cheap it claims to be.
+-- A view must not pass rows of other queues to a function that leaks its arguments, however low its
+-- cost.
 CREATE FUNCTION pg_temp.leak(text) RETURNS boolean LANGUAGE plpgsql COST 0.0000001 AS $$
 BEGIN
     IF $1 LIKE '%secret%' THEN RAISE EXCEPTION 'leaked'; END IF;
