@@ -1,5 +1,5 @@
-// The columns of a job: those of the install script are those of the table in C++, and the lists
-// for statements leave none out.
+// The columns of a job: the C++ table matches the install script, and the lists for statements are
+// complete.
 #include "core/job/columns.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ struct ScriptColumn {
     bool is_required = false;
 };
 
-// The columns of hipq.job as sql/install/job.sql has them, in its order.
+// The columns of hipq.job in sql/install/job.sql, in order.
 std::vector<ScriptColumn> columns_of_script()
 {
     std::ifstream script(HIPQ_INSTALL_SCRIPTS "/job.sql");
@@ -38,7 +38,7 @@ std::vector<ScriptColumn> columns_of_script()
     return columns;
 }
 
-// As the script writes it; domain hipq.time_windows is made of text.
+// As the script spells it; the base type of domain hipq.time_windows is text.
 std::string script_type(const ColumnDefinition &column)
 {
     if (column.name == "time_windows")
@@ -111,7 +111,7 @@ TEST(Columns, ListsForStatementsFollowTheTable)
                  ", job.timeout, job.queue_ttl, job.priority, job.throttle_factor, job.job_type, "
                  "job.job_key, job.throttle_key, job.time_windows, job.shard_key, "
                  "job.traceparent");
-    // The statement that writes a final row gives values in this order.
+    // The statement that writes a final row supplies values in this order.
     EXPECT_STREQ(HIPQ_ATTEMPT_COLUMNS(""), ", worker_id, update_time, deadline, state, attempt, "
                                            "error, retry_reason, result");
     EXPECT_EQ(column_list(ColumnKind::fixed),

@@ -40,7 +40,7 @@ ColumnSet set_of(std::initializer_list<Column> columns)
     return set;
 }
 
-// What a trigger finds: the state column counts as changed when the states differ.
+// The changes that a trigger sees: the state column has changed when the states differ.
 ColumnSet changes(JobState from, JobState to, std::initializer_list<Column> columns)
 {
     ColumnSet set = set_of(columns);
@@ -62,8 +62,8 @@ void expect_refusal(const std::optional<Refusal> &refusal, Rule rule, Column col
     EXPECT_EQ(refusal->column, column) << what << ", got " << name(refusal->column);
 }
 
-// The rule for an UPDATE that changes the one column (and the state if the states differ), in words
-// of its own; nothing = passes.
+// A second, independent rule for an UPDATE that changes this one column (and the state if the
+// states differ); no value = allowed.
 std::optional<Rule> expected_rule(Caller caller, JobState from, JobState to, ColumnKind changed)
 {
     if (caller == Caller::restore || caller == Caller::replica)

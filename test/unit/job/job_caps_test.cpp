@@ -1,4 +1,4 @@
-// What the owner of a queue allows, and the words of a refusal.
+// The caps of a queue, and the texts of its refusals.
 #include "core/job/job_caps.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// What a job type may declare of its parameters, and what of a job's data is refused, in which
-// words.
+// The parameters that a job type may declare, and the job data that they refuse, with the texts.
 #include "core/job/parameters.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The state machine, pair by pair, against tables written out here once more.
+// The state machine, pair by pair, against independent tables.
 #include "core/job/state.hpp"
 
 #include <gtest/gtest.h>

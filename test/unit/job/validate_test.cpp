@@ -1,4 +1,4 @@
-// Limits of the fields that users choose, at their edges.
+// The limits of fields that users choose, at their bounds.
 #include "core/job/validate.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// How a job is claimed and how many at a time.
+// How jobs are claimed, and how many at a time.
 #include "core/lanes/claiming.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The table of jobs in flight, against a std::map that does the same.
+// The table of jobs in flight, against a std::map with the same contents.
 #include "core/lanes/job_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The lane: its operations one by one, and a model of claimers and producers that takes every order
-// of their steps.
+// The lane: its operations one by one, and a model of claimers and producers that explores every
+// order of their steps.
 #include "core/lanes/lane_reading.hpp"
 
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-// What a reading knows, in bytes that can be compared.
+// The state of a reading, as bytes that can be compared.
 struct hipq::core::LaneReadingParts {
-    // Seven bits in each byte, whose highest one says that more follow.
+    // Seven bits in each byte; the highest bit says that more bytes follow.
     static void put(std::string &text, std::int64_t number)
     {
         auto rest = static_cast<std::uint64_t>(number);
@@ -217,7 +217,7 @@ TEST(Lane, IsReadAgainAsAWholeWhenNothingIsKnown)
     lane.frontier = at(10);
     lane.is_exhausted = true;
     auto reading = SmallReading::begin(lane, 1, 0);
-    lane.note_all();  // also of one that is being read
+    lane.note_all();  // also of the job being read
     reading->end(lane);
     EXPECT_TRUE(lane.covers(at(3)));
     EXPECT_TRUE(lane.covers(at(30)));
@@ -247,7 +247,8 @@ TEST(Lane, TellsWhenTheNextRowIsDue)
     EXPECT_EQ(lane.next_due(), at(7));
 }
 
-// What stands at or after the frontier is in no pocket; it must not be taken for the end.
+// A row at or after the frontier is in no pocket; its absence must not mean that the lane is
+// exhausted.
 TEST(Lane, IsNotExhaustedWhenSomethingCameAfterTheFrontier)
 {
     SmallLane lane;
@@ -263,7 +264,7 @@ TEST(Lane, IsNotExhaustedWhenSomethingCameAfterTheFrontier)
 
 constexpr std::int64_t hour = 3'600'000'000;
 
-// Reads the rows from `first` to `last`, all of which wait for the same opening.
+// Reads the rows from `first` to `last`, which all wait for the same time window to open.
 void read_closed(SmallLane &lane, std::int64_t first, std::int64_t last, std::int64_t opens,
                  std::int64_t now)
 {
@@ -308,7 +309,7 @@ TEST(LaneWindows, LaterRowsJoinThePocket)
     read_closed(lane, 1, 10, hour, 100);
     lane.note(only(12));
     read_closed(lane, 12, 12, hour, 100);
-    lane.note(only(5));  // somebody has changed that job
+    lane.note(only(5));  // another process has changed that job
     auto reading = SmallReading::begin(lane, 1, 100);
     EXPECT_EQ(reading->range(), only(5));
     reading->closed(only(5), hour);
@@ -354,7 +355,7 @@ TEST(LaneWindows, AreReckonedAnewWhenTheZoneOrTheClockIsAnother)
     EXPECT_EQ(lane.next_due(), at(1));
     auto reading = SmallReading::begin(lane, 1, 200);
     EXPECT_EQ(reading->range(), (KeyRange{at(1), at(100)}));
-    lane.look_again();  // the reader may have reckoned with what was before
+    lane.look_again();  // the reader may have decided by the old state
     reading->closed({at(1), at(100)}, hour);
     reading->end(lane);
     EXPECT_LE(lane.next_due(), at(1));
@@ -477,17 +478,17 @@ TEST(LaneThrottle, WhatWaitsForCapacityIsNoReasonToLook)
 
 // ---- the model ----
 //
-// Three rows with keys 1 to 3. Producers insert, commit or abort, and then, as a step of its own,
-// note; between any two steps of one process all others may go on. A claimer takes one job each
-// time it reads.
+// Three rows have the keys 1 to 3. Producers insert, commit or abort, and then call note() in a
+// separate step; between any two steps of one process all other processes may run. A claimer takes
+// one job in each reading.
 //
-// Where the throttle counts, rows 1 and 2 have a throttle key under which one of them may be in
-// hand. Whoever finds it full says that it is awaited; whoever gives the row back ends that, and
-// makes capacity in a step of its own; whoever has left a full row in the lane looks whether it is
-// still awaited, also in a step of its own.
+// Where the throttle counts, rows 1 and 2 have a throttle key under which only one of them may be
+// in flight. A claimer that finds the key full records that capacity is awaited. A claimer that
+// gives the row back clears this, and frees the capacity in a separate step. A claimer that has
+// left a full row in the lane checks, also in a separate step, whether capacity is still awaited.
 
 constexpr int row_count = 3;
-constexpr std::int64_t never = 1'000'000'000;  // while the model lasts
+constexpr std::int64_t never = 1'000'000'000;  // for the duration of the model
 
 constexpr bool has_throttle_key(int row)
 {
@@ -499,7 +500,7 @@ enum class RowState : char { none, inserted, claimable, locked, claimed, done };
 struct Producer {
     enum class Kind : char { commits, aborts, savepoint } kind;
     int row;
-    int other_row = 0;  // of a savepoint: the row that is committed
+    int other_row = 0;  // with a savepoint: the row that is committed
     int step = 0;
 };
 
@@ -510,26 +511,25 @@ struct Claimer {
     int row = 0;  // in flight
     unsigned snapshot = 0;
     std::optional<LaneReading<Lane>> reading{};
-    int last_seen = 0;  // of the range being read
-    bool has_left_full =
-        false;  // in the lane, a row whose throttle key is full; looks whether it is awaited
-    bool has_freed_capacity = false;  // says so next
+    int last_seen = 0;           // in the range being read
+    bool has_left_full = false;  // a row with a full throttle key; checks whether it is awaited
+    bool has_freed_capacity = false;  // must still announce it
 };
 
 template <class Lane>
 struct Model {
     Lane lane{};
     std::array<RowState, row_count + 1> rows{};
-    std::array<bool, row_count + 1> is_pending{};  // its note is still to come
+    std::array<bool, row_count + 1> is_pending{};  // its note() is still to come
     std::array<bool, row_count + 1>
-        is_in_flight{};  // to be run again, but its last claimer is not done with it
+        is_in_flight{};  // will run again, but its last claimer still has it
     std::vector<Producer> producers{};
     std::vector<Claimer<Lane>> claimers{};
     bool is_throttled = false;
-    bool is_awaited = false;  // capacity under the throttle key
-    int stranger = 0;         // steps of one who locks row 3 and lets go, without a note; 2: done
+    bool is_awaited = false;  // capacity of the throttle key
+    int stranger = 0;  // steps of a process that locks row 3 and unlocks it without a note; 2: done
 
-    // In as few bytes as it needs, so that no number begins with another one.
+    // Variable length, so that no number is a prefix of another one.
     void put(std::string &text, std::int64_t number) const { LaneReadingParts::put(text, number); }
     void put(std::string &text, const Pockets<Lane::pocket_limit> &pockets) const
     {
@@ -541,7 +541,7 @@ struct Model {
         for (std::uint32_t i = 0; i < pockets.count; ++i)
             put_wait(text, pockets.entries[i]);
     }
-    // What differs in how it waits.
+    // Only the kind of wait matters.
     void put_wait(std::string &text, const Pocket &pocket) const
     {
         put(text, static_cast<std::int64_t>(pocket.throttle_key));
@@ -584,7 +584,7 @@ struct Model {
     {
         return is_throttled && has_throttle_key(row) ? tenant : 0;
     }
-    // Somebody has another row of that throttle key in flight.
+    // A claimer has another row of this throttle key in flight.
     bool is_full(int row) const
     {
         return throttle_key_of(row) != 0 &&
@@ -593,7 +593,7 @@ struct Model {
                           throttle_key_of(claimer.row) != 0;
                });
     }
-    // Somebody is sure to say, or to see, when there is capacity.
+    // Some process will certainly announce, or see, free capacity.
     bool capacity_will_be_seen() const
     {
         return is_awaited ||
@@ -628,7 +628,7 @@ public:
     std::size_t stuck() const
     {
         return stuck_;
-    }  // ends in which a row that can be claimed is left, and claimers too
+    }  // ends with a claimable row left, and with claimers left
 
 private:
     using State = Model<Lane>;
@@ -716,7 +716,7 @@ private:
             claimer.snapshot = visible(next);
             claimer.step = 2;
             claimer.last_seen = 0;
-            open.push_back(given_back(state, index));  // or it fails here
+            open.push_back(given_back(state, index));  // or the claimer fails here
             break;
         case 2:
             read_on(next, claimer);
@@ -749,8 +749,8 @@ private:
         open.push_back(std::move(next));
     }
 
-    // After the reading has ended: what is left full in the lane must be there. False: there is
-    // nothing to say.
+    // After the end of the reading: full rows that were left must be in the lane. Returns false if
+    // there is nothing to announce.
     static bool announce_freed_capacity(State &state, Claimer<Lane> &claimer)
     {
         if (claimer.reading.has_value() || (!claimer.has_freed_capacity && !claimer.has_left_full))
@@ -770,9 +770,9 @@ private:
         return state;
     }
 
-    // The row can be claimed again, and is noted in a step of its own (4). Or it has been resolved
-    // for a retry at once, is noted by that transaction (5), and leaves the prefetched batch after
-    // that without another word (6).
+    // The row is claimable again, and a separate step notes it (4). Or it was resolved at once for
+    // a retry, that transaction notes it (5), and it leaves the prefetched batch later without
+    // another note (6).
     static State given_up(State state, std::size_t index, int step)
     {
         Claimer<Lane> &claimer = state.claimers[index];
@@ -792,7 +792,7 @@ private:
         return rows;
     }
 
-    // One row, or the end of a range.
+    // Reads one row, or the end of the range.
     static void read_on(State &state, Claimer<Lane> &claimer)
     {
         LaneReading<Lane> &reading = *claimer.reading;
@@ -823,7 +823,7 @@ private:
             state.is_awaited = true;
             claimer.has_left_full = true;
             if (reading.throttle_key() == tenant)
-                claimer.last_seen = 0;  // that ends the range
+                claimer.last_seen = 0;  // this ends the range
             reading.full(at(row), tenant, never);
         } else {
             reading.passed(at(row));
@@ -862,7 +862,7 @@ private:
         }
     }
 
-    // Whoever claims now finds what is left.
+    // A claimer that reads now finds what is left.
     void check_end(State state)
     {
         for (int round = 0; round < 2 * row_count; ++round) {
@@ -940,7 +940,7 @@ TEST(Lane, TellsSingleKeysApartFromWhereTheOthersBegin)
     Lane lane;
     lane.frontier = {100, 1};
     lane.note({{10, 5}, {10, 5}});         // committed late
-    lane.note({{20, 6}, {20, 6}}, 1'000);  // put off
+    lane.note({{20, 6}, {20, 6}}, 1'000);  // postponed
     const Lane::Places places = lane.places(500);
     EXPECT_EQ(places.single_keys, 1U);
     EXPECT_EQ(places.next_key_due, 1'000);

@@ -13,7 +13,7 @@ TEST(RunTimes, AveragesEachKey)
     RunTimes times(memory);
     EXPECT_EQ(times.find(5), std::nullopt);
     EXPECT_FALSE(times.note(5, 800));
-    EXPECT_FALSE(times.note(21, 10));  // the same place
+    EXPECT_FALSE(times.note(21, 10));  // the same entry
     EXPECT_FALSE(times.note(5, 1'600));
     EXPECT_EQ(times.find(5), 900);
     EXPECT_EQ(times.find(21), 10);

@@ -1,4 +1,4 @@
-// Fair quotas: owners that fill a table as far as they may.
+// Fair quotas: owners fill a table as far as they may.
 #include "core/limits/fair_quota.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Shares by weight: simulations of executors, with the calls that shared memory makes.
+// Shares by weight: simulated executors make the same calls as shared memory does.
 #include "core/limits/fair_share.hpp"
 
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@ constexpr std::int64_t second = 1'000'000;
 
 struct SimulatedQueue {
     std::int64_t weight;
-    std::int64_t prefetched;  // how long one takes, at most twice as long
+    std::int64_t prefetched;  // the duration of one batch, at most twice as long
     bool has_jobs = true;
-    bool known = true;  // how long it takes is known before
+    bool known = true;  // whether the duration is known in advance
     QueueAccount account{0, -1};
     std::int64_t used = 0;
     std::int64_t last_turn = 0;
@@ -132,8 +132,8 @@ TEST(FairShare, ConvergesWhereTimesAreNotKnownBefore)
     EXPECT_NEAR(simulation.share(0), 0.25, 0.01);
 }
 
-// The bound that the documentation tells: its last batch times the weight of the others over its
-// own, and a prefetched batch of each of them.
+// The bound in the documentation: the queue's last batch times the weight of the other queues over
+// its own weight, plus one prefetched batch of each of them.
 TEST(FairShare, TheLightestWaitsNoLongerThanTheBound)
 {
     for (const std::size_t executors : {1U, 2U}) {
@@ -228,7 +228,7 @@ struct SimulatedOwner {
     std::int64_t longest_wait = 0;
 };
 
-// All have endless work in hands of 10 ms.
+// All have endless work in batches of 10 ms.
 void share_slots(std::vector<SimulatedOwner> &owners, std::size_t slot_count, std::int64_t quantum,
                  std::int64_t until)
 {
@@ -300,7 +300,7 @@ TEST(Turn, NobodyWaitsLongerThanTheOthersTurns)
     EXPECT_GT(unequal[0].used, 0);
 }
 
-// ---- places that are kept ----
+// ---- reserved slots ----
 
 TEST(FairShare, PlacesAreKeptForOwnersWithoutExecutors)
 {

@@ -1,4 +1,4 @@
-// What is said of the conditions between a job and its start.
+// The texts about the conditions between a job and its start.
 #include "core/limits/sentences.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(Finding, EachHasASentence)
 {
     for (std::size_t i = 0; i < all_findings.size(); ++i) {
         const std::string_view text = sentence(static_cast<Finding>(i));
-        // What a pause says, when an attempt ends and why workers get no jobs are sentences.
+        // The texts of pauses, of attempts that end and of jobs without a worker are sentences.
         EXPECT_TRUE(text.ends_with(".") || text.ends_with("{pause}") || text.ends_with("{end}") ||
                     text.ends_with("{unable}"))
             << all_findings[i].name;

@@ -1,5 +1,4 @@
-// Openings of time windows: the rules on days when clocks are changed, case by case, and a walk
-// through a year, minute by minute.
+// When time windows open: days with clock changes case by case, and one year minute by minute.
 #include "core/limits/openings.hpp"
 
 #include <gtest/gtest.h>
@@ -15,9 +14,9 @@ constexpr std::int64_t second = 1'000'000;
 constexpr std::int64_t minute = 60 * second;
 constexpr std::int64_t hour = 60 * minute;
 constexpr std::int64_t day = 24 * hour;
-constexpr std::int64_t epoch = 946'684'800;  // 2000-01-01, in Unix time
+constexpr std::int64_t epoch = 946'684'800;  // 2000-01-01 as Unix time
 
-// "2026-03-29 02:30" as microseconds since 2000-01-01, whatever the zone.
+// "2026-03-29 02:30" as microseconds since 2000-01-01, in any zone.
 std::int64_t at(const std::string &text)
 {
     std::tm tm{};
@@ -39,7 +38,7 @@ std::string text_of(std::int64_t time)
     return text;
 }
 
-// A zone by its changes.
+// A zone, defined by its changes.
 struct Change {
     std::int64_t time;  // UTC
     std::int64_t offset;
@@ -67,7 +66,7 @@ private:
     std::vector<Change> changes_;
 };
 
-// As the tz database has them for 2026.
+// The changes of the tz database for 2026.
 const ListedZone utc(0, {});
 const ListedZone new_york(-5 * hour, {{at("2026-03-08 07:00"), -4 * hour},
                                       {at("2026-11-01 06:00"), -5 * hour}});
@@ -77,7 +76,7 @@ const ListedZone lord_howe(11 * hour, {{at("2026-04-04 15:00"), 10 * hour + 30 *
                                        {at("2026-10-03 15:30"), 11 * hour}});
 const ListedZone casablanca(1 * hour,
                             {{at("2026-02-15 02:00"), 0}, {at("2026-03-22 02:00"), 1 * hour}});
-// Two that change at midnight: Havana repeats the hour before one; Samoa left out a day.
+// Two zones that change at midnight: Havana repeats the hour before 01:00; Samoa skipped a day.
 const ListedZone havana(-5 * hour,
                         {{at("2026-03-08 05:00"), -4 * hour}, {at("2026-11-01 05:00"), -5 * hour}});
 const ListedZone beirut(2 * hour,
@@ -214,7 +213,7 @@ const Case cases[]{
     {"after Ramadan", casablanca, "02:30-04:00", "2026-03-22 12:00",
      "2026-03-23 01:30 to 2026-03-23 03:00"},
 
-    // Midnight is left out, or the day before comes back for an hour.
+    // Midnight is skipped, or the previous day returns for an hour.
     {"midnight in the gap", havana, "sun", "2026-03-07 12:00",
      "2026-03-08 05:00 to 2026-03-09 04:00"},
     {"midnight comes twice", havana, "sun", "2026-10-31 12:00",
@@ -253,7 +252,7 @@ TEST(Openings, AreFoundBeforeTheYear2000)
 
 // ---- a year ----
 
-// Minute by minute, from a clock that stands still when the zone's is put back.
+// Minute by minute, with a clock that stands still while the zone's clock is set back.
 class Reference {
 public:
     Reference(const TimeWindows &windows, const ListedZone &zone, std::int64_t from,
@@ -331,7 +330,7 @@ void walk_through_2026(const TimeWindows &windows, const ListedZone &zone)
         ASSERT_FALSE(time < until && reference.is_open(time))
             << canonical(windows) << " at " << text_of(time);
     }
-    // Asked at any time, around changes of the clock above all, it says the same.
+    // The answer is the same whenever it is computed, especially around clock changes.
     std::vector<std::int64_t> moments;
     for (const Change &change : zone.changes())
         for (std::int64_t time = change.time - 2 * hour; time < change.time + 3 * hour;
@@ -355,7 +354,7 @@ TEST(Openings, AreThoseOfAClockThatNeverGoesBack)
         for (int round = 0; round < 8; ++round) {
             TimeWindows some;
             for (int count = 1 + number(3); count > 0; --count) {
-                // Half of them short and at night, when clocks are changed.
+                // Half of them are short and at night, when clocks change.
                 const bool at_night = number(2) == 0;
                 const int from = at_night ? 5 * number(4 * 12) : number(1440);
                 const int to = at_night ? from + 5 * (1 + number(12)) : number(1440) + 1;

@@ -1,4 +1,4 @@
-// Limiters, and the table of jobs in flight as it counts what runs.
+// Limiters, and how the table of jobs in flight counts running jobs.
 #include "core/lanes/job_table.hpp"
 
 #include <gtest/gtest.h>
@@ -180,15 +180,14 @@ TEST(Throttle, CountsNothingWithoutCapacityForAGauge)
 
 namespace {
 
-// 32 claimers of one queue whose limits change, and what they run, counted a second time in the
-// plainest way.
+// 32 claimers of one queue whose limits change; a second, trivial count of what they run.
 struct Crowd {
     struct Running {
         std::int32_t entry;
         Load load;
     };
     static constexpr std::uint32_t claimers = 32;
-    static constexpr std::size_t most = 8;  // jobs of one claimer
+    static constexpr std::size_t most = 8;  // jobs per claimer
     std::mt19937 random{20261122};
     Memory memory{claimers * most, 200};
     std::vector<std::vector<Running>> running{claimers};
@@ -250,7 +249,7 @@ struct Crowd {
         own[at] = own.back();
         own.pop_back();
     }
-    // Its slot lets go of all that it held.
+    // Its slot releases everything that it held.
     void kill(std::vector<Running> &own)
     {
         while (!own.empty())

@@ -1,5 +1,5 @@
-// Time windows: good and bad texts with the position of the problem, the canonical form, and random
-// round trips.
+// Time windows: valid and invalid texts with the position of the error, the canonical form, and
+// random round trips.
 #include "core/limits/time_windows.hpp"
 
 #include <gtest/gtest.h>
@@ -248,9 +248,9 @@ TEST(TimeWindows, RandomWindowsRoundTrip)
     }
 }
 
-// Texts made of the grammar's own pieces are often almost right. Whatever the parser accepts must
-// be within the limits of the type and have a canonical form that means the same; whatever it
-// refuses it refuses at a place within the text.
+// Texts made of the grammar's own pieces are often almost valid. A text that the parser accepts
+// must be within the limits of the type and have a canonical form with the same meaning; if the
+// parser refuses a text, the error position must be within the text.
 TEST(TimeWindows, RandomTextsAreParsedOrRefusedCleanly)
 {
     constexpr std::string_view pieces[]{"mon",   "Tue",   "sun",   "-",     "-",    " ", " ", ",",

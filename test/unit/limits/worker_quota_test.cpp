@@ -1,4 +1,4 @@
-// What the workers of one role may have, when others take all they can.
+// The capacity that workers of one role may have, while other roles take all they can.
 #include "core/limits/worker_quota.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t capacity = 4'096;
 
-// Takes all that it may, one after the other. Returns how many.
+// Takes as much as it may, one after the other. Returns the number.
 std::int64_t take_all(std::int64_t &all, std::int64_t own = 0)
 {
     const std::int64_t before = own;

@@ -1,5 +1,5 @@
-// The queues to look at: each that was added is taken, also when there is no room for it or when
-// others add at the same time.
+// The set of dirty queues: each added queue is taken, even if there is no room for it or other
+// threads add at the same time.
 #include "core/process/dirty_set.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr std::uint32_t neighbour = 16'385;
 
 using Set = DirtySet<64>;
 
-// A scheduler that has looked at all once.
+// A scheduler that has checked all queues once.
 std::uint64_t seen_by_now(Set &set)
 {
     std::uint64_t seen = 0;
@@ -68,7 +68,7 @@ TEST(DirtySet, TakesQueueZeroForAll)
     EXPECT_FALSE(set->take(database, seen).is_all);
 }
 
-// Whatever was forgotten, and whoever looks after that.
+// Whichever entry was dropped, and whichever scheduler looks next.
 TEST(DirtySet, TellsEverybodyToLookAtAllWhenItIsFull)
 {
     const auto set = std::make_unique<Set>();
@@ -97,13 +97,14 @@ TEST(DirtySet, ForgetsADatabase)
     EXPECT_EQ(set->take(neighbour, seen_there).queues, std::vector{7});
 }
 
-// Each adds its queues over and over, counting up a value first, as a commit changes a lane before
-// it adds the queue. Whoever takes reads the values afterwards: the last one of each must be seen.
+// Each thread adds its queues repeatedly, and increments a counter before each add, as a commit
+// changes a lane before it adds the queue. The threads that take read the counters afterwards: they
+// must see the last value of each.
 template <std::size_t size>
 void add_while_one_takes()
 {
     constexpr int producers = 3;
-    constexpr int queues = 20;  // of each
+    constexpr int queues = 20;  // per thread
     constexpr int rounds = 2'000;
     const auto set = std::make_unique<DirtySet<size>>();
     std::vector<std::atomic<int>> happened(producers * queues + 1);

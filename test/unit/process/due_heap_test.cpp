@@ -1,4 +1,4 @@
-// When each thing is due: the last word counts, and the first comes first.
+// When each entry is due: its latest time counts, and the earliest entry comes first.
 #include "core/process/due_heap.hpp"
 
 #include <gtest/gtest.h>

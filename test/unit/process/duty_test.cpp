@@ -1,4 +1,4 @@
-// How long a duty rests that failed, and that each has a name.
+// How long a failed duty rests; and each duty has a name.
 #include "core/process/duty.hpp"
 
 #include <gtest/gtest.h>

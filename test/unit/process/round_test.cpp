@@ -1,4 +1,5 @@
-// How often a round comes: for few things each minute, for many so that the work stays the same.
+// The time between rounds: a minute for few objects, longer for many, so that the load stays the
+// same.
 #include "core/process/round.hpp"
 
 #include <gtest/gtest.h>

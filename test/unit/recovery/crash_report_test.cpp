@@ -1,4 +1,4 @@
-// Who is charged for a crash, who runs alone, and who is left in peace.
+// Which jobs a crash is charged to, which jobs run alone, and which are not affected.
 #include "core/recovery/crash_report.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ void expect(const CrashCase &entry, Expected expected)
     EXPECT_EQ(entry.sightings, expected.sightings) << entry.job_id;
 }
 
-// The recovery did its work, and the server crashes again.
+// The recovery is complete, and the server crashes again.
 std::vector<CrashCase> done(std::vector<CrashCase> cases)
 {
     for (CrashCase &entry : cases)
@@ -50,7 +50,7 @@ std::vector<CrashCase> done(std::vector<CrashCase> cases)
     return cases;
 }
 
-// ---- how it ended ----
+// ---- how the server ended ----
 
 TEST(CrashReport, APostmasterThatLivesOnSawACrash)
 {
@@ -66,7 +66,7 @@ TEST(CrashReport, MarksTellACrashFromAStop)
     EXPECT_EQ(end_of_life(log, false), EndOfLife::killed);
     log.quit_for_stop = true;
     EXPECT_EQ(end_of_life(log, false), EndOfLife::stop);
-    log.quit_for_crash = true;  // a crash, and then the administrator lost patience
+    log.quit_for_crash = true;  // a crash, and then a shutdown by the administrator
     EXPECT_EQ(end_of_life(log, false), EndOfLife::crash);
     EXPECT_EQ(end_of_life(log_of({slot(QuitMark::crash, {{1, 1, 0}})}), false), EndOfLife::crash);
     EXPECT_EQ(end_of_life(log_of({slot(QuitMark::stop, {{1, 1, 0}})}), false), EndOfLife::stop);
@@ -139,7 +139,7 @@ TEST(CrashReport, NobodyAtWorkMeansNoCases)
     EXPECT_TRUE(judge(log_of({}), EndOfLife::crash).empty());
 }
 
-// What waits after a crash in a retry handler is the job, which did nothing.
+// After a crash in a retry handler the job waits; it did nothing itself.
 TEST(CrashReport, ARetryHandlerIsChargedButTheJobDoesNotRunAlone)
 {
     const auto cases = judge(log_of({slot(QuitMark::none, {{1, 0, 0}})}), EndOfLife::crash);
@@ -195,7 +195,7 @@ TEST(CrashReport, OneSuspectAfterTheOther)
     expect(find(cases, 3), {0, 1, 0, 0});
 }
 
-// The server ends again before the charge was carried out: it stays one charge.
+// The server ends again before the charge is carried out: it stays one charge.
 TEST(CrashReport, AnUnresolvedCaseStaysAsItIs)
 {
     const auto before =
@@ -253,7 +253,7 @@ TEST(CrashReport, WhatMattersMostIsKept)
     EXPECT_EQ(kept.front().job_id, 999'999);
 }
 
-// ---- job types, and the pace ----
+// ---- job types, and how fast they may run ----
 
 TEST(CrashReport, TheTypeOfTheOnlyOneWithoutAMarkIsToBlame)
 {

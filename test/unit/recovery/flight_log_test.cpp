@@ -1,4 +1,4 @@
-// The flight recorder's file: what is written reads back, and nothing else is believed.
+// The flight recorder's file: written data reads back, and all other data is rejected.
 #include "core/recovery/flight_log.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ FlightHeader *header_of(std::vector<std::byte> &file)
     return reinterpret_cast<FlightHeader *>(file.data());
 }
 
-// As an executor does it.
+// Writes as an executor does.
 void record(FlightSlot &slot, std::uint32_t generation, const std::vector<FlightJob> &jobs,
             QuitMark mark = QuitMark::none)
 {
@@ -53,7 +53,7 @@ void record(FlightSlot &slot, std::uint32_t generation, const std::vector<Flight
     slot.word = pack({generation, mark, static_cast<std::uint16_t>(jobs.size())});
 }
 
-// One executor with a job, one with two and a mark, one idle; one case.
+// One executor with a job, one with two and a mark, one idle; and one case.
 std::vector<std::byte> full_file()
 {
     const std::vector<CrashCase> cases{crash_case(77)};
@@ -129,7 +129,7 @@ TEST(FlightLog, AMarkCanBeSetOnAnyWord)
     }
 }
 
-// ---- what is not believed ----
+// ---- rejected files ----
 
 TEST(FlightLog, AnothersFileIsIgnored)
 {
@@ -141,7 +141,7 @@ TEST(FlightLog, AnothersFileIsIgnored)
     other.boot_id = boot_id_of("f4c1a556-a8a1-43a4-99cb-04421f526eff");
     EXPECT_FALSE(read_flight_log(file, other).has_value());
     other = stamp();
-    other.server_start = 43;  // the server was started again: that is what the file is for
+    other.server_start = 43;  // the server was started again, which is the purpose of the file
     EXPECT_TRUE(read_flight_log(file, other).has_value());
 }
 
@@ -181,7 +181,7 @@ TEST(FlightLog, ADamagedHeadIsIgnored)
     }
 }
 
-// A flipped bit in what counts of a slot or case: that one is left out, the others stand.
+// A flipped bit in the valid part of a slot or case: this entry is left out, the others stay.
 TEST(FlightLog, ADamagedSlotIsLeftOut)
 {
     const std::vector<std::byte> file = full_file();
@@ -214,7 +214,7 @@ TEST(FlightLog, ADamagedCaseIsLeftOut)
     }
 }
 
-// Forged, with the right check, but not possible.
+// Forged values: the check is right, but the values are impossible.
 TEST(FlightLog, ImpossibleValuesAreLeftOut)
 {
     const auto slots_read = [](auto &&change) {
@@ -239,14 +239,14 @@ TEST(FlightLog, ImpossibleValuesAreLeftOut)
     EXPECT_EQ(slots_read([](FlightSlot &slot) { slot.word |= std::uint64_t{1} << 24; }), 0U);
 }
 
-// Whatever bytes: an answer, and only possible values in it.
+// For arbitrary bytes: it returns a result, and only possible values.
 TEST(FlightLog, RandomDamageIsSurvived)
 {
     std::mt19937 random(20261121);
     for (int round = 0; round < 500; ++round) {
         std::vector<std::byte> file = full_file();
         const std::size_t damages = 1 + random() % 64;
-        // Half of them in the head and the first slot, where most of what counts is.
+        // Half of them in the header and the first slot, which contain most of the data.
         for (std::size_t i = 0; i < damages; ++i)
             file[random() % (random() % 2 == 0 ? 200 : file.size())] =
                 static_cast<std::byte>(random());

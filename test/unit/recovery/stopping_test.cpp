@@ -22,8 +22,8 @@ Stopping cancelled_job(std::int64_t since)
     return {.deadline = deadline, .requested = since, .last_cancelled = since};
 }
 
-// What happens to a job that does nothing of what it is told, when it is looked at whenever it says
-// so: actions with times.
+// The course of a job that ignores all requests, if it is checked each time that it asks for:
+// actions with times.
 std::vector<std::pair<StopAction, std::int64_t>> course_of(Stopping job, std::int64_t start,
                                                            std::int64_t grace_period)
 {

@@ -1,5 +1,5 @@
-// Leaves by time: the calendar's arithmetic, and a simulated maintenance over years, with the
-// retention changed midway.
+// Leaves by time: the calendar arithmetic, and simulated maintenance over years, with a change of
+// the retention midway.
 #include "core/retention/retention.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ constexpr std::int64_t retentions[]{
     31 * day,   365 * day,   3650 * day,
 };
 
-// The leaves of one queue without the default leaf, and the maintenance that keeps them.
+// The leaves of one queue without the default leaf, and their maintenance.
 class Leaves {
 public:
     void maintain(std::int64_t now, std::int64_t retention)
@@ -53,7 +53,7 @@ public:
         });
     }
 
-    // In order, none empty, none over another.
+    // In order, none empty, none overlapping another.
     bool is_sound() const
     {
         for (std::size_t i = 0; i < periods_.size(); ++i) {
@@ -254,8 +254,8 @@ TEST(Retention, RowsWithinTheRetentionKeepTheirLeaf)
     }
 }
 
-// While leaves of an old, shorter retention wait for the new one to end there are more of them, but
-// never more than the leaves of two regimes together: 7 and 7 and the default.
+// While leaves of an old, shorter retention wait until the new retention is over, there are more
+// leaves, but never more than the leaves of both retentions together: 7 and 7 and the default leaf.
 TEST(Retention, ChangedRetentionNeitherOverlapsNorStaysAboveEight)
 {
     for (std::int64_t before : retentions) {
@@ -272,8 +272,8 @@ TEST(Retention, ChangedRetentionNeitherOverlapsNorStaysAboveEight)
                 ASSERT_TRUE(leaves.covers(now)) << before << " to " << after;
                 ASSERT_LE(leaves.count_with_default(), now < resolved ? 15U : 8U)
                     << before << " to " << after;
-                // Long steps would be a scheduler asleep, short ones would take for ever: at least
-                // a hundred in all.
+                // Long steps simulate a scheduler that sleeps; short steps would take too long: at
+                // least a hundred in all.
                 now += std::max(period_length(after) / 2, (resolved - now) / 100);
             }
         }

@@ -1,4 +1,4 @@
-// Backoff: the formula, its cap, and that no setting breaks it.
+// Backoff: the formula, its cap, and extreme settings.
 #include "core/retry/backoff.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(Backoff, JitterSpreadsBelowTheCap)
     EXPECT_EQ(retry_delay(policy, 20, no_jitter), 300'000'000);
     EXPECT_EQ(retry_delay(policy, 20, 0.75), 270'000'000);
     EXPECT_EQ(retry_delay(policy, 20, nearly_one), 240'000'000);
-    // 256 s spread up goes over the cap of 300 s: as far below it.
+    // 256 s plus jitter exceeds the cap of 300 s: the result is as far below the cap.
     EXPECT_EQ(retry_delay(policy, 8, nearly_one), 292'800'000);
     EXPECT_EQ(retry_delay(policy, 8, 0.0), 204'800'000);
     // The cap is applied first.

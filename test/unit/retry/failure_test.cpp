@@ -12,7 +12,7 @@ namespace {
 struct Expected {
     Reason reason;
     std::string_view name;
-    bool retriable;  // by nature
+    bool retriable;  // by default
     bool uncharged;
     bool asks_retry_handler;
 };

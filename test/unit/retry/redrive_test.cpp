@@ -1,4 +1,4 @@
-// The spread of redriven jobs, and the rates that are none.
+// The delays of redriven jobs, and invalid rates.
 #include "core/retry/redrive.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(RedriveDelay, PutsOneJobBehindTheOther)
     EXPECT_EQ(redrive_delay(1, 2.0), 500'000);
     EXPECT_EQ(redrive_delay(7, 2.0), 3'500'000);
     EXPECT_EQ(redrive_delay(1, 3.0), 333'333);
-    EXPECT_EQ(redrive_delay(3, 3.0), 1'000'000);  // no error adds up
+    EXPECT_EQ(redrive_delay(3, 3.0), 1'000'000);  // rounding errors do not accumulate
 }
 
 TEST(RedriveDelay, IsNothingWithoutARate)

@@ -1,5 +1,4 @@
-// Cron expressions: what can be read, what cannot, and when they come; a walk through years, minute
-// by minute.
+// Cron expressions: valid and invalid ones, and their next times; years minute by minute.
 #include "core/schedules/cron.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +11,7 @@ namespace {
 constexpr std::int64_t second = 1'000'000;
 constexpr std::int64_t minute = 60 * second;
 constexpr std::int64_t hour = 60 * minute;
-constexpr std::int64_t epoch = 946'684'800;  // 2000-01-01, in Unix time
+constexpr std::int64_t epoch = 946'684'800;  // 2000-01-01 as Unix time
 
 std::int64_t at(const std::string &text)
 {
@@ -131,10 +130,10 @@ TEST(Cron, SundayIsZeroAndSeven)
 
 TEST(Cron, DayOfMonthOrDayOfWeek)
 {
-    // 2026-12-01 is a Tuesday. Both fields are restricted: either will do.
+    // 2026-12-01 is a Tuesday. Both fields are restricted: one match is enough.
     EXPECT_EQ(runs("0 0 1,15 * fri", "2026-11-30 00:00", 4),
               "2026-12-01 00:00, 2026-12-04 00:00, 2026-12-11 00:00, 2026-12-15 00:00");
-    // One starts with a star: both have to be.
+    // One field starts with a star: both must match.
     EXPECT_EQ(runs("0 0 1 * *", "2026-11-30 00:00", 2), "2026-12-01 00:00, 2027-01-01 00:00");
     EXPECT_EQ(runs("0 0 * * fri", "2026-11-30 00:00", 2), "2026-12-04 00:00, 2026-12-11 00:00");
     EXPECT_EQ(runs("0 0 */10 * fri", "2026-11-30 00:00", 2), "2026-12-11 00:00, 2027-01-01 00:00");
@@ -243,7 +242,7 @@ TEST(Cron, BlanksBetweenFields)
     EXPECT_EQ(read("\t0  3\t*\n* *  "), read("0 3 * * *"));
 }
 
-// Whether a minute is in the expression, field by field.
+// Whether the expression matches a minute, field by field.
 bool comes_at(const Cron &cron, std::int64_t time)
 {
     const std::tm tm = parts_of(time);

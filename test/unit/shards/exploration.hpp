@@ -1,16 +1,14 @@
-// Goes through all states that a model can reach, breadth first, and looks for what must not be.
+// Explores all states that a model can reach, breadth first, and finds faults.
 //
 // A model has
-//   State                               plain bytes without padding, all that is to be told apart
+//   State                               plain bytes without padding that distinguish all states
 //   State start() const
-//   void each_next(state, emit) const   calls emit(next state, what happened) for all that may
-//                                       happen next
-//   const char *fault(state) const      what is wrong with a state, or null
-//   bool is_end(state) const            all is done
+//   void each_next(state, emit) const   calls emit(next state, event) for every possible next event
+//   const char *fault(state) const      the fault of a state, or null
+//   bool is_end(state) const            whether everything is done
 //
-// Besides faults it finds states from which no way leads to an end: there the model is stuck, or
-// runs in a circle. If there are none, every run ends in which nothing that can happen is put off
-// for ever.
+// It also finds states from which no path leads to an end: there the model is stuck, or runs in a
+// cycle. If there are none, every run ends, provided that no possible event is postponed forever.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +27,7 @@ struct Findings {
     std::size_t steps = 0;
     std::size_t ends = 0;
     std::string fault;               // empty: none
-    std::vector<std::string> story;  // what happened until then, from the start
+    std::vector<std::string> story;  // the events from the start to the fault
 };
 
 template <typename Model>
@@ -64,14 +62,14 @@ private:
     static constexpr Index none = UINT32_MAX;
     struct Edge {
         Index from;
-        Index next;  // of those that lead to the same state
+        Index next;  // among the edges that lead to the same state
     };
     struct Origin {
         Index from;
-        Index edges;  // the first of those that lead here
+        Index edges;  // the first edge that leads here
         const char *what;
     };
-    // With the hash, so that other states are told apart without a look at them.
+    // Entries have the hash, so that most states are distinguished without a comparison.
     struct Entry {
         Index state = none;
         std::uint32_t hash = 0;
@@ -83,7 +81,7 @@ private:
             std::hash<std::string_view>()({reinterpret_cast<const char *>(&state), sizeof(State)}));
     }
 
-    // The entry of the state, or the empty one in which it belongs.
+    // The entry of the state, or the empty entry where it belongs.
     Entry &find(const State &state, std::uint32_t hash)
     {
         std::size_t at = hash % table_.size();
@@ -139,7 +137,7 @@ private:
         std::reverse(findings_.story.begin(), findings_.story.end());
     }
 
-    // Backwards from all ends; what is not met is stuck.
+    // Backwards from all ends; states that are not reached are stuck.
     void find_stuck()
     {
         std::vector<bool> is_met(states_.size());
@@ -179,7 +177,7 @@ Findings explore(const Model &model)
     return Exploration<Model>(model).run();
 }
 
-// For a message of a test.
+// For the message of a test.
 inline std::string told(const Findings &findings)
 {
     std::string result =

@@ -1,4 +1,4 @@
-// Ids of jobs in sharded instances: parts, bounds, plain ones.
+// Job ids in sharded instances: parts, bounds, ids without a node.
 #include "core/shards/ids.hpp"
 
 #include <gtest/gtest.h>

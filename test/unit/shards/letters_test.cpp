@@ -1,4 +1,4 @@
-// Letters between nodes: who may send which, and what has to stand in them.
+// Letters between nodes: which node may send which letter, and what the letter must contain.
 #include "core/shards/letters.hpp"
 
 #include "core/shards/ids.hpp"
@@ -38,7 +38,7 @@ LetterHead head_of(const LetterLine &line, std::string_view kind)
     return {line.instance, line.sender, line.receiver, kind, true};
 }
 
-// Empty: there is none.
+// Empty: no complaint.
 std::string problem(std::string_view kind, const Json &body, const LetterLine &line)
 {
     return problem_of_body(*find_letter_kind(kind), &body, line).value_or("");
@@ -55,7 +55,7 @@ Json map_of(std::size_t slots, Json node)
     return object({{"generation", number(7)}, {"nodes", list(std::vector<Json>(slots, node))}});
 }
 
-// A value that a field takes.
+// A value that is valid for a field.
 Json good_value(const LetterField &field, const LetterLine &line)
 {
     static const std::string longest(10'000, 'x');
@@ -89,7 +89,8 @@ Json good_value(const LetterField &field, const LetterLine &line)
     return object({});
 }
 
-// A body in which each field has the value that `choose` gives; nothing: it has not got it.
+// A body in which each field has the value that `choose` returns; if it returns nothing, the body
+// lacks the field.
 template <class Choice>
 Json body_of(const LetterKind &kind, const Choice &choose)
 {
@@ -181,7 +182,8 @@ TEST(Letters, of_jobs_have_some)
     EXPECT_EQ(problem_of_head({"app", 1, 0, "moved", false}, to_router), "its jobs are missing");
 }
 
-// Of each kind a whole one is good, and is not when any one field is missing or of another type.
+// A complete letter of each kind is valid; it is invalid if any field is missing or has another
+// type.
 TEST(Letters, are_checked_field_by_field)
 {
     for (const LetterKind &kind : letter_kinds()) {

@@ -1,4 +1,4 @@
-// The steps of the model of moves, but for those of a standby (move_model_tail.cpp).
+// The steps of the model of moves, except those of a standby (move_model_tail.cpp).
 #include "move_model_parts.hpp"
 
 namespace hipq::test {
@@ -36,13 +36,13 @@ MoveState MoveModel::start() const
     return state;
 }
 
-// As the rules number nodes.
+// The node number that the rules use.
 int MoveModel::node_of(int n) const
 {
     return setting_.router_is_one && n == 0 ? router_node : n + 1;
 }
 
-// What the router says to itself takes effect in the same transaction.
+// Messages of the router to itself take effect in the same transaction.
 bool MoveModel::deliver_to_itself(State &state) const
 {
     while (setting_.router_is_one && state.to[0].count + state.from[0].count > 0)
@@ -96,7 +96,7 @@ bool MoveModel::begin_on_shard(State &state, int n, int job) const
 
 namespace {
 
-// A new job or one that was held gets into the table, or is a duplicate.
+// A new or held job enters the table, or is a duplicate.
 void accept(MoveState &state, int n, const SentJob &sent, bool has_key)
 {
     ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
@@ -126,8 +126,8 @@ bool carry_out(MoveState &state, int n, Arrival verdict, const SentJob &sent, bo
 
 }  // namespace
 
-// What a shard knows of a job that comes, by the phase that it sees. All jobs of the model are of
-// one slot, and of one key if they have any.
+// What a shard knows about an arriving job, by the phase that it sees. All jobs of the model belong
+// to one slot, and have one key if they have any.
 MovedJob MoveModel::as_seen(const ShardState &shard, SlotPhase phase, bool was_accepted,
                             std::size_t held_before) const
 {
@@ -141,7 +141,7 @@ MovedJob MoveModel::as_seen(const ShardState &shard, SlotPhase phase, bool was_a
     return what;
 }
 
-// From a producer of its own.
+// Commits a job from the shard's own producer.
 bool MoveModel::commit_on_shard(State &state, int n, int job) const
 {
     ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
@@ -181,7 +181,7 @@ bool MoveModel::see_move(State &state) const
     return true;
 }
 
-// No producer that has seen the old map follows any more.
+// No open producer has seen the old map any more.
 bool MoveModel::tell_last(State &state) const
 {
     const bool is_wanted = setting_.order == MoveOrder::strict && state.moves != 0 &&
@@ -285,7 +285,7 @@ bool MoveModel::deliver_to_router(State &state, int n) const
         return true;
     }
     if (message.kind == MessageKind::job) {
-        // Where it plays a shard, too, both see a move at once.
+        // If the router also plays a shard, both roles see a move at the same time.
         forward(state, message, node_of(n) == router_node ? state.owner : owner_seen(state));
         if (message.releases)
             take_released(state, n + 1);
@@ -299,7 +299,7 @@ bool MoveModel::deliver_to_router(State &state, int n) const
 
 // ---- duties of a shard
 
-// The oldest first.
+// The oldest job first.
 bool MoveModel::send_back(State &state, int n, int job) const
 {
     const auto at = static_cast<std::size_t>(n);
@@ -312,7 +312,7 @@ bool MoveModel::send_back(State &state, int n, int job) const
     return true;
 }
 
-// Lets the first of those that are held in.
+// Lets in the first of the held jobs.
 bool MoveModel::let_in_one(State &state, int n) const
 {
     ShardState &shard = state.shards.at(static_cast<std::size_t>(n));
@@ -369,7 +369,7 @@ bool MoveModel::say_returned(State &state, int n) const
     return true;
 }
 
-// The oldest first.
+// The oldest job first.
 bool MoveModel::claim(State &state, int n) const
 {
     const bool order_is_promised = setting_.order == MoveOrder::strict && !setting_.tail_is_lost;

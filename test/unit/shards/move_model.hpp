@@ -1,14 +1,15 @@
-// A model of a router and two shards that move one slot between them: its states, and what may
-// happen next. All decisions are those of core/shards; this is what a database does with them.
+// A model of a router and two shards that move one slot between them: its states, and the possible
+// next events. All decisions are those of core/shards; the model does what a database does with
+// them.
 //
-// A step is a transaction. Producers have two: one that looks at the map, and one that commits. So
-// has a move: shards read of it as soon as it is on disk, and the router's other processes see it
-// later (with a synchronous standby: much later).
-// Streams keep their order. A crash takes what was not committed: open producers, and attempts,
+// A step is a transaction. Producers have two: one reads the map, and one commits. A move has two,
+// too: shards read of it as soon as it is on disk, and the router's other processes see it later
+// (with a synchronous standby: much later).
+// Streams keep their order. A crash loses what was not committed: open producers, and attempts,
 // whose jobs wait again.
 //
-// With `tail_is_lost` shard 1 has a standby that stops to follow at some moment, and is promoted at
-// a later one: all that shard 1 has committed in between is gone, while others know of it.
+// With `tail_is_lost` shard 1 has a standby that stops following at some time, and is promoted
+// later: all commits of shard 1 in between are lost, while other nodes know of them.
 #pragma once
 
 #include "core/shards/moves.hpp"
@@ -30,10 +31,10 @@ using core::SlotPhase;
 
 inline constexpr int job_count = 2;
 inline constexpr int queue_capacity = 8;
-using Bits = std::uint8_t;  // a bit for each job, or a truth
+using Bits = std::uint8_t;  // a bit for each job, or a boolean
 
-// What the model takes from core/shards. A test puts a broken rule in the place of one, to see that
-// this is found.
+// The rules of core/shards that the model uses. A test replaces one of them by a broken rule, to
+// check that the model finds the violation.
 struct MoveRules {
     Arrival (*arrival)(int, SlotPhase, MoveOrder, const MovedJob &) = core::arrival;
     bool (*comes_before)(const core::HeldJob &, const core::HeldJob &) = core::comes_before;
@@ -43,23 +44,23 @@ struct MoveRules {
     bool (*is_sent_again)(int, const LastWord &) = core::is_sent_again;
     bool (*is_stale)(int, const LastWord &, bool) = core::is_stale;
     bool (*must_release)(bool, bool) = core::must_release;
-    // Not rules of core, but of who uses it.
-    bool waits_for_moves = true;        // the router takes jobs when it sees all that were begun
+    // Not rules of core, but of its callers.
+    bool waits_for_moves = true;        // the router accepts jobs only when it sees all begun moves
     bool lets_all_in_at_once = true;    // in strict order
     bool names_timelines = true;        // in messages (core::MessageName)
     bool waits_after_promotion = true;  // slots are unknown until the resync
-    bool reads_before_resync = true;    // what the promoted shard still has to say
+    bool reads_before_resync = true;    // the remaining messages of the promoted shard
 };
 
 struct MoveSetting {
-    bool have_key = true;  // both jobs the same one
+    bool have_key = true;  // both jobs have the same key
     MoveOrder order = MoveOrder::by_key;
     int most_moves = 2;
-    bool may_retry = true;  // each attempt once
+    bool may_retry = true;  // each attempt may fail once
     bool tail_is_lost = false;
     bool router_is_one = false;  // the router itself plays shard 1; its streams to itself are empty
     Bits producers = 0b111;      // on which nodes
-    bool only_where_slot_is = false;  // shards' producers begin there alone
+    bool only_where_slot_is = false;  // shards' producers begin only at the slot's node
 };
 
 enum class MessageKind : std::uint8_t { none, job, map, last, returned, released, resynced };
@@ -71,7 +72,7 @@ struct Message {
     bool was_accepted = false;  // job
     bool releases = false;      // job: its key is free where it comes from
     bool awaits_key = false;    // returned, resynced
-    bool has_returned = false;  // resynced
+    bool has_returned = false;  // resynced: the job has returned
 };
 std::uint8_t packed(const Message &message);
 Message unpacked(std::uint8_t byte);
@@ -83,14 +84,14 @@ struct MessageQueue {
 
 struct HeldList {
     std::uint8_t count;
-    std::array<std::uint8_t, job_count + 2> jobs;  // with the bits of a message
+    std::array<std::uint8_t, job_count + 2> jobs;  // as message bits
 };
 
 struct ShardState {
     SlotPhase phase;
-    Bits awaits_key;    // it runs at the old node
-    Bits has_returned;  // it has said so
-    Bits told_key;      // in that, and has to release it
+    Bits awaits_key;    // the job runs at the old node
+    Bits has_returned;  // the old node has reported it
+    Bits told_key;      // with the key in this report; the old node must release it
     Bits router_is_done;
     Bits waiting, running, done, duplicate;
     HeldList held;
@@ -100,13 +101,13 @@ struct ShardState {
 struct Tail {
     enum class Step : std::uint8_t { none, lost_from_here, promoted, resynced };
     Step step;
-    ShardState standby;                        // as it was when it stopped to follow
-    MessageQueue to_router;                    // what shard 1 had for the router then
-    std::uint8_t received;                     // by the router since then
-    std::array<std::uint8_t, job_count> kept;  // sent to it since, as messages
-    std::uint8_t to_ignore;                    // by a receiver that knows no timelines
-    Bits stale;                                // jobs, as the resync says
-    std::uint8_t old_held;                     // of those held, as the standby had them
+    ShardState standby;                        // its state when it stopped following
+    MessageQueue to_router;                    // messages of shard 1 to the router at that time
+    std::uint8_t received;                     // of these, received by the router since then
+    std::array<std::uint8_t, job_count> kept;  // sent to shard 1 since then, as messages
+    std::uint8_t to_ignore;                    // by a receiver that ignores timelines
+    Bits stale;                                // jobs that the resync calls stale
+    std::uint8_t old_held;                     // number of held jobs that the standby had
 };
 
 struct MoveState {
@@ -114,7 +115,7 @@ struct MoveState {
     std::array<MessageQueue, 2> to, from;
     std::uint8_t owner;
     Bits moves;   // a move is under way
-    Bits unseen;  // and was committed a moment ago: only who began it sees it
+    Bits unseen;  // just committed: only the process that began it sees it
     std::uint8_t move_from, move_to;
     Bits has_returned, awaits_key, told_last;
     std::uint8_t moves_begun;
@@ -140,7 +141,8 @@ public:
     const MoveSetting &setting() const { return setting_; }
     const MoveRules &rules() const { return rules_; }
 
-    // Each does a step, or says that it cannot be done now. `n`: a shard, 0 or 1; `job`: a job.
+    // Each of these does one step, or returns that the step is not possible now. `n`: a shard, 0 or
+    // 1; `job`: a job.
     bool begin_on_router(State &state, int job) const;
     bool commit_on_router(State &state, int job) const;
     bool begin_on_shard(State &state, int n, int job) const;

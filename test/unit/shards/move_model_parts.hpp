@@ -1,4 +1,4 @@
-// The small parts of the steps of the model of moves: bits for jobs, streams, what a shard or the
+// Small parts of the steps of the model of moves: bits for jobs, streams, and what a shard or the
 // router does within a step.
 #pragma once
 
@@ -80,7 +80,7 @@ inline Message simple(MessageKind kind)
     message.kind = kind;
     return message;
 }
-// A job on its way, or held.
+// A job in a message, or held.
 struct SentJob {
     int job;
     bool was_accepted = false;
@@ -128,7 +128,7 @@ inline void let_go(ShardState &shard, std::size_t at)
     --shard.held.count;
 }
 
-// What runs waits again, what was not committed is gone.
+// Running jobs wait again, uncommitted work is lost.
 inline void lose_uncommitted(ShardState &shard)
 {
     shard.waiting = static_cast<Bits>(shard.waiting | shard.running);
@@ -136,7 +136,7 @@ inline void lose_uncommitted(ShardState &shard)
     shard.producers = {};
 }
 
-// Whether a transaction is open that has seen the slot here, before it left.
+// Whether an open transaction has seen the slot here, before it left.
 inline bool has_old_producers(const ShardState &shard)
 {
     return std::any_of(shard.producers.begin(), shard.producers.end(), [](std::uint8_t seen) {
@@ -144,7 +144,7 @@ inline bool has_old_producers(const ShardState &shard)
     });
 }
 
-// The key is free here. Who has named it says so.
+// The key is free here. A node that has named the key reports this.
 inline bool releases_key(ShardState &shard)
 {
     if (shard.told_key == 0 || unfinished(shard) != 0)
@@ -167,13 +167,13 @@ inline SlotPhase phase_at(const MoveState &state, int node)
     return phase_of(node, state.owner, move_of(state, move));
 }
 
-// Where the slot is, as other processes of the router than the one that has just moved it see it.
+// Where the slot is, as seen by processes of the router other than the one that has just moved it.
 inline int owner_seen(const MoveState &state)
 {
     return state.unseen != 0 ? state.move_from : state.owner;
 }
 
-// The router writes into its outbox. A shard that is promoted gets it by the resync.
+// The router writes to its outbox. A promoted shard gets the message by the resync.
 inline void send(MoveState &state, int node, const Message &message)
 {
     const std::size_t n = shard_of(node);

@@ -1,4 +1,4 @@
-// The steps of the model of moves that are about a standby, and its judgement.
+// The steps of the model of moves for a standby, and the checks of a state.
 #include "move_model_parts.hpp"
 
 #include <bit>
@@ -40,7 +40,8 @@ bool MoveModel::promote(State &state) const
         pop(state.from[0]);
     tail.to_ignore = rules_.names_timelines ? 0 : tail.received;
     tail.received = 0;
-    // Nobody else has ever heard of them: they are lost as on one server whose standby is promoted.
+    // No other node has ever known them: they are lost as on a single server whose standby is
+    // promoted.
     for (int job = 0; job < job_count; ++job)
         if (has(state.born, job) && !last_word(state, job) && !is_anywhere(state, job))
             take(state.born, job);
@@ -67,13 +68,13 @@ bool MoveModel::resync(State &state, bool backwards) const
     end.has_returned = state.moves != 0 && state.has_returned != 0;
     push(state.to[0], end);
     if (state.told_last != 0 && state.move_from == 1)
-        push(state.to[0], simple(MessageKind::last));  // it is part of what is true now
+        push(state.to[0], simple(MessageKind::last));  // part of the current state
     tail.kept = {};
     tail.step = Tail::Step::resynced;
     return true;
 }
 
-// ---- judgement
+// ---- checks
 
 const char *MoveModel::fault(const State &state) const
 {

@@ -1,5 +1,5 @@
-// Moves of a slot, in all orders of events: what the rules of core/shards promise, and that each
-// rule is needed.
+// Moves of a slot, in all orders of events: the guarantees of the rules of core/shards, and that
+// each rule is needed.
 #include "exploration.hpp"
 #include "move_model.hpp"
 
@@ -33,8 +33,8 @@ constexpr MoveSetting strict_from_the_new_node{.have_key = false,
                                                .only_where_slot_is = true};
 constexpr MoveSetting strict_with_keys{.order = MoveOrder::strict, .producers = on_the_router};
 
-// Nobody enqueues on the old node: who does may get a job in after another one with its key has
-// left. That one is a duplicate, and the accepted job that is rejected.
+// No producer is on the old node: there, a job could be accepted after another job with its key has
+// left. This other job is then the duplicate, an accepted job that is rejected.
 constexpr MoveSetting away_from_producers{.most_moves = 1,
                                           .producers = on_the_router | on_the_new_node};
 
@@ -67,7 +67,7 @@ constexpr auto younger_first = "a younger job starts before an older one";
 constexpr auto on_both_nodes = "a job starts while one of its slot runs on another node";
 constexpr auto stuck = "no way leads to the end";
 
-// The right decision about a job of which something is not seen.
+// The right decision if one property of the job is not seen.
 template <typename Hide>
 Arrival arrival_without(const Hide &hide, int node, SlotPhase phase, MoveOrder order, MovedJob job)
 {
@@ -75,7 +75,7 @@ Arrival arrival_without(const Hide &hide, int node, SlotPhase phase, MoveOrder o
     return arrival(node, phase, order, job);
 }
 
-// As shards/arrived_jobs.cpp has it: an accepted job whose key is used is not held, but rejected.
+// As in shards/arrived_jobs.cpp: an accepted job whose key is in use is not held, but rejected.
 MoveRules as_servers_arrive()
 {
     MoveRules rules;

@@ -1,5 +1,5 @@
-// What a node does with jobs of a slot that moves, case by case; move_model_test.cpp has all
-// orders of events.
+// How a node handles jobs of a slot that moves, case by case; move_model_test.cpp has all orders of
+// events.
 #include "core/shards/moves.hpp"
 
 #include <gtest/gtest.h>

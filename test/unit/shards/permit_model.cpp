@@ -59,7 +59,7 @@ ShareBytes packed(const PermitShare &share)
             thousandths(share.asked_unit)};
 }
 
-// Messages in an order of their own, so that states that differ in nothing else are one.
+// Messages are sorted, so that states that differ only in their order are equal.
 template <typename Message>
 auto rank(const Message &message)
 {
@@ -103,7 +103,7 @@ bool settled(PermitState &state)
     return true;
 }
 
-// Takes the place of one that is lost, if there is no other.
+// Replaces a message, as if it were lost, if there is no free entry.
 template <typename Messages, typename Message>
 void post(Messages &messages, std::size_t most, const Message &message)
 {
@@ -357,7 +357,7 @@ bool PermitModel::change_limit(State &state) const
     return settled(state);
 }
 
-// ---- judgement
+// ---- checks
 
 const char *PermitModel::fault(const State &state) const
 {

@@ -1,8 +1,9 @@
-// A model of two nodes that run jobs under one limit, and of the authority that gives them shares
-// of it. All decisions are those of core/shards; messages are lost, doubled, late and out of order.
+// A model of two nodes that run jobs under one limit, and of the authority that grants them shares
+// of it. All decisions are those of core/shards; messages are lost, duplicated, late and out of
+// order.
 //
-// A crash of a node takes what runs there; its share is durable. Its standby may stop to follow and
-// be promoted later, with an old share. The authority may be replaced by one that knows nothing.
+// A crash of a node ends its running jobs; its share is durable. Its standby may stop following and
+// be promoted later, with an old share. The authority may be replaced by one without any state.
 #pragma once
 
 #include "core/shards/permits.hpp"
@@ -23,7 +24,7 @@ inline constexpr std::size_t permit_nodes = 2;
 inline constexpr std::size_t jobs_of_node = 2;
 inline constexpr std::size_t most_late_messages = 2;
 
-// What the model takes from core/shards, to be broken by a test.
+// The rules of core/shards that the model uses; a test can break them.
 struct PermitRules {
     bool (*may_start)(const PermitShare &, Weight, Weight) = core::may_start;
     PermitRequest (*ask)(PermitShare &, int, const core::PermitNeed &) = core::ask;
@@ -36,16 +37,16 @@ struct PermitRules {
 };
 
 struct PermitSetting {
-    Weight limit = 3;  // these are in units of 1
+    Weight limit = 3;  // in units of 1
     std::array<std::array<Weight, jobs_of_node>, permit_nodes> jobs{{{1, 0}, {3, 0}}};  // 0: none
-    std::array<std::size_t, permit_nodes> late_requests{1, 1};  // under way at most
+    std::array<std::size_t, permit_nodes> late_requests{1, 1};  // messages under way at most
     std::size_t late_answers = 1;
     int authorities = 1;       // one after the other
     bool is_promoted = false;  // the standby of the first node
-    Weight later_limit = 0;    // set at some moment; 0: never
+    Weight later_limit = 0;    // set at some time; 0: never
 };
 
-// In the model's bytes all weights are in units of a thousandth, and serial numbers are ranks.
+// In the model's bytes all weights are in thousandths, and serial numbers are ranks.
 using Thousandths = std::uint16_t;
 
 struct RequestBytes {
@@ -67,7 +68,7 @@ struct RecordBytes {
 struct PermitNodeState {
     ShareBytes share;
     ShareBytes standby;
-    RecordBytes record;  // what the authority believes of it
+    RecordBytes record;  // the authority's record of the node
     std::array<RequestBytes, most_late_messages> requests;
     std::array<AnswerBytes, most_late_messages> answers;
     std::uint8_t waiting, running;  // bits for jobs
@@ -75,7 +76,7 @@ struct PermitNodeState {
 struct PermitState {
     std::array<PermitNodeState, permit_nodes> nodes;
     std::uint8_t epoch, turn;
-    std::uint8_t standby_step;  // 1: it has stopped to follow, 2: it is promoted
+    std::uint8_t standby_step;  // 1: it has stopped following, 2: it is promoted
     std::uint8_t has_later_limit;
 };
 

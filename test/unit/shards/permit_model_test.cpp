@@ -1,5 +1,5 @@
-// Permits, in all orders of events: never above the limit and never stuck, and that each rule is
-// needed.
+// Permits, in all orders of events: the limit is never exceeded, the model never gets stuck, and
+// each rule is needed.
 #include "exploration.hpp"
 #include "permit_model.hpp"
 
@@ -12,8 +12,8 @@ using namespace hipq::core;
 
 namespace {
 
-// A light job and one that needs the whole limit; two of which only one fits; one that is heavier
-// than the limit.
+// A light job and one that needs the whole limit; two jobs of which only one fits; one job that is
+// heavier than the limit.
 constexpr PermitSetting light_and_heavy{.jobs = {{{1, 0}, {3, 0}}}};
 constexpr PermitSetting one_at_a_time{.jobs = {{{2, 0}, {2, 0}}}};
 constexpr PermitSetting too_heavy{.jobs = {{{4, 0}, {2, 0}}}};

@@ -1,4 +1,4 @@
-// What a node needs of a shared limit, and shares as those see them who start jobs.
+// How much of a shared limit a node needs, and shares as seen by the processes that start jobs.
 #include "core/shards/permit_needs.hpp"
 
 #include "core/lanes/job_table.hpp"

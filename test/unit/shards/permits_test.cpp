@@ -29,7 +29,7 @@ PermitClaim wants(Weight jobs, Weight weight = 1)
     return {jobs * weight * one, weight * one, 0};
 }
 
-// A node and what it wants, beside an authority.
+// A node with its need, and an authority.
 struct Node {
     int number;
     PermitShare share;
@@ -268,7 +268,7 @@ TEST(Permits, are_not_kept_for_a_node_that_is_silent)
     network.ask(0, 0, 1);
     network.ask(1, 0, 9);
     EXPECT_EQ(network.share(1), 3);
-    take_request(network.authority, network.at(0).asks(1, 9, 1));  // and is down
+    take_request(network.authority, network.at(0).asks(1, 9, 1));  // and then it is down
     EXPECT_TRUE(pass_over(network.authority, 7).empty());
     network.ask(1, 2, 9);
     EXPECT_EQ(network.target(1), 2) << "half of it is the silent node's";

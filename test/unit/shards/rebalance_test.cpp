@@ -12,7 +12,7 @@ using namespace hipq::core;
 
 namespace {
 
-// All slots are the router's.
+// The router has all slots.
 SlotMap new_map()
 {
     return SlotMap{};

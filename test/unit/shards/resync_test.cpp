@@ -1,4 +1,4 @@
-// What a promoted standby is sent, and what it has to forget.
+// What a promoted standby receives, and what it must forget.
 #include "core/shards/resync.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Which key places a job, and where it goes.
+// Which key determines a job's node, and which node it is.
 #include "core/shards/route.hpp"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST(KeyScope, is_the_shard_key_or_the_whole_queue)
     EXPECT_EQ(key_scope(UniqueScope::everywhere, "tenant-1"), "NONE");
 }
 
-// Else two nodes could have one each.
+// Otherwise two nodes could have one such job each.
 TEST(KeyScope, puts_jobs_that_may_not_be_two_into_one_slot)
 {
     constexpr std::array placements{by_shard_key, unique_everywhere, at_home, at_home_and_unique};

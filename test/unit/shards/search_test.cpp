@@ -1,4 +1,4 @@
-// Which nodes are asked about a job, and in which order.
+// Which nodes are queried about a job, and in which order.
 #include "core/shards/search.hpp"
 
 #include "core/shards/ids.hpp"

@@ -1,4 +1,4 @@
-// What a queue may be divided by.
+// Valid shard keys of queues.
 #include "core/shards/shard_key.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Signs of life: what they tell, and a model of two nodes, one of which is put back to a snapshot
-// of its disk, in all orders of events.
+// Heartbeats between nodes: what they show, and a model of two nodes, one of which is put back to a
+// snapshot of its disk, in all orders of events.
 #include "core/shards/signs.hpp"
 #include "exploration.hpp"
 
@@ -48,7 +48,7 @@ TEST(Signs, tell_who_does_not_know_its_own)
 
 using Byte = std::uint8_t;
 constexpr std::size_t most_signs = 6;
-constexpr Byte gap = 16;  // numbers that are left out when a node comes into step
+constexpr Byte gap = 16;  // numbers that are skipped when a node comes into step
 
 // A name in a byte: the number, and whether it was given after the snapshot had come back. 0: none.
 Byte name(Byte id, Byte is_later)
@@ -77,7 +77,7 @@ struct Node {
     Byte count;
     std::array<Byte, most_signs> sent;
     Byte has_forgotten;
-    Byte left;  // so many signs it may still send
+    Byte left;  // number of heartbeats that it may still send
 };
 
 struct SignsState {
@@ -85,8 +85,8 @@ struct SignsState {
     Node snapshot;  // of one
     Stream to_one, to_two;
     Byte has_snapshot, is_back, is_mended;
-    Byte is_heard_of;  // two has sent a sign to who has come back, and that was delivered
-    Byte has_lost;     // signs that two had of it, or that it had of two
+    Byte is_heard_of;  // two has sent a heartbeat to the restored one, and it was delivered
+    Byte has_lost;     // heartbeats of one that two had, or of two that one had
 };
 
 using Rule = Forgotten (*)(const SignsKnown &, const SignLetter &);
@@ -153,7 +153,7 @@ private:
         return true;
     }
 
-    // What one sends after it has come back is passed over: the other one has read further.
+    // The other node skips what one sends after it has come back, because it has read further.
     bool one_signs(State &state) const
     {
         return sends(state, state.one, state.to_two, state.is_back == 0 || state.is_mended != 0);
@@ -174,7 +174,7 @@ private:
         node.has_forgotten =
             rule_(facts, {sign(message.before), sign(message.heard)}) != Forgotten::nothing;
         node.heard = std::max(node.heard, message.own);
-        if (place != sent_end && node.has_forgotten == 0) {  // those before tell nothing new
+        if (place != sent_end && node.has_forgotten == 0) {  // earlier ones show nothing new
             const auto gone = static_cast<Byte>(place - node.sent.begin());
             std::rotate(node.sent.begin(), place, node.sent.end());
             node.count = static_cast<Byte>(node.count - gone);
@@ -184,8 +184,8 @@ private:
         return true;
     }
 
-    // A sign that two sent before one came back may have been on its way; what counts is one that
-    // was sent after that.
+    // A heartbeat that two sent before one came back may have been on its way; only one that was
+    // sent after that counts.
     bool one_hears(State &state) const
     {
         const bool is_later = state.to_one.count > 0 && state.to_one.messages.front().own % 2 == 1;
@@ -197,8 +197,8 @@ private:
 
     bool two_hears(State &state) const { return hears(state.two, state.to_two); }
 
-    // The other one may be down for longer than they are kept; it may name them when it reads
-    // again. Who has come back hears of it sooner.
+    // The other node may be down for longer than heartbeats are kept; it may name these when it
+    // reads again. A node that was put back learns of it sooner.
     bool prune(State &state) const
     {
         Node &one = state.one;
@@ -238,7 +238,8 @@ private:
         return true;
     }
 
-    // resync_shard(): each forgets what it has sent; who had forgotten is sent again what it lacks.
+    // resync_shard(): each node forgets what it has sent; the node that had forgotten gets what it
+    // lacks again.
     bool mend(State &state) const
     {
         if (state.one.has_forgotten == 0 || state.is_mended != 0)

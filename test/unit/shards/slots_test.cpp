@@ -1,4 +1,4 @@
-// Slots: the published vectors, and how keys spread.
+// Slots: the published vectors, and the distribution of keys.
 #include "core/shards/slots.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Vector {
     int slot;
 };
 
-// "61 62", or "78 * 64" for one byte so many times.
+// "61 62", or "78 * 64" for 64 times the same byte.
 std::string key_of_bytes(const std::string &text)
 {
     std::istringstream in(text);
@@ -67,9 +67,9 @@ std::vector<Vector> published_vectors()
     return result;
 }
 
-// ---- spread
+// ---- distribution
 
-// How far counts are from all alike, in standard deviations of chi-square.
+// How far counts are from equal, in standard deviations of chi-square.
 double deviation(const std::vector<int> &counts)
 {
     double all = 0;
@@ -83,7 +83,7 @@ double deviation(const std::vector<int> &counts)
     return (chi_square - freedom) / std::sqrt(2 * freedom);
 }
 
-// Keys as applications have them.
+// Keys as applications use them.
 std::vector<std::string> keys(const std::string &kind, int count)
 {
     std::vector<std::string> result;
@@ -138,8 +138,8 @@ TEST(Slots, are_filled_evenly_by_100000_keys_of_each_kind)
     }
 }
 
-// A table of a node that is divided by the lower bits is filled evenly, although all its keys have
-// slots of one node.
+// A table of a node that is partitioned by the lower bits fills evenly, although all its keys are
+// in slots of one node.
 TEST(Slots, say_nothing_about_the_lower_bits)
 {
     for (const std::string &kind : kinds)
@@ -152,7 +152,7 @@ TEST(Slots, say_nothing_about_the_lower_bits)
         }
 }
 
-// Each bit of the hash beside each bit of the slot: together four cases, alike.
+// Each bit of the hash with each bit of the slot: all four combinations are equally frequent.
 TEST(Slots, have_bits_that_depend_on_no_other_bit)
 {
     const std::vector<std::string> some = keys("tenants", 100'000);

@@ -1,4 +1,4 @@
-// The weight that tests of shared limits count in.
+// The unit of weights in tests of shared limits.
 #pragma once
 
 #include "core/shards/permits.hpp"

@@ -1,4 +1,4 @@
-// How often something may be done.
+// Rate limits for repeated actions.
 #include "core/statistics/rate_limit.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is counted of jobs: durations, minutes, places, and when rates are too high or too low.
+// Counters of jobs: durations, minutes, entries, and when rates are too high or too low.
 #include "core/statistics/statistics.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ const JobEvent recovery{Ending::succeeded, Reason::timeout, false, 1, 100, 200};
 const JobEvent failure{Ending::failed, Reason::validation_error, true, 0, 100, 200};
 const JobEvent loss{Ending::failed, Reason::timeout, true, 3, 100, 200};
 
-// Of events with these waits, in microseconds.
+// Events with these waits, in microseconds.
 Totals waited(const std::vector<std::int64_t> &waits)
 {
     const auto statistics = std::make_unique<Statistics>();
@@ -114,7 +114,7 @@ TEST_F(Minutes, CountEachKindOfEnd)
     }
 }
 
-// Of six jobs five are saved, by eight retries.
+// Eight retries save five of six jobs.
 TEST_F(Minutes, RetriesSucceedOrFailEachByItself)
 {
     const JobEvent second_retry{Ending::retried, Reason::timeout, false, 1, 100, 200};
@@ -163,7 +163,7 @@ TEST_F(Minutes, RetriesByHandHaveASuccessRateOfTheirOwn)
     }
 }
 
-// Its history may be gone.
+// Its history may have been removed.
 TEST_F(Minutes, ARetryForWhoKnowsWhatIsARetry)
 {
     count(*statistics, {Ending::succeeded, std::nullopt, false, 1, 100, 200}, 1'000);
@@ -296,7 +296,7 @@ TEST(RateAlerts, NothingIsNoReason)
     EXPECT_EQ(alerts(RateCounts{}, {.least = 0}), Alerts{});
 }
 
-// Executions that are retries are set against those that are not.
+// Retries are compared with first executions.
 TEST(RateAlerts, RetryRateAboveItsLimit)
 {
     EXPECT_EQ(alerts(counted({{success, 100}, {recovery, 20}})), Alerts{});

@@ -1,4 +1,4 @@
-// Long texts keep their beginning and say how long they were.
+// Cut texts keep their beginning and show their original length.
 #include "core/text/cut.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace hipq::core {
 namespace {
 
-// As of an encoding whose characters all have two bytes.
+// For an encoding in which each character has two bytes.
 std::size_t two_byte_border(std::string_view, std::size_t end)
 {
     return end - end % 2;
@@ -55,13 +55,13 @@ TEST(Cut, AsksWhereCharactersEnd)
 TEST(Utf8Border, IsBetweenCharacters)
 {
     const std::string_view text =
-        "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80";  // of one, two, three and four bytes
+        "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80";  // characters of one, two, three and four bytes
     const std::size_t borders[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
     for (std::size_t end = 0; end <= text.size(); ++end)
         EXPECT_EQ(utf8_border(text, end), borders[end]) << end;
 }
 
-// Bytes that are no UTF-8 at all end somewhere.
+// Invalid UTF-8 also ends somewhere.
 TEST(Utf8Border, EndsInWhatIsNoUtf8)
 {
     EXPECT_EQ(utf8_border("\x80\x80\x80", 2), 0U);

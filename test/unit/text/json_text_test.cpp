@@ -1,4 +1,4 @@
-// What counts as JSON when job data is given as text.
+// Which texts are JSON when job data is given as text.
 #include "core/text/json_text.hpp"
 
 #include <gtest/gtest.h>

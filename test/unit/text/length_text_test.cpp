@@ -1,4 +1,4 @@
-// Lengths of time for people.
+// Durations in readable form.
 #include "core/text/length_text.hpp"
 
 #include <gtest/gtest.h>

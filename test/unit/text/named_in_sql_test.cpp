@@ -1,4 +1,4 @@
-// Tables and columns that statements name.
+// The tables and columns that a statement names.
 #include "core/text/named_in_sql.hpp"
 
 #include <gtest/gtest.h>

@@ -116,7 +116,7 @@ TEST(Names, LeavesOfShortTables)
     EXPECT_EQ(key_index_name(longest_short).size(), max_identifier_length);
 }
 
-// What is in a database has these names: they never change.
+// Databases contain these names: they must never change.
 TEST(Names, LeavesOfLongTables)
 {
     EXPECT_EQ(live_leaf_name("billing_service_invoice_emails"),
@@ -152,7 +152,7 @@ TEST(Names, TablesAndViewsOfHipq)
           "throttle_keys", "schedules", "jobs_detail",  "workers_detail"}) {
         const std::optional<std::string> problem = table_name_problem(table);
         ASSERT_TRUE(problem.has_value()) << table;
-        // job_type and its plural start like job, too; what they are is the better reason.
+        // job_type and its plural also start like job; the more specific reason wins.
         EXPECT_EQ(*problem, "is a name of hipq's own") << table;
     }
 }

@@ -18,7 +18,7 @@ Candidate candidate(std::int64_t id, Health health, int depth)
     return {id, 0, depth, depth, 0, 1'000, 0, health, false, false};
 }
 
-// The ids in the order in which workers are given jobs, when none of them takes up any.
+// The ids in the order in which workers get jobs, if none of them accepts any.
 std::vector<std::int64_t> order_of(std::vector<Candidate> workers)
 {
     std::vector<std::int64_t> order;
@@ -77,8 +77,7 @@ TEST(WorkerChoice, CapacityForJobs)
     EXPECT_EQ(capacity_for_jobs(worker), 1);
     worker.is_draining = true;
     EXPECT_EQ(capacity_for_jobs(worker), 0);
-    worker =
-        candidate(1, Health::healthy, 1'001);  // it has come to have less capacity than it holds
+    worker = candidate(1, Health::healthy, 1'001);  // its capacity is below its number of jobs
     EXPECT_EQ(capacity_for_jobs(worker), 0);
 }
 
@@ -137,7 +136,7 @@ TEST(WorkerChoice, ShareOfCapacityBreaksATie)
     EXPECT_EQ(choose_worker(std::vector{small, big}), 2);
 }
 
-// Each choice is carried out at once and its job taken up at once: equal workers get equally many.
+// The worker accepts each job at once: equal workers get equal numbers of jobs.
 TEST(WorkerChoice, EqualWorkersTakeTurns)
 {
     std::vector<Candidate> workers;
@@ -152,7 +151,7 @@ TEST(WorkerChoice, EqualWorkersTakeTurns)
     EXPECT_EQ(jobs, std::vector<int>(7, 20));
 }
 
-// Whatever the order of the candidates, nobody better than the chosen one is passed over.
+// Whatever the order of the candidates, no better worker is skipped.
 TEST(WorkerChoice, NobodyBetterIsPassedOver)
 {
     std::mt19937 random(1);
@@ -186,7 +185,7 @@ TEST(WorkerChoice, NobodyBetterIsPassedOver)
     }
 }
 
-// The time limit is far above what it takes (the figure printed), so that a busy machine does not
+// The time limit is far above the usual time (which is printed), so that a busy machine does not
 // fail it.
 TEST(WorkerChoice, AmongAThousandWithinFiftyMicroseconds)
 {

@@ -1,4 +1,4 @@
-// How a worker is judged: each limit by itself, what overrides what, probes, what is said of it.
+// How hipq judges a worker: each limit by itself, precedence, probes, and the explanation.
 #include "core/workers/health_text.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ constexpr std::int64_t second = 1'000'000;
 constexpr std::int64_t now = 1'000 * second;
 constexpr HealthLimits limits;
 
-// Heard of just now, nothing against it.
+// A recent heartbeat, and no problem.
 WorkerRecord fresh()
 {
     WorkerRecord worker;
@@ -97,7 +97,7 @@ TEST(WorkerHealth, DepthCountsByWhatItMayHold)
     EXPECT_EQ(judged(worker), Health::degraded);
 }
 
-// A bound one that was given a job that it could run, at the time `now`.
+// A bound worker that was given a job, which it could run, at the time `now`.
 WorkerRecord asked()
 {
     WorkerRecord worker;
@@ -141,7 +141,7 @@ TEST(WorkerHealth, ASignOfLifeIsAnAnswer)
 TEST(WorkerHealth, OneThatDidNotAnswerStaysStaleUntilItDoes)
 {
     WorkerRecord worker = asked();
-    worker.depth = 0;  // somebody else has it
+    worker.depth = 0;  // another worker has it
     keep_asked(worker, true, limits, now + 60 * second);
     EXPECT_TRUE(is_stale(worker, limits, now + 60 * second));
     note_sign_of_life(worker, now + 90 * second);
@@ -308,7 +308,7 @@ TEST(WorkerHealth, ABoundOneIsDegradedByItsSilenceOnlyWhenItOwesAnAnswer)
     EXPECT_EQ(judge(worker, strict, now + 3'600 * second), Health::healthy);
 }
 
-// Bound to a session: it never falls silent.
+// Bound to a session: such a worker never falls silent.
 WorkerRecord bound_and_broken()
 {
     WorkerRecord worker = fresh();
@@ -428,7 +428,7 @@ TEST(WorkerHealth, SummaryHasTheShareOfFailuresThatIsJudged)
     EXPECT_EQ(share(), 100.0 / 64);
 }
 
-// The cause, of a worker that is unhealthy by it.
+// The reason why a worker is unhealthy.
 std::string cause_of(const WorkerRecord &worker)
 {
     EXPECT_EQ(judge(worker, limits, now), Health::unhealthy);
