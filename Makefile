@@ -24,12 +24,13 @@
 
 EXTENSION = hipq
 MODULE_big = hipq
-# Of PostgreSQL: what is in them by other names is in src/pg/compat.hpp.
+# PostgreSQL versions; src/pg/compat.hpp has what differs between them.
 SUPPORTED = 15 16 17 18
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control)
 
-# The parts of the install script, in the order in which they are joined: the one list of them. Each has the name of its room
-# in src/, or is in a folder of that name; views come after all that they read.
+# The parts of the install script, in the order in which they are joined; this is the only list of
+# them. Each has the name of its room in src/, or is in a folder of that name; views come after
+# everything that they read.
 INSTALL_PARTS = schema pg claim catalog shared admin/control admin/schedules job retry admin/dead_letters enqueue execute external admin/queues admin/setup \
     shards/shards shards/permits nodes testing monitor/monitor monitor/statistics monitor/doctor $(INSTALL_VIEWS:%=%_views) rights
 INSTALL_VIEWS = catalog admin/control job retry admin/dead_letters admin/schedules external shards/shards monitor/monitor monitor/statistics nodes monitor/narrow
@@ -50,7 +51,7 @@ UPDATE_CHANGES = $(wildcard sql/update/*--*.sql)
 UPDATE_FROM = $(foreach file,$(notdir $(UPDATE_CHANGES)),$(firstword $(subst --, ,$(file))))
 UPDATE_SQL = $(UPDATE_FROM:%=hipq--%--$(EXTVERSION).sql)
 
-# Every sql/<topic>.sql is a test; so is every specification.
+# Every sql/<topic>.sql is a test, and every specification is one, too.
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql)))
 REGRESS_OPTS = --load-extension=hipq
 ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
@@ -58,10 +59,12 @@ ISOLATION_OPTS = --inputdir=test/isolation --load-extension=hipq
 
 PG_CONFIG ?= pg_config
 
-# Where ccache is installed another checkout of the same source compiles nothing, wherever it lies. CCACHE_DISABLE=1 does without.
+# With ccache, another checkout of the same source compiles nothing, wherever it is.
+# CCACHE_DISABLE=1 turns this off.
 ccache := $(if $(shell command -v ccache),CCACHE_BASEDIR=$(CURDIR) CCACHE_NOHASHDIR=1 ccache)
 
-# The programs: hipq-NAME is made in clients/NAME, if the headers and the packages of pkg-config (.pc) are here that it needs.
+# The programs: clients/NAME makes hipq-NAME, if the headers and the packages of pkg-config (.pc)
+# that it needs are installed.
 PROGRAMS ?= run top web
 needs_run = nlohmann/json.hpp libpq-fe.h curl/curl.h
 needs_top = nlohmann/json.hpp libpq-fe.h curses.h
@@ -74,22 +77,23 @@ found_headers = printf '\#if __has_include(<%s>)\n%s\n\#endif\n' $(foreach heade
 found_packages = for package in $(filter %.pc,$(needed)); do pkg-config --exists $${package%.pc} && echo $$package; done
 not_found := $(filter-out $(shell { $(found_headers); $(found_packages); } 2>/dev/null),$(needed))
 
-# Why a program is left out; nothing if it is made.
+# Why a program is left out; empty if it is built.
 why_not = $(or $(if $(HIPQ_SERVER),it is not wanted),$(addsuffix $(space)is missing,$(filter $(not_found),$(needs_$1))))
 space := $() $()
 comma := ,
 built_programs := $(foreach program,$(PROGRAMS),$(if $(call why_not,$(program)),,$(program)))
 
-# A room is one unit of translation: its headers and PostgreSQL's are then read once, not once for each source, and a build takes
-# less than a third of the processor's time. Rooms that hold nothing but folders are a unit for each. UNITY=0 compiles each source by
-# itself, which shows that it includes what it uses (make check-all).
+# A room is one translation unit: its headers and PostgreSQL's are then read once, instead of once
+# for each source, and a build takes less than a third of the processor time. Rooms that contain
+# only folders are one unit for each folder. UNITY=0 compiles each source by itself, which checks
+# that it includes what it uses (make check-all).
 source_names = $(SOURCES:src/%.cpp=%)
 divided_rooms = shared admin
 unit_of_path = $(word 1,$1)$(if $(filter $(divided_rooms),$(word 1,$1)),/$(word 2,$1))
 units := $(if $(filter 0,$(UNITY)),$(source_names),$(sort $(foreach name,$(source_names),$(call unit_of_path,$(subst /, ,$(name))))))
 sources_of = $(patsubst %,%.cpp,$(filter $1 $1/%,$(source_names)))
 
-# What clang reads a source with, in an editor and for clang-tidy: of gcc's flags it gets those that matter.
+# How clang reads a source, in an editor and for clang-tidy: the important ones of gcc's flags.
 server_headers := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
 clang_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' $(if $(filter clients/%,$1),$(call client_flags,$(word 2,$(subst /, ,$1))),$(own_flags))
 own_flags = -D_GNU_SOURCE -DHIPQ_POINTS -Isrc -isystem $(server_headers)
@@ -106,7 +110,7 @@ command = {"directory": "$(CURDIR)", "file": "$1", "command": "clang++ $(subst "
 commands = $(foreach source,$(SOURCES) $(UNIT_SOURCES) $(CLIENT_SOURCES) $(wildcard clients/*/test/*.cpp),$(call command,$(source)))
 
 .DEFAULT_GOAL = all
-# It is written when it changes: whoever installs need not own the checkout.
+# Written only when it changes, so that the user who installs need not own the checkout.
 commands_file = [$(subst } {,}$(comma)$(newline){,$(commands))]
 differ = $(or $(subst x$1,,x$2),$(subst x$2,,x$1))
 compile_commands.json: force-look
@@ -115,7 +119,7 @@ force-look:
 
 EXTRA_CLEAN = $(wildcard build/obj build/tidy*) compile_commands.json
 
-# Goals that work before PostgreSQL's headers are there, and so without PGXS.
+# Goals that work without PostgreSQL's headers, and so without PGXS.
 tool_goals = demo demo-shards web check check-all steady soak fuzz asan check-assert coverage bench dist site reference format lint format-check room-check document-check tidy \
     tidy-sample compile_commands.json print-%
 
@@ -191,10 +195,11 @@ format-check:
 	@clang-format --dry-run -Werror $(formatted)
 	@echo "clang-format: $(words $(formatted)) files are formatted"
 
-# Clang-tidy looks at a room, or at a program, as one unit, which takes it half the time. Two checks then find nothing, as they look
-# into no file that is included: unused names of `using`, unused aliases. DEEP=1 looks at each source by itself, and Clang's analyzer
-# goes as deep as it can, which takes some four times as long: that is for releases, and with SOURCES=... for what one changes.
-# Programs that are left out, and what they alone are made of, are not looked at.
+# Clang-tidy checks a room, or a program, as one unit, which halves its time. Two checks then find
+# nothing, because they skip included files: unused names of `using`, and unused aliases. DEEP=1
+# checks each source by itself, with the deepest analysis, which takes about four times as long: use
+# it for releases, and with SOURCES=... for changed files. Clang-tidy skips programs that are left
+# out, and the sources that only they use.
 chosen := $(filter command,$(origin SOURCES))
 tidied_clients = $(built_programs) $(if $(filter web,$(built_programs)),metrics)
 tidied := $(SOURCES) $(if $(chosen),,$(filter $(tidied_clients:%=clients/%/src/%),$(CLIENT_SOURCES)))
@@ -205,7 +210,8 @@ in_unit = $(filter $1.cpp $1/%,$(tidied))
 tidy_depth := $(if $(DEEP),,-Xclang -analyzer-config -Xclang mode=shallow)
 tidy_out := build/tidy$(if $(DEEP),-deep)
 
-# As in a compilation, what is not a rule starts with the compiled prelude; if the clang of this clang-tidy is there to compile it.
+# As in a compilation, every source except the rules starts with the precompiled prelude, if the
+# clang of this clang-tidy is installed to compile it.
 tidy_bin := $(dir $(realpath $(shell command -v clang-tidy)))
 tidy_clang := $(wildcard $(tidy_bin)clang++)
 tidy_prelude = $(if $(tidy_clang),$(tidy_out)/prelude.pch)
@@ -215,14 +221,15 @@ with_tidy_prelude = $(if $(filter src/core% clients/%,$1),,$(tidy_prelude:%=-inc
 tidy_include := $(if $(wildcard $(tidy_bin)../include/clang-tidy/ClangTidyCheck.h),$(tidy_bin)../include)
 tidy_own_checks = $(if $(tidy_include),$(tidy_out)/hipq_checks.so)
 
-# $1: a unit; $2: its sources. The analyzer looks into those that a unit includes if "UnifiedSource" is in its name.
+# $1: a unit; $2: its sources. The analyzer looks into the sources that a unit includes if
+# "UnifiedSource" is in its name.
 tidy_file = $(if $(by_source),$2,$(tidy_out)/$1/UnifiedSource.cpp)
 write_unit = mkdir -p $(dir $(tidy_file)) && printf '%s "%s"  // NOLINT\n' $(foreach source,$2,'$(hash)include' $(source)) >$(tidy_file) &&
 run_tidy = $(if $(by_source),,$(write_unit)) clang-tidy --quiet $(tidy_own_checks:%=--load=% --checks=hipq-own-files-only$(comma)hipq-no-destructor-in-call) $3 $(tidy_file) \
     -- $(call clang_flags,$1) -I. $(tidy_depth) $(with_tidy_prelude)
 hash := \#
 
-# One stamp for each unit, so that only what changed is looked at again.
+# One stamp for each unit, so that only changed units are checked again.
 tidy: $(tidy_units:%=$(tidy_out)/%.ok)
 	@echo "clang-tidy: $(words $(tidied)) files are clean"
 
@@ -241,13 +248,13 @@ $(tidy_out)/hipq_checks.so: tools/clang-tidy/hipq_checks.cpp
 	@mkdir -p $(@D)
 	@$(CXX) -std=c++17 -O1 -fPIC -fno-rtti -shared -Wall -Wextra -isystem $(tidy_include) -o $@ $<
 
-# Whether clang-tidy, run like this, finds what it is there for: the checks that the sample names, no others.
+# Whether clang-tidy, run like this, finds exactly the checks that the sample names.
 tidy-sample: tools/clang-tidy/sample.cpp $(tidy_prelude) $(tidy_own_checks)
 	@{ $(call run_tidy,sample,$<,--header-filter=sample.cpp); } 2>/dev/null | sed -n 's/.*\[\([a-zA-Z.-]*\),.*\]$$/\1/p' | sort -u > $(tidy_out)/found
 	@sed -nE 's|.*// finds$(if $(by_source),( by itself)?): ||p' $< | tr ' ' '\n' | sort -u | diff - $(tidy_out)/found
 	@echo "clang-tidy: finds all $$(wc -l < $(tidy_out)/found) kinds of trouble in its sample"
 
-# `make install check`: what is not a tool's goal is made by a make that includes PGXS.
+# `make install check`: a second make, which includes PGXS, makes the goals that are not tool goals.
 other_goals = $(filter-out $(tool_goals),$(MAKECMDGOALS))
 ifneq (,$(other_goals))
 $(other_goals):
@@ -265,19 +272,20 @@ ifeq (,$(filter $(SUPPORTED),$(firstword $(subst ., ,$(word 2,$(server_version))
 $(error hipq is for PostgreSQL $(SUPPORTED), not for $(server_version))
 endif
 
-# PGXS passes no C++ flags to bitcode, so there is none.
+# PGXS passes no C++ flags to bitcode, so bitcode is turned off.
 override with_llvm = no
-# PostgreSQL's own macros count in volatile variables, which clang has something against.
-# GCC 13 and later take a reference to a part of one argument for a dangling one if another argument is a temporary; clang does not
-# know that warning.
-# The library of tests keeps its symbols, for debuggers; without them it is 30 times smaller. Debuggers get lines, which is enough for a
-# stack: all that they can know takes a third of a compilation's time.
+# PostgreSQL's own macros increment volatile variables, about which clang warns.
+# GCC 13 and later report a reference to a part of one argument as dangling if another argument is a
+# temporary; clang does not know this warning.
+# The test library keeps its symbols for debuggers; without them it is 30 times smaller. It has line
+# tables only, which is enough for a stack trace: full debug information takes a third of the
+# compile time.
 INSTALL_STRIP_FLAG = $(if $(WERROR),,-s)
-# HIPQ_SERVER is a server of tools/source-server, or of tools/coverage, with flags of its own.
+# HIPQ_SERVER is a server of tools/source-server or tools/coverage, with its own flags.
 PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -Wno-unknown-warning-option -Wno-dangling-reference -Wno-deprecated-volatile -fvisibility=hidden $(if $(HIPQ_SERVER),-O1,-O2) $(if $(INSTALL_STRIP_FLAG),$(if $(WERROR),-g1,-g0),-g1)
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
-# GCC 16 warns of parts of a map that is not made yet when a member after it throws.
+# GCC 16 warns about parts of a map that does not exist yet when a later member throws.
 PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-Werror -Wno-error=maybe-uninitialized)
 PG_CPPFLAGS += -DUSE_ASSERT_CHECKING -DHIPQ_POINTS
 endif
@@ -288,18 +296,20 @@ PG_CXXFLAGS += --coverage -fprofile-abs-path -Og
 SHLIB_LINK += --coverage
 endif
 
-# Objects have a folder for each version of PostgreSQL, compiler and flags: going back to one finds all of it compiled. Paths do not
-# count, so that another pg_config of the same server, or a checkout that was moved, finds it, too.
+# Objects have a folder for each version of PostgreSQL, compiler and flags: after a return to an
+# earlier combination nothing is compiled again. Paths do not count, so another pg_config of the
+# same server, or a checkout that was moved, uses the same folder.
 compiled_with := $(shell { $(PG_CONFIG) --version --configure; $(CXX) --version; } | head -n 3) $(CXX) $(filter-out -I%,$(PG_CXXFLAGS) $(CXXFLAGS) $(PG_CPPFLAGS) $(CPPFLAGS) $(COPT) $(PROFILE))
 objdir := build/obj/$(word 2,$(server_version))$(if $(WERROR),-test)$(HIPQ_SERVER:%=-%)-$(shell echo '$(subst ',,$(compiled_with))' | cksum | cut -d' ' -f1)
 OBJS = $(units:%=$(objdir)/%.o)
 
-# It links with the C compiler.
+# PGXS links with the C compiler.
 SHLIB_LINK += -lstdc++
 
 include $(PGXS)
 
-# Warnings are for our own code: a folder that is given as -isystem too is searched as one of the system's.
+# Only hipq's own code gives warnings: a folder that is also given as -isystem is searched as a
+# system folder.
 compile = $(ccache) $(CXX) $(CXXFLAGS) $(CPPFLAGS) -isystem $(includedir_server)
 
 ifeq (0,$(UNITY))
@@ -313,7 +323,7 @@ else
 $(OBJS): %.o: %.cpp
 	$(compile) -MMD -MP -c -o $@ $<
 
-# A unit includes the sources of its room. It is written again when one has come or gone.
+# A unit includes the sources of its room. It is written again when a source was added or removed.
 $(OBJS:.o=.cpp): $(objdir)/.units
 	@true
 
@@ -323,7 +333,8 @@ $(objdir)/.units: force-look
 
 endif
 
-# A source that was removed must leave the library too, and so must the objects of another version or kind of build.
+# A removed source must leave the library too, and so must the objects of another version or kind of
+# build.
 $(MODULE_big)$(DLSUFFIX): build/obj/.linked
 build/obj/.linked: force-look
 	@mkdir -p $(@D)
@@ -335,7 +346,7 @@ $(INSTALL_SQL): $(INSTALL_PART_FILES) hipq.control Makefile
 $(UPDATE_SQL): hipq--%--$(EXTVERSION).sql: tools/update-script $(wildcard sql/update/*.sql) $(INSTALL_PART_FILES) hipq.control Makefile
 	@tools/update-script $* $(INSTALL_PART_FILES) > $@.new && mv $@.new $@
 
-# Each program is made by a Makefile of its own, or left out.
+# Each program has its own Makefile, or is left out.
 left_out_programs := $(filter-out $(built_programs),$(PROGRAMS))
 program_goals = $(foreach goal,all install uninstall clean,$(PROGRAMS:%=%-$(goal)))
 
@@ -343,7 +354,7 @@ all: $(built_programs:%=%-all) $(left_out_programs:%=%-left-out) compile_command
 install: $(built_programs:%=%-install)
 uninstall: $(built_programs:%=%-uninstall)
 clean: $(PROGRAMS:%=%-clean)
-# Not both at once, in which case each would compile.
+# Install only after all: otherwise both would compile at the same time.
 $(PROGRAMS:%=%-install): %-install: %-all
 
 # run-install: "install" in clients/run.

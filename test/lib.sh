@@ -1,17 +1,18 @@
-# What test/run, test/one and test/steady have in common: hipq as tests want it, a cluster for SQL, and the runner of each kind of
-# test. Sourced after tools/lib.sh, by a script that has set `out`, the folder for what tests leave, and `cluster`, that of the cluster.
+# Functions of test/run, test/one and test/steady: build hipq for tests, start a cluster for SQL,
+# and run each kind of test. Sourced after tools/lib.sh, by a script that has set `out`, the folder
+# for files of tests, and `cluster`, the folder of the cluster.
 
 timeout_default=60
-# Seconds that a suite may take before it counts as hanging.
+# Seconds after which a suite counts as hanging.
 suite_limit=${SUITE_LIMIT:-2700}
-# Seconds that a TAP file may take before it counts as hanging.
+# Seconds after which a TAP file counts as hanging.
 file_limit=${FILE_LIMIT:-900}
 
 limited() { timeout -k 20 "$suite_limit" "$@"; }
 
 make_list() { make -s -C "$root" --no-print-directory "print-$1"; }
 
-# Builds hipq as tests want it (WERROR=1), and the libraries of tests, and installs both in the private server.
+# Builds hipq for tests (WERROR=1), and the test libraries, and installs both in the private server.
 install_for_tests() {
     "$tools/private-server" &&
         make -C "$root" --no-print-directory -j2 install "PG_CONFIG=$bindir/pg_config" WERROR=1 &&
@@ -19,27 +20,28 @@ install_for_tests() {
         make -C "$root/test/marks" --no-print-directory install "PG_CONFIG=$bindir/pg_config"
 }
 
-# CMake, with clang, as PGXS takes gcc. $1: the folder of the build, $2: flags of the compiler.
+# CMake with clang, because PGXS uses gcc. $1: the build folder, $2: compiler flags.
 configure_cmake() {
     cmake -S "$root" -B "$1" -DPG_CONFIG="$bindir/pg_config" -DWERROR=ON -DCMAKE_BUILD_TYPE=Check -DCMAKE_CXX_FLAGS_CHECK="$2" \
         -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)"
 }
 
-# Most unit tests run for moments and are not optimized. Their CMakeLists.txt optimizes the long ones.
+# Most unit tests take little time and are not optimized. Their CMakeLists.txt optimizes the long
+# ones.
 build_unit() { configure_cmake "$build/unit" -O0 && cmake --build "$build/unit" -j2 --target hipq_unit_tests; }
 unit_programs() { echo "$build"/unit/test/unit/hipq_*_tests; }
 
-# $@: goals of make: checks of the source.
+# $@: make goals that check the source.
 lint() { make -C "$root" --no-print-directory -k -j2 "PG_CONFIG=$bindir/pg_config" "$@"; }
 
-# Starts the cluster of the SQL suites, which has to be there no more than once.
+# Starts the cluster of the SQL suites; only one may exist.
 start_cluster() {
     "$tools/cluster" stop "$cluster" || true
     rm -rf "$cluster"
     "$tools/cluster" start "$cluster"
 }
 
-# $1: a folder for what they leave; then the names. The runner makes a database of its own for each kind.
+# $1: a folder for their output; then the names. The runner makes a separate database for each kind.
 run_regress() {
     local folder=$1 options
     shift
@@ -62,7 +64,7 @@ run_pg_regress() {
         --user=postgres --dbname="$database" "$@")
 }
 
-# $1: a folder, which it does not need; then names of files.
+# $1: a folder, which it does not use; then the names of files.
 run_pgtap() {
     shift
     local files=("${@/#/$root/test/pgtap/}")
@@ -72,8 +74,9 @@ run_pgtap() {
             --dbname hipq_pgtap "${files[@]/%/.sql}"
 }
 
-# Tests that make clusters of their own, with PostgreSQL's modules for that. $1: a folder, in which servers' logs are; then which, as
-# room/name. TAP_JOBS: how many at a time. A file that hangs is ended, which stops its servers, and counts as one that died.
+# Tests that make their own clusters, with PostgreSQL's modules for that. $1: a folder for the
+# server logs; then the tests, as room/name. TAP_JOBS: how many run at a time. A file that hangs is
+# ended, which stops its servers, and counts as failed.
 run_tap() {
     local folder=$1
     shift
@@ -81,14 +84,15 @@ run_tap() {
     make_template || return 1
     mkdir -p "$folder"
     if is_root; then chown postgres: "$folder"; fi
-    # A cluster that the other suites use must not be what psql finds by default.
+    # psql must not find the cluster of the other suites by default.
     "${server_user[@]}" env -u PGHOST -u PGPORT -u PGUSER PATH="$bindir:$PATH" PERL5LIB="$pgxs_test/perl:$root/test/t" \
         PG_REGRESS="$pgxs_test/regress/pg_regress" HIPQ_ROOT="$root" \
         TESTDIR="$folder" TESTDATADIR="$folder" TESTLOGDIR="$folder/log" PG_TEST_TIMEOUT_DEFAULT="$timeout_default" \
         prove --verbose --timer --jobs "${TAP_JOBS:-1}" --exec "timeout --foreground -k 30 $file_limit perl" "${files[@]/%/.pl}"
 }
 
-# What initdb makes is the same for every cluster, whatever the locale of who calls: they get a copy.
+# The output of initdb is the same for every cluster, whatever the caller's locale, so clusters are
+# copies of one template.
 make_template() {
     export INITDB_TEMPLATE=$out/template
     if [ "$INITDB_TEMPLATE/postgresql.conf" -nt "$bindir/initdb" ]; then return; fi
@@ -99,11 +103,12 @@ make_template() {
 
 # ---- what a log says
 
-# What awk calls a file by the path that prove has: room/name, or the name in test/pgtap.
+# The name that awk gives to a file, from the path that prove prints: room/name, or the name in
+# test/pgtap.
 name_of='function name_of(path) { sub("^" root "(t|pgtap)/", "", path); sub(/[.](pl|sql)$/, "", path); return path }'
 
-# Reads the log of a suite and prints a line for each of its files: its name, how many tests of it passed and failed. A file that dies
-# before a test fails has failed once.
+# Reads the log of a suite and prints a line for each of its files: its name, and how many of its
+# tests passed and failed. A file that dies before a test fails counts as one failure.
 counts_in() {
     awk -v root="$root/test/" "$name_of"'
         # prove, with --timer: [12:00:00] /where/room/name.pl .....
@@ -122,7 +127,7 @@ counts_in() {
         }' "$1"
 }
 
-# Prints each test that failed, after its file if it has one: "claim/throttle: not ok 3 - ...".
+# Prints each failed test, after its file if it has one: "claim/throttle: not ok 3 - ...".
 failures_in() {
     awk -v root="$root/test/" "$name_of"'
         /^\[[0-9:]+\] .*[.](pl|sql) [.]+/ { file = name_of($2) }

@@ -1,5 +1,5 @@
-# Compiles each folder that stands right in the given one as one unit of translation, as the Makefile does. With UNITY=OFF each
-# source is compiled by itself.
+# Compiles each direct subfolder of the given folder as one translation unit, as the Makefile does.
+# With UNITY=OFF each source is compiled by itself.
 function(compile_by_room target folder)
     get_target_property(sources ${target} SOURCES)
     foreach(source ${sources})

@@ -1,5 +1,6 @@
-// One line for each kind of trouble that `make tidy` has to find, named where it is. It is included
-// in a unit, as the sources of a room are; "by itself" is what DEEP=1 finds. Not part of hipq.
+// One line for each kind of problem that `make tidy` must find, with the name of the check. It is
+// included in a unit, as the sources of a room are; "by itself" marks what only DEEP=1 finds. Not
+// part of hipq.
 #include "pg/postgres.hpp"
 #include "pg/guard.hpp"
 
@@ -21,7 +22,7 @@ struct Derived : Base {
     virtual BlockNo block() const { return 1; }  // finds: modernize-use-override
 };
 
-// From PostgreSQL's headers and C++'s, which are not looked at themselves.
+// From PostgreSQL's and C++'s headers, which clang-tidy does not check.
 extern "C" bool IsOurs(const Relation relation)  // finds: readability-identifier-naming
 {
     return RelationIsValid(relation) && relation->rd_rel->relnatts > 0;

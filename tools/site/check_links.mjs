@@ -1,4 +1,5 @@
-// Follows each link and picture of a site, with its anchor, and prints those that lead nowhere: node check_links.mjs FOLDER
+// Follows each link and picture of a site, with its anchor, and prints the broken ones: node
+// check_links.mjs FOLDER
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,16 +1,17 @@
-// How VitePress makes the site of what gather.mjs has put into pages/.
+// How VitePress makes the site from the files that gather.mjs puts into pages/.
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const pages = fileURLToPath(new URL("../pages", import.meta.url));
 
-// ---- Markdown as a forge reads it
+// ---- Markdown as on a forge
 
 // The anchor of a heading.
 const slugify = (heading) => heading.trim().toLowerCase().replace(/[^\p{L}\p{N}_\- ]/gu, "").replace(/ /g, "-");
 
-// Where a link leads that is written for the checkout: README.md and a folder are index.md here.
+// The target of a link that is written for the checkout: README.md and a folder become index.md
+// here.
 function target(link, page) {
   const [, path, anchor] = link.match(/^([^#]*)(.*)$/);
   const there = join(pages, dirname(page), path);
@@ -22,7 +23,7 @@ function follow(link, page) {
   const href = link.attrGet("href");
   if (/^(\w+:|#)/.test(href)) return;
   link.attrSet("href", target(href, page));
-  // Any other file is opened as it is.
+  // Any other file is opened unchanged.
   if (!/\.md(#|$)/.test(link.attrGet("href"))) link.attrSet("target", "_self");
 }
 
@@ -31,18 +32,19 @@ function markdown(md) {
     const inline = tokens.flatMap((token) => token.children ?? []);
     for (const link of inline.filter((token) => token.type === "link_open")) follow(link, env.relativePath);
   });
-  // HTML is text, but for comments, which are left out. What would be an expression of Vue is text, in code too.
+  // HTML is shown as text, except comments, which are left out. Vue's expressions are shown as
+  // text, in code too.
   const asText = (tokens, index) => md.utils.escapeHtml(tokens[index].content.replace(/<!--.*?-->/gs, ""));
   Object.assign(md.renderer.rules, { html_inline: asText, html_block: asText });
   const render = md.render.bind(md);
   md.render = (...page) => render(...page).replaceAll("{{", "&#123;&#123;");
 }
 
-// ---- the list of pages: what docs/README.md lists, by section
+// ---- the list of pages: the pages of docs/README.md, by section
 
 const title = (path) => readFileSync(join(pages, path), "utf8").match(/^# (.*)$/m)?.[1].replace(/`/g, "") ?? path;
 
-// The pages that a text links to.
+// The pages to which a text links.
 function linked(text, page) {
   const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => target(link.replace(/#.*/, ""), page));
   const paths = links.filter((link) => link.endsWith(".md")).map((link) => join(dirname(page), link));
@@ -51,7 +53,7 @@ function linked(text, page) {
 
 const entry = (path) => ({ text: title(path), link: `/${path.replace(/(index)?\.md$/, "")}` });
 
-// A folder's page has those in the folder below it.
+// The page of a folder includes the pages of its subfolder.
 function item(path) {
   if (!path.endsWith("/index.md")) return entry(path);
   const inside = linked(readFileSync(join(pages, path), "utf8"), path).filter((other) => other.startsWith(`${dirname(path)}/`));
@@ -68,7 +70,8 @@ function sidebar(page) {
 const indexed = (text) =>
   text.split(/[^\p{L}\p{N}_]+/u).flatMap((word) => (word.includes("_") ? [word, ...word.split("_")] : word));
 
-// Names such as retry_jobs are found whole, and by their words. These functions go into the page as text, so each stands by itself.
+// The search finds names such as retry_jobs both whole and by their words. These functions go into
+// the page as text, so none uses another.
 const search = {
   options: { tokenize: indexed },
   searchOptions: {
@@ -82,9 +85,9 @@ export default {
   title: "hipq",
   description: "A job queue inside PostgreSQL",
   srcDir: "pages",
-  // check_links.mjs looks at all links of the site, with anchors.
+  // check_links.mjs checks all links of the site, with anchors.
   ignoreDeadLinks: true,
-  // Pictures lie in public/, by the paths that they have.
+  // Pictures are in public/, with their original paths.
   vue: { template: { transformAssetUrls: { tags: {} } } },
   markdown: { anchor: { slugify }, attrs: { disable: true }, emoji: { enabled: [] }, config: markdown },
   themeConfig: {

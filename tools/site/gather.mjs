@@ -1,6 +1,6 @@
-// Copies the pages of the site out of a checkout: README.md, all of docs/, and what they lead to. For a folder without
-// a README it makes a page of the names in it, as a forge does. Each file keeps its path, so links hold; only README.md
-// becomes index.md.
+// Copies the pages of the site out of a checkout: README.md, all of docs/, and everything to which
+// they link. For a folder without a README it makes a page of the file names, as a forge does. Each
+// file keeps its path, so that links work; only README.md becomes index.md.
 //
 //   node gather.mjs CHECKOUT FOLDER
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ function gatherFolder(path) {
   for (const name of names) gather(join(path, name));
 }
 
-// Leaves what is not there to the check of links.
+// The link check reports missing files.
 function gather(link) {
   const path = normalize(link).replace(/\/$/, "");
   if (gathered.has(path) || path.startsWith("..") || !existsSync(join(checkout, path))) return;

@@ -2,6 +2,8 @@
 // claims a job, and gives it back when the job leaves its prefetched batch, for whatever reason.
 #pragma once
 
+#include "pg/postgres.hpp"
+
 #include "core/lanes/job_table.hpp"
 
 namespace hipq::lanes {
