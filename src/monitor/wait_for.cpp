@@ -194,9 +194,8 @@ std::optional<JobStatus> wait_here(const catalog::Catalogue &catalogue, const ca
 
 // ---- on another node ----
 
-constexpr std::int64_t longest_turn =
-    5'000'000;                   // us; the other node does not notice if the caller is gone
-constexpr long held_look = 100;  // ms
+constexpr std::int64_t longest_turn = 5'000'000;  // us: a lost caller goes unnoticed there
+constexpr long held_look = 100;                   // ms
 
 constinit pg::Statement read_status(R"(
     SELECT $1 ->> 'outcome', CASE WHEN jsonb_typeof($1 -> 'result') <> 'null' THEN $1 -> 'result' END, coalesce($1 ->> 'error', 'NONE'))");
