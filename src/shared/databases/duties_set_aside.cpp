@@ -1,5 +1,6 @@
 // Records which duties of schedulers are set aside, and why.
 #include "shared/databases/duties_set_aside.hpp"
+#include "core/process/duty.hpp"
 
 extern "C" {
 #include "mb/pg_wchar.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shared/memory/registry.hpp"
+#include "core/process/duty.hpp"
 
 namespace hipq::databases {
 

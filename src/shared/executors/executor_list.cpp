@@ -6,6 +6,7 @@
 #include "shared/executors/reserve.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

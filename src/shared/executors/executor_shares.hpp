@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shared/executors/executor_table.hpp"
+#include "core/limits/fair_share.hpp"
 
 namespace hipq::executors {
 

@@ -3,6 +3,7 @@
 
 #include "shared/executors/executor_table.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

@@ -1,6 +1,8 @@
 // Notifies processes that have waited for capacity under a limit when there is some.
 #pragma once
 
+#include "core/lanes/job_table.hpp"
+
 namespace hipq::executors {
 
 // Notifies waiting processes: wakes one executor of the queue owner or, if none is idle, has the

@@ -6,6 +6,7 @@
 #include "shared/executors/stop_control.hpp"
 #include "shared/lanes/in_flight.hpp"
 #include "shared/lanes/in_flight_table.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

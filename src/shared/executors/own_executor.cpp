@@ -18,6 +18,7 @@
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/memory/shared_struct.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

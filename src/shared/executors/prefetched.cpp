@@ -4,6 +4,7 @@
 #include "shared/databases/own_slot.hpp"
 #include "shared/lanes/in_flight.hpp"
 #include "shared/lanes/in_flight_table.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

@@ -11,6 +11,8 @@
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/own_holder.hpp"
+#include "core/lanes/job_table.hpp"
+#include "core/lanes/pockets.hpp"
 
 namespace hipq::executors {
 

@@ -9,6 +9,7 @@
 #include "shared/databases/own_slot.hpp"
 #include "shared/executors/executor_slots.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/limits/fair_share.hpp"
 
 namespace hipq::executors {
 

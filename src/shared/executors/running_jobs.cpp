@@ -5,6 +5,7 @@
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/memory/shared_struct.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

@@ -10,6 +10,7 @@
 #include "shared/executors/own_executor.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

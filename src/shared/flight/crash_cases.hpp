@@ -7,6 +7,7 @@
 
 #include "core/lanes/job_table.hpp"
 #include "core/recovery/crash_report.hpp"
+#include "core/recovery/flight_log.hpp"
 
 namespace hipq::flight {
 

@@ -5,6 +5,8 @@
 #include "shared/flight/flight_file.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/recovery/crash_report.hpp"
+#include "core/recovery/flight_log.hpp"
 
 extern "C" {
 #include "storage/pmsignal.h"

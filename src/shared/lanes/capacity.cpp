@@ -7,6 +7,8 @@
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/limits/limiter_name.hpp"
+#include "core/limits/throttle.hpp"
 
 namespace hipq::lanes {
 

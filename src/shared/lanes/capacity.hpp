@@ -5,6 +5,8 @@
 #include "pg/postgres.hpp"
 
 #include "core/lanes/job_table.hpp"
+#include "core/limits/limiter_name.hpp"
+#include "core/limits/throttle.hpp"
 
 namespace hipq::lanes {
 

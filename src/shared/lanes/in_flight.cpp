@@ -5,6 +5,7 @@
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/lanes/pockets.hpp"
 
 namespace hipq::lanes {
 

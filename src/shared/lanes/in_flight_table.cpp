@@ -2,6 +2,8 @@
 #include "shared/lanes/in_flight_table.hpp"
 
 #include "settings.hpp"
+#include "core/limits/node_shares.hpp"
+#include "core/limits/throttle.hpp"
 
 namespace hipq::lanes {
 

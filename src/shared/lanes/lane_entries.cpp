@@ -8,6 +8,8 @@
 #include "settings.hpp"
 #include "shared/databases/dirty_queues.hpp"
 #include "shared/memory/tranche.hpp"
+#include "core/lanes/lane.hpp"
+#include "core/lanes/pockets.hpp"
 
 extern "C" {
 #include "common/hashfn.h"

@@ -8,6 +8,7 @@
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/memory/tranche.hpp"
+#include "core/lanes/lane.hpp"
 
 namespace hipq::lanes {
 

@@ -6,6 +6,10 @@
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/lanes/lane.hpp"
+#include "core/lanes/pockets.hpp"
+#include "core/limits/limiter_name.hpp"
+#include "core/limits/throttle.hpp"
 
 namespace hipq::lanes {
 

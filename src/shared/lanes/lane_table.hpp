@@ -8,6 +8,9 @@
 
 #include "core/lanes/lane_reading.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/lanes/lane.hpp"
+#include "core/lanes/pockets.hpp"
+#include "core/limits/limiter_name.hpp"
 
 namespace hipq::lanes {
 

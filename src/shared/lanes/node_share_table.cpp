@@ -2,6 +2,9 @@
 #include "shared/lanes/node_share_table.hpp"
 
 #include "shared/memory/registry.hpp"
+#include "core/lanes/job_table.hpp"
+#include "core/limits/node_shares.hpp"
+#include "core/limits/throttle.hpp"
 
 namespace hipq::lanes {
 

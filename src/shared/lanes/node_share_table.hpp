@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shared/lanes/in_flight_table.hpp"
+#include "core/limits/limiter_name.hpp"
 
 namespace hipq::lanes {
 

@@ -9,6 +9,7 @@
 #include "settings.hpp"
 #include "shared/memory/tranche.hpp"
 #include "shared/statistics/file.hpp"
+#include "core/time.hpp"
 
 extern "C" {
 #include "common/hashfn.h"

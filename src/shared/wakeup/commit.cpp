@@ -8,6 +8,7 @@
 #include "shared/wakeup/completion_waiters.hpp"
 #include "shared/wakeup/own_prepared.hpp"
 #include "shared/wakeup/prepared.hpp"
+#include "core/lanes/pockets.hpp"
 
 namespace hipq::wakeup {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shared/lanes/lane_table.hpp"
+#include "core/lanes/pockets.hpp"
 
 namespace hipq::wakeup {
 

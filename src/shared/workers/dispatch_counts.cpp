@@ -4,6 +4,9 @@
 #include "shared/databases/database_slots.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/workers/worker_table.hpp"
+#include "core/recovery/crash_report.hpp"
+#include "core/workers/worker_choice.hpp"
+#include "core/workers/worker_health.hpp"
 
 namespace hipq::workers {
 

@@ -4,6 +4,7 @@
 
 #include "shared/memory/registry.hpp"
 #include "shared/workers/jobs.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::workers {
 

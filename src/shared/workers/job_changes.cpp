@@ -11,6 +11,9 @@
 #include "shared/memory/transaction_notes.hpp"
 #include "shared/workers/entries.hpp"
 #include "shared/workers/worker_table.hpp"
+#include "core/lanes/job_table.hpp"
+#include "core/limits/throttle.hpp"
+#include "core/workers/worker_health.hpp"
 
 namespace hipq::workers {
 

@@ -12,6 +12,7 @@
 #include "shared/memory/registry.hpp"
 #include "shared/workers/entries.hpp"
 #include "shared/workers/worker_table.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::workers {
 

@@ -8,6 +8,7 @@
 
 #include "shared/memory/registry.hpp"
 #include "shared/workers/registered.hpp"
+#include "core/limits/throttle.hpp"
 
 namespace hipq::workers {
 

@@ -8,6 +8,7 @@
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/tranche.hpp"
 #include "shared/workers/registered.hpp"
+#include "core/lanes/job_table.hpp"
 
 extern "C" {
 #include "mb/pg_wchar.h"

@@ -4,6 +4,8 @@
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shared/workers/worker_table.hpp"
+#include "core/recovery/crash_report.hpp"
+#include "core/workers/worker_health.hpp"
 
 namespace hipq::workers {
 

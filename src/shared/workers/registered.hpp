@@ -11,6 +11,7 @@
 
 #include "core/workers/worker_choice.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/workers/worker_health.hpp"
 
 namespace hipq::workers {
 

@@ -5,6 +5,7 @@
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/workers/worker_table.hpp"
+#include "core/lanes/job_table.hpp"
 
 namespace hipq::workers {
 

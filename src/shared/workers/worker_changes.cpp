@@ -6,6 +6,7 @@
 #include "shared/databases/database_slots.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/workers/worker_table.hpp"
+#include "core/statistics/rate_limit.hpp"
 
 namespace hipq::workers {
 

@@ -7,6 +7,7 @@
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/memory/registry.hpp"
+#include "core/workers/worker_health.hpp"
 
 extern "C" {
 #include "common/hashfn.h"
