@@ -1,8 +1,12 @@
 // _PG_init: defines settings, sets up shared memory and hooks, and registers the launcher, in that
 // order; also the points of test builds.
-#include "catalog/catalog.hpp"
+#include "catalog/changes.hpp"
+#include "catalog/handler.hpp"
+#include "catalog/visible_queues.hpp"
+#include "catalog/worker_rows.hpp"
 #include "execute/execute.hpp"
-#include "job/job.hpp"
+#include "job/job_row.hpp"
+#include "job/two_phase.hpp"
 #include "pg/guard.hpp"
 #include "pg/point.hpp"
 #include "server/server.hpp"
@@ -26,7 +30,7 @@
 #include "shared/workers/jobs.hpp"
 #include "shared/workers/progress.hpp"
 #include "shared/workers/registered.hpp"
-#include "tables/tables.hpp"
+#include "tables/leaf_requests.hpp"
 
 extern "C" {
 #pragma GCC visibility push(default)

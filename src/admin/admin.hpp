@@ -3,10 +3,78 @@
 // use.
 #pragma once
 
-#include "admin/queues/described_queues.hpp"
-#include "admin/queues/sections.hpp"
-#include "admin/queues/table_name.hpp"
-#include "admin/schedules/cron_entries.hpp"
-#include "admin/schedules/mend_entries.hpp"
-#include "admin/schedules/restore_schedules.hpp"
-#include "admin/schedules/schedule_rows.hpp"
+#include "catalog/cache.hpp"
+#include "core/text/names.hpp"
+#include "enqueue/enqueue.hpp"
+#include "pg/clock.hpp"
+
+#include <string>
+
+namespace hipq::admin {
+
+// ---- table name ----
+
+// While an object of this class exists, no strategy runs in this process, and tables get their
+// default names.
+class DefaultNamesOnly {
+public:
+    DefaultNamesOnly();
+    ~DefaultNamesOnly();
+    DefaultNamesOnly(const DefaultNamesOnly &) = delete;
+    DefaultNamesOnly &operator=(const DefaultNamesOnly &) = delete;
+
+private:
+    bool before_;
+};
+
+// ---- schedule rows ----
+
+// For messages: schedule "nightly" of queue "app.mail".
+std::string title_of(const catalog::Catalogue &catalogue, std::string_view name, int queue_id);
+
+bool has_any_schedule();
+
+// Returns the title of a schedule that enqueues as the role, or nothing if there is none.
+std::optional<std::string> title_of_role(const catalog::Catalogue &catalogue, Oid role);
+
+// ---- cron entries ----
+
+// Returns whether pg_cron, which works from this database, has no process: a process that was
+// terminated does not come back, and one that meets an error exits after each start.
+bool is_cron_stopped();
+void demand_cron();
+
+// Removes the entries of all present and former schedules when the extension is dropped. Warns of
+// entries that pg_cron may have in another database.
+void remove_all_entries();
+
+// Returns whether pg_cron will run it, in this database and as the role of the schedule.
+bool has_entry(int schedule_id);
+
+// A schedule without an entry for this database and its role. If pg_cron does not work here, all
+// schedules are lost. An inactive entry counts as an entry.
+struct LostSchedule {
+    int id;
+    std::string name;
+    int queue_id;
+    bool is_role_gone;
+};
+std::vector<LostSchedule> lost_schedules();
+
+// Returns the time zone that pg_cron uses.
+std::string cron_time_zone();
+
+// ---- mend entries ----
+
+// Gives entries the current names of their schedules' roles and of this database, and removes
+// entries whose role is gone: pg_cron's process exits at an entry of a role that does not exist,
+// again after each start, and then no schedule of the server runs. Returns whether there is
+// anything to keep right: false in a database that is held, has no schedules, or is not the one
+// that pg_cron works from. Needs a transaction.
+bool mend_entries();
+
+// For the scheduler: mends entries once a minute, because roles are renamed and dropped in other
+// databases too. Returns the time of its next look. Call with no transaction open.
+pg::Time look_after_entries(pg::Time now);
+
+}  // namespace hipq::admin

@@ -13,7 +13,7 @@ void lock_or_raise(const Queue &queue);
 
 // The same for the live leaf alone, without an error: by default with the lock of a read that locks
 // rows, which does not conflict with CREATE INDEX, or with that of a write.
-bool try_to_lock(const Queue &queue, LOCKMODE mode = RowShareLock);
+[[nodiscard]] bool try_to_lock(const Queue &queue, LOCKMODE mode = RowShareLock);
 
 // The sessions that hold locks against writes to the tables of a queue, all of them: 'process 4711
 // (role "app", application "psql") holds AccessExclusiveLock on hipq.app_mail'. Empty if there are

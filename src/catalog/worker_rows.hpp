@@ -25,7 +25,7 @@ bool forget_worker(std::int64_t id);
 
 // The same for callers that must not wait for locks. Returns false, and changes nothing, if another
 // transaction has the row locked.
-bool forget_worker_unless_held(std::int64_t id);
+[[nodiscard]] bool forget_worker_unless_held(std::int64_t id);
 
 // Whether the role of a worker may still work on one of the queues that it serves. Checked again
 // after rights, roles, queues or workers have changed. Needs a transaction.

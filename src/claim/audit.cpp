@@ -2,10 +2,13 @@
 //
 // A job is doubted first, and missed only if it is in the same place a second later: between a
 // commit and its note, or a note and a claim, it may be nowhere for a moment.
-#include "claim/audit.hpp"
+#include "claim/claim.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
 #include "claim/waiting_rows.hpp"
-#include "job/job.hpp"
+#include "job/note_waiting.hpp"
+#include "job/set_aside.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"

@@ -1,5 +1,6 @@
 // Keeps the rows that somebody else holds, and when to try them again.
-#include "claim/batch.hpp"
+#include "catalog/cache.hpp"
+#include "claim/claim.hpp"
 
 namespace hipq::claim {
 

@@ -2,11 +2,13 @@
 //
 // Capacity comes before any row is locked: a row lock cannot be given back before the transaction
 // ends. The weights are those that were read with the lane, and are compared with the claimed rows.
-#include "claim/claim_jobs.hpp"
+#include "claim/claim.hpp"
 
+#include "catalog/cache.hpp"
 #include "claim/claim_rows.hpp"
 #include "claim/take_jobs.hpp"
 #include "claim/weight.hpp"
+#include "job/claimed_job.hpp"
 #include "pg/clock.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/put_off.hpp"

@@ -6,9 +6,13 @@
 // descent, however many jobs wait.
 #include "claim/claim_rows.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
 #include "core/job/validate.hpp"
-#include "job/job.hpp"
+#include "job/aimed_jobs.hpp"
+#include "job/claimed_job.hpp"
+#include "job/job_row.hpp"
+#include "job/live_rows.hpp"
 #include "pg/internal_write.hpp"
 
 namespace hipq::claim {

@@ -1,8 +1,9 @@
 // Holds each condition between a job and its start: one predicate each.
 #include "claim/conditions.hpp"
 
-#include "catalog/catalog.hpp"
-#include "claim/worker_condition.hpp"
+#include "catalog/handler.hpp"
+#include "catalog/identity.hpp"
+#include "catalog/queue_hold.hpp"
 #include "core/limits/versions.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"

@@ -2,11 +2,16 @@
 //
 // Dispatch and acceptance: row by row without SQL (job/live_rows.hpp) where that can be, all else
 // by statements.
-#include "claim/dispatch_rows.hpp"
+#include "claim/claim.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
 #include "claim/weight.hpp"
-#include "job/job.hpp"
+#include "job/claimed_job.hpp"
+#include "job/job_row.hpp"
+#include "job/live_rows.hpp"
+#include "job/lock_attempt.hpp"
+#include "job/two_phase.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
 #include "shared/workers/jobs.hpp"

@@ -5,7 +5,8 @@
 
 #include <unordered_map>
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
 #include "claim/claim_rows.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/registry.hpp"

@@ -3,8 +3,8 @@
 // The sentences are in core/limits/sentences.cpp; this names the facts that they have places for.
 #include "core/limits/sentences.hpp"
 
+#include "catalog/cache.hpp"
 #include "claim/conditions.hpp"
-#include "claim/worker_condition.hpp"
 #include "core/text/length_text.hpp"
 #include "core/workers/health_text.hpp"
 #include "pg/clock.hpp"

@@ -4,9 +4,12 @@
 // not walked twice either.
 #include "claim/lane_rows.hpp"
 
+#include "catalog/cache.hpp"
 #include "claim/weight.hpp"
 #include "core/job/validate.hpp"
-#include "job/job.hpp"
+#include "job/aimed_jobs.hpp"
+#include "job/job_row.hpp"
+#include "job/plain_table.hpp"
 #include "pg/compat.hpp"
 
 extern "C" {

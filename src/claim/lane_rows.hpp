@@ -2,8 +2,8 @@
 // any key on.
 #pragma once
 
-#include "catalog/catalog.hpp"
-#include "claim/start_windows.hpp"
+#include "catalog/cache.hpp"
+#include "claim/claim.hpp"
 #include "core/lanes/lane.hpp"
 
 namespace hipq::claim {

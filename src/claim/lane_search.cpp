@@ -2,8 +2,10 @@
 //
 // A queue whose search is not through, or has found lanes without room, counts as crowded; all
 // others are known.
-#include "claim/lane_search.hpp"
+#include "catalog/cache.hpp"
+#include "claim/claim.hpp"
 #include "shared/lanes/lane_table.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::claim {
 

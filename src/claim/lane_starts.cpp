@@ -2,10 +2,13 @@
 //
 // The statement that lists them with their first waiting jobs takes 0.3 ms for each queue, most of
 // that to begin and end. Who looks into all queues for few can leave most out by this.
-#include "claim/lane_starts.hpp"
+#include "claim/claim.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/queue_by_queue.hpp"
 #include "core/job/validate.hpp"
-#include "job/job.hpp"
+#include "job/job_row.hpp"
+#include "job/plain_table.hpp"
 #include "pg/compat.hpp"
 
 extern "C" {

@@ -2,9 +2,9 @@
 //
 // Windows are parsed once in a process, and asked for an opening when the last one that they named
 // is over.
-#include "claim/start_windows.hpp"
+#include "claim/claim.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "pg/time_zone.hpp"
 
 namespace hipq::claim {

@@ -4,9 +4,11 @@
 // missing.
 #include "claim/take_jobs.hpp"
 
+#include "catalog/cache.hpp"
+#include "claim/claim.hpp"
 #include "claim/lane_rows.hpp"
-#include "claim/start_windows.hpp"
 #include "claim/weight.hpp"
+#include "job/claimed_job.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/flight/crash_cases.hpp"
 #include "shared/lanes/capacity.hpp"

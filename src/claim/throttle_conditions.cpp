@@ -5,6 +5,7 @@
 // memory.
 #include "claim/conditions.hpp"
 
+#include "catalog/cache.hpp"
 #include "claim/weight.hpp"
 #include "shared/lanes/capacity.hpp"
 #include "shared/lanes/holders.hpp"

@@ -4,7 +4,10 @@
 // old snapshot these are the many.
 #include "claim/waiting_rows.hpp"
 
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "job/aimed_jobs.hpp"
+#include "job/job_row.hpp"
+#include "job/plain_table.hpp"
 #include "pg/compat.hpp"
 
 extern "C" {

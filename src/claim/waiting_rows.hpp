@@ -1,7 +1,7 @@
 // A walk over a live leaf in the order of ids, piece by piece.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "core/lanes/lane.hpp"
 
 namespace hipq::claim {

@@ -2,9 +2,10 @@
 //
 // Nearly all jobs of a queue weigh the same: the last number is kept with its weight.
 #include "claim/weight.hpp"
-
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "job/claimed_job.hpp"
+#include "job/job_row.hpp"
 
 #include <cmath>
 

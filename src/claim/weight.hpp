@@ -1,16 +1,15 @@
 // What a job weighs under the limits of its queue, job type and throttle key.
 #pragma once
 
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "claim/claim.hpp"
+#include "job/claimed_job.hpp"
 
 namespace hipq::claim {
 
 // Of throttle_factor (numeric). Both PostgreSQL regime.
 core::Weight weight_of(Datum throttle_factor);
 std::uint64_t key_of(Datum throttle_key);
-
-// Of a claimed job, as its row says now.
-core::Load load_of(const job::ClaimedJob &job);
 
 // The limits of a type in its queue.
 core::WeightLimits limits_of(const catalog::Queue &queue, const catalog::JobType &type);

@@ -1,9 +1,13 @@
 // Tells whether an external worker can take a job.
 //
 // By the predicates of dispatch itself.
-#include "claim/worker_condition.hpp"
+#include "claim/conditions.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/worker_rows.hpp"
+#include "job/aimed_jobs.hpp"
 #include "pg/clock.hpp"
+#include "shared/workers/registered.hpp"
 
 #include <charconv>
 

@@ -1,14 +1,18 @@
 // Enqueues jobs for enqueue() and enqueue_many(): without SQL, or by INSERT where that is not
 // possible.
-#include "enqueue/by_call.hpp"
+#include "enqueue/enqueue.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
 #include "core/job/unique_key.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/direct.hpp"
+#include "enqueue/new_job.hpp"
 #include "enqueue/on_duplicate.hpp"
 #include "enqueue/remote_jobs.hpp"
-#include "job/job.hpp"
+#include "job/job_row.hpp"
+#include "job/json_array.hpp"
 #include "pg/transaction.hpp"
 
 namespace hipq::enqueue {

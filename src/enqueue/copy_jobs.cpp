@@ -6,15 +6,18 @@
 // Every other COPY is left to PostgreSQL before anything is done: with column privileges, policies,
 // WHERE, FREEZE, programs, other libraries' hooks or hipq's own columns, and everything that
 // NewRows leaves to SQL.
-#include "enqueue/copy_jobs.hpp"
+#include "enqueue/enqueue.hpp"
 
 #include <memory>
 
+#include "catalog/cache.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/new_job.hpp"
 #include "enqueue/new_rows.hpp"
 #include "enqueue/remote_jobs.hpp"
-#include "job/job.hpp"
+#include "job/current_job.hpp"
+#include "job/job_row.hpp"
+#include "job/note_waiting.hpp"
 
 extern "C" {
 #include "commands/copy.h"

@@ -4,7 +4,9 @@
 #include "enqueue/direct.hpp"
 
 #include "core/job/validate.hpp"
-#include "job/job.hpp"
+#include "job/current_job.hpp"
+#include "job/fitting_data.hpp"
+#include "job/note_waiting.hpp"
 #include "nodes/nodes.hpp"
 
 namespace hipq::enqueue {

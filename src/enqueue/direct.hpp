@@ -2,9 +2,11 @@
 // new_job.hpp and the rows of new_rows.hpp.
 #pragma once
 
-#include "enqueue/by_call.hpp"
+#include "catalog/cache.hpp"
+#include "enqueue/enqueue.hpp"
 #include "enqueue/new_job.hpp"
 #include "enqueue/new_rows.hpp"
+#include "job/job_row.hpp"
 
 namespace hipq::enqueue {
 

@@ -3,11 +3,17 @@
 //
 // It collects the facts; the rules are in core/job/row_guard.hpp and enqueue/new_job.hpp. It never
 // checks for duplicates: the unique index does.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_hold.hpp"
+#include "catalog/unregistered_types.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/new_job.hpp"
 #include "enqueue/remote_jobs.hpp"
-#include "job/job.hpp"
+#include "job/current_job.hpp"
+#include "job/fitting_data.hpp"
+#include "job/job_row.hpp"
+#include "job/note_waiting.hpp"
+#include "job/two_phase.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"

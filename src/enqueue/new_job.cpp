@@ -5,9 +5,13 @@
 // from its row.
 #include "enqueue/new_job.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_hold.hpp"
+#include "catalog/unregistered_types.hpp"
 #include "core/job/bounds.hpp"
-#include "job/job.hpp"
+#include "job/fitting_data.hpp"
+#include "job/job_row.hpp"
+#include "job/made_by_handler.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/demand.hpp"
 #include "pg/point.hpp"

@@ -4,8 +4,11 @@
 // executor write the index entries.
 #include "enqueue/new_rows.hpp"
 
+#include "catalog/cache.hpp"
 #include "core/job/validate.hpp"
-#include "job/job.hpp"
+#include "job/job_row.hpp"
+#include "job/own_checks.hpp"
+#include "job/plain_table.hpp"
 #include "pg/compat.hpp"
 #include "pg/internal_write.hpp"
 

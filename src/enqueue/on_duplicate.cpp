@@ -7,10 +7,14 @@
 // So the code never simply waits for a row lock, which may belong to a handler.
 #include "enqueue/on_duplicate.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/direct.hpp"
-#include "job/job.hpp"
+#include "job/current_job.hpp"
+#include "job/live_rows.hpp"
+#include "job/successor_rows.hpp"
 #include "pg/demand.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"

@@ -4,7 +4,10 @@
 // as it does for a job that is enqueued there.
 #include "enqueue/remote_jobs.hpp"
 
+#include "catalog/cache.hpp"
 #include "enqueue/direct.hpp"
+#include "job/job_row.hpp"
+#include "job/made_by_handler.hpp"
 
 namespace hipq::enqueue {
 

@@ -1,9 +1,10 @@
 // New jobs of a sharded instance that do not belong to this node, or cannot be inserted yet.
 #pragma once
 
-#include "catalog/catalog.hpp"
-#include "enqueue/by_call.hpp"
+#include "catalog/cache.hpp"
+#include "enqueue/enqueue.hpp"
 #include "enqueue/new_job.hpp"
+#include "job/job_row.hpp"
 #include "nodes/nodes.hpp"
 
 namespace hipq::enqueue {

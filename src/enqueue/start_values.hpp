@@ -1,12 +1,11 @@
 // The values of a new job for which its enqueuer gives none.
 #pragma once
 
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "enqueue/enqueue.hpp"
+#include "job/job_row.hpp"
 
 namespace hipq::enqueue {
-
-using KnownCatalogue = std::shared_ptr<const catalog::Catalogue>;
 
 // The values for jobs of a type (null: an unregistered one) of a queue of this catalogue: those
 // that the type determines, and start values for the rest. NULL in the columns that identify the

@@ -3,8 +3,11 @@
 // The job is stored in its final form, with id and start values.
 #include "enqueue/successor.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
 #include "enqueue/direct.hpp"
+#include "job/claimed_job.hpp"
+#include "job/job_row.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/known_table.hpp"
 #include "pg/transaction.hpp"

@@ -6,8 +6,8 @@
 // the other job wakes, or the next enqueuer that wants the key.
 #pragma once
 
-#include "enqueue/by_call.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "enqueue/enqueue.hpp"
 
 namespace hipq::enqueue {
 
@@ -24,10 +24,5 @@ struct Newcomer {
 // Makes the newcomer the successor, and assigns its id; nothing: there already is a successor.
 // Waits for another transaction that is adding one. Raises what an INSERT of the job would raise.
 std::optional<std::int64_t> add_successor(const Newcomer &newcomer);
-
-// Enqueues a successor. False: it does not exist any more, another process is enqueuing it, or its
-// key is held. Waits for another transaction that is inserting a job with the key, as long as
-// lock_timeout allows.
-bool make_successor_a_job(const catalog::Queue &queue, const core::UniqueKey &key);
 
 }  // namespace hipq::enqueue

@@ -2,9 +2,12 @@
 //
 // It registers for the ends of the jobs that have successors before it checks whether they have
 // ended, so no end is missed.
-#include "enqueue/successors_duty.hpp"
+#include "enqueue/enqueue.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
 #include "enqueue/successor.hpp"
+#include "job/successor_rows.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/short_text.hpp"

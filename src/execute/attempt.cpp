@@ -1,9 +1,14 @@
 // Finishes an attempt after its handler's call, in an executor or in a client's session.
-#include "execute/attempt.hpp"
+#include "execute/execute.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/handler.hpp"
 #include "claim/claim.hpp"
 #include "execute/attempt_log.hpp"
-#include "job/job.hpp"
+#include "job/claimed_job.hpp"
+#include "job/current_job.hpp"
+#include "job/finish.hpp"
+#include "job/lock_attempt.hpp"
 #include "pg/clock.hpp"
 #include "pg/demand.hpp"
 #include "pg/failure_codes.hpp"

@@ -6,6 +6,9 @@
 // has nothing that could throw.
 #include "execute/attempt_log.hpp"
 
+#include "catalog/cache.hpp"
+#include "job/claimed_job.hpp"
+#include "job/log_rows.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"

@@ -1,6 +1,7 @@
 // Retries what hipq writes about a job, and sets the job aside when that stays in vain.
 #include "execute/bookkeeping.hpp"
 
+#include "job/set_aside.hpp"
 #include "pg/clock.hpp"
 
 namespace hipq::execute {

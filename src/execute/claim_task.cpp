@@ -1,7 +1,10 @@
 // Claims the next jobs of the batch, by a row lock or by a record, and makes them a task.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/handler.hpp"
+#include "catalog/queue_lock.hpp"
 #include "claim/claim.hpp"
 #include "execute/task.hpp"
+#include "job/claimed_job.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/point.hpp"

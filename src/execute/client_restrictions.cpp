@@ -1,7 +1,8 @@
 // Refuses what a handler may not do in a client's session.
 //
 // Two hooks of PostgreSQL's: utility statements, and access to objects.
-#include "execute/client_restrictions.hpp"
+#include "execute/execute.hpp"
+#include "execute/temporary_objects.hpp"
 
 extern "C" {
 #include "catalog/objectaccess.h"

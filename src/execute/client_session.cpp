@@ -1,7 +1,7 @@
 // Puts a client's session in order around handlers that run in it.
 //
 // It ends what they have put off: deferred constraints and open portals.
-#include "execute/client_session.hpp"
+#include "execute/execute.hpp"
 
 extern "C" {
 #include "utils/portal.h"

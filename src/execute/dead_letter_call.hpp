@@ -2,6 +2,7 @@
 #pragma once
 
 #include "execute/execute.hpp"
+#include "execute/task.hpp"
 
 namespace hipq::execute {
 

@@ -4,8 +4,12 @@
 // It takes some jobs into its prefetched batch, and then one (or a batch) at a time: claim ->
 // handler and finish (one transaction) -> or, when the handler failed, resolve (a transaction). A
 // claim by record is a transaction of its own, one by lock is part of the handler's.
+#include "execute/cancellable.hpp"
 #include "execute/dead_letter_call.hpp"
+#include "execute/deadline.hpp"
+#include "execute/durability.hpp"
 #include "execute/execute.hpp"
+#include "execute/task.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "process/process.hpp"

@@ -1,6 +1,9 @@
 // Chooses the queue and lane that run next, and takes jobs from there into the batch.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/handler.hpp"
+#include "catalog/queue_lock.hpp"
 #include "claim/claim.hpp"
+#include "claim/conditions.hpp"
 #include "execute/task.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"

@@ -1,7 +1,10 @@
 // Runs a handler's statement through a portal, as a client's own statement.
 #include "execute/run_handler.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/handler.hpp"
 #include "execute/handler_plan.hpp"
+#include "job/claimed_job.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "settings.hpp"

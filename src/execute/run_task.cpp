@@ -1,16 +1,19 @@
 // Runs a task: the call of the handler and the finish of its jobs in one transaction.
 //
 // Or what follows when it failed.
-#include "execute/attempt.hpp"
+#include "catalog/cache.hpp"
 #include "execute/attempt_log.hpp"
 #include "execute/bookkeeping.hpp"
 #include "execute/durability.hpp"
+#include "execute/execute.hpp"
 #include "execute/run_handler.hpp"
 #include "execute/session.hpp"
 #include "execute/session_fault.hpp"
 #include "execute/stop_watch.hpp"
 #include "execute/task.hpp"
-#include "job/job.hpp"
+#include "job/claimed_job.hpp"
+#include "job/finish.hpp"
+#include "job/fitting_data.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"

@@ -1,6 +1,7 @@
 // Tells which failures are the session's fault, and ends this executor after one.
 #include "execute/session_fault.hpp"
 
+#include "job/finish.hpp"
 #include "shared/executors/own_executor.hpp"
 
 namespace hipq::execute {

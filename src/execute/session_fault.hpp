@@ -1,7 +1,7 @@
 // Failures that are the session's fault, not the job's: another session is to try again.
 #pragma once
 
-#include "job/job.hpp"
+#include "job/finish.hpp"
 
 namespace hipq::execute {
 

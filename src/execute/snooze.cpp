@@ -1,7 +1,10 @@
 // hipq.snooze, hipq.complete_later and hipq.extend: more time, for a job that comes again later,
 // that somebody else completes, or that runs.
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/rights.hpp"
+#include "job/current_job.hpp"
+#include "job/find_job.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "shared/executors/stop_control.hpp"

@@ -1,7 +1,7 @@
 // Ends handlers that do not stop when told to, step by step.
 //
 // The steps are in shared/executors/stop_control.cpp; here is their clock and what the log says.
-#include "execute/stop_overdue.hpp"
+#include "execute/execute.hpp"
 
 #include "process/process.hpp"
 #include "settings.hpp"

@@ -3,11 +3,14 @@
 // The timer, the slot in shared memory and the signal handler, begun and ended in one order.
 #include "execute/stop_watch.hpp"
 
-#include "execute/attempt.hpp"
+#include "catalog/cache.hpp"
 #include "execute/bookkeeping.hpp"
 #include "execute/cancellable.hpp"
 #include "execute/deadline.hpp"
-#include "job/job.hpp"
+#include "execute/execute.hpp"
+#include "job/claimed_job.hpp"
+#include "job/current_job.hpp"
+#include "job/finish.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "retry/retry.hpp"

@@ -2,8 +2,10 @@
 // jobs this session works on.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "execute/task.hpp"
-#include "job/job.hpp"
+#include "job/claimed_job.hpp"
+#include "job/finish.hpp"
 
 namespace hipq::execute {
 

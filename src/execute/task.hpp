@@ -1,10 +1,11 @@
 // A call of a handler: the jobs that were claimed for it, with what it takes to run them.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/handler.hpp"
 #include "claim/claim.hpp"
 #include "core/lanes/claiming.hpp"
-#include "job/job.hpp"
+#include "job/claimed_job.hpp"
 #include "shared/executors/executor_slots.hpp"
 #include "shared/lanes/lane_table.hpp"
 
@@ -38,7 +39,7 @@ struct Task {
 
 // Looks for the next due jobs of the owner's queues and takes about 10 ms of work of one lane into
 // the prefetched batch. Own transaction. False: there is nothing to run.
-bool prefetch_jobs(Executor &executor);
+[[nodiscard]] bool prefetch_jobs(Executor &executor);
 
 // Claims the next job of the prefetched batch, or the next batch. By record: the claim is durable
 // when it returns. By lock: the transaction stays open, and whoever runs the task ends it. Nothing:

@@ -4,11 +4,15 @@
 // workers that do not come.
 #include "external/aim_dispatch.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
 #include "claim/claim.hpp"
+#include "claim/conditions.hpp"
 #include "core/job/validate.hpp"
 #include "external/give_up_waiting.hpp"
-#include "job/job.hpp"
+#include "job/aimed_jobs.hpp"
+#include "job/finish.hpp"
+#include "job/set_aside.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"

@@ -1,18 +1,10 @@
 // Jobs that are for one external worker each (job/aimed_jobs.hpp), as dispatch meets them.
 #pragma once
 
-#include "job/job.hpp"
+#include "external/external.hpp"
+#include "job/claimed_job.hpp"
 
 namespace hipq::external {
-
-// What a scheduler keeps of them from one look to the next.
-struct Aims {
-    unsigned seen = 0;       // databases::count_aims() at the last look; 0: there was none
-    bool any = false;        // there were such jobs then
-    pg::Time looked{0};      // when that was
-    pg::Time not_before{0};  // reading them again sooner would take more of the scheduler's time
-                             // than they are worth
-};
 
 // One worker's jobs of a type that may start now, in the order in which they run.
 struct AimedLane {

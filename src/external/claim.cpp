@@ -3,9 +3,14 @@
 // What a worker has been given stands in shared memory; its rows decide. An entry that no row bears
 // out is dropped, or it would be looked at for ever.
 #include "claim/claim.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/job_parameters.hpp"
+#include "catalog/rights.hpp"
 #include "external/own_worker.hpp"
-#include "job/job.hpp"
+#include "job/claimed_job.hpp"
+#include "job/finish.hpp"
+#include "job/job_row.hpp"
 #include "pg/clock.hpp"
 #include "retry/retry.hpp"
 #include "shared/executors/pending_decisions.hpp"

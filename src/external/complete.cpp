@@ -1,6 +1,8 @@
 // hipq.complete: an external worker has done a job, or whoever was to complete it later.
+#include "catalog/cache.hpp"
 #include "external/held_attempt.hpp"
-#include "job/job.hpp"
+#include "job/claimed_job.hpp"
+#include "job/finish.hpp"
 #include "pg/clock.hpp"
 #include "pg/demand.hpp"
 

@@ -5,12 +5,17 @@
 //
 // A database error leaves the jobs of a transaction as they were. Then they are tried one by one,
 // and one that fails even so is set aside for a while that doubles.
-#include "external/dispatch.hpp"
+#include "external/external.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
+#include "catalog/worker_rows.hpp"
 #include "claim/claim.hpp"
+#include "claim/conditions.hpp"
 #include "execute/execute.hpp"
+#include "external/aim_dispatch.hpp"
 #include "external/notify_workers.hpp"
+#include "job/claimed_job.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/point.hpp"

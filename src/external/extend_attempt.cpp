@@ -1,7 +1,9 @@
 // hipq.extend(id, attempt, more): an external worker needs so much time from now on. In its
 // transaction; hipq.extend_job(id, more) is for what executors run.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
 #include "external/held_attempt.hpp"
+#include "job/claimed_job.hpp"
 #include "pg/clock.hpp"
 
 namespace hipq::external {

@@ -2,8 +2,11 @@
 //
 // A failure is resolved as that of a handler: by policy here, or by the type's retry handler, which
 // an executor asks once the failure has committed.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/queue_statements.hpp"
 #include "external/held_attempt.hpp"
+#include "job/finish.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "retry/retry.hpp"

@@ -7,8 +7,15 @@
 // silence, whose time is known.
 #include "external/give_up_waiting.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
+#include "catalog/worker_rows.hpp"
 #include "claim/claim.hpp"
+#include "claim/conditions.hpp"
 #include "execute/execute.hpp"
+#include "job/claimed_job.hpp"
+#include "job/finish.hpp"
+#include "job/set_aside.hpp"
 #include "pg/clock.hpp"
 #include "process/process.hpp"
 #include "retry/retry.hpp"

@@ -4,9 +4,14 @@
 // attempt is over) the tables do.
 #include "external/held_attempt.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
 #include "external/own_worker.hpp"
-#include "job/job.hpp"
+#include "job/claimed_job.hpp"
+#include "job/current_job.hpp"
+#include "job/find_job.hpp"
+#include "job/two_phase.hpp"
 #include "pg/error_codes.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/workers/jobs.hpp"

@@ -5,17 +5,12 @@
 // whoever may work on its queue.
 #pragma once
 
-#include "claim/claim.hpp"
+#include "catalog/cache.hpp"
+#include "external/external.hpp"
+#include "job/claimed_job.hpp"
 #include "pg/arguments.hpp"
 
 namespace hipq::external {
-
-struct AttemptName {
-    std::int64_t id;
-    int number;
-    auto operator<=>(const AttemptName &) const =
-        default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
-};
 
 struct HeldAttempt {
     const catalog::Queue *queue;
@@ -28,10 +23,6 @@ struct HeldAttempt {
 // HQ003: the attempt is over. 42704: there is no such job, as far as the caller may know. 42501: it
 // is not his. 55000: an executor runs it.
 HeldAttempt hold_attempt(const catalog::Catalogue &catalogue, AttemptName name);
-
-// That it runs and is the caller's, without holding it: as its row says, for who finds nothing in
-// shared memory. A sign of life, and raises the same.
-void look_at_attempt(const catalog::Catalogue &catalogue, AttemptName name);
 
 // The ids of those that run, in the order of the names. Others are left out; 42501 if one is not
 // the caller's.

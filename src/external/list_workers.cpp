@@ -1,7 +1,9 @@
 // The functions behind the views of external workers.
 #include "shared/workers/registered.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/rights.hpp"
+#include "catalog/visible_queues.hpp"
+#include "catalog/worker_rows.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"

@@ -1,9 +1,9 @@
 // Forgets external workers whose time is over, and reads them in after a restart.
 //
 // Runs a statement only when there is a worker to be forgotten, and once after a restart.
-#include "external/look_after_workers.hpp"
+#include "external/external.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/worker_rows.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"

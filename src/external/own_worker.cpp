@@ -1,7 +1,8 @@
 // Looks up a worker by its number and demands its role.
 #include "external/own_worker.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/rights.hpp"
+#include "catalog/worker_rows.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/databases/database_slots.hpp"

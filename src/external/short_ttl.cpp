@@ -1,6 +1,7 @@
 // Warns of a queue_ttl that is shorter than jobs of that type usually run.
-#include "external/short_ttl.hpp"
+#include "external/external.hpp"
 
+#include "catalog/cache.hpp"
 #include "shared/lanes/run_time_table.hpp"
 
 namespace hipq::external {

@@ -3,7 +3,7 @@
 // Few jobs are aimed, so they are in a table of their own, which is read whole.
 #include "job/aimed_jobs.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/queue_statements.hpp"
 #include "core/job/validate.hpp"
 #include "pg/demand.hpp"
 #include "pg/internal_write.hpp"

@@ -6,6 +6,7 @@
 // aimed any more.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {

@@ -1,7 +1,6 @@
 // A waiting job and a claimed job, as values.
 #pragma once
 
-#include "catalog/catalog.hpp"
 #include "core/job/state.hpp"
 #include "core/lanes/lane.hpp"
 

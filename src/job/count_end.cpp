@@ -1,6 +1,7 @@
 // Turns a job and its end into an event for the statistics.
 #include "job/count_end.hpp"
 
+#include "catalog/cache.hpp"
 #include "job/job_row.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/statistics/counters.hpp"

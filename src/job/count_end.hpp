@@ -2,6 +2,7 @@
 // after its commit.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "core/statistics/statistics.hpp"
 #include "job/finish.hpp"
 

@@ -1,7 +1,7 @@
 // Keeps track of the jobs whose handler runs in this session.
 #include "job/current_job.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/queue_statements.hpp"
 #include "core/job/validate.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"

@@ -1,7 +1,7 @@
 // The jobs whose handler runs in this session, if any.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "job/job_row.hpp"
 
 #include <cstdint>

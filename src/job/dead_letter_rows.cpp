@@ -1,7 +1,9 @@
 // Writes and reads rows of hipq.dead_letter.
 #include "job/dead_letter_rows.hpp"
 
+#include "catalog/rights.hpp"
 #include "core/job/columns.hpp"
+#include "job/claimed_job.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"

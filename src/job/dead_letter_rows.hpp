@@ -4,6 +4,7 @@
 // All functions need a transaction.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "job/finish.hpp"
 
 namespace hipq::job {

@@ -3,11 +3,12 @@
 // The table's access method writes the row, functions of the executor its index entries.
 #include "job/final_rows.hpp"
 
+#include "catalog/cache.hpp"
 #include "job/key_index.hpp"
 #include "job/plain_table.hpp"
 #include "pg/compat.hpp"
 #include "shared/wakeup/commit.hpp"
-#include "tables/tables.hpp"
+#include "tables/leaf_requests.hpp"
 
 extern "C" {
 #include "access/tableam.h"

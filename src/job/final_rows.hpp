@@ -2,6 +2,7 @@
 // without planning, routing and checking each row.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {

@@ -7,7 +7,12 @@
 // is found by the second search.
 #include "job/find_job.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_hold.hpp"
+#include "catalog/queue_lock.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
+#include "catalog/visible_queues.hpp"
 #include "core/shards/ids.hpp"
 #include "job/aimed_jobs.hpp"
 #include "job/current_job.hpp"

@@ -1,7 +1,8 @@
 // Finds one job by its id, in any state and queue.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
 #include "core/job/state.hpp"
 
 namespace hipq::job {

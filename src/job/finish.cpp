@@ -4,7 +4,8 @@
 // statements.
 #include "job/finish.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/queue_statements.hpp"
+#include "job/claimed_job.hpp"
 #include "job/count_end.hpp"
 #include "job/dead_letter_rows.hpp"
 #include "job/final_rows.hpp"

@@ -4,6 +4,7 @@
 // call finds nothing and changes nothing.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "job/claimed_job.hpp"
 #include "pg/short_text.hpp"
 
@@ -47,12 +48,12 @@ void record_attempt(const catalog::Queue &queue, const ClaimedJob &job, const Fa
 // running -> error: the failure is recorded, the decision is still to come. If the attempt
 // requested a delay, scheduled_run_time is when it ends; otherwise scheduled_run_time is not later
 // than `now`. False: the job no longer belongs to this attempt.
-bool fail_to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
-                   pg::Time now);
+[[nodiscard]] bool fail_to_error(const catalog::Queue &queue, const ClaimedJob &job,
+                                 const Failure &failure, pg::Time now);
 
 // The same for a job that may be in `running` or already in `error`.
-bool stand_in_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
-                    pg::Time now);
+[[nodiscard]] bool stand_in_error(const catalog::Queue &queue, const ClaimedJob &job,
+                                  const Failure &failure, pg::Time now);
 
 // running|error -> retry, or -> final with a dead letter, depending on the decision. False: the job
 // no longer belongs to this attempt.
@@ -61,8 +62,8 @@ bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure
 
 // initial|retry -> final for a job that is cancelled, expired, or failed by hand. False: it does
 // not wait (any more), or another process holds it.
-bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure &failure,
-                    pg::Time now);
+[[nodiscard]] bool finish_waiting(const catalog::Queue &queue, std::int64_t id,
+                                  const Failure &failure, pg::Time now);
 
 // initial|retry -> error, for jobs that are still due and not locked. No worker could be given
 // them, so their number of attempts does not change. Needs a transaction, in which the caller also

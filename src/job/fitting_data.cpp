@@ -1,7 +1,8 @@
 // Checks the job_data of whole rows, by catalog/job_parameters.hpp.
 #include "job/fitting_data.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/job_parameters.hpp"
 #include "job/job_row.hpp"
 #include "pg/demand.hpp"
 

@@ -1,6 +1,7 @@
 // Checks the job_data of jobs against the parameters of their type (catalog/job_parameters.hpp).
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {

@@ -5,6 +5,7 @@
 // job.
 #include "job/id_index.hpp"
 
+#include "catalog/cache.hpp"
 #include "pg/compat.hpp"
 #include "pg/spi.hpp"
 

@@ -1,7 +1,7 @@
 // Finds which queues may contain a job, by the indexes on id only.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 
 namespace hipq::job {
 

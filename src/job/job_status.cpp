@@ -1,7 +1,7 @@
 // Determines the status of a job from its row, or from that of a successor.
 #include "job/job_status.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/queue_statements.hpp"
 #include "core/job/state.hpp"
 #include "core/job/validate.hpp"
 #include "job/current_job.hpp"

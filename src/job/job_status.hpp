@@ -1,7 +1,7 @@
 // The status of a job, for callers that wait for its end.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 
 namespace hipq::job {
 

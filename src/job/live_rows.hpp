@@ -2,6 +2,7 @@
 // planning and checking each time.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "core/job/row_guard.hpp"
 #include "job/claimed_job.hpp"
 

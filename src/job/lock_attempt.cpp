@@ -3,7 +3,8 @@
 // Each function runs one statement; none waits for a lock on the row.
 #include "job/lock_attempt.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/queue_statements.hpp"
+#include "job/claimed_job.hpp"
 #include "pg/internal_write.hpp"
 
 namespace hipq::job {

@@ -1,13 +1,14 @@
 // Locks the row of an attempt in progress, for the process that decides what becomes of it.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "job/claimed_job.hpp"
 
 namespace hipq::job {
 
 // Records the claim of a job that was claimed by lock in a transaction that has ended, as a claim
 // by record would have done. False: the job has been changed by another process in the meantime.
-bool record_locked(const catalog::Queue &queue, ClaimedJob &job);
+[[nodiscard]] bool record_locked(const catalog::Queue &queue, ClaimedJob &job);
 
 // Locks a running attempt whose executor no longer exists, unless another process has it locked.
 // Needs a transaction.

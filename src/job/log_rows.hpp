@@ -1,8 +1,6 @@
 // The rows of hipq.attempt_log: log entries of handlers.
 #pragma once
 
-#include "catalog/catalog.hpp"
-
 namespace hipq::job {
 
 struct LogEntry {

@@ -4,7 +4,8 @@
 // handlers.
 #include "job/made_by_handler.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
 #include "pg/internal_write.hpp"
 
 #include <set>

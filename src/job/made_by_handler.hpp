@@ -2,7 +2,7 @@
 // called when one of them fails, so that handlers cannot trigger each other forever.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 
 namespace hipq::job {
 

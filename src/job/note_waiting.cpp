@@ -1,6 +1,7 @@
 // Notes a waiting job: its place in its lane, and the process to wake.
 #include "job/note_waiting.hpp"
 
+#include "catalog/cache.hpp"
 #include "shared/wakeup/commit.hpp"
 
 namespace hipq::job {

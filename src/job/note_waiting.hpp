@@ -2,7 +2,7 @@
 // claimable.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "job/job_row.hpp"
 
 namespace hipq::job {

@@ -5,7 +5,9 @@
 // is no longer set aside once its state has changed.
 #include "job/set_aside.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_by_queue.hpp"
+#include "catalog/queue_statements.hpp"
 #include "job/lock_attempt.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"

@@ -5,6 +5,7 @@
 // All functions need a transaction.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "job/finish.hpp"
 
 namespace hipq::job {
@@ -12,8 +13,8 @@ namespace hipq::job {
 // running|error -> error, without a decision: the row keeps the failure of the attempt beside the
 // error that prevented writing its end. Runs in a transaction of its own, so that nothing else can
 // make it fail. False: the job no longer belongs to this attempt.
-bool set_aside(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
-               const pg::Error &trouble, pg::Time now);
+[[nodiscard]] bool set_aside(const catalog::Queue &queue, const ClaimedJob &job,
+                             const Failure &failure, const pg::Error &trouble, pg::Time now);
 
 // The same for a waiting job, whose row is not changed.
 void note_set_aside(const catalog::Queue &queue, std::int64_t id, const pg::Error &trouble,

@@ -4,8 +4,10 @@
 // start values.
 #include "job/successor_rows.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
 #include "core/job/validate.hpp"
+#include "job/claimed_job.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 

@@ -2,6 +2,7 @@
 // (enqueue/successor.hpp).
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "core/job/unique_key.hpp"
 #include "job/claimed_job.hpp"
 

@@ -1,5 +1,7 @@
 // Lists the alerts that are in shared memory: the rows of hipq._alerts().
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
+#include "catalog/visible_queues.hpp"
 #include "monitor/alerts_on_rates.hpp"
 #include "pg/arguments.hpp"
 #include "shared/databases/duties_set_aside.hpp"

@@ -1,6 +1,8 @@
 // Counts the unfinished jobs of a queue, hipq._backlog(). This also works right after a crash, when
 // the server's statistics are empty.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/visible_queues.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"

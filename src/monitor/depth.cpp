@@ -7,9 +7,13 @@
 // from a sample.
 #include <algorithm>
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_by_queue.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/visible_queues.hpp"
 #include "claim/claim.hpp"
-#include "job/job.hpp"
+#include "job/job_row.hpp"
+#include "job/plain_table.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"

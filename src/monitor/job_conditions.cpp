@@ -5,10 +5,14 @@
 // rows not walked over.
 #include "monitor/job_conditions.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
 #include "claim/claim.hpp"
+#include "claim/conditions.hpp"
 #include "core/job/validate.hpp"
-#include "job/job.hpp"
+#include "job/aimed_jobs.hpp"
+#include "job/find_job.hpp"
+#include "job/set_aside.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"

@@ -2,14 +2,12 @@
 // raised.
 #pragma once
 
-#include "claim/claim.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "claim/conditions.hpp"
+#include "job/find_job.hpp"
+#include "monitor/monitor.hpp"
 
 namespace hipq::monitor {
-
-// Returns the conditions of a job in the order in which they are checked. For a final job, returns
-// only the conditions that say so. Needs a transaction.
-std::vector<claim::Condition> conditions_of(const job::FoundJob &job);
 
 // Returns the last condition of a waiting job: whether other jobs that may start are before it in
 // the lane of its queue.

@@ -1,6 +1,8 @@
 // hipq._masked, hipq._masked_job: mask job_data in views, where the job's type declares secret
 // parameters. hipq._fitting_data: checks job_data that comes from another queue.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/job_parameters.hpp"
+#include "catalog/rights.hpp"
 #include "pg/arguments.hpp"
 
 namespace hipq::monitor {

@@ -3,9 +3,11 @@
 #include "shared/workers/progress.hpp"
 #include "shared/workers/registered.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
+#include "catalog/visible_queues.hpp"
 #include "external/external.hpp"
-#include "job/job.hpp"
+#include "job/current_job.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"
 

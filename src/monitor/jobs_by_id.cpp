@@ -1,7 +1,9 @@
 // Finds jobs by their ids, for views: hipq._jobs_by_id(), and hipq._unfinished_job() for a job
 // whose queue is known.
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/visible_queues.hpp"
+#include "job/id_index.hpp"
 #include "pg/arguments.hpp"
 #include "pg/transaction.hpp"
 

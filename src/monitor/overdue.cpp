@@ -1,7 +1,8 @@
 // Lists jobs that should have started long ago, one row for each cause, hipq._overdue(), and jobs
 // that are set aside until an operator acts, hipq._jobs_set_aside().
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/visible_queues.hpp"
+#include "job/set_aside.hpp"
 #include "monitor/overdue_rows.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"

@@ -6,9 +6,13 @@
 // checked once for all jobs that have these in common.
 #include "monitor/overdue_rows.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_by_queue.hpp"
+#include "catalog/queue_statements.hpp"
 #include "claim/claim.hpp"
-#include "job/job.hpp"
+#include "claim/conditions.hpp"
+#include "job/aimed_jobs.hpp"
+#include "job/find_job.hpp"
 #include "monitor/job_conditions.hpp"
 #include "settings.hpp"
 #include "shared/executors/running_jobs.hpp"

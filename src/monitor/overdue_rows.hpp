@@ -2,7 +2,7 @@
 // so that it also works where hipq does nothing.
 #pragma once
 
-#include "claim/claim.hpp"
+#include "catalog/cache.hpp"
 
 namespace hipq::monitor {
 

@@ -8,7 +8,8 @@
 // Planning over the tables of 500 queues takes a fifth of a second, and twice that in a new
 // session. So the plan has only the queues that the query selects: by name, which
 // hipq._is_asked_for() turns into numbers, or by the ids of jobs, for which no table is scanned.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/visible_queues.hpp"
 #include "monitor/queried_values.hpp"
 #include "pg/arguments.hpp"
 

@@ -1,7 +1,8 @@
 // Shows jobs that are on other nodes: hipq.find_job(), and the lines of hipq.why().
 #include "monitor/remote_status.hpp"
 
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/transaction.hpp"
 

@@ -1,7 +1,7 @@
 // What another node of a sharded instance reports about a job.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "pg/arguments.hpp"
 
 namespace hipq::monitor {

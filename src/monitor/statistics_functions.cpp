@@ -1,5 +1,7 @@
 // The functions behind the views of statistics, the alerts on rates, and hipq.stat_reset.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
+#include "catalog/visible_queues.hpp"
 #include "core/statistics/rate_alerts.hpp"
 #include "monitor/alerts_on_rates.hpp"
 #include "pg/arguments.hpp"

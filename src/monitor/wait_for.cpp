@@ -2,7 +2,11 @@
 //
 // The transaction that ends the job wakes it. It looks at the tables once at the beginning, when it
 // is woken, and from time to time.
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
+#include "job/current_job.hpp"
+#include "job/find_job.hpp"
+#include "job/job_status.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/replicated.hpp"

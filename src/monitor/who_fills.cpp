@@ -2,8 +2,12 @@
 //
 // A large queue is judged by a sample of its pages, so that it takes milliseconds however many jobs
 // wait; the numbers are then estimates.
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
+#include "catalog/visible_queues.hpp"
+#include "job/aimed_jobs.hpp"
+#include "job/find_job.hpp"
 #include "monitor/job_conditions.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"

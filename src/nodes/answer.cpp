@@ -4,9 +4,10 @@
 // DEFINER: users' code does not get the rights of the session, which are those of a superuser.
 #include "nodes/answer.hpp"
 
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
-#include "nodes/find_node.hpp"
+#include "catalog/cache.hpp"
+#include "job/dead_letter_rows.hpp"
+#include "job/find_job.hpp"
+#include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"

@@ -1,5 +1,5 @@
 // Writes times in ISO 8601 format, and jsonb as JSON.
-#include "nodes/as_text.hpp"
+#include "nodes/nodes.hpp"
 
 extern "C" {
 #include "catalog/pg_type.h"

@@ -3,10 +3,14 @@
 // A job may be on its way while the nodes are asked, so a "no" is not final at once: everything
 // sent so far must be read first, and then all nodes, including this one, are asked again. Their
 // "no" counts if the job's slot has not begun to move in the meantime, as far as a shard may know.
-#include "nodes/find_node.hpp"
+#include "nodes/nodes.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
 #include "core/shards/search.hpp"
-#include "job/job.hpp"
+#include "job/find_job.hpp"
+#include "nodes/answer.hpp"
+#include "nodes/answering.hpp"
 #include "nodes/dblink.hpp"
 #include "nodes/neighbours.hpp"
 #include "pg/arguments.hpp"

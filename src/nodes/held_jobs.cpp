@@ -1,9 +1,11 @@
 // Holds jobs until the node that had their slot reports that no job with their key, or in strict
 // order no job of the slot, is left there.
-#include "nodes/held_jobs.hpp"
+#include "nodes/nodes.hpp"
 
+#include "catalog/cache.hpp"
 #include "core/job/validate.hpp"
 #include "core/shards/ids.hpp"
+#include "job/job_row.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/wakeup/commit.hpp"
 

@@ -3,6 +3,7 @@
 // Times are in ISO 8601 format, which depends on neither DateStyle nor the time zone of the
 // session.
 #include "nodes/job_json.hpp"
+#include "job/job_row.hpp"
 
 #include <array>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Tells code that makes jobs of others which of them were sent to other nodes.
-#include "nodes/made_jobs.hpp"
+#include "nodes/nodes.hpp"
 
 #include <utility>
 

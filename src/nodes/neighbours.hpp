@@ -1,7 +1,7 @@
 // The nodes that this node reads from and writes to.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "core/shards/search.hpp"
 
 namespace hipq::nodes {
@@ -30,11 +30,11 @@ core::SlotPlace place_of(const Instance &instance, int slot);
 
 // Waits, for some seconds at most, until the router's map contains all moves that a shard may know
 // of by now. Returns false if it does not.
-bool wait_for_moves();
+[[nodiscard]] bool wait_for_moves();
 
 // Waits, for some seconds at most, until a neighbour has read everything that this server has
 // written so far. Returns false if it has not. The caller can be cancelled.
-bool wait_until_read(const Neighbour &neighbour);
+[[nodiscard]] bool wait_until_read(const Neighbour &neighbour);
 
 // Whether an error keeps that node or this one from receiving what the other sends, as far as this
 // node knows.

@@ -1,5 +1,5 @@
 // Prunes hipq.shard_reject.
-#include "nodes/old_rejects.hpp"
+#include "nodes/nodes.hpp"
 
 #include "pg/internal_write.hpp"
 #include "settings.hpp"

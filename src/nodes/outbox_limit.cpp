@@ -1,6 +1,7 @@
 // Checks how far a node is behind in reading the outbox.
 #include "nodes/outbox_limit.hpp"
 
+#include "catalog/cache.hpp"
 #include "core/text/names.hpp"
 #include "pg/guard.hpp"
 #include "settings.hpp"

@@ -1,6 +1,8 @@
 // Writes jobs that go to other nodes into hipq.shard_outbox.
-#include "nodes/outbox_rows.hpp"
+#include "nodes/nodes.hpp"
 
+#include "job/job_row.hpp"
+#include "job/json_array.hpp"
 #include "nodes/job_json.hpp"
 #include "pg/internal_write.hpp"
 

@@ -1,10 +1,12 @@
 // Places jobs by their shard keys.
-#include "nodes/placement.hpp"
+#include "nodes/nodes.hpp"
 
+#include "catalog/cache.hpp"
 #include "core/job/bounds.hpp"
 #include "core/job/validate.hpp"
 #include "core/shards/ids.hpp"
 #include "core/shards/shard_key.hpp"
+#include "job/job_row.hpp"
 #include "pg/demand.hpp"
 #include "shared/wakeup/commit.hpp"
 

@@ -1,7 +1,7 @@
 // Marks a position of the WAL, with its time, until all nodes have confirmed it.
 //
 // The mark is in a table, because each pass of maintenance is a process of its own.
-#include "nodes/unread.hpp"
+#include "nodes/nodes.hpp"
 
 #include "pg/internal_write.hpp"
 #include "pg/spi.hpp"

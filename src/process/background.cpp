@@ -1,5 +1,5 @@
 // Handles signals, waiting and activity for hipq's background processes.
-#include "process/background.hpp"
+#include "process/process.hpp"
 
 #include "shared/flight/flight_recorder.hpp"
 

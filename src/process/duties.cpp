@@ -1,12 +1,12 @@
 // Runs each duty of a scheduler by itself, and sets aside one that fails.
 //
 // This file keeps the duties that are set aside; shared memory has a copy for views.
-#include "process/duties.hpp"
+#include "process/process.hpp"
 
+#include "catalog/cache.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/transaction.hpp"
-#include "process/background.hpp"
 #include "shared/databases/duties_set_aside.hpp"
 
 namespace hipq::process {

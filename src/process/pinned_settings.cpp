@@ -1,5 +1,5 @@
 // Pins the settings that a database or role must not change for hipq's processes.
-#include "process/pinned_settings.hpp"
+#include "process/process.hpp"
 
 #include "pg/compat.hpp"
 #include "pg/guard.hpp"

@@ -1,5 +1,5 @@
 // Reads the postmaster's status, as pg_ctl does.
-#include "process/server_status.hpp"
+#include "process/process.hpp"
 
 #include <fstream>
 

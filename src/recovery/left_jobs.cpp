@@ -1,8 +1,9 @@
 // Finds jobs in the tables whose executors are gone.
 #include "recovery/left_jobs.hpp"
 
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "job/set_aside.hpp"
 #include "pg/internal_write.hpp"
 
 namespace hipq::recovery {

@@ -1,7 +1,7 @@
 // Finds jobs whose executors are gone.
 #pragma once
 
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
 
 namespace hipq::recovery {
 

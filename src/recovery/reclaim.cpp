@@ -1,12 +1,14 @@
 // Reclaims jobs from external workers.
 //
 // Deadlines and workers in shared memory give the candidates; the rows decide (rescue.hpp).
-#include "recovery/reclaim.hpp"
+#include "recovery/recovery.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/worker_rows.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
+#include "recovery/rescue.hpp"
 #include "settings.hpp"
 #include "shared/workers/jobs.hpp"
 #include "shared/workers/registered.hpp"

@@ -1,11 +1,15 @@
 // Finds jobs that no process has any more, and has them rescued.
 //
 // Works in small pieces, so that waiting jobs do not wait for it.
-#include "recovery/recover.hpp"
+#include "recovery/recovery.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "process/process.hpp"
+#include "recovery/left_jobs.hpp"
+#include "recovery/rescue.hpp"
 #include "recovery/suspects.hpp"
 #include "shared/databases/own_slot.hpp"
 #include "shared/executors/orphans.hpp"

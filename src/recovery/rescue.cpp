@@ -2,8 +2,10 @@
 // rescues one job.
 #include "recovery/rescue.hpp"
 
+#include "catalog/queue_lock.hpp"
 #include "execute/execute.hpp"
-#include "job/job.hpp"
+#include "job/lock_attempt.hpp"
+#include "job/set_aside.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/point.hpp"

@@ -1,9 +1,15 @@
 // Rescues one job: back into the lane, to a retry decision, or to the end.
 #include "recovery/rescue_job.hpp"
 
+#include "catalog/cache.hpp"
 #include "claim/claim.hpp"
 #include "execute/execute.hpp"
+#include "job/claimed_job.hpp"
+#include "job/finish.hpp"
+#include "job/lock_attempt.hpp"
+#include "job/set_aside.hpp"
 #include "pg/clock.hpp"
+#include "recovery/left_jobs.hpp"
 #include "recovery/resolve_external.hpp"
 #include "recovery/resolve_lost.hpp"
 #include "shared/lanes/in_flight.hpp"

@@ -1,6 +1,7 @@
 // Rescues one job that no process has in flight any more.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "recovery/rescue.hpp"
 
 namespace hipq::recovery {

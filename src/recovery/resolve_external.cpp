@@ -3,7 +3,9 @@
 // The result depends on whether the worker had accepted the attempt.
 #include "recovery/resolve_external.hpp"
 
-#include "claim/claim.hpp"
+#include "catalog/cache.hpp"
+#include "job/claimed_job.hpp"
+#include "job/finish.hpp"
 #include "pg/internal_write.hpp"
 
 namespace hipq::recovery {

@@ -1,6 +1,10 @@
 // Resolves an attempt that an external worker did not end because it took too long or is gone.
 #pragma once
 
+#include "catalog/cache.hpp"
+#include "job/claimed_job.hpp"
+#include "job/finish.hpp"
+#include "recovery/recovery.hpp"
 #include "retry/retry.hpp"
 
 namespace hipq::recovery {
@@ -10,10 +14,6 @@ namespace hipq::recovery {
 // it stays as it is and the result is stale. Needs a transaction.
 retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now);
-
-// Returns how jobs end that were meant for one worker and could not be given to it in time: as if
-// the worker had got them and not accepted them. Needs a transaction.
-job::Failure expiry_of_aim(const catalog::Queue &queue, const std::string &worker, pg::Time now);
 
 // Resolves an attempt whose worker is gone (worker_lost), silent (worker_heartbeat_stale), or gives
 // back what it has not begun (released). An attempt that was never accepted is not charged, because

@@ -3,8 +3,11 @@
 // What the handler can have done and the job's history decide which.
 #include "recovery/resolve_lost.hpp"
 
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "job/claimed_job.hpp"
+#include "job/count_end.hpp"
+#include "job/finish.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
 

@@ -2,6 +2,8 @@
 // that they caused themselves.
 #pragma once
 
+#include "catalog/cache.hpp"
+#include "job/claimed_job.hpp"
 #include "retry/retry.hpp"
 
 namespace hipq::recovery {

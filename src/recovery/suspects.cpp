@@ -1,9 +1,12 @@
 // Runs the crash cases of this database one after the other.
 #include "recovery/suspects.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "process/process.hpp"
+#include "recovery/left_jobs.hpp"
 #include "recovery/type_crashes.hpp"
 #include "shared/flight/crash_cases.hpp"
 

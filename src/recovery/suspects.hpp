@@ -2,6 +2,7 @@
 // (core/recovery/crash_report.hpp).
 #pragma once
 
+#include "recovery/recovery.hpp"
 #include "recovery/rescue.hpp"
 
 namespace hipq::recovery {
@@ -9,8 +10,5 @@ namespace hipq::recovery {
 // Charges the jobs that took the server down, and rescues the jobs that ran beside them. Uses its
 // own transactions.
 void close_crash_cases(PostponedJobs &postponed);
-
-// Closes cases whose jobs ended without running again. Uses its own transaction if there are cases.
-void forget_stale_cases();
 
 }  // namespace hipq::recovery

@@ -4,7 +4,8 @@
 // are older than the window.
 #include "recovery/type_crashes.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
 #include "core/recovery/crash_report.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"

@@ -4,7 +4,8 @@
 // before its next claim.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "recovery/recovery.hpp"
 
 namespace hipq::recovery {
 
@@ -22,12 +23,5 @@ struct TypeCrash {
 // paused, and the log says so. Waits only for a moment for a lock on the type's row, then raises
 // 55P03. Repeating the call for one crash has no effect. Needs a transaction.
 void blame_types_of(const catalog::Queue &queue, const TypeCrash &crash);
-
-// The type has other handlers now, so its crashes are forgotten. Needs a transaction.
-void forget_type_crashes(int queue_id, std::string_view job_type);
-
-// The handler of dead letters is to be called again. Returns whether it was held or had any crashes
-// against it. Needs a transaction.
-bool forget_dead_letter_crashes(int queue_id);
 
 }  // namespace hipq::recovery

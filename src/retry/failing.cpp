@@ -1,7 +1,7 @@
 // hipq.fail_retriable, hipq.retry_after and hipq.fail_permanently: how a handler says how it
 // failed.
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/checks.hpp"
+#include "job/current_job.hpp"
 #include "pg/arguments.hpp"
 #include "pg/failure_codes.hpp"
 

@@ -1,7 +1,10 @@
 // Resolves a failed attempt: records it, decides, and writes retry or final.
-#include "retry/resolve.hpp"
+#include "retry/retry.hpp"
 
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "job/claimed_job.hpp"
+#include "job/finish.hpp"
+#include "job/lock_attempt.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
 #include "shared/workers/jobs.hpp"

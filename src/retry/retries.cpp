@@ -1,10 +1,12 @@
 // hipq.is_job_retriable, why_retriable: what the retry policy says of a job.
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
+#include "job/find_job.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
-#include "retry/resolve.hpp"
+#include "retry/retry.hpp"
 #include "settings.hpp"
 
 namespace hipq::retry {

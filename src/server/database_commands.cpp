@@ -4,7 +4,7 @@
 
 #include "admin/admin.hpp"
 #include "core/limits/versions.hpp"
-#include "job/job.hpp"
+#include "job/two_phase.hpp"
 #include "pg/compat.hpp"
 #include "pg/extension.hpp"
 #include "pg/transaction.hpp"

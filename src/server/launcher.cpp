@@ -1,5 +1,5 @@
 // Starts and restarts schedulers and executors; connected to no database.
-#include "server/launcher.hpp"
+#include "server/server.hpp"
 
 #include "execute/execute.hpp"
 #include "pg/clock.hpp"

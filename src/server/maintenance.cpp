@@ -3,15 +3,23 @@
 
 #include <chrono>
 
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
+#include "catalog/unregistered_types.hpp"
+#include "job/dead_letter_rows.hpp"
+#include "job/made_by_handler.hpp"
+#include "job/set_aside.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "recovery/recovery.hpp"
 #include "settings.hpp"
-#include "tables/tables.hpp"
+#include "tables/leaf_requests.hpp"
+#include "tables/make_leaf.hpp"
+#include "tables/queue_table.hpp"
+#include "tables/time_tree.hpp"
+#include "tables/try_lock.hpp"
 
 namespace hipq::server {
 

@@ -3,7 +3,6 @@
 
 #include <set>
 
-#include "catalog/catalog.hpp"
 #include "core/process/due_heap.hpp"
 
 namespace hipq::server {

@@ -5,9 +5,14 @@
 // lane are due.
 #include "server/queue_look.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/handler.hpp"
+#include "catalog/queue_lock.hpp"
+#include "catalog/unregistered_types.hpp"
 #include "claim/claim.hpp"
-#include "job/job.hpp"
+#include "claim/conditions.hpp"
+#include "job/dead_letter_rows.hpp"
+#include "job/finish.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
@@ -129,12 +134,12 @@ void forget_what_is_gone(const Queue &queue, const lanes::LaneInfo &lane, pg::Ti
     claim::Claimer claimer;
     claimer.prefetched = claim::Prefetched{queue.id, lane.name.type, 1, {}};
     const Returning returning;
-    claim::take_jobs(claimer,
-                     {&queue,
-                      {lane.name.type, lane.name.priority, lane.due, lane.first_id},
-                      lane.ref,
-                      lane.name.leaf},
-                     now, 1);
+    (void)claim::take_jobs(claimer,
+                           {&queue,
+                            {lane.name.type, lane.name.priority, lane.due, lane.first_id},
+                            lane.ref,
+                            lane.name.leaf},
+                           now, 1);
 }
 
 core::Lane::Places places_of(const Queue &queue, const lanes::LaneInfo &lane, pg::Time now)

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "claim/claim.hpp"
 #include "shared/lanes/lane_table.hpp"
 

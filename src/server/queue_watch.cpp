@@ -6,8 +6,9 @@
 // be looked at after each job that is run.
 #include "server/queue_watch.hpp"
 
+#include "catalog/cache.hpp"
 #include "core/process/round.hpp"
-#include "job/job.hpp"
+#include "job/aimed_jobs.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"

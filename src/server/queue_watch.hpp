@@ -2,6 +2,7 @@
 // keeps what its last look has found.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "core/process/due_heap.hpp"
 #include "server/queue_look.hpp"
 

@@ -5,8 +5,11 @@
 // work is due. If nothing is due within a minute it exits, and the launcher remembers when to start
 // it again.
 #include "admin/admin.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/identity.hpp"
+#include "catalog/queue_hold.hpp"
 #include "claim/claim.hpp"
+#include "claim/conditions.hpp"
 #include "enqueue/enqueue.hpp"
 #include "execute/execute.hpp"
 #include "external/external.hpp"
@@ -17,6 +20,7 @@
 #include "recovery/recovery.hpp"
 #include "server/hooks.hpp"
 #include "server/maintenance.hpp"
+#include "server/queue_look.hpp"
 #include "server/queue_watch.hpp"
 #include "server/stalls.hpp"
 #include "server/vacuum.hpp"

@@ -1,7 +1,7 @@
 // Lists the databases of the server from pg_database.
 #include "server/server_databases.hpp"
 
-#include "claim/claim.hpp"
+#include "claim/conditions.hpp"
 #include "pg/transaction.hpp"
 
 extern "C" {

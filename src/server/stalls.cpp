@@ -5,8 +5,13 @@
 // for a job that should have started, and check 5 s later whether that job is still there.
 #include "server/stalls.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
+#include "catalog/queue_statements.hpp"
 #include "claim/claim.hpp"
+#include "claim/conditions.hpp"
+#include "job/claimed_job.hpp"
+#include "job/find_job.hpp"
 #include "monitor/monitor.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"

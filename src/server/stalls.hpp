@@ -6,7 +6,7 @@
 // no answer.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "shared/executors/executor_list.hpp"
 
 namespace hipq::server {

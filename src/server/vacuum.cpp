@@ -4,7 +4,6 @@
 // worker. The worker ends with its scheduler.
 #include "server/vacuum.hpp"
 
-#include "claim/claim.hpp"
 #include "pg/compat.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"

@@ -1,7 +1,7 @@
 // Vacuums the live leaves: if one needs it, the scheduler starts a worker for that.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "core/retention/vacuuming.hpp"
 
 namespace hipq::server {

@@ -5,6 +5,8 @@
 // eight are sent in the time for which a sign is kept.
 #include "shards/alive.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/timeline.hpp"
 #include "core/shards/signs.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"

@@ -2,8 +2,9 @@
 // them.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "shards/receive.hpp"
+#include "shards/shards.hpp"
 
 namespace hipq::shards {
 
@@ -14,12 +15,6 @@ struct Numbers {
     bool operator==(const Numbers &) const = default;
 };
 Numbers last_numbers();  // call as hipq
-
-// Sends a sign to each node that this one sends to, if there is a reason. A node that has received
-// the oldest kept letter lacks none that is no longer kept; without signs a node that was sent
-// nothing for hipq.outbox_keep could not prove that. Returns when the next is due; infinity: this
-// server is not a node. Call with no transaction open.
-pg::Time show_life(const catalog::Catalogue &catalogue);
 
 // Handles a sign that has arrived. If it shows that this node has forgotten its last work, the node
 // is out of step from the commit on. In a letter that comes again it shows nothing.

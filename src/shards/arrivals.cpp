@@ -1,8 +1,12 @@
 // Writes jobs that another node has sent.
 #include "shards/arrivals.hpp"
 
+#include "catalog/queue_statements.hpp"
 #include "core/job/bounds.hpp"
 #include "enqueue/enqueue.hpp"
+#include "job/claimed_job.hpp"
+#include "job/current_job.hpp"
+#include "job/note_waiting.hpp"
 #include "pg/internal_write.hpp"
 
 namespace hipq::shards {

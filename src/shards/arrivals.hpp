@@ -1,8 +1,8 @@
 // Jobs of a sharded instance that come from another node.
 #pragma once
 
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "job/job_row.hpp"
 
 namespace hipq::shards {
 

@@ -4,11 +4,14 @@
 // that one bad job stops neither the others nor the stream.
 #include "shards/arrived_jobs.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/name_lock.hpp"
 #include "core/shards/ids.hpp"
 #include "core/shards/letter_errors.hpp"
 #include "core/shards/letters.hpp"
 #include "enqueue/enqueue.hpp"
-#include "job/job.hpp"
+#include "job/job_row.hpp"
+#include "job/json_array.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"

@@ -3,7 +3,6 @@
 // Each step is its own transaction, and does nothing if it has been done: after a failure the call
 // can be repeated. The order keeps every outbox row that is for the shard: first the publication,
 // then the slot that keeps rows, then the subscription that reads them.
-#include "catalog/catalog.hpp"
 #include "core/text/conninfo.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
@@ -11,6 +10,7 @@
 #include "pg/quote.hpp"
 #include "shards/fitness.hpp"
 #include "shards/node.hpp"
+#include "shards/rejects.hpp"
 #include "shards/remote.hpp"
 #include "shards/set_up.hpp"
 #include "shards/steps.hpp"

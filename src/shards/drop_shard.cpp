@@ -4,7 +4,6 @@
 // repeated. The shard reads all that is sent to it and leaves, so that it sends nothing more; then
 // the router reads what is left. A dead shard is not asked: the letters that it has not read go to
 // the nodes that have its slots now, and no node waits any more for what it would have sent back.
-#include "catalog/catalog.hpp"
 #include "core/shards/ids.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"

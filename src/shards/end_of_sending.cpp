@@ -4,6 +4,7 @@
 // locks on the map show which transactions may still have the previous one (older_maps.hpp).
 #include "shards/end_of_sending.hpp"
 
+#include "catalog/cache.hpp"
 #include "core/shards/ids.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"

@@ -4,12 +4,13 @@
 // coming may hold one and commit later. So the scheduler looks at held jobs too.
 #include "shards/incoming_slots.hpp"
 
-#include "job/job.hpp"
+#include "job/json_array.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "process/process.hpp"
 #include "shards/arrived_jobs.hpp"
 #include "shards/older_maps.hpp"
+#include "shards/receive.hpp"
 
 namespace hipq::shards {
 

@@ -2,7 +2,8 @@
 // previous node, or in strict order until nothing of the slot is left there.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "shards/shards.hpp"
 
 namespace hipq::shards {
 
@@ -12,10 +13,5 @@ namespace hipq::shards {
 // come. The router passes it on to the nodes that have the slots. Lets in jobs that are held for
 // other keys and queues.
 void take_returned(const std::string &instance, int sender, pg::RawValue body);
-
-// Lets in jobs that are held although their keys are free: the transactions that held them
-// committed after "returned" came. Returns when to look again at the latest. A duty of the
-// scheduler; call with no transaction open.
-pg::Time look_at_held(const catalog::Catalogue &catalogue);
 
 }  // namespace hipq::shards

@@ -1,7 +1,6 @@
 // Gives slots to other nodes: rebalance(), move_slots(), and each node's part in a move.
 #include "shards/map.hpp"
 
-#include "catalog/catalog.hpp"
 #include "core/shards/rebalance.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"

@@ -4,7 +4,8 @@
 // SUBSCRIPTION would create it on the other server, which is not allowed in a function.
 #include "shards/node.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"

@@ -5,8 +5,9 @@
 // runs at a slot's previous node. In strict order it waits for jobs without a key too.
 #include "shards/plain_jobs.hpp"
 
+#include "catalog/queue_statements.hpp"
 #include "core/shards/ids.hpp"
-#include "job/job.hpp"
+#include "job/job_row.hpp"
 #include "nodes/nodes.hpp"
 
 namespace hipq::shards {

@@ -1,7 +1,7 @@
 // Jobs from before their instance had shards.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 
 #include <cstdint>
 #include <optional>

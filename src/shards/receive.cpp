@@ -5,8 +5,8 @@
 // letter is checked as a whole before (letter_check.hpp).
 #include "shards/receive.hpp"
 
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/timeline.hpp"
+#include "job/job_row.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"
 #include "shards/alive.hpp"
@@ -17,6 +17,7 @@
 #include "shards/map.hpp"
 #include "shards/permits/authority.hpp"
 #include "shards/permits/node_permits.hpp"
+#include "shards/permits/permit_letters.hpp"
 #include "shards/rejects.hpp"
 #include "shards/send_stats.hpp"
 #include "shards/set_up.hpp"

@@ -24,10 +24,10 @@ struct Letter {
 // Applies a letter that a subscription has brought, once; a bad letter becomes a reject. Returns
 // false if the subscription does not connect nodes; then the letter is stored like any other row.
 // Raises errors that stop the stream; then nothing has changed.
-bool receive(const Letter &letter, const std::string &subscription);
+[[nodiscard]] bool receive(const Letter &letter, const std::string &subscription);
 
 // The same for a kept letter that a superuser hands over. Returns false if it has already taken
 // effect. Raises 55000 unless this server takes letters from the sender.
-bool receive_by_hand(const Letter &letter);
+[[nodiscard]] bool receive_by_hand(const Letter &letter);
 
 }  // namespace hipq::shards

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shards/letter_check.hpp"
+#include "shards/receive.hpp"
 
 namespace hipq::shards {
 

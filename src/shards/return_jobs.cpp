@@ -5,11 +5,14 @@
 // is free here after that. For a queue in strict order, tells the new node what it awaits here
 // while any job of the slot is left, or may come. The router also reports the keys of jobs from
 // before it had shards (plain_jobs.hpp).
-#include "shards/return_jobs.hpp"
+#include "shards/shards.hpp"
 
 #include <chrono>
 #include <map>
 
+#include "catalog/cache.hpp"
+#include "catalog/queue_lock.hpp"
+#include "catalog/queue_statements.hpp"
 #include "core/shards/ids.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"

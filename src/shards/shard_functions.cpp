@@ -1,11 +1,15 @@
 // Functions that need no superuser: slot_of, the published hash, and resend_rejects.
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/rights.hpp"
 #include "core/shards/ids.hpp"
 #include "core/shards/letters.hpp"
 #include "core/shards/slots.hpp"
-#include "job/job.hpp"
+#include "job/json_array.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "shards/arrived_jobs.hpp"
+#include "shards/receive.hpp"
 #include "shards/remote.hpp"
 
 #include <set>

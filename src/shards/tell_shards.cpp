@@ -3,8 +3,9 @@
 // Uses triggers with transition tables: a change concerns only the instance of its rows. Data that
 // each node keeps for itself does not count as a change: types that jobs brought, crashes of
 // handlers and the holds after them, queues that are being dropped, naming strategies.
-#include "catalog/catalog.hpp"
+#include "catalog/name_lock.hpp"
 #include "pg/internal_write.hpp"
+#include "shards/rejects.hpp"
 #include "shards/remote.hpp"
 #include "shards/set_up.hpp"
 

@@ -1,8 +1,7 @@
 // Tables of queues without a queue, as a dump without data leaves them: finds, checks and adopts
 // them. All as the extension owner.
 #pragma once
-
-#include "catalog/catalog.hpp"
+#include "core/shards/route.hpp"
 
 namespace hipq::tables {
 

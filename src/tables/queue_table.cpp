@@ -7,6 +7,7 @@
 // queue has only the relations that it needs before its first job is final.
 #include "tables/queue_table.hpp"
 
+#include "catalog/queue_hold.hpp"
 #include "core/text/names.hpp"
 #include "pg/clock.hpp"
 #include "pg/fields.hpp"

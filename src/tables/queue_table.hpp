@@ -1,7 +1,6 @@
 // Creates and drops the tables of a queue. All as the extension owner.
 #pragma once
 
-#include "catalog/catalog.hpp"
 #include "tables/try_lock.hpp"
 
 namespace hipq::tables {
@@ -46,6 +45,6 @@ std::vector<MarkedQueue> read_marked_queues();
 // Drops one of them as far as locks allow; returns true when it is gone. Runs its own transactions.
 // The first detaches the queue from hipq.job: dropping the tables takes much longer, and then
 // affects only sessions that still use them.
-bool drop_marked_queue(const MarkedQueue &queue, Patience &patience);
+[[nodiscard]] bool drop_marked_queue(const MarkedQueue &queue, Patience &patience);
 
 }  // namespace hipq::tables

@@ -2,7 +2,7 @@
 // maintenance. All as the extension owner.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "tables/try_lock.hpp"
 
 namespace hipq::tables {
@@ -35,6 +35,6 @@ TimeTree final_tree(const catalog::Queue &queue);
 // row keeps its default leaf only. Runs its own transactions, each short. Leaves a step that
 // another session's lock prevents to the next pass. Returns true when nothing is left to do. For
 // the scheduler; no transaction may be open.
-bool maintain_time_tree(const TimeTree &tree, Patience &patience);
+[[nodiscard]] bool maintain_time_tree(const TimeTree &tree, Patience &patience);
 
 }  // namespace hipq::tables

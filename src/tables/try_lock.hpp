@@ -56,19 +56,19 @@ ChangeStep change_step(const Function &fn)
 //
 // If only executors of this database stand in the way, they are quiesced
 // (shared/databases/quiesce.hpp). For the scheduler; no transaction may be open.
-bool change_if_unlocked(const std::vector<WantedLock> &locks, Patience &patience,
-                        ChangeStep prepare, ChangeStep change);
+[[nodiscard]] bool change_if_unlocked(const std::vector<WantedLock> &locks, Patience &patience,
+                                      ChangeStep prepare, ChangeStep change);
 
 template <class Change>
-bool with_conditional_locks(const std::vector<WantedLock> &locks, Patience &patience,
-                            const Change &change)
+[[nodiscard]] bool with_conditional_locks(const std::vector<WantedLock> &locks, Patience &patience,
+                                          const Change &change)
 {
     return change_if_unlocked(locks, patience, {}, change_step(change));
 }
 
 template <class Prepare, class Change>
-bool with_conditional_locks(const std::vector<WantedLock> &locks, Patience &patience,
-                            const Prepare &prepare, const Change &change)
+[[nodiscard]] bool with_conditional_locks(const std::vector<WantedLock> &locks, Patience &patience,
+                                          const Prepare &prepare, const Change &change)
 {
     return change_if_unlocked(locks, patience, change_step(prepare), change_step(change));
 }

@@ -1,6 +1,10 @@
 // hipq.enqueued, run_until_idle, dry_run and dry_fail: for the tests of hipq's users.
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/rights.hpp"
+#include "job/current_job.hpp"
+#include "job/find_job.hpp"
+#include "job/finish.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"

@@ -4,10 +4,18 @@
 // enqueued some.
 #include "testing/run_in_session.hpp"
 
+#include "catalog/cache.hpp"
+#include "catalog/handler.hpp"
 #include "claim/claim.hpp"
 #include "enqueue/enqueue.hpp"
 #include "execute/execute.hpp"
-#include "job/job.hpp"
+#include "job/claimed_job.hpp"
+#include "job/current_job.hpp"
+#include "job/finish.hpp"
+#include "job/fitting_data.hpp"
+#include "job/job_row.hpp"
+#include "job/lock_attempt.hpp"
+#include "job/successor_rows.hpp"
 #include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
 

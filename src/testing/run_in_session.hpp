@@ -7,7 +7,8 @@
 // whole call, not only one job.
 #pragma once
 
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "job/finish.hpp"
 
 namespace hipq::testing {
 

@@ -1,7 +1,14 @@
 // hipq.cancel and hipq.cancel_jobs: end a job in its row if it waits, is in `error` or belongs to
 // an external worker; send a request to the executor that runs it otherwise.
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/queue_hold.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
+#include "job/current_job.hpp"
+#include "job/find_job.hpp"
+#include "job/finish.hpp"
+#include "job/two_phase.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"

@@ -3,8 +3,11 @@
 // An executor itself stops the jobs that it runs (timeout, hipq.cancel), so they are refused. The
 // attempt of an external worker fails with a transient error; the worker's own answer then comes
 // too late. A job that has no attempt to give up is given up itself, and a dead letter keeps it.
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
+#include "job/find_job.hpp"
+#include "job/lock_attempt.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"

@@ -1,9 +1,14 @@
 // hipq.move_jobs: moves waiting jobs to another queue. They keep their ids, times, retries and
 // history.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/queue_hold.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
 #include "core/shards/ids.hpp"
 #include "core/shards/moved_key.hpp"
-#include "job/job.hpp"
+#include "job/log_rows.hpp"
+#include "job/made_by_handler.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"

@@ -1,6 +1,8 @@
 // hipq.pause and hipq.resume: a pause is a row of the catalogue, so every process knows of it
 // before its next claim; resumed jobs are looked for as soon as the transaction has committed.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/rights.hpp"
 #include "core/job/validate.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"

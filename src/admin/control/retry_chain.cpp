@@ -3,8 +3,11 @@
 // All these jobs name the first one. Usually they are in one queue, but a dead letter may have been
 // redriven into another one, and hipq.move_jobs() moves a job to another one. The links of the jobs
 // that are already known say which queues to read.
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
+#include "job/dead_letter_rows.hpp"
+#include "job/find_job.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/subtransaction.hpp"

@@ -1,7 +1,9 @@
 // Finds, locks and refuses dead letters.
 #include "admin/dead_letters/chosen_letter.hpp"
 
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
+#include "job/dead_letter_rows.hpp"
 #include "pg/internal_write.hpp"
 
 namespace hipq::admin {

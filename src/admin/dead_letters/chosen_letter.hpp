@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "nodes/nodes.hpp"
 
 namespace hipq::admin {

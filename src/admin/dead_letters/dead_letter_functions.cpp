@@ -4,10 +4,13 @@
 // A dead letter that another session has locked (its handler, another call) is refused by id and
 // skipped by filter: no caller waits for a handler.
 #include "admin/dead_letters/chosen_letter.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/rights.hpp"
 #include "core/retry/redrive.hpp"
 #include "core/shards/moved_key.hpp"
-#include "job/job.hpp"
+#include "job/dead_letter_rows.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/clock.hpp"

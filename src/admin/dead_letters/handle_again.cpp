@@ -1,7 +1,8 @@
 // hipq.handle_again, handle_jobs_again: have the handler of dead letters called again.
 #include "admin/dead_letters/chosen_letter.hpp"
-#include "catalog/catalog.hpp"
-#include "job/job.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "job/made_by_handler.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/wakeup/commit.hpp"

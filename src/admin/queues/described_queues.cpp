@@ -1,7 +1,8 @@
 // Reads the existing objects as described objects.
 #include "admin/queues/described_queues.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
 #include "pg/transaction.hpp"
 
 namespace hipq::admin {

@@ -1,6 +1,7 @@
 // Drops a job type: drop_job_type.
 #include "admin/queues/sharding.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"

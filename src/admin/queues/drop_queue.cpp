@@ -1,21 +1,25 @@
 // Drops a queue (drop_queue): marks it for the scheduler to drop, or drops it if no scheduler will.
 //
 // Holds a lock on the queue's name until its transaction ends.
+#include "admin/admin.hpp"
 #include "admin/queues/grants.hpp"
 #include "admin/queues/many_locks.hpp"
 #include "admin/queues/sharding.hpp"
 #include "admin/schedules/cron_entries.hpp"
-#include "admin/schedules/mend_entries.hpp"
 #include "admin/schedules/restore_schedules.hpp"
 #include "admin/schedules/schedule_rows.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/identity.hpp"
+#include "catalog/name_lock.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/wakeup/commit.hpp"
-#include "tables/tables.hpp"
+#include "tables/left_table.hpp"
+#include "tables/queue_table.hpp"
 
 namespace hipq::admin {
 

@@ -4,11 +4,14 @@
 // and comes with USAGE on the schema.
 #include "admin/queues/grants.hpp"
 
+#include "admin/admin.hpp"
 #include "admin/schedules/cron_entries.hpp"
-#include "admin/schedules/mend_entries.hpp"
 #include "admin/schedules/restore_schedules.hpp"
 #include "admin/schedules/schedule_rows.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/name_lock.hpp"
+#include "catalog/rights.hpp"
 #include "core/job/columns.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"

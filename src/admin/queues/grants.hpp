@@ -4,7 +4,8 @@
 // may call them (sql/install/rights.sql).
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
 
 namespace hipq::admin {
 

@@ -1,16 +1,18 @@
 // create_instance, alter_instance, drop_instance. By default no role has EXECUTE on them; they
 // check nothing else about the caller.
+#include "admin/queues/described_queues.hpp"
 #include "admin/queues/if_exists.hpp"
 #include "admin/queues/resettable.hpp"
+#include "admin/queues/sections.hpp"
 #include "admin/queues/sharding.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/identity.hpp"
 #include "core/job/validate.hpp"
 #include "core/text/conninfo.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/wakeup/commit.hpp"
-#include "tables/tables.hpp"
+#include "tables/queue_table.hpp"
 
 extern "C" {
 #include "parser/parser.h"

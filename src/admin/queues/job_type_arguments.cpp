@@ -1,6 +1,9 @@
 // Checks the values of a job type's arguments.
 #include "admin/queues/job_type_arguments.hpp"
 
+#include "catalog/checks.hpp"
+#include "catalog/handler.hpp"
+#include "catalog/job_parameters.hpp"
 #include "pg/time_zone.hpp"
 
 namespace hipq::admin {

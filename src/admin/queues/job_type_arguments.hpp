@@ -1,7 +1,7 @@
 // The arguments of register_job_type and alter_job_type, and the checks that both do on them.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "pg/arguments.hpp"
 
 namespace hipq::admin {

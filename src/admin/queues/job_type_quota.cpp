@@ -2,6 +2,7 @@
 // register very many.
 #include "admin/queues/job_type_quota.hpp"
 
+#include "catalog/cache.hpp"
 #include "pg/compat.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"

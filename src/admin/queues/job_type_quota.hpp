@@ -1,7 +1,7 @@
 // Limits the number of registered job types of a queue (hipq.max_job_types).
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 
 namespace hipq::admin {
 

@@ -3,23 +3,34 @@
 // Both hold a lock on the queue's name until their transaction ends. They do not block calls for
 // other queues, except that two calls that create queues block each other for a moment
 // (lock_partitions).
+#include "admin/queues/described_queues.hpp"
 #include "admin/queues/grants.hpp"
 #include "admin/queues/if_exists.hpp"
 #include "admin/queues/later_options.hpp"
 #include "admin/queues/many_locks.hpp"
 #include "admin/queues/resettable.hpp"
+#include "admin/queues/sections.hpp"
 #include "admin/queues/sharding.hpp"
 #include "admin/queues/table_name.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/identity.hpp"
+#include "catalog/name_lock.hpp"
+#include "catalog/read_handler.hpp"
+#include "catalog/rights.hpp"
+#include "catalog/routine.hpp"
 #include "core/text/names.hpp"
 #include "external/external.hpp"
-#include "job/job.hpp"
+#include "job/dead_letter_rows.hpp"
+#include "job/made_by_handler.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
 #include "recovery/recovery.hpp"
 #include "shared/wakeup/commit.hpp"
-#include "tables/tables.hpp"
+#include "tables/left_table.hpp"
+#include "tables/make_leaf.hpp"
+#include "tables/queue_table.hpp"
 
 namespace hipq::admin {
 

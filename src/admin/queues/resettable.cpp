@@ -1,7 +1,6 @@
 // Reads which values go back to the setting.
 #include "admin/queues/resettable.hpp"
-
-#include "catalog/catalog.hpp"
+#include "catalog/checks.hpp"
 
 namespace hipq::admin {
 

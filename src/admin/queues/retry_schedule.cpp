@@ -1,5 +1,7 @@
 // Lists the times of a job type's retries: retry_schedule.
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/rights.hpp"
 #include "pg/arguments.hpp"
 
 namespace hipq::admin {

@@ -2,11 +2,12 @@
 // the scope in which keys are unique.
 #include "admin/queues/sharding.hpp"
 
+#include "catalog/queue_statements.hpp"
 #include "core/job/validate.hpp"
 #include "core/shards/shard_key.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/internal_write.hpp"
-#include "tables/tables.hpp"
+#include "tables/queue_table.hpp"
 
 #include <array>
 

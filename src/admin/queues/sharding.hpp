@@ -3,7 +3,7 @@
 // alter_queue.
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "pg/arguments.hpp"
 
 namespace hipq::admin {

@@ -7,7 +7,7 @@
 #include "execute/execute.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/short_text.hpp"
-#include "tables/tables.hpp"
+#include "tables/left_table.hpp"
 
 namespace hipq::admin {
 

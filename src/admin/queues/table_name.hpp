@@ -1,6 +1,7 @@
 // Gives a new queue's table its name: by the strategy of its instance, or the default.
 #pragma once
 
+#include "admin/admin.hpp"
 #include "core/text/names.hpp"
 
 #include <string>
@@ -15,19 +16,6 @@ struct TableName {
 // Runs the strategy. Raises its errors with the instance's name, and 42602 if it returns no name.
 // Errors of class 57, which end the statement, pass unchanged. Needs a transaction.
 TableName table_name_of(const core::QueueName &name);
-
-// While an object of this class exists, no strategy runs in this process, and tables get their
-// default names.
-class DefaultNamesOnly {
-public:
-    DefaultNamesOnly();
-    ~DefaultNamesOnly();
-    DefaultNamesOnly(const DefaultNamesOnly &) = delete;
-    DefaultNamesOnly &operator=(const DefaultNamesOnly &) = delete;
-
-private:
-    bool before_;
-};
 
 // Raises 42602 for a name that no table can have, and 42P07 for a name in use, unless a dump has
 // left that table without its queue.

@@ -3,6 +3,7 @@
 // number, identifies it. All functions need a transaction.
 #pragma once
 
+#include "admin/admin.hpp"
 #include "admin/schedules/schedule_rows.hpp"
 
 namespace hipq::admin {
@@ -16,30 +17,10 @@ namespace hipq::admin {
 // Returns whether pg_cron works from this database. demand_cron() raises 55000 and says what to do
 // if it does not.
 bool is_cron_working();
-// Returns whether pg_cron, which works from this database, has no process: a process that was
-// terminated does not come back, and one that meets an error exits after each start.
-bool is_cron_stopped();
-void demand_cron();
 // Creates or changes the entry of an existing schedule. Raises what pg_cron raises.
 void put_entry(const Schedule &schedule);
 // Does nothing if there is no entry. Raises 55000 if the entry cannot be removed because the server
 // has not loaded pg_cron.
 void remove_entry(int schedule_id);
-// Removes the entries of all present and former schedules when the extension is dropped. Warns of
-// entries that pg_cron may have in another database.
-void remove_all_entries();
-// Returns whether pg_cron will run it, in this database and as the role of the schedule.
-bool has_entry(int schedule_id);
-// A schedule without an entry for this database and its role. If pg_cron does not work here, all
-// schedules are lost. An inactive entry counts as an entry.
-struct LostSchedule {
-    int id;
-    std::string name;
-    int queue_id;
-    bool is_role_gone;
-};
-std::vector<LostSchedule> lost_schedules();
-// Returns the time zone that pg_cron uses.
-std::string cron_time_zone();
 
 }  // namespace hipq::admin

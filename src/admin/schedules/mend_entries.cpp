@@ -1,8 +1,8 @@
 // Mends entries in pg_cron's table, because its functions look up the role that an entry names.
-#include "admin/schedules/mend_entries.hpp"
+#include "admin/admin.hpp"
 
 #include "admin/schedules/cron_entries.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/identity.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"

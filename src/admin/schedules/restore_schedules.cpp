@@ -2,7 +2,10 @@
 // alert.
 #include "admin/schedules/restore_schedules.hpp"
 #include "admin/schedules/cron_entries.hpp"
-#include "catalog/catalog.hpp"
+#include "admin/schedules/schedule_rows.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/visible_queues.hpp"
 #include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
 

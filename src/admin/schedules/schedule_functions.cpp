@@ -2,7 +2,11 @@
 // view.
 #include "admin/schedules/cron_entries.hpp"
 #include "admin/schedules/schedule_rows.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/name_lock.hpp"
+#include "catalog/rights.hpp"
+#include "catalog/visible_queues.hpp"
 #include "core/job/validate.hpp"
 #include "core/schedules/cron.hpp"
 #include "enqueue/enqueue.hpp"

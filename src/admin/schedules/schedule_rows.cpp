@@ -2,6 +2,7 @@
 #include "admin/schedules/schedule_rows.hpp"
 
 #include "admin/schedules/cron_entries.hpp"
+#include "catalog/cache.hpp"
 #include "pg/fields.hpp"
 #include "pg/internal_write.hpp"
 

@@ -2,6 +2,8 @@
 // need a transaction.
 #pragma once
 
+#include "admin/admin.hpp"
+#include "catalog/cache.hpp"
 #include "enqueue/enqueue.hpp"
 
 namespace hipq::admin {
@@ -17,9 +19,6 @@ struct Schedule {
     enqueue::JobOptions options{};  // of each job; expires_time is set at each run
     pg::RawValue expires_after{INTERVALOID, Datum{0}, true};
 };
-
-// For messages: schedule "nightly" of queue "app.mail".
-std::string title_of(const catalog::Catalogue &catalogue, std::string_view name, int queue_id);
 
 // With the expires_time of a job enqueued at `now`. Nothing if there is none.
 std::optional<Schedule> find_schedule(int queue_id, std::string_view name, pg::Time now);
@@ -38,10 +37,6 @@ void forget_schedule(int id);
 void forget_schedules_of(int queue_id);
 
 enum class RunAction : unsigned char { enqueued, skipped };
-
-bool has_any_schedule();
-// Returns the title of a schedule that enqueues as the role, or nothing if there is none.
-std::optional<std::string> title_of_role(const catalog::Catalogue &catalogue, Oid role);
 // Returns the names, "a, b", of the schedules of a queue whose roles may not enqueue there, among
 // roles that have the rights of `role`; empty if there are none.
 std::string schedules_without_right(const catalog::Queue &queue, Oid role);

@@ -3,12 +3,18 @@
 // Steps go by section: objects are created in the order in which they build on each other, and
 // dropped in reverse order. A role has one apply() at a time, so that several processes that start
 // together do not take each other's locks in different orders.
+#include "admin/queues/described_queues.hpp"
+#include "admin/queues/sections.hpp"
 #include "admin/setup/calls.hpp"
+#include "admin/setup/described.hpp"
 #include "admin/setup/json.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/name_lock.hpp"
+#include "catalog/rights.hpp"
 #include "enqueue/enqueue.hpp"
 #include "pg/arguments.hpp"
 #include "pg/subtransaction.hpp"
+#include "pg/transaction.hpp"
 
 namespace hipq::admin {
 

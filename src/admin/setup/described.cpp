@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
 #include "core/job/bounds.hpp"
 #include "pg/short_text.hpp"
 #include "pg/transaction.hpp"

@@ -1,6 +1,7 @@
 // hipq.doctor(): runs all checks, each by itself, and returns their findings.
 #include <algorithm>
 
+#include "catalog/visible_queues.hpp"
 #include "monitor/doctor/findings.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"

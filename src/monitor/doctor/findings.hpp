@@ -1,8 +1,6 @@
 // The findings of hipq.doctor(), and the types of its checks.
 #pragma once
 
-#include "catalog/catalog.hpp"
-
 namespace hipq::monitor {
 
 // error: something does not work. warning: it will not work, or not as intended. information: worth

@@ -1,5 +1,8 @@
 // Checks what job types need to run: handlers, time windows, a queue_ttl that can be kept.
+#include "catalog/cache.hpp"
+#include "catalog/handler.hpp"
 #include "claim/claim.hpp"
+#include "claim/conditions.hpp"
 #include "core/job/validate.hpp"
 #include "monitor/doctor/findings.hpp"
 #include "pg/clock.hpp"

@@ -1,5 +1,6 @@
 // Checks schedules: lost by pg_cron, overdue, inactive, and unable to enqueue their jobs.
 #include "admin/admin.hpp"
+#include "catalog/cache.hpp"
 #include "core/schedules/cron.hpp"
 #include "monitor/doctor/findings.hpp"
 #include "pg/clock.hpp"

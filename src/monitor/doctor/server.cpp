@@ -1,5 +1,6 @@
 // Checks what keeps all jobs of a database: preload, version, hold, switches, worker slots.
-#include "claim/claim.hpp"
+#include "catalog/identity.hpp"
+#include "claim/conditions.hpp"
 #include "core/limits/versions.hpp"
 #include "monitor/doctor/findings.hpp"
 #include "pg/extension.hpp"

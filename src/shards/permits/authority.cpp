@@ -1,6 +1,8 @@
 // Answers requests for shares, and follows changes of the set-up.
 #include "shards/permits/authority.hpp"
 
+#include "catalog/cache.hpp"
+#include "shards/permits/permit_rows.hpp"
 #include "shared/wakeup/commit.hpp"
 
 namespace hipq::shards {

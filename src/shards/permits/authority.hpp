@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shards/permits/permit_letters.hpp"
+#include "shards/permits/permit_rows.hpp"
 
 namespace hipq::shards {
 

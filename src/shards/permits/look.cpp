@@ -4,7 +4,10 @@
 // to each node.
 #include "shards/permits/look.hpp"
 
+#include "catalog/cache.hpp"
 #include "shards/permits/authority.hpp"
+#include "shards/permits/permit_letters.hpp"
+#include "shards/permits/permit_rows.hpp"
 #include "shared/lanes/node_share_table.hpp"
 
 namespace hipq::shards {

@@ -5,11 +5,13 @@
 // brought the answer.
 #include "shards/permits/node_permits.hpp"
 
+#include "catalog/cache.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "shards/permits/look.hpp"
 #include "shards/permits/permit_letters.hpp"
+#include "shards/permits/permit_rows.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/databases/own_slot.hpp"
 #include "shared/executors/freed_capacity.hpp"

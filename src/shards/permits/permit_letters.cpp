@@ -1,6 +1,7 @@
 // Writes letters about shares to the outbox, and reads them.
 #include "shards/permits/permit_letters.hpp"
 
+#include "catalog/cache.hpp"
 #include "pg/internal_write.hpp"
 
 namespace hipq::shards {

@@ -1,6 +1,7 @@
 // Requests for shares, and answers, as letters: one for all limits that a node has news of.
 #pragma once
 
+#include "catalog/cache.hpp"
 #include "shards/permits/permit_rows.hpp"
 
 namespace hipq::shards {

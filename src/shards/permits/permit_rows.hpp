@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/shards/permits.hpp"
-#include "shards/permits/shared_limits.hpp"
+#include "shards/shards.hpp"
 
 namespace hipq::shards {
 

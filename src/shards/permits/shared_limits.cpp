@@ -1,6 +1,7 @@
 // Finds limits in the catalogue.
-#include "shards/permits/shared_limits.hpp"
+#include "shards/shards.hpp"
 
+#include "catalog/cache.hpp"
 #include "core/limits/throttle.hpp"
 
 namespace hipq::shards {

@@ -4,7 +4,9 @@
 // sent to it, or nothing has changed.
 #include "shards/resync/resync_node.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/timeline.hpp"
 #include "core/shards/ids.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"

@@ -6,9 +6,10 @@
 // does not know, other nodes may have received its consequences, and there is no way to find out.
 // By force, the router learns from the shards which slots have moved meanwhile, takes their letters
 // once more, and tells all of them the current state.
-#include "catalog/catalog.hpp"
+#include "catalog/timeline.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
+#include "shards/resync/kept_letters.hpp"
 #include "shards/resync/repeated_letters.hpp"
 #include "shards/resync/resync_node.hpp"
 #include "shards/resync/shard.hpp"

@@ -6,7 +6,8 @@
 // after that do they subscribe again. A letter takes effect once, whichever way it comes.
 #include "shards/resync/shard.hpp"
 
-#include "catalog/catalog.hpp"
+#include "catalog/cache.hpp"
+#include "catalog/timeline.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"

@@ -56,7 +56,7 @@ bool is_closed(Oid database);
 
 // Gives an unknown database a slot and a look, if necessary at the cost of another database that
 // can wait. Returns false if there is no room now.
-bool make_known(Oid database);
+[[nodiscard]] bool make_known(Oid database);
 // Requests a dispatch: a job or a worker has become available. Cannot fail.
 void ask_for_dispatch(Oid database) noexcept;
 // Requests that the scheduler check this node's shares of limits, because a job found no capacity

@@ -1,8 +1,8 @@
 // The duties of schedulers that are set aside, and why, for hipq.alerts.
 #pragma once
 
-#include "shared/memory/registry.hpp"
 #include "core/process/duty.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::databases {
 

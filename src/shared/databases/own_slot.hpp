@@ -8,7 +8,7 @@ namespace hipq::databases {
 
 // Takes the ticket's slot. Returns false if the scheduler must not run any more. The exit callback
 // gives the slot back.
-bool attach_scheduler(const SchedulerTicket &ticket);
+[[nodiscard]] bool attach_scheduler(const SchedulerTicket &ticket);
 int own_database_slot();  // -1: this process is no scheduler
 // Whether ask_for_dispatch() was called since the last call of this function.
 bool was_asked_for_dispatch();
@@ -55,7 +55,7 @@ unsigned count_aims();
 bool leave_scheduler(pg::Time stay_until);
 // Leaves until `come_back` if another process needs the background worker slot. Returns whether it
 // left.
-bool leave_to_give_way(pg::Time come_back);
+[[nodiscard]] bool leave_to_give_way(pg::Time come_back);
 // Leaves because nothing may run here, unless database_changed() was called since begin_look().
 // Returns whether it left.
 bool leave_closed_database();

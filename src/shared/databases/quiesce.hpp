@@ -8,7 +8,7 @@ inline constexpr std::int64_t longest_quiesce = 100'000;  // us
 
 // The scheduler begins a quiet moment, which lasts until it is ended or the maximum time is over.
 // Returns false if another database has one.
-bool begin_quiesce(Oid database) noexcept;
+[[nodiscard]] bool begin_quiesce(Oid database) noexcept;
 void end_quiesce(Oid database) noexcept;
 
 // For executors, between jobs: is_quiesced() tells whether there is a quiet moment,

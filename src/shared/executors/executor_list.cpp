@@ -1,12 +1,12 @@
 // Tells which executors work for a queue owner, and whether one more may start.
 #include "shared/executors/executor_list.hpp"
 
+#include "core/lanes/job_table.hpp"
 #include "settings.hpp"
 #include "shared/executors/executor_slots.hpp"
 #include "shared/executors/reserve.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/registry.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

@@ -3,8 +3,8 @@
 // survive a restart of the server; then all start equal.
 #pragma once
 
-#include "shared/executors/executor_table.hpp"
 #include "core/limits/fair_share.hpp"
+#include "shared/executors/executor_table.hpp"
 
 namespace hipq::executors {
 

@@ -1,9 +1,9 @@
 // Executors: how many there are, which owners they work for, and how they are requested and woken.
 #pragma once
 
+#include "core/lanes/job_table.hpp"
 #include "shared/executors/executor_table.hpp"
 #include "shared/memory/registry.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 
@@ -53,7 +53,7 @@ bool request_executor(Oid database, Oid role, pg::Time now) noexcept;
 
 // Wakes one idle executor of a queue owner that has not been woken yet: one wakeup, one job. Cannot
 // fail. Returns false if there is none.
-bool wake_idle_executor(Oid database, Oid role) noexcept;
+[[nodiscard]] bool wake_idle_executor(Oid database, Oid role) noexcept;
 
 // Any process
 // ----------------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 // Lists the jobs of executors that exited, and releases them one by one.
 #include "shared/executors/orphans.hpp"
 
+#include "core/lanes/job_table.hpp"
 #include "shared/executors/executor_slots.hpp"
 #include "shared/executors/freed_capacity.hpp"
 #include "shared/executors/stop_control.hpp"
 #include "shared/lanes/in_flight.hpp"
 #include "shared/lanes/in_flight_table.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

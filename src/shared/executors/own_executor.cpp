@@ -1,6 +1,7 @@
 // Keeps the slot of this process as an executor: what it runs, and what it leaves at exit.
 #include "shared/executors/own_executor.hpp"
 
+#include "core/lanes/job_table.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "settings.hpp"
@@ -18,7 +19,6 @@
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/memory/shared_struct.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

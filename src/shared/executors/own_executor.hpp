@@ -8,7 +8,7 @@ namespace hipq::executors {
 
 // Takes the ticket's slot. Returns false if the executor is no longer wanted. At exit the slot is
 // freed, or marked as orphaned if a job was in flight.
-bool attach_executor(const ExecutorTicket &ticket);
+[[nodiscard]] bool attach_executor(const ExecutorTicket &ticket);
 
 int own_executor_index();  // of its slot; -1: this process is no executor
 const ExecutorTicket &own_ticket();

@@ -1,10 +1,10 @@
 // Takes back jobs that executors have prefetched and cannot run soon.
 #include "shared/executors/prefetched.hpp"
 
+#include "core/lanes/job_table.hpp"
 #include "shared/databases/own_slot.hpp"
 #include "shared/lanes/in_flight.hpp"
 #include "shared/lanes/in_flight_table.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

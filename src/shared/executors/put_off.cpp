@@ -4,6 +4,8 @@
 // between.
 #include "shared/executors/put_off.hpp"
 
+#include "core/lanes/job_table.hpp"
+#include "core/lanes/pockets.hpp"
 #include "shared/executors/freed_capacity.hpp"
 #include "shared/executors/own_executor.hpp"
 #include "shared/lanes/capacity.hpp"
@@ -11,8 +13,6 @@
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/own_holder.hpp"
-#include "core/lanes/job_table.hpp"
-#include "core/lanes/pockets.hpp"
 
 namespace hipq::executors {
 

@@ -4,12 +4,12 @@
 // a database.
 #include "shared/executors/reserve.hpp"
 
+#include "core/limits/fair_share.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shared/databases/own_slot.hpp"
 #include "shared/executors/executor_slots.hpp"
 #include "shared/memory/registry.hpp"
-#include "core/limits/fair_share.hpp"
 
 namespace hipq::executors {
 

@@ -2,10 +2,10 @@
 //
 // Combines the table of jobs in flight with the slots of executors.
 #include "shared/executors/running_jobs.hpp"
+#include "core/lanes/job_table.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/memory/shared_struct.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

@@ -1,16 +1,15 @@
 // Keeps deadlines, requests to cancel, and the signals that were sent.
 //
-// They are under the lock of the jobs in flight: the executor changes its own state under the
-// shared lock, other processes change it under the exclusive lock.
+// The lock of the jobs in flight guards them: shared for the executor's own, exclusive for others.
 #include "shared/executors/stop_control.hpp"
 
 #include <csignal>
 
+#include "core/lanes/job_table.hpp"
 #include "core/recovery/stopping.hpp"
 #include "shared/executors/own_executor.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/registry.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {
 

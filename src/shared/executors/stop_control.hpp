@@ -18,7 +18,8 @@ namespace hipq::executors {
 
 // Code starts: that of one job, or (0) of the running batch. Returns whether a cancellation has
 // been requested already.
-bool begin_stop_control(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler);
+[[nodiscard]] bool begin_stop_control(std::int64_t job_id, pg::Time deadline,
+                                      bool asks_retry_handler);
 
 // The result of a stop control.
 struct EndedStopControl {

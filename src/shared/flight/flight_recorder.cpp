@@ -1,12 +1,12 @@
 // Records which jobs each executor runs, and makes crash cases of the records after a crash.
 #include "shared/flight/flight_recorder.hpp"
 
+#include "core/recovery/crash_report.hpp"
+#include "core/recovery/flight_log.hpp"
 #include "shared/flight/crash_cases.hpp"
 #include "shared/flight/flight_file.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/registry.hpp"
-#include "core/recovery/crash_report.hpp"
-#include "core/recovery/flight_log.hpp"
 
 extern "C" {
 #include "storage/pmsignal.h"

@@ -3,12 +3,12 @@
 // The limiters are part of the table of jobs in flight, under its lock.
 #include "shared/lanes/capacity.hpp"
 
+#include "core/limits/limiter_name.hpp"
+#include "core/limits/throttle.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
-#include "core/limits/limiter_name.hpp"
-#include "core/limits/throttle.hpp"
 
 namespace hipq::lanes {
 

@@ -2,9 +2,9 @@
 //
 // The entry of each job in flight names the limiters that count the job.
 #include "shared/lanes/holders.hpp"
-#include "shared/memory/registry.hpp"
 #include "core/lanes/job_table.hpp"
 #include "core/limits/throttle.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::lanes {
 

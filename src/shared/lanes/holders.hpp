@@ -1,8 +1,8 @@
 // Which jobs hold capacity under a throttle limit: for views; claims use capacity.hpp.
 #pragma once
 
-#include "shared/lanes/in_flight_table.hpp"
 #include "core/limits/limiter_name.hpp"
+#include "shared/lanes/in_flight_table.hpp"
 
 namespace hipq::lanes {
 

@@ -1,11 +1,11 @@
 // Reserves jobs for a process, and records which of them are chosen and running.
 #include "shared/lanes/in_flight.hpp"
 
+#include "core/lanes/pockets.hpp"
 #include "core/limits/worker_quota.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
-#include "core/lanes/pockets.hpp"
 
 namespace hipq::lanes {
 

@@ -2,11 +2,11 @@
 // after the other, registered so that no other process takes them.
 #pragma once
 
+#include "core/lanes/job_table.hpp"
+#include "core/limits/limiter_name.hpp"
 #include "shared/flight/crash_cases.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/lanes/lane_table.hpp"
-#include "core/lanes/job_table.hpp"
-#include "core/limits/limiter_name.hpp"
 
 namespace hipq::lanes {
 

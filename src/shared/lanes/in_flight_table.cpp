@@ -1,9 +1,9 @@
 // Keeps the table of jobs in flight in shared memory.
 #include "shared/lanes/in_flight_table.hpp"
 
-#include "settings.hpp"
 #include "core/limits/node_shares.hpp"
 #include "core/limits/throttle.hpp"
+#include "settings.hpp"
 
 namespace hipq::lanes {
 

@@ -4,12 +4,12 @@
 // costs only address space.
 #include "shared/lanes/lane_entries.hpp"
 
+#include "core/lanes/lane.hpp"
+#include "core/lanes/pockets.hpp"
 #include "core/limits/fair_quota.hpp"
 #include "settings.hpp"
 #include "shared/databases/dirty_queues.hpp"
 #include "shared/memory/tranche.hpp"
-#include "core/lanes/lane.hpp"
-#include "core/lanes/pockets.hpp"
 
 extern "C" {
 #include "common/hashfn.h"

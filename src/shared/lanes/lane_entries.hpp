@@ -5,10 +5,10 @@
 // of ten thousand lanes takes microseconds.
 #pragma once
 
+#include "core/lanes/lane.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/memory/tranche.hpp"
-#include "core/lanes/lane.hpp"
 
 namespace hipq::lanes {
 

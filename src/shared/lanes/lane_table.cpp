@@ -1,15 +1,15 @@
 // Changes lanes in shared memory: what may be claimable in them, and up to where they are read.
 #include "shared/lanes/lane_table.hpp"
 
+#include "core/lanes/lane.hpp"
+#include "core/lanes/pockets.hpp"
+#include "core/limits/limiter_name.hpp"
+#include "core/limits/throttle.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/lanes/lane_entries.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
-#include "core/lanes/lane.hpp"
-#include "core/lanes/pockets.hpp"
-#include "core/limits/limiter_name.hpp"
-#include "core/limits/throttle.hpp"
 
 namespace hipq::lanes {
 

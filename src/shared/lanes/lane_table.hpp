@@ -6,11 +6,11 @@
 // for another lane, its jobs are found by reading the tables, which is slower and raises an alert.
 #pragma once
 
-#include "core/lanes/lane_reading.hpp"
-#include "shared/memory/registry.hpp"
 #include "core/lanes/lane.hpp"
+#include "core/lanes/lane_reading.hpp"
 #include "core/lanes/pockets.hpp"
 #include "core/limits/limiter_name.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::lanes {
 
@@ -54,8 +54,8 @@ void show_lane(LaneRef ref) noexcept;
 
 // Notes that jobs in the range may have become claimable, or are worth a look from `not_before` on.
 // Cannot fail. Returns false if the lane no longer exists; see lose_lanes().
-bool note_lane(LaneRef ref, core::KeyRange range,
-               pg::Time not_before = pg::Time{core::lane_start.time}) noexcept;
+[[nodiscard]] bool note_lane(LaneRef ref, core::KeyRange range,
+                             pg::Time not_before = pg::Time{core::lane_start.time}) noexcept;
 
 // The same for a job in the lane whose throttle key is full: it is worth a look when there is
 // capacity (make_capacity()), or from `not_before` on.

@@ -1,10 +1,10 @@
 // Keeps this node's shares beside the limiters, under the lock of the jobs in flight.
 #include "shared/lanes/node_share_table.hpp"
 
-#include "shared/memory/registry.hpp"
 #include "core/lanes/job_table.hpp"
 #include "core/limits/node_shares.hpp"
 #include "core/limits/throttle.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::lanes {
 

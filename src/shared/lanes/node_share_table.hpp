@@ -2,8 +2,8 @@
 // sets them; processes that take capacity (capacity.hpp) obey them.
 #pragma once
 
-#include "shared/lanes/in_flight_table.hpp"
 #include "core/limits/limiter_name.hpp"
+#include "shared/lanes/in_flight_table.hpp"
 
 namespace hipq::lanes {
 
@@ -25,7 +25,7 @@ ShareUse take_share_use(const core::LimiterName &name);
 
 // Sets the share. Returns whether a job that waited has capacity now; the caller must then notify
 // the processes that wait.
-bool set_share(const core::LimiterName &name, core::Weight share, bool has_all);
+[[nodiscard]] bool set_share(const core::LimiterName &name, core::Weight share, bool has_all);
 
 // Lowers the share, but not below what is running, and returns what is running. From now on that
 // cannot grow beyond the share.

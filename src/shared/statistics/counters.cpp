@@ -5,11 +5,11 @@
 #include "shared/statistics/counters.hpp"
 
 #include "core/limits/fair_quota.hpp"
+#include "core/time.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shared/memory/tranche.hpp"
 #include "shared/statistics/file.hpp"
-#include "core/time.hpp"
 
 extern "C" {
 #include "common/hashfn.h"

@@ -1,6 +1,7 @@
 // At commit, records in the lanes which jobs the transaction made claimable, and wakes processes.
 #include "shared/wakeup/commit.hpp"
 
+#include "core/lanes/pockets.hpp"
 #include "pg/clock.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/executor_slots.hpp"
@@ -8,7 +9,6 @@
 #include "shared/wakeup/completion_waiters.hpp"
 #include "shared/wakeup/own_prepared.hpp"
 #include "shared/wakeup/prepared.hpp"
-#include "core/lanes/pockets.hpp"
 
 namespace hipq::wakeup {
 

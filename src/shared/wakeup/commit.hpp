@@ -2,8 +2,8 @@
 // back.
 #pragma once
 
-#include "shared/lanes/lane_table.hpp"
 #include "core/lanes/pockets.hpp"
+#include "shared/lanes/lane_table.hpp"
 
 namespace hipq::wakeup {
 

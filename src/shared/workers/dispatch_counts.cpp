@@ -1,12 +1,12 @@
 // Records a worker's jobs, their outcomes, and its signs of life.
+#include "core/recovery/crash_report.hpp"
+#include "core/workers/worker_choice.hpp"
+#include "core/workers/worker_health.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/workers/worker_table.hpp"
-#include "core/recovery/crash_report.hpp"
-#include "core/workers/worker_choice.hpp"
-#include "core/workers/worker_health.hpp"
 
 namespace hipq::workers {
 

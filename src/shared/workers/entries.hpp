@@ -2,9 +2,9 @@
 // external workers.
 #pragma once
 
+#include "core/lanes/job_table.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/workers/jobs.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::workers {
 

@@ -1,5 +1,8 @@
 // Notes what a transaction does to jobs of external workers, and carries it out at commit.
+#include "core/lanes/job_table.hpp"
+#include "core/limits/throttle.hpp"
 #include "core/limits/worker_quota.hpp"
+#include "core/workers/worker_health.hpp"
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/freed_capacity.hpp"
@@ -11,9 +14,6 @@
 #include "shared/memory/transaction_notes.hpp"
 #include "shared/workers/entries.hpp"
 #include "shared/workers/worker_table.hpp"
-#include "core/lanes/job_table.hpp"
-#include "core/limits/throttle.hpp"
-#include "core/workers/worker_health.hpp"
 
 namespace hipq::workers {
 

@@ -3,6 +3,7 @@
 // They are entries of the table of jobs in flight whose holder is a worker's place.
 #include "shared/workers/jobs.hpp"
 
+#include "core/lanes/job_table.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/freed_capacity.hpp"
 #include "shared/lanes/in_flight.hpp"
@@ -12,7 +13,6 @@
 #include "shared/memory/registry.hpp"
 #include "shared/workers/entries.hpp"
 #include "shared/workers/worker_table.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::workers {
 

@@ -6,9 +6,9 @@
 // are kept up to date.
 #pragma once
 
+#include "core/limits/throttle.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/workers/registered.hpp"
-#include "core/limits/throttle.hpp"
 
 namespace hipq::workers {
 

@@ -3,12 +3,12 @@
 // It is stored in an array of the same length as the table of jobs in flight.
 #include "shared/workers/progress.hpp"
 
+#include "core/lanes/job_table.hpp"
 #include "shared/executors/executor_table.hpp"
 #include "shared/executors/own_executor.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/tranche.hpp"
 #include "shared/workers/registered.hpp"
-#include "core/lanes/job_table.hpp"
 
 extern "C" {
 #include "mb/pg_wchar.h"

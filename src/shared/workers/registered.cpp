@@ -1,11 +1,11 @@
 // Reads the state of workers, and chooses a worker for a job.
 #include "shared/workers/registered.hpp"
 
+#include "core/recovery/crash_report.hpp"
+#include "core/workers/worker_health.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shared/workers/worker_table.hpp"
-#include "core/recovery/crash_report.hpp"
-#include "core/workers/worker_health.hpp"
 
 namespace hipq::workers {
 

@@ -10,8 +10,8 @@
 #pragma once
 
 #include "core/workers/worker_choice.hpp"
-#include "shared/memory/registry.hpp"
 #include "core/workers/worker_health.hpp"
+#include "shared/memory/registry.hpp"
 
 namespace hipq::workers {
 

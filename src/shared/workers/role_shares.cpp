@@ -1,11 +1,11 @@
 // Counts the jobs of external workers, by role.
+#include "core/lanes/job_table.hpp"
 #include "core/limits/worker_quota.hpp"
 #include "settings.hpp"
 #include "shared/lanes/in_flight.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/workers/worker_table.hpp"
-#include "core/lanes/job_table.hpp"
 
 namespace hipq::workers {
 

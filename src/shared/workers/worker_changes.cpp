@@ -1,12 +1,12 @@
 // Notes what a transaction does to the workers, and carries it out at commit.
 #include "core/limits/worker_quota.hpp"
+#include "core/statistics/rate_limit.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/workers/worker_table.hpp"
-#include "core/statistics/rate_limit.hpp"
 
 namespace hipq::workers {
 

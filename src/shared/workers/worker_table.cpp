@@ -3,11 +3,11 @@
 // The slots are in an array, chained from the buckets that follow it.
 #include "shared/workers/worker_table.hpp"
 
+#include "core/workers/worker_health.hpp"
 #include "pg/compat.hpp"
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/memory/registry.hpp"
-#include "core/workers/worker_health.hpp"
 
 extern "C" {
 #include "common/hashfn.h"
