@@ -1,14 +1,16 @@
-# What the Makefiles of hipq-run, hipq-top and hipq-web have in common. Each sets before it includes this one:
+# Common rules for the Makefiles of hipq-run, hipq-top and hipq-web. Each sets these variables
+# before it includes this file:
 #
 #   name         run, top or web
 #   unit         its unit for systemd, if it has one
 #   parts        other folders of clients/ whose sources belong to it
-#   own_flags    flags of the compiler that it alone needs
-#   apart        sources that are compiled by themselves, as they know folders of the installation, with apart_flags
-#   libraries    what it links beside libpq
+#   own_flags    compiler flags for it alone
+#   apart        sources that are compiled separately, with apart_flags, because they contain paths
+#                of the installation
+#   libraries    libraries to link, in addition to libpq
 #
-# prefix=/usr/local is where they are installed; what it is by default stands below.
-# What else is to be installed hangs on install-program and uninstall.
+# prefix=/usr/local is the installation prefix; its default is below. Add further files to install
+# as prerequisites of install-program and uninstall.
 
 here := $(dir $(firstword $(MAKEFILE_LIST)))
 clients := $(here)..
@@ -18,8 +20,9 @@ PG_CONFIG ?= pg_config
 
 builddir ?= $(root)/build/$(name)$(if $(WERROR),-test)
 
-# A distribution has a server's programs in a folder for its version, in which nobody looks for programs and manual pages. Then they
-# go to /usr/local. A server that somebody has made has them beside its own.
+# A distribution has a server's programs in a folder for its version, in which users do not look for
+# programs and manual pages. Then the programs go to /usr/local. A server built from source has them
+# next to its own.
 server_bindir := $(shell $(PG_CONFIG) --bindir)
 prefix ?= $(if $(filter /usr/lib/% /usr/pgsql-%,$(server_bindir)),/usr/local)
 server_sharedir = $(shell $(PG_CONFIG) --sharedir)
@@ -31,17 +34,19 @@ completion ?= hipq-$(name)$(if $(prefix),,.bash)
 INSTALL_STRIP_FLAG ?= $(if $(WERROR),,-s)
 
 program = $(builddir)/hipq-$(name)
-# A program is one unit of translation, in which what it includes is read once; UNITY=0 compiles each source by itself.
+# A program is one translation unit, which reads its includes once; UNITY=0 compiles each source by
+# itself.
 all_sources := $(sort $(foreach part,$(name) $(parts),$(wildcard $(clients)/$(part)/src/*.cpp $(clients)/$(part)/src/*/*.cpp)))
 sources := $(filter-out $(apart:%=$(clients)/$(name)/src/%),$(all_sources))
 objects = $(if $(filter 0,$(UNITY)),$(sources:$(clients)/%.cpp=$(builddir)/%.o),$(builddir)/unit.o)
 apart_objects = $(apart:%.cpp=$(builddir)/$(name)/src/%.o)
 
-# They wait for the server nearly all the time, so they need no more than -O1, which takes three quarters of the compiler's time.
+# They wait for the server nearly all the time, so -O1 suffices, which takes three quarters of the
+# compiler's time.
 CXXFLAGS ?= $(if $(INSTALL_STRIP_FLAG),$(if $(WERROR),-g1,-g0),-g1) -O1
 flags = -std=c++20 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -DHIPQ_VERSION='"$(version)"' $(own_flags)
 folders = $(foreach part,$(name) $(parts),-I$(clients)/$(part)/src) -I$(clients)/cpp/include -isystem $(shell $(PG_CONFIG) --includedir)
-# As the Makefile of the checkout has it.
+# As the Makefile of the checkout does.
 ccache := $(if $(shell command -v ccache),CCACHE_BASEDIR=$(abspath $(root)) CCACHE_NOHASHDIR=1 ccache)
 compile = $(ccache) $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags) $(folders)
 
@@ -65,7 +70,7 @@ $(builddir)/unit.cpp: force-look
 	@mkdir -p $(@D)
 	@printf '#include "%s"\n' $(sources:$(clients)/%=%) | $(root)/tools/write-if-changed $@
 
-# Other flags, or another version of libpq: everything is compiled again.
+# With other flags, or another version of libpq, everything is compiled again.
 $(builddir)/.flags: force-look
 	@mkdir -p $(@D)
 	@echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags) $(sources) $(shell $(PG_CONFIG) --version)' | $(root)/tools/write-if-changed $@

@@ -10,7 +10,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Page, size)
 
 namespace {
 
-// Only a handler that is told to stop writes that it was.
+// Only a handler that is told to stop writes this.
 void wait_to_be_stopped(Job &job)
 {
     job.progress(3, 10, "on the way");
@@ -31,7 +31,7 @@ Middleware named(const std::string &name)
     };
 }
 
-// Of each how it has ended: how many it was one of, or as its data say.
+// For each job how it has ended: the number of jobs in the call, or what its data says.
 std::vector<Ending> end_many(const Jobs &jobs)
 {
     std::vector<Ending> endings;

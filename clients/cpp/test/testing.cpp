@@ -1,4 +1,4 @@
-// What tests of others use, in a database with the queue app.mail; prints "all holds", or what does
+// The helpers for tests, in a database with the queue app.mail; prints "all holds", or what does
 // not.
 #include <hipq/client.hpp>
 

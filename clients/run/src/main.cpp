@@ -10,7 +10,7 @@ namespace {
 
 using namespace hipq::run;
 
-// What is opened later must not be taken for stdout.
+// Descriptors that are opened later must not become stdout.
 void open_standard_descriptors()
 {
     int descriptor = 0;
@@ -20,14 +20,14 @@ void open_standard_descriptors()
         ::close(descriptor);
 }
 
-// program: with its command, if it was given one.
+// program: with its command, if one was given.
 int usage_error(const char *program, const std::string &what)
 {
     std::fprintf(stderr, "hipq-run: %s\nTry %s --help.\n", what.c_str(), program);
     return exit_usage;
 }
 
-// libpq says what is wrong with it.
+// libpq reports the error.
 void check_conninfo(const std::string &conninfo)
 {
     const bool is_name =

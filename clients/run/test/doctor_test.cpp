@@ -1,4 +1,4 @@
-// hipq-run doctor: its command line, and what it prints.
+// hipq-run doctor: its command line, and its output.
 #include "doctor/report.hpp"
 #include "options/options.hpp"
 

@@ -1,4 +1,4 @@
-// What becomes of a job by its program's exit code and output.
+// The answer for a job, by its program's exit code and output.
 #include "child/ending.hpp"
 
 #include <gtest/gtest.h>

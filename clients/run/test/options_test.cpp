@@ -1,4 +1,4 @@
-// Options of hipq-run: the command line, the file, and what is wrong with them.
+// Options of hipq-run: the command line, the file, and errors in them.
 #include "options/options.hpp"
 #include "options/values.hpp"
 
@@ -17,7 +17,7 @@ Options parse(Words words)
     return parse_command_line(words);
 }
 
-// What is added to a command line that is right.
+// Added to a valid command line.
 std::string option_error(Words words)
 {
     words.insert(words.begin(), {"--queue", "app.mail", "--types", "welcome"});

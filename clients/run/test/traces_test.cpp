@@ -1,4 +1,4 @@
-// Spans: what is a traceparent, what the environment says of the collector, what is sent to it.
+// Spans: valid traceparents, the collector from the environment, and the data sent to it.
 #include "hipq/client/otlp.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Writes OpenMetrics text, as its specification 1.0 has it.
+// Writes OpenMetrics text, according to its specification 1.0.
 #include "metrics/exposition.hpp"
 
 namespace hipq::metrics {
@@ -33,7 +33,7 @@ std::string_view type_name(Usage usage)
     return usage == Usage::histogram ? "histogram" : "gauge";
 }
 
-// A family whose name ends in a unit has that unit.
+// A family whose name ends with a unit has this unit.
 std::string_view unit_of(std::string_view family)
 {
     for (const std::string_view unit : {"seconds", "bytes"})
@@ -43,7 +43,7 @@ std::string_view unit_of(std::string_view family)
     return {};
 }
 
-// The elements of an array of numbers, as PostgreSQL writes it.
+// The elements of a numeric array in PostgreSQL's text format.
 std::vector<std::string> elements(std::string_view array)
 {
     std::vector<std::string> list;

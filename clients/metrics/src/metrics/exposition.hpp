@@ -23,10 +23,10 @@ struct Labels {
     void add(std::string_view name, std::string_view value);
 };
 
-// As PostgreSQL has them.
+// In PostgreSQL's text format.
 struct HistogramValues {
     std::string bounds;  // an array: {0.001,0.002}
-    std::string counts;  // as many: cumulative
+    std::string counts;  // as many elements: cumulative
     std::string sum;
     std::string count;
 };

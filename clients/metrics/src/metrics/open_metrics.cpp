@@ -1,4 +1,4 @@
-// Asks the queries of monitoring/queries.yaml, and writes what they return.
+// Runs the queries of monitoring/queries.yaml, and writes their results.
 #include "metrics/open_metrics.hpp"
 
 #include "hipq/client/connection.hpp"
@@ -45,7 +45,7 @@ void add_value(Exposition &exposition, const Column &column, const Labels &label
                                            result.text(row, (name + "_count").c_str())});
 }
 
-// A family for each column, whose samples stand together.
+// A family for each column, with all its samples together.
 void add_families(Exposition &exposition, const Query &query, const client::Result &result)
 {
     std::vector<Labels> labels;

@@ -1,4 +1,4 @@
-// Runs all jobs in one program that stays: a line of JSON for each job, and one for each answer.
+// Runs all jobs in one long-running program: a line of JSON for each job, and one for each answer.
 #include "batch/batch.hpp"
 
 namespace hipq::run {
@@ -32,7 +32,7 @@ int Batch::free() const
 
 // ---- the program
 
-// It is started with the first job, and with the first one after its end.
+// It starts with the first job, and with the first one after its end.
 bool Batch::start_program()
 {
     tail_.emplace(error_tail_size);
@@ -74,8 +74,8 @@ void Batch::look()
         process_->look();
 }
 
-// By itself it fails the jobs that it has, as one of them may be why. Ended because of one that was
-// over, or with hipq-run, it gives the others back.
+// If it ends by itself, its jobs fail, because one of them may be the cause. If it was ended
+// because of an attempt that was over, or with hipq-run, its other jobs are given back.
 void Batch::finish(ExitStatus status)
 {
     out_lines_->end();
@@ -92,7 +92,7 @@ void Batch::finish(ExitStatus status)
     pause_after(on_purpose || has_answered_);
 }
 
-// A program that dies at once is not started again and again at once.
+// A program that exits at once is not restarted immediately.
 void Batch::pause_after(bool is_healthy)
 {
     pause_ =
@@ -153,7 +153,7 @@ void Batch::end_job(Attempt attempt, const Ending &ending)
     reports_.ended(run.job, run.is_over ? Ending{Ending::Kind::nothing} : ending);
 }
 
-// The program is told. If it goes on regardless it is ended, and begins anew.
+// Tells the program. If it continues nevertheless it is ended, and starts again.
 void Batch::over(Attempt attempt)
 {
     const auto found = jobs_.find(attempt);
@@ -173,7 +173,7 @@ void Batch::end_all()
     end_program();
 }
 
-// What has been answered can end. A program that does not is ended, too.
+// When all jobs have been answered, the program can exit. If it does not, it is ended.
 void Batch::finish()
 {
     if (!process_ || !jobs_.empty() || is_ended_on_purpose_)

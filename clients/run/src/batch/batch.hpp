@@ -1,4 +1,4 @@
-// Runs all jobs in one program that stays: a line of JSON for each job, and one for each answer.
+// Runs all jobs in one long-running program: a line of JSON for each job, and one for each answer.
 #pragma once
 
 #include "batch/messages.hpp"

@@ -1,4 +1,4 @@
-// The members of a JSON object, each as the text that stands there: numbers keep all their digits.
+// The members of a JSON object, each as its original text: numbers keep all their digits.
 #include "batch/members.hpp"
 
 #include <nlohmann/json.hpp>
@@ -41,7 +41,7 @@ private:
         return next();
     }
 
-    // What follows it: a comma, or else the object has ended.
+    // The next token: a comma, or else the end of the object.
     char take_member(Members &members)
     {
         skip_white();
@@ -79,7 +79,7 @@ private:
         }
     }
 
-    // To the comma or the bracket after it.
+    // To the next comma or bracket.
     void skip_value()
     {
         for (int depth = 0;; ++at_) {
@@ -103,7 +103,7 @@ private:
     std::size_t at_ = 0;
 };
 
-// The code of an escape that stands there; 0: none stands there.
+// The code of the escape at this place; 0: there is none.
 unsigned escaped_at(const std::string &json, std::size_t at)
 {
     unsigned code = 0;

@@ -1,4 +1,4 @@
-// The members of a JSON object, each as the text that stands there: numbers keep all their digits.
+// The members of a JSON object, each as its original text: numbers keep all their digits.
 #pragma once
 
 #include <map>
@@ -8,10 +8,10 @@ namespace hipq::run {
 
 using Members = std::map<std::string, std::string>;
 
-// Values are not looked into. Throws std::invalid_argument for what is no object.
+// Does not parse values. Throws std::invalid_argument if the text is not an object.
 Members members_of(const std::string &object);
 
-// Halves of surrogate pairs, which other languages write but no text has, as U+FFFD.
+// Unpaired surrogates, which other languages write but which are not valid text, become U+FFFD.
 std::string whole_pairs(std::string json);
 
 }  // namespace hipq::run

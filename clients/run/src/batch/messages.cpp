@@ -41,7 +41,7 @@ std::string text(const Members &answer, const char *name)
     return clean_text(member<std::string>(answer, name));
 }
 
-// Of another type it is an error, or a delay, all the same.
+// An error or a delay of another type is accepted, too.
 std::string text_or_json(const Members &answer, const char *name)
 {
     const std::string &given = answer.at(name);
@@ -103,7 +103,7 @@ std::string job_line(const ClaimedJob &job)
     if (job.traceparent)
         line["traceparent"] = *job.traceparent;
     std::string written = line.dump();
-    // The data as they stand: numbers keep all their digits.
+    // The original data: numbers keep all their digits.
     written.back() = ',';
     return written + "\"data\":" + job.data + "}\n";
 }

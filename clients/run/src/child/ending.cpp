@@ -1,4 +1,4 @@
-// What becomes of a job when its program has ended: the exit code and the output as an answer.
+// The answer for a job after its program has ended, from the exit code and the output.
 #include "child/ending.hpp"
 
 #include <nlohmann/json.hpp>
@@ -27,7 +27,7 @@ std::string status_text(ExitStatus status)
            ")";
 }
 
-// Without the digits of each number beyond two: what nlohmann reads has to fit a double.
+// Cuts each number to two digits, because nlohmann reads only numbers that fit a double.
 std::string with_short_numbers(const std::string &text)
 {
     std::string shortened;
@@ -58,7 +58,7 @@ std::string result_of(const std::string &out)
     std::string text = trimmed_end(without_mark(out));
     if (text.empty())
         return "null";
-    // As it stands: numbers keep all their digits.
+    // The original text: numbers keep all their digits.
     if (json::accept(with_short_numbers(text)))
         return text;
     return json(clean_text(text)).dump();

@@ -1,4 +1,4 @@
-// What runs the jobs: a program for each (single/), or one for all (batch/).
+// Runs the jobs: a program for each (single/), or one for all (batch/).
 #pragma once
 
 #include "hipq/client/attendance.hpp"
@@ -18,7 +18,7 @@ inline Attempt name_of(const ClaimedJob &job)
     return {job.id, job.attempt};
 }
 
-// What an executor tells.
+// Reports of an executor.
 struct Reports {
     std::function<void(const ClaimedJob &, const Ending &)> ended;
     std::function<void(Attempt, const Said &)> said;
@@ -33,15 +33,15 @@ public:
     virtual ~Executor() = default;
 
     virtual void start(const ClaimedJob &job) = 0;
-    // The attempt is over: nobody wants its result, and what works on it has to end.
+    // The attempt is over: its result is not needed, and its program must end.
     virtual void over(Attempt attempt) = 0;
-    // Ends all programs; their jobs are given back.
+    // Ends all programs, and gives their jobs back.
     virtual void end_all() = 0;
     // No more jobs will come.
     virtual void finish() = 0;
-    // SIGCHLD has come.
+    // SIGCHLD has arrived.
     virtual void look() = 0;
-    // How many jobs more it can take; how many run; whether no program runs any more.
+    // How many more jobs it can take; how many run; whether no program runs any more.
     virtual int free() const = 0;
     virtual int running() const = 0;
     virtual bool has_finished() const = 0;
@@ -55,10 +55,11 @@ struct ExecutorOptions {
     std::size_t max_output;
 };
 
-// How much of stderr goes with an error: the server keeps 8 kB.
+// How much of stderr goes into an error: the server keeps 8 kB.
 inline constexpr std::size_t error_tail_size = 8'000;
 inline constexpr std::size_t longest_line = 4'096;
-// After so long a job is tried again whose program could not be run: no fault of the job.
+// The delay before a job is tried again if its program could not start; this is not the job's
+// fault.
 inline constexpr const char *delay_without_program = "10";
 
 }  // namespace hipq::run

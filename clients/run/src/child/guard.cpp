@@ -1,4 +1,4 @@
-// A process that outlives hipq-run by a moment: it kills what runs when hipq-run is killed.
+// A process that outlives hipq-run briefly: it kills the running programs when hipq-run is killed.
 #include "child/guard.hpp"
 
 #include <sys/wait.h>
@@ -13,13 +13,13 @@ namespace hipq::run {
 
 namespace {
 
-// Smaller than PIPE_BUF: what several processes write is not mixed up.
+// Smaller than PIPE_BUF: writes of several processes do not mix.
 struct Message {
     char sign;  // + or -
     pid_t group;
 };
 
-// Reads to the end, which comes with the death of hipq-run.
+// Reads until the end of the pipe, which comes with the death of hipq-run.
 std::set<pid_t> groups_at_the_end(int from)
 {
     std::set<pid_t> groups;
@@ -37,7 +37,7 @@ std::set<pid_t> groups_at_the_end(int from)
     }
 }
 
-// It shares nothing with hipq-run but the pipe, and no signal to a terminal or a group ends it.
+// It shares nothing with hipq-run except the pipe, and no signal of a terminal or a group ends it.
 void separate(int from)
 {
     ::setpgid(0, 0);
@@ -69,7 +69,7 @@ Guard::Guard()
     start();
 }
 
-// Nothing runs any more when hipq-run ends by itself.
+// No program runs any more when hipq-run exits by itself.
 Guard::~Guard()
 {
     tell_.close();

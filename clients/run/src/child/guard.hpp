@@ -1,8 +1,8 @@
-// A process that outlives hipq-run by a moment: it kills what runs when hipq-run is killed.
+// A process that outlives hipq-run briefly: it kills the running programs when hipq-run is killed.
 //
-// A parent-death signal reaches a program, but not what that has started. So the guard knows all
-// process groups, reads from a pipe whose other end hipq-run has, and kills the groups when that
-// ends. The guard is started again should it be killed itself.
+// A parent-death signal reaches a program, but not that program's children. So the guard knows all
+// process groups, reads from a pipe whose other end hipq-run has, and kills the groups when the
+// pipe ends. If the guard itself is killed, hipq-run starts it again.
 #pragma once
 
 #include <sys/types.h>
@@ -20,15 +20,15 @@ public:
     Guard &operator=(const Guard &) = delete;
     ~Guard();
 
-    // For a new program: tells the guard of its own group, before it is the program. Only calls
-    // that may be made between fork and exec.
+    // For a new program: reports its process group to the guard, before exec. Uses only calls that
+    // are allowed between fork and exec.
     void add_self() const;
     // For hipq-run.
     void added(pid_t group) { groups_.insert(group); }
     void remove(pid_t group);
 
     pid_t pid() const { return pid_; }
-    // It has ended: another one takes its place.
+    // The guard has ended: starts another one.
     void restart();
 
 private:

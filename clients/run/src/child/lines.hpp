@@ -1,4 +1,4 @@
-// Keeps what a program says: the last of it, and line by line.
+// Keeps the output of a program: its end, and line by line.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace hipq::run {
 
-// The last bytes of a stream; lines of which the beginning is lost are left out if others remain.
+// The last bytes of a stream; lines with a lost beginning are left out if others remain.
 class Tail {
 public:
     explicit Tail(std::size_t most) : most_(most) {}
@@ -34,8 +34,8 @@ private:
     bool is_cut_ = false;
 };
 
-// Calls for each line, without its end. A line longer than that comes in pieces, is left out, or is
-// cut: then it has one byte too many.
+// Calls a function for each line, without its newline. A longer line comes in pieces, is left out,
+// or is cut: then it has one byte too many.
 class Lines {
 public:
     enum class Long { in_pieces, left_out, cut };
@@ -55,7 +55,7 @@ public:
             bytes.remove_prefix(end + 1);
         }
     }
-    // The stream has ended: what is left is a line.
+    // The stream has ended: the rest is a line.
     void end()
     {
         if (!line_.empty())

@@ -50,7 +50,7 @@ struct Pipe {
     Descriptor write;
 };
 
-// Closed in programs that are started; out of the way of the descriptors that those are given.
+// Closed in programs that are started; with numbers above those that the programs get.
 inline Pipe make_pipe()
 {
     constexpr int lowest = 10;

@@ -1,4 +1,4 @@
-// A program that runs: it is written to, read from, ended, and its end is noticed.
+// A running program: writes to it, reads from it, ends it, and notices its end.
 #include "child/process.hpp"
 
 #include <sys/wait.h>
@@ -47,7 +47,7 @@ void Process::end(Loop::Milliseconds kill_after)
 bool Process::look()
 {
     siginfo_t info{};
-    // Its number stays its own until the last wait: nobody else is killed.
+    // Its pid stays reserved until the last wait, so no other process is killed.
     if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         info.si_pid != pid_)
         return false;
@@ -71,10 +71,10 @@ void Process::watch(Descriptor &descriptor, Hear hear)
     });
 }
 
-// Reads what is there. False: it has ended.
+// Reads the available data. False: the end has come.
 bool Process::read_all(Descriptor &descriptor, Hear hear)
 {
-    constexpr int most_reads = 64;  // others want to be heard, too
+    constexpr int most_reads = 64;  // so that other events get their turn
     std::array<char, 16'384> bytes{};
     for (int i = 0; descriptor && i < most_reads; ++i) {
         const ssize_t length = ::read(descriptor.get(), bytes.data(), bytes.size());
@@ -87,7 +87,7 @@ bool Process::read_all(Descriptor &descriptor, Hear hear)
     return static_cast<bool>(descriptor);
 }
 
-// A program need not read what it is sent.
+// A program need not read its input.
 void Process::write_waiting()
 {
     while (in_ && !waiting_.empty()) {

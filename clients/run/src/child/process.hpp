@@ -1,4 +1,4 @@
-// A program that runs: it is written to, read from, ended, and its end is noticed.
+// A running program: writes to it, reads from it, ends it, and notices its end.
 #pragma once
 
 #include "hipq/client/loop.hpp"
@@ -10,12 +10,12 @@ namespace hipq::run {
 
 using client::Loop;
 
-// What a program says; each is called with any number of bytes.
+// The output of a program; each call has any number of bytes.
 struct Hears {
     std::function<void(std::string_view)> out;
     std::function<void(std::string_view)> error;
     std::function<void(std::string_view)> progress;
-    // It has ended, and so has all of its process group. The last call.
+    // The program has ended, and so has its whole process group. The last call.
     std::function<void(ExitStatus)> exit;
 };
 
@@ -28,12 +28,12 @@ public:
 
     pid_t pid() const { return pid_; }
     void write(std::string_view bytes);
-    // What was written goes out first.
+    // Sends everything that was written before.
     void close_input();
-    // SIGTERM for its group, and SIGKILL after so long.
+    // Sends SIGTERM to its group, and SIGKILL after this time.
     void end(Loop::Milliseconds kill_after);
     bool is_ending() const { return is_ending_; }
-    // SIGCHLD has come: whether it was this one's. Then exit() has been called.
+    // SIGCHLD has arrived: returns whether it was for this program. Then exit() has been called.
     bool look();
 
 private:

@@ -1,5 +1,5 @@
-// What a program says while its job runs: how far it has come, that it needs more time, or how long
-// a retry is to wait if it fails.
+// Messages of a program while its job runs: its progress, a request for more time, or the delay of
+// a retry if it fails.
 #include "child/said.hpp"
 
 #include <charconv>
@@ -10,7 +10,7 @@ namespace hipq::run {
 
 namespace {
 
-// What follows these words.
+// The text after these words.
 std::optional<std::string> text_after(std::string_view words, std::string_view line)
 {
     if (!line.starts_with(words))

@@ -1,4 +1,4 @@
-// Starts a program in a process group of its own, with pipes to it.
+// Starts a program in its own process group, with pipes to it.
 #include "child/spawn.hpp"
 
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ namespace hipq::run {
 
 namespace {
 
-// What systemd tells hipq-run is not for its children.
+// systemd's variables for hipq-run are not for its children.
 bool is_private(const std::string &name)
 {
     return name == "NOTIFY_SOCKET" || name == "WATCHDOG_USEC" || name == "WATCHDOG_PID" ||
@@ -55,7 +55,7 @@ std::vector<char *> pointers_to(const std::vector<std::string> &words)
     return pointers;
 }
 
-// Its path, as the shell would find it; empty: there is none.
+// Its path, as the shell would find it; empty: it does not exist.
 std::string path_of(const std::string &name)
 {
     if (name.find('/') != std::string::npos)
@@ -77,7 +77,7 @@ struct Pipes {
     Pipe out = make_pipe();
     Pipe error = make_pipe();
     Pipe progress = make_pipe();
-    Pipe status = make_pipe();  // tells that the program could not be run, and why
+    Pipe status = make_pipe();  // reports why the program could not be run
 };
 
 // The program dies with hipq-run, even if the guard has gone.
@@ -99,7 +99,7 @@ void forget_signals()
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Of what libraries have opened, nothing is for the program.
+// The program does not get descriptors that libraries have opened.
 void keep_for_itself(int from)
 {
 #ifdef CLOSE_RANGE_CLOEXEC
@@ -107,7 +107,7 @@ void keep_for_itself(int from)
 #endif
 }
 
-// Between fork and exec: no memory is allocated here.
+// Between fork and exec, no memory may be allocated here.
 [[noreturn]] void become(const Pipes &pipes, const char *path, char *const *arguments,
                          char *const *environment, const Guard &guard, pid_t parent)
 {
@@ -126,7 +126,7 @@ void keep_for_itself(int from)
     ::_exit(127);
 }
 
-// Waits until the program runs. Throws if it does not.
+// Waits until the program runs. Throws if it cannot run.
 void await_program(Pipes &pipes, pid_t pid, Guard &guard)
 {
     pipes.status.write.close();
@@ -165,7 +165,7 @@ Spawned spawn(const std::vector<std::string> &command, const Environment &variab
         throw_system_error("cannot start a process");
     if (pid == 0)
         become(pipes, path.c_str(), arguments.data(), environment.data(), guard, parent);
-    ::setpgid(pid, pid);  // whoever comes first
+    ::setpgid(pid, pid);  // in parent and child, whichever comes first
     guard.added(pid);
     await_program(pipes, pid, guard);
     Spawned spawned{pid, std::move(pipes.in.write), std::move(pipes.out.read),

@@ -1,4 +1,4 @@
-// Starts a program in a process group of its own, with pipes to it.
+// Starts a program in its own process group, with pipes to it.
 #pragma once
 
 #include <string>
@@ -18,11 +18,10 @@ struct Spawned {
     Descriptor progress;  // its descriptor 3
 };
 
-// The variables are added to hipq-run's own. Throws
-// std::system_error if the program cannot be run.
+// Adds the variables to hipq-run's own. Throws std::system_error if the program cannot run.
 Spawned spawn(const std::vector<std::string> &command, const Environment &variables, Guard &guard);
 
-// Whether there is such a program, found as the shell would find it.
+// Whether the program exists, as the shell would find it.
 bool is_program(const std::string &name);
 
 }  // namespace hipq::run

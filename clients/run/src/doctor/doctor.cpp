@@ -1,4 +1,4 @@
-// Connects, asks, prints, and chooses the exit code.
+// Connects, queries, prints, and chooses the exit code.
 #include "doctor/doctor.hpp"
 
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace {
 constexpr const char *ask = "SELECT severity, subject, finding, detail, hint, statement "
                             "FROM hipq.doctor()";
 
-// The name of a database may stand alone.
+// The argument may be only the name of a database.
 std::string complete(const std::string &conninfo)
 {
     if (conninfo.empty() || conninfo.find('=') != std::string::npos ||
@@ -38,7 +38,7 @@ Findings findings_in(const client::Result &result)
     return findings;
 }
 
-// What an error of the question means to who has asked it.
+// Explains an error of the query to the user.
 std::string advice(const client::Error &error)
 {
     if (error.sqlstate() == "3F000")

@@ -1,4 +1,4 @@
-// "hipq-run doctor": asks hipq.doctor() of one database, and ends with an exit code for CI.
+// "hipq-run doctor": calls hipq.doctor() in one database, and returns an exit code for CI.
 #pragma once
 
 #include <string>

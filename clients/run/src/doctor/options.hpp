@@ -1,4 +1,4 @@
-// What "hipq-run doctor" is told by its command line.
+// The options of "hipq-run doctor".
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace hipq::run::doctor {
 
 enum class Format { text, json };
-// The least that counts as a finding for the exit code; nothing: never.
+// The lowest severity that affects the exit code; none: never.
 enum class Severity { error, warning };
 
 struct Options {

@@ -1,4 +1,4 @@
-// What hipq.doctor() has found, as people and as machines read it.
+// The findings of hipq.doctor(), for people and for machines.
 #pragma once
 
 #include "doctor/options.hpp"
@@ -15,7 +15,7 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-// Whether something is at least as severe.
+// Whether a finding is at least this severe.
 bool is_any(const Findings &findings, Severity least);
 
 std::string as_text(const Findings &findings, const std::string &database);

@@ -61,7 +61,7 @@ void Log::operator()(const LogEntry &entry) const
         return;
     const std::string line =
         (is_json_ ? json_line(entry, time_now()) : text_line(entry, time_now())) + "\n";
-    // What cannot be written is lost: there is nobody to tell.
+    // A failed write is ignored: there is no other way to report it.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

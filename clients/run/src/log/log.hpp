@@ -19,7 +19,7 @@ private:
     Level least_;
 };
 
-// The line of an entry, without its end.
+// The line of an entry, without a newline.
 std::string text_line(const LogEntry &entry, const std::string &time);
 std::string json_line(const LogEntry &entry, const std::string &time);
 

@@ -1,4 +1,4 @@
-// Reads the command line: options up to "--" or the first word that is none, then the program.
+// Reads the command line: options up to "--" or the first other word, then the program.
 #include "options/options.hpp"
 
 #include <unistd.h>
@@ -13,7 +13,7 @@ class CommandLine {
 public:
     explicit CommandLine(const std::vector<std::string> &arguments) : arguments_(arguments) {}
 
-    // Sets what the command line says. The file, which it wins over, is read before.
+    // Sets an option of the command line. It overrides the file, which is read before.
     Options read()
     {
         while (at_ < arguments_.size() && is_option(arguments_[at_]))
@@ -35,7 +35,7 @@ public:
 private:
     struct Given {
         const Option *option;
-        std::string as;  // how it was written
+        std::string as;  // as the user wrote it
         std::string value;
     };
 
@@ -91,7 +91,7 @@ private:
                 throw UsageError(given.as + " " + given.value + ": " + error.what());
             }
         }
-        // Names of the command line come in place of those of the file.
+        // Names on the command line replace those of the file.
         if (!lists.queues.empty())
             options.queues = lists.queues;
         if (!lists.types.empty())

@@ -1,4 +1,4 @@
-// Reads a file of options: a JSON object whose keys are their names, and "command".
+// Reads an option file: a JSON object whose keys are the option names, and "command".
 #include "options/options.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// A value as the command line would have it: lists are names with commas, objects are JSON.
+// A value in the form of the command line: lists are names with commas, objects are JSON.
 std::string text_of(const json &value)
 {
     if (value.is_string())

@@ -1,4 +1,5 @@
-// What hipq-run is told: by its command line, and by a file that the command line wins over.
+// The options of hipq-run: from its command line, and from a file, which the command line
+// overrides.
 #pragma once
 
 #include <chrono>
@@ -9,7 +10,7 @@
 
 namespace hipq::run {
 
-// Something that the user got wrong.
+// An error in the user's input.
 class UsageError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -31,7 +32,7 @@ struct Options {
     bool once = false;
     bool drain = false;
     Seconds idle{5};
-    Seconds grace{0};  // 0: children may take as long as they like
+    Seconds grace{0};  // 0: children may take any time
     Seconds kill_after{5};
     bool failure_is_final = false;
     int max_output = 1'000'000;
@@ -39,7 +40,7 @@ struct Options {
     bool log_is_json = false;
     std::string log_level = "info";
     std::string metrics;
-    std::string traces;  // where spans go; empty: the environment says
+    std::string traces;  // address for spans; empty: from the environment
     bool help = false;
     bool version = false;
     std::vector<std::string> command;
@@ -48,28 +49,28 @@ struct Options {
 // An option of the command line, which is also a key of the file.
 struct Option {
     std::string name;      // without dashes
-    char letter;           // of its short form; 0: it has none
-    std::string argument;  // what it takes, as the help says it; empty: nothing, it is a switch
+    char letter;           // short form; 0: none
+    std::string argument;  // its argument, as shown by the help; empty: a switch
     std::string help;
     void (*set)(Options &options, const std::string &value);
-    // "yes" and "no" of the file are for switches.
+    // "yes" and "no" in the file are for switches.
     bool is_switch() const { return argument.empty(); }
 };
 
-// All of them, in the order of the help.
+// All options, in the order of the help.
 const std::vector<Option> &option_table();
 
-// The option of that name; null: there is none.
+// The option with this name; null: there is none.
 const Option *find_option(const std::string &name);
 
 // Reads the command line, and the file that it names. Throws UsageError.
 Options parse_command_line(const std::vector<std::string> &arguments);
 
-// Sets what a file says: JSON, in which comments are allowed. Throws UsageError.
+// Sets the options of a file: JSON with comments. Throws UsageError.
 void read_config(const std::string &path, Options &options);
 void parse_config(const std::string &text, Options &options);
 
-// Checks what belongs together, and fills in the name. Throws UsageError.
+// Checks combinations of options, and fills in the name. Throws UsageError.
 void check_options(Options &options);
 
 std::string help_text();

@@ -1,4 +1,4 @@
-// The options of hipq-run: the one list of them, for the command line, the file and the help.
+// The options of hipq-run: the only list of them, for the command line, the file and the help.
 #include "options/options.hpp"
 #include "options/values.hpp"
 

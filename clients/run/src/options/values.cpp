@@ -1,4 +1,4 @@
-// Reads the values of options, each into its type, and says what is wrong with them.
+// Parses the values of options, each into its type, and reports errors.
 #include "options/values.hpp"
 
 #include "hipq/client/post.hpp"

@@ -1,4 +1,4 @@
-// Reads the values of options, each into its type, and says what is wrong with them.
+// Parses the values of options, each into its type, and reports errors.
 #pragma once
 
 #include <string>
@@ -16,17 +16,17 @@ Seconds read_seconds(const std::string &text);
 std::vector<std::string> read_names(const std::string &text);
 // One of two words; true: the second one.
 bool read_choice(const std::string &text, const std::string &first, const std::string &second);
-// A JSON object, as it is written.
+// A JSON object, as written.
 std::string read_object(const std::string &text);
 
 struct Address {
     std::string host;
     std::string port;
 };
-// HOST:PORT, [HOST]:PORT or PORT alone, which is on the loopback.
+// HOST:PORT, [HOST]:PORT or only PORT, which is on the loopback.
 Address read_address(const std::string &text);
 
-// A URL of HTTP, as it is written.
+// An HTTP URL, as written.
 void read_url(const std::string &text);
 
 }  // namespace hipq::run

@@ -1,4 +1,4 @@
-// Ties it together: jobs from the server to programs, and what became of them back.
+// Connects the parts: jobs go from the server to programs, and their results go back.
 #include "serve/runner.hpp"
 
 #include <sys/wait.h>
@@ -13,8 +13,8 @@ namespace {
 using client::Told;
 using Clock = Loop::Clock;
 
-// How long answers that cannot be given keep hipq-run when it is to end at once; and how long after
-// its time a program may go on that no server is there to stop.
+// How long undelivered answers delay an immediate exit of hipq-run; and how long a program may run
+// beyond its time while no server can stop it.
 constexpr Loop::Milliseconds patience{5'000};
 constexpr Loop::Milliseconds look_interval{1'000};
 
@@ -71,7 +71,7 @@ Runner::Runner(Options options, Guard &guard)
         });
 }
 
-// ---- its life
+// ---- its life cycle
 
 int Runner::run()
 {
@@ -85,7 +85,7 @@ int Runner::run()
     return exit_code_;
 }
 
-// After each turn: what has become possible.
+// After each turn: starts what has become possible.
 void Runner::step()
 {
     if (is_draining_)
@@ -94,7 +94,7 @@ void Runner::step()
         attendance_.want(executor_->free());
 }
 
-// Once a second: what nothing else tells of.
+// Once a second: checks what no event reports.
 void Runner::look_around()
 {
     if (executor_->running() > 0)
@@ -111,7 +111,7 @@ void Runner::end_if_idle()
         begin_drain("there are no more jobs");
 }
 
-// While the server is there, it says which attempts are over.
+// While the server is there, it reports which attempts are over.
 void Runner::end_those_out_of_time()
 {
     if (attendance_.is_connected())
@@ -142,7 +142,7 @@ void Runner::begin_drain(const std::string &why)
         loop_.after(milliseconds(options_.grace), [this] { end_children("the grace is over"); });
 }
 
-// The last thing: what runs is ended, and what cannot be told by then is not told.
+// The last step: ends running programs, and drops answers that cannot be delivered by then.
 void Runner::end_children(const std::string &why)
 {
     if (std::exchange(is_ending_, true))
@@ -172,7 +172,7 @@ void Runner::leave_if_done()
     attendance_.leave([this] { has_left_ = true; });
 }
 
-// ---- what the server says
+// ---- events from the server
 
 client::Heard Runner::heard()
 {
@@ -236,7 +236,7 @@ void Runner::on_lost()
     has_left_ = exit_code_ != exit_done;
 }
 
-// ---- what programs say
+// ---- messages of programs
 
 Reports Runner::reports()
 {
@@ -263,7 +263,7 @@ void Runner::answer(const ClaimedJob &job, const Ending &ending)
     }
 }
 
-// A result that the server does not take is the job's fault.
+// If the server refuses a result, the job fails.
 void Runner::complete(const ClaimedJob &job, const std::string &result)
 {
     attendance_.complete(name_of(job), result, [this, job](const Told &told) {
@@ -277,7 +277,7 @@ void Runner::complete(const ClaimedJob &job, const std::string &result)
 void Runner::fail(const ClaimedJob &job, const client::Failure &failure)
 {
     attendance_.fail(name_of(job), failure, [this, job, failure](const Told &told) {
-        // A delay that is none, of a program, does not count.
+        // Ignores an invalid delay of a program.
         if (told.how == Told::How::refused && failure.retry_after) {
             log(Level::warning, "answer refused", job, told.error->what());
             return fail(job, {failure.error, failure.retriable});
@@ -292,7 +292,7 @@ void Runner::fail(const ClaimedJob &job, const client::Failure &failure)
 void Runner::release(const ClaimedJob &job, const std::string &delay)
 {
     attendance_.release(name_of(job), delay, [this, job](const Told &told) {
-        // A delay that is none, of a program.
+        // An invalid delay of a program.
         if (told.how == Told::How::refused)
             fail(job, {told.error->what()});
         else
@@ -300,7 +300,7 @@ void Runner::release(const ClaimedJob &job, const std::string &delay)
     });
 }
 
-// The server knows what became of it.
+// The server has confirmed the answer.
 void Runner::confirm(const ClaimedJob &job, const std::string &how, const Told &told,
                      const std::string &error)
 {
@@ -334,7 +334,7 @@ void Runner::end_span(Running &running, const std::string &how, const Told &told
         tracing_.end(running.span, how, how == "failed" ? std::optional(error) : std::nullopt);
 }
 
-// Of several things that a program says at once the server is told the last one.
+// Of several messages that a program sends at once, the server gets the last one.
 void Runner::say(Attempt attempt, const Said &said)
 {
     const auto found = running_.find(attempt);

@@ -1,4 +1,4 @@
-// Ties it together: jobs from the server to programs, and what became of them back.
+// Connects the parts: jobs go from the server to programs, and their results go back.
 #pragma once
 
 #include "child/executor.hpp"
@@ -14,30 +14,30 @@ namespace hipq::run {
 
 // Exit codes of hipq-run, as in sysexits.h.
 inline constexpr int exit_done = 0;
-inline constexpr int exit_failure = 1;       // it is no worker any more, or could not give answers
-inline constexpr int exit_usage = 64;        // an option, a file or an address is wrong
-inline constexpr int exit_unavailable = 69;  // --once, --drain: there is no server
+inline constexpr int exit_failure = 1;       // no longer a worker, or answers were lost
+inline constexpr int exit_usage = 64;        // a wrong option, file or address
+inline constexpr int exit_unavailable = 69;  // --once, --drain: no server
 
 class Runner {
 public:
-    // The guard is made before all else: it shares no descriptor with what comes later.
+    // The guard is made first: it shares no descriptor with anything that comes later.
     Runner(Options options, Guard &guard);
 
-    // Works until it is told to stop, or has done what it was to do. Returns the exit code.
+    // Works until it is told to stop, or its work is done. Returns the exit code.
     int run();
 
 private:
-    // What is not known of a job by its executor.
+    // Facts about a job that its executor does not know.
     struct Running {
         ClaimedJob job;
         Loop::Clock::time_point since = Loop::Clock::now();
         std::optional<client::Span> span = {};
-        std::optional<Said> next = {};  // to be told when the one before has been
+        std::optional<Said> next = {};  // to be sent after the previous one
         bool is_telling = false;
         std::string over_because = "the attempt is over";
     };
 
-    // ---- its life
+    // ---- its life cycle
     void step();
     void look_around();
     void on_signal();
@@ -47,13 +47,13 @@ private:
     void end_if_idle();
     void end_those_out_of_time();
 
-    // ---- what the server says
+    // ---- events from the server
     client::Heard heard();
     void take(const std::vector<ClaimedJob> &jobs);
     void on_ended(const client::Error &error);
     void on_lost();
 
-    // ---- what programs say
+    // ---- messages of programs
     Reports reports();
     void answer(const ClaimedJob &job, const Ending &ending);
     void complete(const ClaimedJob &job, const std::string &result);

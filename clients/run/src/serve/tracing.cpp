@@ -1,4 +1,4 @@
-// The spans of attempts: made as jobs come, sent to a collector as they end.
+// The spans of attempts: made when jobs arrive, sent to a collector when they end.
 #include "serve/tracing.hpp"
 
 namespace hipq::run {
@@ -20,7 +20,7 @@ std::optional<OtlpOptions> otlp_options(const Options &options)
     return otlp;
 }
 
-// What has failed, in a few words that many have in common.
+// The kind of failure, in a few words that many failures share.
 std::string kind_of(const Span &span)
 {
     for (const auto &[key, value] : span.attributes)

@@ -1,5 +1,5 @@
-// The spans of attempts: made as jobs come, sent to a collector as they end. Without a collector
-// nothing of that.
+// The spans of attempts: made when jobs arrive, sent to a collector when they end. Does nothing
+// without a collector.
 #pragma once
 
 #include "hipq/client/otlp_exporter.hpp"
@@ -11,18 +11,18 @@ namespace hipq::run {
 
 class Tracing {
 public:
-    // Throws UsageError: the environment has a variable that is wrong.
+    // Throws UsageError for a wrong variable in the environment.
     Tracing(client::Loop &loop, const Options &options,
             const client::OtlpExporter::LogFunction &log);
 
-    // Its program has the span in its traceparent, so that its own spans hang below.
+    // Its program gets the span in its traceparent, so that its own spans become children.
     std::optional<client::Span> begin(client::ClaimedJob &job) const;
-    // Its program has ended; what the server makes of that comes later.
+    // Its program has ended; the server's reply comes later.
     static void stop(std::optional<client::Span> &span, const Ending &ending);
-    // As which it counts (succeeded, failed, released, lost), and why if it has failed or is lost.
+    // The outcome (succeeded, failed, released, lost), and the reason if it failed or is lost.
     void end(std::optional<client::Span> &span, const std::string &outcome,
              const std::optional<std::string> &error);
-    // Sends what is left, for some seconds.
+    // Sends the remaining spans, for some seconds.
     void finish();
 
     std::uint64_t exported() const { return exporter_ ? exporter_->exported() : 0; }

@@ -1,4 +1,4 @@
-// Runs a program for each job: data to its stdin, its stdout as the result.
+// Runs a program for each job: data on its stdin, its stdout is the result.
 #include "single/single.hpp"
 
 #include "single/variables.hpp"
@@ -69,7 +69,7 @@ void Single::finish(Run &run, ExitStatus status)
     run.error_lines->end();
     run.said_lines->end();
     run.output.error_tail = run.tail.text();
-    // Ended on purpose, it may have done all that it was to do.
+    // If it was ended on purpose, it may have finished its work.
     const bool has_succeeded = status.signal == 0 && status.code == 0;
     const bool counts =
         !run.instead || (has_succeeded && run.instead->kind == Ending::Kind::release);

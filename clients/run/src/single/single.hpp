@@ -1,4 +1,4 @@
-// Runs a program for each job: data to its stdin, its stdout as the result.
+// Runs a program for each job: data on its stdin, its stdout is the result.
 #pragma once
 
 #include "child/executor.hpp"
@@ -28,9 +28,9 @@ private:
         Tail tail{error_tail_size};
         std::optional<Lines> error_lines;
         std::optional<Lines> said_lines;
-        std::optional<std::string> retry_after;  // as the program has said
+        std::optional<std::string> retry_after;  // requested by the program
         std::optional<Process> process;
-        // Why it was ended before it had ended by itself.
+        // Why it was ended before it ended by itself.
         std::optional<Ending> instead;
     };
 

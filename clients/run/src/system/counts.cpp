@@ -1,4 +1,4 @@
-// What hipq-run counts, and how Prometheus reads it.
+// The counters of hipq-run, in Prometheus' format.
 #include "system/counts.hpp"
 
 #include <algorithm>

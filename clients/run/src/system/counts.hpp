@@ -1,4 +1,4 @@
-// What hipq-run counts, and how Prometheus reads it.
+// The counters of hipq-run, in Prometheus' format.
 #pragma once
 
 #include <array>
@@ -10,11 +10,12 @@ namespace hipq::run {
 
 class Counts {
 public:
-    // A job has ended as that: succeeded, failed, released or lost; it took so many seconds.
+    // A job has ended with this outcome: succeeded, failed, released or lost; it took this many
+    // seconds.
     void ended(const std::string &how, double seconds);
     void reconnected() { ++connections_lost_; }
 
-    // What is known when it is asked for.
+    // Values that are read at each request.
     struct Now {
         int running;
         bool is_connected;

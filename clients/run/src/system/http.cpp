@@ -1,4 +1,4 @@
-// Serves one page by HTTP, for Prometheus.
+// Serves one page over HTTP, for Prometheus.
 #include "system/http.hpp"
 
 #include <netdb.h>
@@ -78,7 +78,7 @@ void Http::accept()
     loop_.watch(descriptor, POLLIN, [this, descriptor](short) { serve(descriptor); });
 }
 
-// Reads until the empty line after the request's head.
+// Reads up to the empty line after the request's head.
 void Http::serve(int descriptor)
 {
     Client &visitor = clients_.at(descriptor);

@@ -1,4 +1,4 @@
-// Serves one page by HTTP, for Prometheus.
+// Serves one page over HTTP, for Prometheus.
 #pragma once
 
 #include "hipq/client/loop.hpp"
@@ -9,7 +9,7 @@ namespace hipq::run {
 
 class Http {
 public:
-    // Throws UsageError if the address is taken or does not exist.
+    // Throws UsageError if the address is in use or does not exist.
     Http(client::Loop &loop, const std::string &address, std::function<std::string()> page);
     Http(const Http &) = delete;
     Http &operator=(const Http &) = delete;

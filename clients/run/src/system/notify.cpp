@@ -1,4 +1,4 @@
-// Tells systemd how hipq-run does: ready, stopping, still alive (sd_notify(3)).
+// Reports the state of hipq-run to systemd: ready, stopping, still alive (sd_notify(3)).
 #include "system/notify.hpp"
 
 #include <sys/socket.h>
@@ -19,7 +19,7 @@ std::string variable(const char *name)
     return value == nullptr ? "" : value;
 }
 
-// Half of the time after which systemd takes hipq-run for hanging.
+// Half of the time after which systemd considers hipq-run hung.
 std::optional<client::Loop::Milliseconds> watchdog_interval()
 {
     const std::string pid = variable("WATCHDOG_PID");
@@ -50,7 +50,7 @@ void Notify::keep_alive()
     timer_ = loop_.after(*interval_, [this] { keep_alive(); });
 }
 
-// A datagram to a socket in the file system, or an abstract one ("@").
+// A datagram to a socket in the file system, or to an abstract one ("@").
 void Notify::tell(const std::string &state) const
 {
     sockaddr_un address{};

@@ -1,4 +1,4 @@
-// Tells systemd how hipq-run does: ready, stopping, still alive (sd_notify(3)).
+// Reports the state of hipq-run to systemd: ready, stopping, still alive (sd_notify(3)).
 #pragma once
 
 #include "hipq/client/loop.hpp"
@@ -10,7 +10,7 @@ namespace hipq::run {
 
 class Notify {
 public:
-    // Whom to tell, and how often to be heard of, say NOTIFY_SOCKET and WATCHDOG_USEC.
+    // NOTIFY_SOCKET and WATCHDOG_USEC have the address, and how often to report.
     explicit Notify(client::Loop &loop);
     Notify(const Notify &) = delete;
     Notify &operator=(const Notify &) = delete;

@@ -9,7 +9,7 @@ namespace hipq::run {
 
 namespace {
 
-// Of the process: a handler knows nothing else.
+// One for the process, because a signal handler has no other data.
 int signal_pipe[2] = {-1, -1};
 
 void handle(int number)

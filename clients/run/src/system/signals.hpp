@@ -7,7 +7,7 @@ namespace hipq::run {
 
 class Signals {
 public:
-    // Calls for each of these signals: SIGTERM, SIGINT and SIGHUP as stop, SIGCHLD as child.
+    // Calls functions for signals: stop for SIGTERM, SIGINT and SIGHUP, child for SIGCHLD.
     Signals(client::Loop &loop, std::function<void()> stop, std::function<void()> child);
     Signals(const Signals &) = delete;
     Signals &operator=(const Signals &) = delete;

@@ -1,4 +1,5 @@
-// Tells the server what became of attempts: successes together, as many as have come meanwhile.
+// Reports the results of attempts to the server: successes together, as many as have come
+// meanwhile.
 #pragma once
 
 #include "hipq/client/arrays.hpp"
@@ -7,25 +8,25 @@
 
 namespace hipq::client {
 
-// Names an attempt.
+// Identifies an attempt.
 struct Attempt {
     std::int64_t id;
     int attempt;
     auto operator<=>(const Attempt &) const = default;
 };
 
-// How a handler has failed.
+// How a handler failed.
 struct Failure {
     std::string error;
     bool retriable = true;
-    Value retry_after = {};  // how long a retry waits; nothing: as the job type says
+    Value retry_after = {};  // how long a retry waits; none: the job type decides
 };
 
-// What the server has made of an answer.
+// The server's reply to an answer.
 struct Told {
     enum class How { counted, over, refused } how;
-    std::string state;  // after fail(): retry, final, or error while a retry handler is asked
-    std::shared_ptr<const Error> error;  // refused: what the server says against the answer
+    std::string state;  // after fail(): retry, final, or error while a retry handler decides
+    std::shared_ptr<const Error> error;  // refused: the server's objection to the answer
 };
 
 using OnTold = std::function<void(const Told &)>;
@@ -59,7 +60,7 @@ public:
              {delay}, std::move(told));
     }
 
-    // How many answers the server has not been told, or has not confirmed.
+    // The number of answers that are not sent, or not confirmed.
     int waiting() const { return static_cast<int>(successes_.size()) + in_flight_; }
 
 private:
@@ -108,8 +109,8 @@ private:
         return {Told::How::refused, "", error};
     }
 
-    // What ends in the same turn goes along, and so does all that ends until the server has
-    // answered.
+    // Attempts that end in the same turn go together, and so do all that end until the server has
+    // replied.
     void tell_soon()
     {
         if (is_telling_)
@@ -167,7 +168,7 @@ private:
         }
     }
 
-    // One of them spoils it for all.
+    // One bad answer makes the whole statement fail.
     void tell_apart(const Successes &some)
     {
         for (const Success &success : some)

@@ -1,4 +1,4 @@
-// Arrays as PostgreSQL writes and reads them: {1,2}, {"a","say \"b\"",NULL}.
+// Arrays in PostgreSQL's text format: {1,2}, {"a","say \"b\"",NULL}.
 #pragma once
 
 #include "hipq/client/statement.hpp"
@@ -46,7 +46,7 @@ std::string number_array(const Numbers &numbers)
     return array_of(numbers, [](auto number) { return std::to_string(number); });
 }
 
-// The numbers of {1,2,3}, in that order.
+// The numbers of {1,2,3}, in this order.
 inline std::vector<std::int64_t> numbers_of(std::string_view array)
 {
     std::vector<std::int64_t> numbers;

@@ -1,5 +1,5 @@
-// A worker's dealings with the server, without blocking: it registers, claims, answers, asks which
-// attempts still run, and comes back after losses. Who runs the jobs, and how, is not its business.
+// A worker's communication with the server, without blocking: it registers, claims, answers, asks
+// which attempts still run, and reconnects after losses. It does not run jobs.
 #pragma once
 
 #include "hipq/client/answers.hpp"
@@ -20,23 +20,23 @@ struct WorkerOptions {
     std::string name;                 // one worker of this name at a time
     std::vector<std::string> queues;  // as "instance.queue"
     int concurrency = 1;              // how many jobs it runs at a time
-    int prefetch = 0;                 // how many more it may hold
-    std::string conninfo = {};        // as Connection takes it
-    bool pooler = false;              // connections go through a pooler: it does not LISTEN
-    std::string capabilities = "{}";  // what job types may require of it, in JSON
-    bool take_over = false;           // takes the name from a worker that is still there
+    int prefetch = 0;                 // how many more it may claim in advance
+    std::string conninfo = {};        // as for Connection
+    bool pooler = false;              // connections go through a pooler: the worker does not LISTEN
+    std::string capabilities = "{}";  // what job types may require of the worker, in JSON
+    bool take_over = false;           // takes the name from a worker that still has it
     Loop::Milliseconds check_interval{1'000};        // how often it asks which attempts are over
-    Loop::Milliseconds reply_timeout{30'000};        // longest time for an answer of the server
-    std::function<void(const LogEntry &)> log = {};  // without it warnings go to stderr
+    Loop::Milliseconds reply_timeout{30'000};        // time limit for an answer of the server
+    std::function<void(const LogEntry &)> log = {};  // by default warnings go to stderr
 };
 
-// What the server tells a worker.
+// Events from the server to a worker.
 struct Heard {
     std::function<void(std::vector<ClaimedJob>)> jobs;
-    std::function<void(Attempt)> over;         // cancelled, out of time, or somebody else's
-    std::function<void(const Error &)> ended;  // it cannot register, or is no worker any more
+    std::function<void(Attempt)> over;         // cancelled, out of time, or given to another worker
+    std::function<void(const Error &)> ended;  // it cannot register, or is no longer a worker
     std::function<void()> registered = [] {};
-    std::function<void()> lost = [] {};  // a connection
+    std::function<void()> lost = [] {};  // the connection is lost
 };
 
 class Attendance {
@@ -64,7 +64,7 @@ public:
             beat_timer_ = loop_.after(beat_interval, [this] { beat(); });
     }
 
-    // So many jobs more can be run: they are claimed when there are some.
+    // This many more jobs can run: it claims them when there are some.
     void want(int free)
     {
         free_ = free;
@@ -72,7 +72,7 @@ public:
             claim();
     }
 
-    // Takes no more jobs. What it has may end.
+    // Takes no more jobs. Its jobs may still end.
     void drain()
     {
         if (std::exchange(is_draining_, true))
@@ -81,15 +81,15 @@ public:
         say("drain_worker", [](const Reply &) {});
     }
 
-    // Is no worker any more, when all its jobs have been answered: `gone` is called when the server
-    // knows, or after a moment if it is away.
+    // Stops being a worker when all its jobs have been answered. Calls `gone` when the server
+    // knows, or after a short time if the server is away.
     void leave(std::function<void()> gone)
     {
         leave_timer_ = loop_.after(goodbye, gone);
         say("deregister_worker", [gone = std::move(gone)](const Reply &) { gone(); });
     }
 
-    // ---- of an attempt, which is asked for until it is answered
+    // ---- attempts: each one is watched until it is answered
 
     void complete(Attempt attempt, std::string result, OnTold told)
     {
@@ -106,7 +106,7 @@ public:
         running_.erase(attempt);
         answers_.release(attempt, delay, then_claim(std::move(told)));
     }
-    // Nobody wants an answer.
+    // No answer is needed.
     void forget(Attempt attempt) { running_.erase(attempt); }
 
     void progress(Attempt attempt, std::int64_t done, std::optional<std::int64_t> total,
@@ -118,7 +118,7 @@ public:
              {std::to_string(done), total ? Value(std::to_string(*total)) : Value(), message},
              std::move(then));
     }
-    // Its reply has deadline_text and seconds_left.
+    // The reply has deadline_text and seconds_left.
     void extend(Attempt attempt, const std::string &more, Done then)
     {
         tell(
@@ -137,8 +137,8 @@ public:
 
 private:
     using Level = LogEntry::Level;
-    static constexpr Loop::Milliseconds poll_interval{5'000};  // should a notification be lost
-    static constexpr Loop::Milliseconds pause{500};            // after a claim that was refused
+    static constexpr Loop::Milliseconds poll_interval{5'000};  // in case a notification is lost
+    static constexpr Loop::Milliseconds pause{500};            // after a refused claim
     static constexpr Loop::Milliseconds beat_interval{10'000};
     static constexpr Loop::Milliseconds goodbye{3'000};
 
@@ -153,7 +153,7 @@ private:
         options.on_lost = [this, claims](const std::string &why) {
             if (claims && !options_.pooler)
                 is_registered_ = false;
-            // Once, however often it tries.
+            // Logs once, however often it tries.
             if (std::exchange(last_loss_, why) != why)
                 log({Level::warning, "connection lost", why});
             heard_.lost();
@@ -178,17 +178,17 @@ private:
             options_.log(entry);
     }
 
-    // ---- registering
+    // ---- registration
 
-    // A bound worker ends with its session, and registers anew with each.
+    // A bound worker ends with its session, and registers again with each session.
     void register_if_needed()
     {
         if (options_.pooler && is_registered_)
             return claim();
         if (options_.pooler)
             return register_now();
-        // A pooler tells a number of its own for the process. Its session would look healthy long
-        // after the worker has gone.
+        // A pooler reports a process number of its own. Its session would look healthy long after
+        // the worker has gone.
         claims_.send_first({"SELECT pg_backend_pid() AS pid", {}}, [this](const Reply &reply) {
             if (!reply)
                 return refuse(*reply.error);
@@ -209,7 +209,7 @@ private:
             .with("prefetch", "integer", std::to_string(options_.prefetch))
             .with("capabilities", "jsonb", options_.capabilities)
             .with("listen", "boolean", options_.pooler ? "false" : "true")
-            // The place may still be taken by its old self.
+            // An earlier registration of the same worker may still have the name.
             .with("take_over", "boolean", options_.take_over || id_ ? "true" : "false");
         claims_.send_first(call.select(" AS id"), [this](const Reply &reply) {
             if (!reply)
@@ -225,7 +225,7 @@ private:
         });
     }
 
-    // After a failover, say, the server may not be ready for it.
+    // After a failover, for example, the server may not be ready for it.
     void refuse(const Error &error)
     {
         if (sqlstate::may_pass(error) && (id_ || !sqlstate::is_of_class(error, "53")))
@@ -245,8 +245,8 @@ private:
 
     // ---- claiming
 
-    // Lost on the way a claim is not sent again: those jobs time out, as nobody knows which they
-    // are.
+    // A claim that is lost on the way is not sent again: its jobs time out, because their ids are
+    // not known.
     void claim()
     {
         if (is_claiming_ || is_draining_ || free_ <= 0 || !is_registered_)
@@ -286,8 +286,8 @@ private:
             heard_.jobs(std::move(jobs));
     }
 
-    // Until the server has an answer it counts the job as one that runs, and claim() leaves its
-    // place free.
+    // Until the server has an answer, it counts the job as running, and claim() does not use its
+    // capacity.
     OnTold then_claim(OnTold told)
     {
         return [this, told = std::move(told)](const Told &what) {
@@ -297,8 +297,8 @@ private:
         };
     }
 
-    // A job that comes again: what this worker still does of it is over. heartbeat_attempts(),
-    // which tells of jobs, would not say so.
+    // The job comes again, so the earlier attempt of this worker is over. heartbeat_attempts(),
+    // which reports by job, would not say so.
     void end_earlier(Attempt attempt)
     {
         for (auto earlier = running_.lower_bound({attempt.id, 0});
@@ -307,7 +307,7 @@ private:
             end_attempt(*earlier);
     }
 
-    // So soon if there may be more, or where the server waits; else when it notifies.
+    // Soon, if there may be more jobs or the server waits; otherwise when it notifies.
     void claim_later(Loop::Milliseconds soon)
     {
         if (is_draining_)
@@ -322,7 +322,7 @@ private:
         poll_timer_ = loop_.after(has_more_ && claims_.is_ready() ? soon : poll_interval, again);
     }
 
-    // ---- looking after what it has
+    // ---- checks of its attempts
 
     void check()
     {

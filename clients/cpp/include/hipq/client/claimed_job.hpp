@@ -1,4 +1,4 @@
-// A job as hipq.claim() returns it: one attempt.
+// A job from hipq.claim(): one attempt.
 #pragma once
 
 #include "hipq/client/loop.hpp"
@@ -13,18 +13,18 @@ struct ClaimedJob {
     std::string type;
     std::optional<std::string> key;
     std::string data;      // JSON
-    std::string deadline;  // as the server writes it
-    // When it times out, unless it is extended, by this machine's clock; nothing: never.
+    std::string deadline;  // in the server's format
+    // When it times out, unless it is extended, by this machine's clock; none: never.
     std::optional<Loop::Clock::time_point> times_out;
     int retry_count = 0;
     int max_retries = 0;
     std::string scheduled_run_time;
     std::string created_time;
-    std::optional<std::int64_t> original_job_id;  // the first of those it was retried from by hand
+    std::optional<std::int64_t> original_job_id;  // the first job of the chain of manual retries
     std::optional<std::string> traceparent;
 };
 
-// How to read a deadline: as a text that all understand, and as a time from now.
+// Reads a deadline: as a text in a common format, and as a time from now.
 #define HIPQ_CLIENT_DEADLINE(deadline)                                                             \
     "to_char(" deadline " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') AS "            \
     "deadline_text, extract(epoch FROM " deadline ") - extract(epoch FROM hipq.now()) AS "         \
@@ -33,7 +33,7 @@ struct ClaimedJob {
 inline std::optional<Loop::Clock::time_point> time_out_of(const Result &result, int row)
 {
     const double seconds = std::strtod(result.text(row, "seconds_left").c_str(), nullptr);
-    // What has no end is "infinity".
+    // A deadline that never comes is "infinity".
     if (!(seconds < 1e9))
         return std::nullopt;
     return Loop::Clock::now() + Loop::Milliseconds(static_cast<long>(seconds * 1000));

@@ -1,5 +1,4 @@
-// A connection that waits for its answers, for whoever enqueues; and statements on any connection
-// of libpq.
+// A blocking connection for programs that enqueue; and statements on any libpq connection.
 #pragma once
 
 #include "hipq/client/result.hpp"
@@ -7,7 +6,7 @@
 
 namespace hipq::client {
 
-// Runs a statement in the transaction that the connection is in. Throws Error.
+// Runs a statement in the open transaction of the connection. Throws Error.
 inline Result run(PGconn *connection, const Statement &statement)
 {
     std::vector<const char *> values;
@@ -20,8 +19,8 @@ inline Result run(PGconn *connection, const Statement &statement)
     return result;
 }
 
-// Where to connect: a URI, or "host=... dbname=... service=..."; what it leaves open say PGHOST,
-// PGSERVICE and so on.
+// Where to connect: a URI, or "host=... dbname=... service=..."; PGHOST, PGSERVICE and the like
+// supply the rest.
 class Connection {
 public:
     explicit Connection(const std::string &conninfo = "")
@@ -41,7 +40,7 @@ private:
     std::unique_ptr<PGconn, void (*)(PGconn *)> connection_;
 };
 
-// A transaction of a connection; it is rolled back unless it is committed.
+// A transaction of a connection; rolls back unless it is committed.
 class Transaction {
 public:
     explicit Transaction(PGconn *connection) : connection_(connection)
@@ -58,7 +57,7 @@ public:
     void commit()
     {
         is_committed_ = true;
-        // After an error COMMIT is answered with ROLLBACK.
+        // After an error the server answers COMMIT with ROLLBACK.
         Result result(PQexec(connection_, "COMMIT"));
         if (result.is_error())
             throw result.error();

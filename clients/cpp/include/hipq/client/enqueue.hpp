@@ -1,4 +1,4 @@
-// Enqueues jobs in the caller's transaction, waits for what became of them, cancels them.
+// Enqueues jobs in the caller's transaction, waits for their outcome, cancels them.
 #pragma once
 
 #include "hipq/client/arrays.hpp"
@@ -10,10 +10,10 @@ namespace hipq::client {
 
 using Json = nlohmann::json;
 
-// What enqueue() takes beside type and data; hipq.enqueue() has a default for what is left out.
-// Times and durations are texts as PostgreSQL reads them.
+// Options of enqueue() in addition to type and data; hipq.enqueue() has defaults for options that
+// are not set. Times and durations are texts that PostgreSQL can read.
 struct EnqueueOptions {
-    Value queue = {};         // "instance.queue"; without it the queue that has the job type
+    Value queue = {};         // "instance.queue"; by default the queue that has the job type
     Value key = {};           // one unfinished job for each key
     Value on_duplicate = {};  // error, return, replace, merge, debounce or after
     Value scheduled_run_time = {};
@@ -25,8 +25,8 @@ struct EnqueueOptions {
     Value throttle_key = {};
     std::optional<double> throttle_factor = {};
     Value time_windows = {};
-    Value worker = {};       // the name of the one worker that the first attempt is for
-    Value traceparent = {};  // the trace that it belongs to, as W3C Trace Context writes it
+    Value worker = {};       // name of the only worker for the first attempt
+    Value traceparent = {};  // the job's trace, in the format of W3C Trace Context
 };
 
 struct Unique {
@@ -76,8 +76,8 @@ inline Call enqueue_call(const char *function, const std::string &type, const Js
 
 }  // namespace detail
 
-// Enqueues a job and returns its id. It is part of the transaction that the connection is in: after
-// a rollback there is no job. Throws what hipq.enqueue() raises: 23505 if the key is taken.
+// Enqueues a job and returns its id. The job is part of the connection's open transaction: a
+// rollback removes it. Throws the errors of hipq.enqueue(): 23505 if the key is taken.
 inline std::int64_t enqueue(PGconn *connection, const std::string &type,
                             const Json &data = Json::object(), const EnqueueOptions &options = {})
 {
@@ -85,7 +85,8 @@ inline std::int64_t enqueue(PGconn *connection, const std::string &type,
     return run(connection, call.select(" AS id")).number(0, "id");
 }
 
-// Enqueues a job unless an unfinished one has its key; returns the id of either and what was done.
+// Enqueues a job unless an unfinished job has its key; returns the id of this or that job, and the
+// action.
 inline Unique enqueue_unique(PGconn *connection, const std::string &type, const Json &data,
                              const EnqueueOptions &options)
 {
@@ -94,8 +95,8 @@ inline Unique enqueue_unique(PGconn *connection, const std::string &type, const 
     return {result.number(0, "id"), result.text(0, "action")};
 }
 
-// Enqueues a job for each element of `data`, in one statement; returns the ids in that order. One
-// key for each job, or none at all; `key` and `worker` of the options are not for many.
+// Enqueues a job for each element of `data`, in one statement; returns the ids in this order. One
+// key for each job, or no keys; the options `key` and `worker` do not apply to many jobs.
 inline std::vector<std::int64_t> enqueue_many(PGconn *connection, const std::string &type,
                                               const std::vector<Json> &data,
                                               const EnqueueOptions &options = {},
@@ -111,8 +112,8 @@ inline std::vector<std::int64_t> enqueue_many(PGconn *connection, const std::str
     return numbers_of(run(connection, call.select(" AS ids")).text(0, "ids"));
 }
 
-// Waits until a job has ended, at most for `timeout`; nothing: it has not. The job must be
-// committed: do not call it in the transaction that enqueued the job.
+// Waits until a job has ended, up to `timeout`; none: it has not ended. The job must be committed:
+// do not call this in the transaction that enqueued the job.
 inline std::optional<Outcome> wait_for(PGconn *connection, std::int64_t id,
                                        const std::string &timeout = "1 min",
                                        const Value &queue = {})
@@ -130,7 +131,7 @@ inline std::optional<Outcome> wait_for(PGconn *connection, std::int64_t id,
     return Outcome{outcome, json ? Json::parse(*json) : Json(), error};
 }
 
-// Cancels a job that waits or runs; false: it ends otherwise.
+// Cancels a waiting or running job; false: the job ends in another way.
 inline bool cancel(PGconn *connection, std::int64_t id, const Value &reason = {},
                    const Value &queue = {})
 {

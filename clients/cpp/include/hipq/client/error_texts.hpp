@@ -1,5 +1,5 @@
-// The error of a failed attempt, as a text that every server takes: the rule is that of
-// docs/reference/external-workers.md#error-texts, and the same in all clients.
+// The error of a failed attempt, as a text that every server accepts. The rule is in
+// docs/reference/external-workers.md#error-texts, and is the same in all clients.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 namespace hipq::client {
 
-// U+FFFD for NUL and for what is no UTF-8.
+// U+FFFD for NUL and for invalid UTF-8.
 inline std::string clean_text(const std::string &text)
 {
     using nlohmann::json;
@@ -25,7 +25,7 @@ inline std::string error_text(const std::string &error)
     return clean_text(error.substr(0, 10'000));
 }
 
-// With \u20ac for the euro: for a database whose encoding lacks characters.
+// With \u20ac for the euro sign: for a database whose encoding lacks characters.
 inline std::string in_ascii(const std::string &text)
 {
     const auto is_ascii = [](char character) { return (character & 0x80) == 0; };

@@ -1,4 +1,4 @@
-// What the server or a handler says went wrong, and what a handler throws to end its job.
+// Errors of the server and of handlers, and the exceptions with which a handler ends its job.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace hipq::client {
 
-// An error of the server, with its SQLSTATE; or of the connection, which has none.
+// An error of the server, with its SQLSTATE; or of the connection, without one.
 class Error : public std::runtime_error {
 public:
     Error(const std::string &message, std::string sqlstate, std::string hint = {})
@@ -25,13 +25,13 @@ private:
     std::string hint_;
 };
 
-// Thrown by a handler: the job has failed, and trying again cannot help.
+// A handler throws this: the job has failed, and a retry cannot help.
 class Permanent : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-// Thrown by a handler: the attempt has failed, and a retry, which is charged, waits so long.
+// A handler throws this: the attempt has failed, and a retry, which is charged, waits this long.
 class RetryAfter : public std::runtime_error {
 public:
     explicit RetryAfter(std::string delay, const std::string &message = "retry asked for")
@@ -44,7 +44,7 @@ private:
     std::string delay_;
 };
 
-// Thrown by a handler: the job runs again after the delay, and no retry is charged.
+// A handler throws this: the job runs again after the delay, and no retry is charged.
 class Release : public std::runtime_error {
 public:
     explicit Release(std::string delay = "0")
@@ -57,7 +57,7 @@ private:
     std::string delay_;
 };
 
-// The attempt is over: the job was cancelled, took too long, or is somebody else's now.
+// The attempt is over: the job was cancelled, took too long, or belongs to another worker now.
 class AttemptOver : public std::runtime_error {
 public:
     AttemptOver(std::int64_t id, int attempt)
@@ -79,7 +79,7 @@ inline bool attempt_is_over(const Error &error)
     return error.sqlstate() == "HQ003";
 }
 
-// The statement may have got lost on the way, or its server shuts down, has crashed, or is not up.
+// The statement may be lost, or the server shuts down, has crashed, or has not started.
 inline bool connection_is_lost(const Error &error)
 {
     const std::string &code = error.sqlstate();
@@ -87,15 +87,15 @@ inline bool connection_is_lost(const Error &error)
            code == "57P03";
 }
 
-// Another program has taken over the worker's name, or somebody has deregistered it.
+// Another program has taken over the worker's name, or the worker was deregistered.
 inline bool worker_has_ended(const Error &error)
 {
     return error.sqlstate() == "55000" || error.sqlstate() == "42704";
 }
 
-// The same statement may be accepted later: the server lacks room, is not writable yet (a standby
-// that is to be promoted), or has undone one of several transactions; or a statement or a lock took
-// too long.
+// The same statement may succeed later: the server lacks resources, is not writable yet (a standby
+// before its promotion), or has rolled back one of several transactions; or a statement or a lock
+// took too long.
 inline bool may_pass(const Error &error)
 {
     const std::string &code = error.sqlstate();

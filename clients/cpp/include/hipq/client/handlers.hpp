@@ -1,4 +1,4 @@
-// The handlers of a worker: by job type, inside middleware, with data of the handler's own types.
+// The handlers of a worker: by job type, with middleware and with data of the handler's own types.
 #pragma once
 
 #include "hipq/client/job.hpp"
@@ -7,25 +7,25 @@
 
 namespace hipq::client {
 
-// What it returns is the result of the job, what it throws the error.
+// Its return value is the result of the job, and its exception the error.
 using Handler = std::function<Json(Job &)>;
 
-// Wraps every handler: `next()` calls it, or the next middleware, and returns its result.
+// Wraps every handler: `next()` calls the handler or the next middleware, and returns its result.
 using Middleware = std::function<Json(Job &, const std::function<Json()> &next)>;
 
-// How a handler has ended; one for many jobs may say so of each.
+// How a handler has ended; a handler for many jobs may return this for each of them.
 struct GivenBack {
     std::string delay = "0";
 };
 struct Nothing {};  // the attempt is over
 using Ending = std::variant<Json, Failure, GivenBack, Nothing>;
 
-// Runs many jobs in one call, and says of each, in that order, how it has ended. What it throws is
-// for all of them. Middleware, which is around single jobs, is not around it.
+// Runs many jobs in one call, and returns for each, in this order, how it has ended. An exception
+// applies to all of them. Middleware wraps single jobs, and does not wrap this handler.
 using Jobs = std::vector<std::reference_wrapper<Job>>;
 using BatchHandler = std::function<std::vector<Ending>(const Jobs &)>;
 
-// A job with its data as a type of the handler's own.
+// A job with its data as a type of the handler.
 template <typename Data>
 struct Typed {
     Data data;
@@ -86,7 +86,8 @@ inline std::string text_of(const std::exception &error)
     return text != nullptr ? text : "its text cannot be read";
 }
 
-// What the exception says that is being handled. Only the job's own end ends it without an answer.
+// The ending for the exception that is being handled. Only the end of the attempt itself needs no
+// answer.
 inline Ending ending_of_exception(const Job &job)
 {
     try {
@@ -108,7 +109,7 @@ inline Ending ending_of_exception(const Job &job)
     }
 }
 
-// The end of each job of a batch. An exception that the handler throws ends all of them.
+// The end of each job of a batch. An exception of the handler ends all of them.
 template <typename Call>
 std::vector<Ending> for_each(const Jobs &jobs, const Call &call)
 {
@@ -124,7 +125,7 @@ std::vector<Ending> for_each(const Jobs &jobs, const Call &call)
 
 }  // namespace detail
 
-// Makes a handler of a function that takes a Job.
+// Makes a handler from a function that takes a Job.
 template <typename Function>
 Handler handler_of(Function function)
 {
@@ -133,8 +134,8 @@ Handler handler_of(Function function)
     };
 }
 
-// Makes a handler of a function that takes the job's data as a type of its own, as nlohmann's
-// from_json reads it, and the Job. A job whose data it cannot read fails for good.
+// Makes a handler from a function that takes the job's data as its own type, as nlohmann's
+// from_json reads it, and the Job. A job with unreadable data fails for good.
 template <typename Data, typename Function>
 Handler typed_handler_of(Function function)
 {
@@ -144,7 +145,7 @@ Handler typed_handler_of(Function function)
     };
 }
 
-// The same of functions that take many jobs.
+// The same for functions that take many jobs.
 template <typename Function>
 BatchHandler batch_handler_of(Function function)
 {
@@ -181,7 +182,7 @@ BatchHandler typed_batch_handler_of(Function function)
     };
 }
 
-// Runs a handler, and says how that has ended.
+// Runs a handler, and returns how it has ended.
 inline Ending run_handler(const Handler &handler, const std::vector<Middleware> &middleware,
                           Job &job)
 {
@@ -192,7 +193,7 @@ inline Ending run_handler(const Handler &handler, const std::vector<Middleware> 
     }
 }
 
-// ... and one of many jobs.
+// ... and one for many jobs.
 inline std::vector<Ending> run_handler(const BatchHandler &handler, const Jobs &jobs)
 {
     return detail::for_each(jobs, handler);

@@ -1,4 +1,4 @@
-// A job as its handler sees it: one attempt, with a token that tells when it is over.
+// A job as its handler sees it: one attempt, with a token that stops when the attempt is over.
 #pragma once
 
 #include "hipq/client/attendance.hpp"
@@ -12,8 +12,8 @@ namespace hipq::client {
 
 using Json = nlohmann::json;
 
-// Handlers run in threads of their own; what a job says goes through the worker's loop, and waits
-// for the server.
+// Handlers run in their own threads; messages of a job go through the worker's loop, and wait for
+// the server.
 class Job {
 public:
     Job(Loop &loop, std::weak_ptr<Attendance> attendance, ClaimedJob claimed)
@@ -26,32 +26,31 @@ public:
     ~Job() = default;
 
     std::int64_t id() const { return claimed_.id; }
-    // Which attempt of the job this is: 1 is the first.
+    // The number of the attempt: 1 is the first.
     int attempt() const { return claimed_.attempt; }
     const std::string &queue() const { return claimed_.queue; }
     const std::string &type() const { return claimed_.type; }
     const std::optional<std::string> &key() const { return claimed_.key; }
-    // When the attempt was to time out as it was claimed.
+    // The deadline of the attempt when it was claimed.
     const std::string &deadline() const { return claimed_.deadline; }
     int retry_count() const { return claimed_.retry_count; }
     int max_retries() const { return claimed_.max_retries; }
     const std::string &scheduled_run_time() const { return claimed_.scheduled_run_time; }
     const std::string &created_time() const { return claimed_.created_time; }
     const std::optional<std::int64_t> &original_job_id() const { return claimed_.original_job_id; }
-    // The trace that it belongs to; where its spans are told of, the span of the attempt
-    // (tracing.hpp).
+    // The trace of the job; if its spans are exported, the span of the attempt (tracing.hpp).
     const std::optional<std::string> &traceparent() const { return claimed_.traceparent; }
     void set_traceparent(const std::string &traceparent) { claimed_.traceparent = traceparent; }
     const ClaimedJob &claimed() const { return claimed_; }
 
-    // Discarded if it has a number that no double holds; claimed().data is the text.
+    // Discarded if it has a number that no double can hold; claimed().data has the text.
     Json data;
 
-    // Asked to stop when the attempt is over: nobody wants the result.
+    // Requests a stop when the attempt is over: its result is not needed.
     std::stop_token stop() const { return stop_.get_token(); }
     bool is_over() const { return stop_.stop_requested(); }
 
-    // Says how far the job has come; view hipq.progress shows it at once. Throws AttemptOver.
+    // Reports the progress of the job; the view hipq.progress shows it at once. Throws AttemptOver.
     void progress(std::int64_t done, std::optional<std::int64_t> total = {}, Value message = {})
     {
         ask([=, name = name()](Attendance &attendance, Done then) {
@@ -59,7 +58,7 @@ public:
         });
     }
 
-    // Gives the attempt at least so long from now; returns the deadline. Throws AttemptOver.
+    // Gives the attempt at least this much time from now; returns the deadline. Throws AttemptOver.
     std::string extend(const std::string &more)
     {
         return ask([more, name = name()](Attendance &attendance, Done then) {
@@ -73,7 +72,7 @@ public:
     void end() { stop_.request_stop(); }
 
 private:
-    // Waits for the answer. When the worker ends meanwhile there is none any more.
+    // Waits for the answer. None comes if the worker ends meanwhile.
     Result ask(std::function<void(Attendance &, Done)> question)
     {
         if (is_over())

@@ -1,5 +1,5 @@
-// Waits for descriptors, times and other threads, and calls who waits for them: all of a worker
-// that talks to a server happens in one thread.
+// An event loop: waits for descriptors, times and other threads, and calls their functions. All
+// communication of a worker with the server happens in one thread.
 #pragma once
 
 #include <poll.h>
@@ -44,15 +44,15 @@ public:
         ::close(wake_[1]);
     }
 
-    // Calls when one of the events (of poll) is there, or the descriptor has ended; in place of
-    // what was called for this descriptor before.
+    // Calls the function when one of the events (of poll) occurs, or the descriptor is closed;
+    // replaces an earlier function for this descriptor.
     void watch(int descriptor, short events, std::function<void(short)> call)
     {
         watches_[descriptor] = {events, std::move(call), ++last_};
     }
     void forget(int descriptor) { watches_.erase(descriptor); }
 
-    // Calls once, after so long.
+    // Calls once, after this time.
     Timer after(Milliseconds delay, std::function<void()> call)
     {
         const Timer timer(Clock::now() + delay, ++last_);
@@ -62,16 +62,16 @@ public:
     Timer soon(std::function<void()> call) { return after(Milliseconds(0), std::move(call)); }
     void cancel(const Timer &timer) { timers_.erase(timer); }
 
-    // Has the loop's thread call something; for other threads.
+    // Makes the loop's thread call a function; for other threads.
     void post(std::function<void()> call)
     {
         const std::scoped_lock lock(mutex_);
         posted_.push_back(std::move(call));
-        // Full: then it wakes anyway.
+        // A full pipe wakes the loop anyway.
         [[maybe_unused]] const ssize_t written = ::write(wake_[1], "", 1);
     }
 
-    // Waits for the next thing to happen, and calls whoever waits for it.
+    // Waits for the next event, and calls its function.
     void turn()
     {
         std::vector<pollfd> descriptors;
@@ -93,7 +93,7 @@ private:
     struct Watch {
         short events;
         std::function<void(short)> call;
-        unsigned long number;  // whoever comes later has another one
+        unsigned long number;  // a later one has another number
     };
 
     int wait_time() const
@@ -105,7 +105,7 @@ private:
         return static_cast<int>(std::clamp<long>(rounded, 0, 60'000));
     }
 
-    // What an earlier call of this turn has taken away or replaced is not called.
+    // Skips functions that an earlier call of this turn has removed or replaced.
     void call_watch(int descriptor, unsigned long number, short events)
     {
         const auto found = watches_.find(descriptor);

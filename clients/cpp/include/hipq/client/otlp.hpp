@@ -1,4 +1,4 @@
-// How spans reach a collector: where it is, as OpenTelemetry's variables say, and spans in the JSON
+// How spans reach a collector: its address, from OpenTelemetry's variables, and spans in the JSON
 // of its protocol, OTLP.
 #pragma once
 
@@ -13,24 +13,24 @@ namespace hipq::client {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// The variables are named as OpenTelemetry's specification names them.
+// The fields have the names of OpenTelemetry's specification.
 struct OtlpOptions {
     std::string url;                     // to which spans are posted
-    std::string url_from;                // what says so: a variable, or an option
+    std::string url_from;                // its source: a variable, or an option
     Pairs headers = {};                  // of each request
-    Pairs resource = {};                 // attributes of what makes the spans
+    Pairs resource = {};                 // attributes of the process that makes the spans
     Loop::Milliseconds timeout{10'000};  // of a request
     Loop::Milliseconds delay{5'000};     // how long a span waits for others
-    std::size_t most_waiting = 2'048;    // spans; those beyond are dropped
+    std::size_t most_waiting = 2'048;    // spans; further ones are dropped
     std::size_t most_at_once = 512;      // spans of a request
 };
 
-// The value of a variable; null: there is none.
+// The value of a variable; null: it is not set.
 using Variables = std::function<const char *(const char *)>;
 
 namespace detail {
 
-// The environment, in which an empty variable is none.
+// The environment; an empty variable counts as not set.
 class OtelVariables {
 public:
     explicit OtelVariables(Variables variables) : variables_(std::move(variables)) {}
@@ -40,7 +40,7 @@ public:
         const char *value = variables_(name.c_str());
         return value == nullptr ? "" : value;
     }
-    // OTEL_EXPORTER_OTLP_TRACES_..., which wins, or OTEL_EXPORTER_OTLP_...
+    // OTEL_EXPORTER_OTLP_TRACES_... has precedence over OTEL_EXPORTER_OTLP_...
     std::string name_for_traces(const std::string &rest) const
     {
         const std::string own = "OTEL_EXPORTER_OTLP_TRACES_" + rest;
@@ -122,7 +122,7 @@ inline bool wants_spans(const OtelVariables &variables)
     return true;
 }
 
-// A collector that takes the one form of HTTP takes the other, too: JSON is what is sent.
+// A collector that accepts one format over HTTP accepts the other, too: the exporter sends JSON.
 inline void check_protocol(const OtelVariables &variables)
 {
     const std::string protocol = variables.name_for_traces("PROTOCOL");
@@ -133,10 +133,10 @@ inline void check_protocol(const OtelVariables &variables)
 
 }  // namespace detail
 
-// What the environment says. `url` goes before its endpoints, if it is not empty, and `url_from` is
-// what says it. `service` is the name of the service unless the environment has one. Nothing: no
-// endpoint is named, or spans are not wanted. Throws std::invalid_argument, which names the
-// variable that is wrong.
+// The options from the environment. `url`, if it is not empty, has precedence over the endpoints
+// there, and `url_from` is its source. `service` is the name of the service unless the environment
+// has one. None: there is no endpoint, or spans are turned off. Throws std::invalid_argument, which
+// names the wrong variable.
 inline std::optional<OtlpOptions> otlp_options(const std::string &service, std::string url = {},
                                                std::string url_from = {},
                                                const Variables &environment = std::getenv)
@@ -147,7 +147,7 @@ inline std::optional<OtlpOptions> otlp_options(const std::string &service, std::
     if (url.empty()) {
         url_from = variables.name_for_traces("ENDPOINT");
         url = variables.text(url_from);
-        // That is where all signals go; each has a path below it.
+        // The base for all signals; each has a path below it.
         if (!url.empty() && url_from == "OTEL_EXPORTER_OTLP_ENDPOINT")
             url += url.ends_with('/') ? "v1/traces" : "/v1/traces";
     }
@@ -161,7 +161,7 @@ inline std::optional<OtlpOptions> otlp_options(const std::string &service, std::
     options.delay = Loop::Milliseconds(variables.number("OTEL_BSP_SCHEDULE_DELAY", 5'000));
     options.most_waiting =
         static_cast<std::size_t>(variables.number("OTEL_BSP_MAX_QUEUE_SIZE", 2'048));
-    // A queue that is full is sent, however small it is.
+    // A full queue is sent, however small it is.
     options.most_at_once =
         std::min(static_cast<std::size_t>(variables.number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512)),
                  options.most_waiting);
@@ -181,7 +181,7 @@ inline nlohmann::json otlp_attribute(const Span::Attribute &attribute)
 {
     const auto &[key, value] = attribute;
     const auto *text = std::get_if<std::string>(&value);
-    // In the JSON of protocol buffers an integer of 64 bits is a text.
+    // In the JSON form of protocol buffers a 64-bit integer is a string.
     return {{"key", key},
             {"value", text != nullptr
                           ? nlohmann::json{{"stringValue", *text}}
@@ -198,7 +198,8 @@ inline nlohmann::json otlp_span(const Span &span)
 {
     constexpr int consumer = 5;
     constexpr int failed = 2;
-    // The parent is known to be, or not to be, of another process.
+    // Flags: it is known whether the parent is in another process; the parent is in another
+    // process.
     constexpr unsigned has_is_remote = 0x100;
     constexpr unsigned is_remote = 0x200;
     nlohmann::json json{
@@ -222,8 +223,7 @@ inline nlohmann::json otlp_span(const Span &span)
 
 }  // namespace detail
 
-// The body of a request that brings spans to a collector, for anything that can post it as
-// application/json.
+// The body of a request with spans for a collector, to be posted as application/json.
 inline std::string otlp_json(const Pairs &resource, const std::vector<Span> &spans)
 {
     nlohmann::json attributes = nlohmann::json::array();

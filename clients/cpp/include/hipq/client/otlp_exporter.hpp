@@ -1,8 +1,8 @@
-// Brings spans to a collector by OTLP over HTTP, many at once, in a Loop. Needs libcurl, so
+// Sends spans to a collector by OTLP over HTTP, many at once, in a Loop. Needs libcurl, so
 // client.hpp does not include it.
 //
-// Nobody waits for the collector: spans wait in memory, as many as the options allow, and are
-// dropped and counted when there are more, or when the collector does not take them.
+// It never waits for the collector: spans wait in memory, as many as the options allow. Further
+// spans, and spans that the collector refuses, are dropped and counted.
 #pragma once
 
 #include "hipq/client/attendance.hpp"
@@ -15,7 +15,7 @@ class OtlpExporter {
 public:
     using LogFunction = std::function<void(const LogEntry &)>;
 
-    // Throws std::invalid_argument: the URL is none for HTTP.
+    // Throws std::invalid_argument if the URL is not for HTTP.
     OtlpExporter(Loop &loop, OtlpOptions options, LogFunction log)
         : loop_(loop), options_(std::move(options)), log_(std::move(log)),
           post_(loop, options_.url, header_lines(options_.headers), options_.timeout)
@@ -25,20 +25,20 @@ public:
     OtlpExporter &operator=(const OtlpExporter &) = delete;
     ~OtlpExporter() { loop_.cancel(timer_); }
 
-    // From any thread. A span whose trace is not sampled is left out.
+    // From any thread. Ignores a span whose trace is not sampled.
     void add(Span span)
     {
         if (span.context.is_sampled())
             loop_.post([this, span = std::move(span)]() mutable { take(std::move(span)); });
     }
 
-    // The last thing, in the loop's thread: sends what waits, at most for that long, and drops the
-    // rest. A collector that is away is not waited for.
+    // The last call, in the loop's thread: sends waiting spans, for at most this time, and drops
+    // the rest. It does not wait for a collector that is away.
     void finish(Loop::Milliseconds longest = Loop::Milliseconds(5'000))
     {
         bool is_late = false;
         const Loop::Timer end = loop_.after(longest, [&is_late] { is_late = true; });
-        // Spans that were added go before.
+        // Spans that were added before go first.
         loop_.post([this] {
             is_finishing_ = true;
             is_pausing_ ? send_again() : send_soon(Loop::Milliseconds(0));
@@ -57,13 +57,14 @@ public:
     std::uint64_t dropped() const { return dropped_; }
 
 private:
-    // A collector that is away or busy is asked again after that, and twice that, and so on.
+    // A collector that is away or busy is tried again after this time, then twice this time, and so
+    // on.
     static constexpr Loop::Milliseconds first_pause{500};
     static constexpr int most_tries = 5;
 
     static std::vector<std::string> header_lines(const Pairs &headers)
     {
-        // libcurl would ask the collector first, by 100-continue.
+        // Otherwise libcurl would first ask the collector with 100-continue.
         std::vector<std::string> lines{"Content-Type: application/json", "Expect:"};
         for (const auto &[name, value] : headers)
             lines.push_back(name + (value.empty() ? ";" : ": " + value));
@@ -80,7 +81,7 @@ private:
                                                            : options_.delay);
     }
 
-    // Once for all that come until then. What is tried again goes first.
+    // One call for all spans that come until then. Retried spans go first.
     void send_soon(Loop::Milliseconds delay)
     {
         if (!sent_.empty() || waiting_.empty())
@@ -139,7 +140,7 @@ private:
         send_soon(is_full ? Loop::Milliseconds(0) : options_.delay);
     }
 
-    // As OTLP says: the collector is away (0), has too much to do, or is not ready.
+    // According to OTLP: the collector is away (0), overloaded, or not ready.
     bool may_pass(long status) const
     {
         return (status == 0 && !is_finishing_) || status == 429 || status == 502 || status == 503 ||
@@ -152,7 +153,7 @@ private:
                                   : "the collector answers " + std::to_string(posted.status);
     }
 
-    // What the collector says it has not taken, of those that it has answered with success.
+    // The spans that the collector rejects in a successful reply.
     std::size_t rejected_spans(const std::string &answer) const
     {
         const nlohmann::json json = nlohmann::json::parse(answer, nullptr, false);
@@ -181,7 +182,7 @@ private:
         tell(reason);
     }
 
-    // Once, until the collector takes spans again.
+    // Once, until the collector accepts spans again.
     void tell(const std::string &reason)
     {
         if (told_.empty())

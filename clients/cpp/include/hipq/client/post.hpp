@@ -14,7 +14,7 @@
 
 namespace hipq::client {
 
-// What came back: a status of HTTP and a body; or, with status 0, why nothing did.
+// The reply: an HTTP status and a body; or, with status 0, the reason why there is none.
 struct Posted {
     long status = 0;
     std::string text = {};
@@ -24,7 +24,7 @@ class Post {
 public:
     using Done = std::function<void(const Posted &)>;
 
-    // Throws std::invalid_argument: that is no URL for HTTP.
+    // Throws std::invalid_argument if it is not an HTTP URL.
     Post(Loop &loop, const std::string &url, const std::vector<std::string> &headers,
          Loop::Milliseconds timeout)
         : loop_(loop), multi_(curl_multi_init(), curl_multi_cleanup),
@@ -43,7 +43,7 @@ public:
         set(CURLOPT_HTTPHEADER, headers_.get());
         set(CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
         set(CURLOPT_NOSIGNAL, 1L);
-        // A name that is being looked up does not keep the program from ending.
+        // A pending name lookup does not keep the program from exiting.
         set(CURLOPT_QUICK_EXIT, 1L);
         set(CURLOPT_ERRORBUFFER, problem_.data());
         set(CURLOPT_OPENSOCKETFUNCTION, open_socket);
@@ -74,7 +74,7 @@ public:
             throw std::invalid_argument("needs a URL such as http://localhost:4318/v1/traces");
     }
 
-    // The one before has to be done. It calls in a turn of the loop, later.
+    // The previous request must be done. Calls the function later, in a turn of the loop.
     void send(std::string body, Done done)
     {
         body_ = std::move(body);
@@ -87,12 +87,12 @@ public:
         is_busy_ = true;
     }
 
-    // Nobody waits for it any more.
+    // Its function is no longer called.
     void cancel()
     {
         if (std::exchange(is_busy_, false))
             curl_multi_remove_handle(multi_.get(), easy_.get());
-        // It tells the loop of sockets that it closes.
+        // libcurl reports sockets that it closes.
         curl_multi_socket_action(multi_.get(), CURL_SOCKET_TIMEOUT, 0, &running_);
     }
 
@@ -103,7 +103,7 @@ private:
         curl_easy_setopt(easy_.get(), option, value);
     }
 
-    // ---- what libcurl calls
+    // ---- callbacks of libcurl
 
     static int on_socket(CURL *, curl_socket_t socket, int what, void *self, void *)
     {
@@ -184,7 +184,7 @@ private:
     Loop::Timer timer_;
     int running_ = 0;
     bool is_busy_ = false;
-    // Gone first, the last one before the others.
+    // These members are destroyed before the others, the last one first.
     std::unique_ptr<CURLM, CURLMcode (*)(CURLM *)> multi_;
     std::unique_ptr<CURL, void (*)(CURL *)> easy_;
     std::unique_ptr<curl_slist, void (*)(curl_slist *)> headers_;

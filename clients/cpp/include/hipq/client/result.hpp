@@ -1,4 +1,4 @@
-// What a statement returned: rows, read by the names of their columns.
+// The result of a statement: rows with columns by name.
 #pragma once
 
 #include "hipq/client/errors.hpp"
@@ -20,7 +20,7 @@ public:
     int rows() const { return PQntuples(result_.get()); }
     bool has(const char *column) const { return PQfnumber(result_.get(), column) >= 0; }
 
-    // SQL NULL, or a column that is not there, is nothing.
+    // SQL NULL, or a column that does not exist, is none.
     std::optional<std::string> get(int row, const char *column) const
     {
         const int field = PQfnumber(result_.get(), column);

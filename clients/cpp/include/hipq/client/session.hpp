@@ -1,5 +1,5 @@
-// A connection to the server that never blocks and comes back: statements wait for it, and are sent
-// again if they may be.
+// A connection to the server that never blocks and reconnects: statements wait for it, and are sent
+// again if this is allowed.
 #pragma once
 
 #include "hipq/client/loop.hpp"
@@ -11,7 +11,7 @@
 
 namespace hipq::client {
 
-// What became of a statement: rows, or an error.
+// The outcome of a statement: rows, or an error.
 struct Reply {
     Result rows;
     std::shared_ptr<const Error> error;
@@ -20,18 +20,18 @@ struct Reply {
 
 using Done = std::function<void(const Reply &)>;
 
-// What becomes of a statement whose connection is lost before its answer has come, or that the
-// server cannot do now. A second one of it must do no harm if it is sent again.
+// What to do with a statement whose connection is lost before its answer, or that the server cannot
+// do now. A statement may be sent again only if a second execution does no harm.
 enum class Lost { is_sent_again, is_an_error };
 
 struct SessionOptions {
-    std::string conninfo;  // as Connection takes it
+    std::string conninfo;  // as for Connection
     std::string application_name;
-    // Called with each new connection: what it sends by send_first() goes before all else.
+    // Called with each new connection: what it sends by send_first() goes before everything else.
     std::function<void()> on_connect = [] {};
     std::function<void(const std::string &why)> on_lost = [](const std::string &) {};
     std::function<void()> on_notification = [] {};
-    // Longest time for connecting and for an answer; a network that is gone does not say so.
+    // The time limit for connecting and for an answer; a broken network may give no error.
     Loop::Milliseconds connect_timeout{10'000};
     Loop::Milliseconds reply_timeout{30'000};
 };
@@ -43,7 +43,7 @@ public:
     Session &operator=(const Session &) = delete;
     ~Session() { close(); }
 
-    // Connects, and connects again whenever the connection is lost, until close().
+    // Connects, and reconnects after each loss, until close().
     void open()
     {
         is_closed_ = false;
@@ -57,20 +57,20 @@ public:
         loop_.cancel(again_timer_);
     }
 
-    // Runs a statement in a transaction of its own, after those that were sent before.
+    // Runs a statement in its own transaction, after the statements that were sent before.
     void send(Statement statement, Lost lost, Done done)
     {
         waiting_.push_back({std::move(statement), lost, std::move(done)});
         send_next();
     }
-    // For on_connect and what follows from it.
+    // For on_connect and the calls that follow from it.
     void send_first(Statement statement, Done done)
     {
         first_.push_back({std::move(statement), Lost::is_an_error, std::move(done)});
         send_next();
     }
 
-    // Gives up this connection and makes another one, after a pause.
+    // Drops this connection and makes another one, after a pause.
     void lose(const std::string &why)
     {
         if (connection_ == nullptr || is_closed_)
@@ -95,8 +95,8 @@ public:
     }
     bool is_idle() const { return waiting_.empty() && put_off_.empty() && !in_flight_; }
     int backend_pid() const { return PQbackendPID(connection_); }
-    // Whether there was nothing to connect to, since libpq does not understand how: an unknown
-    // service, say.
+    // Whether libpq could not even start, because it does not understand the conninfo: an unknown
+    // service, for example.
     bool is_misled() const { return is_misled_; }
 
 private:
@@ -111,7 +111,7 @@ private:
 
     void connect()
     {
-        // A later keyword wins: what the conninfo says goes before our own.
+        // A later keyword has precedence: the conninfo overrides our own values.
         std::vector<const char *> keywords{"fallback_application_name", "keepalives_idle",
                                            "keepalives_interval",       "keepalives_count",
                                            "client_encoding",           "dbname"};
@@ -140,8 +140,8 @@ private:
         watch_socket(POLLOUT);
     }
 
-    // Of several servers libpq takes the first one that does, but it stays with one that does not
-    // answer. So the next time that one is the last.
+    // Of several servers libpq takes the first one that answers, but it keeps waiting for one that
+    // does not. So the next time this one is the last.
     void begin_with_the_next()
     {
         const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption *)> all(
@@ -176,7 +176,7 @@ private:
     {
         loop_.cancel(reply_timer_);
         PQsetnonblocking(connection_, 1);
-        // Notices are for people.
+        // Notices are for users.
         PQsetNoticeProcessor(
             connection_, [](void *, const char *) {}, nullptr);
         state_ = State::ready;
@@ -185,7 +185,7 @@ private:
         send_next();
     }
 
-    // Doubles from 50 ms to 5 s, each time a bit at random, so that not all come back at once.
+    // Doubles from 50 ms to 5 s, with a random part, so that clients do not all reconnect at once.
     Loop::Milliseconds next_pause()
     {
         pause_ = std::min(pause_ * 2, Loop::Milliseconds(5'000));
@@ -297,7 +297,7 @@ private:
             answered.done(reply);
         if (connection_ != connection)
             return;
-        // What came with the answer has been read, and nothing tells of it again.
+        // Data that came with the answer is already read, and causes no further event.
         take_notifications();
         send_next();
     }
@@ -323,7 +323,7 @@ private:
     int socket_ = -1;
     bool is_closed_ = true;
     bool is_misled_ = false;
-    std::map<std::string, std::string> servers_;  // in place of those of the conninfo
+    std::map<std::string, std::string> servers_;  // replaces the servers of the conninfo
     std::deque<Sent> first_;
     std::deque<Sent> waiting_;
     std::deque<Sent> put_off_;

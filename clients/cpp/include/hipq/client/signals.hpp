@@ -7,7 +7,7 @@
 
 namespace hipq::client {
 
-// One of a process at a time.
+// At most one in a process at a time.
 class Signals {
 public:
     Signals(Loop &loop, std::function<void()> on_signal) : loop_(loop)

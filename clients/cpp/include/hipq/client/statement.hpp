@@ -1,5 +1,4 @@
-// Statements and calls of hipq's functions: only the arguments that were given, each by its name
-// and with its type.
+// Statements and calls of hipq's functions: only the given arguments, each with its name and type.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace hipq::client {
 
-// The text of a value; nothing: SQL NULL.
+// The text of a value; none: SQL NULL.
 using Value = std::optional<std::string>;
 
 struct Statement {
@@ -18,7 +17,7 @@ struct Statement {
     std::vector<Value> values;
 };
 
-// Durations go as text, which hipq reads: '5 min', or a number of seconds.
+// Durations are sent as text, which hipq reads: '5 min', or a number of seconds.
 inline constexpr const char *duration_type = "text::hipq.duration";
 
 // Builds hipq.name(a => $1::type, ...).
@@ -26,7 +25,7 @@ class Call {
 public:
     explicit Call(std::string_view name) : text_("hipq." + std::string(name) + "(") {}
 
-    // An argument without a value is left out: the function has a default for it.
+    // An argument without a value is left out, so that the function uses its default.
     Call &with(std::string_view name, std::string_view type, Value value)
     {
         if (!value)

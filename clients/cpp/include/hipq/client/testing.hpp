@@ -14,8 +14,7 @@ struct Enqueued {
     std::string scheduled_run_time;
 };
 
-// The jobs that wait, those of the transaction that the connection is in too, in the order of their
-// ids.
+// The waiting jobs, also those of the connection's open transaction, in the order of their ids.
 inline std::vector<Enqueued> enqueued(PGconn *connection, const Value &type = {},
                                       const Value &queue = {})
 {
@@ -45,8 +44,8 @@ inline bool is_busy(PGconn *connection, const std::string &queue)
 
 }  // namespace detail
 
-// Has a worker run all jobs of a queue that are due, and stops it. Throws what the worker throws,
-// or when it takes longer than that. The connection is of a role that may read the queue.
+// Has a worker run all due jobs of a queue, and stops it. Throws the worker's exceptions, or an
+// exception after the time limit. The role of the connection must have the right to read the queue.
 inline void run_until_idle(Worker &worker, PGconn *connection, const std::string &queue,
                            std::chrono::milliseconds longest = std::chrono::seconds(10))
 {

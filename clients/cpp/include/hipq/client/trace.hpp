@@ -1,5 +1,5 @@
-// Traces: a place in one, as W3C Trace Context writes it, and the span of an attempt, with
-// OpenTelemetry's names for what it tells.
+// Traces: a position in a trace, in the format of W3C Trace Context, and the span of an attempt,
+// with OpenTelemetry's attribute names.
 #pragma once
 
 #include "hipq/client/claimed_job.hpp"
@@ -9,13 +9,13 @@
 
 namespace hipq::client {
 
-// A span of a trace, as others have to know it.
+// The identity of a span, as other spans refer to it.
 struct TraceContext {
     std::string trace_id;  // 32 hex digits
     std::string span_id;   // 16 hex digits
     unsigned flags = sampled;
 
-    // Spans of the trace are wanted; its id is random, which tracing systems may count on.
+    // Flags: spans of the trace are wanted; its id is random, on which tracing systems may rely.
     static constexpr unsigned sampled = 1;
     static constexpr unsigned random = 2;
 
@@ -31,12 +31,12 @@ struct Span {
     using Attribute = std::pair<std::string, std::variant<std::string, std::int64_t>>;
 
     TraceContext context;
-    std::string parent_id = {};  // the span that it is part of; empty: it begins its trace
+    std::string parent_id = {};  // the enclosing span; empty: it begins its trace
     std::string name = {};
     std::vector<Attribute> attributes = {};
     Clock::time_point start = Clock::now();
     Clock::time_point end = {};
-    std::optional<std::string> error = {};  // why it has failed
+    std::optional<std::string> error = {};  // the reason of a failure
 };
 
 namespace detail {
@@ -61,7 +61,7 @@ inline bool is_trace_id(const std::string &text)
 
 }  // namespace detail
 
-// Reads a traceparent; nothing: it is none. Of a later version it takes what this one has.
+// Reads a traceparent; none: invalid. From a later version it takes the parts of this version.
 inline std::optional<TraceContext> trace_context_of(const std::string &traceparent)
 {
     constexpr std::size_t length = 55;
@@ -79,7 +79,7 @@ inline std::optional<TraceContext> trace_context_of(const std::string &tracepare
     return context;
 }
 
-// Begins the span of an attempt: part of the trace of its job, or of one of its own if the job has
+// Begins the span of an attempt: part of the trace of its job, or of a new trace if the job has
 // none. `worker` is the name of the worker.
 inline Span attempt_span(const ClaimedJob &job, const std::string &worker)
 {
@@ -103,8 +103,8 @@ inline Span attempt_span(const ClaimedJob &job, const std::string &worker)
     return span;
 }
 
-// Ends it, as that: succeeded, failed, released or lost. What is failed or lost has an error, whose
-// kind is a word of few: "exit code 1", "Permanent".
+// Ends it with this outcome: succeeded, failed, released or lost. A failed or lost one has an
+// error, whose kind is one of a few words: "exit code 1", "Permanent".
 inline void end_span(Span &span, const std::string &outcome,
                      const std::optional<std::string> &error = {}, const std::string &kind = {})
 {

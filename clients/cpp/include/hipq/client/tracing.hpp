@@ -8,7 +8,7 @@ namespace hipq::client {
 
 namespace detail {
 
-// Ends the span of a handler by what it throws at this moment.
+// Ends the span of a handler, according to the exception that is being thrown.
 inline void end_span_by_exception(Span &span)
 {
     try {
@@ -30,9 +30,9 @@ inline void end_span_by_exception(Span &span)
 
 }  // namespace detail
 
-// For Worker::use(), as the first one. Tells of each span when its handler has ended, in the
+// For Worker::use(), as the first middleware. Reports each span when its handler has ended, in the
 // handler's thread. `worker` is the name of the worker. In the handler job.traceparent() is that of
-// the span: what is called and enqueued with it hangs below.
+// the span: calls and jobs with it become its children.
 inline Middleware traced(std::string worker, std::function<void(Span)> ended)
 {
     return [worker = std::move(worker),

@@ -1,4 +1,4 @@
-// A worker: claims jobs, has handlers run them in threads, says what became of them.
+// A worker: claims jobs, runs their handlers in threads, and reports the results.
 #pragma once
 
 #include "hipq/client/handlers.hpp"
@@ -32,26 +32,26 @@ public:
     Worker &operator=(const Worker &) = delete;
     ~Worker() = default;
 
-    // Has jobs of a type run by a function that takes a Job &. What it returns is the result.
+    // Registers a function that takes a Job & for a job type. Its return value is the result.
     template <typename Function>
     Worker &job(const std::string &type, Function function)
     {
         return add(type, {handler_of(std::move(function)), {}, 1});
     }
-    // ... by one that takes the job's data as its own type, and a Job &.
+    // ... a function that takes the job's data as its own type, and a Job &.
     template <typename Data, typename Function>
     Worker &job(const std::string &type, Function function)
     {
         return add(type, {typed_handler_of<Data>(std::move(function)), {}, 1});
     }
-    // Has jobs of a type run many at a time, by a function that takes Jobs. It returns nothing, or
-    // of each in that order its result or how it has ended.
+    // Registers a function that takes Jobs for a job type, to run many at a time. It returns
+    // nothing, or for each job in this order its result or how it has ended.
     template <typename Function>
     Worker &batch(const std::string &type, Function function, std::size_t most = 100)
     {
         return add(type, {{}, batch_handler_of(std::move(function)), most});
     }
-    // ... by one that takes a vector of Typed<Data>. Jobs whose data it cannot read fail for good.
+    // ... a function that takes a vector of Typed<Data>. Jobs with unreadable data fail for good.
     template <typename Data, typename Function>
     Worker &batch(const std::string &type, Function function, std::size_t most = 100)
     {
@@ -64,9 +64,9 @@ public:
         return *this;
     }
 
-    // Works until stop() is called, or SIGTERM or SIGINT comes: then no more jobs are taken, and
-    // those that run end. A second signal gives them back. Throws if the worker cannot register or
-    // is replaced.
+    // Works until stop() is called, or SIGTERM or SIGINT arrives: then it takes no more jobs, and
+    // running jobs end. A second signal gives them back. Throws if the worker cannot register or is
+    // replaced.
     void run(bool signals = true)
     {
         if (handlers_.empty())
@@ -89,14 +89,14 @@ public:
             throw *failure_;
     }
 
-    // Takes no more jobs; run() returns when those that run have ended. From any thread.
+    // Takes no more jobs; run() returns when the running jobs have ended. From any thread.
     void stop()
     {
         loop_.post([this] { begin_stop(); });
     }
-    // Where the worker waits; for what is to wait with it, such as an OtlpExporter.
+    // The loop in which the worker waits; others may share it, such as an OtlpExporter.
     Loop &loop() { return loop_; }
-    // Gives back the jobs that run, uncharged, and tells their handlers. From any thread.
+    // Gives back the running jobs, uncharged, and tells their handlers. From any thread.
     void give_back()
     {
         loop_.post([this] { give_all_back(); });
@@ -108,8 +108,8 @@ private:
 
     struct Registered {
         Handler handler;
-        BatchHandler batch;  // in place of it
-        std::size_t most;    // jobs of a call
+        BatchHandler batch;  // replaces the handler
+        std::size_t most;    // jobs per call
     };
     using SharedJobs = std::vector<std::shared_ptr<Job>>;
 
@@ -144,7 +144,7 @@ private:
 
     // ---- running
 
-    // Each in a call of its own, or those of a type together.
+    // Each job in its own call, or those of a type together.
     void start_all(std::vector<ClaimedJob> claimed)
     {
         std::map<std::string, SharedJobs> by_type;
@@ -198,7 +198,7 @@ private:
         want_more();
     }
 
-    // Its place is free as soon as the attempt is over, whether its handler listens or not.
+    // Its capacity is free as soon as the attempt is over, whether or not its handler stops.
     void abandon(Attempt attempt, const Ending &ending)
     {
         const auto found = running_.find(attempt);
@@ -241,7 +241,7 @@ private:
         attendance_->complete(job.name(), text, or_failed(job, told));
     }
 
-    // A result or a delay that the server does not take is the job's fault.
+    // If the server refuses a result or a delay, the job fails.
     OnTold or_failed(const Job &job, const OnTold &told)
     {
         return [this, name = job.name(), told](const Told &what) {
@@ -252,7 +252,7 @@ private:
         };
     }
 
-    // A delay that the server does not take does not count.
+    // A delay that the server refuses is ignored.
     void fail(const Job &job, Failure failure, const OnTold &told)
     {
         if (failure.error.empty())
@@ -294,7 +294,7 @@ private:
         begin_stop();
         while (!running_.empty())
             abandon(running_.begin()->first, GivenBack{});
-        // What cannot be told by then is not told.
+        // Answers that cannot be delivered by then are dropped.
         loop_.after(goodbye, [this] { has_left_ = true; });
     }
 
