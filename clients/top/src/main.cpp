@@ -1,4 +1,4 @@
-// hipq-top: shows on a terminal what goes on in the queues of hipq.
+// hipq-top: shows the activity in hipq's queues on a terminal.
 #include "app/app.hpp"
 #include "app/print.hpp"
 #include "options/options.hpp"
@@ -27,8 +27,8 @@ int failure(const Answer &answer)
     return answer.is_lost ? exit_unavailable : exit_failure;
 }
 
-// The first connection is made before the terminal is taken over: what is wrong with it, and a
-// password, belong on an ordinary line.
+// Connects before it takes over the terminal: connection errors, and the password prompt, belong on
+// an ordinary line.
 Answer connect(Database &database)
 {
     Answer answer = database.ask(statements::settings());

@@ -1,4 +1,4 @@
-// Options of hipq-top: the command line, and what is wrong with it.
+// Options of hipq-top: the command line, and errors in it.
 #include "options/options.hpp"
 
 #include <gtest/gtest.h>

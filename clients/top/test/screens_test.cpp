@@ -1,4 +1,4 @@
-// Screens: what they make of rows, where keys lead, what is asked before something is changed.
+// Screens: their pages, the effects of keys, and the questions before changes.
 #include "screens/screens.hpp"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(QueuesScreen, TellsWhatIsNotExact)
     const std::string text = text_of(*screen);
     EXPECT_NE(text.find("app.mail     ~12"), std::string::npos) << text;  // an estimate
     EXPECT_NE(text.find("app.web        0"), std::string::npos) << text;  // counted
-    EXPECT_NE(text.find("app.zoo        ?"), std::string::npos) << text;  // nobody knows
+    EXPECT_NE(text.find("app.zoo        ?"), std::string::npos) << text;  // not known
 }
 
 TEST(QueuesScreen, FitsEightyColumns)

@@ -1,4 +1,4 @@
-// Tables: which columns fit, in which order rows stand, which are left out.
+// Tables: which columns fit, the order of rows, and which rows are left out.
 #include "screens/sheet.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Texts as a terminal shows them: widths, numbers, lengths of time, JSON.
+// Texts on a terminal: widths, numbers, durations, JSON.
 #include "screens/text.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
--- What a second of the shop brings: mails, of which some fail, thumbnails, invoices and parcels.
+-- The jobs of one second in the shop: mails, of which some fail, thumbnails, invoices and parcels.
 INSERT INTO hipq.shop_mail (job_type, job_key, job_data)
 SELECT 'welcome', gen_random_uuid()::text,
        jsonb_build_object('order', n, 'seconds', round((random() * 0.1)::numeric, 3), 'token', 'a secret')

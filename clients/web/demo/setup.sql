@@ -1,4 +1,4 @@
--- The demo of hipq-web: queues of a shop with all that a page can show, and roles to sign in with.
+-- The demo of hipq-web: queues of a shop with data for every page, and roles for signing in.
 \set ON_ERROR_STOP on
 SET client_min_messages = warning;
 
@@ -13,7 +13,8 @@ SELECT hipq.create_queue(name, owner => 'shop')
 FROM unnest('{shop.mail,shop.invoices,shop.thumbnails,shop.imports,shop.parcels}'::text[]) AS name;
 SELECT hipq.alter_queue('shop.thumbnails', throttle_limit => 2);
 
--- Takes as long as its data say, and fails when they say so: "fault" in each attempt, "flaky" in the first one.
+-- Takes as long as its data say, and fails if they say so: "fault" in each attempt, "flaky" only in
+-- the first one.
 CREATE FUNCTION shop_work(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
     RAISE NOTICE 'order % is looked at', job.job_data->>'order';
@@ -24,7 +25,7 @@ BEGIN
     RETURN jsonb_build_object('order', job.job_data->'order', 'attempts', job.attempt);
 END $$;
 
--- Says how far it is.
+-- Reports its progress.
 CREATE FUNCTION shop_import(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR step IN 1..(job.job_data->>'rows')::integer LOOP
@@ -42,14 +43,15 @@ SELECT hipq.register_job_type('shop.thumbnails', 'thumbnail', handler => 'shop_w
 SELECT hipq.register_job_type('shop.imports', 'import', handler => 'shop_import', default_timeout => '20 min');
 SELECT hipq.register_job_type('shop.parcels', 'label', handler_kind => 'notify', max_retries => 3);
 
--- The operator does everything; the developer looks at mail alone; the monitor sees queues and no job.
+-- The operator does everything; the developer sees only mail; the monitor sees queues, but no job.
 SELECT hipq.grant_queue(queue.name, 'operator', privilege)
 FROM (SELECT unnest(queues) AS name FROM hipq.instances) AS queue
 CROSS JOIN unnest('{enqueue,read,control}'::text[]) AS privilege;
 SELECT hipq.grant_queue('shop.mail', 'developer', 'read');
 SELECT hipq.grant_queue('shop.parcels', 'delivery', 'work');
 
--- What stays as it is: a pause, jobs for tomorrow, one whose labels nobody makes, a worker that has gone.
+-- Data that does not change: a pause, jobs for tomorrow, a job without a worker for its labels, a
+-- worker that has gone.
 SELECT hipq.pause('shop.invoices', 'invoice', reason => 'the tax rate changes at noon');
 INSERT INTO hipq.shop_mail (job_type, job_key, job_data, scheduled_run_time)
 SELECT 'receipt', 'order-' || n, jsonb_build_object('order', n, 'seconds', 0.01), now() + interval '1 day' * random()

@@ -1,4 +1,4 @@
-// hipq-web: serves the web page of hipq.
+// hipq-web: serves hipq's web page.
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -15,7 +15,7 @@ using namespace hipq::web;
 constexpr int exit_failure = 1;
 constexpr int exit_usage = 64;
 
-// The signals that end it are waited for by one thread; no other one gets them.
+// One thread waits for the signals that end the program; no other thread gets them.
 sigset_t block_signals()
 {
     sigset_t ending;
@@ -27,7 +27,8 @@ sigset_t block_signals()
     return ending;
 }
 
-// Waits for the end, and looks now and then which sessions are over. Whether it was asked for.
+// Waits for the end, and checks regularly which sessions are over. Returns whether the end was
+// requested.
 bool wait_for_end(const sigset_t &ending, Web &web)
 {
     const timespec between_looks{5, 0};

@@ -1,4 +1,4 @@
-// The folder of the page: a build for another folder compiles this file alone.
+// The folder of the page: a build for another folder compiles only this file again.
 #include "page_folder.hpp"
 
 namespace hipq::web {

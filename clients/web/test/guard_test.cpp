@@ -1,4 +1,4 @@
-// What keeps other sites out: names of hosts, origins, addresses and cookies.
+// Protection against other sites: host names, origins, addresses and cookies.
 #include "http/guard.hpp"
 #include "http/problem.hpp"
 
@@ -73,7 +73,7 @@ TEST(Guard, answers_to_the_name_of_the_proxy_alone)
     EXPECT_FALSE(takes_host(behind_proxy(), "jobs.example.com.evil.example"));
 }
 
-// Else a page whose name leads to this machine could read them.
+// Otherwise a page whose name leads to this machine could read them.
 TEST(Guard, tells_metrics_to_this_machine_and_by_its_name)
 {
     EXPECT_TRUE(takes_host(behind_proxy(), "127.0.0.1:8080", "/metrics"));

@@ -1,4 +1,4 @@
-// The head of a request: its bounds, what is refused, and what cpp-httplib gets of it.
+// The head of a request: its limits, refusals, and the part that cpp-httplib gets.
 #include "http/head.hpp"
 #include "http/problem.hpp"
 
@@ -38,7 +38,7 @@ TEST(Head, loses_what_need_not_be_heeded)
               head("A: b\r\n"));
 }
 
-// Each proxy adds one at the end; what stands before that a client may have written.
+// Each proxy appends one; a client may have written the part before.
 TEST(Head, has_the_last_word_on_who_sends)
 {
     EXPECT_EQ(

@@ -1,4 +1,4 @@
-// The limit on tries: at once, then so many a minute, for each key by itself.
+// The limit on attempts: at once, then per minute, for each key separately.
 #include "sessions/rate_limit.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The program on the terminal: shows the screen on top, refreshes it, and does what keys say.
+// The terminal program: shows the top screen, refreshes it, and handles keys.
 #include "app/app.hpp"
 
 #include "screens/text.hpp"
@@ -15,7 +15,7 @@ volatile std::sig_atomic_t stop = 0;
 
 constexpr int least_width = 40;
 constexpr int least_height = 8;
-// A key is answered within so many milliseconds, whatever the time to the next look.
+// The program answers a key within this many milliseconds, however far away the next refresh is.
 constexpr int longest_wait = 500;
 
 std::string clock_text()
@@ -28,7 +28,7 @@ std::string clock_text()
     return text;
 }
 
-// UTF-8 of a character that was typed.
+// The UTF-8 form of a typed character.
 std::string utf8(int key)
 {
     const auto code = static_cast<unsigned>(key);
@@ -89,10 +89,10 @@ void App::run()
     }
 }
 
-// ---- looking
+// ---- refreshing
 
-// A screen that learns what it needs to ask on asks three times at most: for a queue, its table,
-// and a job.
+// A screen may query at most three times in a row, as each answer shows what to query next: for a
+// queue, its table, and a job.
 void App::look()
 {
     for (int i = 0; i < 3; ++i) {
@@ -303,7 +303,7 @@ void App::follow(Move move)
     case Move::Kind::say:
         return tell(move.text, Tone::warning);
     }
-    next_look_ = {};  // it may have other things to ask now
+    next_look_ = {};  // it may have other queries now
 }
 
 void App::back()
@@ -313,7 +313,7 @@ void App::back()
     next_look_ = {};
 }
 
-// What was said stays until the next key.
+// A message stays until the next key.
 void App::do_it(const Action &action)
 {
     const Answer answer = database_.ask(action.statement);
@@ -326,7 +326,7 @@ void App::do_it(const Action &action)
     next_look_ = {};
 }
 
-// ---- what is done in slices
+// ---- actions in slices
 
 void App::begin(const Action &action)
 {

@@ -1,4 +1,4 @@
-// The program on the terminal: shows the screen on top, refreshes it, and does what keys say.
+// The terminal program: shows the top screen, refreshes it, and handles keys.
 #pragma once
 
 #include "model/database.hpp"
@@ -17,7 +17,7 @@ public:
     App(Database &database, Terminal &terminal, const Mode &mode,
         std::chrono::duration<double> delay);
 
-    // Until q, or a signal (stop_requested()).
+    // Runs until q, or a signal (stop_requested()).
     void run();
 
 private:
@@ -28,7 +28,7 @@ private:
         std::function<Move(const std::string &)> entered;
     };
 
-    // An action that is done in slices.
+    // An action that runs in slices.
     struct Course {
         Action action;
         double total = 0;
@@ -70,11 +70,11 @@ private:
     std::string lost_;  // why there is no connection; empty: there is one
     bool stands_still_ = false;
     bool is_over_ = false;
-    int top_ = 0;  // first line of the body that is shown
+    int top_ = 0;  // first visible line of the body
     Clock::time_point next_look_{};
 };
 
-// Set by signals, so that the terminal is given back.
+// Signals set this, so that the program restores the terminal.
 void catch_signals();
 bool stop_requested();
 

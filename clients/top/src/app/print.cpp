@@ -7,7 +7,7 @@ namespace hipq::top {
 
 namespace {
 
-// Wider than any table: nothing is cut.
+// Wider than any table, so that nothing is cut.
 constexpr int print_width = 100'000;
 
 std::string text_of(const std::vector<Line> &lines)

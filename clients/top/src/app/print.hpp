@@ -8,7 +8,7 @@
 
 namespace hipq::top {
 
-// Prints it on stdout; an error: nothing is printed.
+// Prints it to stdout; after an error it prints nothing.
 Answer print_queues(Database &database, const Mode &mode);
 
 std::string text_of(const Page &page);

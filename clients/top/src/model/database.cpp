@@ -1,4 +1,4 @@
-// The connection: made when it is needed, and again when it was lost.
+// The connection: made when needed, and again after a loss.
 #include "model/database.hpp"
 
 #include <cerrno>
@@ -11,7 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than the statement_timeout of the session: past it there is no server, or no network.
+// Longer than the statement_timeout of the session: after this time there is no server, or no
+// network.
 constexpr std::chrono::seconds longest_answer{10};
 constexpr const char *connect_timeout = "5";
 
@@ -77,7 +78,7 @@ Answer Database::ask(const Statement &statement)
 
 Answer Database::connect()
 {
-    // A later keyword wins: what the user says goes after what stands for want of it.
+    // A later keyword has precedence: the user's values come after the defaults.
     std::vector<const char *> keywords{"fallback_application_name", "connect_timeout",
                                        "keepalives_idle", "client_encoding"};
     std::vector<const char *> values{"hipq-top", connect_timeout, "10", "UTF8"};
@@ -142,7 +143,7 @@ Answer Database::send(const Statement &statement)
     return answer;
 }
 
-// Whether PQgetResult() has something to say at once.
+// Whether PQgetResult() can return without waiting.
 bool Database::wait_for_answer()
 {
     const Clock::time_point end = Clock::now() + longest_answer;

@@ -1,4 +1,4 @@
-// The connection: made when it is needed, and again when it was lost.
+// The connection: made when needed, and again after a loss.
 #pragma once
 
 #include "model/rows.hpp"
@@ -15,19 +15,19 @@ namespace hipq::top {
 
 class Database {
 public:
-    // Keywords of libpq and their values; what is left out say its environment and service file.
+    // libpq keywords and their values; libpq's environment and service file supply the rest.
     using Parts = std::vector<std::pair<std::string, std::string>>;
     explicit Database(Parts parts) : parts_(std::move(parts)) {}
 
-    // Runs a statement in a transaction of its own. It never throws: the answer says what is wrong.
-    // Waits no longer than some seconds, whatever became of server and network.
+    // Runs a statement in its own transaction. Never throws: the answer has the error. Waits at
+    // most some seconds, whatever happens to server and network.
     Answer ask(const Statement &statement);
 
-    // The server wants a password that nobody has given.
+    // The server requires a password, and none was given.
     bool needs_password() const { return needs_password_; }
     void set_password(const std::string &password) { parts_.emplace_back("password", password); }
 
-    // Where it is connected, in words; of the last connection there was.
+    // A description of the connection, or of the last one.
     const std::string &where() const { return where_; }
     bool is_connected() const { return connection_ != nullptr; }
 

@@ -1,4 +1,4 @@
-// Rows that a statement returned, read by the names of their columns; libpq is not needed for them.
+// Rows of a statement, with columns by name; does not need libpq.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace hipq::top {
 
-using Value = std::optional<std::string>;  // nothing: SQL NULL
+using Value = std::optional<std::string>;  // none: SQL NULL
 
 struct Rows {
     std::vector<std::string> names;
@@ -19,7 +19,7 @@ struct Rows {
     std::size_t size() const { return rows.size(); }
     bool empty() const { return rows.empty(); }
 
-    // A column that is not there is NULL.
+    // A column that does not exist is NULL.
     Value get(std::size_t row, std::string_view column) const
     {
         const auto found = std::find(names.begin(), names.end(), column);
@@ -42,10 +42,10 @@ struct Rows {
     }
 };
 
-// What became of a statement.
+// The outcome of a statement.
 struct Answer {
     Rows rows;
-    std::string error;  // the server's words; empty: it has worked
+    std::string error;  // the server's message; empty: success
     std::string hint;
     std::string sqlstate;
     bool is_lost = false;  // there is no connection

@@ -7,7 +7,7 @@ namespace {
 
 using client::Value;
 
-// What a list of jobs shows. A job that was claimed by a lock runs, though its row says that it
+// The columns of a list of jobs. A job that was claimed by lock runs, although its row says that it
 // waits.
 constexpr const char *job_columns =
     "id, job_type, nullif(job_key, 'NONE') AS job_key,"
@@ -22,7 +22,7 @@ constexpr const char *job_columns =
     " extract(epoch FROM hipq.now() - created_time) AS age,"
     " nullif(error, 'NONE') AS error";
 
-// A few rows of the queue's table, as a list of jobs.
+// Some rows of the queue's table, as a list of jobs.
 std::string list(const std::string &rows, const std::string &order)
 {
     return std::string("SELECT ") + job_columns +
@@ -31,7 +31,7 @@ std::string list(const std::string &rows, const std::string &order)
            rows + ") AS row) AS job ORDER BY " + order;
 }
 
-// Of many finished jobs few have failed: so many are looked at for a page.
+// Few of many finished jobs have failed: this many are read for a page.
 constexpr int examined_for_failures = 5000;
 
 Value or_null(const std::string &text)
@@ -41,7 +41,7 @@ Value or_null(const std::string &text)
 
 }  // namespace
 
-// ---- to look at
+// ---- queries
 
 Statement settings()
 {
@@ -52,7 +52,7 @@ Statement settings()
             {}};
 }
 
-// Nothing that it asks keeps the server, or a DROP TABLE of somebody else, for long.
+// No query of hipq-top keeps the server, or another session's DROP TABLE, busy for long.
 Statement prepare_session()
 {
     return {"SELECT pg_catalog.set_config(name, value, false) FROM (VALUES"
@@ -131,7 +131,7 @@ Statement fillers_of(const QueueName &queue)
             {queue.name}};
 }
 
-// $1: the last id of the page before; $2: the job type; $3: how many.
+// $1: the last id of the previous page; $2: the job type; $3: how many.
 Statement jobs_of(const QueueName &queue, const JobPage &page)
 {
     const Value after = page.after.empty() ? Value() : Value(page.after);
@@ -244,7 +244,7 @@ Statement progress(const std::string &id)
     return {"SELECT done, total, message FROM hipq._progress() WHERE job_id = $1::bigint", {id}};
 }
 
-// What the process that runs it waits for in PostgreSQL, and whose locks.
+// What the process that runs it waits for in PostgreSQL, and which processes hold the locks.
 Statement waits(const std::string &id)
 {
     return {
@@ -305,7 +305,7 @@ Statement alerts()
             {}};
 }
 
-// Asked for once, when all of them are to be redriven; it counts no further than this.
+// Runs once before a redrive of all dead letters; it counts no further than this.
 Statement waiting_dead_letters(const QueueName &queue, const std::string &job_type,
                                const std::string &before)
 {
@@ -322,7 +322,7 @@ Statement all_settings()
             {}};
 }
 
-// ---- to do
+// ---- actions
 
 Statement pause(const std::string &queue, const std::string &job_type,
                 const std::string &throttle_key, const std::string &reason)

@@ -1,8 +1,8 @@
-// All statements that hipq-top sends, and nothing else: what they read, and what they do.
+// All statements of hipq-top, and nothing else: queries and actions.
 //
-// None reads more of a queue than a page, or takes more than some milliseconds with 500 queues and
-// a million jobs. So jobs are read from the table of their queue, whose right is that of the queue;
-// view hipq.jobs, over all queues, takes seconds to plan with 500 of them.
+// No statement reads more of a queue than a page, or takes more than some milliseconds with 500
+// queues and a million jobs. So jobs are read from the table of their queue, which has the rights
+// of the queue; planning the view hipq.jobs, over all queues, takes seconds with 500 queues.
 #pragma once
 
 #include "hipq/client/statement.hpp"
@@ -14,26 +14,26 @@ namespace hipq::top {
 
 using client::Statement;
 
-// A queue, as hipq.activity names it.
+// A queue, with its name in hipq.activity.
 struct QueueName {
     std::string name;   // app.mail
-    std::string table;  // hipq.app_mail, quoted as SQL wants it
+    std::string table;  // hipq.app_mail, quoted for SQL
 };
 
 // Which jobs of a queue.
 enum class JobKind { newest, unfinished, running, failed };
 
-// What a page of jobs shows: those after a key, in the order of the kind.
+// The jobs of a page: those after a key, in the order of the kind.
 struct JobPage {
     JobKind kind = JobKind::newest;
-    std::string after;     // id of the last job of the page before; empty: the first page
+    std::string after;     // id of the last job of the previous page; empty: the first page
     std::string job_type;  // empty: all
     int lines = 50;
 };
 
 namespace statements {
 
-// ---- to look at
+// ---- queries
 
 Statement settings();
 Statement prepare_session();
@@ -66,9 +66,9 @@ Statement all_settings();
 Statement waiting_dead_letters(const QueueName &queue, const std::string &job_type,
                                const std::string &before);
 
-// ---- to do
+// ---- actions
 
-// Empty job types and throttle keys: of all.
+// Empty job types and throttle keys mean all.
 Statement pause(const std::string &queue, const std::string &job_type,
                 const std::string &throttle_key, const std::string &reason);
 Statement resume(const std::string &queue, const std::string &job_type,
@@ -77,7 +77,7 @@ Statement cancel(const QueueName &queue, const std::string &id);
 Statement retry(const QueueName &queue, const std::string &id);
 Statement redrive(const std::string &id);
 Statement dismiss(const std::string &id);
-// Those of a job type that died before a time; empty: of all types, whenever.
+// Dead letters of a job type from before a time; empty: all types, any time.
 Statement redrive_some(const QueueName &queue, const std::string &job_type,
                        const std::string &before);
 Statement drain_worker(const std::string &worker_id);

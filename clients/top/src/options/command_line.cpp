@@ -1,4 +1,4 @@
-// Reads the command line: options, as psql takes them, and a database and a role without any.
+// Reads the command line: options as for psql, and a database and a role without option names.
 #include "options/options.hpp"
 
 namespace hipq::top {
@@ -89,7 +89,7 @@ Options parse_command_line(const std::vector<std::string> &arguments)
     return options;
 }
 
-// The database comes first: what it says as a URI, the other options win over.
+// The database comes first: other options override the values of its URI.
 std::vector<std::pair<std::string, std::string>> connection_parts(const Options &options)
 {
     std::vector<std::pair<std::string, std::string>> parts;

@@ -1,4 +1,4 @@
-// What hipq-top is told by its command line.
+// The command-line options of hipq-top.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace hipq::top {
 
-// Something that the user got wrong.
+// An error in the user's input.
 class UsageError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -25,7 +25,7 @@ struct Options {
     bool once = false;
     bool batch = false;
     std::string sort = "busy";
-    int lines = -1;  // less than 0: all queues
+    int lines = -1;  // negative: all queues
     bool read_only = false;
     bool help = false;
     bool version = false;
@@ -33,13 +33,13 @@ struct Options {
 
 struct Option {
     std::string name;      // without dashes
-    char letter;           // of its short form; 0: it has none
-    std::string argument;  // what it takes, as the help says it; empty: nothing, it is a switch
+    char letter;           // short form; 0: none
+    std::string argument;  // its argument, as shown by the help; empty: a switch
     std::string help;
     void (*set)(Options &options, const std::string &value);
 };
 
-// All of them, in the order of the help.
+// All options, in the order of the help.
 const std::vector<Option> &option_table();
 
 // Throws UsageError.
@@ -47,7 +47,7 @@ Options parse_command_line(const std::vector<std::string> &arguments);
 
 std::string help_text();
 
-// For libpq: keywords and values of what was said.
+// Keywords and values for libpq.
 std::vector<std::pair<std::string, std::string>> connection_parts(const Options &options);
 
 }  // namespace hipq::top

@@ -1,4 +1,4 @@
-// The options of hipq-top: the one list of them, for the command line and the help.
+// The options of hipq-top: the only list of them, for the command line and the help.
 #include "options/options.hpp"
 
 #include <charconv>

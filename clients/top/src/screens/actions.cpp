@@ -1,4 +1,4 @@
-// What can be done: each with a question that says what will happen, and words for what did.
+// The actions: each with a question that says what will happen, and a message about the result.
 #include "screens/actions.hpp"
 
 namespace hipq::top::actions {
@@ -71,7 +71,7 @@ Action dismiss(const std::string &id)
             [id](const Rows &) { return "dead letter " + id + " is dismissed"; }};
 }
 
-// In slices: each is a transaction of its own, so that what is done stays done.
+// In slices: each is its own transaction, so that finished slices stay.
 Action redrive_all(const QueueName &queue, const Died &died)
 {
     std::string which = "all waiting dead letters of queue " + queue.name;

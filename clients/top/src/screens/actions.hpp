@@ -1,11 +1,11 @@
-// What can be done: each with a question that says what will happen, and words for what did.
+// The actions: each with a question that says what will happen, and a message about the result.
 #pragma once
 
 #include "screens/screen.hpp"
 
 namespace hipq::top::actions {
 
-// A queue, one of its job types, or one throttle key of that: what is empty is all.
+// A queue, one of its job types, or one throttle key of that type: empty means all.
 struct Place {
     std::string queue;
     std::string job_type{};
@@ -17,10 +17,10 @@ Action cancel(const QueueName &queue, const std::string &id);
 Action retry(const QueueName &queue, const std::string &id);
 Action redrive(const std::string &id);
 Action dismiss(const std::string &id);
-// Dead letters of one job type, up to a time; what is empty is all.
+// Dead letters of one job type, up to a time; empty means all.
 struct Died {
     std::string job_type{};
-    std::string time{};    // of the last of them, to be read
+    std::string time{};    // of the last of them, to be displayed
     std::string before{};  // the same, for the statement
 };
 Action redrive_all(const QueueName &queue, const Died &died = {});

@@ -41,7 +41,7 @@ Cell number_cell(const Rows &rows, std::size_t row, const char *column)
     return {number ? count_text(*number) : "-", number == 0 ? Tone::dim : Tone::plain, number};
 }
 
-// ~12,345: an estimate; ?: nobody knows.
+// ~12,345: an estimate; ?: not known.
 Cell backlog_cell(const Rows &rows, std::size_t row)
 {
     Cell cell = number_cell(rows, row, "backlog");

@@ -1,4 +1,4 @@
-// Who fills a queue: its unfinished jobs by job type and throttle key, and what they wait for.
+// The contents of a queue: its unfinished jobs by job type and throttle key, and their conditions.
 #include "screens/actions.hpp"
 #include "screens/screens.hpp"
 #include "screens/text.hpp"

@@ -1,4 +1,4 @@
-// A job: its row, why it waits, its attempts, what was said in them, its data.
+// A job: its row, why it waits, its attempts, their messages, its data.
 #include "screens/actions.hpp"
 #include "screens/screens.hpp"
 #include "screens/text.hpp"
@@ -22,7 +22,7 @@ public:
                                     "D: dismiss it  up/down: scroll  Esc: back";
     }
 
-    // Its queue, then the table of that, then the job.
+    // First its queue, then the queue's table, then the job.
     std::vector<Statement> asks() const override
     {
         if (queue_.name.empty())
@@ -71,7 +71,7 @@ public:
     }
 
 private:
-    // ---- what is learnt
+    // ---- answers of the server
 
     void complain(const Answer &answer, const std::string &what)
     {
@@ -116,7 +116,7 @@ private:
                 "There is no such job any more: final jobs go after the queue's retention.");
     }
 
-    // ---- what is shown
+    // ---- the page
 
     std::string outcome() const
     {
@@ -240,7 +240,7 @@ private:
         lines.push_back(plain(title, Tone::strong));
     }
 
-    // A job that waits: what does not hold, and in short what does.
+    // For a waiting job: the unmet conditions, and the met ones in short.
     void add_why(std::vector<Line> &lines, int width) const
     {
         if (outcome() != "waiting" || why_.empty())

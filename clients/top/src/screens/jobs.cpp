@@ -194,7 +194,7 @@ private:
         show(std::move(sheet));
     }
 
-    // Of a job that waits: since when it is due, or in how long it will be.
+    // For a waiting job: since when it is due, or in how long it will be.
     Cell due_cell(std::size_t i) const
     {
         if (jobs_.text(i, "outcome").compare(0, 7, "waiting") != 0 &&
@@ -208,7 +208,7 @@ private:
     Mode mode_;
     QueueName queue_;
     JobPage page_;
-    std::vector<std::string> before_;  // where the pages before this one begin
+    std::vector<std::string> before_;  // where the previous pages begin
     std::string wanted_;
     Rows jobs_;
     bool asks_on_ = false;

@@ -1,4 +1,4 @@
-// Workers, executors, dead letters and alerts; and the help.
+// Lists of workers, executors, dead letters and alerts; and the help.
 #include "screens/actions.hpp"
 #include "screens/screens.hpp"
 #include "screens/text.hpp"
@@ -7,7 +7,7 @@ namespace hipq::top {
 
 namespace {
 
-// One statement, and a row of the table for each of its rows.
+// One statement, with one table row for each of its rows.
 class PlainListScreen : public ListScreen {
 public:
     void take(const std::vector<Answer> &answers) override
@@ -29,7 +29,7 @@ protected:
     {
         return rows_.empty() ? std::vector<Line>{plain(none(), Tone::dim)} : std::vector<Line>{};
     }
-    // The number of the row with that key.
+    // The number of the row with this key.
     std::size_t number_of(const std::string &key, const char *column) const
     {
         std::size_t i = 0;
@@ -228,7 +228,7 @@ private:
     bool only_waiting_ = true;
 };
 
-// What each setting of hipq is, and does.
+// hipq's settings, with their values and meanings.
 class SettingsScreen : public PlainListScreen {
 public:
     std::string title() const override { return "settings"; }
@@ -255,7 +255,7 @@ protected:
     }
 };
 
-// With many queues this view takes longer than the others: it is looked at more seldom.
+// With many queues this view takes longer than the others, so it is refreshed less often.
 class AlertsScreen : public Screen {
 public:
     std::string title() const override { return "alerts"; }

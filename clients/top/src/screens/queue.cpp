@@ -1,4 +1,4 @@
-// A queue: how it does, what of it is paused, and its job types.
+// A queue: its state, its pauses, and its job types.
 #include "screens/actions.hpp"
 #include "screens/screens.hpp"
 #include "screens/text.hpp"
@@ -81,7 +81,7 @@ private:
                              : actions::pause({queue_.name, type}));
     }
 
-    // One of its own: that of the queue is none of the type.
+    // The type's own pause; a pause of the queue is not one of the type.
     bool has_pause(const std::string &type) const
     {
         for (std::size_t i = 0; i < pauses_.size(); ++i)

@@ -1,4 +1,4 @@
-// What all screens do: going through lines, and tables that are sorted and filtered.
+// Common to all screens: moving through lines, and tables that are sorted and filtered.
 #include "screens/screen.hpp"
 
 #include "screens/text.hpp"
@@ -127,7 +127,7 @@ Move ListScreen::key(int key)
 
 void ListScreen::show(Sheet sheet)
 {
-    // Who has not gone anywhere wants to see the first row, whichever it is.
+    // A user who has not moved sees the first row, whichever it is.
     const std::string before = place() == 0 ? "" : chosen();
     complaint_.clear();
     sheet_ = std::move(sheet);

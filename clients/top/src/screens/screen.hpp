@@ -1,5 +1,5 @@
-// A screen: what it asks the server, what it makes of the answers, and what its keys do. Pure but
-// for the statements that it hands out: the terminal and the connection are others' business.
+// A screen: its queries, what it makes of the answers, and what its keys do. Pure except for the
+// statements that it returns: it uses neither terminal nor connection.
 #pragma once
 
 #include "model/rows.hpp"
@@ -13,7 +13,7 @@
 
 namespace hipq::top {
 
-// Keys that are no characters.
+// Keys that are not characters.
 namespace keys {
 inline constexpr int enter = 0x110000;  // beyond Unicode
 inline constexpr int escape = enter + 1;
@@ -30,26 +30,26 @@ inline constexpr int tab = enter + 11;
 inline constexpr int resized = enter + 12;
 }  // namespace keys
 
-// What is changed on the server: asked for first, then done, then told.
+// A change on the server: a question first, then the action, then a message.
 struct Action {
     std::string question;  // what will happen
     Statement statement;
-    std::function<std::string(const Rows &)> told;  // what has happened
-    // Of many the statement does a slice, again and again: how many a slice has done, 0 when there
-    // are no more; and how many there are.
+    std::function<std::string(const Rows &)> told;  // the result
+    // For many rows the statement is repeated, a slice at a time: returns the number of rows done,
+    // 0 at the end; and the total.
     std::function<double(const Rows &)> done{};
     Statement total{};
 };
 
 class Screen;
 
-// What follows from a key.
+// The effect of a key.
 struct Move {
     enum class Kind { none, open, act, prompt, say } kind = Kind::none;
-    std::shared_ptr<Screen> screen{};                    // open: to be shown, above this one
+    std::shared_ptr<Screen> screen{};                    // open: the new top screen
     Action action{};                                     // act
     std::string text{};                                  // prompt: its label; say: the message
-    std::function<Move(const std::string &)> entered{};  // prompt: what was typed
+    std::function<Move(const std::string &)> entered{};  // prompt: the typed text
 };
 
 Move open(std::shared_ptr<Screen> screen);
@@ -57,11 +57,11 @@ Move act(Action action);
 Move prompt(std::string label, std::function<Move(const std::string &)> entered);
 Move say(std::string message);
 
-// What a screen shows: lines that stay, and lines to scroll through.
+// The display of a screen: lines that stay, and lines to scroll through.
 struct Page {
     std::vector<Line> head;
     std::vector<Line> body;
-    int chosen = -1;  // line of the body; -1: none is, and arrows scroll
+    int chosen = -1;  // line of the body; -1: none, and arrows scroll
 };
 
 class Screen {
@@ -72,16 +72,16 @@ public:
     virtual std::string help() const = 0;  // its keys, for the last line
     virtual std::vector<Statement> asks() const = 0;
     virtual void take(const std::vector<Answer> &answers) = 0;
-    // It has learnt what it needs to ask on, and does so at once.
+    // It knows its next query now, and runs it at once.
     virtual bool asks_on() const { return false; }
     virtual Page page(int width) const = 0;
     virtual Move key(int key) = 0;
-    // Seconds between two looks, at least: for what costs more than the others.
+    // The minimum seconds between two refreshes: for expensive screens.
     virtual double rests() const { return 0; }
-    // How many lines there are to go through, and which one is chosen, or at the top.
+    // The number of lines to move through, and the one that is selected, or at the top.
     virtual int lines(int width) const = 0;
 
-    // Goes to a line by the keys that all screens have; false: it is none of them.
+    // Moves with the keys that all screens have; false: it is another key.
     bool go(int key, int height, int width);
     int place() const { return place_; }
     void set_place(int place) { place_ = place; }
@@ -95,7 +95,7 @@ class ListScreen : public Screen {
 public:
     Page page(int width) const override;
     int lines(int) const override { return static_cast<int>(shown_.size()); }
-    // Sorts (s), filters (/), and passes on the rest.
+    // Sorts (s), filters (/), and passes other keys on.
     Move key(int key) override;
 
 protected:
@@ -103,10 +103,10 @@ protected:
     // Lines above the table.
     virtual std::vector<Line> head(int width) const = 0;
 
-    // The rows are new: orders them, and finds the chosen one again.
+    // The rows are new: sorts them, and finds the selected row again.
     void show(Sheet sheet);
     void complain(const Answer &answer);
-    // The first complaint of some answers.
+    // The first error of several answers.
     bool all_well(const std::vector<Answer> &answers);
     std::string chosen() const;  // its key; empty: there is no row
     void sort_by(int column);
@@ -120,11 +120,11 @@ private:
     std::vector<SheetRow> shown_;
     std::string filter_;
     std::string complaint_;
-    int sorted_by_ = -1;  // as the server gave them
+    int sorted_by_ = -1;  // as the server returned them
 };
 
 Line plain(std::string text, Tone tone = Tone::plain);
-// A bar of so many columns for what is done of a total.
+// A progress bar with this many columns.
 std::string bar(double done, double total, int columns);
 
 }  // namespace hipq::top

@@ -1,4 +1,4 @@
-// The screens there are.
+// All screens.
 #pragma once
 
 #include "screens/screen.hpp"
@@ -8,10 +8,10 @@ namespace hipq::top {
 struct Mode {
     bool is_read_only = false;
     std::string sort = "busy";
-    int lines = -1;  // queues to be shown; less than 0: all
+    int lines = -1;  // number of queues; negative: all
 };
 
-// Where the table of a queue is not known yet, the screen asks for it.
+// If the table of the queue is not known yet, the screen queries it.
 std::shared_ptr<Screen> queues_screen(const Mode &mode);
 std::shared_ptr<Screen> queue_screen(const Mode &mode, const QueueName &queue);
 std::shared_ptr<Screen> jobs_screen(const Mode &mode, const QueueName &queue,
@@ -25,13 +25,13 @@ std::shared_ptr<Screen> alerts_screen();
 std::shared_ptr<Screen> settings_screen();
 std::shared_ptr<Screen> help_screen();
 
-// Of a job whose queue is not known: it asks for that first.
+// For a job whose queue is not known: the screen queries it first.
 std::shared_ptr<Screen> found_job_screen(const Mode &mode, const std::string &id);
 
 Tone tone_of_state(const std::string &state);
 Tone tone_of_outcome(const std::string &outcome);
 
-// A cell of a number, of a length of time in seconds, of a text.
+// Cells for a number, a duration in seconds, and a text.
 Cell number_cell(const Rows &rows, std::size_t row, const char *column);
 Cell backlog_cell(const Rows &rows, std::size_t row);  // of columns backlog and exact
 Cell time_cell(const Rows &rows, std::size_t row, const char *column);

@@ -1,4 +1,4 @@
-// A table of a screen: columns, rows, their order and filter; and how it fits the terminal.
+// A table of a screen: columns, rows, their order and filter; fits it into the terminal.
 #include "screens/sheet.hpp"
 
 #include "screens/text.hpp"
@@ -28,7 +28,7 @@ int sum_of(const std::vector<int> &widths)
     return sum;
 }
 
-// Takes what is too much from the widest column that may shrink, again and again.
+// Repeatedly shrinks the widest column that may shrink, until the table fits.
 void shrink(const Sheet &sheet, std::vector<int> &widths, int most)
 {
     while (sum_of(widths) > most) {

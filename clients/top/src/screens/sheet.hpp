@@ -1,5 +1,5 @@
-// A table of a screen: columns, rows, their order and filter; and how it fits the terminal. Pure:
-// nothing here knows of a terminal or a server.
+// A table of a screen: columns, rows, their order and filter; fits it into the terminal. Pure: it
+// uses neither terminal nor server.
 #pragma once
 
 #include <optional>
@@ -19,18 +19,18 @@ using Line = std::vector<Span>;
 struct Column {
     std::string title;
     bool is_number = false;
-    int least = 0;      // the fewest columns that it may shrink to; 0: it does not shrink
-    int leaves_at = 0;  // narrower than so many columns the terminal does without it
+    int least = 0;      // minimum width; 0: it does not shrink
+    int leaves_at = 0;  // hidden on terminals narrower than this
 };
 
 struct Cell {
     std::string text;
     Tone tone = Tone::plain;
-    std::optional<double> number = std::nullopt;  // what it is sorted by; else by its text
+    std::optional<double> number = std::nullopt;  // sort key; by default the text
 };
 
 struct SheetRow {
-    std::string key;  // what the row is about: it stays chosen when the order changes
+    std::string key;  // identifies the row: it stays selected when the order changes
     std::vector<Cell> cells;
 };
 
@@ -39,17 +39,17 @@ struct Sheet {
     std::vector<SheetRow> rows;
 };
 
-// Widths of the columns in a terminal of so many columns; 0: it is not shown.
+// The widths of the columns in a terminal of this width; 0: hidden.
 std::vector<int> widths(const Sheet &sheet, int width);
 
 Line title_line(const Sheet &sheet, const std::vector<int> &widths, int sorted_by);
 Line row_line(const Sheet &sheet, const SheetRow &row, const std::vector<int> &widths);
 
-// Sorts by a column: numbers the highest first, texts by the alphabet. What is equal keeps its
+// Sorts by a column: numbers with the highest first, texts alphabetically. Equal rows keep their
 // order.
 void sort_rows(std::vector<SheetRow> &rows, int column, bool is_number);
 
-// Keeps rows that have the text in some cell, whatever the case.
+// Keeps rows that have the text in any cell, ignoring case.
 void filter_rows(std::vector<SheetRow> &rows, const std::string &text);
 
 }  // namespace hipq::top

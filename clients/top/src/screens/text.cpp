@@ -1,5 +1,4 @@
-// Texts as a terminal shows them: their width, cut and padded; numbers, lengths of time and JSON
-// for people.
+// Texts on a terminal: width, cutting and padding; numbers, durations and JSON in readable form.
 #include "screens/text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -14,7 +13,7 @@ namespace {
 
 struct Character {
     std::string_view bytes;
-    wchar_t code = 0;  // 0: it is no UTF-8
+    wchar_t code = 0;  // 0: invalid UTF-8
 };
 
 std::size_t length_by_first(unsigned char first)
@@ -47,7 +46,7 @@ Character next_character(std::string_view text)
     return {text.substr(0, length), static_cast<wchar_t>(code)};
 }
 
-// What the C library does not know of is taken for one column, and so is what is no UTF-8.
+// Characters that the C library does not know, and invalid UTF-8, count as one column.
 int columns_of(const Character &character)
 {
     const int columns = ::wcwidth(character.code);
@@ -180,7 +179,7 @@ std::string duration_text(std::optional<double> seconds)
     return pair_text(whole / 86'400, "d", whole % 86'400 / 3600, "h");
 }
 
-// Numbers stay as they are written: a double would lose digits.
+// Numbers keep their text: a double would lose digits.
 std::string pretty_json(const std::string &text)
 {
     const nlohmann::ordered_json json = nlohmann::ordered_json::parse(text, nullptr, false);

@@ -5,7 +5,7 @@
 
 namespace hipq::top {
 
-// What is typed is not shown.
+// Does not echo the input.
 std::string read_password();
 
 }  // namespace hipq::top

@@ -1,4 +1,4 @@
-// The terminal, by ncurses: draws lines and reads keys.
+// The terminal, with ncurses: draws lines and reads keys.
 #include "terminal/terminal.hpp"
 
 #include "screens/screen.hpp"
@@ -23,7 +23,7 @@ bool wants_colours()
     return no_colour == nullptr || *no_colour == '\0';
 }
 
-// Without colours what is bad is bold, and what is well is plain.
+// Without colours, bad values are bold, and good ones plain.
 attr_t attributes(Tone tone, bool has_colours)
 {
     const auto coloured = [&](short pair, attr_t without) {
@@ -50,7 +50,7 @@ attr_t attributes(Tone tone, bool has_colours)
     return A_NORMAL;
 }
 
-// For a terminal that has ASCII alone.
+// For a terminal that supports only ASCII.
 std::string ascii(const std::string &text)
 {
     std::string result;

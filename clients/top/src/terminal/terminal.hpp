@@ -1,4 +1,4 @@
-// The terminal, by ncurses: draws lines and reads keys.
+// The terminal, with ncurses: draws lines and reads keys.
 #pragma once
 
 #include "screens/sheet.hpp"
@@ -15,7 +15,7 @@ public:
 
 class Terminal {
 public:
-    // Takes the terminal over, until the destructor gives it back as it was. Throws TerminalError.
+    // Takes over the terminal; the destructor restores it. Throws TerminalError.
     Terminal();
     Terminal(const Terminal &) = delete;
     Terminal &operator=(const Terminal &) = delete;
@@ -25,13 +25,12 @@ public:
     int height() const;
 
     void clear();
-    // What does not fit is left out.
+    // Text that does not fit is left out.
     void draw(int y, const Line &line, bool is_chosen = false);
     void show();
-    void redraw();  // all of it, whatever stood there
+    void redraw();  // the whole screen
 
-    // Waits for a key, so many milliseconds at most: a character, or one of keys::; 0: there is
-    // none.
+    // Waits for a key, at most this many milliseconds: a character, or one of keys::; 0: none.
     int key(int milliseconds);
 
 private:

@@ -1,4 +1,4 @@
-// What is done to jobs, and pauses.
+// Actions on jobs, and pauses.
 #include "api/api.hpp"
 #include "api/many.hpp"
 #include "database/statements.hpp"
@@ -32,7 +32,7 @@ std::string answer_of(const Result &result)
     return object({{"done", *PQgetvalue(result.get(), 0, 0) == 't' ? "true" : "false"}});
 }
 
-// What is paused, as both functions have it.
+// The object to pause, as arguments of both functions.
 Parameters paused(const Call &call)
 {
     return {call.text("queue"), call.text("job_type"), call.text("throttle_key"),

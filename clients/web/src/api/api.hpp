@@ -1,4 +1,4 @@
-// The calls of the interface, by what they are about. clients/web/README.md lists them.
+// The calls of the interface, by subject. clients/web/README.md lists them.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace hipq::web {
 struct Route {
     enum class Kind {
         look,   // GET
-        ask,    // POST: a search, whose conditions must not stand in an address
+        ask,    // POST: a search, whose conditions must not be in a URL
         action  // POST: changes something; not for a role that only looks
     };
     Kind kind;
@@ -18,11 +18,11 @@ struct Route {
     Handler handler;
 };
 
-// Figures, queues, job types, workers and what else is looked at as a list.
+// Figures, queues, job types, workers and the other lists.
 std::vector<Route> list_routes();
-// Jobs: searches, and the page of one.
+// Jobs: searches, and the page of one job.
 std::vector<Route> job_routes();
-// What is done to jobs, and pauses.
+// Actions on jobs, and pauses.
 std::vector<Route> action_routes();
 std::vector<Route> dead_letter_routes();
 

@@ -1,11 +1,11 @@
-// One call of the interface: what its handler gets and answers.
+// One call of the interface: the input and output of its handler.
 #include "api/call.hpp"
 
 namespace hipq::web {
 
 namespace {
 
-// Neither libpq nor PostgreSQL can have it in a text.
+// Neither libpq nor PostgreSQL allows it in a text.
 void check_text(const char *name, const std::string &text)
 {
     if (text.find('\0') != std::string::npos)

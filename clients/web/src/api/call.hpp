@@ -1,4 +1,4 @@
-// One call of the interface: what its handler gets and answers.
+// One call of the interface: the input and output of its handler.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,23 +22,23 @@ struct Call {
     nlohmann::json body;  // of a POST: an object
 
     Link &link() const { return *session->link; }
-    // What the path names: the n-th group of its pattern.
+    // The n-th group of the path's pattern.
     std::string part(std::size_t n) const { return request.matches[n].str(); }
-    // A parameter of the address; nothing: it is not there.
+    // A parameter of the URL; none: it is not there.
     std::optional<std::string> parameter(const char *name) const;
-    // A text of the body; nothing: it is not there, or null or empty. Throws Problem if it is
-    // something else.
+    // A text of the body; none: it is missing, null or empty. Throws Problem if it has another
+    // type.
     std::optional<std::string> text(const char *name) const;
 };
 
-// The object that a body is. Throws Problem if it is none, or nested deeper than anybody asks for:
-// what reads JSON by recursion needs a stack as deep.
+// The object in a body. Throws Problem if it is not an object, or is nested too deeply: recursive
+// JSON parsers need a stack as deep.
 nlohmann::json object_of(const std::string &body);
 
-// Answers a call with JSON. What it throws becomes an error.
+// Answers a call with JSON. Exceptions become errors.
 using Handler = std::function<std::string(const Call &)>;
 
-// An object of members that are JSON already.
+// An object of members that are already JSON.
 std::string object(std::initializer_list<std::pair<const char *, std::string>> members);
 
 // A text as JSON.

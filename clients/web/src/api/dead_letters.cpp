@@ -1,4 +1,4 @@
-// Dead letters: looked at, redriven and dismissed, one by one or many at once.
+// Dead letters: searches, redriving and dismissing, one by one or many at once.
 #include "api/api.hpp"
 #include "api/many.hpp"
 #include "database/statements.hpp"
@@ -23,7 +23,7 @@ std::string groups(const Call &call)
     return object({{"groups", call.link().rows(statements::dead_letter_groups)}});
 }
 
-// TIME ID, as the last row of the page before has them.
+// TIME ID of the last row of the previous page.
 Parameters cursor_of(const Call &call)
 {
     const auto after = call.text("after");
@@ -52,7 +52,8 @@ std::string search_dead_letters(const Call &call)
     return object({{"dead_letters", rows}, {"next", next}});
 }
 
-// Of those that "ids" names, or of a queue's that wait, by job type, reason and when they died.
+// Acts on the dead letters in "ids", or on a queue's waiting ones, by job type, reason and time of
+// death.
 std::string handle(const Call &call, const char *one, const char *many)
 {
     if (call.body.contains("ids"))

@@ -1,4 +1,4 @@
-// Jobs: searches, and all that is known of one.
+// Jobs: searches, and everything about one job.
 #include "api/api.hpp"
 #include "api/search.hpp"
 #include "database/statements.hpp"
@@ -12,7 +12,7 @@ std::string search_jobs(const Call &call)
     return Search(call).run();
 }
 
-// The queue that has a job. Only queues that the role may read are asked.
+// The queue that has a job. Searches only queues that the role may read.
 Searched queue_of(Link &link, const std::string &id)
 {
     std::vector<Searched> queues = searched_queues(link, std::nullopt);
@@ -28,7 +28,7 @@ Searched queue_of(Link &link, const std::string &id)
                   "It may have been removed: retention says how long a queue keeps its jobs.");
 }
 
-// What the role may do to a job in its state.
+// What the role may do with a job in its state.
 std::string allowed(const nlohmann::json &job, bool is_read_only)
 {
     const bool may = !is_read_only && job.at("may_operate") == true;
@@ -42,8 +42,8 @@ std::string allowed(const nlohmann::json &job, bool is_read_only)
         .dump();
 }
 
-// Of a list of one row or none. The row is not looked into: it may be nested as deeply as the
-// server has stack.
+// Of a list with one row or none. Does not parse the row: it may be nested as deeply as the
+// server's stack allows.
 std::string first_or_null(const std::string &rows)
 {
     return rows == "[]" ? "null" : rows.substr(1, rows.size() - 2);

@@ -1,4 +1,4 @@
-// What is looked at as a list: figures, queues, job types, workers, executors and so on.
+// The lists: figures, queues, job types, workers, executors and so on.
 #include "api/api.hpp"
 #include "database/statements.hpp"
 
@@ -14,7 +14,7 @@ Route list(const char *path, const char *name, const char *statement)
             }};
 }
 
-// The same, of a statement whose parameter is a queue: of all of them.
+// The same for a statement whose parameter is a queue: of all queues.
 Route list_of_all(const char *path, const char *name, const char *statement)
 {
     return {Route::Kind::look, path, [name, statement](const Call &call) {

@@ -1,4 +1,4 @@
-// Does something to each of the jobs that a call names, and says which could not have it.
+// Runs an action for each job of a call, and reports the refused ones.
 #include "api/many.hpp"
 
 namespace hipq::web {
@@ -40,7 +40,7 @@ std::vector<std::string> ids_of(const Call &call)
     return ids;
 }
 
-// Each in a transaction of its own: one that is refused keeps no other one back.
+// Each in its own transaction, so that a refused job does not affect the others.
 std::string do_to_each(const Call &call, const char *statement, const Parameters &others,
                        const char *when_false)
 {

@@ -1,4 +1,4 @@
-// Does something to each of the jobs that a call names, and says which could not have it.
+// Runs an action for each job of a call, and reports the refused ones.
 #pragma once
 
 #include "api/call.hpp"
@@ -9,8 +9,8 @@ namespace hipq::web {
 std::vector<std::string> ids_of(const Call &call);
 
 // {"done": n, "new": {"id": "new id"}, "refused": [{"id", "message", "hint"?, "sqlstate"}]}: runs
-// the statement for each id, which is its first parameter; what else it needs follows. "new" has
-// what it returned, if that is the id of a job.
+// the statement for each id, which is its first parameter; further parameters follow. "new" has the
+// result, if it is the id of a job.
 std::string do_to_each(const Call &call, const char *statement, const Parameters &others,
                        const char *when_false = nullptr);
 

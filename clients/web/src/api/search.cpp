@@ -1,4 +1,4 @@
-// A search of jobs, newest first, in many short statements within a limit of time.
+// A search for jobs, newest first, with many short statements and a time limit.
 #include "api/search.hpp"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ Search::Search(const Call &call) : link_(call.link())
 {
     const auto queue = call.text("queue");
     std::vector<Searched> queues = searched_queues(link_, queue);
-    // One that is named is asked, so that the server says why its jobs cannot be read.
+    // A named queue is queried in any case, so that the server says why its jobs cannot be read.
     if (!queue)
         hidden_ = std::erase_if(queues, [](const Searched &one) { return !one.may_read; });
     make_bands(std::move(queues));
@@ -90,7 +90,7 @@ void Search::make_bands(std::vector<Searched> queues)
     }
 }
 
-// BAND:ID, as answer() says it.
+// BAND:ID, from an earlier answer().
 void Search::read_place(const std::string &after)
 {
     const std::size_t colon = after.find(':');
@@ -137,7 +137,7 @@ void Search::read_conditions(const Call &call)
     }
 }
 
-// In terms of the state first, so that the planner leaves tables out.
+// The state condition comes first, so that the planner leaves tables out.
 void Search::read_outcome(const std::string &outcome)
 {
     static const std::map<std::string, const char *> conditions = {
@@ -159,7 +159,7 @@ void Search::read_outcome(const std::string &outcome)
     is_filtered_ = true;
 }
 
-// The ids there are at all in the band.
+// The range of existing ids in the band.
 void Search::find_bounds()
 {
     Id greatest = -1;
@@ -175,13 +175,13 @@ void Search::find_bounds()
     below_ = std::min(below_, greatest + 1);
 }
 
-// Adds the jobs from an id on, up to those that were looked at before.
+// Adds the jobs from an id on, up to those that were read before.
 void Search::look_from(Id from)
 {
     Parameters parameters = parameters_;
     parameters.emplace_back(std::to_string(from));
     parameters.emplace_back(std::to_string(below_));
-    // One more than is wanted shows whether there are more.
+    // One more than needed shows whether there are more.
     const std::string branch = std::string(statements::job_line) + " WHERE job.id >= $" +
                                std::to_string(parameters.size() - 1) + "::bigint AND job.id < $" +
                                std::to_string(parameters.size()) + "::bigint" + conditions_ +
@@ -203,7 +203,7 @@ void Search::fit_window(std::chrono::duration<double> took)
     window_ = std::max<Id>(static_cast<Id>(static_cast<double>(window_) * factor), 1000);
 }
 
-// One window at least, so that whoever goes on gets on.
+// At least one window, so that a continued search makes progress.
 void Search::look_through_windows(Time::time_point until)
 {
     find_bounds();
@@ -216,8 +216,8 @@ void Search::look_through_windows(Time::time_point until)
     }
 }
 
-// What was found of the band so far is whole, so the newest of it are the newest there are. What is
-// over is found again by whoever goes on.
+// The results of the band so far are complete, so the newest of them are the newest of all. A
+// continued search finds the surplus again.
 void Search::sort_band(std::size_t start)
 {
     std::sort(found_.begin() + static_cast<std::ptrdiff_t>(start), found_.end(),
@@ -232,7 +232,7 @@ void Search::sort_band(std::size_t start)
 void Search::look_through_band(Time::time_point until)
 {
     const std::size_t start = found_.size();
-    // Without conditions the newest jobs of each queue are the first that an index has.
+    // Without conditions the newest jobs of each queue are the first in an index.
     least_ = 0;
     if (is_filtered_)
         look_through_windows(until);

@@ -1,4 +1,4 @@
-// A search of jobs, newest first, in many short statements within a limit of time.
+// A search for jobs, newest first, with many short statements and a time limit.
 #pragma once
 
 #include <chrono>
@@ -8,32 +8,33 @@
 
 namespace hipq::web {
 
-// A queue whose jobs are looked for.
+// A queue to search.
 struct Searched {
     std::string name;
-    std::string literal;  // the name as SQL has it
+    std::string literal;  // the name as an SQL literal
     std::string table;
     bool may_read;
 };
 
-// One queue, or all that the role sees. Throws Problem if there is none of that name.
+// One queue, or all that the role sees. Throws Problem if no queue has this name.
 std::vector<Searched> searched_queues(Link &link, const std::optional<std::string> &name);
 
-// The ids of the jobs that executors run: an array of SQL.
+// The ids of the jobs that executors run: an SQL array.
 std::string running_jobs(Link &link);
 
-// Joins what a statement says for each of some queues. The planner takes up to 5 ms for each of
-// them when the session has not seen its tables yet: few come at once.
+// Joins the results of a statement for several queues. The planner takes up to 5 ms for each queue
+// whose tables are new to the session, so there are few at once.
 std::vector<std::string> joined(const std::vector<Searched> &queues, const std::string &branch);
 
-// Looks through one band of queues after the other, and in each through ids from above, window by
-// window, until it has enough, is through, or time is up. If queues are few one band is all of
-// them, and what comes first is the newest of all.
+// Searches one band of queues after the other, and in each the ids from above, window by window,
+// until it has enough, reaches the end, or time is up. With few queues there is one band, and the
+// first results are the newest of all.
 //
-// How wide a window is depends on how long the last one took: a statement is to take some 30 ms.
+// The width of a window depends on the time of the previous one: a statement should take about 30
+// ms.
 class Search {
 public:
-    // Reads the conditions of a call. Throws Problem if one of them makes no sense.
+    // Reads the conditions of a call. Throws Problem for an invalid condition.
     explicit Search(const Call &call);
 
     // {"jobs": [...], "next": ..., "partial": ..., "by_queue": ..., "hidden": ...}
@@ -63,19 +64,19 @@ private:
 
     Link &link_;
     std::vector<std::vector<Searched>> bands_;
-    std::size_t hidden_ = 0;  // queues that the role sees, and whose jobs it may not read
+    std::size_t hidden_ = 0;  // queues that the role sees, but whose jobs it may not read
     std::size_t limit_ = 50;
     std::string conditions_;
     Parameters parameters_;
     bool is_filtered_ = false;
 
-    // Where the search is: a band, in which ids looked at next are less than one, and not less than
-    // the least there is.
+    // The position of the search: a band, in which the next ids are below the upper bound, and not
+    // below the least existing id.
     std::size_t band_ = 0;
     Id below_ = INT64_MAX;
     Id least_ = 0;
     Id window_ = 20'000;
-    bool is_cut_ = false;  // there are more than were asked for
+    bool is_cut_ = false;  // there are more than requested
     std::vector<Found> found_;
 };
 

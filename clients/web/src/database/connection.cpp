@@ -8,7 +8,7 @@ namespace hipq::web {
 
 namespace {
 
-// What the session needs in order to look the same whatever the role and the database set.
+// The settings of the session, so that it does not depend on those of the role and the database.
 constexpr const char *set_up =
     "SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'; "
     "SET search_path = pg_catalog, pg_temp; SET statement_timeout = '5s'; SET lock_timeout = '2s'; "
@@ -35,13 +35,13 @@ PGconn *connect(const std::string &conninfo, const Credentials &credentials)
         names.push_back(name);
         values.push_back(value);
     };
-    // What comes later wins over what the connection string says.
+    // A later keyword overrides the connection string.
     if (!conninfo.empty())
         set("dbname", conninfo.c_str());
     if (!credentials.role.empty()) {
         set("user", credentials.role.c_str());
         set("password", credentials.password.c_str());
-        // Neither a file of passwords nor a ticket of the program's own user may stand in for it.
+        // Neither the program user's password file nor its ticket may replace the password.
         set("passfile", "/dev/null");
         set("gssencmode", "disable");
     }
@@ -55,7 +55,7 @@ PGconn *connect(const std::string &conninfo, const Credentials &credentials)
     return PQconnectdbParams(names.data(), values.data(), 1);
 }
 
-// A server that asks for no password (trust, peer, a certificate) would let anybody be anybody.
+// A server that requires no password (trust, peer, a certificate) would let any user be any role.
 void check_password_was_asked(PGconn *connection)
 {
     if (PQconnectionUsedPassword(connection) == 0)
@@ -65,7 +65,7 @@ void check_password_was_asked(PGconn *connection)
             "Have pg_hba.conf say scram-sha-256 for the connections of hipq-web.");
 }
 
-// libpq needs it no more: what is lost stays lost.
+// libpq needs the password no more: a lost connection stays lost.
 void forget_password(PGconn *connection)
 {
     if (char *password = PQpass(connection); password != nullptr)

@@ -12,7 +12,7 @@
 
 namespace hipq::web {
 
-// An error that the server, or libpq, reports.
+// An error of the server or of libpq.
 class DatabaseError : public std::runtime_error {
 public:
     DatabaseError(const std::string &message, std::string state, std::string details = "",
@@ -22,18 +22,18 @@ public:
     {
     }
 
-    std::string sqlstate;  // empty: libpq's own
+    std::string sqlstate;  // empty: an error of libpq
     std::string detail;
     std::string hint;
 };
 
-// The connection is gone.
+// The connection is lost.
 class ConnectionLost : public DatabaseError {
 public:
     using DatabaseError::DatabaseError;
 };
 
-// Who connects: nobody named means the role that the connection string says.
+// The role that connects: by default that of the connection string.
 struct Credentials {
     std::string role;
     std::string password;
@@ -50,7 +50,7 @@ public:
     // Runs a statement. Throws DatabaseError.
     Result run(const std::string &statement, const Parameters &parameters = {});
 
-    // Runs a SELECT: a JSON array of its rows, each an object.
+    // Runs a SELECT: returns a JSON array of its rows, each an object.
     std::string rows(const std::string &statement, const Parameters &parameters = {});
 
 private:

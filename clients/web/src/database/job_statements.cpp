@@ -1,4 +1,4 @@
-// The statements about jobs and dead letters: searches, pages of one, actions.
+// The statements about jobs and dead letters: searches, pages of one job, actions.
 #include "database/statements.hpp"
 
 namespace hipq::web::statements {
@@ -128,7 +128,8 @@ FROM hipq.retry_chain($1::bigint, $2) AS chain
 LIMIT 500
 )";
 
-// View hipq.progress looks for the jobs of all queues; that this one may be read is known by now.
+// The view hipq.progress searches the jobs of all queues; here the queue is already known to be
+// readable.
 const char *const job_progress = R"(
 SELECT reported.attempt, reported.done, reported.total,
        CASE WHEN reported.total = 0 THEN 100.0
@@ -139,7 +140,8 @@ LEFT JOIN hipq._running_jobs() AS running ON running.job_id = reported.job_id
 WHERE reported.job_id = $1::bigint
 )";
 
-// What the process that runs it waits for; who may not see another role's activity sees who is in
+// What the process that runs it waits for; a role that may not see another role's activity sees the
+// blocking processes.
 // the way.
 const char *const job_running = R"(
 SELECT running.pid, activity.wait_event_type, activity.wait_event, blockers.blocked_by
@@ -219,7 +221,7 @@ std::string filled(std::string statement, const std::string &queue, const std::s
         if (const std::size_t at = statement.find(place); at != std::string::npos)
             statement.replace(at, place.size(), with);
     };
-    // The table first: its place comes after that of the queue, whose name may be anything.
+    // Replaces {table} first: it comes after {queue}, whose name may contain anything.
     replace("{table}", table);
     replace("{queue}", queue);
     return statement;

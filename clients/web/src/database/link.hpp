@@ -1,4 +1,4 @@
-// The connection of a session, which its requests and its live figures take in turns.
+// The connection of a session; its requests and its live figures take turns.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,12 @@ class Link {
 public:
     using Connect = std::function<std::unique_ptr<Connection>()>;
 
-    // Of a role that signed in: its password is not kept, so what is lost stays lost.
+    // For a role that signed in: its password is not kept, so a lost connection stays lost.
     explicit Link(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
-    // Of the service: connects at its first use, and again after a loss.
+    // For the service: connects at its first use, and again after a loss.
     explicit Link(Connect connect) : connect_(std::move(connect)) {}
 
-    // Throws DatabaseError; ConnectionLost also if it was lost before.
+    // Throws DatabaseError; also ConnectionLost, if the connection was lost before.
     std::string rows(const std::string &statement, const Parameters &parameters = {})
     {
         return with([&](Connection &connection) { return connection.rows(statement, parameters); });
@@ -47,7 +47,7 @@ private:
             if (!was_there)
                 throw;
         }
-        // The server may have been restarted meanwhile. The service only reads: it can ask again.
+        // The server may have restarted meanwhile. The service only reads: it can repeat the query.
         return use(present());
     }
 

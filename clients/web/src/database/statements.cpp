@@ -1,4 +1,4 @@
-// The statements of who is signed in, of the overview, and of all that is shown as a list.
+// The statements about the signed-in role, the overview, and all lists.
 #include "database/statements.hpp"
 
 namespace hipq::web::statements {
@@ -188,7 +188,7 @@ FROM hipq.alerts_detail AS alerts
 ORDER BY alerts.severity, alerts.last_time DESC
 )";
 
-// The worst first, as it comes.
+// The worst first, in the order of the view.
 const char *const doctor = R"(
 SELECT found.severity, found.subject, found.finding, found.detail, found.hint, found.statement
 FROM hipq.doctor() AS found
@@ -225,7 +225,7 @@ WHERE statistics.queue = $1
 ORDER BY statistics.period, statistics.job_type NULLS FIRST
 )";
 
-// Some pages of a large queue are looked at.
+// Reads some pages of a large queue.
 const char *const queue_fillers = R"(
 SELECT filler.job_type, filler.throttle_key, filler.jobs, filler.percent, filler.last_minute,
        filler.oldest_due_time, filler.waits_for, filler.first_job::text AS first_job
@@ -247,7 +247,7 @@ WHERE failure_statistics.queue = $1
 ORDER BY failure_statistics.period, failure_statistics.failures DESC
 )";
 
-// View hipq.sizes measures all queues; this one alone is a few files.
+// The view hipq.sizes measures all queues; this queue alone is a few files.
 const char *const queue_sizes = R"(
 SELECT leaf.relname AS table_name,
        CASE tree.level WHEN 1 THEN 'live' ELSE 'final' END AS kind,

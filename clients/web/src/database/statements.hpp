@@ -1,19 +1,21 @@
-// All statements of hipq-web: the one place that names views, columns and functions of hipq.
+// All statements of hipq-web: the only place with names of hipq's views, columns and functions.
 //
-// None reads more jobs than it shows, or counts them: figures come from shared memory and the
-// catalogue. Jobs are read from their queue's own table, because the planner looks at each table of
-// each queue for view hipq.jobs, which with 500 queues takes longer than reading a page.
+// No statement reads more jobs than it shows, or counts them: figures come from shared memory and
+// the catalogue. Jobs are read from their queue's own table, because for the view hipq.jobs the
+// planner examines each table of each queue, which with 500 queues takes longer than reading a
+// page.
 #pragma once
 
 #include <string>
 
 namespace hipq::web::statements {
 
-// Who is signed in, and what to: one row.
+// The signed-in role, and its server: one row.
 extern const char *const identity;
-// The first row has no name and the figures of all; then one for each queue: its name, its JSON.
+// The first row has no name and the figures of all queues; then one row for each queue: its name,
+// its JSON.
 extern const char *const overview;
-// How many alerts there are: one row, a JSON object.
+// The numbers of alerts: one row, a JSON object.
 extern const char *const alert_counts;
 // $1: a queue, or NULL for all.
 extern const char *const throughput;
@@ -29,7 +31,7 @@ extern const char *const alerts;
 extern const char *const doctor;
 extern const char *const settings;
 
-// Of one queue, $1.
+// For one queue, $1.
 extern const char *const queue_rights;  // one row, a JSON object
 extern const char *const queue_statistics;
 extern const char *const queue_fillers;
@@ -37,18 +39,18 @@ extern const char *const queue_pace;
 extern const char *const queue_failures;
 extern const char *const queue_sizes;
 
-// The queues whose jobs are looked for, always in the same order: name, the name as a literal,
-// table, whether its jobs may be read. $1: a queue, or NULL for all.
+// The queues to search for jobs, always in the same order: name, the name as a literal, table,
+// whether its jobs may be read. $1: a queue, or NULL for all.
 extern const char *const searched_queues;
 // The jobs that executors run, as bigint[].
 extern const char *const running_jobs;
-// {queue} and {table}, for which see searched_queues, are filled in by filled().
-extern const char *const job_line;    // the columns and the table of a search; conditions follow
+// filled() replaces {queue} and {table}, for which see searched_queues.
+extern const char *const job_line;    // columns and table of a search; conditions follow
 extern const char *const job_bounds;  // least and greatest id
 extern const char *const job_is_in;   // the queue, if job $1 is in it
-extern const char *const job_page;    // job $1; $2: the running ones
+extern const char *const job_page;    // job $1; $2: the running jobs
 
-// Of one job: $1; of it in a queue: $2.
+// For one job: $1; in a queue: $2.
 extern const char *const job_attempts;
 extern const char *const job_log;
 extern const char *const job_why;
@@ -64,13 +66,13 @@ extern const char *const reschedule;  // $2: the time
 extern const char *const redrive;
 extern const char *const dismiss;
 
-// $1: queue, $2: job type, $3: reason, $4: how many at most.
+// $1: queue, $2: job type, $3: reason, $4: maximum number.
 extern const char *const redrive_many;
 extern const char *const dismiss_many;
 
 extern const char *const dead_letter_groups;
-// $1: queue, $2: job type, $3: reason, $4: state, $5 and $6: time and id after which to go on,
-// $7: how many.
+// $1: queue, $2: job type, $3: reason, $4: state, $5 and $6: time and id after which to continue,
+// $7: maximum number.
 extern const char *const dead_letters;
 
 // $1: queue, $2: job type, $3: throttle key, $4: instance; pause: $5: why.

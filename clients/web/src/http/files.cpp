@@ -1,4 +1,4 @@
-// The files of the page: read at each request, and not sent again to who has them.
+// The files of the page: read at each request, and not sent again to clients that have them.
 #include "http/files.hpp"
 
 #include <openssl/sha.h>
@@ -15,7 +15,7 @@ namespace hipq::web {
 
 namespace {
 
-// Folders and a file with an ending, all of plain letters: nothing that leads out of the folder.
+// Folders and a file with a suffix, with plain letters only: nothing that leads out of the folder.
 bool is_file_name(const std::string &path)
 {
     static constexpr const char *plain =

@@ -1,4 +1,4 @@
-// The files of the page: read at each request, and not sent again to who has them.
+// The files of the page: read at each request, and not sent again to clients that have them.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ class Files {
 public:
     explicit Files(std::string folder) : folder_(std::move(folder)) {}
 
-    // Whether the page is there.
+    // Whether the page exists.
     bool has_page() const;
 
-    // Answers with the file of a path. The page finds out by what follows # in its address what to
-    // show: that is not sent to servers.
+    // Answers with the file of a path. The page decides what to show by the part of its URL after
+    // #, which browsers do not send to servers.
     void serve(const httplib::Request &request, httplib::Response &response) const;
 
 private:

@@ -1,4 +1,4 @@
-// What keeps other sites out: headers of security, and checks of where a request comes from.
+// Keeps other sites out: security headers, and checks of the origin of requests.
 #include "http/guard.hpp"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@ namespace hipq::web {
 
 namespace {
 
-// HOST of HOST, HOST:PORT, [HOST] and [HOST]:PORT; empty: it is none of these.
+// HOST of HOST, HOST:PORT, [HOST] and [HOST]:PORT; empty: none of these.
 std::string without_port(const std::string &host)
 {
     const bool is_six = host.rfind('[', 0) == 0;
@@ -34,8 +34,8 @@ std::string name_of(const std::string &origin)
     return scheme == std::string::npos ? "" : origin.substr(scheme + 3);
 }
 
-// An address of IPv4, or of one of IPv6 the first four groups: one who has one has all of that
-// network. Empty: it is no address.
+// An IPv4 address, or the first four groups of an IPv6 address: a client with one such address has
+// all of that network. Empty: not an address.
 std::string network_of(const std::string &address)
 {
     in_addr four{};
@@ -62,8 +62,8 @@ std::string last_of_list(const std::string &list)
 
 }  // namespace
 
-// A cookie with prefix __Host- can be set by this very host alone, over TLS. Without TLS it is one
-// of several on this machine, whose ports have their cookies in common.
+// Only this host can set a cookie with the prefix __Host-, over TLS. Without TLS it is one of
+// several servers on this machine, whose ports share their cookies.
 Guard::Guard(const Options &options)
     : origin_(options.origin), host_(options.host), is_tls_(origin_.rfind("https://", 0) == 0),
       cookie_name_(is_tls_ ? "__Host-hipq" : "hipq-" + std::to_string(options.port))
@@ -79,12 +79,12 @@ bool Guard::is_own_name(const std::string &host) const
 
 void Guard::check_host(const httplib::Request &request) const
 {
-    // A health check comes from the machine itself and names whatever it likes.
+    // A health check comes from the machine itself, with any host name.
     if (request.path == "/healthz")
         return;
-    // No other header says it: a page can set those.
+    // Only this header is reliable: a page can set the others.
     const std::string host = request.get_header_value("Host");
-    // A Prometheus on this machine asks past the proxy.
+    // A Prometheus on this machine does not go through the proxy.
     if (request.path == "/metrics" && is_loopback(without_port(host)))
         return;
     if (!is_own_name(host))
@@ -128,7 +128,7 @@ void Guard::add_headers(httplib::Response &response) const
 
 std::string Guard::sender(const httplib::Request &request) const
 {
-    // The proxy appends whom it heard; what stands before that anybody can write.
+    // The proxy appends the address of its client; any client can write the part before it.
     const std::string forwarded = last_of_list(request.get_header_value("X-Forwarded-For"));
     if (std::string network = network_of(forwarded); is_behind_proxy() && !network.empty())
         return network;

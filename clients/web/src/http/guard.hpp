@@ -1,4 +1,4 @@
-// What keeps other sites out: headers of security, and checks of where a request comes from.
+// Keeps other sites out: security headers, and checks of the origin of requests.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ class Guard {
 public:
     explicit Guard(const Options &options);
 
-    // Throws Problem if the request is for another name than ours: a page of another site whose
-    // name resolves to this machine could read everything else.
+    // Throws Problem if the request is for a name other than ours: a page of another site whose
+    // name resolves to this machine could otherwise read everything.
     void check_host(const httplib::Request &request) const;
-    // Throws Problem if a page of another site, or no page, sent it.
+    // Throws Problem if the request came from a page of another site, or from no page.
     void check_origin(const httplib::Request &request) const;
 
     void add_headers(httplib::Response &response) const;
 
-    // Who sent it, for the rate limit: an address, of IPv6 the network.
+    // The sender, for the rate limit: its IPv4 address, or its IPv6 network.
     std::string sender(const httplib::Request &request) const;
 
-    // The header of the cookie; an empty value takes it away.
+    // The header of the cookie; an empty value deletes it.
     std::string cookie(const std::string &value) const;
     // The value of the cookie; empty: there is none.
     std::string cookie_of(const httplib::Request &request) const;

@@ -1,4 +1,4 @@
-// The head of a request, which is checked before cpp-httplib sees any of it.
+// The head of a request, checked before cpp-httplib reads it.
 #include "http/head.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::string in_lower_case(std::string_view text)
     return made;
 }
 
-// A line with a break in it other than CR LF would be two for somebody else.
+// A line break other than CR LF could make two lines for another program.
 void check_line(std::string_view line)
 {
     if (std::any_of(line.begin(), line.end(), is_control))
@@ -70,7 +70,7 @@ std::size_t read_length(const std::string &value)
     return length;
 }
 
-// A proxy may have taken another one of two for the one that counts.
+// Of two such headers, a proxy may have used the other one.
 void set_once(std::optional<std::string> &once, const Header &header)
 {
     if (once)
@@ -80,7 +80,7 @@ void set_once(std::optional<std::string> &once, const Header &header)
 
 class HeadReader {
 public:
-    // Whether cpp-httplib gets the header as it is.
+    // Whether cpp-httplib gets the header unchanged.
     bool take(const Header &header)
     {
         if (header.name == "transfer-encoding")

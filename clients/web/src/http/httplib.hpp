@@ -1,4 +1,4 @@
-// cpp-httplib, whose warnings are not ours.
+// Includes cpp-httplib without its warnings.
 #pragma once
 
 #pragma GCC system_header

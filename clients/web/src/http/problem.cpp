@@ -1,4 +1,4 @@
-// What goes wrong with a request: a status of HTTP, and the parts of an error of PostgreSQL.
+// An error of a request: an HTTP status, and the fields of a PostgreSQL error.
 #include "http/problem.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What goes wrong with a request: a status of HTTP, and the parts of an error of PostgreSQL.
+// An error of a request: an HTTP status, and the fields of a PostgreSQL error.
 #pragma once
 
 #include <stdexcept>
@@ -17,14 +17,14 @@ public:
 
     int status;
     std::string hint;
-    int retry_after = 0;  // seconds; 0: not said
+    int retry_after = 0;  // seconds; 0: not set
 };
 
 // {"error": {...}}
 std::string error_json(const Problem &problem);
 std::string error_json(const DatabaseError &failure);
 
-// The status that tells of an error of the server.
+// The status for an error of the server.
 int status_of(const DatabaseError &error);
 
 }  // namespace hipq::web

@@ -1,4 +1,4 @@
-// The server of cpp-httplib, between whose sockets and parser stands what bounds requests.
+// The server of cpp-httplib, with limits on requests between its sockets and its parser.
 #include "http/server.hpp"
 
 #include <sys/socket.h>
@@ -14,7 +14,7 @@ namespace hipq::web {
 namespace {
 
 constexpr std::size_t most_connections = 500;
-constexpr int most_requests = 1000;  // of a connection
+constexpr int most_requests = 1000;  // per connection
 
 }  // namespace
 
@@ -28,9 +28,9 @@ Server::Server(std::function<void()> at_end)
                 end_waits();
             });
     };
-    // It closes connections by itself; this is what clients are told.
+    // It closes connections by itself; this is the value that clients see.
     set_keep_alive_max_count(most_requests);
-    // Unlike that of cpp-httplib it keeps other programs from the same port.
+    // Unlike cpp-httplib's own option, it keeps other programs off this port.
     set_socket_options([this](socket_t socket) {
         const int yes = 1;
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -56,7 +56,7 @@ void Server::serve(SocketStream &stream)
     }
 }
 
-// Nothing may leave it: that would end the program.
+// No exception may leave it: that would end the program.
 bool Server::process_and_close_socket(socket_t socket)
 {
     try {

@@ -1,4 +1,4 @@
-// The server of cpp-httplib, between whose sockets and parser stands what bounds requests.
+// The server of cpp-httplib, with limits on requests between its sockets and its parser.
 #pragma once
 
 #include <functional>
@@ -7,24 +7,24 @@
 
 namespace hipq::web {
 
-// A thread for each connection, up to a limit. When all have one, the client that was waited for
-// longest loses its connection to the next: so one that is slow keeps nobody out.
+// A thread for each connection, up to a limit. When all are in use, the client with the longest
+// wait loses its connection to the next one: so a slow client keeps no other client out.
 class Server : public httplib::Server {
 public:
-    // at_end has the requests end that would go on; it is called before they are waited for.
+    // at_end ends long requests; it is called before the server waits for them.
     explicit Server(std::function<void()> at_end);
 
-    // Has the system keep more than the 5 connections that cpp-httplib lets wait to be accepted.
-    // After it was bound.
+    // Lets the system queue more than the 5 connections that cpp-httplib allows to wait for accept.
+    // Call after binding.
     void lengthen_line();
-    // Ends what waits for clients.
+    // Ends all waits for clients.
     void end_waits() { waits_.end_all(); }
 
 private:
     bool process_and_close_socket(socket_t socket) override;
     void serve(SocketStream &stream);
 
-    // Later versions are told the addresses.
+    // Later versions pass the addresses.
     template <class Stream>
     bool process(Stream &stream, bool is_last, bool &is_closed)
     {

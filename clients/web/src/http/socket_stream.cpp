@@ -1,4 +1,4 @@
-// A connection of a client: reads requests whole, within bounds of size and time, before
+// A client's connection: reads requests as a whole, with limits on size and time, before
 // cpp-httplib gets them.
 #include "http/socket_stream.hpp"
 
@@ -53,7 +53,7 @@ SocketStream::~SocketStream()
     explicit_bzero(buffer_.get(), filled_);
 }
 
-// Receives something, as far as there is room for it.
+// Receives data, as far as there is room.
 bool SocketStream::receive(Waits::Clock::time_point until)
 {
     if (!waits_.wait(socket_, POLLIN, since_, until))
@@ -100,7 +100,7 @@ bool SocketStream::read_request()
     return true;
 }
 
-// What follows it is the next one.
+// Data after it belongs to the next request.
 void SocketStream::forget_request()
 {
     const std::size_t size = std::min(head_size_ + head_.body_size, filled_);
@@ -120,7 +120,7 @@ void SocketStream::refuse(const Problem &problem)
     since_ = Waits::Clock::now();
     if (write(answer.data(), answer.size()) < 0)
         return;
-    // Closing it while something comes would take the answer back.
+    // Closing the socket while data arrives would discard the answer.
     shutdown(socket_, SHUT_WR);
     do
         filled_ = 0;
@@ -139,7 +139,7 @@ ssize_t SocketStream::read(char *to, std::size_t size)
     return static_cast<ssize_t>(size);
 }
 
-// A client that has closed its end is gone: viewers leave so.
+// A client that has closed its end has gone: viewers leave this way.
 bool SocketStream::is_left() const
 {
     char next = 0;

@@ -1,4 +1,4 @@
-// A connection of a client: reads requests whole, within bounds of size and time, before
+// A client's connection: reads requests as a whole, with limits on size and time, before
 // cpp-httplib gets them.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace hipq::web {
 
-// What cpp-httplib asks of a stream depends on its version. It never has to wait by itself.
+// The stream interface depends on the version of cpp-httplib. cpp-httplib itself never has to wait.
 class AnyStream : public httplib::Stream {
 public:
     // NOLINTBEGIN(modernize-use-override)
@@ -23,19 +23,19 @@ public:
     // NOLINTEND(modernize-use-override)
 };
 
-// What cpp-httplib reads is in memory already, and what it writes is sent within a bound of time.
+// cpp-httplib reads from memory, and what it writes is sent within a time limit.
 class SocketStream : public AnyStream {
 public:
     SocketStream(int socket, Waits &waits);
-    // Wipes what was received: it may hold passwords.
+    // Wipes the received data: it may contain passwords.
     ~SocketStream() override;
 
-    // Reads the next request. False: the client is gone, or was too slow. Throws Problem if it can
-    // not be answered: the connection has to end then.
+    // Reads the next request. False: the client has gone, or was too slow. Throws Problem if the
+    // request cannot be answered: then the connection must end.
     bool read_request();
     // Wipes the request that was read.
     void forget_request();
-    // Answers what could not be read, and waits a little for the client to take that.
+    // Answers an unreadable request, and waits briefly for the client to receive the answer.
     void refuse(const Problem &problem);
 
     ssize_t read(char *to, std::size_t size) override;
@@ -53,11 +53,11 @@ private:
 
     int socket_;
     Waits &waits_;
-    std::unique_ptr<char[]> buffer_;  // what was received, from the head of the request on
+    std::unique_ptr<char[]> buffer_;  // received data, from the head of the request on
     std::size_t filled_ = 0;
     std::size_t head_size_ = 0;  // as received
     Head head_;
-    std::size_t given_ = 0;  // of the request, to cpp-httplib
+    std::size_t given_ = 0;  // part of the request that cpp-httplib has read
     Waits::Clock::time_point since_;
 };
 

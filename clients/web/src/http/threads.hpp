@@ -1,4 +1,5 @@
-// A thread for each connection: those of viewers stay for hours, so a fixed few would not do.
+// A thread for each connection: viewers' connections stay for hours, so a fixed number would not
+// do.
 #pragma once
 
 #include <condition_variable>
@@ -13,18 +14,18 @@
 
 namespace hipq::web {
 
-// Makes a thread when none is free, up to a limit. What comes then has a task end that only waits,
-// and no other connection is accepted before it has a thread.
+// Makes a thread if none is free, up to a limit. Beyond it, a task that only waits must end, and no
+// other connection is accepted before this one has a thread.
 class Threads : public httplib::TaskQueue {
 public:
-    // make_room has a task end that only waits. at_end has the tasks end that would go on; it is
-    // called before they are waited for.
+    // make_room ends a task that only waits. at_end ends the tasks that would continue; it is
+    // called before the pool waits for them.
     Threads(std::size_t most, std::function<void()> make_room, std::function<void()> at_end)
         : most_(most), make_room_(std::move(make_room)), at_end_(std::move(at_end))
     {
     }
 
-    // Newer versions of cpp-httplib want to know whether the task was taken.
+    // Newer versions of cpp-httplib need to know whether the task was accepted.
     using Taken = decltype(std::declval<httplib::TaskQueue &>().enqueue({}));
 
     Taken enqueue(std::function<void()> task) override
@@ -52,7 +53,7 @@ public:
     }
 
 private:
-    // False: there are as many as there may be, or as the system gives.
+    // False: the limit, or that of the system, is reached.
     bool add_thread()
     {
         if (threads_.size() >= most_)

@@ -1,4 +1,4 @@
-// The threads that wait for what a client sends or takes: how long at most, and which one gives way
+// The threads that wait for clients to send or receive: their time limits, and which one gives way
 // when a thread is needed.
 #include "http/waits.hpp"
 
@@ -11,7 +11,7 @@ namespace hipq::web {
 
 namespace {
 
-// Whether something came before its time.
+// Whether an event came in time.
 bool poll_until(int socket, short events, Waits::Clock::time_point until)
 {
     pollfd asked{socket, events, 0};
@@ -42,7 +42,7 @@ bool Waits::wait(int socket, short events, Clock::time_point since, Clock::time_
     return is_there && !is_ended;
 }
 
-// The thread that waits closes the socket, and not before its wait is gone from the list.
+// The waiting thread closes the socket, but only after its wait has left the list.
 void Waits::end(Wait &wait)
 {
     wait.is_ended = true;

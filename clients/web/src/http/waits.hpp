@@ -1,4 +1,4 @@
-// The threads that wait for what a client sends or takes: how long at most, and which one gives way
+// The threads that wait for clients to send or receive: their time limits, and which one gives way
 // when a thread is needed.
 #pragma once
 
@@ -12,14 +12,14 @@ class Waits {
 public:
     using Clock = std::chrono::steady_clock;
 
-    // Waits until a socket can be read or written, as events of poll() say, for a client that has
-    // been waited for since then. False: it is too late, or the thread was needed.
+    // Waits until a socket can be read or written (events as for poll()), for a client for which
+    // the thread has waited since then. False: too late, or the thread was needed.
     bool wait(int socket, short events, Clock::time_point since, Clock::time_point until);
 
-    // Shuts the connection down whose client has been waited for longest.
+    // Shuts down the connection of the client with the longest wait.
     void end_longest();
 
-    // Ends all waits, also those that begin later.
+    // Ends all waits, and also later ones.
     void end_all();
 
     std::size_t count();

@@ -1,5 +1,5 @@
-// Memory is wiped when it is given back: passwords pass through many hands, most of them in
-// libraries, none of which does so.
+// Wipes memory when it is freed: passwords pass through many functions, most of them in libraries,
+// none of which does so.
 #include "http/wiped_memory.hpp"
 
 #include <malloc.h>
@@ -9,8 +9,8 @@
 // NOLINTBEGIN(readability-identifier-naming,readability-inconsistent-declaration-parameter-name)
 extern "C" void __libc_free(void *memory);
 
-// Takes the place of the C library's in the whole process: libpq, OpenSSL and cpp-httplib call it.
-// What realloc() moves is not wiped, as it does not come by here.
+// Replaces the C library's function in the whole process: libpq, OpenSSL and cpp-httplib call it.
+// Memory that realloc() moves is not wiped, because it does not call this function.
 extern "C" void free(void *memory)
 {
     if (memory != nullptr)

@@ -1,10 +1,10 @@
-// Memory is wiped when it is given back: passwords pass through many hands, most of them in
-// libraries, none of which does so.
+// Wipes memory when it is freed: passwords pass through many functions, most of them in libraries,
+// none of which does so.
 #pragma once
 
 namespace hipq::web {
 
-// Wipes what functions that have returned left on the stack.
+// Wipes the stack below the caller, where functions that have returned left data.
 [[gnu::noinline]] void wipe_stack();
 
 }  // namespace hipq::web

@@ -1,4 +1,4 @@
-// Live figures: one statement a second for each role that somebody looks at, none when nobody does.
+// Live figures: one statement a second for each role with viewers, none without viewers.
 #include "live/hub.hpp"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace hipq::web {
 namespace {
 
 constexpr std::chrono::seconds between_polls{1};
-// Alerts look at much more than the figures do.
+// Alerts are far more expensive than the figures.
 constexpr std::chrono::seconds between_alerts{15};
-// Something is sent after so long at the latest: that shows whether the viewer is still there.
+// The longest time between two events: an event shows whether the viewer is still there.
 constexpr std::chrono::seconds longest_silence{10};
 
 std::string event_data(const std::string &figures, const std::string &queues, bool is_whole)
@@ -57,7 +57,7 @@ bool Poller::remove(const std::shared_ptr<Session> &session)
     return viewers_.empty();
 }
 
-// A viewer whose connection the next statement takes.
+// The viewer whose connection runs the next statement.
 std::shared_ptr<Session> Poller::somebody()
 {
     for (const std::shared_ptr<Session> &session : viewers_)
@@ -82,7 +82,7 @@ void Poller::run()
     }
 }
 
-// What alerts there are, for those who may see them.
+// The current alerts, for roles that may see them.
 std::string Poller::alerts(const Session &session)
 {
     if (!session.identity.may_monitor)
@@ -115,7 +115,7 @@ void Poller::poll(const Session &session)
         }
         const std::string figures = PQgetvalue(result.get(), 0, 1) + alerts(session);
         const std::lock_guard lock(mutex_);
-        // A queue that went away is missing in the whole alone.
+        // A removed queue is only visible in the complete event.
         const bool lost_some = std::any_of(queues_.begin(), queues_.end(), [&](const auto &queue) {
             return !queues.contains(queue.first);
         });
@@ -164,7 +164,7 @@ std::shared_ptr<Poller> Hub::join(const std::shared_ptr<Session> &session)
 
 void Hub::leave(const std::shared_ptr<Session> &session)
 {
-    std::shared_ptr<Poller> last;  // its thread is awaited without the lock
+    std::shared_ptr<Poller> last;  // its thread is joined without the lock
     const std::lock_guard lock(mutex_);
     const auto found = pollers_.find(session->identity.role);
     if (found != pollers_.end() && found->second->remove(session)) {

@@ -1,4 +1,4 @@
-// Live figures: one statement a second for each role that somebody looks at, none when nobody does.
+// Live figures: one statement a second for each role with viewers, none without viewers.
 #pragma once
 
 #include <condition_variable>
@@ -11,11 +11,11 @@
 
 namespace hipq::web {
 
-// What a viewer is sent.
+// An event for a viewer.
 struct News {
     enum class Kind { overview, nothing, end };
     Kind kind;
-    std::string text;  // the data of the event; at the end: why
+    std::string text;  // data of the event; at the end: the reason
 };
 
 // Reads the overview of one role as long as it has viewers.
@@ -28,12 +28,12 @@ public:
     Poller &operator=(const Poller &) = delete;
 
     void add(const std::shared_ptr<Session> &session);
-    // Whether nobody is left.
+    // Whether it has no viewers.
     bool remove(const std::shared_ptr<Session> &session);
-    // Has the viewers look at once whether their sessions have ended.
+    // Makes the viewers check at once whether their sessions have ended.
     void nudge() { change_.notify_all(); }
 
-    // Waits for what comes after the event seen last, and says in seen what that is now.
+    // Waits for the event after the last seen one, and stores its number in seen.
     News wait(const Session &session, std::uint64_t &seen);
 
 private:
@@ -46,28 +46,28 @@ private:
     std::mutex mutex_;
     std::condition_variable change_;
     std::vector<std::shared_ptr<Session>> viewers_;
-    std::map<std::string, std::string> queues_;  // as they were sent last
-    std::uint64_t number_ = 0;                   // of the event; 0: there was none yet
+    std::map<std::string, std::string> queues_;  // as last sent
+    std::uint64_t number_ = 0;                   // of the event; 0: none yet
     std::string whole_;
-    std::string changes_;  // since the event before
+    std::string changes_;  // since the previous event
     std::string alerts_;   // a member of the event, with its comma; empty: not read yet
     Clock::time_point alerts_read_;
-    std::string trouble_;  // why there are no figures, as it was logged last
+    std::string trouble_;  // why there are no figures, as last logged
     bool is_stopped_ = false;
-    std::thread thread_;  // last: what it uses is there before it
+    std::thread thread_;  // last: the members that it uses exist before it
 };
 
 class Hub {
 public:
     explicit Hub(Sessions &sessions) : sessions_(sessions) {}
 
-    // The figures for a session. Null: there are none any more.
+    // The figures for a session. Null: there are no more.
     std::shared_ptr<Poller> join(const std::shared_ptr<Session> &session);
     void leave(const std::shared_ptr<Session> &session);
-    // The place of a viewer, to be kept until it leaves. Null: there are as many as there may be.
+    // The place of a viewer, to be kept until it leaves. Null: the limit is reached.
     Places::Place place_for(const Session &session) { return places_.take(session.holders); }
 
-    // Has all viewers look whether their sessions have ended.
+    // Makes all viewers check whether their sessions have ended.
     void nudge();
     void stop();
     bool is_stopped() const { return is_stopped_; }

@@ -1,4 +1,4 @@
-// Reads the command line, and checks what belongs together.
+// Reads the command line, and checks combinations of options.
 #include "options/options.hpp"
 #include "options/values.hpp"
 
@@ -17,7 +17,7 @@ const Option *find_option(const std::string &as)
     return nullptr;
 }
 
-// Sets the option at a place of the command line. Returns the place after it and its value.
+// Sets the option at a position of the command line. Returns the position after it and its value.
 std::size_t take(const std::vector<std::string> &arguments, std::size_t at, Options &options)
 {
     const std::string &word = arguments[at++];
@@ -45,7 +45,7 @@ std::size_t take(const std::vector<std::string> &arguments, std::size_t at, Opti
     return at;
 }
 
-// libpq says what is wrong with it. A name alone is that of a database.
+// libpq reports the error. A name alone is that of a database.
 void check_conninfo(const std::string &conninfo)
 {
     if (conninfo.find('=') == std::string::npos && conninfo.find("://") == std::string::npos)
@@ -59,7 +59,7 @@ void check_conninfo(const std::string &conninfo)
         throw UsageError("--dbname: " + what.substr(0, what.find('\n')));
 }
 
-// Passwords, and what jobs hold, must not cross a network in the clear.
+// Passwords and job data must not cross a network in the clear.
 void check_exposure(const Options &options)
 {
     if (options.origin.empty() && !is_loopback(options.host))

@@ -1,4 +1,4 @@
-// What hipq-web is told by its command line.
+// The command-line options of hipq-web.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace hipq::web {
 
-// Something that the user got wrong.
+// An error in the user's input.
 class UsageError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -20,7 +20,7 @@ struct Options {
     int port = 8484;
     std::string page;  // folder of the page's files
     std::string
-        origin;  // where a proxy serves it, such as https://jobs.example.com; empty: there is none
+        origin;  // URL at which a proxy serves it, e.g. https://jobs.example.com; empty: no proxy
     bool is_service = false;
     std::chrono::seconds idle{30 * 60};
     std::chrono::seconds lifetime{12 * 60 * 60};
@@ -31,14 +31,14 @@ struct Options {
 
 struct Option {
     std::string name;      // without dashes
-    char letter;           // of its short form; 0: it has none
-    std::string argument;  // what it takes, as the help says it; empty: nothing, it is a switch
+    char letter;           // short form; 0: none
+    std::string argument;  // its argument, as shown by the help; empty: a switch
     std::string help;
     void (*set)(Options &options, const std::string &value);
     bool is_switch() const { return argument.empty(); }
 };
 
-// All of them, in the order of the help.
+// All options, in the order of the help.
 const std::vector<Option> &option_table();
 
 // Reads the command line. Throws UsageError.

@@ -1,4 +1,4 @@
-// The options of hipq-web: the one list of them, for the command line and the help.
+// The options of hipq-web: the only list of them, for the command line and the help.
 #include "options/options.hpp"
 #include "options/values.hpp"
 

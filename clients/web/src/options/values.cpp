@@ -1,4 +1,4 @@
-// Reads the values of options, each into its type, and says what is wrong with them.
+// Parses the values of options, each into its type, and reports errors.
 #include "options/values.hpp"
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ void set_address(Options &options, const std::string &text)
     else if (host.empty() || host.find(':') != std::string::npos)
         throw UsageError("needs HOST:PORT, [IPv6 address]:PORT, or a port alone, such as 8484");
     options.host = host;
-    // 0 has the system choose one, which the log then names.
+    // With 0 the system chooses a port, which the log shows.
     options.port =
         read_number(colon == std::string::npos ? text : text.substr(colon + 1), 0, 65535);
 }

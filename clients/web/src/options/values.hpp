@@ -1,4 +1,4 @@
-// Reads the values of options, each into its type, and says what is wrong with them.
+// Parses the values of options, each into its type, and reports errors.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace hipq::web {
 // A whole number from least to most.
 int read_number(const std::string &text, int least, int most);
 
-// HOST:PORT, [HOST]:PORT or PORT alone, which is on the loopback.
+// HOST:PORT, [HOST]:PORT or only PORT, which is on the loopback.
 void set_address(Options &options, const std::string &text);
 
 // http://HOST[:PORT] or https://HOST[:PORT], with nothing after it.

@@ -1,4 +1,4 @@
-// What Prometheus reads of hipq-web: the metrics of its database, with the rights of the service.
+// Metrics of hipq-web for Prometheus: those of its database, with the rights of the service.
 #include "serve/metrics.hpp"
 
 #include "http/problem.hpp"
@@ -28,7 +28,7 @@ std::string Metrics::text()
         if (!was_there)
             throw;
     }
-    // The server may have been restarted since it was asked last.
+    // The server may have restarted since the last query.
     return ask();
 }
 

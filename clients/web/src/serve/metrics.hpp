@@ -1,4 +1,4 @@
-// What Prometheus reads of hipq-web: the metrics of its database, with the rights of the service.
+// Metrics of hipq-web for Prometheus: those of its database, with the rights of the service.
 #pragma once
 
 #include <hipq/client/connection.hpp>
@@ -12,8 +12,8 @@ class Metrics {
 public:
     explicit Metrics(std::string conninfo) : conninfo_(std::move(conninfo)) {}
 
-    // The metrics of now, as OpenMetrics. They have a connection of their own, since they count
-    // jobs. Throws Problem 503 while there is no server.
+    // The current metrics, as OpenMetrics. They use their own connection, because they count jobs.
+    // Throws Problem 503 while there is no server.
     std::string text();
 
 private:

@@ -1,4 +1,4 @@
-// Signing in and out, live figures, health and metrics: what the server answers itself.
+// Signing in and out, live figures, health and metrics: calls that hipq-web answers itself.
 #include <cstdio>
 #include <string_view>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t longest_name = 63;
 
-// Of the one row of a list: [{...}].
+// The one row of a list: [{...}].
 std::string members_of(const std::string &rows)
 {
     return rows.substr(2, rows.size() - 4);
@@ -30,7 +30,7 @@ bool says(const DatabaseError &error, const char *words)
     return std::string_view(error.what()).find(words) != std::string_view::npos;
 }
 
-// What a stranger is told: whether a role exists, and where the server is, is in the log alone.
+// The message for strangers: whether a role exists, and where the server is, is only in the log.
 Problem sign_in_problem(const DatabaseError &error)
 {
     if (says(error, "authentication failed") || says(error, "does not exist") ||
@@ -57,7 +57,7 @@ std::string Web::describe_nobody() const
            (options_.is_service ? "true" : "false") + "}";
 }
 
-// All who look at what the service shows are one role. Without a proxy all are one address.
+// All viewers of the service share one role. Without a proxy they share one address.
 Holders Web::holders_of(const std::string &role, const httplib::Request &request) const
 {
     return {options_.is_service || role.empty() ? "" : "role " + role,
@@ -86,10 +86,11 @@ std::string Web::open_session(Call &call, Identity identity, std::shared_ptr<Lin
     return describe(*session);
 }
 
-// Counts the try before the server is asked, so that many at once do not get around it.
+// Counts the attempt before it asks the server, so that many parallel attempts do not evade the
+// limit.
 void Web::limit_tries(const std::string &role, const std::string &sender)
 {
-    // A sender who may not try does not count against the role.
+    // A sender over its limit does not count against the role.
     auto wait = tries_of_sender_.take(sender);
     if (wait.count() == 0)
         wait = tries_of_role_.take(role);
@@ -111,7 +112,7 @@ std::string Web::sign_in(Call &call)
     const auto password = call.text("password");
     if (!role || !password)
         throw Problem(400, "role and password are needed");
-    // Longer than a name of PostgreSQL can be: it would fill what remembers tries, and the log.
+    // Longer than any PostgreSQL name: it would fill the memory of attempts, and the log.
     if (role->size() > longest_name)
         throw Problem(400, "no role has a name of more than 63 bytes");
     const std::string sender = guard_.sender(call.request);
@@ -122,7 +123,7 @@ std::string Web::sign_in(Call &call)
     Identity identity = identity_of(*link);
     tries_of_role_.give_back(*role);
     tries_of_sender_.give_back(sender);
-    // The session of before ends: its id must not live on beside the new one.
+    // The previous session ends: its id must not remain valid beside the new one.
     if (call.session)
         sessions_.end(call.session);
     return open_session(call, std::move(identity), link);

@@ -1,4 +1,4 @@
-// The server of hipq-web: which call goes where, and what becomes of errors.
+// The server of hipq-web: routes calls, and turns exceptions into errors.
 #include "serve/web.hpp"
 
 #include <cstdio>
@@ -46,7 +46,7 @@ void Web::serve()
     is_over_ = true;
 }
 
-// Before it listens, cpp-httplib does not hear that it is to stop.
+// Before it listens, cpp-httplib ignores a stop.
 void Web::stop()
 {
     while (!server_.is_running() && !is_over_)
@@ -134,7 +134,7 @@ void Web::add(const Route &route)
         server_.Post(route.pattern, handler);
 }
 
-// Does the work of a request. Its answer is JSON; empty: the work has answered itself.
+// Does the work of a request. Its result is JSON; empty: the work has already answered.
 void Web::answer(const httplib::Request &request, httplib::Response &response, const Answer &work)
 {
     try {

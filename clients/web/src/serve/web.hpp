@@ -21,9 +21,9 @@ public:
     int bind();
     // Serves until stop().
     void serve();
-    // Whether it serves no more, asked for or not.
+    // Whether it no longer serves, by request or after an error.
     bool is_over() const { return is_over_; }
-    // Ends what is open. Another thread calls it.
+    // Ends open requests. Another thread calls it.
     void stop();
     // Ends the sessions whose time is over.
     void sweep();
@@ -58,12 +58,12 @@ private:
     Signer signer_;
     Sessions sessions_;
     Hub hub_;
-    Places requests_{250, 100};  // that are worked on; live figures have places of their own
+    Places requests_{250, 100};  // in progress; live figures have their own places
     RateLimit tries_of_role_{10, 10};
     RateLimit tries_of_sender_{20, 20};
     std::shared_ptr<Link> service_;
     Metrics metrics_;
-    Server server_;  // its requests end when hub_ does, also when the socket fails
+    Server server_;  // its requests end when hub_ does, also if the socket fails
     std::atomic<bool> is_over_{false};
 };
 

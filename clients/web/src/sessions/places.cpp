@@ -1,4 +1,4 @@
-// Places of which there are only so many: nobody gets more than a share of them.
+// A limited number of places, of which no holder gets more than a share.
 #include "sessions/places.hpp"
 
 namespace hipq::web {

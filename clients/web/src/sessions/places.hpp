@@ -1,4 +1,4 @@
-// Places of which there are only so many: nobody gets more than a share of them.
+// A limited number of places, of which no holder gets more than a share.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace hipq::web {
 
-// For whom a place is: a role, an address. An empty name has no share of its own: it may have all.
+// The holder of a place: a role, an address. An empty name has no limit of its own.
 using Holders = std::vector<std::string>;
 
 class Places {
 public:
     Places(std::size_t most, std::size_t share) : most_(most), share_(share) {}
 
-    // A place that is taken until this is gone.
+    // A place that is taken until this object is destroyed.
     using Place = std::shared_ptr<void>;
 
     // Takes a place. Null: there is none, or one of the holders has its share.

@@ -1,4 +1,4 @@
-// Limits how often somebody may try: so many times at once, and then so many a minute.
+// Limits attempts: this many at once, and then this many a minute.
 #include "sessions/rate_limit.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ double RateLimit::tries_at(const Bucket &bucket, Clock::time_point now) const
     return std::min(burst_, bucket.tries + passed.count() * per_second_);
 }
 
-// What is full again is as good as never seen. If that is not enough, all is forgotten but for
-// what has nothing left.
+// A full entry can be forgotten. If that is not enough, all entries are forgotten except those with
+// nothing left.
 void RateLimit::forget_full_ones(Clock::time_point now)
 {
     std::erase_if(buckets_,
@@ -28,7 +28,7 @@ std::chrono::seconds RateLimit::take(const std::string &key, Clock::time_point n
     const std::lock_guard lock(mutex_);
     if (buckets_.size() >= most_keys)
         forget_full_ones(now);
-    // Somebody tries under ten thousand names: nobody gets in until that is over.
+    // Attempts under ten thousand names: other names are refused until this is over.
     if (buckets_.size() >= most_keys && !buckets_.contains(key))
         return std::chrono::seconds(60);
     Bucket &bucket = buckets_.try_emplace(key, Bucket{burst_, now}).first->second;

@@ -1,4 +1,4 @@
-// Limits how often somebody may try: so many times at once, and then so many a minute.
+// Limits attempts: this many at once, and then this many a minute.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@ public:
 
     RateLimit(double burst, double per_minute) : burst_(burst), per_second_(per_minute / 60) {}
 
-    // Counts a try. Returns how long to wait; zero: the try is allowed.
+    // Counts an attempt. Returns how long to wait; zero: the attempt is allowed.
     std::chrono::seconds take(const std::string &key, Clock::time_point now = Clock::now());
 
-    // Gives a try back that turned out well.
+    // Gives a successful attempt back.
     void give_back(const std::string &key);
 
 private:

@@ -1,4 +1,4 @@
-// Random names and signatures: what a browser is given and cannot make up.
+// Random names and signatures: values that a browser gets and cannot forge.
 #include "sessions/secret.hpp"
 
 #include <openssl/crypto.h>

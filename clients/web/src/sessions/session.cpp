@@ -1,4 +1,4 @@
-// Sessions of browsers: who is signed in, by which connection, and for how long.
+// Browser sessions: their roles, connections and lifetimes.
 #include "sessions/session.hpp"
 
 #include <algorithm>
@@ -20,14 +20,14 @@ std::optional<std::string> Sessions::ending(const Session &session, Clock::time_
     return std::nullopt;
 }
 
-// Its place is free, even while a request has it.
+// Its place is free, even while a request uses it.
 void Sessions::end_it(Session &session)
 {
     session.is_ended = true;
     session.place.reset();
 }
 
-// Its connection closes when the last request that has it is done.
+// Its connection closes when the last request that uses it is done.
 void Sessions::forget_ended(Clock::time_point now)
 {
     for (auto at = sessions_.begin(); at != sessions_.end();)

@@ -1,4 +1,4 @@
-// Sessions of browsers: who is signed in, by which connection, and for how long.
+// Browser sessions: their roles, connections and lifetimes.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace hipq::web {
 
 using Clock = std::chrono::steady_clock;
 
-// What the page is told of who is signed in, as the server said when the connection was made.
+// What the page learns about the signed-in role, from the server when the connection was made.
 struct Identity {
     std::string role;
     bool may_monitor;
@@ -43,24 +43,24 @@ public:
     {
     }
 
-    // Makes one. Null: there are as many as there may be, in all or for one of the holders. Those
-    // of the service cost nothing, and anybody makes them: then the one goes that was not used for
-    // longest, of the same holders if they have any.
+    // Makes a session. Null: the limit is reached, in all or for one of the holders. Sessions of
+    // the service cost nothing, and any client can make them: at the limit the least recently used
+    // one goes, of the same holders if they have any.
     std::shared_ptr<Session> start(Identity identity, std::shared_ptr<Link> link,
                                    Holders holders = {});
 
-    // The session of that id, which counts as used now. Null: there is none, or its time is over.
+    // The session with this id, which now counts as used. Null: there is none, or its time is over.
     std::shared_ptr<Session> find(const std::string &id);
 
     void end(const std::shared_ptr<Session> &session);
 
-    // Why it is over; nothing: it is not. The service's sessions end by their lifetime alone.
+    // Why it is over; none: it is not. The service's sessions end only by their lifetime.
     std::optional<std::string> ending(const Session &session, Clock::time_point now) const;
 
-    // Whether there is no room for another one.
+    // Whether there is no room for another session.
     bool is_full();
 
-    // Ends those whose time is over, and so closes their connections.
+    // Ends expired sessions, and so closes their connections.
     void sweep();
 
 private:

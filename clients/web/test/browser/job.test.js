@@ -37,7 +37,7 @@ test("a job that waits says what for, and is rescheduled to now", async () => {
   const id = enqueue("web.mail", "receipt", { to: "late@example.com" }, ", scheduled_run_time => now() + '1 day'");
   await visitor.open(`jobs/${id}`, `Job ${id}`, "What it waits for");
   await region("What it waits for").locator("li.is-unmet").getByText("scheduled time").waitFor();
-  assert.equal(await region("What it waits for").locator("li").first().getAttribute("class"), "is-unmet"); // what is not met is first
+  assert.equal(await region("What it waits for").locator("li").first().getAttribute("class"), "is-unmet"); // unmet conditions come first
   const pressed = await visitor.button("Reschedule…").boundingBox();
   await visitor.button("Reschedule…").click();
   await visitor.page.getByLabel("Not before").fill("2026-01-01T00:00");

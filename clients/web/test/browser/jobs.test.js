@@ -12,14 +12,14 @@ after(() => browser.close());
 const idOf = (key) => sql(`SELECT id FROM hipq.jobs WHERE job_key = '${key}'`);
 const shownIds = () => visitor.page.locator("main tbody td.is-main a").allTextContents();
 
-// Presses a button that searches, and waits for the answer. Returns what was asked.
+// Presses a search button, and waits for the answer. Returns the request.
 async function press(name) {
   const answered = visitor.page.waitForResponse((response) => response.url().endsWith("api/jobs/search"));
   await visitor.button(name).click();
   return (await answered).request();
 }
 
-// Searches for these alone.
+// Searches only for these.
 async function search(fields) {
   await visitor.open("jobs", "Jobs");
   await press("Clear");

@@ -15,7 +15,7 @@ test("the overview shows jobs as they are done, by itself", async () => {
   };
   let label = null;
   for (let tries = 0; label === null && tries < 3; ++tries) {
-    // Those that end while the page misses a second are in its gap.
+    // Jobs that end while the page misses a second are in its gap.
     sql(
       `INSERT INTO hipq.web_mail (job_type, job_data) SELECT 'welcome', jsonb_build_object('to', 'live' || n) FROM generate_series(1, 20) AS n`,
     );
@@ -93,7 +93,7 @@ test("an estimate is marked, and what nobody knows is no 0", async () => {
 test("what was missed is a gap in the charts, not a line", async () => {
   const visitor = await Visitor.enter(browser, "web_operator");
   const whole = await overviewOf(visitor);
-  // The same again and again, a minute of which is not there.
+  // The same figures repeatedly, with one missing minute.
   const start = Date.parse(whole.now);
   const seconds = [0, 1, 2, 3, 4, 64, 65, 66];
   const events = seconds.map((second) => ({ ...whole, now: new Date(start + second * 1000) }));

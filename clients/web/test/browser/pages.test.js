@@ -10,7 +10,7 @@ before(async () => {
 });
 after(() => browser.close());
 
-// Each page with its headline, and something that is there once it has loaded.
+// Each page with its headline, and an element that appears once it has loaded.
 const pages = () => [
   ["overview", "Overview", "web.mail"],
   ["queues", "Queues", "web.parcels"],

@@ -1,5 +1,6 @@
-// Measures for bench/web how long pages take to be painted, in a new browser that is signed in: until the browser first paints
-// something of the page (first contentful paint), and until the figures of the server stand in it.
+// Measures for bench/web how long pages take to paint, in a new browser that is signed in: until
+// the browser first paints part of the page (first contentful paint), and until the page shows the
+// server's figures.
 //
 //   HIPQ_WEB_URL=http://127.0.0.1:8484/ RUNS=5 node paint.js ROLE PASSWORD
 

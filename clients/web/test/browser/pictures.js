@@ -1,9 +1,10 @@
-// Takes the pictures of the manual from the running demo: node pictures.js FOLDER. HIPQ_WEB_URL is where the demo is served.
+// Takes the pictures of the manual from the running demo: node pictures.js FOLDER. HIPQ_WEB_URL is
+// the demo's URL.
 
 import { openBrowser, Visitor } from "./support.js";
 
 const [folder] = process.argv.slice(2);
-const seconds = Number(process.env.HIPQ_PICTURES_AFTER ?? 150); // so long do the charts fill
+const seconds = Number(process.env.HIPQ_PICTURES_AFTER ?? 150); // the time that the charts take to fill
 const size = { width: 1280, height: 800 };
 
 const browser = await openBrowser();
@@ -22,7 +23,7 @@ async function save(visitor, name) {
   console.log(`web-${name}.png`);
 }
 
-// A job that was tried more than once: searched for as anybody would.
+// A job with more than one attempt, found by a search as a user would.
 async function openFailedJob(visitor) {
   await visitor.open("jobs", "Jobs");
   await visitor.page.getByRole("search").getByLabel("Queue", { exact: true }).fill("shop.mail");

@@ -1,4 +1,5 @@
--- What the tests of the page look at: queues with jobs of each outcome, and roles with different rights.
+-- Data for the tests of the page: queues with jobs of each outcome, and roles with different
+-- rights.
 \set ON_ERROR_STOP on
 SET client_min_messages = warning;
 
@@ -13,7 +14,7 @@ FROM unnest('{web.mail,web.letters,web.parcels}'::text[]) AS name CROSS JOIN unn
 SELECT hipq.grant_queue('web.mail', 'web_developer', 'read');
 SELECT hipq.grant_queue('web.parcels', 'web_worker', 'work');
 
--- Fails as its data say, as long as there is the fault.
+-- Fails as its data say, while the fault exists.
 CREATE TABLE fault (name text PRIMARY KEY);
 GRANT SELECT ON fault TO app;
 CREATE FUNCTION web_work(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -30,7 +31,7 @@ SELECT hipq.register_job_type('web.mail', 'welcome', handler => 'web_work', max_
         "token": {"type": "string", "required": false, "secret": true}}');
 SELECT hipq.register_job_type('web.mail', 'receipt', handler => 'web_work', default_priority => 50);
 SELECT hipq.register_job_type('web.letters', 'letter', handler => 'web_work', max_retries => 0);
--- Holds a lock, and says how far it is, until it is let go.
+-- Holds a lock, and reports its progress, until it is released.
 CREATE FUNCTION web_hold(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(42);

@@ -60,8 +60,9 @@ test("a page whose connection to the server was ended goes to sign-in, and one c
   await visitor.leave();
 });
 
-// Somebody whose stream has ended, and whose page has asked whether the session is over. It is; the page has heard so of another
-// request, and shows the form to sign in. tell() brings the answer, which came late.
+// A visitor whose stream has ended, and whose page has asked whether the session is over. It is;
+// the page has learned this from another request, and shows the sign-in form. tell() delivers the
+// late answer.
 async function loseSession() {
   const visitor = await Visitor.come(browser);
   let end, answer;

@@ -1,4 +1,4 @@
-// A visitor of the page in a real browser, and the database behind it.
+// A visitor of the page in a real browser, and its database.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -21,7 +21,7 @@ export const enqueue = (queue, type, data = {}, rest = "") =>
 
 export const outcomeOf = (id) => sql(`SELECT outcome FROM hipq.wait_for(${id}, '30 s')`);
 
-// Root and most containers cannot confine the browser. It opens pages of ours alone.
+// As root and in most containers the browser has no sandbox. It opens only our own pages.
 export const openBrowser = () =>
   chromium.launch({
     executablePath: process.env.HIPQ_BROWSER ?? "/usr/bin/chromium",
@@ -30,7 +30,8 @@ export const openBrowser = () =>
 
 const patience = 20_000;
 
-// A toast is shown for some seconds, which a busy machine can spend before a test looks: the page reports each one.
+// A toast is visible for some seconds, which may pass on a busy machine before a test looks: the
+// page reports each one.
 function reportToasts() {
   new MutationObserver((changes) => {
     for (const node of changes.flatMap(({ addedNodes }) => [...addedNodes]))
@@ -41,7 +42,7 @@ function reportToasts() {
 /** Somebody with a browser of his own: his own cookies, colour scheme and width. What goes wrong on his pages is in errors. */
 export class Visitor {
   errors = [];
-  toasts = []; // those that no test has waited for yet
+  toasts = []; // toasts that no test has waited for yet
   whenToast = () => {};
 
   static async come(browser, { scheme = "light", width = 1280, height = 900, to = url } = {}) {
@@ -130,7 +131,7 @@ export class Visitor {
   /** What axe finds against the rules of accessibility. */
   async violations() {
     const session = await this.context.newCDPSession(this.page);
-    await session.send("Runtime.evaluate", { expression: axe }); // the page's policy lets no script in
+    await session.send("Runtime.evaluate", { expression: axe }); // the page's policy allows no scripts
     await session.detach();
     const { violations } = await this.page.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
     return violations.map(
