@@ -1,4 +1,5 @@
-// Asks the server. What it refuses comes as an ApiError with the words of PostgreSQL: message, detail, hint, SQLSTATE.
+// Calls the server. An error becomes an ApiError with PostgreSQL's fields: message, detail, hint,
+// SQLSTATE.
 
 export class ApiError extends Error {
   constructor(status, { message, detail, hint, sqlstate } = {}, retryAfter = null) {
@@ -12,7 +13,7 @@ let signedOut = () => {};
 
 export const setCsrfToken = (token) => void (csrfToken = token ?? "");
 
-/** What to do when the server no longer knows the session. */
+/** Sets the function to call when the server no longer knows the session. */
 export const onSignedOut = (callback) => void (signedOut = callback);
 
 async function answerOf(response) {

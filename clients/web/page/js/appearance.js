@@ -1,4 +1,4 @@
-// The switch between dark, light and what the system says. The browser keeps what was chosen.
+// The switch between dark, light and the system's scheme. The browser remembers the choice.
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -18,7 +18,7 @@ function choose(name) {
     if (name === "system") localStorage.removeItem("hipq-scheme");
     else localStorage.setItem("hipq-scheme", name);
   } catch {
-    // Then it holds until the page is loaded again.
+    // Then the choice lasts until the page is loaded again.
   }
   show();
 }
@@ -28,7 +28,7 @@ const show = () => {
     button.setAttribute("aria-pressed", String(button.dataset.chooseScheme === chosen()));
 };
 
-/** Three buttons, of which one is pressed. */
+/** Three buttons, one of which is pressed. */
 export const schemeSwitch = () =>
   h(
     "div",
@@ -50,7 +50,7 @@ export const schemeSwitch = () =>
     ),
   );
 
-/** Dark if it is light, light if it is dark. */
+/** Switches from light to dark, and back. */
 export function toggleScheme() {
   const isDark = chosen() === "dark" || (chosen() === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
   choose(isDark ? "light" : "dark");

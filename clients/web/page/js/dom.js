@@ -1,4 +1,4 @@
-// Makes elements. Text is always text: nothing that comes from the server is ever read as HTML.
+// Makes elements. Text is always text: nothing from the server is ever parsed as HTML.
 
 const svgSpace = "http://www.w3.org/2000/svg";
 
@@ -14,21 +14,22 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** An element: h("a", { href: "#/jobs", onclick: f }, "Jobs"). Attributes that are null or false are left out. */
+/** An element: h("a", { href: "#/jobs", onclick: f }, "Jobs"). Attributes that are null or false are
+    left out. */
 export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 
 /** The same for SVG. */
 export const s = (tag, attributes, ...children) => fill(document.createElementNS(svgSpace, tag), attributes, children);
 
-/** Sets the text of an element, if it is another one: most of what comes each second has not changed. */
+/** Sets the text of an element if it differs: most values do not change from second to second. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
 let lastId = 0;
 
-/** An id that no other element has, for labels. */
+/** A unique id, for labels. */
 export const newId = (prefix) => `${prefix}-${++lastId}`;
 
-/** What only those who listen to the page need to be told. */
+/** Text for screen readers only. */
 export const hiddenText = (text) => h("span", { class: "hidden-text" }, text);

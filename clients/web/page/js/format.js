@@ -1,4 +1,4 @@
-// Numbers, times and durations as people read them.
+// Numbers, times and durations in readable form.
 
 import { h } from "./dom.js";
 
@@ -10,14 +10,14 @@ export const isNone = (value) => value === null || value === undefined || value 
 
 export const number = (value) => (isNone(value) ? none : grouped.format(value));
 
-/** 1234567 as 1.2M; small numbers whole. */
+/** 1234567 as 1.2M; small numbers exactly. */
 export const short = (value) => (isNone(value) ? none : Math.abs(value) < 10000 ? grouped.format(value) : compact.format(value));
 
-/** Unfinished jobs of a queue: ~ is before an estimate, ? is what nobody knows. */
+/** Unfinished jobs of a queue: ~ precedes an estimate, ? means unknown. */
 export const backlogText = ({ backlog, is_exact: isExact }) =>
   isNone(backlog) ? "?" : `${isExact ? "" : "~"}${short(Number(backlog))}`;
 
-/** A rate: small ones with a decimal, as 0.3 is not 0. */
+/** A rate: small ones with a decimal, because 0.3 is not 0. */
 export function rate(value) {
   if (isNone(value)) return none;
   if (value === 0 || value >= 10) return short(Math.round(value));
@@ -71,7 +71,7 @@ export const clockTime = (milliseconds, withSeconds = false) => (withSeconds ? c
 /** A time in the viewer's zone: 2026-11-26 02:40:13. */
 export const moment = (iso) => (isNone(iso) ? none : whole.format(new Date(iso)));
 
-// The clock of the server, as far as it goes ahead of the viewer's: ages are told by it.
+// The difference between the server's clock and the viewer's: ages use the server's clock.
 let ahead = 0;
 export const setServerTime = (iso) => void (ahead = Date.parse(iso) - Date.now());
 export const serverTime = () => Date.now() + ahead;
@@ -84,7 +84,7 @@ export function age(iso) {
   return length > 0 ? `${roughly(length)} ago` : `in ${roughly(-length)}`;
 }
 
-/** A time element that says its age, and the time itself when pointed at. keepAges() keeps it right. */
+/** A time element that shows its age, and the time itself as a tooltip. keepAges() keeps it current. */
 export const ago = (iso) => (isNone(iso) ? none : h("time", { datetime: iso, title: moment(iso), "data-age": true }, age(iso)));
 
 export const timeOf = (iso) => (isNone(iso) ? none : h("time", { datetime: iso, title: age(iso) }, moment(iso)));
@@ -98,20 +98,20 @@ export function keepAges() {
 
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${Number(count) === 1 ? one : many}`;
 
-/** A text of the server in which "1 job(s)" is 1 job, and "2 job(s)" 2 jobs. */
+/** A text of the server in which "1 job(s)" becomes 1 job, and "2 job(s)" 2 jobs. */
 export const withPlurals = (text) =>
   String(text).replace(/(\d[\d,]*) ([\w ]*\w)\(s\)/g, (_, count, one) => `${count} ${one}${count === "1" ? "" : "s"}`);
 
-/** The first words of a text that may be long. */
+/** The beginning of a long text. */
 export const firstLine = (text, longest = 200) => {
   const line = String(text).split("\n")[0];
   return line.length > longest ? `${line.slice(0, longest)}…` : line;
 };
 
-/** What a process waits for, as pg_stat_activity has it: Lock: advisory. */
+/** What a process waits for, as in pg_stat_activity: Lock: advisory. */
 export const waitEvent = ({ wait_event_type: type, wait_event: event }) => (isNone(event) ? null : `${type}: ${event}`);
 
-/** When something ends that is so far, at the pace since it began: an ISO time, or nothing where that is not known. */
+/** The expected end at the rate since the start: an ISO time, or nothing if it is not known. */
 export function expectedEnd({ done, total }, began, reported) {
   if (isNone(total) || Number(done) <= 0 || isNone(began)) return null;
   const [from, to] = [Date.parse(began), Date.parse(reported)];

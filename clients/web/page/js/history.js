@@ -1,4 +1,5 @@
-// The last five minutes of what comes each second, as series for charts. What was missed, as in a tab that nobody looked at, is a gap.
+// The last five minutes of the live figures, as series for charts. Missed seconds, for example in a
+// hidden tab, are a gap.
 
 import { isNone } from "./format.js";
 
@@ -10,7 +11,7 @@ const metrics = [...counters, ...gauges];
 
 const emptySeries = () => Object.fromEntries(metrics.map((metric) => [metric, []]));
 
-/** Rates and gauges over time, of each queue and of all: as many values as there are times. null is a gap. */
+/** Rates and gauges over time, for each queue and for all: as many values as times. null is a gap. */
 export class History {
   times = [];
   all = emptySeries();
@@ -48,7 +49,7 @@ export class History {
     this.#dropGone(queues);
   }
 
-  // Counters that were reset make no negative rate.
+  // A counter that was reset gives no negative rate.
   #pointOf(queue, elapsed) {
     const before = this.#before.totals.get(queue.queue) ?? queue.total;
     const point = {};
@@ -57,7 +58,7 @@ export class History {
     return point;
   }
 
-  // A queue that is new has no past, but its series are as long as the others.
+  // A new queue has no past, but its series are as long as the others.
   #seriesOf(name) {
     let series = this.queues.get(name);
     if (!series) {

@@ -1,4 +1,5 @@
-// Keys: / searches, g and a letter opens a page, j and k go through a list, Enter opens, ? tells them all.
+// Keys: / searches, g and a letter opens a page, j and k move through a list, Enter opens, ? shows
+// all keys.
 
 import { toggleScheme } from "./appearance.js";
 import { h } from "./dom.js";
@@ -11,7 +12,7 @@ const isTyping = (element) => element?.closest("input:not([type=checkbox]), text
 
 const isSeen = (element) => element.offsetParent !== null;
 
-// The first link of each row takes the focus: so Enter opens it without any more ado.
+// The first link of each row takes the focus, so that Enter opens it.
 function move(step) {
   const links = [...document.querySelectorAll("main tbody tr")]
     .map((row) => row.querySelector("td:not(.is-check) a"))
@@ -89,7 +90,7 @@ function press(event) {
   command();
 }
 
-/** Listens to keys. Returns how to stop it. */
+/** Listens to keys. Returns a function that stops this. */
 export function startKeyboard() {
   document.addEventListener("keydown", press);
   return () => document.removeEventListener("keydown", press);

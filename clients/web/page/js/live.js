@@ -1,4 +1,4 @@
-// What comes each second: the stream of events, and the latest overview.
+// The live figures: the stream of events, and the latest overview.
 
 import { setServerTime } from "./format.js";
 import { History } from "./history.js";
@@ -6,12 +6,13 @@ import { History } from "./history.js";
 export const live = { latest: null, history: new History(), state: "connecting" };
 
 const listeners = new Set();
-const patience = 30_000; // a hidden tab keeps the stream for so long
+const patience = 30_000; // a hidden tab keeps the stream this long
 let source = null;
-let whenAwake = null; // opens the stream again
+let whenAwake = null; // reopens the stream
 let sleep = null;
 
-/** Calls back at once, if something has come, and whenever something comes or the connection changes. Returns how to stop it. */
+/** Calls back at once if there is an event, and for each new event or change of the connection.
+    Returns a function that stops this. */
 export function listen(callback) {
   listeners.add(callback);
   if (live.latest) callback();
@@ -28,7 +29,7 @@ function setState(state, reason = null) {
   tell();
 }
 
-// Most events have only the queues that have changed since the one before.
+// Most events have only the queues that changed since the previous one.
 function merged(before, overview) {
   if (overview.whole !== false || !before) return overview;
   const changed = new Map(overview.queues.map((queue) => [queue.queue, queue]));
@@ -63,7 +64,7 @@ function open(whenLost) {
     setState("ended", JSON.parse(event.data).reason);
     whenLost();
   });
-  // The browser opens it again by itself, unless the server has refused it.
+  // The browser reopens it by itself, unless the server has refused it.
   source.addEventListener("error", () => {
     if (source?.readyState === EventSource.CLOSED) {
       disconnect();
@@ -79,7 +80,7 @@ export function disconnect() {
   whenAwake = null;
 }
 
-// A browser opens six connections to a server at most: a tab that nobody looks at gives its own back.
+// A browser opens at most six connections to a server: a hidden tab gives its own back.
 document.addEventListener("visibilitychange", () => {
   clearTimeout(sleep);
   if (document.hidden) {

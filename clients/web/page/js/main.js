@@ -1,4 +1,4 @@
-// Starts the page: signing in if need be, then the shell with the page that the address names.
+// Starts the page: signs in if necessary, then shows the shell with the page in the URL.
 
 import { onSignedOut } from "./api.js";
 import { keepAges } from "./format.js";
@@ -62,7 +62,7 @@ function showPages() {
   close();
   const shell = new Shell(async () => {
     const shown = stop;
-    disconnect(); // the server ends the stream of who signs out: that is not lost
+    disconnect(); // the server ends the stream at sign-out: this is not a loss
     try {
       await signOut();
     } catch (error) {
@@ -81,8 +81,9 @@ function showPages() {
   openStream();
 }
 
-// The stream of the pages that are shown. When it breaks: is the session over, or only the connection? Of no interest once these pages
-// are gone: somebody may be signing in, or have done so.
+// The stream of the displayed pages. When it breaks, either the session is over, or only the
+// connection is lost. Once these pages are gone this does not matter: the user may be signing in,
+// or may have done so.
 function openStream() {
   const shown = stop;
   const isShown = () => stop === shown;

@@ -1,4 +1,4 @@
-// The pages there are: the name in the address, what it is called, and the letter that opens it after g.
+// All pages: the name in the URL, the title, and the letter that opens the page after g.
 
 export const pages = [
   { name: "overview", title: "Overview", key: "o", group: "Watch" },

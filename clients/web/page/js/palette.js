@@ -1,4 +1,5 @@
-// Goes anywhere by name: a dialog with a field, where a number is a job, and words find pages, queues and job types.
+// Opens anything by name: a dialog with a field, where a number is a job, and words find pages,
+// queues and job types.
 
 import { h, newId } from "./dom.js";
 import { icon } from "./icons.js";

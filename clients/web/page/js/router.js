@@ -1,12 +1,12 @@
-// Opens the page that the fragment of the address names. Fragments carry names of pages and queues and ids of jobs, no data, and
-// browsers do not send them.
+// Opens the page in the fragment of the URL. Fragments contain names of pages and queues and ids of
+// jobs, but no data, and browsers do not send them.
 
 import { h } from "./dom.js";
 import { listen } from "./live.js";
 import { link } from "./parts/links.js";
 import { showError } from "./parts/notice.js";
 
-/** What a page is shown in. It ends when another page is opened: then nothing of it goes on. */
+/** The context of a page. It ends when another page is opened: then all its tasks stop. */
 export class View {
   isOpen = true;
   #leaving = [];
@@ -15,7 +15,7 @@ export class View {
     this.element = element;
   }
 
-  /** Shows these elements in place of what is there. */
+  /** Replaces the contents with these elements. */
   fill(...children) {
     if (this.isOpen) this.element.replaceChildren(...children.flat().filter(Boolean));
   }
@@ -28,7 +28,7 @@ export class View {
     this.onLeave(listen(callback));
   }
 
-  /** Runs a task now and again after each pause, never twice at a time; not while nobody looks at the tab. */
+  /** Runs a task now and again after each pause, never twice at a time; not while the tab is hidden. */
   async every(milliseconds, task) {
     let timer = null;
     this.onLeave(() => clearTimeout(timer));
@@ -55,8 +55,8 @@ let view = null;
 
 export const currentView = () => view;
 
-// The headline takes the focus, so that those who listen hear where they are and Tab goes on from there. Who was faster than the
-// page, and is in a field or on a button of it, stays there.
+// The headline takes the focus, so that screen readers read it and Tab continues from there. If the
+// user is already in a field or on a button of the page, the focus stays there.
 function focusHeadline(element) {
   if (!element.contains(document.activeElement)) element.querySelector("h1")?.focus({ preventScroll: true });
 }
@@ -65,7 +65,7 @@ async function open(routes, main, whenOpened) {
   const parts = here();
   const route = routes[parts[0] || "overview"] ?? routes.unknown;
   view?.leave();
-  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close(); // it asks about the page before
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close(); // it belongs to the previous page
   view = new View(h("div", { class: "page" }));
   const mine = view;
   main.replaceChildren(view.element);
@@ -80,7 +80,7 @@ async function open(routes, main, whenOpened) {
   if (mine.isOpen) focusHeadline(mine.element);
 }
 
-/** Opens pages in main as the address changes. Returns how to stop that. */
+/** Opens pages in main when the URL changes. Returns a function that stops this. */
 export function startRouter(routes, main, whenOpened) {
   const again = () => void open(routes, main, whenOpened);
   window.addEventListener("hashchange", again);

@@ -1,11 +1,11 @@
-// Sets the colour scheme before anything is painted: the one chosen here, else the system's. A script of its own, not a module, as
-// modules run after the first paint.
+// Sets the colour scheme before the first paint: the one chosen here, else the system's. A separate
+// script, not a module, because modules run after the first paint.
 {
   let chosen = null;
   try {
     chosen = localStorage.getItem("hipq-scheme");
   } catch {
-    // Storage may be forbidden: then the system's scheme it is.
+    // Storage may be forbidden: then the system's scheme applies.
   }
   if (chosen === "dark" || chosen === "light") document.documentElement.dataset.scheme = chosen;
 }

@@ -1,4 +1,4 @@
-// Who is signed in, and what he may do at all. What he may do to a queue or a job is the server's to say.
+// The signed-in role, and its general rights. The server decides about rights on a queue or a job.
 
 import { get, post, setCsrfToken } from "./api.js";
 
@@ -10,7 +10,7 @@ function keep(answer) {
   return session;
 }
 
-/** Asks who is signed in. An answer that comes when it is no longer wanted changes nothing. */
+/** Asks which role is signed in. Ignores an answer that arrives too late. */
 export async function loadSession(isWanted = () => true) {
   const answer = await get("session");
   return isWanted() ? keep(answer) : session;
@@ -23,8 +23,8 @@ export async function signOut() {
   keep({ signed_in: false });
 }
 
-/** Whether there may be jobs to see at all: a monitor sees every queue, and perhaps no job. */
+/** Whether the role may see jobs at all: a monitor sees every queue, and perhaps no job. */
 export const mayRead = () => session.may_read;
 
-/** Whether there are buttons to change anything. */
+/** Whether to show buttons that change anything. */
 export const mayAct = () => !session.read_only;

@@ -1,4 +1,5 @@
-// What stands around every page: the way to the others, who is signed in, whether what is shown is live.
+// The frame of every page: links to the other pages, the signed-in role, and whether the figures
+// are live.
 
 import { schemeSwitch } from "./appearance.js";
 import { h, hiddenText, setText } from "./dom.js";
@@ -167,7 +168,7 @@ export class Shell {
     count.replaceChildren(String(alarms), hiddenText(alarms === 1 ? " alarm" : " alarms"));
   }
 
-  /** Marks the page that is open. */
+  /** Marks the open page. */
   mark(name, title) {
     setText(this.#title, title);
     for (const { name: other, element } of this.#links) {

@@ -1,5 +1,7 @@
-// The retry chain as a picture: a line for each job, a mark for each attempt on a scale of time, and an arrow to the job that it was
-// enqueued again as. Gaps of hours would make marks of seconds invisible: so attempts stand in order, as wide as they took, roughly.
+// The retry chain as a picture: a line for each job, a mark for each attempt in order of time, and
+// an arrow to the job that was enqueued as its retry. On a linear scale gaps of hours would make
+// marks of seconds invisible, so attempts are side by side, with widths that roughly show their
+// durations.
 
 import { h, s } from "../dom.js";
 import { age, seconds } from "../format.js";
@@ -19,7 +21,7 @@ export const toneOf = (reason, isRunning = false) => {
   return "bad";
 };
 
-// Jobs in the order of the chain, each with its attempts.
+// The jobs in the order of the chain, each with its attempts.
 function jobsOf(chain) {
   const jobs = new Map();
   for (const entry of chain) {
@@ -30,7 +32,7 @@ function jobsOf(chain) {
   return [...jobs.values()];
 }
 
-// Widths grow with the logarithm of how long an attempt took.
+// Widths grow with the logarithm of an attempt's duration.
 function widthOf(attempt) {
   const length = lengthOf(attempt) ?? 0;
   return Math.min(widest, narrowest + 14 * Math.log2(1 + length));
@@ -96,7 +98,7 @@ function againMark(job, y) {
   );
 }
 
-/** chain: the rows of hipq.retry_chain(); current: the id of the job that is looked at. */
+/** chain: the rows of hipq.retry_chain(); current: the id of the displayed job. */
 export function chainPicture(chain, current) {
   const jobs = jobsOf(chain);
   const lines = jobs.map((job, index) => jobLine(job, index, current));

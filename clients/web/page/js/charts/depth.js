@@ -1,4 +1,4 @@
-// The chart of unfinished jobs, of one queue or of all, over the last five minutes.
+// The chart of unfinished jobs, for one queue or for all, over the last five minutes.
 
 import { h } from "../dom.js";
 import { short } from "../format.js";
@@ -6,7 +6,7 @@ import { live } from "../live.js";
 import { panel } from "../parts/facts.js";
 import { LineChart } from "./line.js";
 
-/** words: what else there is to say. */
+/** words: a further text. */
 export function makeDepth(queue = null, words = "") {
   const chart = new LineChart({
     label: "Depth, unfinished jobs",

@@ -1,5 +1,6 @@
-// A chart of lines over time, drawn anew each second: a grid, lines with a faint area, a legend that tells the values, and a
-// cross-hair with those at the pointer. For those who listen its label tells the latest values.
+// A line chart over time, redrawn each second: a grid, lines with a faint area, a legend with the
+// values, and a cross-hair with the values at the pointer. For screen readers its label has the
+// latest values.
 
 import { h, s, setText } from "../dom.js";
 import { clockTime } from "../format.js";
@@ -23,7 +24,8 @@ export class LineChart {
   #width = 0;
   #observer;
 
-  /** series: [{ name, tone, isArea? }]; format: how a value is written; least: the least step of the axis. */
+  /** series: [{ name, tone, isArea? }]; format: formats a value; least: the smallest step of the
+      axis. */
   constructor({ label, series, format, height = 200, least = 0 }) {
     this.#least = least;
     this.#label = label;

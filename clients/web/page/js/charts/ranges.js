@@ -1,5 +1,6 @@
-// How long things take, one line for each name: a bar from the median to 99 percent with a mark at 90, on a scale by powers of ten,
-// as one queue waits milliseconds and another one minutes.
+// Durations, one line for each name: a bar from the median to the 99th percentile with a mark at
+// the 90th, on a logarithmic scale, because one queue waits for milliseconds and another one for
+// minutes.
 
 import { h, hiddenText, s } from "../dom.js";
 import { seconds } from "../format.js";

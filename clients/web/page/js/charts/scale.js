@@ -1,6 +1,7 @@
-// From values to places, and where the lines of the grid are.
+// Positions of values, and of the lines of the grid.
 
-/** Round values from 0 up to the first one not below the largest: 1, 2 or 5 times a power of ten apart, and no less than `least`. */
+/** Round values from 0 to the first one that is not below the largest: 1, 2 or 5 times a power of
+    ten apart, and at least `least`. */
 export function ticks(largest, { most = 4, least = 0 } = {}) {
   if (!(largest > 0)) return [0, 1];
   const rough = Math.max(largest / most, least);
@@ -11,13 +12,13 @@ export function ticks(largest, { most = 4, least = 0 } = {}) {
   return list;
 }
 
-/** What stands beside ticks: as they are written elsewhere, unless two of them would be the same. */
+/** The labels of ticks: formatted as everywhere, unless two of them would be equal. */
 export function labels(levels, format) {
   const texts = levels.map(format);
   return new Set(texts).size === texts.length ? texts : levels.map((level) => String(Number(level.toPrecision(6))));
 }
 
-/** Round times within a range, so many seconds apart that at most so many fit. */
+/** Round times in a range, with a step so large that at most this many fit. */
 export function timeTicks(from, to, most) {
   const steps = [5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600].map((size) => size * 1000);
   const step = steps.find((size) => (to - from) / size <= most) ?? steps.at(-1);
@@ -26,7 +27,7 @@ export function timeTicks(from, to, most) {
   return list;
 }
 
-/** Where values are: runs of points, as one that is null is a gap. x: of an index; y: of a value. */
+/** Positions of values: runs of points, because null is a gap. x: of an index; y: of a value. */
 export function runs(values, x, y) {
   const list = [[]];
   values.forEach((value, index) => {
@@ -36,10 +37,10 @@ export function runs(values, x, y) {
   return list.filter((run) => run.length > 0);
 }
 
-/** A line through points, as the path of an SVG. */
+/** A line through points, as an SVG path. */
 export const line = (points) =>
   points.map(([x, y], index) => `${index === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
-/** What lies between that line and the base. */
+/** The area between this line and the base. */
 export const area = (points, base) =>
   `${line(points)}L${points.at(-1)[0].toFixed(1)} ${base.toFixed(1)}L${points[0][0].toFixed(1)} ${base.toFixed(1)}Z`;

@@ -1,4 +1,4 @@
-// A small line without axes, as wide as it is told to be: how something went over the last minutes.
+// A small line without axes, with the given width: a value over the last minutes.
 
 import { s } from "../dom.js";
 import { area, line, runs } from "./scale.js";
@@ -27,7 +27,7 @@ export class Spark {
     );
   }
 
-  // A short line is stretched: half a minute fills it at least.
+  // A short line is stretched: it is drawn as if it covered at least half a minute.
   draw(values, most = 120) {
     const shown = values.slice(-most);
     const points = Math.max(30, shown.length);

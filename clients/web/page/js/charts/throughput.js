@@ -1,4 +1,5 @@
-// The chart of throughput, of one queue or of all: the last five minutes second by second, or the hour minute by minute.
+// The chart of throughput, for one queue or for all: the last five minutes second by second, or the
+// last hour minute by minute.
 
 import { get } from "../api.js";
 import { rate } from "../format.js";
@@ -10,7 +11,8 @@ import { LineChart } from "./line.js";
 const minute = 60_000;
 const shown = 5 * minute;
 
-// Each point as the mean of itself and the four before, back to a gap: what matters does not jump from second to second.
+// Each point as the mean of itself and the four before, back to a gap, so that the figures do not
+// jump from second to second.
 const calm = (values) =>
   values.map((value, index) => {
     if (value === null) return null;
@@ -61,7 +63,7 @@ export class Throughput {
 
   async load() {
     const { minutes } = await get(this.queue ? `throughput?queue=${encodeURIComponent(this.queue)}` : "throughput");
-    const whole = minutes.slice(0, -1); // the present minute is not over
+    const whole = minutes.slice(0, -1); // the current minute is not complete
     this.#hour = {
       times: whole.map(({ minute }) => Date.parse(minute)),
       values: ["succeeded", "retried", "failed"].map((name) => whole.map((minute) => minute[name] / 60)),
@@ -75,7 +77,7 @@ export class Throughput {
     else this.#chart.draw(this.#withPast({ times, values: [series.succeeded, series.retried, series.failed].map(calm) }));
   }
 
-  // What was before this page was opened: a point for each minute that was over by then.
+  // The time before this page was opened: a point for each minute that was complete by then.
   #withPast({ times, values }) {
     const begin = times[0] ?? Date.now();
     const past = (this.#hour?.times ?? [])

@@ -1,4 +1,4 @@
-// The list of alerts: what an operator should know, and what to do about it.
+// The list of alerts: each with its cause, and what to do about it.
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
@@ -14,14 +14,14 @@ import { session } from "../session.js";
 const quote = (text) => `'${text.replaceAll("'", "''")}'`;
 const matches = (text, pattern) => [...new Set([...text.matchAll(pattern)].map(([, found]) => found))];
 
-// What an alert is about, by the names in its text: queues that there are, types, ids of jobs.
+// The subject of an alert, by the names in its text: existing queues, types, ids of jobs.
 function subjectOf({ detail }) {
   const known = new Set((live.latest?.queues ?? []).map(({ queue }) => queue));
   const named = matches(detail, /([\w$-]+\.[\w$-]+)/g).filter((name) => known.has(name));
   return { queues: named, types: matches(detail, /\b[Tt]ypes? "?([^",]+?)"?,? (?:in|of) queue/g), jobs: matches(detail, /\bjob (\d{3,})\b/g) };
 }
 
-// What ends a pause, by what its alert says is paused.
+// The statement that ends a pause, from the subject of its alert.
 function resumeOf(detail, { queues: [queue], types: [type] }) {
   const [, what, name] = /\b(Instance|Queue|Job type|Throttle key) "([^"]+)" is (?:paused|held) /.exec(detail) ?? [];
   if (what === "Instance") return `SELECT hipq.resume(instance => ${quote(name)})`;
@@ -29,7 +29,7 @@ function resumeOf(detail, { queues: [queue], types: [type] }) {
   return named?.every(Boolean) ? `SELECT hipq.resume(${named.map(quote).join(", ")})` : null;
 }
 
-/** The statement that mends it, with the names of what it is about, else as the hint has it. */
+/** The statement that fixes it, with the names of the subject, else as in the hint. */
 export function statementOf({ alert, detail, hint }, { queues, types }) {
   if (alert === "jobs wait: pause") return resumeOf(detail, { queues, types });
   if (alert === "crashing job type" && queues.length === 1)

@@ -1,4 +1,5 @@
-// The dead letters: jobs that failed for good. By group, to redrive or dismiss many; and one by one.
+// The dead letters: jobs that failed for good. By group, to redrive or dismiss many; and one by
+// one.
 
 import { get, post } from "../api.js";
 import { h } from "../dom.js";
@@ -115,7 +116,7 @@ function filterForm(whenChanged) {
   return form;
 }
 
-// The letters found so far, and how to go on.
+// The dead letters found so far, and where to continue.
 class Letters {
   #wanted = { state: "waiting" };
   #found = [];

@@ -1,4 +1,4 @@
-// The doctor's list: what is wrong in how hipq is set up, each finding with the statement that mends it.
+// The doctor's list: mistakes in the set-up of hipq, each with the statement that fixes it.
 
 import { get } from "../api.js";
 import { h } from "../dom.js";

@@ -1,4 +1,4 @@
-// The page of a job: what it waits for, what became of it, its attempts and what was said in them, its data.
+// The page of a job: its conditions, its outcome, its attempts with their messages, its data.
 
 import { get } from "../api.js";
 import { chainPicture, toneOf } from "../charts/chain.js";
@@ -18,7 +18,7 @@ import { searchFor } from "./jobs_search.js";
 const isOver = ({ state }) => state === "final";
 
 function headOf({ job, may, dead_letter: letter }, load) {
-  // Then it is redriven, so that its dead letter is dealt with, too.
+  // Then it is redriven, so that its dead letter is handled, too.
   const isDead = letter?.state === "waiting" && may.dead_letter;
   const then = (action) => async () => (await action()) && load();
   const actions = mayAct()
@@ -63,7 +63,7 @@ function headOf({ job, may, dead_letter: letter }, load) {
 
 function whyPanel(why, job) {
   if (isOver(job) || why.length === 0) return null;
-  // Of one that runs the only condition is that it waits: it does not, and nothing is wrong with that.
+  // For a running job the only unmet condition is that it waits, which is not a problem.
   const isUnmet = ({ passed }) => passed === false && job.outcome !== "running";
   const unmet = why.filter(isUnmet).length;
   const line = ({ condition, passed, explanation }) =>
@@ -88,7 +88,7 @@ function whyPanel(why, job) {
   return panel(title, {}, words, h("ul", { class: "why" }, [...why.filter(isUnmet), ...why.filter((one) => !isUnmet(one))].map(line)));
 }
 
-// What the process that runs the job waits for in PostgreSQL, and who is in its way.
+// What the process that runs the job waits for in PostgreSQL, and which processes block it.
 function waitPanel(running) {
   if (!running || (isNone(running.wait_event) && isNone(running.blocked_by))) return null;
   return panel(
@@ -271,7 +271,8 @@ export async function showJob(view, id) {
     return;
   }
   view.fill(pageHead(`Job ${id}`));
-  // It is drawn anew only when something has changed, and not once it is over: nobody loses what he selects or reads.
+  // It is redrawn only when something has changed, and not after the end of the job, so that the
+  // viewer's selection and position stay.
   let shown = "";
   let over = false;
   const load = async () => {

@@ -1,5 +1,5 @@
-// The jobs: a search by type, key, outcome, error, time and data, newest first, by pages that go on where the last one ended; and
-// the way to the page of one.
+// The jobs: a search by type, key, outcome, error, time and data, newest first, in pages that each
+// continue the previous one; and links to the pages of jobs.
 
 import { get, post } from "../api.js";
 import { h } from "../dom.js";
@@ -30,7 +30,7 @@ function showNames(list, names) {
   list.replaceChildren(...[...new Set(names)].sort().map((value) => h("option", { value })));
 }
 
-// Names to choose from. A search does without them.
+// Names to choose from. The search works without them.
 async function loadNames() {
   showNames(
     lists.queues,
@@ -137,7 +137,7 @@ const nothingFound = () =>
     ? emptyBox("No job is like that", `You see the jobs of queues that ${session.role} may read.`)
     : noticeBox("You may not read the jobs of any queue.", `Role ${session.role} sees how queues do, not their jobs.`);
 
-// What is to be said of what was found.
+// The message about the results.
 function remarks() {
   const { isDone, isPartial, isByQueue, jobs } = search;
   return [
@@ -174,7 +174,7 @@ function showList(view) {
     older.hidden = !search.next;
     said.replaceChildren(...remarks());
   };
-  // An answer that comes after the next search has begun is too late.
+  // Ignores an answer that arrives after the next search has started.
   const load = async () => {
     const mine = ++turn;
     older.disabled = true;

@@ -1,11 +1,11 @@
-// What is searched for among the jobs, and what was found so far. It is kept here, in memory, and never in the address: keys and
-// data of jobs are nobody's business but the viewer's.
+// The conditions of the search for jobs, and the results so far. They are kept here, in memory, and
+// never in the URL: only the viewer may see keys and data of jobs.
 
 const nothing = { queue: "", job_type: "", outcome: "", job_key: "", error: "", from: "", to: "", contains: "", trace: "" };
 
 export const search = { wanted: { ...nothing }, jobs: [], next: null, isPartial: false, isByQueue: false, isDone: false };
 
-/** Forgets what was found. */
+/** Forgets the results. */
 export function startAnew(wanted) {
   Object.assign(search, {
     wanted: { ...nothing, ...wanted },
@@ -17,12 +17,12 @@ export function startAnew(wanted) {
   });
 }
 
-/** The page of jobs that is opened next searches for these. */
+/** The next opened page of jobs searches for these. */
 export const searchFor = startAnew;
 
 const isoOf = (local) => new Date(local).toISOString();
 
-/** The search as the server takes it. Throws if the JSON is none. */
+/** The search in the server's format. Throws if the JSON is invalid. */
 export function requestOf(wanted, after, limit) {
   const { from, to, contains, ...words } = wanted;
   const request = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== ""));
@@ -32,7 +32,7 @@ export function requestOf(wanted, after, limit) {
   return { ...request, limit, after };
 }
 
-// As a text: JavaScript would round its numbers.
+// As a text, because JavaScript would round its numbers.
 function checked(text) {
   let value;
   try {

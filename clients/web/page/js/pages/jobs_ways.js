@@ -1,4 +1,4 @@
-// Counts by outcome, of a queue or of all, each of which leads to its jobs.
+// Counts by outcome, for a queue or for all; each links to its jobs.
 
 import { h, setText } from "../dom.js";
 import { backlogText, isNone, short } from "../format.js";

@@ -1,4 +1,4 @@
-// The overview: what happens in all queues, second by second.
+// The overview: the activity in all queues, second by second.
 
 import { makeDepth } from "../charts/depth.js";
 import { ranges } from "../charts/ranges.js";
@@ -14,7 +14,7 @@ import { Table } from "../parts/table.js";
 import { link, queueLink } from "../parts/links.js";
 import { mayRead, session } from "../session.js";
 
-const shown = 8; // lines of a list
+const shown = 8; // lines per list
 
 const sum = (queues, value) => queues.reduce((total, queue) => total + Number(value(queue) ?? 0), 0);
 
@@ -114,7 +114,8 @@ function showTiles(tiles, { latest, history }) {
   );
 }
 
-// The queues whose jobs wait longest, at 99 percent. Drawn anew only when that has changed, so that a link keeps the focus.
+// The queues with the longest waits, at the 99th percentile. Redrawn only after a change, so that a
+// link keeps the focus.
 class Latency {
   #drawn = null;
   element = h("div", {});
@@ -166,7 +167,7 @@ class Failures {
     else this.#show(worst.map((queue) => this.#line(queue)));
   }
 
-  // Lines that stay where they are keep the focus.
+  // Lines that do not move keep the focus.
   #show(lines) {
     const isSame =
       lines.length === this.#list.children.length && lines.every((line, index) => line === this.#list.children[index]);
@@ -211,7 +212,8 @@ function makeBusiest() {
   });
 }
 
-// The names of the busiest queues. They are chosen anew only now and then: a list whose lines jump each second cannot be read.
+// The names of the busiest queues. They are chosen again only from time to time: a list whose lines
+// jump each second is not readable.
 class Busiest {
   #names = [];
   #ticks = 0;

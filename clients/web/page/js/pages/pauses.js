@@ -1,4 +1,4 @@
-// The list of pauses, with the ways to make and to end one.
+// The list of pauses, with forms to make and to end one.
 
 import { get, post } from "../api.js";
 import { ago, isNone } from "../format.js";
@@ -11,7 +11,7 @@ import { Table } from "../parts/table.js";
 import { toast } from "../parts/toast.js";
 import { mayAct } from "../session.js";
 
-// What is paused, as the names that hipq.resume() takes.
+// The object of a pause, with the argument names of hipq.resume().
 const targetOf = ({ instance, queue, job_type: type, throttle_key: key }) =>
   Object.fromEntries(
     Object.entries({ instance: queue ? null : instance, queue, job_type: type, throttle_key: key }).filter(

@@ -1,4 +1,4 @@
-// The page of a queue: how it does now, what it is made of, and what holds it up.
+// The page of a queue: its current state, its settings, and what delays it.
 
 import { get } from "../api.js";
 import { makeDepth } from "../charts/depth.js";
@@ -58,7 +58,8 @@ const pauseNotes = (pauses) =>
     ),
   );
 
-// Whose jobs they are, and what the first of each waits for. Who may not read jobs sees no link to one.
+// The unfinished jobs by job type and throttle key, and what the first of each waits for. A role
+// that may not read jobs sees no link to one.
 function fillersPanel({ queue, may, fillers }) {
   const act = (filler) => async () =>
     (await pause({ queue: queue.queue, job_type: filler.job_type, throttle_key: filler.throttle_key })) && reload();
@@ -245,7 +246,7 @@ const settingsPanel = (queue) =>
     ),
   );
 
-// Its state of this second, as the list has it.
+// Its current state, as in the list.
 function showState(view, name) {
   const state = live.latest?.queues.find(({ queue }) => queue === name)?.state;
   const place = view.element.querySelector(".queue-state");

@@ -1,4 +1,4 @@
-// The list of queues, live; and the way to the page of one.
+// The list of queues, live; with links to their pages.
 
 import { h } from "../dom.js";
 import { ago, backlogText, number, plural, rate, seconds } from "../format.js";

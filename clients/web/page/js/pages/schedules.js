@@ -1,4 +1,4 @@
-// The list of schedules: what pg_cron enqueues again and again.
+// The list of schedules, with which pg_cron enqueues jobs repeatedly.
 
 import { get } from "../api.js";
 import { h } from "../dom.js";

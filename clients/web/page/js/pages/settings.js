@@ -1,4 +1,4 @@
-// The list of settings, with their values and what they do.
+// The list of settings, with their values and meanings.
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
@@ -7,7 +7,7 @@ import { pageHead, panel } from "../parts/facts.js";
 import { filterField } from "../parts/search.js";
 import { Table } from "../parts/table.js";
 
-// pg_settings gives some values in units of the setting: 30 with the unit 8kB, say.
+// pg_settings shows some values in units of the setting: for example 30 with the unit 8kB.
 const valueOf = ({ setting, unit }) => (unit && setting !== "" ? `${setting} ${unit}` : setting === "" ? "(empty)" : setting);
 
 const changes = {

@@ -1,4 +1,5 @@
-// Signing in: with a role of PostgreSQL and its password. What the role may see and do, its rights decide.
+// Signing in: with a PostgreSQL role and its password. The role's rights decide what it may see and
+// do.
 
 import { schemeSwitch } from "../appearance.js";
 import { h } from "../dom.js";
@@ -6,7 +7,7 @@ import { seconds } from "../format.js";
 import { errorBox, noticeBox } from "../parts/notice.js";
 import { signIn } from "../session.js";
 
-/** The form; done is called when somebody has signed in. */
+/** The form; done is called after signing in. */
 export function signInForm(reason, done) {
   const said = h("div", {}, reason ? noticeBox(reason) : null);
   const role = h("input", {

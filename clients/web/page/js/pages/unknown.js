@@ -1,4 +1,4 @@
-// What is shown for an address that names no page.
+// The page for a URL that names no page.
 
 import { h } from "../dom.js";
 import { pageHead } from "../parts/facts.js";

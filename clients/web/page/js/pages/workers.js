@@ -12,7 +12,7 @@ const order = { unhealthy: 0, degraded: 1, unknown: 2, healthy: 3 };
 
 const listOf = (names) => (names ?? []).flatMap((name, index) => [index > 0 ? ", " : null, queueLink(name)]);
 
-// Beside its health, what is out of the ordinary.
+// In addition to its health, everything unusual.
 const healthCell = ([health, isDraining, status]) =>
   [badge(health), isDraining ? [" ", badge("draining")] : null, status === "active" ? null : [" ", badge(status)]].flat();
 

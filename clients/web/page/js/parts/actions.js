@@ -1,4 +1,5 @@
-// What can be done to jobs, dead letters and queues: each asks before it does anything, and says what it did.
+// Actions on jobs, dead letters and queues: each asks before it changes anything, and reports the
+// result.
 
 import { post } from "../api.js";
 import { plural } from "../format.js";
@@ -6,7 +7,7 @@ import { ask, proceed } from "./dialog.js";
 import { jobLink } from "./links.js";
 import { toast, toastError } from "./toast.js";
 
-const batch = 1000; // dead letters of one call
+const batch = 1000; // dead letters per call
 
 function tellDone({ done, refused = [], new: jobs = {} }, what, noun = "job") {
   const made = Object.values(jobs);
@@ -118,7 +119,7 @@ export async function onLetters(verb, ids) {
   return answer;
 }
 
-/** Does it to all dead letters of a group that wait, a thousand at a time, and shows how far it is. */
+/** Acts on all waiting dead letters of a group, a thousand at a time, and shows the progress. */
 export async function onGroup(verb, { queue, job_type: type, reason, depth }) {
   const { path, done, action, words } = verbs[verb];
   const names = [type, reason].filter(Boolean).join(", ");

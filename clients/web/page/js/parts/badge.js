@@ -1,4 +1,4 @@
-// Words with a colour, never a colour alone.
+// Words with a colour, never only a colour.
 
 import { h } from "../dom.js";
 
@@ -27,7 +27,7 @@ const tones = {
   dismissed: "off",
   paused: "warn",
   draining: "warn",
-  // of a queue, as hipq.activity has them
+  // states of a queue, as in hipq.activity
   "being dropped": "off",
   "held: crashed": "bad",
   "at its limit": "warn",
@@ -38,5 +38,5 @@ const tones = {
   waits: "calm",
 };
 
-// "1 type paused" is as "paused".
+// "1 type paused" has the colour of "paused".
 export const badge = (word, tone = tones[word] ?? (/ paused$/.test(word) ? "warn" : "calm")) => h("span", { class: `badge is-${tone}` }, word);

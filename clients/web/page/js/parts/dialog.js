@@ -1,4 +1,5 @@
-// Dialogs: a question with fields, and one that shows how far a long action is. The dialog element keeps the focus inside.
+// Dialogs: a question with fields, and the progress of a long action. The dialog element keeps the
+// focus inside.
 
 import { h, newId } from "../dom.js";
 import { errorBox } from "./notice.js";
@@ -52,15 +53,15 @@ export function field({
   );
 }
 
-/** What the fields of a form hold: names with their text, those that are empty left out. */
+/** The values of a form's fields by name; empty ones are left out. */
 export const valuesOf = (form) =>
   Object.fromEntries(
     [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]).filter(([, value]) => value !== ""),
   );
 
 /**
- * Asks, and does it: act(values) is called with the fields. The dialog stays, with the error, when that fails.
- * Resolves with what act gave, or null if somebody thought better of it.
+ * Asks, and acts: calls act(values) with the fields. If that fails, the dialog stays, with the error.
+ * Resolves with the result of act, or null if the user cancels.
  */
 export function ask({ title, words = [], fields = [], action, isDangerous = false, act }) {
   return new Promise((resolve) => {
@@ -98,8 +99,8 @@ export function ask({ title, words = [], fields = [], action, isDangerous = fals
 }
 
 /**
- * Does a long action step by step and shows how far it is: step() does one and returns how many it did, 0 when there are no more.
- * Resolves with how many were done, also when somebody stops it.
+ * Runs a long action step by step and shows its progress: step() does one step and returns how many
+ * items it did, 0 at the end. Resolves with the number of items done, also when the user stops it.
  */
 export function proceed({ title, total, step }) {
   return new Promise((resolve, reject) => {
@@ -135,7 +136,7 @@ export function proceed({ title, total, step }) {
   });
 }
 
-/** A dialog to read: content, and a button that closes it. */
+/** A dialog with text: content, and a button that closes it. */
 export function read(title, ...content) {
   const dialog = open(
     title,

@@ -5,7 +5,7 @@ import { icon } from "../icons.js";
 import { isNone } from "../format.js";
 import { toast, toastError } from "./toast.js";
 
-/** Facts as [name, value]; what there is none of is left out. */
+/** Facts as [name, value]; empty values are left out. */
 export const facts = (list, kind = "") =>
   h(
     "dl",
@@ -15,7 +15,7 @@ export const facts = (list, kind = "") =>
       .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
   );
 
-/** The head of a page: what it is called, what there is to say of it, what can be done. */
+/** The head of a page: its title, its description, its actions. */
 export const pageHead = (title, { words = null, beside = null, actions = null } = {}) =>
   h(
     "header",
@@ -38,7 +38,7 @@ export const panel = (title, { beside = null, kind = null } = {}, ...content) =>
     content,
   );
 
-/** A panel that is folded on a narrow screen until somebody opens it. */
+/** A panel that is folded on a narrow screen until the user opens it. */
 export const foldingPanel = (title, { kind = null } = {}, ...content) =>
   h(
     "section",
@@ -62,7 +62,7 @@ export function copyable(text) {
   );
 }
 
-/** Two or more choices of which one holds. */
+/** Two or more choices, one of which is selected. */
 export function choice(label, options, chosen, whenChosen) {
   const buttons = options.map(([key, text]) =>
     h(

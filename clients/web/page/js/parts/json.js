@@ -1,5 +1,5 @@
-// JSON as text with colours. It is coloured as the server wrote it, and never read and written again: numbers of more than 53 bits
-// would be others.
+// JSON as text with colours. The server's text is coloured, and never parsed and written again,
+// because that would change numbers of more than 53 bits.
 
 import { h } from "../dom.js";
 

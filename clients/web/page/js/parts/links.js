@@ -1,8 +1,8 @@
-// Addresses of pages, and links to queues and jobs. An address carries names and ids only.
+// URLs of pages, and links to queues and jobs. A URL contains only names and ids.
 
 import { h } from "../dom.js";
 
-/** The address of a page: link("queues", "app.mail") is #/queues/app.mail. */
+/** The URL of a page: link("queues", "app.mail") is #/queues/app.mail. */
 export const link = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
 
 export const queueLink = (name) => (name ? h("a", { href: link("queues", name) }, name) : "–");

@@ -1,8 +1,8 @@
-// Says in place what went wrong, or that there is nothing.
+// Shows an error where it occurred, or that there is nothing.
 
 import { h } from "../dom.js";
 
-/** An error with everything PostgreSQL said about it. */
+/** An error with all fields of PostgreSQL. */
 export function errorBox(error) {
   if (!error.status && error.status !== 0) console.error(error);
   return h(
@@ -22,7 +22,7 @@ export const noticeBox = (title, ...words) =>
     words.map((word) => h("p", {}, word)),
   );
 
-/** Shows an error at the head of a page, once; what the page shows already stays. */
+/** Shows an error at the head of a page, once; the rest of the page stays. */
 export function showError(view, error) {
   if (!view.isOpen || error.status === 401) return;
   view.element.querySelector(":scope > .notice.is-error")?.remove();

@@ -1,4 +1,5 @@
-// A field that filters what is on the page as somebody types. The key / puts the cursor there.
+// A field that filters the contents of the page while the user types. The key / moves the cursor
+// there.
 
 import { h } from "../dom.js";
 import { icon } from "../icons.js";

@@ -1,12 +1,13 @@
-// Tables that change in place: rows are kept by key, and a cell is only made again when its value is another one. So a table that
-// is drawn each second neither flickers nor loses the focus. On narrow screens rows become cards (css/tables.css).
+// Tables that change in place: rows are kept by key, and a cell is only rebuilt when its value
+// changes. So a table that is redrawn each second neither flickers nor loses the focus. On narrow
+// screens rows become cards (css/tables.css).
 
 import { h, hiddenText, newId } from "../dom.js";
 import { emptyBox } from "./notice.js";
 
 /**
  * Columns: { title, value(row), cell?(value, row), order?(row), kind?: "number" | "main" | "wide" | "fill" | "key" | "action" }.
- * value is what the cell depends on; cell makes text or an element of it; a column with order can be sorted by.
+ * The cell depends on value; cell makes a text or an element from it; a column with order can be sorted.
  */
 export class Table {
   #columns;
@@ -90,7 +91,7 @@ export class Table {
     return [...data].sort(compare);
   }
 
-  /** Shows these rows, in this order or in that of the column chosen. */
+  /** Shows these rows, in this order or in that of the selected column. */
   update(data) {
     this.#data = data;
     const wanted = this.#sorted(data);
@@ -165,7 +166,7 @@ export class Table {
     this.#onSelect(this.selected());
   }
 
-  /** The rows that are selected. */
+  /** The selected rows. */
   selected() {
     return this.#data.filter((item) => this.#selected.has(String(this.#key(item))));
   }
@@ -175,7 +176,7 @@ export class Table {
   }
 }
 
-/** A bar below a table with what can be done with the rows selected; hidden while none is. */
+/** A bar below a table with the actions on selected rows; hidden without a selection. */
 export class SelectionBar {
   #count = h("span", { class: "selection-count", "aria-live": "polite" });
 

@@ -1,4 +1,5 @@
-// Says beside the button that was pressed what it did, for some seconds. The region is live: it is read aloud.
+// Shows the result of an action beside its button, for some seconds. The region is live: screen
+// readers read it aloud.
 
 import { h } from "../dom.js";
 import { icon } from "../icons.js";
@@ -6,7 +7,8 @@ import { icon } from "../icons.js";
 const shownFor = 6000;
 const gap = 8;
 
-// Where the button was that was pressed last, but for those of dialogs: it may be gone when there is something to say.
+// The position of the last pressed button, except those of dialogs: the button may be gone when the
+// message appears.
 let pressed = null;
 document.addEventListener(
   "click",
@@ -17,7 +19,7 @@ document.addEventListener(
   true,
 );
 
-// Below the button, or above it where there is no room.
+// Below the button, or above it if there is no room.
 function place(region) {
   if (!pressed) return;
   const { width, height } = region.getBoundingClientRect();
@@ -28,7 +30,7 @@ function place(region) {
   region.classList.add("is-placed");
 }
 
-/** Shows a text, or what is made of texts and links. */
+/** Shows a text, or a list of texts and links. */
 export function toast(text, kind = "done") {
   const element = h("div", { class: `toast is-${kind}` }, icon(kind === "done" ? "check" : "alerts"), h("p", {}, text));
   const region = document.getElementById("toasts");
