@@ -1,4 +1,5 @@
-// Tells the server what became of attempts: successes together, as many as have come meanwhile.
+// Reports the results of attempts to the server: successes together, as many as have come
+// meanwhile.
 
 import { AttemptOver } from "./errors.js";
 import type { Job } from "./job.js";
@@ -21,8 +22,8 @@ export class Answers {
   constructor(private readonly session: Session) {}
 
   /**
-   * Resolves when the server has committed it. Rejects with AttemptOver, or with what the server says against the result,
-   * which is JSON.
+   * Resolves when the server has committed it. Rejects with AttemptOver, or with the server's
+   * objection to the result, which is JSON.
    */
   complete(job: Job, result: string): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -31,7 +32,7 @@ export class Answers {
     });
   }
 
-  /** Resolves to the job's state then: retry, final, or error while a retry handler is asked. */
+  /** Resolves to the job's new state: retry, final, or error while a retry handler decides. */
   async fail(job: Job, error: string, retriable: boolean, retryAfter?: string): Promise<string> {
     const values = [job.id, job.attempt, error, retriable, ...(retryAfter === undefined ? [] : [retryAfter])];
     const more = retryAfter === undefined ? "" : `, retry_after => $5::${duration}`;
@@ -45,7 +46,7 @@ export class Answers {
 
   async #tellAll(): Promise<void> {
     this.#isTelling = true;
-    await Promise.resolve(); // what ends in the same turn goes along
+    await Promise.resolve(); // attempts that end in the same turn go together
     while (this.#waiting.length > 0) await this.#tell(this.#waiting.splice(0, mostAtOnce));
     this.#isTelling = false;
   }
@@ -60,7 +61,7 @@ export class Answers {
         if (told.has(job.id)) resolve();
         else reject(new AttemptOver(job.id, job.attempt));
     } catch (error) {
-      // One of them spoils it for all.
+      // One bad answer makes the whole statement fail.
       if (successes.length === 1) successes[0]!.reject(error);
       else for (const success of successes) await this.#tell([success]);
     }

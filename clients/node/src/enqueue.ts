@@ -1,16 +1,16 @@
-// Enqueues jobs in the caller's transaction, and waits for what became of them.
+// Enqueues jobs in the caller's transaction, and waits for their outcome.
 
 import { call, duration, json, type Duration, type Queryable, type Types } from "./sql.js";
 
 export interface EnqueueOptions {
-  /** "instance.queue"; without it the queue that has the job type. */
+  /** "instance.queue"; by default the queue that has the job type. */
   queue?: string;
   /** One unfinished job for each key. */
   key?: string;
-  /** What becomes of the job if an unfinished one has its key. */
+  /** What to do if an unfinished job has the key. */
   onDuplicate?: "error" | "return" | "replace" | "merge" | "debounce" | "after";
   scheduledRunTime?: Date | string;
-  /** The job expires if it has not started by then. */
+  /** The job expires if it has not started by this time. */
   expiresTime?: Date | string;
   priority?: number;
   timeout?: Duration;
@@ -19,18 +19,18 @@ export interface EnqueueOptions {
   throttleKey?: string;
   throttleFactor?: number;
   timeWindows?: string;
-  /** The name of the one worker that the first attempt is for. */
+  /** The name of the only worker for the first attempt. */
   worker?: string;
-  /** The trace that the job belongs to, as W3C Trace Context writes it. */
+  /** The trace of the job, in the format of W3C Trace Context. */
   traceparent?: string;
 }
 
 export interface EnqueueManyOptions extends Omit<EnqueueOptions, "key" | "worker"> {
-  /** One for each job; null: none. */
+  /** One for each job; null: no key. */
   keys?: (string | null)[];
 }
 
-/** sent: to another server, which leaves the job out if its key is taken there. */
+/** sent: to another server, which drops the job if its key is taken there. */
 export type Action =
   | "inserted"
   | "returned"
@@ -78,8 +78,8 @@ function named(options: EnqueueOptions): Record<string, unknown> {
 }
 
 /**
- * Enqueues a job and returns its id. It is part of the transaction that `client` is in: after a rollback
- * there is no job. Raises what hipq.enqueue() raises: 23505 if the key is taken.
+ * Enqueues a job and returns its id. The job is part of the open transaction of `client`: a
+ * rollback removes it. Raises the errors of hipq.enqueue(): 23505 if the key is taken.
  */
 export async function enqueue(client: Queryable, type: string, data: unknown = {}, options: EnqueueOptions = {}): Promise<string> {
   const { text, values } = call("enqueue", types, { job_type: type, job_data: json(data), ...named(options) });
@@ -87,7 +87,8 @@ export async function enqueue(client: Queryable, type: string, data: unknown = {
   return rows[0].id;
 }
 
-/** Enqueues a job unless an unfinished one has its key; returns the id of either and what was done. */
+/** Enqueues a job unless an unfinished job has its key; returns the id of this or that job, and the
+    action. */
 export async function enqueueUnique(
   client: Queryable, type: string, data: unknown, options: EnqueueOptions & { key: string },
 ): Promise<{ id: string; action: Action }> {
@@ -96,7 +97,7 @@ export async function enqueueUnique(
   return rows[0];
 }
 
-/** Enqueues a job for each element of `data`, in one statement; returns the ids in that order. */
+/** Enqueues a job for each element of `data`, in one statement; returns the ids in this order. */
 export async function enqueueMany(client: Queryable, type: string, data: unknown[], options: EnqueueManyOptions = {}): Promise<string[]> {
   const { keys, ...rest } = options;
   const { text, values } = call("enqueue_many", manyTypes, { job_type: type, job_data: data.map(json), job_keys: keys, ...named(rest) });
@@ -105,8 +106,8 @@ export async function enqueueMany(client: Queryable, type: string, data: unknown
 }
 
 /**
- * Waits until a job has ended, at most for `timeout` (a minute); undefined: it has not. The job must be
- * committed: do not call it in the transaction that enqueued the job.
+ * Waits until a job has ended, up to `timeout` (a minute); undefined: it has not ended. The job
+ * must be committed: do not call this in the transaction that enqueued the job.
  */
 export async function waitFor<Result = unknown>(
   client: Queryable, id: string, options: { timeout?: Duration; queue?: string } = {},

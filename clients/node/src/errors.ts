@@ -1,13 +1,13 @@
-// What a handler throws to say what becomes of its job, and what it is told when its attempt is over.
+// The errors with which a handler ends its job, and the error when its attempt is over.
 
 import type { Duration } from "./sql.js";
 
-/** Thrown by a handler: the job has failed, and trying again cannot help. */
+/** A handler throws this: the job has failed, and a retry cannot help. */
 export class Permanent extends Error {
   override name = "Permanent";
 }
 
-/** Thrown by a handler: the attempt has failed, and a retry, which is charged, waits so long. */
+/** A handler throws this: the attempt failed; a retry, which is charged, waits this long. */
 export class RetryAfter extends Error {
   override name = "RetryAfter";
   readonly delay: string;
@@ -17,7 +17,7 @@ export class RetryAfter extends Error {
   }
 }
 
-/** Thrown by a handler: the job runs again after the delay, and no retry is charged. */
+/** A handler throws this: the job runs again after the delay, and no retry is charged. */
 export class Release extends Error {
   override name = "Release";
   readonly delay: string;
@@ -27,7 +27,7 @@ export class Release extends Error {
   }
 }
 
-/** The attempt is over: the job was cancelled, took too long, or is somebody else's now. */
+/** The attempt is over: the job was cancelled, took too long, or belongs to another worker now. */
 export class AttemptOver extends Error {
   override name = "AttemptOver";
   constructor(id: string, attempt: number) {
@@ -36,12 +36,12 @@ export class AttemptOver extends Error {
 }
 
 const attemptIsOver = "HQ003";
-// The server shuts down, has crashed, or is not up yet.
+// The server shuts down, has crashed, or has not started.
 const serverIsAway = new Set(["57P01", "57P02", "57P03"]);
 // It is not writable yet, a statement took too long, or waited too long for a lock.
 const passing = new Set(["25006", "57014", "55P03"]);
 
-/** Of what the server says; errors of the system have a code, too: "EPIPE" is no SQLSTATE. */
+/** For errors of the server; system errors have a code, too: "EPIPE" is not an SQLSTATE. */
 export function sqlstateOf(error: unknown): string | undefined {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
   return typeof code === "string" && severity !== undefined ? code : undefined;
@@ -51,35 +51,37 @@ export function isOver(error: unknown): boolean {
   return error instanceof AttemptOver || sqlstateOf(error) === attemptIsOver;
 }
 
-/** Whether the statement may have got lost on the way: anything but an answer of the server. */
+/** Whether the statement may be lost: any error except an answer of the server. */
 export function isConnectionLost(error: unknown): boolean {
   const code = sqlstateOf(error);
   return code === undefined ? !(error instanceof TypeError) : code.startsWith("08") || serverIsAway.has(code);
 }
 
-/** Whether the server may accept the same statement later: it lacks room, say, or has undone one of several transactions. */
+/** Whether the same statement may succeed later: the server lacks resources, for example, or has
+    rolled back one of several transactions. */
 export function mayPass(error: unknown): boolean {
   const code = sqlstateOf(error);
   return isConnectionLost(error) || (code !== undefined && (/^(?:53|40)/.test(code) || passing.has(code)));
 }
 
-// ---- error texts: the rule is that of docs/reference/external-workers.md#error-texts, and the same in all clients
+// ---- error texts: the rule is in docs/reference/external-workers.md#error-texts, and is the same
+// in all clients
 
 const most = 10_000; // UTF-16 units; the server keeps 8 kB
-const notInText = /[\0\ud800-\udfff]/gu; // by u, halves of pairs alone
+const notInText = /[\0\ud800-\udfff]/gu; // with the flag u, only unpaired surrogates match
 const notAscii = /[^\x01-\x7f]/g;
 
-/** What an error says, as a text that the server takes, whatever was thrown. Throws nothing. */
+/** An error's message as a text that the server accepts, whatever was thrown. Never throws. */
 export function messageOf(error: unknown): string {
   try {
     const text = error instanceof Error ? error.message || error.name : error;
     return String(text).slice(0, most).replace(notInText, "\ufffd");
   } catch {
-    return "its text cannot be read"; // it is made by code of the user's
+    return "its text cannot be read"; // the user's code makes it
   }
 }
 
-/** What was thrown, as an Error. */
+/** The thrown value, as an Error. */
 export function errorOf(thrown: unknown): Error {
   try {
     if (thrown instanceof Error) return thrown;
@@ -89,7 +91,7 @@ export function errorOf(thrown: unknown): Error {
   return new Error(messageOf(thrown));
 }
 
-/** The error with \u20ac for the euro: for a database whose encoding lacks characters. */
+/** The error with \u20ac for the euro sign: for a database whose encoding lacks characters. */
 export function inAscii(error: Error): Error {
   const text = messageOf(error).replace(notAscii, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
   if (error instanceof RetryAfter) return new RetryAfter(error.delay, text);

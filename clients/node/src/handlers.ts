@@ -1,26 +1,27 @@
-// The handlers of a worker: by job type, for one job or for many, inside middleware, with checked data.
+// The handlers of a worker: by job type, for one job or for many, with middleware and with checked
+// data.
 
 import { AttemptOver, errorOf, messageOf, Permanent } from "./errors.js";
 import type { Job } from "./job.js";
 import { json } from "./sql.js";
 
 export interface Context {
-  /** Aborted when the attempt is over; of a batch, when all its attempts are. */
+  /** Aborted when the attempt is over; for a batch, when all its attempts are. */
   signal: AbortSignal;
 }
 
 export type Handler<Data = any> = (job: Job<Data>, context: Context) => unknown;
 
 /**
- * Runs many jobs; returns their results in the same order, or nothing. An Error in place of a result
- * fails that job alone.
+ * Runs many jobs; returns their results in the same order, or nothing. An Error in place of a
+ * result fails only that job.
  */
 export type BatchHandler<Data = any> = (jobs: Job<Data>[], context: Context) => unknown[] | void | Promise<unknown[] | void>;
 
 /** Wraps every handler: `next()` calls it, or the next middleware, and returns its result. */
 export type Middleware = (job: Job, next: () => Promise<unknown>) => unknown;
 
-/** What checks the data of jobs: zod, or any library with Standard Schema or a method `parse`. */
+/** Checks the data of jobs: zod, or any library with Standard Schema or a method `parse`. */
 export type Schema<Data> =
   | { "~standard": { validate(value: unknown): Validated<Data> | Promise<Validated<Data>> } }
   | { parse(value: unknown): Data };
@@ -32,7 +33,7 @@ export interface HandlerOptions<Data> {
 }
 
 export interface BatchOptions<Data> extends HandlerOptions<Data> {
-  /** Most jobs of a call. */
+  /** The maximum number of jobs in a call. */
   size?: number;
 }
 
@@ -54,9 +55,9 @@ async function validate<Data>(schema: Schema<Data>, data: unknown): Promise<Data
 export type Ending = string | Error;
 
 export interface Registered {
-  /** Most jobs that are run in one call; undefined: one, by a handler for one. */
+  /** The maximum number of jobs in one call; undefined: one, with a handler for one job. */
   size: number | undefined;
-  /** What is to become of each job. */
+  /** The ending of each job. */
   run(jobs: Job[]): Promise<Ending[]>;
 }
 
@@ -68,7 +69,7 @@ async function settled(run: () => unknown): Promise<unknown> {
   }
 }
 
-// What cannot be JSON is the job's fault.
+// If the result cannot be JSON, the job fails.
 function endingOf(result: unknown): Ending {
   try {
     return result instanceof Error ? result : json(result);
@@ -95,18 +96,19 @@ function signalOfAll(jobs: Job[]): AbortSignal {
   return controller.signal;
 }
 
-// Its signal is made for who asks.
+// Its signal is only made when it is read.
 function contextOf(jobs: Job[]): Context {
   let signal: AbortSignal | undefined;
   return { get signal() { return (signal ??= signalOfAll(jobs)); } };
 }
 
-// What a handler throws is for all its jobs; but that one of them is over does not end the others.
+// An exception of a handler applies to all its jobs; but AttemptOver of one of them does not end
+// the others.
 function thrownFor(job: Job, error: unknown): unknown {
   return error instanceof AttemptOver && !job.isOver ? new Error(`another job of its batch ended it: ${error.message}`) : error;
 }
 
-/** Middleware is around jobs one by one, so not around batches. */
+/** Middleware wraps single jobs, so it does not wrap batches. */
 export function batched<Data>(handler: BatchHandler<Data>, options: BatchOptions<Data>): Registered {
   const { schema, size = 100 } = options;
   const run = async (jobs: Job[]) => {

@@ -1,4 +1,4 @@
-// What the package offers.
+// The exports of the package.
 
 export { enqueue, enqueueMany, enqueueUnique, waitFor } from "./enqueue.js";
 export type { Action, EnqueueManyOptions, EnqueueOptions, Outcome } from "./enqueue.js";

@@ -1,4 +1,4 @@
-// A job as its handler sees it: one attempt, with a signal that tells when it is over.
+// A job as its handler sees it: one attempt, with a signal that fires when it is over.
 
 import { AttemptOver, isOver } from "./errors.js";
 import type { Session } from "./session.js";
@@ -11,7 +11,7 @@ export interface ClaimedRow {
   job_type: string;
   job_key: string | null;
   job_data: unknown;
-  /** Times as the server writes them. */
+  /** Times in the server's format. */
   deadline: string;
   retry_count: number;
   max_retries: number;
@@ -23,7 +23,7 @@ export interface ClaimedRow {
 
 export class Job<Data = any> {
   readonly id: string;
-  /** Which attempt of the job this is: 1 is the first. */
+  /** The number of the attempt: 1 is the first. */
   readonly attempt: number;
   readonly queue: string;
   readonly type: string;
@@ -31,9 +31,9 @@ export class Job<Data = any> {
   data!: Data;
   readonly retryCount: number;
   readonly maxRetries: number;
-  /** The first of the jobs that it was retried from by hand. */
+  /** The first job of the chain of manual retries. */
   readonly originalJobId: string | null;
-  /** The trace that it belongs to, as W3C Trace Context writes it. */
+  /** The trace of the job, in the format of W3C Trace Context. */
   readonly traceparent: string | null;
 
   #session: Session;
@@ -73,9 +73,9 @@ export class Job<Data = any> {
     return timeOf(this.#row.created_time);
   }
 
-  /** Aborted when the attempt is over: stop, nobody wants the result. Its reason is an AttemptOver. */
+  /** Aborted when the attempt is over: its result is not needed. The reason is an AttemptOver. */
   get signal(): AbortSignal {
-    // Made for who asks: it would be half of what a job costs.
+    // Only made when it is read: it would be half of a job's cost.
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#reason !== undefined) this.#controller.abort(this.#reason);
@@ -84,20 +84,21 @@ export class Job<Data = any> {
   }
 
   /**
-   * Says how far the job has come; view hipq.progress shows it at once. Rejects with AttemptOver if the
-   * attempt is over.
+   * Reports the progress of the job; the view hipq.progress shows it at once. Rejects with
+   * AttemptOver if the attempt is over.
    */
   async progress(done: number, total: number | null = null, message: string | null = null): Promise<void> {
     await this.#tell("SELECT hipq.report_progress($1::bigint, $2::integer, $3::bigint, $4::bigint, $5::text)", [done, total, message]);
   }
 
-  /** Gives the attempt at least so long from now; returns the deadline. Rejects with AttemptOver if it is over. */
+  /** Gives the attempt at least this much time from now; returns the deadline. Rejects with
+      AttemptOver if it is over. */
   async extend(more: Duration): Promise<Date> {
     const rows = await this.#tell(`SELECT hipq.extend($1::bigint, $2::integer, $3::${duration}) AS deadline`, [String(more)]);
     return (this.#deadline = rows[0].deadline as Date);
   }
 
-  /** @internal The attempt is over for a reason that its handler has not given. */
+  /** @internal The attempt is over for a reason other than its handler. */
   end(reason: Error = new AttemptOver(this.id, this.attempt)): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
@@ -110,18 +111,19 @@ export class Job<Data = any> {
     return this.#reason !== undefined;
   }
 
-  /** @internal Has the listener called when the attempt is over, at once if it is. */
+  /** @internal Calls the listener when the attempt is over, or at once if it is already over. */
   whenOver(listener: (reason: Error) => void): void {
     if (this.#reason === undefined) this.#listeners.push(listener);
     else listener(this.#reason);
   }
 
-  /** @internal True for the first who says what is to become of it: its handler, or the end of the attempt. */
+  /** @internal True for the first caller that decides the ending: the handler, or the end of the
+      attempt. */
   settle(): boolean {
     return !this.#isSettled && (this.#isSettled = true);
   }
 
-  // In the handler: what cannot be read fails the job.
+  // In the handler, so that unreadable data fails the job.
   #readLater(read: () => unknown): void {
     const isData = { configurable: true, enumerable: true };
     const set = (value: unknown) => void Object.defineProperty(this, "data", { ...isData, value, writable: true });

@@ -1,4 +1,5 @@
-// Spans of what is enqueued and of attempts, by OpenTelemetry's API: an entry of its own (hipq/opentelemetry), which alone needs that.
+// Spans of enqueueing and of attempts, with OpenTelemetry's API: a separate entry point
+// (hipq/opentelemetry), the only one that needs it.
 
 import {
   context, isSpanContextValid, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace,
@@ -12,7 +13,7 @@ import type { Job } from "./job.js";
 import type { Queryable } from "./sql.js";
 
 export interface TracingOptions {
-  /** What makes the spans; without it the one that is registered globally. */
+  /** The tracer; by default the globally registered one. */
   tracerProvider?: TracerProvider;
   /** The name of the worker, for the attribute messaging.client.id. */
   worker?: string;
@@ -20,7 +21,8 @@ export interface TracingOptions {
 
 const tracerOf = (provider: TracerProvider = trace.getTracerProvider()): Tracer => provider.getTracer("hipq");
 
-// ---- traceparent, as W3C Trace Context writes it; of its flags two are known: sampled, and that the id is random
+// ---- traceparent, in the format of W3C Trace Context; of its flags two are known: sampled, and
+// that the id is random
 
 const knownFlags = 3;
 const form = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
@@ -52,7 +54,7 @@ function failSpan(span: Span, error: unknown): void {
   span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
 }
 
-// An attempt that is over is so whatever its handler made of it.
+// An attempt that is over stays over, whatever its handler returns.
 function endAttempt(span: Span, job: Job, thrown?: { error: unknown }): void {
   const why = job.signal.aborted ? { error: job.signal.reason } : thrown;
   const outcome = why === undefined ? "succeeded" : why.error instanceof Release ? "released" : isOver(why.error) ? "lost" : "failed";
@@ -67,8 +69,9 @@ function startAttempt(job: Job, { tracerProvider, worker }: TracingOptions): Spa
 }
 
 /**
- * Middleware that makes a span of each attempt, below the trace of its job, and has the handler run in it:
- * `worker.use(tracing())`, as the first one. Middleware is not around batches: see tracingBatch.
+ * Middleware that makes a span for each attempt, as a child of the trace of its job, and runs the
+ * handler in it: `worker.use(tracing())`, as the first middleware. Middleware does not wrap
+ * batches: see tracingBatch.
  */
 export function tracing(options: TracingOptions = {}): Middleware {
   return (job, next) => {
@@ -87,8 +90,8 @@ export function tracing(options: TracingOptions = {}): Middleware {
 }
 
 /**
- * Wraps a handler of batches so that each attempt is a span, below the trace of its job:
- * `worker.batch("scan", tracingBatch(handler))`. None of them is the active one in the handler.
+ * Wraps a handler of batches so that each attempt has a span, as a child of the trace of its job:
+ * `worker.batch("scan", tracingBatch(handler))`. None of these spans is active in the handler.
  */
 export function tracingBatch<Data = any>(handler: BatchHandler<Data>, options: TracingOptions = {}): BatchHandler<Data> {
   return async (jobs, handlerContext) => {
@@ -109,7 +112,8 @@ export function tracingBatch<Data = any>(handler: BatchHandler<Data>, options: T
 
 // ---- enqueueing
 
-// A trace that the caller has named is left as it is. Otherwise the jobs belong to a span of their being enqueued.
+// A trace that the caller gave does not change. Otherwise the jobs get the trace of a span for the
+// enqueueing.
 async function inSpan<Options extends { queue?: string; traceparent?: string }, Result>(
   type: string, options: Options, enqueue: (options: Options) => Promise<Result>, told: (result: Result) => Attributes,
 ): Promise<Result> {
@@ -136,12 +140,12 @@ async function inSpan<Options extends { queue?: string; traceparent?: string }, 
 
 const idAttributes = (id: string): Attributes => ({ "messaging.message.id": id, "hipq.job.id": Number(id) });
 
-/** As enqueue of "hipq", in a span of its own, which the job belongs to. */
+/** Like enqueue of "hipq", in its own span, which becomes the parent of the job. */
 export function enqueue(client: Queryable, type: string, data: unknown = {}, options: EnqueueOptions = {}): Promise<string> {
   return inSpan(type, options, (traced) => hipq.enqueue(client, type, data, traced), idAttributes);
 }
 
-/** As enqueueUnique of "hipq", in a span of its own, which a new job belongs to. */
+/** Like enqueueUnique of "hipq", in its own span, which becomes the parent of a new job. */
 export function enqueueUnique(
   client: Queryable, type: string, data: unknown, options: EnqueueOptions & { key: string },
 ): Promise<{ id: string; action: Action }> {
@@ -150,7 +154,7 @@ export function enqueueUnique(
   }));
 }
 
-/** As enqueueMany of "hipq", in one span of its own, which all of the jobs belong to. */
+/** Like enqueueMany of "hipq", in one span, which becomes the parent of all the jobs. */
 export function enqueueMany(client: Queryable, type: string, data: unknown[], options: EnqueueManyOptions = {}): Promise<string[]> {
   return inSpan(type, options, (traced) => hipq.enqueueMany(client, type, data, traced), (ids) => ({
     "messaging.batch.message_count": ids.length,

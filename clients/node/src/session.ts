@@ -1,4 +1,4 @@
-// A connection to the server that comes back: statements wait for it and are sent again.
+// A connection to the server that reconnects: statements wait for it and are sent again.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -7,14 +7,14 @@ import { isConnectionLost, mayPass, messageOf } from "./errors.js";
 const firstPause = 50; // ms between attempts to connect; doubles
 const longestPause = 5_000;
 const connectTimeout = 10_000; // ms
-const goodbye = 1_000; // ms, longest wait for the end of a connection
+const goodbye = 1_000; // ms, the longest wait for the end of a connection
 
 export interface SessionOptions {
-  /** Where to connect: of several servers to the first one that can be written to. */
+  /** Where to connect: of several servers, the first writable one. */
   configs: pg.ClientConfig[];
-  /** Longest time for an answer, ms: a network that is gone does not say so. */
+  /** The time limit for an answer, ms: a broken network may give no error. */
   replyTimeout: number;
-  /** Called with each new connection before anybody else has it. */
+  /** Called with each new connection before any other use of it. */
   prepare?: (client: pg.Client) => Promise<void>;
   onLost?: (why: string) => void;
   onNotification?: () => void;
@@ -22,7 +22,8 @@ export interface SessionOptions {
 
 type Rows = { rows: any[] };
 
-/** Calls when the time is up, unless it is stopped. What has come by then goes first, also after SIGSTOP. */
+/** Calls a function when the time is up, unless it is stopped. Events that have arrived by then go
+    first, also after SIGSTOP. */
 function after(ms: number, call: () => void): { stop: () => void } {
   let late: NodeJS.Immediate | undefined;
   const timer = setTimeout(() => (late = setImmediate(call)), ms);
@@ -34,7 +35,7 @@ function after(ms: number, call: () => void): { stop: () => void } {
   };
 }
 
-/** Ends a connection politely, or where nobody answers by force. */
+/** Ends a connection politely, or by force if the server does not answer. */
 async function end(client: pg.Client): Promise<void> {
   const force = after(goodbye, () => destroy(client));
   await client.end().catch(() => undefined);
@@ -53,7 +54,7 @@ export class Session {
 
   constructor(private readonly options: SessionOptions) {}
 
-  /** Connects if there is no connection; waits for one as long as the server is away. */
+  /** Connects if there is no connection; waits while the server is away. */
   async client(): Promise<pg.Client> {
     if (this.#client !== undefined) return this.#client;
     this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
@@ -61,9 +62,9 @@ export class Session {
   }
 
   /**
-   * Runs a statement in a transaction of its own. When the connection is lost, or the server cannot do it
-   * now, it is sent again, so it may be executed twice: only for statements of which a second one does no
-   * harm.
+   * Runs a statement in its own transaction. When the connection is lost, or the server cannot run
+   * it now, the statement is sent again, so it may run twice: only for statements that do no harm a
+   * second time.
    */
   async query(text: string, values: unknown[] = []): Promise<Rows> {
     for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
@@ -77,8 +78,8 @@ export class Session {
   }
 
   /**
-   * Runs a statement that is not sent again, and that may wait for so long in the server. What `values`
-   * are is asked when there is a connection; `types`: how values of its rows are read.
+   * Runs a statement that is not sent again, and that may wait this long in the server. `values` is
+   * called when there is a connection; `types`: how values of its rows are parsed.
    */
   async queryOnce(text: string, values: () => unknown[], wait = 0, types?: pg.CustomTypesConfig): Promise<Rows> {
     const client = await this.client();
@@ -93,7 +94,7 @@ export class Session {
     }
   }
 
-  /** From now on a lost connection is an error, for those too that wait for one. */
+  /** From now on a lost connection is an error, also for callers that wait for one. */
   giveUp(): void {
     this.#closed.abort();
   }
@@ -144,7 +145,7 @@ export class Session {
     }
   }
 
-  // A standby, or what was the primary before.
+  // A standby, or the former primary.
   async #demandWritable(client: pg.Client): Promise<void> {
     const { rows } = await client.query("SHOW transaction_read_only");
     if (rows[0].transaction_read_only === "on") throw new Error(`the server at ${client.host}:${client.port} cannot be written to`);

@@ -1,4 +1,4 @@
-// Calls of hipq's functions: only the arguments that were given, each by its name and with its type.
+// Calls of hipq's functions: only the given arguments, each with its name and type.
 
 import pg from "pg";
 
@@ -7,7 +7,7 @@ export interface Queryable {
   query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
 }
 
-/** A length of time: seconds, or what PostgreSQL reads as an interval, such as "5 min". */
+/** A duration: seconds, or a text that PostgreSQL reads as an interval, such as "5 min". */
 export type Duration = number | string;
 
 /** Types of parameters, by their names in SQL. */
@@ -19,8 +19,8 @@ export interface Statement {
 }
 
 /**
- * `hipq.name(a => $1::type, ...)`. Arguments that are undefined are left out; one that `types` does not
- * name is a TypeError.
+ * `hipq.name(a => $1::type, ...)`. Leaves out arguments that are undefined; an argument that
+ * `types` does not have is a TypeError.
  */
 export function call(name: string, types: Types, given: Record<string, unknown>): Statement {
   const values: unknown[] = [];
@@ -35,10 +35,10 @@ export function call(name: string, types: Types, given: Record<string, unknown>)
   return { text: `hipq.${name}(${parts.join(", ")})`, values };
 }
 
-/** Durations go as text, which hipq reads; numbers are seconds. */
+/** Durations are sent as text, which hipq reads; numbers are seconds. */
 export const duration = "text::hipq.duration";
 
-/** JSON as it stands, as data of a job or as a result: with numbers that JavaScript would round. */
+/** JSON as text, for data or results with numbers that JavaScript would round. */
 export class RawJson {
   constructor(readonly text: string) {}
 }
@@ -50,18 +50,18 @@ export function json(value: unknown): string {
 const timestamptz = 1184;
 const jsonb = 3802;
 
-/** For a statement whose values of some types are left as the server writes them. */
+/** For a statement whose values of some types stay in the server's format. */
 function asText(...types: number[]): pg.CustomTypesConfig {
   return {
     getTypeParser: (type: number, format?: any) => (types.includes(type) ? (text: string) => text : pg.types.getTypeParser(type, format)),
   } as pg.CustomTypesConfig;
 }
 
-/** A Date costs more than the rest of a row. */
+/** Making a Date costs more than the rest of a row. */
 export const timesAsText = asText(timestamptz);
 export const timesAndJsonAsText = asText(timestamptz, jsonb);
 
-/** A time as a statement without `timesAsText` would have given it. */
+/** A time as a statement without `timesAsText` would return it. */
 export function timeOf(text: string): Date {
   return pg.types.getTypeParser(timestamptz, "text")(text) as Date;
 }

@@ -12,7 +12,7 @@ export interface Enqueued {
   scheduledRunTime: Date;
 }
 
-/** The jobs that wait, those of the transaction that `client` is in too, in the order of their ids. */
+/** The waiting jobs, also those of the open transaction of `client`, in the order of their ids. */
 export async function enqueued(client: Queryable, filter: { type?: string; queue?: string } = {}): Promise<Enqueued[]> {
   const { rows } = await client.query(
     `SELECT id::text, job_type AS type, nullif(job_key, 'NONE') AS key, job_data AS data, scheduled_run_time AS "scheduledRunTime"
@@ -23,8 +23,9 @@ export async function enqueued(client: Queryable, filter: { type?: string; queue
 }
 
 /**
- * Has a worker run all jobs of a queue that are due, and stops it. Rejects if that takes longer than
- * `timeout` (ms, 10 s). `client` is another connection, of a role that may read the queue.
+ * Has a worker run all due jobs of a queue, and stops it. Rejects if that takes longer than
+ * `timeout` (ms, 10 s). `client` is another connection, whose role must have the right to read the
+ * queue.
  */
 export async function runUntilIdle(worker: Worker, client: Queryable, queue: string, timeout = 10_000): Promise<void> {
   const end = Date.now() + timeout;

@@ -1,4 +1,5 @@
-// A worker: registers, claims jobs, has handlers run them, says what became of them, and comes back after losses.
+// A worker: registers, claims jobs, runs their handlers, reports the results, and reconnects after
+// losses.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
@@ -29,40 +30,40 @@ export interface WorkerOptions {
   queues: string[];
   /** How many jobs it runs at a time; 1. */
   concurrency?: number;
-  /** How many more it may hold; 0. */
+  /** How many more it may claim in advance; 0. */
   prefetch?: number;
   /**
-   * How to connect, as pg.Client takes it; otherwise PGHOST, PGDATABASE and so on say. Of several servers,
-   * of which one is the primary, it is the first that can be written to.
+   * How to connect, as for pg.Client; by default PGHOST, PGDATABASE and so on. Of several servers,
+   * one of which is the primary, it uses the first writable one.
    */
   connection?: Connection | Connection[];
   /** Whether connections go through a pooler in transaction mode: then it does not LISTEN. */
   pooler?: boolean;
   /** What job types may require of it. */
   capabilities?: Record<string, unknown>;
-  /** Takes the name from a worker that is still there; false. */
+  /** Takes the name from a worker that still has it; false. */
   takeOver?: boolean;
-  /** How often it looks which of its attempts are over, ms; 1000. */
+  /** How often it checks which of its attempts are over, ms; 1000. */
   checkInterval?: number;
-  /** Longest time for an answer of the server, ms; 30000. Then the worker connects again. */
+  /** The time limit for an answer of the server, ms; 30000. Then the worker reconnects. */
   replyTimeout?: number;
-  /** Reads the data of jobs; without it pg does, which rounds numbers that JavaScript cannot hold. */
+  /** Parses the data of jobs; by default pg does, and rounds what JavaScript cannot hold. */
   parse?: (text: string) => unknown;
-  /** What is told of its work; without it warnings and errors go to stderr. */
+  /** Receives log messages; by default warnings and errors go to stderr. */
   log?: (entry: LogEntry) => void;
 }
 
-const pollInterval = 5_000; // ms, should a notification be lost
+const pollInterval = 5_000; // ms, in case a notification is lost
 const heartbeatInterval = 10_000; // ms
-const goodbye = 3_000; // ms, longest wait for a server that is away when the worker ends
+const goodbye = 3_000; // ms, the longest wait for a server that is away when the worker ends
 const workerHasEnded = new Set(["55000", "42704"]);
 
 function logToStderr({ level, event, worker, jobId, message }: LogEntry): void {
   if (level !== "info") console.error([`hipq worker ${worker}: ${event}`, jobId && `job ${jobId}`, message].filter(Boolean).join(": "));
 }
 
-// A result or a delay that the server refuses is the job's fault; a failure it may take in ASCII, or without its delay.
-// undefined: nothing would help.
+// If the server refuses a result or a delay, the job fails; it may accept a failure in ASCII, or
+// without its delay. undefined: nothing would help.
 function insteadOf(ending: Ending, refusal: unknown, first: Ending): Error | undefined {
   if (typeof ending === "string" || ending instanceof Release) return new Permanent(messageOf(refusal));
   const inOtherWords = inAscii(ending);
@@ -70,7 +71,7 @@ function insteadOf(ending: Ending, refusal: unknown, first: Ending): Error | und
   return ending instanceof RetryAfter ? new Error(messageOf(first)) : undefined;
 }
 
-/** Something to wait for until somebody calls wake(). */
+/** A promise to wait for until wake() is called. */
 class Bell {
   #rung = false;
   #wake: (() => void) | undefined;
@@ -128,12 +129,12 @@ export class Worker {
     return this.#id;
   }
 
-  /** Has jobs of a type run by a handler: what that returns is the result, what it throws the error. */
+  /** Registers a handler for a job type: it returns the result, or throws the error. */
   job<Data = any>(type: string, handler: Handler<Data>, options: HandlerOptions<Data> = {}): this {
     return this.#register(type, single(handler as Handler, options as HandlerOptions<unknown>, this.#middleware));
   }
 
-  /** Has jobs of a type run many at a time. */
+  /** Registers a handler that runs many jobs of a type at a time. */
   batch<Data = any>(type: string, handler: BatchHandler<Data>, options: BatchOptions<Data> = {}): this {
     return this.#register(type, batched(handler as BatchHandler, options as BatchOptions<unknown>));
   }
@@ -145,21 +146,22 @@ export class Worker {
   }
 
   /**
-   * Works until stop() is called, or SIGTERM or SIGINT comes: then no more jobs are taken, and those that
-   * run end. A second signal gives them back. Rejects if the worker cannot register or is replaced.
+   * Works until stop() is called, or SIGTERM or SIGINT arrives: then it takes no more jobs, and
+   * running jobs end. A second signal gives them back. Rejects if the worker cannot register or is
+   * replaced.
    */
   run(options: { signals?: boolean } = {}): Promise<void> {
     this.#run ??= this.#work(options.signals ?? true);
     return this.#run;
   }
 
-  /** Takes no more jobs; resolves when those that run have ended. */
+  /** Takes no more jobs; resolves when the running jobs have ended. */
   async stop(): Promise<void> {
     this.#beginStop();
     await this.#run;
   }
 
-  /** Gives back the jobs that run, uncharged, and tells their handlers. */
+  /** Gives back the running jobs, uncharged, and tells their handlers. */
   giveBack(): void {
     this.#beginStop();
     for (const job of this.#running) job.end(new Release());
@@ -187,7 +189,7 @@ export class Worker {
     }
   }
 
-  // ---- its life
+  // ---- its life cycle
 
   async #work(signals: boolean): Promise<void> {
     if (this.#handlers.size === 0) throw new Error("the worker has no handler: register one with job() or batch()");
@@ -206,7 +208,7 @@ export class Worker {
     }
   }
 
-  // What it does beside. What passes passes by itself; that the worker has ended the next claim tells.
+  // Its background task. Temporary errors pass; if the worker has ended, the next claim reports it.
   #every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
     let isBusy = false;
     return setInterval(async () => {
@@ -238,7 +240,8 @@ export class Worker {
     await this.#sayGoodbye("deregister_worker");
   }
 
-  // Not for ever: without a server it is told by the end of the session, or by silence.
+  // With a time limit: without this call, the server learns it from the end of the session, or from
+  // silence.
   async #sayGoodbye(name: "drain_worker" | "deregister_worker"): Promise<void> {
     if (this.#id === undefined) return;
     const said = this.#told.query(`SELECT hipq.${name}($1::bigint)`, [this.#id]).catch(() => undefined);
@@ -247,14 +250,16 @@ export class Worker {
     controller.abort();
   }
 
-  // ---- registering
+  // ---- registration
 
-  // A bound worker ends with its session, and registers anew with each; the place may still be taken by its old self.
+  // A bound worker ends with its session, and registers again with each session; an earlier
+  // registration of the same worker may still have the name.
   async #prepare(client: pg.Client): Promise<void> {
     if (!this.#options.pooler || this.#id === undefined) await this.#registerWith(client);
   }
 
-  // A pooler tells a number of its own for the process. Its session would look healthy long after the worker has gone.
+  // A pooler reports a process number of its own. Its session would look healthy long after the
+  // worker has gone.
   async #demandOwnSession(client: pg.Client): Promise<void> {
     const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
     if (rows[0].pid !== (client as pg.Client & { processID: number }).processID)
@@ -284,14 +289,15 @@ export class Worker {
     }
   }
 
-  // In the server when it has a place free and nobody notifies it, else until something happens.
+  // Waits in the server if it has free capacity and no notifications, else until an event.
   async #wait(hasPlace: boolean): Promise<void> {
     if (!(hasPlace && this.#options.pooler)) await this.#bell.wait(pollInterval);
   }
 
   async #claim(most: number): Promise<Job[]> {
     try {
-      // Lost on the way it is not sent again: those jobs time out, as nobody knows which they are.
+      // A claim that is lost on the way is not sent again: its jobs time out, because their ids are
+      // not known.
       const { pooler, parse } = this.#options;
       const wait = pooler ? pollInterval : 0;
       const { rows } = await this.#claims.queryOnce(
@@ -308,7 +314,7 @@ export class Worker {
   }
 
   async #recover(error: unknown): Promise<void> {
-    if (mayPass(error)) await sleep(50); // a lost session connects again
+    if (mayPass(error)) await sleep(50); // a lost session reconnects
     else throw error;
   }
 
@@ -330,14 +336,16 @@ export class Worker {
     }
   }
 
-  // Of jobs that come again: what this worker still does of them is over. heartbeat_attempts(), which tells of jobs, would not say so.
+  // These jobs come again, so the earlier attempts of this worker are over. heartbeat_attempts(),
+  // which reports by job, would not say so.
   #endEarlier(jobs: Job[]): void {
     if (this.#running.size === 0) return;
     const again = new Set(jobs.map(({ id }) => id));
     for (const job of this.#running) if (again.has(job.id)) job.end();
   }
 
-  // The place of a job is free as soon as its attempt is over, whether its handler listens to the signal or not.
+  // The capacity of a job is free as soon as its attempt is over, whether or not its handler reacts
+  // to the signal.
   async #runTogether(handler: Registered, jobs: Job[]): Promise<void> {
     for (const job of jobs) job.whenOver((reason) => void this.#finish(job, reason));
     const endings = await handler.run(jobs).catch((error): Ending[] => jobs.map(() => errorOf(error)));
@@ -360,7 +368,7 @@ export class Worker {
     }
   }
 
-  // What the server refuses for good is told in another way, as long as there is one.
+  // If the server refuses an answer for good, tries another form, as long as there is one.
   async #tell(job: Job, ending: Ending, first = ending): Promise<void> {
     if (ending instanceof AttemptOver && job.isOver) throw ending;
     try {
@@ -381,9 +389,9 @@ export class Worker {
     this.#log(state === "retry" ? "info" : "error", "job failed", { jobId: job.id, type: job.type, message: messageOf(error) });
   }
 
-  // ---- looking after what it has
+  // ---- checks of its attempts
 
-  // Handlers of attempts that are over are told, though they ask for nothing.
+  // Handlers of attempts that are over are notified, even if they call nothing.
   async #check(): Promise<void> {
     const jobs = [...this.#running].filter((job) => !job.isOver);
     if (jobs.length === 0) return;

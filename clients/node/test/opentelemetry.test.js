@@ -26,7 +26,7 @@ const spansOf = (traceId, count) =>
   until(() => { const spans = collected.filter((span) => span.traceId === traceId); return spans.length >= count && spans; }, `trace ${traceId} has ${count} spans`);
 const byAttempt = (one, other) => one.attributes["hipq.attempt"] - other.attributes["hipq.attempt"];
 const traceparentOf = ({ traceId, spanId, traceFlags }) => `00-${traceId}-${spanId}-0${traceFlags}`;
-// In the wire's numbers.
+// The numbers of the protocol.
 const consumer = SpanKind.CONSUMER + 1, producer = SpanKind.PRODUCER + 1;
 
 let client, provider, tracer;
@@ -142,7 +142,7 @@ test("a trace that is not sampled goes on, without spans", async () => {
   await withWorker(traced(queue, () => void (seen = trace.getSpanContext(context.active()))), async () => {
     await done(await enqueue(client, "work", {}, { queue, traceparent: `00-${traceId}-b7ad6b7169203331-00` }));
     assert.deepEqual([seen.traceId, seen.traceFlags], [traceId, 0]);
-    // What comes after it has come.
+    // Everything after it has arrived.
     const later = await enqueue(client, "work", {}, { queue });
     await until(() => collected.some(({ attributes }) => attributes["hipq.job.id"] === Number(later) && attributes["hipq.outcome"]), "the next span comes");
     assert.deepEqual(collected.filter((span) => span.traceId === traceId), []);

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { enqueueMany, waitFor, Worker } from "../dist/index.js";
 import { connect, makeQueue, withWorker } from "./support.js";
 
-// pgbouncer with pool_mode = transaction; POOLER_HOST and POOLER_PORT say where.
+// pgbouncer with pool_mode = transaction, at POOLER_HOST and POOLER_PORT.
 const { POOLER_HOST: host, POOLER_PORT: port } = process.env;
 const pooled = { host, port: Number(port), database: "postgres", user: "app" };
 const skip = host === undefined && "POOLER_HOST is not set";

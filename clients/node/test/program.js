@@ -1,4 +1,5 @@
-// A worker as a user writes one: program.js QUEUE NAME. A job whose data names a lock waits for it.
+// A worker as in a user's program: program.js QUEUE NAME. A job whose data names a lock waits for
+// it.
 
 import pg from "pg";
 import { Worker } from "../dist/index.js";

@@ -1,4 +1,5 @@
-// What the tests share: a database with a queue, and connections to it. PGHOST, PGPORT, PGUSER say where the server is.
+// Shared by the tests: a database with a queue, and connections to it. PGHOST, PGPORT and PGUSER
+// name the server.
 
 import pg from "pg";
 
@@ -9,11 +10,11 @@ export async function connect(user) {
   return client;
 }
 
-// Names of queues have letters alone.
+// Names of queues contain only letters.
 const letters = (number) => [...String(number)].map((digit) => "abcdefghij"[digit]).join("");
 let queues = 0;
 
-/** A queue of its own with job types for workers outside; returns its name. */
+/** Makes a separate queue with job types for external workers; returns its name. */
 export async function makeQueue(client, types = ["work"], more = "max_retries => 3, retry_base => '0'") {
   const queue = `node.q${letters(process.pid)}_${letters(++queues)}`;
   await client.query(`SELECT hipq.create_queue('${queue}', owner => 'app')`);
@@ -24,7 +25,7 @@ export async function makeQueue(client, types = ["work"], more = "max_retries =>
 
 export const connection = { database: "postgres", user: "app" };
 
-/** Looks until `look` returns something true, at most `seconds`. */
+/** Calls `look` until it returns a true value, at most for `seconds`. */
 export async function until(look, what, seconds = 20) {
   for (const end = Date.now() + seconds * 1_000; Date.now() < end; ) {
     const found = await look();
@@ -34,7 +35,7 @@ export async function until(look, what, seconds = 20) {
   throw new Error(`waited in vain until ${what}`);
 }
 
-/** Runs a worker beside what `during` does, and stops it. */
+/** Runs a worker while `during` runs, and stops it. */
 export async function withWorker(worker, during) {
   const run = worker.run({ signals: false });
   run.catch(() => undefined);

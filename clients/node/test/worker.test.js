@@ -177,7 +177,7 @@ test("progress shows, extend gives time", async () => {
     assert.deepEqual(rows, [{ done: "3", total: "10", message: "on the way" }]);
     const [[before, deadline, after], [, same]] = extended;
     assert.ok(before <= deadline - 3_600_000 && deadline - 3_600_000 <= after, String(extended));
-    assert.deepEqual(same, deadline); // so much is left
+    assert.deepEqual(same, deadline); // this much time is left
     go();
     assert.equal(await outcome(id), "succeeded");
   });
@@ -212,7 +212,7 @@ test("one that asks is told at once, and its place is free though it goes on", a
       started = true;
       await gate;
       await job.progress(1).catch((why) => (error = why));
-      return new Promise(() => undefined); // for ever
+      return new Promise(() => undefined); // forever
     })
     .job("other", () => "ran");
   const id = await enqueue(client, "work", {}, { queue });

@@ -16,7 +16,7 @@ import psycopg
 import hipq
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-LIMIT = 60.0  # seconds that anything may take
+LIMIT = 60.0  # seconds, the limit for everything
 
 
 def until(condition: Callable[[], Any], what: str) -> Any:

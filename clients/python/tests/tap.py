@@ -44,7 +44,7 @@ class TapResult(unittest.TestResult):
 def main() -> int:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path.insert(0, here)
-    logging.getLogger("hipq").setLevel(logging.ERROR)  # failures are what is tested
+    logging.getLogger("hipq").setLevel(logging.ERROR)  # the tests cause failures
     loader = unittest.TestLoader()
     names = sys.argv[1:]
     tests = loader.loadTestsFromNames(names) if names else loader.discover(here)

@@ -91,7 +91,7 @@ class Batches(Case):
             FROM hipq.jobs_detail
             WHERE id = ANY (%s) AND state = 'retry' AND retry_count = 1 AND error = 'busy'"""
         until(lambda: self.sql(sql, jobs) == [420, 420], "the others wait as long as they say")
-        self.assertEqual(sum(calls), 5)  # however they come together
+        self.assertEqual(sum(calls), 5)  # however they are combined
 
     def test_all(self):
         "batches: what a handler raises is for all of them"

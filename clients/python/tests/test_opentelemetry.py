@@ -29,7 +29,7 @@ except ImportError as error:
 else:
     missing = None
 
-TRACE = "4bf92f3577b34da6a3ce929d0e0e473"  # and a digit
+TRACE = "4bf92f3577b34da6a3ce929d0e0e473"  # plus one digit
 PARENT = "00f067aa0ba902b7"
 
 

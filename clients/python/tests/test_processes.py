@@ -16,7 +16,7 @@ class Processes(Case):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.file = os.path.join(folder.name, "go")
-        # A session whose program was killed a moment ago would still be given jobs.
+        # A session whose program was just killed would still get jobs.
         sql = """SELECT NOT EXISTS (
             SELECT FROM hipq.workers_detail WHERE status = 'active' AND %s = ANY (queues))"""
         until(lambda: self.sql(sql, self.queue), "the workers of the test before are gone")

@@ -94,7 +94,7 @@ class Worker(Case):
         self.assertTrue(self.outcome(job).succeeded)
         half, same, whole = deadlines
         self.assertTrue(clock[0] <= half - timedelta(minutes=30) <= clock[1])
-        self.assertEqual(same, half)  # so much is left
+        self.assertEqual(same, half)  # this much time is left
         self.assertTrue(clock[2] <= whole - timedelta(hours=1) <= clock[3])
 
     def test_probes_change_nothing(self):

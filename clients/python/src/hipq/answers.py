@@ -70,7 +70,7 @@ class Answers:
         try:
             batch.settle(self._ask(batch.sql, batch.values)[0][0])
         except Exception as error:
-            # One of them spoils it for all.
+            # One bad answer makes the whole statement fail.
             if len(batch.answers) == 1 or is_lost(error):
                 batch.refuse(error)
             else:

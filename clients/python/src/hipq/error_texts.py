@@ -27,7 +27,7 @@ def text_of(error: BaseException) -> str:
     """What it says."""
     try:
         return clean(str(error))
-    except BaseException:  # __str__ is code of the user's
+    except BaseException:  # __str__ is user code
         return "its text cannot be read"
 
 

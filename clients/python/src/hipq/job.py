@@ -26,7 +26,7 @@ class Job(JobFields):
         super().__init__(*row)
         self._answers = answers
         self._over = threading.Event()
-        self._has_ended = False  # the handler is through: nobody need be told that it is over
+        self._has_ended = False  # the handler has ended: do not tell it that the attempt is over
 
     @property
     def cancelled(self) -> bool:

@@ -53,7 +53,7 @@ class Keeper:
             try:
                 self._look()
             except psycopg.Error as error:
-                # What is wrong with the worker, claim() says to its own thread.
+                # claim() reports errors of the worker to the worker's own thread.
                 if not is_lost(error):
                     log.debug("the keeper could not look: %s", error)
 

@@ -27,7 +27,7 @@ def cut(line: Line) -> None:
     try:
         with socket.socket(fileno=os.dup(line.fileno())) as its_socket:
             its_socket.shutdown(socket.SHUT_RDWR)
-    except Exception:  # it has ended by itself
+    except Exception:  # it has already ended
         pass
 
 

@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
 HEARTBEAT = 10.0  # seconds; hipq.heartbeat_timeout is 30 s by default
-GOODBYE = 3.0  # seconds, the longest time to deregister where the server does not answer
+GOODBYE = 3.0  # seconds, the time limit to deregister if the server does not answer
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,16 @@ HEARTBEAT = "SELECT hipq.heartbeat(%s::bigint)"
 DRAIN = "SELECT hipq.drain_worker(%s::bigint)"
 DEREGISTER = "SELECT hipq.deregister_worker(%s::bigint)"
 
-# A pooler tells its clients another number of the server's process than the server does.
+# A pooler gives its clients a process number other than the server's.
 SERVER_PROCESS = "SELECT pg_backend_pid()"
 
-# Of the attempts, those that are not over; a sign of life, which changes nothing.
+# The attempts that are not over; also a heartbeat, which changes nothing.
 STILL_RUN = "SELECT hipq.heartbeat_attempts(%s::bigint[], %s::integer[])"
 
-# Of a handler, in a transaction of its own.
+# For a handler, in its own transaction.
 COMPLETE = "SELECT hipq.complete(%s::bigint, %s::integer, %s::jsonb)"
 
-# Of many attempts; they return the ids of those that were not over.
+# For many attempts; return the ids of those that were not over.
 COMPLETE_MANY = "SELECT hipq.complete_attempts(%s::bigint[], %s::integer[], %s::jsonb[])"
 FAIL_MANY = "SELECT hipq.fail_attempts(%s::bigint[], %s::integer[], %s::text[])"
 FAIL_MANY_FOR_GOOD = (

@@ -48,7 +48,7 @@ RETRY = (
 class TestJob(JobFields):
     """A job without a server: it keeps what its handler says. Its attempt is never over."""
 
-    __test__ = False  # pytest: this is no test
+    __test__ = False  # pytest: this is not a test
 
     reports: list[tuple[Any, ...]] = field(default_factory=list)
     extensions: list[Duration] = field(default_factory=list)

@@ -123,7 +123,7 @@ class Worker(Handlers):
                     connection, self.settings, self._patience, self.job_types, take_over,
                     keeper.worker_id,
                 )  # fmt: skip
-                take_over = True  # from now on our own session may still have the name
+                take_over = True  # from now on our own earlier session may have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
                 self._serve(session)

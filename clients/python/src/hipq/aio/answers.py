@@ -39,7 +39,7 @@ class Answers:
         When the connection is lost, or the server cannot do it now, it is given again. Raises
         psycopg.Error of what does not pass; of what does only after give_up().
         """
-        # A statement goes on when its task is cancelled: nobody shall find it half done.
+        # A statement continues when its task is cancelled, so that it never ends halfway.
         return await asyncio.shield(self._ask_in_turn(sql, values))
 
     async def tell(self, *answers: Answer) -> None:
@@ -79,7 +79,7 @@ class Answers:
         try:
             batch.settle((await self._ask(batch.sql, batch.values))[0][0])
         except Exception as error:
-            # One of them spoils it for all.
+            # One bad answer makes the whole statement fail.
             if len(batch.answers) == 1 or is_lost(error):
                 batch.refuse(error)
             else:

@@ -31,7 +31,7 @@ class Job(JobFields):
         self._answers = answers
         self._task: Optional[HandlerTask] = None
         self._is_over = False
-        self._has_ended = False  # the handler is through: nobody need be told that it is over
+        self._has_ended = False  # the handler has ended: do not tell it that the attempt is over
 
     @property
     def cancelled(self) -> bool:
@@ -75,7 +75,7 @@ class Job(JobFields):
         if not is_over(error):
             raise error
         self._cancel()
-        await asyncio.sleep(0)  # CancelledError comes here, in the handler's own task
+        await asyncio.sleep(0)  # CancelledError is raised here, in the handler's own task
         raise AttemptOver(self.id, self.attempt) from error
 
     def _cancel(self) -> None:

@@ -38,7 +38,7 @@ class Keeper:
             try:
                 await self._look()
             except psycopg.Error as error:
-                # What is wrong with the worker, claim() says to its own task.
+                # claim() reports errors of the worker to the worker's own task.
                 if not is_lost(error):
                     log.debug("the keeper could not look: %s", error)
 

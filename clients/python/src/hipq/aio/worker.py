@@ -119,7 +119,7 @@ class Worker(Handlers):
                     connection = await self._connect()
                 session = Session(connection, self.settings, self._patience)
                 await session.register(self.job_types, take_over, keeper.worker_id)
-                take_over = True  # from now on our own session may still have the name
+                take_over = True  # from now on our own earlier session may have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
                 await self._serve(session)
