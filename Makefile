@@ -1,26 +1,37 @@
 # Builds and installs hipq with PGXS, and starts the demo and the tests.
 #
-#   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to; what is installed
-#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; the programs of clients/ go along, unless
-#                                    PROGRAMS= is given (PROGRAMS=web: that one alone); UNITY=0 compiles file by file
-#   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
-#   make check-all                   every test there is: other versions, assertions, sanitizers, packages; takes hours
-#   make steady FILE=... [TIMES=50]  runs one test file many times beside a load, and says how often it failed
-#   make demo-shards                 a queue on three servers: one is killed, slots move (tools/demo-shards)
-#   make web                         a server with jobs, and hipq-web to look at it (tools/web-demo)
-#   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
+#   make [install] [PG_CONFIG=...]   ordinary PGXS: builds for, and installs into, the server of
+#                                    pg_config; strips symbols, unless INSTALL_STRIP_FLAG= is given;
+#                                    includes the programs of clients/, unless PROGRAMS= is given
+#                                    (PROGRAMS=web: only that one); UNITY=0 compiles file by file
+#   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also
+#                                    PostgreSQL itself
+#   make check-all                   every test: other versions, assertions, sanitizers, packages;
+#                                    takes hours
+#   make steady FILE=... [TIMES=50]  runs one test file many times under load, and prints how often
+#                                    it failed
+#   make demo-shards                 a queue on three servers: one is killed, slots move
+#                                    (tools/demo-shards)
+#   make web                         a server with jobs, and hipq-web for it (tools/web-demo)
+#   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as you like
+#                                    (docs/testing.md)
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
-#   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
-#   make coverage [SUITES=...]       which lines and branches of each room the unit tests run, and these suites (tools/coverage)
-#   make bench [PEERS="graphile-worker pg-boss pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
+#   make asan | check-assert         tests on a server built from Debian's source package, with
+#                                    sanitizers, or with assertions
+#   make coverage [SUITES=...]       which lines and branches of each room the unit tests run, and these
+#                                    suites (tools/coverage)
+#   make bench [PEERS="graphile-worker pg-boss pgq table"] [JOBS=...] [RUNS=...]   benchmarks, also of
+#                                    other queues (docs/performance.md)
 #   make dist                        the source as build/hipq-VERSION.tar.gz (tools/dist)
-#   make site                        a site with a search of docs/, in build/site (tools/site/build)
+#   make site                        a searchable site of docs/, in build/site (tools/site/build)
 #   make reference                   fills docs/reference/ from the catalogue (tools/reference)
 #   make compile_commands.json       how clang reads each source, for editors; `make` writes it, too
-#   make format | lint               clang-format in place; rooms, documents, clang-format and clang-tidy as checks; DEEP=1: takes its time
+#   make format | lint               clang-format in place; checks of rooms, documents, clang-format
+#                                    and clang-tidy; DEEP=1: slower and deeper
 #
-# WERROR=1 is the build that tests run on: warnings are errors, assertions are on, and so are the points at which tests make a
-# process die (src/pg/point.hpp). CMakeLists.txt builds the same from the same lists, always without points.
+# WERROR=1 is the test build: warnings are errors, assertions are on, and so are the points at which
+# tests make a process die (src/pg/point.hpp). CMakeLists.txt builds the same from the same lists,
+# always without points.
 
 EXTENSION = hipq
 MODULE_big = hipq

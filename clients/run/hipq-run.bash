@@ -16,7 +16,7 @@ _hipq_run()
         return
     fi
 
-    # Where the program begins, its own completion goes on.
+    # From the program's name on, its own completion takes over.
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
         --) _hipq_run_program $((i + 1)); return ;;

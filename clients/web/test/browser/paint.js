@@ -19,7 +19,7 @@ const pages = [
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-/** The times since the page was asked for, ms. */
+/** The times since the request of the page, ms. */
 async function paint(browser, state, name, figures) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, storageState: state });
   const page = await context.newPage();

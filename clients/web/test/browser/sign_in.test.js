@@ -101,7 +101,7 @@ test("who has signed in again stays so when the end of the session before is tol
   await visitor.signIn("web_operator", "operator");
   await visitor.heading("Pauses");
   await tell();
-  await visitor.open("jobs", "Jobs", "welcome"); // asked for by POST
+  await visitor.open("jobs", "Jobs", "welcome"); // requested by POST
   await visitor.leave();
 });
 

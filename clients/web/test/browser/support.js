@@ -11,7 +11,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export const url = process.env.HIPQ_WEB_URL;
 export const serviceUrl = process.env.HIPQ_WEB_SERVICE_URL;
 
-/** Runs SQL as superuser and returns what psql prints: rows, with | between columns. */
+/** Runs SQL as superuser and returns psql's output: rows, with | between columns. */
 export const sql = (text) =>
   execFileSync("psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text], { encoding: "utf8" }).trim();
 
@@ -39,7 +39,7 @@ function reportToasts() {
   }).observe(document, { childList: true, subtree: true });
 }
 
-/** Somebody with a browser of his own: his own cookies, colour scheme and width. What goes wrong on his pages is in errors. */
+/** A visitor in a separate browser, with cookies, colour scheme and width; errors of its pages. */
 export class Visitor {
   errors = [];
   toasts = []; // toasts that no test has waited for yet
@@ -78,14 +78,14 @@ export class Visitor {
     return this.page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
   }
 
-  /** Opens a page by its address, and waits for its headline and for something on it. */
+  /** Opens a page by its URL, and waits for its headline and for an element on it. */
   async open(route, name, content = null) {
     await this.page.evaluate((hash) => void (location.hash = hash), `#/${route}`);
     await this.heading(name);
     if (content) await this.sees(content);
   }
 
-  /** Waits until a text is shown in the page. */
+  /** Waits until the page shows a text. */
   sees(text) {
     return this.page.locator("main").getByText(text).filter({ visible: true }).first().waitFor();
   }
@@ -103,13 +103,13 @@ export class Visitor {
     return this.page.getByRole("button", { name, exact: true });
   }
 
-  /** Waits until the page has had an answer of the server, and done what it does then. */
+  /** Waits until the page has received and processed an answer of the server. */
   async digests(response) {
     await (await response).finished();
     await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
   }
 
-  /** Answers the dialog that is open. */
+  /** Answers the open dialog. */
   async confirm(name) {
     await this.page.locator("dialog[open]").getByRole("button", { name, exact: true }).click();
   }
@@ -128,7 +128,7 @@ export class Visitor {
     this.toasts = this.toasts.slice(this.toasts.findIndex(isWanted) + 1);
   }
 
-  /** What axe finds against the rules of accessibility. */
+  /** The violations of accessibility rules that axe finds. */
   async violations() {
     const session = await this.context.newCDPSession(this.page);
     await session.send("Runtime.evaluate", { expression: axe }); // the page's policy allows no scripts
@@ -143,17 +143,17 @@ export class Visitor {
     );
   }
 
-  /** By how many pixels the page is wider than the window. */
+  /** The number of pixels by which the page is wider than the window. */
   overflow() {
     return this.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   }
 
-  /** What the address and the history of the browser tell. */
+  /** The URL and the history of the browser. */
   address() {
     return this.page.url();
   }
 
-  /** Signs out, so that the server keeps no session, and goes. */
+  /** Signs out, so that the server keeps no session, and closes the browser. */
   async leave() {
     if ((await this.button("Sign out").count()) > 0)
       await this.page.evaluate(() => import("/js/session.js").then(({ signOut }) => signOut()));
