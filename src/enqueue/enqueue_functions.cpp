@@ -108,8 +108,9 @@ pg::RawValue parse_json(const std::string &text)
             throw;
         refusal = error;
     }
+    const std::string detail = refusal->detail().value_or(refusal->message());
     HIPQ_RAISE(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("job_data is not valid JSON"),
-               errdetail_internal("%s", refusal->detail().value_or(refusal->message()).c_str()),
+               errdetail_internal("%s", detail.c_str()),
                errhint("Text that begins with {, [ or \" is read as JSON. To enqueue it as a "
                        "string, give it as job_text => '...'."));
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "pg/postgres.hpp"
-#include "monitor/monitor.hpp"
 
 extern "C" {
 #include "nodes/pathnodes.h"
@@ -19,6 +18,10 @@ struct Asked {
 
 // Returns the other side of an equality (of integers or texts) with `column`.
 Asked equal_to(Node *condition, Node *column);
+
+// Returns the conditions that all rows of a query must meet, including pushed-down ones, before or
+// during planning.
+List *conditions_of(const PlannerInfo *root);
 
 // The numbers that an integer column can have by the conditions of its query, or of the outer query
 // if that has an equal column; NIL and false: any.

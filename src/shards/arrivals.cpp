@@ -37,10 +37,11 @@ void check_history(job::RowValues &job)
             enqueue::demand_point_in_time(core::name(column), pg::Time{job.as_int64(column)});
     }
     for (const Column column : {Column::attempt, Column::retry_count})
-        if (const int count = job.as_int32(column); count < 0 || count > most_attempts)
-            HIPQ_RAISE(
-                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("%s %d is out of range", std::string(core::name(column)).c_str(), count));
+        if (const int count = job.as_int32(column); count < 0 || count > most_attempts) {
+            const std::string name(core::name(column));
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                       errmsg("%s %d is out of range", name.c_str(), count));
+        }
 }
 
 // An accepted job stays accepted, whatever has been altered since; but it must be a valid job.

@@ -127,11 +127,12 @@ std::int64_t resend(const pg::Arguments &arguments)
                                 are_named ? std::numeric_limits<std::int64_t>::max() : most);
     });
     const std::set<std::int64_t> sent = send_again(rejects, queue);
+    const std::string name = queue.full_name();
     for (const std::int64_t id : ids)
         if (!sent.contains(id))
             HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                        errmsg("queue \"%s\" has no reject of job %lld that can be sent again",
-                              queue.full_name().c_str(), static_cast<long long>(id)),
+                              name.c_str(), static_cast<long long>(id)),
                        errdetail("There is none, another session is sending it, or the job was too "
                                  "large to be kept."),
                        errhint("View hipq.shard_rejects shows those that there are."));

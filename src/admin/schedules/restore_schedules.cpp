@@ -16,9 +16,10 @@ namespace {
 void warn_not_restored(const LostSchedule &lost, const pg::Error &error)
 {
     const std::string title = title_of(*catalog::catalogue(), lost.name, lost.queue_id);
+    const std::string detail = error.detail().value_or(error.message());
     pg::call([&] {
         ereport(WARNING, errcode(error.sqlerrcode()), errmsg("cannot restore %s", title.c_str()),
-                errdetail_internal("%s", error.detail().value_or(error.message()).c_str()),
+                errdetail_internal("%s", detail.c_str()),
                 errhint("Make it anew with hipq.schedule(), or end it with hipq.unschedule()."));
     });
 }

@@ -93,11 +93,11 @@ Weight lowered_share(const PermitShare &share, const PermitNeed &need);
 PermitRequest ask(PermitShare &share, int node, const PermitNeed &need);
 
 // Takes an answer. False: it does not belong to the last request, and changes nothing.
-[[nodiscard]] bool take_answer(PermitShare &share, const PermitAnswer &answer);
+bool take_answer(PermitShare &share, const PermitAnswer &answer);
 
 // Meets a new authority, which knows nothing yet: the node must send a request. False: the
 // authority is not newer than the one that the node knows.
-[[nodiscard]] bool meet_authority(PermitShare &share, std::int64_t epoch);
+bool meet_authority(PermitShare &share, std::int64_t epoch);
 
 // The node is a promoted standby whose tables may be old: it may have given up a share that is
 // still in them. It starts with what still runs (in external workers), and must send a request.
