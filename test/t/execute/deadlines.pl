@@ -1,5 +1,5 @@
-# Deadlines hold: for handlers of every kind, on a loaded machine, for those that catch their cancellation, and as far as can be for those that
-# cannot be stopped.
+# Deadlines hold for handlers of every kind: on a loaded machine, for handlers that catch their
+# cancellation, and as far as possible for handlers that cannot be stopped.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,7 +7,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use POSIX ();
 
-my $hipq = HipqCluster->new('deadlines', 'hipq.terminate_grace' => '1s', 'hipq.retry_jitter' => 0, 'hipq.max_executors' => 4);
+my $hipq = HipqCluster->new('deadlines', 'hipq.terminate_grace' => '1s', 'hipq.retry_jitter' => 0,
+	'hipq.max_executors' => 4);
 $hipq->create_queue('app.main');
 my $node = $hipq->node;
 $hipq->sql(q{
@@ -21,41 +22,54 @@ $hipq->sql(q{
 sub handler
 {
 	my ($name, $body, $options) = @_;
-	$hipq->sql(qq{CREATE FUNCTION $name(data jsonb) RETURNS void LANGUAGE plpgsql AS \$body\$ $body \$body\$;
-		SELECT hipq.register_job_type('app.main', '$name', handler => '$name', default_timeout => 1} . ($options // '') . ')');
+	$hipq->sql(qq{CREATE FUNCTION $name(data jsonb) RETURNS void
+		LANGUAGE plpgsql AS \$body\$ $body \$body\$;
+		SELECT hipq.register_job_type('app.main', '$name', handler => '$name', default_timeout => 1}
+			. ($options // '') . ')');
 	return;
 }
 
 sub seconds
 {
 	my ($id) = @_;
-	return $hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail WHERE job_id = $id");
+	return $hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail
+		WHERE job_id = $id");
 }
 
 sub check_timeout
 {
 	my ($name, $id, $from, $to) = @_;
-	is($hipq->outcome($id), 'failed', "$name: fails");
-	is($hipq->attempts($id), '1 timeout 57014', 'with reason timeout');
-	cmp_ok(seconds($id), '>=', $from, "not before $from s");
-	$hipq->in_time(seconds($id), $to, "within $to s");
+	is($hipq->outcome($id), 'failed', "$name: the job fails");
+	is($hipq->attempts($id), '1 timeout 57014', "$name: its attempt ends with reason timeout");
+	cmp_ok(seconds($id), '>=', $from, "$name: it runs for $from s or more");
+	$hipq->in_time(seconds($id), $to, "$name: it ends within $to s");
 	return;
 }
 
-# ---- every kind of handler, on a machine with more to do than it can
+# ---- every kind of handler, on an overloaded machine
 my @burners;
 foreach my $number (1 .. 8)
 {
 	my $pid = fork() // die "fork: $!";
-	if ($pid == 0) { HipqCluster::end_by_signals(); my $end = time() + 120; while (time() < $end) { my $x = 0; $x += $_ foreach 1 .. 10_000; } POSIX::_exit(0); }
+	if ($pid == 0)
+	{
+		HipqCluster::end_by_signals();
+		my $end = time() + 120;
+		while (time() < $end) { my $x = 0; $x += $_ foreach 1 .. 10_000; }
+		POSIX::_exit(0);
+	}
 	push @burners, $pid;
 }
 handler('sleeps', q{BEGIN INSERT INTO written VALUES ('sleeps'); PERFORM pg_sleep(60); END});
 handler('loops', q{BEGIN INSERT INTO written VALUES ('loops'); LOOP NULL; END LOOP; END});
-handler('counts', q{BEGIN INSERT INTO written VALUES ('counts'); PERFORM count(*) FROM generate_series(1, 1000000000000) AS n WHERE n % 7 = 8; END});
-handler('waits', q{BEGIN INSERT INTO written VALUES ('waits'); PERFORM pg_advisory_xact_lock(1); END});
-handler('starts_program', q{BEGIN CREATE TEMP TABLE said (what text); COPY said FROM PROGRAM 'sleep 60'; END});
-handler('catches', q{BEGIN BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; INSERT INTO written VALUES ('catches'); END});
+handler('counts', q{BEGIN INSERT INTO written VALUES ('counts');
+	PERFORM count(*) FROM generate_series(1, 1000000000000) AS n WHERE n % 7 = 8; END});
+handler('waits',
+	q{BEGIN INSERT INTO written VALUES ('waits'); PERFORM pg_advisory_xact_lock(1); END});
+handler('starts_program',
+	q{BEGIN CREATE TEMP TABLE said (what text); COPY said FROM PROGRAM 'sleep 60'; END});
+handler('catches', q{BEGIN BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END;
+	INSERT INTO written VALUES ('catches'); END});
 handler('puts_off', q{BEGIN INSERT INTO put_off VALUES (1); END});
 handler('puts_off_again', q{BEGIN INSERT INTO put_off VALUES (2); END});
 handler('puts_off_for_ever', q{BEGIN INSERT INTO put_off VALUES (3); END});
@@ -66,110 +80,153 @@ $hipq->sql(q{
 	CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
 		SET CONSTRAINTS ALL DEFERRED;
-		IF NEW.n = 1 THEN PERFORM pg_sleep(60); ELSIF NEW.n = 2 THEN INSERT INTO put_off VALUES (1); ELSE INSERT INTO put_off VALUES (3); END IF;
+		IF NEW.n = 1 THEN PERFORM pg_sleep(60); ELSIF NEW.n = 2 THEN INSERT INTO put_off VALUES (1);
+			ELSE INSERT INTO put_off VALUES (3); END IF;
 		RETURN NULL;
 	END $$;
-	CREATE CONSTRAINT TRIGGER late AFTER INSERT ON put_off DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION late();
-	CREATE PROCEDURE commits(data jsonb) LANGUAGE plpgsql AS $$ BEGIN INSERT INTO written VALUES ('committed'); COMMIT; INSERT INTO written VALUES ('lost'); PERFORM pg_sleep(60); END $$;
-	SELECT hipq.register_job_type('app.main', 'commits', handler => 'commits', default_timeout => 1);
-	SELECT hipq.register_job_type('app.main', 'statement', handler => 'SELECT pg_sleep(60)', default_timeout => 1)});
+	CREATE CONSTRAINT TRIGGER late AFTER INSERT ON put_off DEFERRABLE INITIALLY DEFERRED
+		FOR EACH ROW EXECUTE FUNCTION late();
+	CREATE PROCEDURE commits(data jsonb) LANGUAGE plpgsql AS $$ BEGIN INSERT INTO written VALUES
+		('committed'); COMMIT; INSERT INTO written VALUES ('lost'); PERFORM pg_sleep(60); END $$;
+	SELECT hipq.register_job_type('app.main', 'commits', handler => 'commits',
+		default_timeout => 1);
+	SELECT hipq.register_job_type('app.main', 'statement', handler => 'SELECT pg_sleep(60)',
+		default_timeout => 1)});
 my $lock = $hipq->hold_lock(1);
-my %id = map { $_ => $hipq->enqueue($_) } qw(sleeps loops counts waits starts_program catches puts_off puts_off_again puts_off_for_ever commits statement);
+my %id = map { $_ => $hipq->enqueue($_) } qw(sleeps loops counts waits starts_program catches
+	puts_off puts_off_again puts_off_for_ever commits statement);
 check_timeout($_, $id{$_}, 1, 2) foreach sort keys %id;
-is($hipq->outcome_of('holds', 'timeout => 30'), 'succeeded', 'a held cursor is closed, not run to its end');
+is($hipq->outcome_of('holds', 'timeout => 30'), 'succeeded',
+	'a held cursor is closed, not run to its end');
 $lock->quit;
-is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'committed', 'none of them took effect, but for what a procedure had committed');
-is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id{catches}"), 'job exceeded its timeout of 1 s', 'they say how long they might have taken');
+is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'committed',
+	'only what a procedure had committed remains');
+is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id{catches}"),
+	'job exceeded its timeout of 1 s', 'the error names the timeout');
 kill 'TERM', @burners;
 waitpid $_, 0 foreach @burners;
 
 # ---- a handler that catches its cancellation and goes on
-handler('deaf', q{BEGIN INSERT INTO written VALUES ('deaf'); LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END},
+handler('deaf', q{BEGIN INSERT INTO written VALUES ('deaf'); LOOP BEGIN PERFORM pg_sleep(60);
+	EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END},
 	q{, max_retries => 1, retry_base => '1 day'});
 my $log = -s $node->logfile;
 my $id = $hipq->enqueue('deaf');
 my $pid = $hipq->pid_of($id);
-ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $id"), 'a handler that goes on after its cancellation is ended');
-is($hipq->attempts($id), '1 timeout 57014', 'with reason timeout');
-is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $id"), 1, 'charged');
-is($hipq->sql("SELECT executor_pid FROM hipq.attempts_detail WHERE job_id = $id"), $pid, 'by the process that ran it');
-cmp_ok(seconds($id), '>=', 2, 'not before the end of its grace');
-$hipq->in_time(seconds($id), 3, 'and within a second after it');
-ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0), 'its process is gone');
-like(slurp_file($node->logfile, $log), qr/\[$pid\] FATAL:  terminating background worker "hipq executor" due to administrator command/, 'by SIGTERM');
-is($hipq->sql("SELECT count(*) FROM written WHERE what = 'deaf'"), 0, 'what it wrote too');
-is($hipq->outcome_of('quick'), 'succeeded', 'others run');
+ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $id"),
+	'a handler that catches its cancellation is ended');
+is($hipq->attempts($id), '1 timeout 57014', 'its attempt ends with reason timeout');
+is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $id"), 1,
+	'its attempt is charged');
+is($hipq->sql("SELECT executor_pid FROM hipq.attempts_detail WHERE job_id = $id"), $pid,
+	'its attempt names the process that ran it');
+cmp_ok(seconds($id), '>=', 2, 'it is not ended before its grace is over');
+$hipq->in_time(seconds($id), 3, 'it is ended within a second after its grace');
+ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0),
+	'its process is gone');
+like(slurp_file($node->logfile, $log),
+	qr/\[$pid\] FATAL:  terminating background worker "hipq executor" due to administrator command/,
+	'its process was ended by SIGTERM');
+is($hipq->sql("SELECT count(*) FROM written WHERE what = 'deaf'"), 0,
+	'what it wrote is rolled back');
+is($hipq->outcome_of('quick'), 'succeeded', 'jobs run after a handler was ended');
 
-# ---- the same without a scheduler: the launcher does it
+# ---- the same without a scheduler: the launcher ends the handler
 {
 	$id = $hipq->enqueue('deaf', q{max_retries => 0});
 	$pid = $hipq->pid_of($id);
 	$hipq->set('hipq.enabled' => 'off');
-	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0, 20), 'a deaf handler is ended while nothing is enabled');
+	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0, 20),
+		'a handler that catches its cancellation is ended while hipq is off');
 	$hipq->set('hipq.enabled' => 'on');
 	check_timeout('afterwards its job', $id, 2, 60);
 }
 
-# ---- or beside somebody who locks the queue's table
+# ---- the same while a session locks the queue's table
 {
 	$id = $hipq->enqueue('deaf', q{max_retries => 0, timeout => 5});
 	$pid = $hipq->pid_of($id);
 	my $session = $hipq->session;
 	$session->query_safe('BEGIN; LOCK TABLE hipq.app_main_live IN ACCESS EXCLUSIVE MODE');
 	$hipq->sql(q{SELECT pg_reload_conf()});    # everybody looks
-	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'locked queue'}), 'the scheduler has met the lock');
-	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0, 20), 'a deaf handler is ended all the same');
+	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'locked queue'}),
+		'the scheduler has met the table lock');
+	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0, 20),
+		'a handler that catches its cancellation is ended beside a table lock');
 	$session->query_safe('COMMIT');
 	$session->quit;
 	check_timeout('afterwards its job', $id, 6, 60);
 }
 
-# ---- retry handlers that do not listen
+# ---- retry handlers that catch their cancellation
 $hipq->sql(q{
 	CREATE FUNCTION fails(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
-	CREATE FUNCTION decides_late(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN INSERT INTO written VALUES ('late'); PERFORM pg_sleep(60); RETURN '1 s'; END $$;
+	CREATE FUNCTION decides_late(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO written VALUES ('late'); PERFORM pg_sleep(60); RETURN '1 s'; END $$;
 	CREATE FUNCTION decides_deaf(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
-	BEGIN INSERT INTO written VALUES ('deaf'); LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$;
+	BEGIN INSERT INTO written VALUES ('deaf'); LOOP BEGIN PERFORM pg_sleep(60);
+		EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$;
 	CREATE FUNCTION decides_after_all(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
-	BEGIN BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; RETURN '1 s'; END $$;
-	SELECT hipq.register_job_type('app.main', name, handler => 'fails', retry_handler => name, default_timeout => 3) FROM unnest('{decides_late, decides_deaf, decides_after_all}'::text[]) AS name;
+	BEGIN BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END;
+		RETURN '1 s'; END $$;
+	SELECT hipq.register_job_type('app.main', name,
+		handler => 'fails', retry_handler => name, default_timeout => 3)
+		FROM unnest('{decides_late, decides_deaf, decides_after_all}'::text[]) AS name;
 	TRUNCATE written});
 foreach my $type ('decides_late', 'decides_deaf', 'decides_after_all')
 {
 	$id = $hipq->enqueue($type);
 	is($hipq->outcome($id), 'failed', "$type: the job is failed");
-	is($hipq->sql("SELECT concat_ws(' ', retry_reason, attempt, error) FROM hipq.jobs_detail WHERE id = $id"),
-		q{retry_handler_failed 1 no (retry handler failed: retry handler exceeded the job's timeout)}, 'with reason retry_handler_failed');
+	is($hipq->sql("SELECT concat_ws(' ', retry_reason, attempt, error)
+			FROM hipq.jobs_detail WHERE id = $id"),
+		q{retry_handler_failed 1 no (retry handler failed: retry handler exceeded the job's timeout)},
+			"$type: its reason is retry_handler_failed");
 }
-is($hipq->sql('SELECT count(*) FROM written'), 0, 'what they wrote is gone');
+is($hipq->sql('SELECT count(*) FROM written'), 0, 'what the retry handlers wrote is rolled back');
 
-# ---- a loop in C that checks for nothing
-$hipq->sql(q{CREATE FUNCTION spin(path text) RETURNS void LANGUAGE c STRICT AS 'hipq_guard_test', 'guard_test_spin'});
-handler('spins', q{BEGIN INSERT INTO written VALUES ('spins'); PERFORM spin(data->>'file'); INSERT INTO written VALUES ('spun'); END});
+# ---- a loop in C that does not check for interrupts
+$hipq->sql(q{CREATE FUNCTION spin(path text) RETURNS void LANGUAGE c STRICT AS 'hipq_guard_test',
+	'guard_test_spin'});
+handler('spins', q{BEGIN INSERT INTO written VALUES ('spins'); PERFORM spin(data->>'file');
+	INSERT INTO written VALUES ('spun'); END});
 my $file = $node->data_dir . '/spin';
 append_to_file($file, '');
 $log = -s $node->logfile;
 $id = $hipq->enqueue('spins', qq{'{"file": "$file"}'});
 $pid = $hipq->pid_of($id);
-ok($hipq->wait_until("SELECT status = 'unresponsive' FROM hipq.executors WHERE pid = $pid"), 'a handler that does not even react to SIGTERM is unresponsive');
-is($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'unresponsive'}), 'The handler of an executor had to stop and does not even react to SIGTERM.', 'there is an alert');
-is($hipq->sql("SELECT concat_ws(' ', job_id = $id, attempt, job_type) FROM hipq.executors_detail WHERE pid = $pid"), 't 1 spins', 'the view says what it runs');
-is($hipq->sql("SELECT concat_ws(' ', pid, attempt) FROM hipq.running WHERE id = $id"), "$pid 1", 'it is among what runs');
-is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'its job is running');
-is($hipq->outcome_of('quick'), 'succeeded', 'other executors go on');
-is($hipq->outcome($hipq->enqueue('sleeps')), 'failed', 'and keep their deadlines');
-# If there is one: it leaves when it has nothing to do.
-unlike($hipq->sql(q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}), qr/f/, 'the scheduler ends');
-is($hipq->outcome_of('quick'), 'succeeded', 'the next one');
-is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'leaves the job in the hand that has it');
-is($hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), 1, 'nobody kills the process');
+ok($hipq->wait_until("SELECT status = 'unresponsive' FROM hipq.executors WHERE pid = $pid"),
+	'a handler that does not even react to SIGTERM is unresponsive');
+is($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'unresponsive'}),
+	'The handler of an executor had to stop and does not even react to SIGTERM.',
+	'an alert names the unresponsive handler');
+is($hipq->sql("SELECT concat_ws(' ', job_id = $id, attempt, job_type) FROM hipq.executors_detail
+		WHERE pid = $pid"), 't 1 spins', 'view executors says what the process runs');
+is($hipq->sql("SELECT concat_ws(' ', pid, attempt) FROM hipq.running WHERE id = $id"), "$pid 1",
+	'view running shows its job');
+is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"),
+	'running 1', 'its job stays running');
+is($hipq->outcome_of('quick'), 'succeeded', 'other executors run jobs');
+is($hipq->outcome($hipq->enqueue('sleeps')), 'failed', 'other executors keep their deadlines');
+# If there is one: an idle scheduler leaves.
+unlike($hipq->sql(q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+		WHERE backend_type = 'hipq scheduler'}), qr/f/, 'the scheduler ends');
+is($hipq->outcome_of('quick'), 'succeeded', 'jobs run with the next scheduler');
+is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"),
+	'running 1', 'the next scheduler leaves the job to its executor');
+is($hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), 1,
+	'the process is not killed');
 unlink $file;
 check_timeout('when the loop ends, its job', $id, 3, 60);
-ok($hipq->wait_until("SELECT count(*) FROM hipq.executors WHERE pid = $pid", 0), 'its executor is gone');
-is($hipq->sql('SELECT count(*) FROM written'), 0, 'what it wrote too');
-my @warnings = slurp_file($node->logfile, $log) =~ /WARNING:  executor with PID $pid does not respond to its termination/g;
-is(scalar @warnings, 1, 'one warning in the log');
-like(slurp_file($node->logfile, $log), qr/DETAIL:  It runs job $id of type "spins", which has exceeded its timeout\./, 'says what it runs');
-unlike(slurp_file($node->logfile), qr/terminated by signal|PANIC|reinitializing/, 'no process was ever killed, nor the server restarted');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.executors WHERE pid = $pid", 0),
+	'the executor of the loop is gone');
+is($hipq->sql('SELECT count(*) FROM written'), 0, 'what the loop wrote is rolled back');
+my @warnings = slurp_file($node->logfile, $log)
+	=~ /WARNING:  executor with PID $pid does not respond to its termination/g;
+is(scalar @warnings, 1, 'the log has one warning of the loop');
+like(slurp_file($node->logfile, $log),
+	qr/DETAIL:  It runs job $id of type "spins", which has exceeded its timeout\./,
+	'the warning says what the process runs');
+unlike(slurp_file($node->logfile), qr/terminated by signal|PANIC|reinitializing/,
+	'no process was ever killed, nor the server restarted');
 
 done_testing();

@@ -1,4 +1,5 @@
-# Every kind of handler, what becomes of its result, as whom it runs, and what happens when it is missing.
+# Every kind of handler runs as the queue owner and stores its result, and its jobs wait while it is
+# missing.
 use strict;
 use warnings;
 use HipqCluster;
@@ -17,90 +18,129 @@ $hipq->sql(q{SELECT hipq.grant_queue('app.main', 'producer', 'enqueue')});
 
 my $number = 0;
 
-# Registers a handler with this head and body and runs one job: its result.
+# Registers a handler with this head and body and runs one job. Returns its result.
 sub result_of
 {
 	my ($head, $body, $rest) = @_;
 	my $type = 'type_' . ++$number;
-	$hipq->sql("CREATE FUNCTION $type $head LANGUAGE plpgsql AS \$\$ BEGIN $body END \$\$; SELECT hipq.register_job_type('app.main', '$type', handler => '$type')");
+	$hipq->sql("CREATE FUNCTION $type $head LANGUAGE plpgsql AS \$\$ BEGIN $body END \$\$;
+		SELECT hipq.register_job_type('app.main', '$type', handler => '$type')");
 	my $id = $hipq->enqueue($type, $rest // q{'{"n": 7}'});
 	is($hipq->outcome($id), 'succeeded', "$head succeeds");
 	return $hipq->sql("SELECT result FROM hipq.jobs_detail WHERE id = $id");
 }
 
 # ---- functions
-is(result_of('(data jsonb) RETURNS jsonb', q{RETURN jsonb_build_object('got', data->'n');}), '{"got": 7}', 'jsonb is stored as it is');
-like(result_of('(job hipq.job) RETURNS text', q{RETURN concat_ws(' ', job.state, job.attempt, job.job_type, job.job_data, job.error);}), qr/^"running 1 type_2 \{\\"n\\": 7\} NONE"$/,
-	'the row shows a job that runs');
-is(result_of('(id bigint, data jsonb) RETURNS boolean', q{RETURN id > 0 AND data->>'n' = '7';}), 'true', 'id and data');
-is(result_of('(data jsonb) RETURNS integer', 'RETURN 42;'), '42', 'integer');
-is(result_of('(data jsonb) RETURNS numeric', 'RETURN 1.50;'), '1.50', 'numeric');
-is(result_of('(data jsonb) RETURNS text', q{RETURN 'a "b"';}), '"a \\"b\\""', 'text');
-is(result_of('(data jsonb) RETURNS json', q{RETURN '{"b":1, "a":2}';}), '{"a": 2, "b": 1}', 'json');
-is(result_of('(data jsonb) RETURNS pair', q{RETURN ROW(1, 'one')::pair;}), '{"x": 1, "y": "one"}', 'composite type');
-is(result_of('(data jsonb) RETURNS integer[]', 'RETURN ARRAY[1, 2];'), '[1, 2]', 'array');
-is(result_of('(data jsonb) RETURNS date', q{RETURN DATE '2026-11-21';}), '"2026-11-21"', 'date');
-is(result_of('(data jsonb) RETURNS void', 'NULL;'), '', 'void');
-is(result_of('(data jsonb) RETURNS jsonb', 'RETURN NULL;'), '', 'NULL');
-is(result_of('(data jsonb) RETURNS integer', 'RETURN NULL;'), '', 'NULL of another type');
-is(result_of('(data jsonb) RETURNS jsonb', 'RETURN data;', q{'plain text'}), '"plain text"', 'plain text arrives as a JSON string');
-is(result_of('(data jsonb) RETURNS jsonb', 'RETURN data;', q{'[1, null]'}), '[1, null]', 'any JSON arrives as it is');
-is(length(result_of('(data jsonb) RETURNS text', q{RETURN repeat('x', 100000);})), 100_002, 'a long result');
+is(result_of('(data jsonb) RETURNS jsonb', q{RETURN jsonb_build_object('got', data->'n');}),
+	'{"got": 7}', 'a jsonb result is stored as it is');
+like(result_of('(job hipq.job) RETURNS text',
+		q{RETURN concat_ws(' ', job.state, job.attempt, job.job_type, job.job_data, job.error);}),
+	qr/^"running 1 type_2 \{\\"n\\": 7\} NONE"$/,
+	"a handler's row shows a running job");
+is(result_of('(id bigint, data jsonb) RETURNS boolean', q{RETURN id > 0 AND data->>'n' = '7';}),
+	'true', 'a handler can take id and data');
+is(result_of('(data jsonb) RETURNS integer', 'RETURN 42;'), '42', 'an integer result is stored');
+is(result_of('(data jsonb) RETURNS numeric', 'RETURN 1.50;'), '1.50', 'a numeric result is stored');
+is(result_of('(data jsonb) RETURNS text', q{RETURN 'a "b"';}), '"a \\"b\\""',
+	'a text result is stored');
+is(result_of('(data jsonb) RETURNS json', q{RETURN '{"b":1, "a":2}';}), '{"a": 2, "b": 1}',
+	'a json result is stored');
+is(result_of('(data jsonb) RETURNS pair', q{RETURN ROW(1, 'one')::pair;}), '{"x": 1, "y": "one"}',
+	'a result of a composite type is stored');
+is(result_of('(data jsonb) RETURNS integer[]', 'RETURN ARRAY[1, 2];'), '[1, 2]',
+	'an array is stored');
+is(result_of('(data jsonb) RETURNS date', q{RETURN DATE '2026-11-21';}), '"2026-11-21"',
+	'a date is stored');
+is(result_of('(data jsonb) RETURNS void', 'NULL;'), '', 'a void function has no result');
+is(result_of('(data jsonb) RETURNS jsonb', 'RETURN NULL;'), '',
+	'a NULL of type jsonb is no result');
+is(result_of('(data jsonb) RETURNS integer', 'RETURN NULL;'), '',
+	'a NULL of another type is no result');
+is(result_of('(data jsonb) RETURNS jsonb', 'RETURN data;', q{'plain text'}), '"plain text"',
+	'plain text arrives as a JSON string');
+is(result_of('(data jsonb) RETURNS jsonb', 'RETURN data;', q{'[1, null]'}), '[1, null]',
+	'any JSON arrives as it is');
+is(length(result_of('(data jsonb) RETURNS text', q{RETURN repeat('x', 100000);})), 100_002,
+	'a long result is stored whole');
 $hipq->sql(q{
-	CREATE FUNCTION in_sql(data jsonb) RETURNS void LANGUAGE sql AS $$ INSERT INTO written VALUES (data->>'what') $$;
+	CREATE FUNCTION in_sql(data jsonb) RETURNS void LANGUAGE sql AS $$ INSERT INTO written
+		VALUES (data->>'what') $$;
 	SELECT hipq.register_job_type('app.main', 'in_sql', handler => 'in_sql')});
-is($hipq->outcome_of('in_sql', q{'{"what": "sql"}'}), 'succeeded', 'a function in SQL');
-is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'sql', 'what it wrote is there once');
+is($hipq->outcome_of('in_sql', q{'{"what": "sql"}'}), 'succeeded',
+	'a function in SQL can be a handler');
+is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'sql',
+	'what a function in SQL wrote is there once');
 
-# ---- as whom
-my $who = q{RETURN concat_ws(' ', current_user, session_user, pg_has_role('producer', 'USAGE'), current_setting('is_superuser'));};
-is(result_of('(data jsonb) RETURNS text', $who), '"app app f off"', 'runs as the queue owner for a superuser');
+# ---- the role of a handler
+my $who =
+	q{RETURN concat_ws(' ', current_user, session_user, pg_has_role('producer', 'USAGE'), current_setting('is_superuser'));};
+is(result_of('(data jsonb) RETURNS text', $who), '"app app f off"',
+	'a handler runs as the queue owner for a superuser');
 my $id = $hipq->sql_as('producer', "SELECT hipq.enqueue('type_$number', queue => 'app.main')");
-is($hipq->result($id), '"app app f off"', 'and for another role');
-is(result_of('(data jsonb) RETURNS text SECURITY DEFINER', 'RETURN concat_ws($x$ $x$, current_user, session_user);'), '"' . $hipq->sql('SELECT current_user') . ' app"', 'SECURITY DEFINER works as usual');
+is($hipq->result($id), '"app app f off"', 'a handler runs as the queue owner for another role');
+is(result_of('(data jsonb) RETURNS text SECURITY DEFINER',
+		'RETURN concat_ws($x$ $x$, current_user, session_user);'),
+	'"' . $hipq->sql('SELECT current_user') . ' app"', 'SECURITY DEFINER works as usual');
 # What a handler changes in its session does not reach the next job.
-result_of('(data jsonb) RETURNS void', q{SET search_path = pg_temp; PERFORM set_config('work_mem', '1MB', false); CREATE TEMP TABLE left_over (); PERFORM pg_advisory_lock(7);
+result_of('(data jsonb) RETURNS void', q{SET search_path = pg_temp; PERFORM set_config('work_mem',
+	'1MB', false); CREATE TEMP TABLE left_over (); PERFORM pg_advisory_lock(7);
 	EXECUTE 'PREPARE left_plan AS SELECT 1';});
-is(result_of('(data jsonb) RETURNS text', q{RETURN concat_ws(' ', current_setting('search_path'), current_setting('work_mem'), to_regclass('pg_temp.left_over'),
+is(result_of('(data jsonb) RETURNS text',
+		q{RETURN concat_ws(' ', current_setting('search_path'), current_setting('work_mem'), to_regclass('pg_temp.left_over'),
 	(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'), (SELECT count(*) FROM pg_prepared_statements WHERE name = 'left_plan'));}),
 	'"\\"$user\\", public 4MB 0 0"', 'the next job finds a clean session');
 
 # ---- procedures and statements
 $hipq->sql(q{
 	CREATE PROCEDURE in_two_steps(id bigint, data jsonb) LANGUAGE plpgsql AS $$
-	BEGIN INSERT INTO written VALUES ('first'); COMMIT; INSERT INTO written VALUES ('second'); IF data->>'fail' = 'yes' THEN RAISE 'no'; END IF; END $$;
+	BEGIN INSERT INTO written VALUES ('first'); COMMIT; INSERT INTO written VALUES ('second');
+		IF data->>'fail' = 'yes' THEN RAISE 'no'; END IF; END $$;
 	SELECT hipq.register_job_type('app.main', 'steps', handler => 'in_two_steps')});
 $hipq->sql('TRUNCATE written');
-is($hipq->outcome_of('steps'), 'succeeded', 'a procedure with COMMIT midway');
-is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'first second', 'did both steps');
+is($hipq->outcome_of('steps'), 'succeeded', 'a procedure with COMMIT midway succeeds');
+is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'first second',
+	'both steps of the procedure are there');
 $hipq->sql('TRUNCATE written');
-is($hipq->outcome_of('steps', q{'{"fail": "yes"}'}), 'failed', 'one that fails after it');
-is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'first', 'keeps what it had committed');
+is($hipq->outcome_of('steps', q{'{"fail": "yes"}'}), 'failed',
+	'a procedure that fails after its COMMIT fails');
+is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'first',
+	'a procedure that fails keeps what it had committed');
 
 $hipq->sql('TRUNCATE written');
 $hipq->sql(q{
-	SELECT hipq.register_job_type('app.main', 'statement', handler => 'INSERT INTO public.written SELECT ($1->>''what'') || '' '' || ($2 > 0) FROM generate_series(1, 3)');
+	SELECT hipq.register_job_type('app.main', 'statement', handler =>
+		'INSERT INTO public.written SELECT ($1->>''what'') || '' '' || ($2 > 0) FROM generate_series(1, 3)');
 	SELECT hipq.register_job_type('app.main', 'bare', handler => 'DELETE FROM public.written');
 	CREATE TABLE owned (); ALTER TABLE owned OWNER TO app;
-	SELECT hipq.register_job_type('app.main', 'vacuum', handler => 'VACUUM (ANALYZE) public.owned')});
-is($hipq->result($hipq->enqueue('statement', q{'{"what": "data"}'})), '{"rows": 3, "command": "INSERT"}', 'a statement with $1 and $2 stores what it did');
-is($hipq->sql('SELECT string_agg(DISTINCT what, $$ $$) FROM written'), 'data true', 'and sees data and id');
-is($hipq->result($hipq->enqueue('bare')), '{"rows": 3, "command": "DELETE"}', 'a statement without parameters');
-is($hipq->result($hipq->enqueue('vacuum')), '{"rows": 0, "command": "VACUUM"}', 'VACUUM');
-isnt($hipq->sql("SELECT last_vacuum FROM pg_stat_user_tables WHERE relname = 'owned'"), '', 'did its work');
+	SELECT hipq.register_job_type('app.main', 'vacuum',
+		handler => 'VACUUM (ANALYZE) public.owned')});
+is($hipq->result($hipq->enqueue('statement', q{'{"what": "data"}'})),
+	'{"rows": 3, "command": "INSERT"}', "a statement with $1 and $2 stores its command and rows");
+is($hipq->sql('SELECT string_agg(DISTINCT what, $$ $$) FROM written'), 'data true',
+	'a statement sees data and id');
+is($hipq->result($hipq->enqueue('bare')), '{"rows": 3, "command": "DELETE"}',
+	'a statement can be without parameters');
+is($hipq->result($hipq->enqueue('vacuum')), '{"rows": 0, "command": "VACUUM"}',
+	'VACUUM can be a handler');
+isnt($hipq->sql("SELECT last_vacuum FROM pg_stat_user_tables WHERE relname = 'owned'"), '',
+	'VACUUM has done its work');
 
 # ---- exactly once
 $hipq->sql(q{
 	TRUNCATE written;
-	CREATE FUNCTION deferred() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.what = 'late' THEN RAISE 'refused at commit'; END IF; RETURN NULL; END $$;
-	CREATE CONSTRAINT TRIGGER deferred AFTER INSERT ON written DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION deferred()});
+	CREATE FUNCTION deferred() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF NEW.what = 'late' THEN RAISE 'refused at commit'; END IF; RETURN NULL; END $$;
+	CREATE CONSTRAINT TRIGGER deferred AFTER INSERT ON written DEFERRABLE INITIALLY DEFERRED
+		FOR EACH ROW EXECUTE FUNCTION deferred()});
 $id = $hipq->enqueue('in_sql', q{'{"what": "late"}'});
 is($hipq->outcome($id), 'failed', 'an error at commit fails the job');
-is($hipq->sql('SELECT count(*) FROM written'), '0', 'and leaves nothing');
-like($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), qr/refused at commit/, 'but the error');
+is($hipq->sql('SELECT count(*) FROM written'), '0', 'an error at commit leaves nothing');
+like($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), qr/refused at commit/,
+	'the job has the error at commit');
 
 # ---- jobs that wait
-$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'external', handler_kind => 'notify'); SELECT hipq.register_job_type('app.main', 'nothing')});
+$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'external', handler_kind => 'notify');
+	SELECT hipq.register_job_type('app.main', 'nothing')});
 my $external = $hipq->enqueue('external');
 my $nothing = $hipq->enqueue('nothing');
 my $unknown = $hipq->enqueue('unknown', q{queue => 'app.main'});
@@ -108,21 +148,32 @@ $hipq->sql(q{DROP FUNCTION in_sql});
 my $missing = $hipq->enqueue('in_sql', q{'{"what": "again"}'});
 $hipq->sql(q{
 	CREATE FUNCTION going(data jsonb) RETURNS void LANGUAGE sql AS '';
-	SELECT hipq.register_job_type('app.main', 'strict', handler => 'going', on_missing_handler => 'fail', max_retries => 5);
+	SELECT hipq.register_job_type('app.main', 'strict', handler => 'going',
+		on_missing_handler => 'fail', max_retries => 5);
 	DROP FUNCTION going});
 $id = $hipq->enqueue('strict');
-is($hipq->outcome($id), 'failed', 'on_missing_handler => fail');
-is($hipq->attempts($id), '1 handler_not_found 42883', 'fails at once');
-is($hipq->sql("SELECT string_agg(state::text, ' ') FROM hipq.jobs_detail WHERE id IN ($external, $nothing, $unknown, $missing)"), 'initial initial initial initial', 'others wait');
-like($hipq->why($external), qr/^worker: No external worker serves job type "external"/, 'why() of a job for external workers');
-like($hipq->why($nothing), qr/^handler: Job type "nothing" has no handler/, 'why() of a type without handler');
-like($hipq->why($unknown), qr/^handler: Job type "unknown"/, 'why() of a type that nobody registered');
-like($hipq->why($missing), qr/^handler: The handler cannot run: function public.in_sql\(jsonb\) does not exist/, 'why() of a handler that was dropped');
-is($hipq->outcome_of('bare'), 'succeeded', 'jobs that wait hold nobody up');
+is($hipq->outcome($id), 'failed', 'a job with on_missing_handler => fail fails');
+is($hipq->attempts($id), '1 handler_not_found 42883',
+	'its attempt ends with reason handler_not_found');
+is($hipq->sql("SELECT string_agg(state::text, ' ') FROM hipq.jobs_detail
+		WHERE id IN ($external, $nothing, $unknown, $missing)"), 'initial initial initial initial',
+	'other jobs without handler wait');
+like($hipq->why($external), qr/^worker: No external worker serves job type "external"/,
+	'why() explains a job without an external worker');
+like($hipq->why($nothing), qr/^handler: Job type "nothing" has no handler/,
+	'why() explains a job of a type without handler');
+like($hipq->why($unknown), qr/^handler: Job type "unknown"/,
+	'why() explains a job of an unregistered type');
+like($hipq->why($missing),
+	qr/^handler: The handler cannot run: function public.in_sql\(jsonb\) does not exist/,
+	'why() explains a job whose handler was dropped');
+is($hipq->outcome_of('bare'), 'succeeded', 'jobs that wait do not hold up others');
 
-$hipq->sql(q{CREATE FUNCTION in_sql(data jsonb) RETURNS void LANGUAGE sql AS $$ INSERT INTO written VALUES (data->>'what') $$});
+$hipq->sql(q{CREATE FUNCTION in_sql(data jsonb) RETURNS void LANGUAGE sql AS $$ INSERT INTO written
+	VALUES (data->>'what') $$});
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'nothing', handler => 'in_sql')});
-is($hipq->outcome($nothing), 'succeeded', 'a handler that comes runs what waits');
-ok($hipq->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id = $missing", 't', 15), 'a handler that comes back is found within 12 s or so');
+is($hipq->outcome($nothing), 'succeeded', 'waiting jobs run when their type gets a handler');
+ok($hipq->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id = $missing", 't', 15),
+	'a handler that is created again is found within 12 s or so');
 
 done_testing();

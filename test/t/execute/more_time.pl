@@ -1,43 +1,57 @@
-# hipq.snooze(): a handler puts its job off, with what it wrote; hipq.extend(): a running job gets more time.
+# A job that its handler snoozes runs again at the time that it asked for; hipq.extend() gives a
+# running job more time.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('more_time', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h', 'hipq.terminate_grace' => '30s');
+my $hipq = HipqCluster->new('more_time', 'hipq.retry_jitter' => 0,
+	'hipq.executor_idle_timeout' => '1h', 'hipq.terminate_grace' => '30s');
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	GRANT CREATE ON SCHEMA public TO app;
-	CREATE TABLE written (id bigint, attempt integer, at timestamptz DEFAULT clock_timestamp()); GRANT ALL ON written TO app;
+	CREATE TABLE written (id bigint, attempt integer, at timestamptz DEFAULT clock_timestamp());
+		GRANT ALL ON written TO app;
 	CREATE FUNCTION nap(job hipq.job) RETURNS text LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO written VALUES (job.id, job.attempt);
 		IF job.attempt > coalesce((job.job_data->>'times')::integer, 1) THEN RETURN 'awake'; END IF;
-		IF job.job_data ? 'first' THEN PERFORM hipq.snooze((job.job_data->>'first')::interval); END IF;
+		IF job.job_data ? 'first' THEN PERFORM hipq.snooze((job.job_data->>'first')::interval);
+			END IF;
 		BEGIN
 			PERFORM hipq.snooze((job.job_data->>'for')::interval);
 			IF job.job_data ? 'roll_back' THEN RAISE 'caught'; END IF;
 		EXCEPTION WHEN raise_exception THEN NULL;
 		END;
-		IF job.job_data ? 'successor' THEN PERFORM hipq.enqueue(job.job_type, '{"for": "1 h", "times": 0}', 'app.main', job.job_key); END IF;
+		IF job.job_data ? 'successor' THEN PERFORM hipq.enqueue(job.job_type,
+			'{"for": "1 h", "times": 0}', 'app.main', job.job_key); END IF;
 		IF job.job_data ? 'fail' THEN RAISE 'no'; END IF;
 		RETURN 'asleep';
 	END $$;
 	CREATE PROCEDURE nap_in_steps(id bigint, data jsonb) LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO written VALUES (id, 0);
-		IF data->>'then' = 'commit' THEN PERFORM hipq.snooze('1 h'); COMMIT; INSERT INTO written VALUES (id, 0); ROLLBACK; END IF;
+		IF data->>'then' = 'commit' THEN PERFORM hipq.snooze('1 h'); COMMIT;
+			INSERT INTO written VALUES (id, 0); ROLLBACK; END IF;
 		IF data->>'then' = 'rollback' THEN PERFORM hipq.snooze('1 h'); ROLLBACK; END IF;
 	END $$;
-	CREATE FUNCTION nap_together(jobs hipq.job[]) RETURNS void LANGUAGE sql AS $$ SELECT hipq.snooze('1 h') $$;
+	CREATE FUNCTION nap_together(jobs hipq.job[]) RETURNS void LANGUAGE sql AS $$
+		SELECT hipq.snooze('1 h') $$;
 	SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap', claim => 'lock');
 	SELECT hipq.register_job_type('app.main', 'recorded', handler => 'nap', claim => 'record');
 	SELECT hipq.register_job_type('app.main', 'steps', handler => 'nap_in_steps');
-	SELECT hipq.register_job_type('app.main', 'statement', handler => q'SELECT hipq.snooze('1 h')'q);
-	SELECT hipq.register_job_type('app.main', 'batch', handler => 'nap_together', batch_size => 10)} =~ s/q'(.*)'q/\$s\$$1\$s\$/r);
+	SELECT hipq.register_job_type('app.main', 'statement',
+		handler => q'SELECT hipq.snooze('1 h')'q);
+	SELECT hipq.register_job_type('app.main', 'batch', handler => 'nap_together', batch_size => 10)}
+		=~ s/q'(.*)'q/\$s\$$1\$s\$/r);
 
-sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, attempt, retry_count, retry_reason, error) FROM hipq.jobs_detail WHERE id = $id"); }
+sub row
+{
+	my ($id) = @_;
+	return $hipq->sql("SELECT concat_ws(' ', state, attempt, retry_count, retry_reason, error)
+		FROM hipq.jobs_detail WHERE id = $id");
+}
 sub written { my ($id) = @_; return $hipq->sql("SELECT count(*) FROM written WHERE id = $id"); }
 
 # Enqueues a job and waits until its attempt is over.
@@ -53,46 +67,63 @@ sub attempted
 foreach my $type (qw(nap recorded))
 {
 	my $id = attempted($type, '{"for": "1 hour"}');
-	is(row($id), 'retry 1 0 snoozed snoozed', "$type: the job waits again, uncharged");
+	is(row($id), 'retry 1 0 snoozed snoozed', "$type: a snoozed job waits again, uncharged");
 	is(written($id), 1, "$type: what its handler wrote is there");
-	is($hipq->attempts($id), '1 snoozed', "$type: history says so");
-	is($hipq->sql("SELECT scheduled_run_time - hipq.now() BETWEEN interval '55 min' AND interval '1 h' FROM hipq.jobs WHERE id = $id"), 't', "$type: until its time");
-	is($hipq->sql("SELECT executor_pid IS NOT NULL FROM hipq.attempts_detail WHERE job_id = $id"), 't', "$type: with who ran it");
+	is($hipq->attempts($id), '1 snoozed', "$type: the history has the snooze");
+	is($hipq->sql("SELECT scheduled_run_time - hipq.now() BETWEEN interval '55 min'
+			AND interval '1 h' FROM hipq.jobs WHERE id = $id"), 't',
+		"$type: the job waits until its time");
+	is($hipq->sql("SELECT executor_pid IS NOT NULL FROM hipq.attempts_detail WHERE job_id = $id"),
+		't', "$type: the history names the process that ran it");
 	$hipq->sql("SELECT hipq.reschedule($id, now())");
-	is($hipq->result($id), '"awake"', "$type: then it runs");
-	is(row($id), 'final 2 0 snoozed', "$type: in the next attempt");
-	is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), 0, "$type: without a dead letter");
+	is($hipq->result($id), '"awake"', "$type: a snoozed job runs again");
+	is(row($id), 'final 2 0 snoozed', "$type: a snoozed job runs again in its next attempt");
+	is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), 0,
+		"$type: a snooze makes no dead letter");
 
-	$id = $hipq->enqueue($type, q{'{"for": "0", "times": 25}', queue => 'app.main', max_retries => 0});
-	is($hipq->outcome($id), 'succeeded', "$type: as often as it likes");
-	is(row($id), 'final 26 0 snoozed', "$type: never charged");
-	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id = $id"), 25, "$type: each time told of");
+	$id = $hipq->enqueue($type,
+		q{'{"for": "0", "times": 25}', queue => 'app.main', max_retries => 0});
+	is($hipq->outcome($id), 'succeeded', "$type: a job can snooze as often as it likes");
+	is(row($id), 'final 26 0 snoozed', "$type: no snooze is charged");
+	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id = $id"), 25,
+		"$type: the history has each snooze");
 
-	is($hipq->outcome(attempted($type, '{"for": "1 h", "roll_back": 1}')), 'succeeded', "$type: what is rolled back with a block does not count");
+	is($hipq->outcome(attempted($type, '{"for": "1 h", "roll_back": 1}')), 'succeeded',
+		"$type: a snooze in a block that is rolled back does not count");
 	$id = attempted($type, '{"first": "2 h", "for": "4 h", "roll_back": 1}');
-	is($hipq->sql("SELECT scheduled_run_time - hipq.now() BETWEEN interval '1 h' AND interval '2 h' FROM hipq.jobs WHERE id = $id"), 't', "$type: but what was asked for before");
+	is($hipq->sql("SELECT scheduled_run_time - hipq.now() BETWEEN interval '1 h' AND interval '2 h'
+			FROM hipq.jobs WHERE id = $id"), 't', "$type: a snooze before that block counts");
 	$id = attempted($type, '{"first": "1 min", "for": "2 h"}');
-	is($hipq->sql("SELECT scheduled_run_time > hipq.now() + interval '1 h' FROM hipq.jobs WHERE id = $id"), 't', "$type: the last wish counts");
+	is($hipq->sql("SELECT scheduled_run_time > hipq.now() + interval '1 h' FROM hipq.jobs
+			WHERE id = $id"), 't', "$type: the last of several snoozes counts");
 
 	$id = attempted($type, '{"for": "1 h", "fail": 1}', ', max_retries => 0');
-	is(row($id), 'final 1 0 transient_error no', "$type: an error is an error");
-	is(written($id), 0, "$type: and leaves nothing");
-	is($hipq->attempts(attempted($type, '{"for": "-1 s"}', ', max_retries => 0')), '1 invalid_parameters 22023', "$type: no time in the past");
-	is($hipq->attempts(attempted($type, '{"for": "1 h", "successor": 1}', ", job_key => 'own', max_retries => 0")), '1 transient_error 55000', "$type: not together with a successor");
-	is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live WHERE job_key = 'own'}), 0, "$type: which is undone");
+	is(row($id), 'final 1 0 transient_error no',
+		"$type: an error after a snooze fails the attempt");
+	is(written($id), 0, "$type: an attempt that failed leaves nothing");
+	is($hipq->attempts(attempted($type, '{"for": "-1 s"}', ', max_retries => 0')),
+		'1 invalid_parameters 22023', "$type: a job cannot snooze into the past");
+	is($hipq->attempts(attempted($type, '{"for": "1 h", "successor": 1}',
+			", job_key => 'own', max_retries => 0")), '1 transient_error 55000',
+		"$type: a job with a successor cannot snooze");
+	is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live WHERE job_key = 'own'}), 0,
+		"$type: the successor is rolled back");
 }
 is(row(attempted('statement', '{}')), 'retry 1 0 snoozed snoozed', 'a statement can snooze');
 my $id = attempted('steps', '{"then": "commit"}');
-is(row($id), 'retry 1 0 snoozed snoozed', 'so can a procedure');
-is(written($id), 1, 'also before it commits');
-is($hipq->outcome(attempted('steps', '{"then": "rollback"}')), 'succeeded', 'but not before it rolls back');
-is($hipq->attempts(attempted('batch', '{}', ', max_retries => 0')), '1 transient_error 0A000', 'a batch cannot');
+is(row($id), 'retry 1 0 snoozed snoozed', 'a procedure can snooze');
+is(written($id), 1, 'a procedure that commits after its snooze keeps what it wrote');
+is($hipq->outcome(attempted('steps', '{"then": "rollback"}')), 'succeeded',
+	'a snooze that a procedure rolls back does not count');
+is($hipq->attempts(attempted('batch', '{}', ', max_retries => 0')), '1 transient_error 0A000',
+	'a batch cannot snooze');
 $id = attempted('nap', '{"for": "1 h"}');
-is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'a job that sleeps can be cancelled');
-is($hipq->sql("SELECT hipq.retry($id) > 0"), 't', 'and run anew');
+is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'a snoozed job can be cancelled');
+is($hipq->sql("SELECT hipq.retry($id) > 0"), 't', 'a cancelled job can be retried');
 $hipq->sql(q{ALTER ROLE app SET default_transaction_isolation = 'serializable'});
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.executors});
-is(row(attempted('nap', '{"for": "1 h"}')), 'retry 1 0 snoozed snoozed', 'under a serializable role too');
+is(row(attempted('nap', '{"for": "1 h"}')), 'retry 1 0 snoozed snoozed',
+	'a job can snooze under a serializable role');
 $hipq->sql('ALTER ROLE app RESET ALL');
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.executors});
 
@@ -100,47 +131,63 @@ $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.executors});
 $hipq->sql(q{
 	CREATE FUNCTION sleep(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
-		IF job.job_data->>'extend' = 'own' THEN PERFORM hipq.extend('30 s'); PERFORM hipq.extend('30 s'); END IF;
+		IF job.job_data->>'extend' = 'own' THEN PERFORM hipq.extend('30 s');
+			PERFORM hipq.extend('30 s'); END IF;
 		IF job.job_data->>'extend' = 'id' THEN PERFORM hipq.extend_job(job.id, '60 s'); END IF;
 		PERFORM pg_sleep((job.job_data->>'sleep')::float);
 	END $$;
-	CREATE FUNCTION sleep_together(data jsonb[]) RETURNS void LANGUAGE sql AS $$ SELECT pg_sleep(11) $$;
+	CREATE FUNCTION sleep_together(data jsonb[]) RETURNS void LANGUAGE sql AS $$
+		SELECT pg_sleep(11) $$;
 	SELECT hipq.register_job_type('app.main', 'sleep', handler => 'sleep', default_timeout => 10);
-	SELECT hipq.register_job_type('app.main', 'sleepers', handler => 'sleep_together', default_timeout => 10, batch_size => 10, claim => 'record')});
+	SELECT hipq.register_job_type('app.main', 'sleepers', handler => 'sleep_together',
+		default_timeout => 10, batch_size => 10, claim => 'record')});
 my @own = map { $hipq->enqueue('sleep', qq{'{"sleep": 11, "extend": "$_"}'}) } qw(own id);
 is($hipq->outcome($_), 'succeeded', 'a handler gives itself more time') foreach @own;
 
 $id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 10});
 my $pid = $hipq->pid_of($id);
 my $deadline = $hipq->sql("SELECT deadline FROM hipq.running_detail WHERE id = $id");
-is($hipq->sql("SELECT hipq.extend_job($id, '5 s') - '$deadline'"), '00:00:00', 'what is left anyway is not added');
-my $more = $hipq->sql("SELECT extract(epoch FROM hipq.extend_job($id, '11 s') - '$deadline')::integer");
-cmp_ok($more, '>', 0, 'somebody else gives it more');
-is($hipq->sql("SELECT extract(epoch FROM deadline - '$deadline')::integer FROM hipq.running_detail WHERE id = $id"), $more, 'view running shows it');
-is($hipq->outcome($id), 'failed', 'it times out all the same');
-is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), "job exceeded its timeout of 10 s, extended by $more s", 'with the time it had');
-my $duration = $hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail WHERE job_id = $id");
-cmp_ok($duration, '>=', 9.9 + $more, 'not before then');
-$hipq->in_time($duration, 10.9 + $more, 'and not later');
-is($hipq->sql("SELECT pid FROM hipq.executors WHERE pid = $pid"), $pid, 'by its own timer');
-like($hipq->error_of("SELECT hipq.extend_job($id, '1 s')"), qr/55000: job $id does not run.*It is in state "final"/s, 'too late');
+is($hipq->sql("SELECT hipq.extend_job($id, '5 s') - '$deadline'"), '00:00:00',
+	'extend_job() does not add to time that is left anyway');
+my $more = $hipq->sql(
+	"SELECT extract(epoch FROM hipq.extend_job($id, '11 s') - '$deadline')::integer");
+cmp_ok($more, '>', 0, 'extend_job() from another session gives more time');
+is($hipq->sql("SELECT extract(epoch FROM deadline - '$deadline')::integer FROM hipq.running_detail
+		WHERE id = $id"), $more, 'view running shows the new deadline');
+is($hipq->outcome($id), 'failed', 'a job that runs longer than its new deadline times out');
+is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"),
+	"job exceeded its timeout of 10 s, extended by $more s", 'its error names the extension');
+my $duration =
+	$hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail WHERE job_id = $id");
+cmp_ok($duration, '>=', 9.9 + $more, 'it is not ended before its new deadline');
+$hipq->in_time($duration, 10.9 + $more, 'it is ended within a second after its new deadline');
+is($hipq->sql("SELECT pid FROM hipq.executors WHERE pid = $pid"), $pid,
+	"it is ended by the executor's own timer");
+like($hipq->error_of("SELECT hipq.extend_job($id, '1 s')"),
+	qr/55000: job $id does not run.*It is in state "final"/s,
+	'a job that has ended cannot be extended');
 
 $id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 100});
 $hipq->pid_of($id);
 my $other = $hipq->session;
 $other->query_safe('BEGIN');
 $other->query_safe("SELECT hipq.extend_job($id, '23 h')");
-is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running_detail WHERE id = $id"), 't', 'it counts at once');
+is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running_detail WHERE id = $id"),
+	't', 'an extension counts before its transaction commits');
 $other->query_safe('ROLLBACK');
-is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running_detail WHERE id = $id"), 't', 'whatever becomes of the transaction');
+is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running_detail WHERE id = $id"),
+	't', 'an extension counts even if its transaction is rolled back');
 $other->quit;
-is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'it can be cancelled');
-is($hipq->outcome($id), 'cancelled', 'and ends');
+is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'an extended job can be cancelled');
+is($hipq->outcome($id), 'cancelled', 'an extended job that is cancelled ends');
 
 $hipq->sql(q{SELECT hipq.enqueue_many('sleepers', '{1,2,3}'::jsonb[], job_keys => '{a,b,c}')});
-ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running_detail WHERE deadline < now() + interval '11 s'}), 'a batch runs');
+ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running_detail
+		WHERE deadline < now() + interval '11 s'}), 'a batch runs');
 $hipq->sql(q{SELECT hipq.extend_job(id, '60 s') FROM hipq.running WHERE job_key = 'b'});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'sleepers' AND outcome = 'succeeded'}, 3), 'more time for one job is more for its batch');
-is($hipq->sql(q{SELECT max(attempt) FROM hipq.jobs WHERE job_type = 'sleepers'}), 1, 'in its first attempt');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'sleepers'
+		AND outcome = 'succeeded'}, 3), 'more time for one job is more time for its batch');
+is($hipq->sql(q{SELECT max(attempt) FROM hipq.jobs WHERE job_type = 'sleepers'}), 1,
+	'an extended batch succeeds in its first attempt');
 
 done_testing();

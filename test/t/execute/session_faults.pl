@@ -1,5 +1,5 @@
-# A failure by the session's fault costs the job nothing: in a read-only database jobs wait, and a
-# session that remembers what is gone is replaced.
+# A failure caused by the session does not charge the job: in a read-only database jobs wait, and a
+# session with stale state is replaced.
 use strict;
 use warnings;
 use HipqCluster;
@@ -38,18 +38,20 @@ sub run_all_read_only
 	$begin->();
 	my @jobs = map { $hipq->enqueue('work', qq{'{"n": $_}'}) } 1 .. 5;
 	push @jobs, map { $hipq->enqueue('batch', qq{'{"n": $_}'}) } 6 .. 20;
-	my $alert = q{SET hipq.clock_offset = 120; SELECT severity || ': ' || detail FROM hipq.alerts_detail
+	my $alert = q{SET hipq.clock_offset = 120; SELECT severity || ': ' || detail
+		FROM hipq.alerts_detail
 		WHERE alert = 'jobs wait: executor'};
 	ok($hipq->wait_until($alert =~ s/detail/substring(detail FROM 'begin read-only')/r,
-		'alarm: begin read-only'), "$how: an alert tells");
+		'alarm: begin read-only'), "$how: an alert tells of read-only transactions");
 	like($hipq->why($jobs[-1]),
 		qr/^executor: Transactions of the queue owner begin read-only here, and/,
-		"$how: so does why()");
+		"$how: why() tells of read-only transactions");
 	is($hipq->sql(q{SELECT count(*) FROM hipq.dead_letters}), 0, "$how: no job has failed");
 	$end->();
-	is($hipq->outcome($_), 'succeeded', "$how: job $_ runs when that is over") foreach @jobs;
-	is($hipq->sql('SELECT count(DISTINCT n) FROM done'), 20, "$how: each has done its work");
-	is($hipq->sql(q{SELECT max(retry_count) FROM hipq.jobs_detail}), 0, "$how: none was charged");
+	is($hipq->outcome($_), 'succeeded', "$how: job $_ runs when the database can be written again")
+		foreach @jobs;
+	is($hipq->sql('SELECT count(DISTINCT n) FROM done'), 20, "$how: each job has done its work");
+	is($hipq->sql(q{SELECT max(retry_count) FROM hipq.jobs_detail}), 0, "$how: no job was charged");
 	is($hipq->sql($alert), '', "$how: the alert is over");
 	return;
 }
@@ -69,14 +71,15 @@ run_all_read_only('role',
 	sub { $hipq->sql('ALTER ROLE app RESET default_transaction_read_only') });
 
 $hipq->set('default_transaction_read_only' => 'on');
-is($hipq->outcome($hipq->enqueue('look', q{'{}'})), 'succeeded', 'who only reads is not held up');
+is($hipq->outcome($hipq->enqueue('look', q{'{}'})), 'succeeded',
+	'a job that only reads is not held up');
 is($hipq->outcome($hipq->enqueue('hasty', q{'{"n": 1}'})), 'failed',
-	'a type that does not want to be retried on 25006 fails');
+	'a type without retries on 25006 fails');
 $hipq->set('default_transaction_read_only' => 'off');
 is($hipq->outcome($hipq->enqueue('read only', q{'{}'})), 'failed',
 	'a handler that makes its own transaction read-only fails');
 
-# ---- a session that remembers what is gone
+# ---- a session with stale state
 $hipq->sql(q{
 	CREATE FUNCTION lookup_in_old(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
@@ -86,15 +89,17 @@ $hipq->sql(q{
 	END $$;
 	SELECT hipq.register_job_type('app.jobs', 'lookup', handler => 'lookup_in_old',
 		max_retries => 0)});
-is($hipq->outcome($hipq->enqueue('work', q{'{"n": 1}'})), 'succeeded', 'a session is warm');
+is($hipq->outcome($hipq->enqueue('work', q{'{"n": 1}'})), 'succeeded', 'a job runs in a session');
 my $job = $hipq->enqueue('lookup', q{'{}'});
-is($hipq->outcome($job), 'succeeded', 'a job that fails in it runs again in another one');
-is($hipq->sql("SELECT reason FROM hipq.attempts_detail WHERE job_id = $job ORDER BY attempt LIMIT 1"),
-	'stale_session', 'for that reason');
+is($hipq->outcome($job), 'succeeded',
+	'a job that fails for stale state runs again in another session');
+is($hipq->sql("SELECT reason FROM hipq.attempts_detail WHERE job_id = $job
+		ORDER BY attempt LIMIT 1"),
+	'stale_session', 'its attempt ends with reason stale_session');
 $job = $hipq->enqueue('lookup', q{'{"always": true}'});
-is($hipq->outcome($job), 'failed', 'one that fails in a fresh session, too, has failed');
+is($hipq->outcome($job), 'failed', 'a job that fails in a fresh session, too, has failed');
 
-# ---- a retry handler there
+# ---- a retry handler in a session with stale state
 $hipq->sql(q{
 	CREATE FUNCTION fail_once(job hipq.job) RETURNS void LANGUAGE plpgsql AS
 		$$ BEGIN IF job.attempt = 1 THEN RAISE 'no'; END IF; END $$;
@@ -105,12 +110,14 @@ $hipq->sql(q{
 	END $$;
 	SELECT hipq.register_job_type('app.jobs', 'asks', handler => 'fail_once',
 		retry_handler => 'ask_new')});
-is($hipq->outcome($hipq->enqueue('work', q{'{"n": 2}'})), 'succeeded', 'a session is warm');
+is($hipq->outcome($hipq->enqueue('work', q{'{"n": 2}'})), 'succeeded',
+	'a job runs in a session before the retry handler');
 $job = $hipq->enqueue('asks', q{'{}'});
-is($hipq->outcome($job), 'succeeded', 'a retry handler that fails in it is asked again');
+is($hipq->outcome($job), 'succeeded', 'a retry handler that fails for stale state is called again');
 is($hipq->sql("SELECT count(DISTINCT executor_pid) FROM hipq.attempts_detail WHERE job_id = $job"),
-	2, 'in another one');
+	2, 'it is called in another session');
 $job = $hipq->enqueue('asks', q{'{"always": true}'});
-is($hipq->outcome($job), 'failed', 'one that fails in a fresh session, too, ends the job');
+is($hipq->outcome($job), 'failed',
+	'a retry handler that fails in a fresh session, too, ends the job');
 
 done_testing();
