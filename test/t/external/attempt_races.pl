@@ -1,10 +1,12 @@
-# What may end one attempt of an external worker, in all pairs and orders: what the worker says of it, what operators do, the time to accept
-# it, its timeout, the silence and the loss of its worker.
-#
-# A model says what becomes of each pair: what both are told, whether the second one waits, what the row says, how often and by what the
-# attempt has ended, what shared memory counts. It is the rules for one thing after the other, and one rule for two at once: who comes
-# to a row that somebody holds waits for his end, or passes by as if there were nothing. Pairs run side by side, each with a job and a
-# worker of its own. isolation/specs/external_attempt.spec shows one of each kind to readers.
+# Any two events that may end one attempt of an external worker, in any order, end it as a model
+# says: what the worker says of it, what operators do, the time to accept it, its timeout, the
+# silence and the loss of its worker.
+# A model says what becomes of each pair: what both callers are told, whether the second one waits,
+# what the row says, how often and by what the attempt has ended, and what shared memory counts. It
+# has the rules for one event after the other, and one rule for two at once: a caller that comes to
+# a locked row waits for the end of the other transaction, or passes by as if there were no row.
+# Pairs run side by side, each with a job and a worker of its own.
+# isolation/specs/external_attempt.spec shows one pair of each kind to readers.
 use strict;
 use warnings;
 use HipqCluster;
@@ -14,17 +16,24 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $pairs = 32;
-# Times of jobs that are to come, or not to come; a machine that stands still for less brings none by itself (s).
+# Times of jobs that are to come, or not to come; a machine that stalls for a shorter time does not
+# bring one about (s).
 my ($short, $long) = (60, 7200);
-# By how much the clock is moved: past any short time and the grace of a worker that is gone; past the time of a silent one, too.
+# By how much the clock is moved: past any short time and the grace of a lost worker; past the
+# timeout of a silent one, too.
 my ($later, $much_later) = (100, 1000);
-my $hipq = HipqCluster->new('attempt_races', 'hipq.retry_jitter' => 0, 'hipq.worker_grace' => $short, 'hipq.heartbeat_timeout' => 600, max_connections => 3 * $pairs);
+my $hipq = HipqCluster->new('attempt_races', 'hipq.retry_jitter' => 0,
+	'hipq.worker_grace' => $short, 'hipq.heartbeat_timeout' => 600, max_connections => 3 * $pairs);
 my $most_jobs = 2 * $pairs;
 
 # ---- the model
 
-# What an attempt has come to: of its job, its worker, and the reasons of its ends.
-sub new_attempt { return { state => 'running', attempt => 1, retries => 0, reason => 'NONE', is_accepted => 0, has_more_time => 0, worker => 'here', ends => [] }; }
+# The state of an attempt: of its job, of its worker, and the reasons of its ends.
+sub new_attempt
+{
+	return { state => 'running', attempt => 1, retries => 0, reason => 'NONE', is_accepted => 0,
+		has_more_time => 0, worker => 'here', ends => [] };
+}
 
 sub copy { my ($attempt) = @_; return { %$attempt, ends => [ @{ $attempt->{ends} } ] }; }
 
@@ -40,18 +49,25 @@ sub end_it
 
 my $over = 'HQ003 attempt 1 of job <id> is over';
 
-# What a worker says of its attempt, as long as that runs.
+# What a worker says of its attempt while that runs.
 my %answers = (
 	complete => sub { end_it($_[0], 'final', 'succeeded', 0); return 'done'; },
 	fail => sub { end_it($_[0], 'retry', 'transient_error', 1); return 'retry'; },
 	release => sub { end_it($_[0], 'retry', 'released', 0); return 'done'; },
-	extend => sub { return '55000 job <id> has not been accepted' unless $_[0]{is_accepted}; $_[0]{has_more_time} = 1; return 'true'; });
+	extend => sub { return '55000 job <id> has not been accepted'
+			unless $_[0]{is_accepted}; $_[0]{has_more_time} = 1; return 'true'; });
 
-# One that has ended, and has nothing left to do, may be forgotten already.
-sub of_ended { my ($attempt, $answer) = @_; return $attempt->{state} eq 'running' ? $answer : qr/^(?:\Q$answer\E|42704 worker <id> does not exist)$/; }
+# An attempt that has ended, and has nothing left to do, may be forgotten already.
+sub of_ended
+{
+	my ($attempt, $answer) = @_;
+	return $attempt->{state} eq 'running' ? $answer
+		: qr/^(?:\Q$answer\E|42704 worker <id> does not exist)$/;
+}
 
 my %calls = (
-	(map { my $answer = $answers{$_}; ($_ => sub { return $_[0]{state} eq 'running' ? $answer->($_[0]) : $over; }) } keys %answers),
+	(map { my $answer = $answers{$_}; ($_ => sub { return
+			$_[0]{state} eq 'running' ? $answer->($_[0]) : $over; }) } keys %answers),
 	claim => sub {
 		my ($attempt) = @_;
 		return of_ended($attempt, '55000 worker <id> has ended') if $attempt->{worker} eq 'ended';
@@ -80,7 +96,8 @@ my %calls = (
 my @calls = sort keys %calls;
 my %is_of_worker = (drain => 1, lose => 1);
 
-# What comes by itself: whether the job has a short time to be accepted (type s) or a long one (t), its timeout, by how much the clock is moved.
+# What comes by itself: whether the job has a short time to be accepted (type s) or a long one (t),
+# its timeout, and by how much the clock is moved.
 my %sweeps = (
 	queue_ttl => { type => 's', timeout => $long, moves => $later },
 	timeout => { type => 't', timeout => $short, moves => $later },
@@ -90,22 +107,32 @@ my %sweeps = (
 	loss => { type => 't', timeout => $long, moves => $later });
 my %without = (type => 't', timeout => $long, moves => 0);
 
-# The scheduler takes back what is to be taken back.
+# The scheduler takes back what is due.
 sub settle
 {
 	my ($attempt, $sweep, $moves) = @_;
 	return if $attempt->{state} ne 'running';
 	my $worker = $attempt->{worker};
 	my $charge = $attempt->{is_accepted};
-	if ($moves && $sweep->{type} eq 's' && !$attempt->{is_accepted}) { end_it($attempt, 'retry', 'queue_timeout', 1); }
-	elsif ($moves && $sweep->{timeout} == $short && $attempt->{is_accepted} && !$attempt->{has_more_time}) { end_it($attempt, 'retry', 'timeout', 1); }
-	elsif ($worker ne 'here' && !$attempt->{is_accepted}) { end_it($attempt, 'retry', 'released', 0); }
+	if ($moves && $sweep->{type} eq 's' && !$attempt->{is_accepted})
+	{
+		end_it($attempt, 'retry', 'queue_timeout', 1);
+	}
+	elsif ($moves && $sweep->{timeout} == $short && $attempt->{is_accepted}
+		&& !$attempt->{has_more_time})
+	{
+		end_it($attempt, 'retry', 'timeout', 1);
+	}
+	elsif ($worker ne 'here' && !$attempt->{is_accepted})
+	{
+		end_it($attempt, 'retry', 'released', 0);
+	}
 	elsif ($worker eq 'ended' && $moves) { end_it($attempt, 'retry', 'worker_lost', $charge); }
 	elsif ($moves == $much_later) { end_it($attempt, 'retry', 'worker_heartbeat_stale', $charge); }
 	return;
 }
 
-# Two at once: the second one comes while the first one has not committed. Fills in what is expected.
+# Two at once: the second call comes while the first has not committed. Fills in what is expected.
 sub predict_race
 {
 	my ($race, $start) = @_;
@@ -118,7 +145,7 @@ sub predict_race
 	my $attempt;
 	if (!defined $second)
 	{
-		# The scheduler takes it at once, or when it has been let go.
+		# The scheduler takes the job at once, or when its row is unlocked.
 		$attempt = copy($holds_row ? $becomes : $start);
 		$attempt->{worker} = 'ended' if $race->{loses};
 		settle($attempt, $sweep, $sweep->{moves});
@@ -129,11 +156,12 @@ sub predict_race
 		my %passed_by = (claim => 0, cancel => 'false');
 		$attempt = copy($becomes);
 		$race->{expects_two} = $passed_by{$second} // $calls{$second}->($attempt);
-		$race->{expects_wait} = $is_of_worker{$second} ? $is_of_worker{ $race->{first} } : !defined $passed_by{$second};
+		$race->{expects_wait} = $is_of_worker{$second} ? $is_of_worker{ $race->{first} }
+			: !defined $passed_by{$second};
 	}
 	else
 	{
-		# Nothing is in its way, and it does not see what has not been committed.
+		# Nothing is in its way, and it does not see uncommitted changes.
 		$attempt = copy($start);
 		$race->{expects_two} = $calls{$second}->($attempt);
 		$attempt->{worker} = $becomes->{worker};
@@ -143,7 +171,7 @@ sub predict_race
 	return;
 }
 
-# One after the other. What the scheduler does between them is waited for.
+# One after the other. The test waits for what the scheduler does between them.
 sub predict_sequence
 {
 	my ($race, $start) = @_;
@@ -154,21 +182,24 @@ sub predict_sequence
 	settle($attempt, $sweep, defined $race->{first} ? 0 : $sweep->{moves});
 	$race->{expected_between} = copy($attempt);
 	$race->{expects_two} = $calls{ $race->{second} }->($attempt);
-	settle($attempt, $sweep, !defined $race->{first} || $race->{moves_at_end} ? $sweep->{moves} : 0);
+	settle($attempt, $sweep,
+		!defined $race->{first} || $race->{moves_at_end} ? $sweep->{moves} : 0);
 	$race->{expected} = $attempt;
 	return;
 }
 
-# What is to be seen of it, as observe() has it.
+# The visible state of an attempt, as observe() has it.
 sub sight_of
 {
 	my ($attempt) = @_;
 	my $runs = $attempt->{state} eq 'running';
-	return join ' ', @$attempt{qw(state attempt retries reason)}, $attempt->{is_accepted} ? 'accepted' : 'given', $runs && $attempt->{has_more_time} ? 'longer' : 'plain',
-	  !$runs ? 'none' : $attempt->{is_accepted} ? 'running' : 'waiting', join(',', sort @{ $attempt->{ends} }) || 'none';
+	return join ' ', @$attempt{qw(state attempt retries reason)}, $attempt->{is_accepted}
+		? 'accepted' : 'given', $runs && $attempt->{has_more_time} ? 'longer' : 'plain',
+	  !$runs ? 'none' : $attempt->{is_accepted} ? 'running' : 'waiting', join(',',
+	  	sort @{ $attempt->{ends} }) || 'none';
 }
 
-# ---- what is there
+# ---- the queue and its jobs
 
 $hipq->sql(<<"SQL");
 SELECT hipq.create_queue('race.ext', max_timeout => 1000000, history => 'all', throttle_limit => 1000);
@@ -192,9 +223,14 @@ my $races = HipqRaces->new($hipq, $pairs);
 my $keeper = $races->open_session;
 my $launcher = $hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq launcher'});
 
-sub observe { my %seen = map { split /\|/, $_, 2 } split /\n/, $races->ask("SELECT n, concat_ws('|', seen, counts_fit) FROM sight WHERE batch = $batch"); return \%seen; }
+sub observe
+{
+	my %seen = map { split /\|/, $_, 2 } split /\n/,
+		$races->ask("SELECT n, concat_ws('|', seen, counts_fit) FROM sight WHERE batch = $batch");
+	return \%seen;
+}
 
-# What is wrong with a race: nothing, if all came as expected.
+# The faults of a race: none, if all came as expected.
 sub faults_of
 {
 	my ($race, $seen) = @_;
@@ -203,23 +239,26 @@ sub faults_of
 		my ($what, $found, $expected) = @_;
 		return unless defined $expected;
 		$found //= 'nothing';
-		push @faults, "$what: $found, not $expected" unless ref $expected ? $found =~ $expected : $found eq $expected;
+		push @faults, "$what: $found, not $expected" unless ref $expected ? $found
+			=~ $expected : $found eq $expected;
 		return;
 	};
 	$compare->('the first one is told', $race->{told_one}, $race->{expects_one});
 	$compare->('the second one is told', $race->{told_two}, $race->{expects_two});
-	$compare->('the second one waits', $race->{waited} ? 'yes' : 'no', $race->{expects_wait} ? 'yes' : 'no') if defined $race->{second};
+	$compare->('the second one waits', $race->{waited} ? 'yes' : 'no',
+		$race->{expects_wait} ? 'yes' : 'no') if defined $race->{second};
 	my ($sight, $counts_fit) = split /\|/, $seen;
 	$compare->('then there is', $sight, sight_of($race->{expected}));
 	$compare->('its worker counts it', $counts_fit // 't', 't');
 	return @faults;
 }
 
-# Until all are as expected. In vain: what is there is told in the end.
+# Waits until all are as expected. If that fails, the end of the race tells what there is.
 sub wait_for
 {
 	my ($which, @batch) = @_;
-	my $is_so = sub { my $seen = observe(); return !grep { ($seen->{ $_->{n} } // '') !~ /^\Q@{[ sight_of($_->{$which}) ]}\E(?:\|t)?$/ } @batch; };
+	my $is_so = sub { my $seen = observe(); return !grep { ($seen->{ $_->{n} }
+			// '') !~ /^\Q@{[ sight_of($_->{$which}) ]}\E(?:\|t)?$/ } @batch; };
 	$hipq->poll('', sub { $_[0] }, 30, sub { return (0, $is_so->(), ''); });
 	return;
 }
@@ -238,7 +277,8 @@ sub statement
 		lose => "SELECT hipq.deregister_worker($worker)" }->{$verb};
 }
 
-# Gives each race a job and a worker of its own. So have two witnesses, number 0 and the last one, which have a short time to be accepted.
+# Gives each race a job and a worker of its own. Two witnesses, number 0 and the last one, have a
+# job and a worker, too, and a short time to be accepted.
 sub prepare
 {
 	my ($sweep, @batch) = @_;
@@ -246,12 +286,17 @@ sub prepare
 	my $last = @batch + 1;
 	my $n = 0;
 	$_->{n} = ++$n foreach @batch;
-	my $type = sub { return "CASE WHEN $_[0] IN (0, $last) THEN 's' ELSE '$sweep->{type}' END || $_[0]"; };
-	$races->ask("INSERT INTO racer (n, batch, worker) SELECT n, $batch, hipq.register_worker('w' || n, ARRAY['race.ext'], ARRAY[${\ $type->('n')}], take_over => true) FROM generate_series(0, $last) AS n");
-	$races->ask("UPDATE racer SET job = hipq.enqueue(${\ $type->('n')}, queue => 'race.ext', timeout => $sweep->{timeout}) WHERE batch = $batch");
+	my $type = sub { return "CASE WHEN $_[0] IN (0, $last) THEN 's' ELSE
+		'$sweep->{type}' END || $_[0]"; };
+	$races->ask("INSERT INTO racer (n, batch, worker)
+		SELECT n, $batch, hipq.register_worker('w' || n, ARRAY['race.ext'],
+		ARRAY[${\ $type->('n')}], take_over => true) FROM generate_series(0, $last) AS n");
+	$races->ask("UPDATE racer SET job = hipq.enqueue(${\ $type->('n')}, queue => 'race.ext',
+		timeout => $sweep->{timeout}) WHERE batch = $batch");
 	foreach my $race (@batch) { $race->{start} = new_attempt(); }
 	wait_for('start', @batch, map { { n => $_, start => new_attempt() } } 0, $last);
-	my %ids = map { split /\|/, $_, 2 } split /\n/, $races->ask("SELECT n, job || ' ' || worker FROM racer WHERE batch = $batch");
+	my %ids = map { split /\|/, $_, 2 } split /\n/,
+		$races->ask("SELECT n, job || ' ' || worker FROM racer WHERE batch = $batch");
 	foreach my $race (@batch)
 	{
 		my ($job, $worker) = split / /, $ids{ $race->{n} };
@@ -265,12 +310,15 @@ sub prepare
 	return;
 }
 
-# Moves the scheduler's clock, and waits until it has looked at all jobs by it: the witness is overdue then.
+# Moves the scheduler's clock, and waits until the scheduler has looked at all jobs by it: the
+# witness is overdue then.
 sub sweep
 {
 	my ($sweep) = @_;
 	return unless $sweep->{moves};
-	$races->ask("SELECT count(hipq.deregister_worker(worker)) FROM racer WHERE batch = $batch AND n BETWEEN 1 AND (SELECT max(n) - 1 FROM racer WHERE batch = $batch)") if $sweep == $sweeps{loss};
+	$races->ask("SELECT count(hipq.deregister_worker(worker)) FROM racer WHERE batch = $batch
+		AND n BETWEEN 1 AND (SELECT max(n) - 1 FROM racer WHERE batch = $batch)")
+		if $sweep == $sweeps{loss};
 	$races->ask("ALTER SYSTEM SET hipq.clock_offset = ${\ ($clock += $sweep->{moves})}");
 	$races->ask('SELECT pg_reload_conf()');
 	wait_for_witness(0);
@@ -286,20 +334,23 @@ sub wait_for_witness
 	return;
 }
 
-# While sessions hold jobs. When they have let go the scheduler looks at them once more, in the transaction that takes back the second
-# witness, which has been held all the time, too.
+# The same while sessions lock jobs. When they have unlocked them the scheduler looks at them once
+# more, in the transaction that takes back the second witness, which has been locked all the time,
+# too.
 sub sweep_while_held
 {
 	my ($sweep, @batch) = @_;
 	my $last = @batch + 1;
-	HipqRaces::ask_in($keeper, "BEGIN; SELECT count(*) FROM (SELECT FROM hipq.race_ext WHERE id = (SELECT job FROM racer WHERE batch = $batch AND n = $last) FOR UPDATE) AS held");
+	HipqRaces::ask_in($keeper, "BEGIN; SELECT count(*) FROM (SELECT FROM hipq.race_ext
+		WHERE id = (SELECT job FROM racer WHERE batch = $batch AND n = $last) FOR UPDATE) AS held");
 	$races->hold(\@batch, between => sub { sweep($sweep) });
 	HipqRaces::ask_in($keeper, 'COMMIT');
 	wait_for_witness($last);
 	return;
 }
 
-# Sessions go by the scheduler's time. Not before a batch is over: a silent worker that is heard of by it gets its job anew.
+# Sessions follow the scheduler's clock. Not before a batch is over: a silent worker that sends a
+# heartbeat by it gets its job again.
 sub follow_clock
 {
 	$races->run($races->all, "SET hipq.clock_offset = $clock");
@@ -307,28 +358,38 @@ sub follow_clock
 	return;
 }
 
-# Looks at a batch when it has come to its end: the faults of each race.
+# Looks at a batch that has ended. Returns the faults of each race.
 sub look_at
 {
 	my (@batch) = @_;
 	wait_for('expected', @batch);
 	my $seen = observe();
-	my @faults = map { my $race = $_; map { "$race->{name}: $_" } @{ $race->{trouble} // [] }, faults_of($race, $seen->{ $race->{n} }) } @batch;
-	my $none = sub { my ($what, $sql) = @_; my $count = $races->ask($sql); push @faults, "$what: $count" if $count; return; };
-	$none->('rows that somebody holds', "SELECT count(*) - (SELECT count(*) FROM (SELECT FROM hipq.race_ext AS job WHERE id IN (SELECT job FROM racer WHERE batch = $batch) FOR UPDATE SKIP LOCKED) AS free) FROM racer WHERE batch = $batch");
-	$none->('locks of sessions', 'SELECT count(*) FROM pg_locks WHERE pid IN (' . join(',', $races->pids) . ')');
-	$none->('capacity that nobody uses', q{SELECT coalesce((SELECT sum(jobs) FROM hipq._limiters() WHERE job_type IS NULL), 0) - (SELECT count(*) FROM hipq.race_ext_live WHERE state = 'running')});
+	my @faults = map { my $race = $_; map { "$race->{name}: $_" } @{ $race->{trouble} // [] },
+		faults_of($race, $seen->{ $race->{n} }) } @batch;
+	my $none = sub { my ($what, $sql) = @_; my $count = $races->ask($sql); push @faults,
+		"$what: $count" if $count; return; };
+	$none->('rows that somebody holds', "SELECT count(*) - (SELECT count(*) FROM (SELECT
+		FROM hipq.race_ext AS job WHERE id IN (SELECT job FROM racer WHERE batch = $batch)
+		FOR UPDATE SKIP LOCKED) AS free) FROM racer WHERE batch = $batch");
+	$none->('locks of sessions',
+		'SELECT count(*) FROM pg_locks WHERE pid IN (' . join(',', $races->pids) . ')');
+	$none->('capacity that nobody uses',
+		q{SELECT coalesce((SELECT sum(jobs) FROM hipq._limiters() WHERE job_type IS NULL),
+		0) - (SELECT count(*) FROM hipq.race_ext_live WHERE state = 'running')});
 	return @faults;
 }
 
-# Nothing is left of a batch in shared memory.
+# Nothing of a batch is left in shared memory.
 sub clear
 {
 	$races->ask("SELECT count(hipq.cancel(job.id)) FROM hipq.race_ext_live AS job");
-	$races->ask("SELECT count(hipq.deregister_worker(worker)) FROM racer JOIN hipq._workers() AS present ON worker_id = worker AND is_active WHERE batch = $batch");
-	return map { $_->[0] . ': ' . $_->[1] } grep { $_->[1] ne '0' } map { [ $_->[0], $races->ask($_->[1]) ] } (
+	$races->ask("SELECT count(hipq.deregister_worker(worker)) FROM racer
+		JOIN hipq._workers() AS present ON worker_id = worker AND is_active WHERE batch = $batch");
+	return map { $_->[0] . ': ' . $_->[1] } grep { $_->[1] ne '0' } map { [ $_->[0],
+			$races->ask($_->[1]) ] } (
 		[ 'jobs in flight', 'SELECT count(*) FROM hipq._running_jobs()' ],
-		[ 'jobs that workers count', 'SELECT coalesce(sum(queue_depth + running_jobs), 0) FROM hipq._workers()' ],
+		[ 'jobs that workers count',
+			'SELECT coalesce(sum(queue_depth + running_jobs), 0) FROM hipq._workers()' ],
 		[ 'capacity', 'SELECT count(*) FROM hipq._limiters() WHERE used <> 0 OR jobs <> 0' ]);
 }
 
@@ -337,7 +398,11 @@ sub run_batch
 	my ($sweep, @batch) = @_;
 	prepare($sweep, @batch);
 	my $is_sequence = !defined $batch[0]{end};
-	foreach my $race (@batch) { $is_sequence ? predict_sequence($race, $race->{start}) : predict_race($race, $race->{start}); }
+	foreach my $race (@batch)
+	{
+		$is_sequence ? predict_sequence($race,
+			$race->{start}) : predict_race($race, $race->{start});
+	}
 	if ($is_sequence)
 	{
 		if (defined $batch[0]{first}) { $races->call(\@batch, 'one'); }
@@ -353,7 +418,7 @@ sub run_batch
 	return @faults;
 }
 
-# All races of a kind, in batches: one test.
+# All races of a kind, in batches, are one test.
 sub run_all
 {
 	my ($name, $sweep, @all) = @_;
@@ -361,35 +426,50 @@ sub run_all
 	my @faults;
 	my $start = time();
 	while (my @batch = splice @all, 0, $pairs) { push @faults, run_batch($sweep, @batch); }
-	ok(!@faults, "$name: $count races") or diag(join "\n", @faults);
+	ok(!@faults, "$name: $count races end as the model says") or diag(join "\n", @faults);
 	note sprintf '%.1f s', time() - $start;
 	return $count;
 }
 
 # ---- the checker itself
 
-# Each history that went wrong is found, and the right one is not.
+# The checker finds each wrong history, and no fault in the right one.
 sub check_checker
 {
-	my %race = (n => 1, name => 'sample', first => 'complete', second => 'fail', end => 'COMMIT', sweep => \%without);
+	my %race = (n => 1, name => 'sample', first => 'complete', second => 'fail', end => 'COMMIT',
+		sweep => \%without);
 	predict_race(\%race, new_attempt());
-	my %right = (told_one => 'done', told_two => $over, waited => 1, seen => 'final 1 0 NONE given plain none succeeded|t');
-	my $faults = sub { my %found = (%right, @_); my $seen = delete $found{seen}; return scalar faults_of({ %race, %found }, $seen); };
-	is($faults->(), 0, 'the checker has nothing against what is right');
+	my %right = (told_one => 'done', told_two => $over, waited => 1,
+		seen => 'final 1 0 NONE given plain none succeeded|t');
+	my $faults = sub { my %found = (%right, @_); my $seen = delete $found{seen};
+		return scalar faults_of({ %race, %found }, $seen); };
+	is($faults->(), 0, 'the checker finds no fault in a right history');
 	my @wrong = (
-		[ 'both are told that they ended it', told_two => 'retry' ], [ 'the first one is refused', told_one => $over ],
-		[ 'the loser is told of something else', told_two => '55000 job <id> has not been accepted' ], [ 'the second one does not wait', waited => 0 ],
-		[ 'both have ended it', seen => 'final 1 0 NONE given plain none succeeded,transient_error|t' ], [ 'nobody has ended it', seen => 'final 1 0 NONE given plain none none|t' ],
-		[ 'the loser has the last word', seen => 'retry 1 1 transient_error given plain none succeeded|t' ], [ 'the job still runs', seen => 'running 1 0 NONE given plain none succeeded|t' ],
-		[ 'a retry is charged', seen => 'final 1 1 NONE given plain none succeeded|t' ], [ 'memory still has it', seen => 'final 1 0 NONE given plain waiting succeeded|t' ],
+		[ 'both are told that they ended it', told_two => 'retry' ], [ 'the first one is refused',
+			told_one => $over ],
+		[ 'the loser is told of something else',
+			told_two => '55000 job <id> has not been accepted' ],
+			[ 'the second one does not wait', waited => 0 ],
+		[ 'both have ended it',
+			seen => 'final 1 0 NONE given plain none succeeded,transient_error|t' ],
+			[ 'nobody has ended it', seen => 'final 1 0 NONE given plain none none|t' ],
+		[ 'the loser has the last word',
+			seen => 'retry 1 1 transient_error given plain none succeeded|t' ],
+			[ 'the job still runs', seen => 'running 1 0 NONE given plain none succeeded|t' ],
+		[ 'a retry is charged', seen => 'final 1 1 NONE given plain none succeeded|t' ],
+			[ 'memory still has it', seen => 'final 1 0 NONE given plain waiting succeeded|t' ],
 		[ 'its worker still counts it', seen => 'final 1 0 NONE given plain none succeeded|f' ]);
-	foreach my $wrong (@wrong) { my ($what, @found) = @$wrong; is($faults->(@found), 1, "the checker finds it if $what"); }
+	foreach my $wrong (@wrong)
+	{
+		my ($what, @found) = @$wrong;
+		is($faults->(@found), 1, "the checker finds a fault if $what");
+	}
 	return;
 }
 
 check_checker();
 
-# ---- all of them
+# ---- all pairs
 
 my $count = 0;
 foreach my $has_loss (0, 1)
@@ -404,8 +484,11 @@ foreach my $has_loss (0, 1)
 			{
 				foreach my $end ('COMMIT', 'ROLLBACK', undef)
 				{
-					my $name = join ' ', $accepts ? 'accepted' : 'given', $first, $second, $end // 'one after the other';
-					push @all, { name => $name, accepts => $accepts, first => $first, second => $second, end => $end, sweep => \%sweep, moves_at_end => $has_loss };
+					my $name = join ' ', $accepts ? 'accepted' : 'given', $first, $second,
+						$end // 'one after the other';
+					push @all, { name => $name, accepts => $accepts,
+						first => $first, second => $second, end => $end, sweep => \%sweep,
+						moves_at_end => $has_loss };
 				}
 			}
 		}
@@ -423,9 +506,12 @@ foreach my $kind (sort keys %sweeps)
 		my $start = $accepts ? 'accepted' : 'given';
 		foreach my $call (@calls)
 		{
-			push @after, { %shared, name => "$start $kind $call", accepts => $accepts, second => $call };
-			next if $shared{loses} && $is_of_worker{$call};    # which would wait for each other; they are among the calls
-			push @at_once, map { { %shared, name => "$start $call $kind $_", accepts => $accepts, first => $call, end => $_ } } qw(COMMIT ROLLBACK);
+			push @after, { %shared, name => "$start $kind $call", accepts => $accepts,
+				second => $call };
+			# a drained worker and a lost one would wait for each other; they are among the calls
+			next if $shared{loses} && $is_of_worker{$call};
+			push @at_once, map { { %shared, name => "$start $call $kind $_", accepts => $accepts,
+					first => $call, end => $_ } } qw(COMMIT ROLLBACK);
 		}
 	}
 	$count += run_all("$kind comes while a call is not committed", $sweeps{$kind}, @at_once);
@@ -433,7 +519,10 @@ foreach my $kind (sort keys %sweeps)
 }
 note "$count races";
 
-is($hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}), $launcher, 'the server has not started anew');
-unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|leaked|terminated by signal|exited with exit code [1-9]|cannot rescue job|cannot give job|dropped a dispatch|is not there any more|cursor miss/, 'nothing alarming in the log');
+is($hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}), $launcher,
+	'the server has not restarted');
+unlike(slurp_file($hipq->node->logfile),
+	qr/PANIC:|TRAP:|leaked|terminated by signal|exited with exit code [1-9]|cannot rescue job|cannot give job|dropped a dispatch|is not there any more|cursor miss/,
+	'the log has nothing alarming');
 $races->quit;
 done_testing();

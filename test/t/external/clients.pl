@@ -1,4 +1,5 @@
-# External workers as clients: what happens to a job when its client is stopped, killed, cut off, or wrong.
+# No job is lost or done twice when the client of an external worker is stopped, killed, cut off, or
+# wrong.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,19 +8,23 @@ use HipqProxy;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('clients', 'hipq.worker_grace' => '500ms', 'hipq.heartbeat_timeout' => '1d', 'hipq.executor_idle_timeout' => '1s');
+my $hipq = HipqCluster->new('clients', 'hipq.worker_grace' => '500ms',
+	'hipq.heartbeat_timeout' => '1d', 'hipq.executor_idle_timeout' => '1s');
 my $node = $hipq->node;
 $hipq->create_queue('app.out');
 $hipq->sql(q{
-	SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify', queue_ttl => 100, default_timeout => 50, max_retries => 1, retry_base => '0 s')});
+	SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify', queue_ttl => 100,
+		default_timeout => 50, max_retries => 1, retry_base => '0 s')});
 
-# A client: a session with a worker of its own.
+# A client is a session with a worker of its own.
 sub client
 {
 	my ($name, %more) = @_;
 	my $connstr = delete $more{connstr};
-	my $session = $hipq->session(extra_params => [ '-U', 'app', defined $connstr ? ('-d', $connstr) : () ]);
-	my $id = ask($session, "SELECT hipq.register_worker('$name', '{app.out}', '{send}'" . join('', map { ", $_ => $more{$_}" } sort keys %more) . ')');
+	my $session = $hipq->session(extra_params => [ '-U', 'app',
+			defined $connstr ? ('-d', $connstr) : () ]);
+	my $id = ask($session, "SELECT hipq.register_worker('$name', '{app.out}', '{send}'" . join('',
+			map { ", $_ => $more{$_}" } sort keys %more) . ')');
 	my ($pid) = $session->{run}{KIDS}[0]{PID};
 	return { session => $session, id => $id, name => $name, pid => $pid };
 }
@@ -32,84 +37,131 @@ sub ask
 	$answer =~ s/\s+$//;
 	return $answer;
 }
-sub claim { my ($client) = @_; return ask($client->{session}, "SELECT id || ' ' || attempt FROM hipq.claim($client->{id}, 10)"); }
-sub deregister { my ($client) = @_; ask($client->{session}, "SELECT hipq.deregister_worker($client->{id})"); $client->{session}->quit; return gone($client->{name}); }
-sub gone { my ($name) = @_; return ok($hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0), "$name is gone"); }
-sub row { my ($id) = @_; return "SELECT concat_ws(' ', job.state, job.attempt, worker.name, CASE WHEN job.accepted_time < '9998-01-01' THEN 'accepted' END) FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id"; }
-sub is_row { my ($id, $expected, $what) = @_; ok($hipq->wait_until(row($id), $expected), $what) or diag($hipq->sql("SELECT * FROM hipq.attempts WHERE job_id = $id")); return; }
-sub reasons { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '') FROM hipq.attempts WHERE job_id = $id"); }
+sub claim
+{
+	my ($client) = @_;
+	return ask($client->{session},
+		"SELECT id || ' ' || attempt FROM hipq.claim($client->{id}, 10)");
+}
+sub deregister
+{
+	my ($client) = @_;
+	ask($client->{session}, "SELECT hipq.deregister_worker($client->{id})");
+	$client->{session}->quit;
+	return gone($client->{name});
+}
+sub gone
+{
+	my ($name) = @_;
+	return ok($hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0),
+		"$name is gone");
+}
+sub row
+{
+	my ($id) = @_;
+	return "SELECT concat_ws(' ', job.state, job.attempt, worker.name, CASE
+		WHEN job.accepted_time < '9998-01-01' THEN 'accepted' END) FROM hipq.app_out AS job LEFT
+		JOIN hipq.worker USING (worker_id) WHERE id = $id";
+}
+sub is_row
+{
+	my ($id, $expected, $what) = @_;
+	ok($hipq->wait_until(row($id), $expected), $what)
+		or diag($hipq->sql("SELECT * FROM hipq.attempts WHERE job_id = $id"));
+	return;
+}
+sub reasons
+{
+	my ($id) = @_;
+	return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '')
+		FROM hipq.attempts WHERE job_id = $id");
+}
 # A stale attempt is refused and changes nothing.
 sub is_refused
 {
 	my ($client, $call, $what) = @_;
-	my $before = $hipq->sql('SELECT string_agg(job::text, chr(10) ORDER BY id) FROM hipq.app_out AS job');
-	my $answer = ask($client->{session}, "DO \$\$ BEGIN PERFORM $call; EXCEPTION WHEN SQLSTATE 'HQ003' THEN NULL; END \$\$; SELECT 'refused'");
+	my $before =
+		$hipq->sql('SELECT string_agg(job::text, chr(10) ORDER BY id) FROM hipq.app_out AS job');
+	my $answer = ask($client->{session}, "DO \$\$ BEGIN PERFORM $call;
+		EXCEPTION WHEN SQLSTATE 'HQ003' THEN NULL; END \$\$; SELECT 'refused'");
 	is($answer, 'refused', $what);
-	return is($hipq->sql('SELECT string_agg(job::text, chr(10) ORDER BY id) FROM hipq.app_out AS job'), $before, 'nothing has changed');
+	return is($hipq->sql('SELECT string_agg(job::text, chr(10) ORDER BY id)
+			FROM hipq.app_out AS job'), $before, 'a refused call changes nothing');
 }
 
-# ---- the whole way of a failure: not accepted, retried by another worker, success
+# ---- a job that is not accepted is retried by another worker, and succeeds
 my $first = client('first');
 my $job = $hipq->enqueue('send', q{'{"to": "ann"}'});
 is_row($job, 'running 1 first', 'a job is given to a worker');
 my $second = client('second');
 $hipq->set('hipq.clock_offset' => 101);
-is_row($job, 'running 2 second', 'which does nothing: another one gets it');
-is_refused($first, "hipq.complete($job, 1)", 'what the first says then comes too late');
-is(claim($first), '', 'and it has nothing to claim');
-is(claim($second), "$job 2", 'the second claims it');
-is_row($job, 'running 2 second accepted', 'it is accepted');
+is_row($job, 'running 2 second', 'a job that its worker does not accept goes to another one');
+is_refused($first, "hipq.complete($job, 1)", "the first worker's answer comes too late");
+is(claim($first), '', 'the first worker has nothing to claim');
+is(claim($second), "$job 2", 'the second worker claims the job');
+is_row($job, 'running 2 second accepted', 'the job is accepted');
 ask($second->{session}, qq{SELECT hipq.complete($job, 2, '{"sent": true}')});
-is($hipq->outcome($job), 'succeeded', 'and succeeds');
-is($hipq->sql("SELECT result->>'sent' FROM hipq.jobs_detail WHERE id = $job"), 'true', 'with its result');
+is($hipq->outcome($job), 'succeeded', 'the retried job succeeds');
+is($hipq->sql("SELECT result->>'sent' FROM hipq.jobs_detail WHERE id = $job"), 'true',
+	'the retried job has its result');
 
-# ---- and to a dead letter, redriven, success
+# ---- a job becomes a dead letter, is redriven, and succeeds
 $hipq->set('hipq.clock_offset' => 0);
 ask($_->{session}, "SELECT hipq.heartbeat($_->{id})") foreach $first, $second;
 $job = $hipq->enqueue('send');
-ok($hipq->wait_until("SELECT state = 'running' AND attempt = 1 FROM hipq.app_out WHERE id = $job"), 'a job is given');
+ok($hipq->wait_until("SELECT state = 'running' AND attempt = 1 FROM hipq.app_out WHERE id = $job"),
+	'a job is given to one of two workers');
 $hipq->set('hipq.clock_offset' => 102);
-ok($hipq->wait_until("SELECT state = 'running' AND attempt = 2 FROM hipq.app_out WHERE id = $job"), 'not accepted, it is given again');
+ok($hipq->wait_until("SELECT state = 'running' AND attempt = 2 FROM hipq.app_out WHERE id = $job"),
+	'a job that is not accepted is given again');
 $hipq->set('hipq.clock_offset' => 204);
-is($hipq->outcome($job), 'failed', 'and fails in the end');
-is($hipq->sql("SELECT reason || ' ' || (error::json->>'error') || ' ' || (SELECT sum((death->>'count')::int) FROM json_array_elements(error::json->'deaths') AS death) FROM hipq.dead_letters_detail WHERE job_id = $job"),
-	'queue_timeout Worker queue TTL expired 2', 'as a dead letter that says why');
-is($hipq->sql("SELECT string_agg(attempt->>'worker_id', ' ') FROM hipq.dead_letters_detail, jsonb_array_elements(history) AS attempt WHERE job_id = $job"),
-	$hipq->sql("SELECT string_agg(worker_id::text, ' ' ORDER BY attempt) FROM hipq.attempts_detail WHERE job_id = $job"), 'and who had it');
-is($hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats_detail WHERE queue = 'app.out'}), 1, 'and counts as failed by TTL');
+is($hipq->outcome($job), 'failed', 'a job that is never accepted fails');
+is($hipq->sql("SELECT reason || ' ' || (error::json->>'error') || ' '
+		|| (SELECT sum((death->>'count')::int) FROM json_array_elements(error::json->'deaths')
+		AS death) FROM hipq.dead_letters_detail WHERE job_id = $job"),
+	'queue_timeout Worker queue TTL expired 2', 'its dead letter says why');
+is($hipq->sql("SELECT string_agg(attempt->>'worker_id', ' ') FROM hipq.dead_letters_detail,
+		jsonb_array_elements(history) AS attempt WHERE job_id = $job"),
+	$hipq->sql("SELECT string_agg(worker_id::text, ' ' ORDER BY attempt) FROM hipq.attempts_detail
+			WHERE job_id = $job"), 'its dead letter names the workers that had it');
+is($hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats_detail WHERE queue = 'app.out'}),
+	1, 'statistics count the job as failed by TTL');
 my $again = $hipq->sql("SELECT hipq.redrive($job)");
 $hipq->set('hipq.clock_offset' => 205);
-ok($hipq->wait_until("SELECT state = 'running' FROM hipq.app_out WHERE id = $again"), 'redriven, it is given once more');
-my ($holder) = grep { $_->{name} eq $hipq->sql("SELECT name FROM hipq.app_out JOIN hipq.worker USING (worker_id) WHERE id = $again") } $first, $second;
-is(claim($holder), "$again 1", 'claimed');
+ok($hipq->wait_until("SELECT state = 'running' FROM hipq.app_out WHERE id = $again"),
+	'the redriven job is given to a worker');
+my ($holder) = grep { $_->{name} eq $hipq->sql("SELECT name FROM hipq.app_out
+		JOIN hipq.worker USING (worker_id) WHERE id = $again") } $first, $second;
+is(claim($holder), "$again 1", 'the redriven job is claimed');
 ask($holder->{session}, "SELECT hipq.complete($again, 1)");
-is($hipq->outcome($again), 'succeeded', 'and succeeds');
+is($hipq->outcome($again), 'succeeded', 'the redriven job succeeds');
 $hipq->set('hipq.clock_offset' => 0);
 deregister($_) foreach $first, $second;
 
 # ---- frozen: SIGSTOP
 my $frozen = client('frozen', listen => 'true');
 $job = $hipq->enqueue('send');
-is_row($job, 'running 1 frozen', 'a client gets a job');
-is(claim($frozen), "$job 1", 'and accepts it');
+is_row($job, 'running 1 frozen', 'a client gets a job before it is frozen');
+is(claim($frozen), "$job 1", 'the client accepts the job before it is frozen');
 kill 'STOP', $frozen->{pid};
 my $other = client('other', listen => 'true');
 my @jobs = map { $hipq->enqueue('send') } 1 .. 2;
-is($hipq->sql("SELECT count(*) FROM hipq.app_out WHERE id = $jobs[0] AND state = 'final'"), 0, 'it is frozen');
-is_row($jobs[0], 'running 1 other', 'others get theirs');
-is(claim($other), "$jobs[0] 1", 'and accept');
+is($hipq->sql("SELECT count(*) FROM hipq.app_out WHERE id = $jobs[0] AND state = 'final'"), 0,
+	"the frozen client's queue has jobs that wait");
+is_row($jobs[0], 'running 1 other', 'another client gets a job beside a frozen one');
+is(claim($other), "$jobs[0] 1", 'the other client claims its job');
 ask($other->{session}, "SELECT hipq.complete($jobs[0], 1)");
-is_row($jobs[1], 'running 1 other', 'it holds up nobody');
-is(claim($other), "$jobs[1] 1", 'the next one too');
+is_row($jobs[1], 'running 1 other', 'a frozen client does not hold up the next job');
+is(claim($other), "$jobs[1] 1", 'the other client claims the next job');
 ask($other->{session}, "SELECT hipq.complete($jobs[1], 1)");
 $hipq->set('hipq.clock_offset' => 51);
-is_row($job, 'running 2 other', 'its own job times out and goes to another one');
-is(reasons($job), 'timeout', 'for that reason');
+is_row($job, 'running 2 other', "the frozen client's job times out and goes to the other one");
+is(reasons($job), 'timeout', "the frozen client's attempt ends with reason timeout");
 kill 'CONT', $frozen->{pid};
-is_refused($frozen, "hipq.complete($job, 1)", 'thawed, it learns so');
-is(claim($other), "$job 2", 'the other one has it');
+is_refused($frozen, "hipq.complete($job, 1)", "the thawed client's answer is refused");
+is(claim($other), "$job 2", 'the other client claims the timed-out job');
 ask($other->{session}, "SELECT hipq.complete($job, 2)");
-is($hipq->outcome($job), 'succeeded', 'and does it');
+is($hipq->outcome($job), 'succeeded', 'the timed-out job succeeds in its second attempt');
 $hipq->set('hipq.clock_offset' => 0);
 
 # ---- killed: kill -9
@@ -117,16 +169,16 @@ $hipq->sql(q{SELECT hipq.pause('app.out')});
 deregister($other);
 $hipq->sql(q{SELECT hipq.resume('app.out')});
 $job = $hipq->enqueue('send');
-is_row($job, 'running 1 frozen', 'a client gets a job');
-is(claim($frozen), "$job 1", 'accepts it');
+is_row($job, 'running 1 frozen', 'a client gets a job before it is killed');
+is(claim($frozen), "$job 1", 'the client accepts the job before it is killed');
 kill 'KILL', $frozen->{pid};
 eval { $frozen->{session}->quit };
 my $next = client('next', listen => 'true');
-is_row($job, 'running 2 next', 'and is killed: after hipq.worker_grace another one has it');
-is(reasons($job), 'worker_lost', 'for that reason');
-is(claim($next), "$job 2", 'claimed');
+is_row($job, 'running 2 next', "after hipq.worker_grace another client has the killed one's job");
+is(reasons($job), 'worker_lost', "the killed client's attempt ends with reason worker_lost");
+is(claim($next), "$job 2", "the other client claims the killed one's job");
 ask($next->{session}, "SELECT hipq.fail($job, 2, 'no')");
-is($hipq->outcome($job), 'failed', 'with max_retries reached');
+is($hipq->outcome($job), 'failed', 'the job fails when max_retries is reached');
 gone('frozen');
 deregister($next);
 
@@ -134,99 +186,116 @@ deregister($next);
 my $proxy = HipqProxy->new($node);
 my $far = client('far', listen => 'true', connstr => $proxy->connstr('postgres') . ' user=app');
 $job = $hipq->enqueue('send');
-is_row($job, 'running 1 far', 'a client far away gets a job');
-is(claim($far), "$job 1", 'accepts it');
+is_row($job, 'running 1 far', 'a client behind a proxy gets a job');
+is(claim($far), "$job 1", 'the client behind the proxy accepts the job');
 $proxy->freeze;
 my $near = client('near', listen => 'true');
 $hipq->set('hipq.clock_offset' => 51);
-is_row($job, 'running 2 near', 'the network is gone: the job times out and goes to another one');
-is(claim($near), "$job 2", 'claimed');
+is_row($job, 'running 2 near',
+	'the job of a client without network times out and goes to another one');
+is(claim($near), "$job 2", 'the other client claims the job of the client without network');
 $proxy->thaw;
-is_refused($far, "hipq.complete($job, 1)", 'back again, the client learns so');
+is_refused($far, "hipq.complete($job, 1)", "the reconnected client's answer is refused");
 $hipq->set('hipq.clock_offset' => 0);
 ask($near->{session}, "SELECT hipq.release($job, 2)");
-ok($hipq->wait_until("SELECT state = 'running' AND attempt = 3 FROM hipq.app_out WHERE id = $job"), 'a job that is released is given again');
+ok($hipq->wait_until("SELECT state = 'running' AND attempt = 3 FROM hipq.app_out WHERE id = $job"),
+	'a job that is released is given again');
 $hipq->sql("SELECT hipq.cancel($job)");
-is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $job"), 'cancelled', 'and cancelled');
+is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $job"), 'cancelled',
+	'a released job can be cancelled');
 deregister($near);
 $job = $hipq->enqueue('send');
-is_row($job, 'running 1 far', 'the far one gets the next');
+is_row($job, 'running 1 far', 'the client behind the proxy gets the next job');
 $proxy->cut;
-ok($hipq->wait_until(q{SELECT pid IS NULL FROM hipq.workers_detail WHERE name = 'far'}), 'the connection is cut: its end is noticed');
+ok($hipq->wait_until(q{SELECT pid IS NULL FROM hipq.workers_detail WHERE name = 'far'}),
+	'the server notices that the connection is cut');
 $near = client('near', listen => 'true');
-is_row($job, 'running 2 near', 'and another one gets its job');
-is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 0, 'uncharged: it was not accepted');
-is(claim($near), "$job 2", 'claimed');
+is_row($job, 'running 2 near', 'another client gets the job of the cut connection');
+is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 0,
+	'the job was not accepted, and is not charged');
+is(claim($near), "$job 2", 'the other client claims the job of the cut connection');
 ask($near->{session}, "SELECT hipq.complete($job, 2)");
-is($hipq->outcome($job), 'succeeded', 'done');
+is($hipq->outcome($job), 'succeeded', 'the job of the cut connection succeeds');
 eval { $far->{session}->quit };
 gone('far');
 
-# ---- silent: no heartbeat
+# ---- silent: no heartbeats
 my $silent = client('silent');
 deregister($near);
 $job = $hipq->enqueue('send');
 is_row($job, 'running 1 silent', 'a client without a session of its own gets a job');
-is(claim($silent), "$job 1", 'accepts it');
+is(claim($silent), "$job 1", 'the client without a session accepts the job');
 $near = client('near', listen => 'true');
 $hipq->set('hipq.clock_offset' => 31, 'hipq.heartbeat_timeout' => '30s');
-is_row($job, 'running 2 near', 'and says nothing more: another one has it');
-is(reasons($job), 'worker_heartbeat_stale', 'for that reason');
-is_refused($silent, "hipq.complete($job, 1)", 'it learns so when it speaks up');
+is_row($job, 'running 2 near', 'the job of a silent client goes to another one');
+is(reasons($job), 'worker_heartbeat_stale',
+	"the silent client's attempt ends with reason worker_heartbeat_stale");
+is_refused($silent, "hipq.complete($job, 1)", "the silent client's late answer is refused");
 $hipq->set('hipq.heartbeat_timeout' => '1d', 'hipq.clock_offset' => 0);
 $hipq->sql("SELECT hipq.cancel($job)");
 deregister($silent);
 
-# ---- more time at the last moment: whoever holds the row decides, and nobody spins meanwhile
+# ---- more time at the last moment: the transaction that locks the row decides, and the scheduler
+# does not spin meanwhile
 $job = $hipq->enqueue('send');
-is_row($job, 'running 1 near', 'a job is given');
-is(claim($near), "$job 1", 'claimed');
+is_row($job, 'running 1 near', 'a client gets a job before it extends it');
+is(claim($near), "$job 1", 'the client claims the job before it extends it');
 ask($near->{session}, "BEGIN; SELECT 'held' FROM (SELECT hipq.extend($job, 1, '1 h')) AS extended");
 $hipq->set('hipq.clock_offset' => 60);
-is($hipq->sql("SELECT state FROM hipq.app_out WHERE id = $job"), 'running', 'its time is up, but its row is held');
+is($hipq->sql("SELECT state FROM hipq.app_out WHERE id = $job"), 'running',
+	'a job whose time is up is not taken while its row is locked');
 ask($near->{session}, 'COMMIT');
-is_row($job, 'running 1 near accepted', 'it has more time');
-my $ticks = sub { my ($pid) = HipqFaults::pids_of($hipq, 'hipq scheduler'); return 0 unless $pid; my @stat = split / /, slurp_file("/proc/$pid/stat"); return $stat[13] + $stat[14]; };
+is_row($job, 'running 1 near accepted', 'the extended job keeps its worker');
+my $ticks = sub { my ($pid) = HipqFaults::pids_of($hipq, 'hipq scheduler'); return 0 unless $pid;
+	my @stat = split / /, slurp_file("/proc/$pid/stat"); return $stat[13] + $stat[14]; };
 my $before = $ticks->();
-ok($hipq->wait_until("SELECT clock_timestamp() > '" . $hipq->sql('SELECT clock_timestamp()') . "'::timestamptz + interval '2 s'"), 'two seconds pass');
-cmp_ok($ticks->() - $before, '<', 50, 'which cost little');
+ok($hipq->wait_until("SELECT clock_timestamp() > '" . $hipq->sql('SELECT clock_timestamp()')
+		. "'::timestamptz + interval '2 s'"), 'two seconds pass');
+cmp_ok($ticks->() - $before, '<', 50, 'waiting for a locked row takes little CPU time');
 ask($near->{session}, "SELECT hipq.complete($job, 1)");
-is($hipq->outcome($job), 'succeeded', 'done');
+is($hipq->outcome($job), 'succeeded', 'the extended job succeeds');
 $hipq->set('hipq.clock_offset' => 0);
 
-# ---- measured: a queue_ttl that is too short
+# ---- a warning of a queue_ttl that is too short
 $hipq->sql(q{SELECT hipq.register_job_type('app.out', 'slow', handler_kind => 'notify')});
 my $slow = ask($near->{session}, q{SELECT hipq.register_worker('slow', '{app.out}', '{slow}')});
 $job = $hipq->enqueue('slow');
-is(ask($near->{session}, "SELECT id || ' ' || attempt FROM hipq.claim($slow, wait => '60 s')"), "$job 1", 'a job that takes its time');
+is(ask($near->{session}, "SELECT id || ' ' || attempt FROM hipq.claim($slow, wait => '60 s')"),
+	"$job 1", 'a worker claims a job that takes long');
 ask($near->{session}, "SELECT pg_sleep(0.7); SELECT hipq.complete($job, 1)");
-my (undef, undef, $warning) = $node->psql('postgres', q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 1)});
-like($warning, qr/WARNING:  queue_ttl 1 is short for job type "slow"/, 'a queue_ttl under twice the run time is warned of');
-(undef, undef, $warning) = $node->psql('postgres', q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 60)});
-is($warning, '', 'a longer one is not');
+my (undef, undef, $warning) = $node->psql('postgres',
+	q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 1)});
+like($warning, qr/WARNING:  queue_ttl 1 is short for job type "slow"/,
+	'a queue_ttl under twice the run time is warned of');
+(undef, undef, $warning) = $node->psql('postgres',
+	q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 60)});
+is($warning, '', 'a longer queue_ttl is not warned of');
 ask($near->{session}, "SELECT hipq.deregister_worker($slow)");
 
 # ---- forged and lost notifications
-is($hipq->sql("NOTIFY hipq_worker_$near->{id}, 'forged'; SELECT 1"), 1, 'somebody forges a notification');
-is(claim($near), '', 'which costs a look');
+is($hipq->sql("NOTIFY hipq_worker_$near->{id}, 'forged'; SELECT 1"), 1,
+	'another session forges a notification');
+is(claim($near), '', 'a forged notification only makes the worker look once');
 my $deaf = client('deaf');
 deregister($near);
 $job = $hipq->enqueue('send');
 is_row($job, 'running 1 deaf', 'a worker that does not listen gets jobs');
-is(claim($deaf), "$job 1", 'and finds them when it polls');
+is(claim($deaf), "$job 1", 'a worker that does not listen finds jobs when it polls');
 ask($deaf->{session}, "SELECT hipq.complete($job, 1)");
-is($hipq->outcome($job), 'succeeded', 'all the same');
+is($hipq->outcome($job), 'succeeded', 'the job of a worker that does not listen succeeds');
 $deaf->{session}{stdin} .= "SELECT 'got ' || id FROM hipq.claim($deaf->{id}, 1, wait => '60 s');\n";
 $deaf->{session}{run}->pump_nb;
-ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%got%claim%' AND state = 'active' AND pid <> pg_backend_pid()}, 1), 'it may wait in the server');
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity
+		WHERE query LIKE '%got%claim%' AND state = 'active' AND pid <> pg_backend_pid()}, 1),
+	'a worker can wait for a job in the server');
 $job = $hipq->enqueue('send');
 $deaf->{session}{run}->pump until $deaf->{session}{stdout} =~ /got $job/;
-pass('and gets the next job at once');
+pass('a worker that waits in the server gets the next job at once');
 is_row($job, 'running 1 deaf accepted', 'accepted');
 $deaf->{session}{stdout} = '';
 ask($deaf->{session}, "SELECT hipq.complete($job, 1)");
 deregister($deaf);
 
 is($hipq->sql(q{SELECT count(*) FROM hipq.app_out_live}), 0, 'no job is left behind');
-is($hipq->sql(q{SELECT count(*) FROM hipq.workers}), 0, 'nor a worker');
+is($hipq->sql(q{SELECT count(*) FROM hipq.workers}), 0, 'no worker is left behind');
 done_testing();

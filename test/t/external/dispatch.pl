@@ -1,4 +1,5 @@
-# Jobs given to external workers, as the server sees it: to whom, until when, what takes them back, restarts and crashes in between.
+# Jobs for external workers go to the best free worker, and are taken back in time, also over
+# errors, restarts and crashes.
 use strict;
 use warnings;
 use HipqCluster;
@@ -9,381 +10,496 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $hipq = HipqCluster->new('dispatch', 'hipq.worker_grace' => '1s', 'hipq.heartbeat_timeout' => '1d', 'hipq.executor_idle_timeout' => '1s');
+my $hipq = HipqCluster->new('dispatch', 'hipq.worker_grace' => '1s',
+	'hipq.heartbeat_timeout' => '1d', 'hipq.executor_idle_timeout' => '1s');
 my $points = HipqPoints->new($hipq);
 my $node = $hipq->node;
 $hipq->create_queue('app.out');
 $hipq->sql(q{
 	CREATE FUNCTION fine(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
-	SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify', queue_ttl => 600, default_timeout => 60, max_retries => 5, retry_base => '0 s');
+	SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify', queue_ttl => 600,
+		default_timeout => 60, max_retries => 5, retry_base => '0 s');
 	SELECT hipq.register_job_type('app.out', 'inside', handler => 'fine')});
 
-sub register { my ($name, %more) = @_; return $hipq->sql_as('app', "SELECT hipq.register_worker('$name', '{app.out}', '{send}'" . join('', map { ", $_ => $more{$_}" } sort keys %more) . ')'); }
-sub row { my ($id) = @_; return "SELECT concat_ws(' ', job.state, job.attempt, worker.name) FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id"; }
-sub reasons { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '') FROM hipq.attempts WHERE job_id = $id"); }
+sub register
+{
+	my ($name, %more) = @_;
+	return $hipq->sql_as('app', "SELECT hipq.register_worker('$name', '{app.out}', '{send}'"
+		. join('', map { ", $_ => $more{$_}" } sort keys %more) . ')');
+}
+sub row
+{
+	my ($id) = @_;
+	return "SELECT concat_ws(' ', job.state, job.attempt, worker.name) FROM hipq.app_out AS job LEFT
+		JOIN hipq.worker USING (worker_id) WHERE id = $id";
+}
+sub reasons
+{
+	my ($id) = @_;
+	return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '')
+		FROM hipq.attempts WHERE job_id = $id");
+}
 my $depths = q{SELECT string_agg(name || ' ' || queue_depth, ', ' ORDER BY name) FROM hipq.workers};
 sub depths { return $hipq->sql($depths); }
-sub unmet { my ($id) = @_; return "SELECT coalesce(string_agg(condition, ' '), '') FROM hipq.why($id) WHERE NOT passed"; }
+sub unmet
+{
+	my ($id) = @_;
+	return "SELECT coalesce(string_agg(condition, ' '), '') FROM hipq.why($id) WHERE NOT passed";
+}
 sub unmet_conditions { my ($id) = @_; return $hipq->sql(unmet($id)); }
 sub finish { my ($id) = @_; $hipq->sql("SELECT hipq.cancel($id)"); return; }
-sub worker_gone { my ($name) = @_; return $hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0); }
-sub is_given { my ($id, $expected, $what) = @_; ok($hipq->wait_until(row($id), $expected), $what) or diag($hipq->sql("SELECT * FROM hipq.attempts WHERE job_id = $id")); return; }
+sub worker_gone
+{
+	my ($name) = @_;
+	return $hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0);
+}
+sub is_given
+{
+	my ($id, $expected, $what) = @_;
+	ok($hipq->wait_until(row($id), $expected), $what)
+		or diag($hipq->sql("SELECT * FROM hipq.attempts WHERE job_id = $id"));
+	return;
+}
 
-# ---- nobody is there
+# ---- no worker
 my $job = $hipq->enqueue('send');
 is(unmet_conditions($job), 'worker', 'a job waits for a worker, and why() says so');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'no worker'}, 1), 'so does an alert');
-ok($node->wait_for_log(qr/jobs of type "send" in queue "app.out" wait for an external worker/), 'and the log');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'no worker'}, 1),
+	'an alert tells of a job without a worker');
+ok($node->wait_for_log(qr/jobs of type "send" in queue "app.out" wait for an external worker/),
+	'the log tells of a job without a worker');
 
-# ---- one that was given back and is gone since is nobody's alarm
+# ---- a cancelled job leaves no lane due
 my $brief = register('brief');
-is_given($job, 'running 1 brief', 'a worker has it for a moment');
+is_given($job, 'running 1 brief', 'a worker is given the waiting job');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($brief)");
-is_given($job, 'retry 1', 'it is given back');
+is_given($job, 'retry 1', 'a deregistered worker gives the job back');
 $hipq->sql("SELECT hipq.cancel($job)");
-$hipq->sql('SELECT pg_reload_conf()');    # which makes the scheduler look
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.lanes WHERE due_time <= hipq.now()}, 0), 'cancelled, nothing of it stays due');
+$hipq->sql('SELECT pg_reload_conf()');    # makes the scheduler look
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.lanes WHERE due_time <= hipq.now()}, 0),
+	'the lane of a cancelled job is not due');
 $job = $hipq->enqueue('send');
 
-# ---- given, not accepted in time, given to another one
+# ---- given, not accepted in time, given to another worker
 my $one = register('one', capacity => 2);
-is_given($job, 'running 1 one', 'a worker has registered: the job is its');
-is(depths(), 'one 1', 'which is counted');
-is($hipq->sql("SELECT deadline - update_time || ' ' || (accepted_time > '9998-01-01') FROM hipq.app_out WHERE id = $job"), '00:10:00 true', 'it has queue_ttl to accept it');
+is_given($job, 'running 1 one', 'a job that waits goes to a worker that registers');
+is(depths(), 'one 1', "the worker's queue_depth counts the job");
+is($hipq->sql("SELECT deadline - update_time || ' ' || (accepted_time > '9998-01-01')
+		FROM hipq.app_out WHERE id = $job"), '00:10:00 true',
+	'the worker has queue_ttl to accept the job');
 my $two = register('two');
 $hipq->set('hipq.clock_offset' => 500);
-is($hipq->sql(row($job)), 'running 1 one', 'up to its end');
+is($hipq->sql(row($job)), 'running 1 one', 'the worker keeps the job until queue_ttl is over');
 $hipq->set('hipq.clock_offset' => 700);
-is_given($job, 'running 2 two', 'then another one gets it');
-is(reasons($job), 'queue_timeout', 'and it counts as an attempt');
+is_given($job, 'running 2 two', 'after queue_ttl another worker gets the job');
+is(reasons($job), 'queue_timeout', 'a job that is not accepted in time has used an attempt');
 like($hipq->sql("SELECT error FROM hipq.attempts_detail WHERE job_id = $job"),
 	qr/^\{"error" : "Worker queue TTL expired", "message" : "Worker did not process execution within configured TTL", "deaths" : \[\{"reason" : "queue_timeout", "queue" : "app.out", "worker" : "one", "count" : 1,/,
-	'the error says who had it');
-like($hipq->sql("SELECT health->>'consecutive_failures' FROM hipq.workers_detail WHERE name = 'one'"), qr/^1$/, 'counted against the worker');
-like(slurp_file($node->logfile), qr/LOG:  job $job was not accepted by worker "one" within its queue_ttl/, 'and said in the log');
+	'the error names the worker that did not accept');
+like($hipq->sql("SELECT health->>'consecutive_failures' FROM hipq.workers_detail
+		WHERE name = 'one'"), qr/^1$/, 'a job that is not accepted counts against the worker');
+like(slurp_file($node->logfile),
+	qr/LOG:  job $job was not accepted by worker "one" within its queue_ttl/,
+	'the log tells of the job that was not accepted');
 $hipq->set('hipq.clock_offset' => 0);
 
-# ---- the scheduler keeps the time of each
+# ---- the scheduler keeps the time of each job
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 2)});
 my $start = time;
 my $short = $hipq->enqueue('send');
-ok($hipq->wait_until("SELECT reason FROM hipq.attempts WHERE job_id = $short AND attempt = 1", 'queue_timeout'), 'a short queue_ttl');
-$hipq->in_time(time - $start, 4, 'holds to the second');
+ok($hipq->wait_until("SELECT reason FROM hipq.attempts WHERE job_id = $short AND attempt = 1",
+		'queue_timeout'), 'a short queue_ttl ends the attempt');
+$hipq->in_time(time - $start, 4, 'a short queue_ttl holds to the second');
 finish($short);
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 600)});
 
-# ---- draining, deregistered
+# ---- drained and deregistered workers
 $hipq->sql_as('app', "SELECT hipq.drain_worker($two)");
-is_given($job, 'running 3 one', 'a worker that drains gives back what it has not accepted');
-is(reasons($job), 'queue_timeout released', 'uncharged');
-is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 1, 'only the first counts as a retry');
+is_given($job, 'running 3 one', 'a draining worker gives back what it has not accepted');
+is(reasons($job), 'queue_timeout released', 'a job that a draining worker gives back is released');
+is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 1,
+	'a released job is not charged');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
 my $three = register('three');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($one)");
-is_given($job, 'running 4 three', 'one that is gone loses what it has not accepted');
-is(reasons($job), 'queue_timeout released released', 'and history tells');
-ok(worker_gone('one'), 'then it is forgotten');
+is_given($job, 'running 4 three', 'a deregistered worker loses what it has not accepted');
+is(reasons($job), 'queue_timeout released released', 'the history has both releases');
+ok(worker_gone('one'), 'a deregistered worker is forgotten');
 
-# ---- what a worker has accepted stays its own for hipq.worker_grace; the rest it could not accept any more
+# ---- a lost worker keeps what it has accepted for hipq.worker_grace; it loses the rest at once
 $hipq->set('hipq.worker_grace' => '1h');
 $hipq->sql_as('app', "SELECT hipq.complete($job, 4) FROM hipq.claim($three)");
 my $again = register('again', capacity => 3);
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($three)");
 my @jobs = map { $hipq->enqueue('send') } 1 .. 3;
-is_given($_, 'running 1 again', 'a worker has jobs') foreach @jobs;
-is($hipq->sql_as('app', "SELECT id FROM hipq.claim($again, 1)"), $jobs[0], 'it accepts one');
-$three = $hipq->sql_as('app', q{SELECT hipq.register_worker('again', '{app.out}', '{send}', capacity => 3, take_over => true)});
-is_given($_, 'running 2 again', 'who takes its place over has the others at once') foreach @jobs[1, 2];
-is($hipq->sql("SELECT string_agg(DISTINCT worker_id::text, ' ') FROM hipq.app_out WHERE id IN ($jobs[1], $jobs[2])"), $three, 'under its own number');
-is($hipq->sql("SELECT worker_id, attempt FROM hipq.app_out WHERE id = $jobs[0]"), "$again|1", 'the one that it accepted stays with it');
-is(reasons($jobs[1]), 'released', 'history tells');
-is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $jobs[1]"), 0, 'and nobody is charged');
-is($hipq->sql_as('app', "SELECT hipq.complete($jobs[0], 1)"), '', 'its answer counts');
+is_given($_, 'running 1 again', 'a worker is given three jobs') foreach @jobs;
+is($hipq->sql_as('app', "SELECT id FROM hipq.claim($again, 1)"), $jobs[0],
+	'the worker accepts one job');
+$three = $hipq->sql_as('app', q{SELECT hipq.register_worker('again', '{app.out}', '{send}',
+	capacity => 3, take_over => true)});
+is_given($_, 'running 2 again', 'a worker that takes over the name gets the others at once')
+	foreach @jobs[1, 2];
+is($hipq->sql("SELECT string_agg(DISTINCT worker_id::text, ' ') FROM hipq.app_out
+		WHERE id IN ($jobs[1], $jobs[2])"), $three, "the others have the new worker's number");
+is($hipq->sql("SELECT worker_id, attempt FROM hipq.app_out WHERE id = $jobs[0]"), "$again|1",
+	'the accepted job stays with the old worker');
+is(reasons($jobs[1]), 'released', 'the others were released by the old worker');
+is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $jobs[1]"), 0,
+	'a take-over charges no job');
+is($hipq->sql_as('app', "SELECT hipq.complete($jobs[0], 1)"), '', "the old worker's answer counts");
 $hipq->set('hipq.worker_grace' => '1s');
 finish($_) foreach @jobs[1, 2];
 $job = $hipq->enqueue('send');
-is_given($job, 'running 1 again', 'there is a job again');
+is_given($job, 'running 1 again', 'the new worker is given a job');
 
 # ---- the session of a worker
 my $session = $hipq->session(role => 'app');
 finish($job);
-is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $job"), 'cancelled', 'what a worker has can be cancelled');
+is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $job"), 'cancelled',
+	"a worker's job can be cancelled");
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($three)");
-$session->query_safe(q{SELECT hipq.register_worker('bound', '{app.out}', '{send}', listen => true)});
+$session->query_safe(
+	q{SELECT hipq.register_worker('bound', '{app.out}', '{send}', listen => true)});
 $job = $hipq->enqueue('send');
-is_given($job, 'running 1 bound', 'a session gets a job');
-ok(HipqProgram->wait_for(sub { $session->query_safe('SELECT 1') =~ /Asynchronous notification "hipq_worker_\d+"/ }), 'and is notified');
+is_given($job, 'running 1 bound', 'a worker that is bound to a session gets a job');
+ok(HipqProgram->wait_for(sub { $session->query_safe('SELECT 1')
+		=~ /Asynchronous notification "hipq_worker_\d+"/ }), 'its session is notified');
 my $four = register('four');
 $session->quit;
-is_given($job, 'running 2 four', 'it ends: another worker has its job');
-is(reasons($job), 'released', 'for that reason');
+is_given($job, 'running 2 four', 'when the session ends another worker has its job');
+is(reasons($job), 'released', 'the attempt of the ended session is released');
 $hipq->set('hipq.clock_offset' => 33, 'hipq.heartbeat_timeout' => '30s');
-is_given($job, 'retry 2 four', 'a worker that is not heard of loses its jobs too');
-is(reasons($job), 'released worker_heartbeat_stale', 'for that one');
+is_given($job, 'retry 2 four', 'a worker without heartbeats loses its job');
+is(reasons($job), 'released worker_heartbeat_stale',
+	"the silent worker's attempt ends with reason worker_heartbeat_stale");
 $hipq->set('hipq.heartbeat_timeout' => '1d');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($four)");
-is_given($job, 'running 3 four', 'a heartbeat brings it back');
+is_given($job, 'running 3 four', 'a heartbeat makes the worker eligible again');
 
 # ---- throttle, windows, priorities, pause
 finish($job);
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($four)");
-ok(worker_gone('four'), 'it is gone');
+ok(worker_gone('four'), 'the silent worker is gone');
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 2)});
 my $five = register('five', capacity => 10, prefetch => 10);
-my @jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', queue => 'app.out', priority => priority) FROM unnest('{5, 4, 3}'::integer[]) AS priority});
-is_given($jobs[2], 'running 1 five', 'under a limit the first ones');
-is_given($jobs[1], 'running 1 five', 'are given');
-is(unmet_conditions($jobs[0]), 'throttle of queue', 'the next one waits for room');
+my @jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', queue => 'app.out',
+	priority => priority) FROM unnest('{5, 4, 3}'::integer[]) AS priority});
+is_given($jobs[2], 'running 1 five', 'the job of the highest priority is given within a throttle');
+is_given($jobs[1], 'running 1 five', 'the job of the next priority is given within a throttle');
+is(unmet_conditions($jobs[0]), 'throttle of queue', 'the last job waits for the throttle');
 finish($jobs[2]);
-is_given($jobs[0], 'running 1 five', 'until there is');
+is_given($jobs[0], 'running 1 five', 'the last job is given when the throttle has room');
 my $inside = $hipq->enqueue('inside');
-is($hipq->sql("SELECT bool_and(passed) FROM hipq.why($inside) WHERE condition = 'throttle of queue'"), 'f', 'they count for executors');
+is($hipq->sql("SELECT bool_and(passed)
+		FROM hipq.why($inside) WHERE condition = 'throttle of queue'"), 'f',
+	"workers' jobs count for executors' throttles");
 finish($jobs[1]);
-is($hipq->outcome($inside), 'succeeded', 'who are told of room');
+is($hipq->outcome($inside), 'succeeded', "an executor hears of room that a worker's job leaves");
 finish($jobs[0]);
-$hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0); SELECT hipq.pause('app.out', 'send')});
+$hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0);
+	SELECT hipq.pause('app.out', 'send')});
 $job = $hipq->enqueue('send');
-is(unmet_conditions($job), 'pause', 'a paused type is not given away');
+is(unmet_conditions($job), 'pause', 'a job of a paused type is not given away');
 $hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
-is_given($job, 'running 1 five', 'until it is resumed');
+is_given($job, 'running 1 five', 'a job of a resumed type is given away');
 finish($job);
 
-# ---- paused while the lines are gone through
+# ---- paused while the scheduler goes through the lanes
 $hipq->create_queue('app.also');
 $hipq->sql(q{SELECT hipq.register_job_type('app.also', 'send', handler_kind => 'notify')});
 my $also = $hipq->sql_as('app', q{SELECT hipq.register_worker('also', '{app.also}', '{send}')});
 $points->arm('after-dispatch-commit', 'wait');
-@jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', queue => 'app.out', priority => priority) FROM unnest('{3, 4}'::integer[]) AS priority});
+@jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', queue => 'app.out',
+	priority => priority) FROM unnest('{3, 4}'::integer[]) AS priority});
 ok($points->wait_held('after-dispatch-commit'), 'the first of two jobs is given');
 $hipq->sql(q{SELECT hipq.pause('app.out')});
 $points->reset;
 $job = $hipq->enqueue('send', q{queue => 'app.also'});
-ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'also'}, 1), 'one of another queue is given after that');
-is($hipq->sql(row($jobs[1])), 'initial 0', 'but not the second: its queue is paused since');
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'also'}, 1),
+	'a job of another queue is given after that');
+is($hipq->sql(row($jobs[1])), 'initial 0', 'the second job waits: its queue was paused meanwhile');
 $hipq->sql(q{SELECT hipq.resume('app.out')});
-is_given($jobs[1], 'running 1 five', 'it is when that is resumed');
+is_given($jobs[1], 'running 1 five', 'the second job is given when its queue is resumed');
 finish($_) foreach @jobs;
 
-# ---- its queue is dropped
+# ---- a dropped queue
 $hipq->sql(q{SELECT hipq.drop_queue('app.also', force => true)});
-ok(worker_gone('also'), 'a job that was given is gone with its queue, and a worker that serves no other one');
-ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $also", 0), 'its place is free');
-unlike(slurp_file($node->logfile), qr/dropped a dispatch|cannot rescue job/, 'nobody looks for the job');
+ok(worker_gone('also'), 'a dropped queue takes its jobs and its only workers with it');
+ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $also", 0),
+	"the worker's place in shared memory is free");
+unlike(slurp_file($node->logfile), qr/dropped a dispatch|cannot rescue job/,
+	'the scheduler does not look for the dropped job');
 
-# ---- the scheduler ends in the middle
+# ---- the scheduler ends while it gives a job away
 foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
 {
 	foreach my $end (qw(TERM KILL))
 	{
 		$points->arm($point, 'wait');
 		$job = $hipq->enqueue('send');
-		ok($points->wait_held($point), "the scheduler stands still: $point");
+		ok($points->wait_held($point), "the scheduler is held at $point");
 		my ($scheduler) = HipqFaults::pids_of($hipq, 'hipq scheduler');
 		kill $end, $scheduler;
-		ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $scheduler", 0), "it ends by SIG$end");
+		ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $scheduler", 0),
+			"the scheduler at $point ends by SIG$end");
 		$points->reset;
-		is_given($job, 'running 1 five', 'the job is given away, and once');
+		is_given($job, 'running 1 five', "$point, SIG$end: the job is given once");
 		$hipq->wait_until($depths, 'five 1') if $end eq 'KILL';    # after a crash that takes a look
-		is(depths(), 'five 1', 'and counted once');
+		is(depths(), 'five 1', "$point, SIG$end: the job is counted once");
 		finish($job);
-		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 0), 'until it has left');
+		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 0),
+			"$point, SIG$end: the cancelled job is not counted");
 	}
 }
 
-# ---- ended before its worker could know of it
+# ---- a job ends before its worker can know of it
 my $log_before = -s $node->logfile;
 foreach my $end (qw(cancel fail_job))
 {
 	$points->arm('after-dispatch-commit', 'wait');
 	$job = $hipq->enqueue('send', 'max_retries => 0');
-	ok($points->wait_held('after-dispatch-commit'), 'the scheduler stands still');
+	ok($points->wait_held('after-dispatch-commit'), "$end: the scheduler is held after its commit");
 	$hipq->sql("SELECT hipq.$end($job, 'by hand')");
 	$points->reset;
 	my $next = $hipq->enqueue('send');
-	is_given($next, 'running 1 five', "$end: it goes on");
-	is(depths(), 'five 1', 'and does not count what has ended');
-	is($hipq->sql_as('app', "SELECT string_agg(id::text, ' ') FROM hipq.claim($five, 10)"), $next, 'the worker gets what there is');
+	is_given($next, 'running 1 five', "$end: the scheduler gives the next job away");
+	is(depths(), 'five 1', "$end: the ended job is not counted");
+	is($hipq->sql_as('app', "SELECT string_agg(id::text, ' ') FROM hipq.claim($five, 10)"), $next,
+		"$end: the worker claims only the next job");
 	finish($next);
 }
-unlike(slurp_file($node->logfile, $log_before), qr/WARNING/, 'that is nothing to be warned of');
+unlike(slurp_file($node->logfile, $log_before), qr/WARNING/,
+	'a job that ends before its worker knows of it is no reason for a warning');
 
-# ---- an error while jobs are given away
+# ---- an error while a job is given away
 @jobs = map { $hipq->enqueue('send', q{scheduled_run_time => now() + interval '1 h'}) } 1 .. 3;
 $hipq->sql(qq{
-	CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN RAISE 'not this one'; END \$\$;
-	CREATE TRIGGER no BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW WHEN (NEW.id = $jobs[1] AND NEW.state = 'running') EXECUTE FUNCTION no()});
+	CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
+		RAISE 'not this one'; END \$\$;
+	CREATE TRIGGER no BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW
+		WHEN (NEW.id = $jobs[1] AND NEW.state = 'running') EXECUTE FUNCTION no()});
 $hipq->set('hipq.clock_offset' => 3601);
-is_given($jobs[$_], 'running 1 five', 'the others are given away') foreach 0, 2;
-is($hipq->sql(row($jobs[1])), 'initial 0', 'the one that makes trouble stays as it is');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'job set aside'}, 1), 'with an alert');
+is_given($jobs[$_], 'running 1 five', 'an error does not hold up the other jobs') foreach 0, 2;
+is($hipq->sql(row($jobs[1])), 'initial 0', 'the job with the error is not given away');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'job set aside'}, 1),
+	'an alert tells of the job with the error');
 my $complaint = qr/WARNING:  cannot give job $jobs[1] in queue "app.out" to a worker: not this one/;
 $node->wait_for_log($complaint);
 my $complaints = () = slurp_file($node->logfile) =~ /$complaint/g;
-is($complaints, 1, 'and a line in the log');
+is($complaints, 1, 'the log tells of the job with the error once');
 $hipq->sql('DROP TRIGGER no ON hipq.app_out_live');
-is_given($jobs[1], 'running 1 five', 'it is tried again');
+is_given($jobs[1], 'running 1 five', 'the job with the error is tried again');
 
-# ---- and while they are taken back
-$hipq->sql(qq{CREATE TRIGGER no BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW WHEN (NEW.id = $jobs[1] AND NEW.state = 'retry') EXECUTE FUNCTION no()});
+# ---- an error while a job is taken back
+$hipq->sql(qq{CREATE TRIGGER no BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW
+	WHEN (NEW.id = $jobs[1] AND NEW.state = 'retry') EXECUTE FUNCTION no()});
 $hipq->set('hipq.clock_offset' => 4300);
-is_given($jobs[$_], 'running 2 five', 'the others are taken back, and given away again') foreach 0, 2;
-is($hipq->sql(row($jobs[1])), 'running 1 five', 'the one that makes trouble stays as it is');
-like(slurp_file($node->logfile), qr/WARNING:  cannot rescue job $jobs[1] in queue "app.out": not this one/, 'the log says so');
+is_given($jobs[$_], 'running 2 five', 'the other jobs are taken back, and given away again')
+	foreach 0, 2;
+is($hipq->sql(row($jobs[1])), 'running 1 five', 'the job that cannot be taken back stays as it is');
+like(slurp_file($node->logfile),
+	qr/WARNING:  cannot rescue job $jobs[1] in queue "app.out": not this one/,
+	'the log tells of the job that cannot be taken back');
 $hipq->sql('DROP TRIGGER no ON hipq.app_out_live');
 $hipq->set('hipq.clock_offset' => 4400);
-is_given($jobs[1], 'running 2 five', 'it is tried again');
+is_given($jobs[1], 'running 2 five', 'the job that could not be taken back is tried again');
 $hipq->set('hipq.clock_offset' => 0);
 finish($_) foreach @jobs;
 
 # ---- restart and crash: workers keep their jobs
 $hipq->sql("SELECT hipq.alter_queue('app.out', throttle_limit => 5)");
 @jobs = map { $hipq->enqueue('send', 'throttle_factor => 2') } 1 .. 3;
-is_given($jobs[$_], 'running 1 five', 'given away') foreach 0, 1;
+is_given($jobs[$_], 'running 1 five', 'two jobs are given before a restart') foreach 0, 1;
 foreach my $stop (qw(fast immediate))
 {
 	$node->stop($stop);
 	$node->start;
-		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 2), "after a restart ($stop) it is known who has what");
-	is($hipq->sql(row($jobs[$_])), 'running 1 five', 'nothing has changed') foreach 0, 1;
-	ok($hipq->wait_until(unmet($jobs[2]), 'throttle of queue'), 'they weigh what they did');
+		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 2),
+			"after a restart ($stop) shared memory knows the worker's jobs");
+	is($hipq->sql(row($jobs[$_])), 'running 1 five',
+		"after a restart ($stop) the worker has its jobs") foreach 0, 1;
+	ok($hipq->wait_until(unmet($jobs[2]), 'throttle of queue'),
+		"after a restart ($stop) the worker's jobs hold their throttle");
 }
 HipqFaults::inject($hipq, 'kill backend');
-ok($hipq->wait_until(q{SELECT coalesce(max(queue_depth), 0) FROM hipq.workers WHERE name = 'five'}, 2), 'after a crash too');
-is($hipq->sql(row($jobs[0])), 'running 1 five', 'nothing has changed');
+ok($hipq->wait_until(q{SELECT coalesce(max(queue_depth), 0) FROM hipq.workers WHERE name = 'five'},
+		2), "after a crash shared memory knows the worker's jobs");
+is($hipq->sql(row($jobs[0])), 'running 1 five', 'after a crash the worker has its jobs');
 $hipq->sql("SELECT hipq.cancel($jobs[0])");
-is_given($jobs[2], 'running 1 five', 'room is room');
+is_given($jobs[2], 'running 1 five', 'a job that waits for the throttle is given after a crash');
 finish($_) foreach @jobs[1, 2];
 
-# ---- a limit that is set while workers have jobs counts those
+# ---- a throttle that is set later counts the jobs that workers have
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 @jobs = map { $hipq->enqueue('send') } 1, 2;
-is_given($_, 'running 1 five', 'given away without a limit') foreach @jobs;
+is_given($_, 'running 1 five', 'a job is given without a throttle') foreach @jobs;
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 2)});
 push @jobs, $hipq->enqueue('send');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.why($jobs[2]) WHERE condition = 'throttle of queue' AND NOT passed", 1), 'with a limit there is no room');
-is($hipq->sql(row($jobs[2])), 'initial 0', 'it waits');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.why($jobs[2]) WHERE condition = 'throttle of queue'
+		AND NOT passed", 1), 'a new throttle counts the jobs that workers have');
+is($hipq->sql(row($jobs[2])), 'initial 0', 'a job waits for the new throttle');
 finish($jobs[0]);
-is_given($jobs[2], 'running 1 five', 'until one has ended');
+is_given($jobs[2], 'running 1 five', 'the job is given when another one has ended');
 finish($_) foreach @jobs[1, 2];
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 
 # ---- without a worker for too long
-$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100, max_retries => 0)});
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100,
+	max_retries => 0)});
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($five)");
-ok(worker_gone('five'), 'nobody is there');
+ok(worker_gone('five'), 'the only worker is gone');
 $job = $hipq->enqueue('send');
-is(unmet_conditions($job), 'worker', 'a job waits');
+is(unmet_conditions($job), 'worker', 'a job waits without a worker');
 $hipq->set('hipq.clock_offset' => 101);
-ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ': ' || error FROM hipq.jobs_detail WHERE id = $job", 'failed worker_unavailable: no external worker could be given the job within 100 s'), 'for worker_wait_ttl');
-is($hipq->sql("SELECT attempt || ' ' || (SELECT string_agg(attempt || ' ' || reason, ',') FROM hipq.attempts WHERE job_id = id) FROM hipq.jobs WHERE id = $job"), '0 0 worker_unavailable', 'which nobody has tried');
-is($hipq->sql("SELECT reason FROM hipq.dead_letters_detail WHERE job_id = $job"), 'worker_unavailable', 'then it is a dead letter');
+ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ': ' || error
+		FROM hipq.jobs_detail WHERE id = $job",
+		'failed worker_unavailable: no external worker could be given the job within 100 s'),
+	'the job fails after worker_wait_ttl');
+is($hipq->sql("SELECT attempt || ' ' || (SELECT string_agg(attempt || ' ' || reason, ',')
+		FROM hipq.attempts WHERE job_id = id) FROM hipq.jobs WHERE id = $job"),
+	'0 0 worker_unavailable', 'a job without a worker fails without an attempt');
+is($hipq->sql("SELECT reason FROM hipq.dead_letters_detail WHERE job_id = $job"),
+	'worker_unavailable', 'a job without a worker becomes a dead letter');
 
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 2)});
 $start = time;
-is($hipq->outcome_of('send'), 'failed', 'without anything else to look for');
-$hipq->in_time(time - $start, 4, 'it fails to the second');
+is($hipq->outcome_of('send'), 'failed', 'a job fails after worker_wait_ttl on an idle server');
+$hipq->in_time(time - $start, 4, 'worker_wait_ttl holds to the second');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 1)});
-@jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', scheduled_run_time => now() + 101.3 * interval '1 s' + i * interval '400 ms') FROM generate_series(0, 3) AS i});
-is($hipq->outcome($_), 'failed', 'so do those behind') foreach @jobs;
-my $late = $hipq->sql(q{SELECT max(extract(epoch FROM update_time - scheduled_run_time)) FROM hipq.jobs_detail WHERE id IN (} . join(', ', @jobs) . ')');
-$hipq->in_time($late, 2, 'each within a second of its time');
+@jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', scheduled_run_time => now() + 101.3
+	* interval '1 s' + i * interval '400 ms') FROM generate_series(0, 3) AS i});
+is($hipq->outcome($_), 'failed', 'later jobs fail after worker_wait_ttl') foreach @jobs;
+my $late = $hipq->sql(q{SELECT max(extract(epoch FROM update_time - scheduled_run_time))
+	FROM hipq.jobs_detail WHERE id IN (} . join(', ', @jobs) . ')');
+$hipq->in_time($late, 2, 'each job fails within a second of its time');
 
-# ---- that time is counted while there is no worker, not before
-sub looks { return $hipq->sql(q{SELECT coalesce(max(times), 0) FROM hipq.alerts WHERE alert = 'no worker'}); }
-sub looked_since { my ($looks, $what) = @_; ok($hipq->wait_until("SELECT max(times) > $looks FROM hipq.alerts_detail WHERE alert = 'no worker'"), $what); return; }
+# ---- worker_wait_ttl counts the time without a worker, not the time before
+sub looks
+{
+	return $hipq->sql(q{SELECT coalesce(max(times), 0) FROM hipq.alerts WHERE alert = 'no worker'});
+}
+sub looked_since
+{
+	my ($looks, $what) = @_;
+	ok($hipq->wait_until("SELECT max(times) > $looks FROM hipq.alerts_detail
+			WHERE alert = 'no worker'"), $what);
+	return;
+}
 finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});  # of before
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100)});
 my $busy = register('busy');
 @jobs = map { $hipq->enqueue('send', 'timeout => 86400') } 1 .. 3;
-is($hipq->sql_as('app', "SELECT id FROM hipq.claim($busy, 1, wait => '10 s')"), $jobs[0], 'a worker is there, and busy');
+is($hipq->sql_as('app', "SELECT id FROM hipq.claim($busy, 1, wait => '10 s')"), $jobs[0],
+	'a worker is there, and busy');
 $hipq->set('hipq.clock_offset' => 1000);
 my $looks = looks();
 $hipq->sql_as('app', "SELECT hipq.drain_worker($busy)");
 looked_since($looks, 'it drains: now there is none');
-is($hipq->sql(row($jobs[1])), 'initial 0', 'a job that was due long before has the whole time yet');
+is($hipq->sql(row($jobs[1])), 'initial 0',
+	'a job that was due long before has all of worker_wait_ttl left');
 $looks = looks();
 $hipq->set('hipq.clock_offset' => 1050);
 looked_since($looks, 'the scheduler looks');
-is($hipq->sql(row($jobs[1])), 'initial 0', 'and nothing has failed before its end');
+is($hipq->sql(row($jobs[1])), 'initial 0', 'no job fails before worker_wait_ttl is over');
 $hipq->sql(q{SELECT hipq.pause('app.out', 'send')});
 $hipq->set('hipq.clock_offset' => 2000);
 $looks = looks();
 $hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
 looked_since($looks, 'paused meanwhile, and resumed');
-is($hipq->sql(row($jobs[1])), 'initial 0', 'a pause is no lack of a worker');
+is($hipq->sql(row($jobs[1])), 'initial 0', 'the time of a pause does not count');
 $hipq->set('hipq.clock_offset' => 2102);
-is($hipq->outcome($_), 'failed', 'it is without a worker for long enough') foreach @jobs[ 1, 2 ];
+is($hipq->outcome($_), 'failed', 'a job fails when worker_wait_ttl is over') foreach @jobs[ 1, 2 ];
 finish($jobs[0]);
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($busy)");
-ok(worker_gone('busy'), 'it leaves');
+ok(worker_gone('busy'), 'the busy worker is gone');
 
-# ---- and from when the last one was there
-sub is_failed_by { my ($id, $from, $what) = @_; $hipq->outcome($id); my $late = $hipq->sql("SELECT extract(epoch FROM update_time - '$from') FROM hipq.jobs_detail WHERE id = $id"); cmp_ok($late, '>', 0.8, "$what: not sooner"); $hipq->in_time($late, 2, $what); return; }
+# ---- worker_wait_ttl counts from when the last worker was there
+sub is_failed_by
+{
+	my ($id, $from, $what) = @_;
+	$hipq->outcome($id);
+	my $late = $hipq->sql(
+		"SELECT extract(epoch FROM update_time - '$from') FROM hipq.jobs_detail WHERE id = $id");
+	cmp_ok($late, '>', 0.8, "$what: not sooner");
+	$hipq->in_time($late, 2, $what);
+	return;
+}
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 1)});
 $hipq->set('hipq.heartbeat_timeout' => '5s', 'hipq.worker_grace' => '1min');
 my $silent = register('silent');
 $job = $hipq->enqueue('send');
-is($hipq->sql_as('app', "SELECT id FROM hipq.claim($silent, 1, wait => '10 s')"), $job, 'a worker is busy');
+is($hipq->sql_as('app', "SELECT id FROM hipq.claim($silent, 1, wait => '10 s')"), $job,
+	'a worker claims a job, and is busy');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($silent)");
 my $behind = $hipq->enqueue('send');
-is_failed_by($behind, $hipq->sql("SELECT last_heartbeat + interval '5 s' FROM hipq.workers WHERE name = 'silent'"), 'it is silent for hipq.heartbeat_timeout, then a job waits in vain');
+is_failed_by($behind, $hipq->sql("SELECT last_heartbeat + interval '5 s' FROM hipq.workers
+		WHERE name = 'silent'"), 'worker_wait_ttl counts from the end of hipq.heartbeat_timeout');
 $hipq->set('hipq.heartbeat_timeout' => '1d');
 finish($job);
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($silent)");
 my $short_lived = $hipq->session(role => 'app');
-my ($bound) = $short_lived->query_safe(q{SELECT hipq.register_worker('bound', '{app.out}', '{send}', listen => true)}) =~ /(\d+)/;
+my ($bound) = $short_lived->query_safe(
+	q{SELECT hipq.register_worker('bound', '{app.out}', '{send}', listen => true)}) =~ /(\d+)/;
 $job = $hipq->enqueue('send');
-is_given($job, 'running 1 bound', 'a session has its job');
+is_given($job, 'running 1 bound', 'a worker that is bound to a session has a job');
 $behind = $hipq->enqueue('send');
 my $before_its_end = $hipq->sql(q{SELECT clock_timestamp() + interval '2102 s'});
 $short_lived->quit;
-is_failed_by($behind, $before_its_end, 'it ends: at once there is no worker');
+is_failed_by($behind, $before_its_end,
+	"worker_wait_ttl counts from the end of the worker's session");
 finish($job);
 $hipq->set('hipq.worker_grace' => '1s');
-ok(worker_gone('bound'), 'it is gone');
+ok(worker_gone('bound'), 'the bound worker is gone');
 
-# ---- who is first: by health, then by the longer of both queue depths, what it says and what it was given; who is unhealthy, not at all
+# ---- workers are chosen by health, then by the greater of both queue depths, their own report and
+# what they were given; unhealthy ones not at all
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', reset => '{worker_wait_ttl}')});
-my @reports = ([ C => 'degraded', 10 ], [ B => 'healthy', 20 ], [ A => 'healthy', 5 ], [ D => 'unhealthy', 0 ]);
+my @reports = ([ C => 'degraded', 10 ], [ B => 'healthy', 20 ], [ A => 'healthy', 5 ],
+	[ D => 'unhealthy', 0 ]);
 my %worker = map { $_->[0] => register($_->[0]) } @reports;
 my $turned = register('E', capabilities => q('{"health": {"status": "unhealthy"}}'));
-$hipq->sql_as('app', qq(SELECT hipq.heartbeat($worker{$_->[0]}, '{"status": "$_->[1]", "queue_depth": $_->[2]}'))) foreach @reports;
-is($hipq->sql(q{SELECT string_agg(name, ' ') FROM hipq.workers}), 'A B C D E', 'the view has the best first');
+$hipq->sql_as('app',
+	qq(SELECT hipq.heartbeat($worker{$_->[0]}, '{"status": "$_->[1]", "queue_depth": $_->[2]}')))
+	foreach @reports;
+is($hipq->sql(q{SELECT string_agg(name, ' ') FROM hipq.workers}), 'A B C D E',
+	'view workers has the best worker first');
 @jobs = ();
 foreach my $name (qw(A B C))
 {
 	push @jobs, $hipq->enqueue('send');
-	is_given($jobs[-1], "running 1 $name", "and so has dispatch: $name");
+	is_given($jobs[-1], "running 1 $name", "the best worker gets the job: $name");
 }
 push @jobs, $hipq->enqueue('send');
-is(unmet_conditions($jobs[-1]), 'worker', 'the next one waits, though unhealthy ones have room');
+is(unmet_conditions($jobs[-1]), 'worker', 'a job waits though unhealthy workers have room');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($worker{D})");
-is($hipq->sql(row($jobs[-1])), 'initial 0', 'a heartbeat does not change that');
+is($hipq->sql(row($jobs[-1])), 'initial 0', 'a heartbeat does not make a worker healthy');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($_)") foreach values %worker, $turned;
 finish($_) foreach @jobs;
-ok(worker_gone($_), 'it is gone') foreach sort keys %worker, 'E';
+ok(worker_gone($_), "the worker $_ is gone") foreach sort keys %worker, 'E';
 
-# ---- an unhealthy worker is tried again
+# ---- an unhealthy worker gets a trial
 $hipq->set('hipq.probe_interval' => '1min');
-my $sick = $hipq->sql_as('app', q{SELECT hipq.register_worker('sick', '{app.out}', '{send}', capacity => 100)});
+my $sick = $hipq->sql_as('app',
+	q{SELECT hipq.register_worker('sick', '{app.out}', '{send}', capacity => 100)});
 $hipq->sql_as('app', qq(SELECT hipq.heartbeat($sick, '{"consecutive_failures": 10}')));
 $job = $hipq->enqueue('send');
-is(unmet_conditions($job), 'worker', 'not when it has just been found unhealthy');
+is(unmet_conditions($job), 'worker', 'a worker that has just become unhealthy gets no job');
 $hipq->set('hipq.clock_offset' => 61);
-is_given($job, 'running 1 sick', 'but hipq.probe_interval later');
+is_given($job, 'running 1 sick', 'an unhealthy worker gets a trial after hipq.probe_interval');
 my $second = $hipq->enqueue('send');
-is(unmet_conditions($second), 'worker', 'one at a time');
+is(unmet_conditions($second), 'worker', 'an unhealthy worker gets one trial at a time');
 finish($_) foreach $second, $job;
 
-# ---- what is not given to it after all was no trial
+# ---- a trial that comes to nothing does not count
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($sick)");
 $hipq->set('hipq.clock_offset' => 0, 'hipq.probe_interval' => '1h');
 foreach my $trouble ('an error', 'a row that somebody holds')
 {
 	$hipq->set('hipq.clock_offset' => 0);
-	$sick = $hipq->sql_as('app', qq{SELECT hipq.register_worker('sick', '{app.out}', '{send}', take_over => true)});
+	$sick = $hipq->sql_as('app',
+		qq{SELECT hipq.register_worker('sick', '{app.out}', '{send}', take_over => true)});
 	$hipq->sql_as('app', qq(SELECT hipq.heartbeat($sick, '{"consecutive_failures": 10}')));
 	$hipq->sql(q{SELECT hipq.pause('app.out', 'send')});
 	$job = $hipq->enqueue('send');
@@ -396,31 +512,42 @@ foreach my $trouble ('an error', 'a row that somebody holds')
 	}
 	$hipq->set('hipq.clock_offset' => 3601);  # its first trial is due
 	$hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
-	if ($trouble eq 'an error') { ok($points->wait_fired('after-dispatch'), 'its trial comes to nothing'); }
-	else { ok($hipq->wait_until(q{SELECT reached > 1 FROM point.list() WHERE name = 'before-dispatch'}), 'its trial comes to nothing'); }
+	if ($trouble eq 'an error')
+	{
+		ok($points->wait_fired('after-dispatch'), 'its trial ends with an error');
+	}
+	else
+	{
+		ok($hipq->wait_until(q{SELECT reached > 1 FROM point.list()
+				WHERE name = 'before-dispatch'}), 'its trial meets a locked row');
+	}
 	$holder->quit;
-	is_given($job, 'running 1 sick', "for $trouble: it gets another one at once");
-	is(depths(), 'sick 1', 'which is counted');
+	is_given($job, 'running 1 sick', "after $trouble the worker gets another trial at once");
+	is(depths(), 'sick 1', "after $trouble the trial is counted");
 	finish($job);
 }
 
-# ---- many that expire are few lines in the log
+# ---- many jobs that are not accepted are few lines in the log
 finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($sick)");
 register('many', capacity => 30);
 $hipq->set('hipq.clock_offset' => 0);
 my $log_end = -s $node->logfile;
-$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 60); SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 60);
+	SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 $hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 30)});
-ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'many'}, 30), 'a worker has many jobs');
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'many'}, 30),
+	'a worker is given thirty jobs');
 $hipq->set('hipq.clock_offset' => 61);
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_out_live}, 0), 'which it does not accept');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_out_live}, 0),
+	'the worker accepts none of them in time');
 my $expiry = qr/LOG:  job \d+ was not accepted by worker "many"/;
 $node->wait_for_log(qr/(?:$expiry.*){10}/s, $log_end);    # written after the commit
 my $lines = () = slurp_file($node->logfile, $log_end) =~ /$expiry/g;
-is($lines, 10, 'ten of them are named');
+is($lines, 10, 'the log names ten of the jobs');
 $hipq->set('hipq.clock_offset' => 80);
-ok($node->wait_for_log(qr/LOG:  20 more jobs were not accepted by their workers/, $log_end), 'the others counted');
+ok($node->wait_for_log(qr/LOG:  20 more jobs were not accepted by their workers/, $log_end),
+	'the log counts the other jobs');
 
 # ---- without executors
 $hipq->sql(q{SELECT hipq.deregister_worker(worker_id) FROM hipq.workers});
@@ -428,13 +555,17 @@ $hipq->set('hipq.clock_offset' => 0, 'hipq.max_executors' => 0);
 register('alone');
 my ($outside, $inside) = ($hipq->enqueue('send'), $hipq->enqueue('inside'));
 is_given($outside, 'running 1 alone', 'hipq.max_executors = 0: workers are given jobs');
-is(unmet_conditions($inside), 'executor', 'other jobs wait, and why() says so');
-is($hipq->sql(q{SELECT waiting_hold || ' ' || ready FROM hipq.queues_detail WHERE queue = 'app.out'}), '1 0', 'as those that are held');
+is(unmet_conditions($inside), 'executor',
+	'with hipq.max_executors = 0 other jobs wait, and why() says so');
+is($hipq->sql(q{SELECT waiting_hold || ' ' || ready
+		FROM hipq.queues_detail WHERE queue = 'app.out'}), '1 0',
+	'with hipq.max_executors = 0 jobs wait as if they were held');
 $hipq->set('hipq.max_executors' => 4);
-is($hipq->outcome($inside), 'succeeded', 'until they may run');
+is($hipq->outcome($inside), 'succeeded', 'the other jobs run when executors are allowed');
 
 # ---- workers' jobs leave room for executors
-$hipq = HipqCluster->new('full', 'hipq.max_running' => 16, 'hipq.max_owner_share' => 100, max_worker_processes => 8);
+$hipq = HipqCluster->new('full', 'hipq.max_running' => 16, 'hipq.max_owner_share' => 100,
+	max_worker_processes => 8);
 $hipq->create_queue('app.out');
 $hipq->sql(q{
 	CREATE FUNCTION fine(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
@@ -442,10 +573,13 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.out', 'inside', handler => 'fine')});
 register('greedy', capacity => 100);
 $hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 40)});
-ok($hipq->wait_until(q{SELECT queue_depth > 0 FROM hipq.workers}), 'a worker has all that there is room for');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs in flight'}, 1), 'and no more');
-is($hipq->outcome_of('inside'), 'succeeded', 'an executor has room all the same');
+ok($hipq->wait_until(q{SELECT queue_depth > 0 FROM hipq.workers}),
+	'a worker is given as many jobs as there is room for');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs in flight'}, 1),
+	'an alert tells that jobs in flight are at their limit');
+is($hipq->outcome_of('inside'), 'succeeded', "an executor has room beside a worker's many jobs");
 $hipq->set('hipq.alert_worker_depth' => 5);
-is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'worker depth'}), 1, 'that it accepts nothing is worth an alert');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'worker depth'}), 1,
+	'an alert tells of a worker that accepts nothing');
 
 done_testing();

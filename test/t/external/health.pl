@@ -1,4 +1,5 @@
-# Jobs and the health of external workers: trials of unhealthy workers, and what counts against one.
+# An unhealthy external worker gets trials only, and a failure that is the job's fault does not
+# count against its worker.
 use strict;
 use warnings;
 use HipqCluster;
@@ -34,7 +35,7 @@ sub is_row
 	return ok($hipq->wait_until($row, $expected), $what);
 }
 
-# The worker accepts the job, and fails it. Returns its state then.
+# The worker accepts the job, and fails it. Returns the job's state.
 sub fail_job
 {
 	my ($worker, $job, $attempt, $more) = @_;
@@ -42,19 +43,19 @@ sub fail_job
 	return $hipq->sql_as('app', "SELECT hipq.fail($job, $attempt, 'no disk'" . ($more // '') . ')');
 }
 
-# ---- what the handler calls the fault of the job does not count against the worker
+# ---- a failure that the handler calls final does not count against the worker
 my $blameless = register('blameless');
 foreach (1 .. 12)
 {
 	my $bad = $hipq->enqueue('send');
-	is_row($bad, 'running 1 blameless 0', 'a job');
-	is(fail_job($blameless, $bad, 1, ', retriable => false'), 'final', 'is bad for good');
+	is_row($bad, 'running 1 blameless 0', 'a job is given to the worker');
+	is(fail_job($blameless, $bad, 1, ', retriable => false'), 'final', 'the job fails for good');
 }
 is( $hipq->sql(
 		q{SELECT health->>'status', health->>'total_executions', health->>'failed_executions'}
 		  . q{ FROM hipq.workers_detail}),
 	'healthy|12|0',
-	'twelve of them say nothing about their worker');
+	'twelve jobs that fail for good leave their worker healthy');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($blameless)");
 
 # ---- each limit is a setting
@@ -103,40 +104,41 @@ like($hipq->why($job),
 my $aimed = $hipq->enqueue('send', q{worker => 'sick'});
 like($hipq->why($aimed),
 	qr/for external worker "sick", which drains or is unhealthy\. $sick_is If it is not given/,
-	'and of the one that a job is for');
+	'why() names cause and next trial of the worker that a job is for');
 $hipq->sql("SELECT hipq.cancel($aimed)");
 later(71);
-is_row($job, 'running 1 sick 0', 'a worker that calls itself unhealthy gets no trial');
+is_row($job, 'running 1 sick 0',
+	'an unhealthy worker gets a trial, one that calls itself unhealthy does not');
 is(fail_job($sick, $job, 1), 'retry', 'a failed trial is not final');
-is_row($job, 'retry 1 sick 0', 'and not charged');
+is_row($job, 'retry 1 sick 0', 'a failed trial is not charged');
 is( $hipq->sql("SELECT reason, detail FROM hipq.attempts_detail WHERE job_id = $job"),
 	'transient_error|It was a trial of an unhealthy worker, and is not charged.',
-	'the history says so');
+	'the history tells of the failed trial');
 my $able = register('able');
-is_row($job, 'running 2 able 0', 'another worker has the job at once');
-is(fail_job($able, $job, 2), 'final', 'whose failure counts');
+is_row($job, 'running 2 able 0', 'another worker has the job of the failed trial at once');
+is(fail_job($able, $job, 2), 'final', 'a failure of a healthy worker counts');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($able)");
 
 alter_type('queue_ttl => 10');
 $job = $hipq->enqueue('send');
 later(71);
-is_row($job, 'running 1 sick 0', 'the next trial');
+is_row($job, 'running 1 sick 0', 'the worker gets its next trial');
 later(11);
-is_row($job, 'retry 1 sick 0', 'is not accepted in time, and that is not charged');
-is($hipq->attempts($job), '1 queue_timeout', 'though it is in the history');
+is_row($job, 'retry 1 sick 0', 'a trial that is not accepted in time is not charged');
+is($hipq->attempts($job), '1 queue_timeout', 'the history has the trial that was not accepted');
 $hipq->sql("SELECT hipq.cancel($job)");
 
 alter_type(q{queue_ttl => 600, do_not_retry_on => '{transient_error}'});
 $job = $hipq->enqueue('send');
 later(71);
-is_row($job, 'running 1 sick 0', 'a trial of a type that does not retry such a failure');
-is(fail_job($sick, $job, 1), 'final', 'is final, as the type says');
+is_row($job, 'running 1 sick 0', 'a trial can be of a type that does not retry its failures');
+is(fail_job($sick, $job, 1), 'final', 'that trial is final, as the type says');
 alter_type(q{do_not_retry_on => '{}'});
 
 $job = $hipq->enqueue('send');
 later(71);
-is_row($job, 'running 1 sick 0', 'a trial');
+is_row($job, 'running 1 sick 0', 'a trial can be of a job that is at fault');
 is(fail_job($sick, $job, 1, ', retriable => false'), 'final',
-	'is final when the handler says that it is the fault of the job');
+	"a trial is final when the handler calls it the job's fault");
 
 done_testing;

@@ -1,4 +1,5 @@
-# External workers under load, while workers, operators and faults do their worst: what workers were told and what the tables say has to agree.
+# Under load, while workers, operators and faults do their worst, what external workers were told
+# agrees with the tables.
 #
 #   LOAD_CYCLES    how many faults in a round (8)
 #   SEED           chooses the faults; printed
@@ -17,18 +18,23 @@ my $cycles = $ENV{LOAD_CYCLES} || 8;
 my $seed = $ENV{SEED} || int rand 1e9;
 my $end = time() + 60 * ($ENV{SOAK_MINUTES} || 0);
 
-my @faults = ('kill scheduler', 'terminate scheduler', 'terminate launcher', 'kill backend', 'terminate clients', 'kill postmaster', 'stop fast', 'stop immediate');
+my @faults = ('kill scheduler', 'terminate scheduler', 'terminate launcher', 'kill backend',
+	'terminate clients', 'kill postmaster', 'stop fast', 'stop immediate');
 
 sub make_load
 {
 	my ($hipq) = @_;
 	$hipq->create_queue('load.out', throttle_limit => 30);
 	$hipq->sql(q{
-		SELECT hipq.register_job_type('load.out', type, handler_kind => 'notify', max_retries => 1000, retry_base => '10 ms', retry_multiplier => 1, queue_ttl => 2, default_timeout => 2)
+		SELECT hipq.register_job_type('load.out', type, handler_kind => 'notify',
+			max_retries => 1000, retry_base => '10 ms', retry_multiplier => 1, queue_ttl => 2,
+			default_timeout => 2)
 		FROM unnest('{a, b}'::text[]) AS type;
 		-- Leaves its job running, for whoever completes it.
-		CREATE FUNCTION leave(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT hipq.complete_later()';
-		SELECT hipq.register_job_type('load.out', 'left', handler => 'leave', max_retries => 1000, retry_base => '10 ms', retry_multiplier => 1, default_timeout => 2);
+		CREATE FUNCTION leave(job hipq.job) RETURNS void
+			LANGUAGE sql AS 'SELECT hipq.complete_later()';
+		SELECT hipq.register_job_type('load.out', 'left', handler => 'leave', max_retries => 1000,
+			retry_base => '10 ms', retry_multiplier => 1, default_timeout => 2);
 		CREATE TABLE sent (id bigint);
 		CREATE TABLE said (id bigint, attempt integer, what text);
 		GRANT ALL ON sent, said TO app;
@@ -36,15 +42,20 @@ sub make_load
 		CREATE PROCEDURE send(jobs integer) LANGUAGE plpgsql AS $$
 		BEGIN
 			FOR i IN 1 .. jobs / 5 LOOP
-				INSERT INTO sent SELECT hipq.enqueue(('{a,b,a,b,left}'::text[])[n], queue => 'load.out', priority => (random() * 3)::integer) FROM generate_series(1, 5) AS n;
+				INSERT INTO sent SELECT hipq.enqueue(('{a,b,a,b,left}'::text[])[n],
+					queue => 'load.out', priority => (random() * 3)::integer)
+					FROM generate_series(1, 5) AS n;
 				COMMIT;
 				PERFORM pg_sleep(0.01);
 			END LOOP;
 		END $$;
 
 		-- What a worker says of a job it has accepted, and that it has said so, in one transaction.
-		CREATE FUNCTION answer(job bigint, its_attempt integer, dice float) RETURNS void LANGUAGE plpgsql AS $$
-		DECLARE what text := CASE WHEN dice < 0.65 THEN 'complete' WHEN dice < 0.75 THEN 'fail' WHEN dice < 0.78 THEN 'give up' WHEN dice < 0.88 THEN 'release' WHEN dice < 0.92 THEN 'extend'
+		CREATE FUNCTION answer(job bigint, its_attempt integer, dice float) RETURNS void
+			LANGUAGE plpgsql AS $$
+		DECLARE what text := CASE WHEN dice < 0.65 THEN 'complete' WHEN dice < 0.75 THEN
+			'fail' WHEN dice < 0.78 THEN 'give up' WHEN dice < 0.88 THEN
+			'release' WHEN dice < 0.92 THEN 'extend'
 			WHEN dice < 0.96 THEN 'change its mind' ELSE 'forget it' END;
 		BEGIN
 			CASE what
@@ -52,8 +63,10 @@ sub make_load
 				WHEN 'fail' THEN PERFORM hipq.fail(job, its_attempt, 'no luck');
 				WHEN 'give up' THEN PERFORM hipq.fail(job, its_attempt, 'never', false);
 				WHEN 'release' THEN PERFORM hipq.release(job, its_attempt, '10 ms');
-				WHEN 'extend' THEN PERFORM hipq.extend(job, its_attempt, '1 s'); PERFORM hipq.complete(job, its_attempt); what := 'complete';
-				WHEN 'change its mind' THEN PERFORM hipq.complete(job, its_attempt); RAISE 'never mind';
+				WHEN 'extend' THEN PERFORM hipq.extend(job, its_attempt, '1 s');
+					PERFORM hipq.complete(job, its_attempt); what := 'complete';
+				WHEN 'change its mind' THEN PERFORM hipq.complete(job, its_attempt);
+					RAISE 'never mind';
 				WHEN 'forget it' THEN RETURN;
 			END CASE;
 			INSERT INTO said VALUES (job, its_attempt, what);
@@ -69,81 +82,108 @@ sub make_load
 			attempts integer[];
 		BEGIN
 			LOOP
-				worker := hipq.register_worker(name, '{load.out}', CASE WHEN steady OR random() < 0.7 THEN '{a, b}' ELSE '{b}' END::text[],
-					capacity => 1 + (random() * 8)::integer, prefetch => (random() * 8)::integer, take_over => true);
+				worker := hipq.register_worker(name, '{load.out}', CASE
+					WHEN steady OR random() < 0.7 THEN '{a, b}' ELSE '{b}' END::text[],
+					capacity => 1 + (random() * 8)::integer, prefetch => (random() * 8)::integer,
+						take_over => true);
 				COMMIT;
 				FOR i IN 1 .. 200 LOOP
-					SELECT array_agg(claimed.id), array_agg(claimed.attempt) INTO jobs, attempts FROM hipq.claim(worker, 1 + (random() * 5)::integer, '50 ms') AS claimed;
+					SELECT array_agg(claimed.id), array_agg(claimed.attempt) INTO jobs, attempts
+						FROM hipq.claim(worker, 1 + (random() * 5)::integer, '50 ms') AS claimed;
 					IF random() < 0.02 AND NOT steady THEN ROLLBACK; CONTINUE; END IF;
 					COMMIT;
 					FOR n IN 1 .. coalesce(cardinality(jobs), 0) LOOP
-						PERFORM answer(jobs[n], attempts[n], CASE WHEN steady THEN 0 ELSE random() END);
+						PERFORM answer(jobs[n], attempts[n], CASE WHEN steady THEN
+							0 ELSE random() END);
 						IF random() < 0.7 THEN COMMIT; END IF;
 					END LOOP;
 					COMMIT;
-					FOR jobs, attempts IN SELECT ARRAY[id], ARRAY[attempt] FROM hipq.load_out WHERE state = 'running' AND worker_id = 0 LIMIT 5 LOOP
-						PERFORM answer(jobs[1], attempts[1], CASE WHEN steady THEN 0 ELSE random() END);
+					FOR jobs, attempts IN SELECT ARRAY[id], ARRAY[attempt] FROM hipq.load_out
+						WHERE state = 'running' AND worker_id = 0 LIMIT 5 LOOP
+						PERFORM answer(jobs[1], attempts[1], CASE WHEN steady THEN
+							0 ELSE random() END);
 					END LOOP;
 					COMMIT;
 				END LOOP;
-				IF random() < 0.5 THEN PERFORM hipq.drain_worker(worker); ELSE PERFORM hipq.deregister_worker(worker); END IF;
+				IF random() < 0.5 THEN PERFORM hipq.drain_worker(worker);
+					ELSE PERFORM hipq.deregister_worker(worker); END IF;
 				COMMIT;
 			END LOOP;
 		END $$});
 	return;
 }
 
-# A process that calls a procedure as role app; again and again if that ends before `until`, as it does when the server goes.
+# A process that calls a procedure as role app. It calls the procedure again if that ends before
+# `until`, as it does when the server goes down.
 sub start
 {
 	my ($hipq, $call, $until) = @_;
 	my $pid = fork // die "fork: $!";
 	return $pid if $pid;
 	HipqCluster::end_by_signals();
-	my @psql = ('psql', '-XAtq', '-U', 'app', '-d', $hipq->node->connstr('postgres'), '-c', "CALL $call");
+	my @psql = ('psql', '-XAtq', '-U', 'app', '-d', $hipq->node->connstr('postgres'),
+		'-c', "CALL $call");
 	open STDOUT, '>', '/dev/null';
 	open STDERR, '>', '/dev/null';
 	do { system(@psql) == 0 and POSIX::_exit(0); usleep(50_000); } while (time() < $until);
 	POSIX::_exit(1);
 }
 
-# An operator's hand.
+# What an operator may do.
 sub disturb
 {
 	my ($hipq) = @_;
 	my $some = q{(SELECT id FROM hipq.load_out_live ORDER BY random() LIMIT 1)};
 	my @deeds = (
-		q{SELECT hipq.pause('load.out', 'a'); SELECT hipq.resume('load.out', 'a')}, q{SELECT hipq.pause('load.out'); SELECT pg_sleep(0.2); SELECT hipq.resume('load.out')},
-		"INSERT INTO said SELECT id, NULL, 'cancel' FROM $some AS job WHERE hipq.cancel(id)", "SELECT hipq.fail_job(id, 'by hand') FROM $some AS job",
+		q{SELECT hipq.pause('load.out', 'a'); SELECT hipq.resume('load.out', 'a')},
+			q{SELECT hipq.pause('load.out'); SELECT pg_sleep(0.2); SELECT hipq.resume('load.out')},
+		"INSERT INTO said SELECT id, NULL, 'cancel' FROM $some AS job WHERE hipq.cancel(id)",
+			"SELECT hipq.fail_job(id, 'by hand') FROM $some AS job",
 		q{SELECT hipq.alter_job_type('load.out', 'a', queue_ttl => 1 + (random() * 2)::integer)},
 		q{SELECT hipq.alter_queue('load.out', throttle_limit => 10 + (random() * 30)::integer)},
 		q{SELECT hipq.drain_worker(worker_id) FROM hipq.workers_detail ORDER BY random() LIMIT 1},
-		q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app' AND backend_type = 'client backend' ORDER BY random() LIMIT 1});
+		q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'
+			AND backend_type = 'client backend' ORDER BY random() LIMIT 1});
 	$hipq->try_sql($_) foreach shuffle(@deeds);
 	return;
 }
 
-# Nothing but what the whole of a round must leave.
+# What must hold after each round.
 sub check
 {
 	my ($hipq) = @_;
-	my $none = sub { my ($what, $sql) = @_; is($hipq->sql("SELECT count(*), coalesce(string_agg(DISTINCT found::text, ' '), '') FROM (SELECT * FROM ($sql) AS rows LIMIT 10) AS found"), '0|', $what); return; };
+	my $none = sub { my ($what, $sql) = @_;
+		is($hipq->sql("SELECT count(*), coalesce(string_agg(DISTINCT found::text, ' '), '')
+			FROM (SELECT * FROM ($sql) AS rows LIMIT 10) AS found"), '0|', $what); return; };
 	$none->('no job is lost', 'SELECT id FROM sent EXCEPT SELECT id FROM hipq.job');
 	$none->('none is there twice', 'SELECT id FROM hipq.job GROUP BY id HAVING count(*) > 1');
-	$none->('none was completed twice', q{SELECT id FROM said WHERE what IN ('complete', 'give up') GROUP BY id HAVING count(*) > 1});
+	$none->('none was completed twice', q{SELECT id FROM said WHERE what IN ('complete', 'give up')
+		GROUP BY id HAVING count(*) > 1});
 	$none->('what succeeded was completed by the attempt that it says',
-		q{SELECT id, attempt FROM hipq.job WHERE retry_reason <> 'cancelled' AND error = 'NONE' EXCEPT SELECT id, attempt FROM said WHERE what = 'complete'});
-	$none->('what was completed has succeeded', q{SELECT id, attempt FROM said WHERE what = 'complete' EXCEPT SELECT id, attempt FROM hipq.job WHERE error = 'NONE'});
-	$none->('what was given up has failed', q{SELECT id, attempt FROM said WHERE what = 'give up' EXCEPT SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'explicit_failure'});
-	$none->('a failure is in the history', q{SELECT id, attempt FROM said WHERE what = 'fail' EXCEPT SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'transient_error'});
-	$none->('so is what was given back', q{SELECT id, attempt FROM said WHERE what = 'release' EXCEPT SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'released'});
-	# A job that ends while it waits has a row more for its last attempt, which began when it ended.
-	$none->('an attempt ends once', 'SELECT job_id, attempt FROM hipq.attempt WHERE started_time < ended_time GROUP BY job_id, attempt HAVING count(*) > 1');
-	$none->('no failure without one who said it', q{SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'explicit_failure' AND error <> 'by hand' EXCEPT SELECT id, attempt FROM said WHERE what = 'give up'});
+		q{SELECT id, attempt FROM hipq.job WHERE retry_reason <> 'cancelled'
+			AND error = 'NONE' EXCEPT SELECT id, attempt FROM said WHERE what = 'complete'});
+	$none->('what was completed has succeeded', q{SELECT id, attempt FROM said
+		WHERE what = 'complete' EXCEPT SELECT id, attempt FROM hipq.job WHERE error = 'NONE'});
+	$none->('what was given up has failed', q{SELECT id, attempt FROM said WHERE what = 'give up'
+		EXCEPT SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'explicit_failure'});
+	$none->('a failure is in the history', q{SELECT id, attempt FROM said WHERE what = 'fail' EXCEPT
+		SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'transient_error'});
+	$none->('so is what was given back', q{SELECT id, attempt FROM said WHERE what = 'release'
+		EXCEPT SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'released'});
+	# A job that ends while it waits has one row more for its last attempt, which began when it
+	# ended.
+	$none->('an attempt ends once', 'SELECT job_id, attempt FROM hipq.attempt
+		WHERE started_time < ended_time GROUP BY job_id, attempt HAVING count(*) > 1');
+	$none->('no failure without one who said it',
+		q{SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'explicit_failure'
+		AND error <> 'by hand' EXCEPT SELECT id, attempt FROM said WHERE what = 'give up'});
 	$none->('nobody has a job in flight', 'SELECT id FROM hipq._running_jobs() AS job (id)');
-	$none->('no worker counts one', 'SELECT name, queue_depth, running_jobs FROM hipq.workers WHERE queue_depth <> 0 OR running_jobs <> 0');
+	$none->('no worker counts one', 'SELECT name, queue_depth, running_jobs FROM hipq.workers
+		WHERE queue_depth <> 0 OR running_jobs <> 0');
 	$none->('nothing takes up room', 'SELECT * FROM hipq._limiters() WHERE used <> 0 OR jobs <> 0');
-	unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|leaked|cannot rescue job|cannot give job|dropped a dispatch|is not there any more|cursor miss/, 'nothing alarming in the log');
+	unlike(slurp_file($hipq->node->logfile),
+		qr/PANIC:|TRAP:|leaked|cannot rescue job|cannot give job|dropped a dispatch|is not there any more|cursor miss/,
+		'the log has nothing alarming');
 	return;
 }
 
@@ -152,7 +192,8 @@ sub run_round
 	my ($seed) = @_;
 	srand $seed;
 	note "seed $seed: $cycles faults";
-	my $hipq = HipqCluster->new("external_load_$seed", 'hipq.worker_grace' => '1s', 'hipq.heartbeat_timeout' => '2s', 'hipq.retry_jitter' => 0, 'hipq.probe_interval' => '1s');
+	my $hipq = HipqCluster->new("external_load_$seed", 'hipq.worker_grace' => '1s',
+		'hipq.heartbeat_timeout' => '2s', 'hipq.retry_jitter' => 0, 'hipq.probe_interval' => '1s');
 	make_load($hipq);
 	my @now = map { shuffle(@faults) } 0 .. $cycles / @faults;
 	foreach my $cycle (1 .. $cycles)
@@ -168,20 +209,26 @@ sub run_round
 		disturb($hipq);
 		waitpid $sender, 0;
 		usleep(10_000) while time() < $until;
-		$hipq->wait_until(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'app' AND backend_type = 'client backend'}, 0);
+		$hipq->wait_until(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE usename = 'app' AND backend_type = 'client backend'}, 0);
 		waitpid $_, 0 foreach @workers;
 		note sprintf '%2d %-20s %s', $cycle, $fault, $what // 'nobody was there';
 	}
 	my $steady = start($hipq, "be_worker('steady', true)", time() + 600);
 	$hipq->sql(q{SELECT hipq.resume('load.out'); SELECT hipq.resume('load.out', 'a')});
-	ok($hipq->wait_until('SELECT count(*) FROM hipq.load_out_live', 0, 120), 'every job ends') or diag($hipq->sql('SELECT id, state, attempt, worker_id, deadline FROM hipq.load_out_live LIMIT 10'));
+	ok($hipq->wait_until('SELECT count(*) FROM hipq.load_out_live', 0, 120), 'every job ends')
+		or diag($hipq->sql('SELECT id, state, attempt, worker_id, deadline
+			FROM hipq.load_out_live LIMIT 10'));
 	kill 'TERM', $steady;
-	$hipq->wait_until(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'app' AND backend_type = 'client backend'}, 0);
+	$hipq->wait_until(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+		WHERE usename = 'app' AND backend_type = 'client backend'}, 0);
 	waitpid $steady, 0;
-	cmp_ok($hipq->sql('SELECT count(*) FROM sent'), '>', 50 * $cycles, 'there were jobs');
+	cmp_ok($hipq->sql('SELECT count(*) FROM sent'), '>', 50 * $cycles, 'there were enough jobs');
 	check($hipq);
-	note $hipq->sql(q{SELECT string_agg(concat_ws(' ', count, what), ', ' ORDER BY what) FROM (SELECT count(*), what FROM said GROUP BY what) AS answers});
-	note $hipq->sql(q{SELECT string_agg(concat_ws(' ', count, reason), ', ' ORDER BY reason) FROM (SELECT count(*), reason FROM hipq.attempt GROUP BY reason) AS ends});
+	note $hipq->sql(q{SELECT string_agg(concat_ws(' ', count, what), ', ' ORDER BY what)
+		FROM (SELECT count(*), what FROM said GROUP BY what) AS answers});
+	note $hipq->sql(q{SELECT string_agg(concat_ws(' ', count, reason), ', ' ORDER BY reason)
+		FROM (SELECT count(*), reason FROM hipq.attempt GROUP BY reason) AS ends});
 	$hipq->node->teardown_node;
 	$hipq->node->clean_node if Test::More->builder->is_passing;
 	return;

@@ -1,4 +1,5 @@
-# worker_wait_ttl: how long due jobs wait while no external worker can be given them.
+# A due job that no external worker can be given fails after worker_wait_ttl, which the type, the
+# queue or the server sets.
 use strict;
 use warnings;
 use HipqCluster;
@@ -22,7 +23,7 @@ sub state_of { return $hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = 
 sub alter_queue { return $hipq->sql("SELECT hipq.alter_queue('app.out', $_[0])"); }
 sub alter_type { return $hipq->sql("SELECT hipq.alter_job_type('app.out', 'send', $_[0])"); }
 
-# What the views say holds, for the queue and for the type.
+# The values in force of the queue and of the type, as the views show them.
 sub shown
 {
 	return $hipq->sql(q{SELECT queue.worker_wait_ttl, type.worker_wait_ttl
@@ -30,15 +31,15 @@ sub shown
 		WHERE type.job_type = 'send'});
 }
 
-# Once the scheduler has looked at a job that waits for nobody. It looks at all queues.
+# Waits until the scheduler has looked at a job that no worker serves. It looks at all queues.
 sub scheduler_looks
 {
 	my $job = enqueue('other', q{expires_time => hipq.now() + interval '1 s'});
 	later(2);
-	return is($hipq->outcome($job), 'expired', 'the scheduler looks');
+	return is($hipq->outcome($job), 'expired', 'the scheduler looks at all queues');
 }
 
-# A job that nobody can run fails after so many seconds, and not before.
+# A job that no worker can run fails after $seconds, and not before.
 sub fails_after
 {
 	my ($seconds, $what) = @_;
@@ -46,13 +47,13 @@ sub fails_after
 	scheduler_looks();
 	later($seconds - 10);
 	scheduler_looks();
-	is(state_of($job), 'initial', "$what: it waits");
+	is(state_of($job), 'initial', "$what: the job waits before $seconds s are over");
 	later(10);
-	is($hipq->outcome($job), 'failed', "then it has failed");
+	is($hipq->outcome($job), 'failed', "$what: the job fails after $seconds s");
 	return is(
 		$hipq->sql("SELECT retry_reason || ': ' || error FROM hipq.jobs_detail WHERE id = $job"),
 		"worker_unavailable: no external worker could be given the job within $seconds s",
-		'and says why');
+		"$what: the error tells the time");
 }
 
 sub waits_for_ever
@@ -62,34 +63,34 @@ sub waits_for_ever
 	scheduler_looks();
 	later(100_000);
 	scheduler_looks();
-	is(state_of($job), 'initial', "$what: it waits");
+	is(state_of($job), 'initial', "$what: the job waits for ever");
 	return $hipq->sql("SELECT hipq.cancel($job)");
 }
 
 # ---- the setting, the queue, the type
-is(shown(), '300|300', 'the default');
+is(shown(), '300|300', "the server's value is the default");
 fails_after(300, 'as the server says');
 alter_queue('worker_wait_ttl => 100');
-is(shown(), '100|100', 'the queue overrides it');
+is(shown(), '100|100', "the queue's value overrides the server's");
 fails_after(100, 'as the queue says');
 alter_type('worker_wait_ttl => 50');
-is(shown(), '100|50', 'and the type the queue');
+is(shown(), '100|50', "the type's value overrides the queue's");
 fails_after(50, 'as the type says');
 alter_type('worker_wait_ttl => 0');
-is(shown(), '100|', '0 switches it off for the type');
+is(shown(), '100|', '0 switches worker_wait_ttl off for the type');
 waits_for_ever('off for the type');
 alter_type(q{reset => '{worker_wait_ttl}'});
 alter_queue('worker_wait_ttl => 0');
-is(shown(), '|', 'and for the queue');
+is(shown(), '|', '0 switches worker_wait_ttl off for the queue');
 waits_for_ever('off for the queue');
 alter_queue(q{reset => '{worker_wait_ttl}'});
 $hipq->set('hipq.worker_wait_ttl' => 0);
-is(shown(), '|', 'and for the server');
+is(shown(), '|', '0 switches worker_wait_ttl off for the server');
 waits_for_ever('off for the server');
 $hipq->set('hipq.worker_wait_ttl' => '60s');
 fails_after(60, 'a changed setting');
 
-# ---- what is paused does not wait for a worker
+# ---- a paused job does not wait for a worker
 foreach my $what ([ 'app.out', 'send' ], ['app.out'])
 {
 	my $names = join ', ', map { "'$_'" } @$what;
@@ -101,9 +102,9 @@ foreach my $what ([ 'app.out', 'send' ], ['app.out'])
 	later(50);
 	$hipq->sql("SELECT hipq.resume($names)");
 	scheduler_looks();
-	is(state_of($job), 'initial', "the count begins anew after a pause of @$what");
+	is(state_of($job), 'initial', "the count restarts after a pause of @$what");
 	later(60);
-	is($hipq->outcome($job), 'failed', 'and ends');
+	is($hipq->outcome($job), 'failed', "after a pause of @$what the job fails in time");
 }
 
 done_testing;
