@@ -1,4 +1,5 @@
-# Jobs of one statement have one scheduled_run_time. What is left behind in their lane is read without what stands after it.
+# A scan of a lane ends where it should, also if all its jobs have one scheduled_run_time, as jobs
+# of one statement have.
 use strict;
 use warnings;
 use HipqCluster;
@@ -6,30 +7,39 @@ use Test::More;
 
 my $hipq = HipqCluster->new('one_time', 'hipq.audit_rate' => 0);
 $hipq->create_queue('app.mail');
-$hipq->sql(q{SELECT hipq.register_job_type('app.mail', 'send', handler_kind => 'notify', throttle_limit => 2)});
+$hipq->sql(q{SELECT hipq.register_job_type('app.mail', 'send', handler_kind => 'notify',
+	throttle_limit => 2)});
 my $session = $hipq->session(role => 'app');
-my $worker = $session->query_safe(q{SELECT hipq.register_worker('mailer', '{app.mail}', '{send}', capacity => 20, prefetch => 20)});
-$hipq->sql(q{SELECT count(*) FROM hipq.enqueue_many('send', array_fill('{}'::jsonb, ARRAY[20000]), queue => 'app.mail')});
+my $worker = $session->query_safe(q{SELECT hipq.register_worker('mailer', '{app.mail}', '{send}',
+	capacity => 20, prefetch => 20)});
+$hipq->sql(q{SELECT count(*)
+	FROM hipq.enqueue_many('send', array_fill('{}'::jsonb, ARRAY[20000]), queue => 'app.mail')});
 
-# What a way down to a page and a look at it cost; 20,000 rows fill more than 100 pages.
-my $of_lane = q{FROM pg_stat_all_indexes AS stat JOIN pg_statio_all_indexes AS io USING (indexrelid) WHERE stat.indexrelname = 'app_mail_live_line'};
-sub blocks_and_scans { return split /\|/, $hipq->sql("SELECT io.idx_blks_hit + io.idx_blks_read, stat.idx_scan $of_lane"); }
+# The blocks and scans of the lane's index; 20,000 rows fill more than 100 pages.
+my $of_lane = q{FROM pg_stat_all_indexes AS stat JOIN pg_statio_all_indexes AS io USING (indexrelid)
+	WHERE stat.indexrelname = 'app_mail_live_line'};
+sub blocks_and_scans
+{
+	return split /\|/,
+		$hipq->sql("SELECT io.idx_blks_hit + io.idx_blks_read, stat.idx_scan $of_lane");
+}
 ok($hipq->wait_until("SELECT idx_blks_hit > 20000 $of_lane"), 'jobs are enqueued');
 my ($blocks_before, $scans_before) = blocks_and_scans();
 
-# Of forty that a dispatch looks at 38 have no capacity, and go back one by one.
+# Of forty jobs that a dispatch looks at 38 do not fit the throttle, and go back one by one.
 my $dispatches = 10;
 foreach my $done (1 .. $dispatches)
 {
-	ok($hipq->wait_until('SELECT count(*) FROM hipq.running', 2), "dispatch $done");
+	ok($hipq->wait_until('SELECT count(*) FROM hipq.running', 2), "dispatch $done gives two jobs");
 	$session->query_safe(qq{SELECT hipq.complete(id, attempt, '1') FROM hipq.claim($worker, 2)});
 }
 
-ok($hipq->wait_until("SELECT idx_scan >= $scans_before + 100 $of_lane"), 'the scheduler has told what it read');
+ok($hipq->wait_until("SELECT idx_scan >= $scans_before + 100 $of_lane"),
+	'the scheduler has reported its reads');
 my ($blocks, $scans) = blocks_and_scans();
 my $each = ($blocks - $blocks_before) / ($scans - $scans_before);
 note("$each blocks a scan");
-cmp_ok($each, '<', 20, 'a scan of the lane ends where it is to end');
+cmp_ok($each, '<', 20, 'a scan of the lane ends where it should');
 
 $session->quit;
 done_testing();

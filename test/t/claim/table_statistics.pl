@@ -1,4 +1,4 @@
-# Statistics that do not fit what the tables hold change how statements are planned, and nothing else.
+# Wrong statistics of hipq's tables change how statements are planned, and nothing else.
 use strict;
 use warnings;
 use HipqCluster;
@@ -8,10 +8,11 @@ use Test::More;
 my $hipq = HipqCluster->new('statistics', autovacuum => 'off', 'hipq.max_executors' => 1);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
-	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS $$ SELECT pg_advisory_xact_lock_shared((data->>'lock')::bigint) $$;
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS $$
+		SELECT pg_advisory_xact_lock_shared((data->>'lock')::bigint) $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
-# ---- a live leaf of one row, as the statistics have it
+# ---- a live leaf that has one row according to the statistics
 {
 	$hipq->switch_off;
 	my $lock = $hipq->hold_lock(1);
@@ -20,10 +21,13 @@ $hipq->sql(q{
 	$hipq->enqueue('run', q{'{"lock": 1}'}) foreach 1 .. 5;
 	$hipq->set('hipq.enabled' => 'on');
 	$hipq->pid_of($first);
-	ok($hipq->wait_until(q{SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.job}, 'running' . ' initial' x 5), 'a claim takes one job');
+	ok($hipq->wait_until(q{SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.job},
+			'running' . ' initial' x 5), 'a claim takes one job');
 	$lock->quit;
-	ok($hipq->wait_until(q{SELECT bool_and(outcome = 'succeeded') FROM hipq.jobs}, 't', 20), 'every job ends');
-	is($hipq->sql('SELECT max(attempt) FROM hipq.job'), '1', 'at its first attempt');
+	ok($hipq->wait_until(q{SELECT bool_and(outcome = 'succeeded') FROM hipq.jobs}, 't', 20),
+		'every job ends');
+	is($hipq->sql('SELECT max(attempt) FROM hipq.job'), '1',
+		'every job succeeds in its first attempt');
 }
 
 done_testing();

@@ -1,5 +1,6 @@
-# A row that cannot be read as a job, as it has NULL where each has a value, ends no process and
-# keeps no other job: it is set aside, an alert says so, and an operator can end it.
+# A row that cannot be read as a job, because it has NULL where each job has a value, ends no
+# process and holds up no other job: it is set aside, an alert tells of it, and an operator can
+# cancel it.
 use strict;
 use warnings;
 use HipqCluster;
@@ -35,30 +36,33 @@ $hipq->set('hipq.enabled' => 'on');
 
 is($hipq->outcome($template), 'succeeded', 'a job that can be read runs');
 my $keyed = q{'{}', queue => 'app.main', throttle_key => 'k'};
-is($hipq->outcome_of('ok', $keyed), 'succeeded', 'so does one behind them');
+is($hipq->outcome_of('ok', $keyed), 'succeeded', 'a job behind unreadable rows runs');
 my $alert = q{SELECT times FROM hipq.alerts WHERE alert = 'job set aside'};
-ok($hipq->wait_until($alert, scalar @columns), 'those that cannot are set aside');
+ok($hipq->wait_until($alert, scalar @columns), 'unreadable rows are set aside');
 like($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'job set aside'}),
-	qr/its row cannot be read as a job: it has NULL where each has a value/, 'an alert says so');
+	qr/its row cannot be read as a job: it has NULL where each has a value/,
+		'an alert tells of unreadable rows');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 1),
 	hipq.alter_job_type('app.main', 'ok', throttle_limit_per_key => 1)});
-is($hipq->outcome_of('ok', $keyed), 'succeeded', 'under limits, too');
+is($hipq->outcome_of('ok', $keyed), 'succeeded',
+	'a job behind unreadable rows runs under limits, too');
 foreach my $column (@columns)
 {
 	like($hipq->sql("SELECT string_agg(explanation, ' ') FROM hipq.why($broken{$column})"),
-		qr/cannot be read as a job/, "why(): $column");
+		qr/cannot be read as a job/, "why() tells that $column is NULL");
 	next if $column eq 'job_type';
-	is($hipq->sql("SELECT hipq.cancel($broken{$column})"), 't', "it can be ended: $column");
+	is($hipq->sql("SELECT hipq.cancel($broken{$column})"), 't',
+		"a job with NULL in $column can be cancelled");
 }
 like($hipq->error_of("SELECT hipq.cancel($broken{job_type})"), qr/23502: a job needs a job_type/,
-	'without a type it cannot');
+	'a job without a type cannot be cancelled');
 $hipq->sql("SET session_replication_role = replica;
 	DELETE FROM hipq.app_main_live WHERE id = $broken{job_type}");
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'then nothing is left of them');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'no unreadable row is left');
 is(defined eval { $hipq->sql("TABLE hipq.$_") }, 1, "view $_ can be read")
   foreach qw(jobs_detail alerts_detail);
 my $log = slurp_file($hipq->node->logfile);
 unlike($log, qr/terminated by signal|PANIC|TRAP:/, 'no process has crashed');
 unlike($log, qr/hipq (?:launcher|scheduler|executor).*exited with exit code [^0]/,
-	'none has ended by an error');
+	'no process of hipq has ended with an error');
 done_testing();

@@ -1,31 +1,41 @@
-# Time windows: who waits for an opening, starts at it, stops at its end; what waits costs nothing. hipq's clock stands in 2031.
+# A job with time windows starts when one opens and not after it closes, and a job that waits costs
+# nothing. hipq's clock is in 2031.
 use strict;
 use warnings;
 use HipqCluster;
 use HipqPoints;
 use Test::More;
 
-my $hipq = HipqCluster->new('windows', 'hipq.max_executors' => 1, 'hipq.executor_idle_timeout' => '1s', 'hipq.max_lanes' => 12);
+my $hipq = HipqCluster->new('windows', 'hipq.max_executors' => 1,
+	'hipq.executor_idle_timeout' => '1s', 'hipq.max_lanes' => 12);
 $hipq->sql(q{ALTER DATABASE postgres SET TimeZone = 'Asia/Tokyo'});
-$hipq->node->restart;    # a scheduler that is there keeps the zone that it began with
+$hipq->node->restart;    # a running scheduler keeps the zone that it began with
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
-	CREATE FUNCTION wait_for_lock(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); END';
+	CREATE FUNCTION wait_for_lock(data jsonb) RETURNS void
+		LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); END';
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'nothing', time_zone => 'UTC');
-	SELECT hipq.register_job_type('app.main', 'recorded', handler => 'nothing', time_zone => 'UTC', claim => 'record');
-	SELECT hipq.register_job_type('app.main', 'wait', handler => 'wait_for_lock', time_zone => 'UTC');
-	SELECT hipq.register_job_type('app.main', 'many', handler => 'nothing', time_zone => 'UTC', default_time_windows => '09:00-17:00', claim => 'lock');
-	SELECT hipq.register_job_type('app.main', 'berlin', handler => 'nothing', time_zone => 'Europe/Berlin', default_time_windows => '02:30-04:00');
-	SELECT hipq.register_job_type('app.main', 'here', handler => 'nothing', default_time_windows => '09:00-17:00');
+	SELECT hipq.register_job_type('app.main', 'recorded', handler => 'nothing', time_zone => 'UTC',
+		claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'wait', handler => 'wait_for_lock',
+		time_zone => 'UTC');
+	SELECT hipq.register_job_type('app.main', 'many', handler => 'nothing', time_zone => 'UTC',
+		default_time_windows => '09:00-17:00', claim => 'lock');
+	SELECT hipq.register_job_type('app.main', 'berlin', handler => 'nothing',
+		time_zone => 'Europe/Berlin', default_time_windows => '02:30-04:00');
+	SELECT hipq.register_job_type('app.main', 'here', handler => 'nothing',
+		default_time_windows => '09:00-17:00');
 	SELECT hipq.enqueue('unknown', queue => 'app.main')});
-$hipq->sql(q{SET TimeZone = 'UTC'; SELECT hipq.register_job_type('app.main', 'of the session', handler => 'nothing')});
+$hipq->sql(q{SET TimeZone = 'UTC';
+	SELECT hipq.register_job_type('app.main', 'of the session', handler => 'nothing')});
 
 # Sets hipq's clock to a time in UTC.
 sub set_clock
 {
 	my ($time) = @_;
-	$hipq->set('hipq.clock_offset' => $hipq->sql("SELECT ceil(extract(epoch FROM '$time UTC'::timestamptz - clock_timestamp()))"));
+	$hipq->set('hipq.clock_offset' => $hipq->sql(
+			"SELECT ceil(extract(epoch FROM '$time UTC'::timestamptz - clock_timestamp()))"));
 	return;
 }
 
@@ -35,92 +45,112 @@ sub enqueue
 	return $hipq->enqueue($type, join ', ', "scheduled_run_time => '2020-01-01 UTC'", $rest // ());
 }
 
-# Waits until the lane of a type says when it opens, in UTC.
+# Waits until the lane of a type opens at this time, in UTC.
 sub opens
 {
 	my ($type, $time) = @_;
-	return $hipq->wait_until("SELECT to_char(due_time AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') FROM hipq.lanes_detail WHERE job_type = '$type' AND notes = 0", "$time:00");
+	return $hipq->wait_until("SELECT to_char(due_time AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')
+		FROM hipq.lanes_detail WHERE job_type = '$type' AND notes = 0", "$time:00");
 }
 
 # Seconds from a time in UTC until the job started.
 sub started_after
 {
 	my ($id, $time) = @_;
-	return $hipq->sql("SELECT extract(epoch FROM accepted_time - '$time UTC') FROM hipq.jobs_detail WHERE id = $id");
+	return $hipq->sql("SELECT extract(epoch FROM accepted_time - '$time UTC')
+		FROM hipq.jobs_detail WHERE id = $id");
 }
 
-sub waiting { return $hipq->sql("SELECT count(*) FROM hipq.jobs_detail WHERE job_type = '$_[0]' AND state = 'initial'"); }
-my $nobody = q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
+sub waiting
+{
+	return $hipq->sql(
+		"SELECT count(*) FROM hipq.jobs_detail WHERE job_type = '$_[0]' AND state = 'initial'");
+}
+my $nobody = q{SELECT count(*) = 0 FROM pg_stat_activity
+	WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
 
-ok($hipq->wait_until(q{SELECT time_zone FROM hipq.job_types_detail WHERE job_type = 'unknown'}, 'Asia/Tokyo'), 'a type that nobody has registered appears, with the zone of the database');
+ok($hipq->wait_until(q{SELECT time_zone FROM hipq.job_types_detail WHERE job_type = 'unknown'},
+		'Asia/Tokyo'), 'an unregistered type appears with the time zone of the database');
 $hipq->sql(q{SELECT hipq.cancel(id) FROM hipq.job});
 
-# ---- an opening
+# ---- a window opens
 set_clock('2031-06-02 08:00');    # a Monday
 my $id = enqueue('run', q{time_windows => 'mon-fri 09:00-17:00'});
 ok(opens('run', '2031-06-02 09:00'), 'a job outside its windows waits for their opening');
-like($hipq->why($id), qr/^time window: It waits for its time windows "mon-fri 09:00-17:00" \(UTC\), which open at \d{4}-\d\d-\d\d 18:00:00\+09, in (1 h|59 min( \d+ s)?)\.$/, 'why() says so');
-is($hipq->outcome(enqueue('run')), 'succeeded', 'one without windows behind it runs');
-is($hipq->outcome(enqueue('run', q{time_windows => '07:00-10:00'})), 'succeeded', 'and one whose windows are open');
-is($hipq->sql("SELECT state || ' ' || (scheduled_run_time = '2020-01-01 UTC') FROM hipq.job WHERE id = $id"), 'initial true', 'its row is as it was');
+like($hipq->why($id),
+	qr/^time window: It waits for its time windows "mon-fri 09:00-17:00" \(UTC\), which open at \d{4}-\d\d-\d\d 18:00:00\+09, in (1 h|59 min( \d+ s)?)\.$/,
+	'why() says when the windows open');
+is($hipq->outcome(enqueue('run')), 'succeeded', 'a job without windows behind it runs');
+is($hipq->outcome(enqueue('run', q{time_windows => '07:00-10:00'})), 'succeeded',
+	'a job whose windows are open runs');
+is($hipq->sql("SELECT state || ' ' || (scheduled_run_time = '2020-01-01 UTC') FROM hipq.job
+		WHERE id = $id"), 'initial true', 'the row of a waiting job is as it was');
 my $recorded = enqueue('recorded', q{time_windows => '09:00-10:00'});
-ok(opens('recorded', '2031-06-02 09:00'), 'so does one that is claimed by record');
-ok($hipq->wait_until($nobody), 'nobody stays for them');
+ok(opens('recorded', '2031-06-02 09:00'), 'a job claimed by record waits for its windows');
+ok($hipq->wait_until($nobody), 'no scheduler and executor stay for waiting jobs');
 set_clock('2031-06-02 08:59:57');
-is($hipq->outcome($id), 'succeeded', 'it runs when they open');
-cmp_ok(started_after($id, '2031-06-02 09:00'), '>=', 0, 'not before');
-$hipq->in_time(started_after($id, '2031-06-02 09:00'), 1.5, 'and not late, although everybody had left');
-is($hipq->outcome($recorded), 'succeeded', 'the other one too');
-cmp_ok(started_after($recorded, '2031-06-02 09:00'), '>=', 0, 'not before either');
+is($hipq->outcome($id), 'succeeded', 'a job runs when its windows open');
+cmp_ok(started_after($id, '2031-06-02 09:00'), '>=', 0,
+	'a job does not run before its windows open');
+$hipq->in_time(started_after($id, '2031-06-02 09:00'), 1.5,
+	'a job starts in time although no process had stayed');
+is($hipq->outcome($recorded), 'succeeded', 'a job claimed by record runs when its windows open');
+cmp_ok(started_after($recorded, '2031-06-02 09:00'), '>=', 0,
+	'a job claimed by record does not run before its windows open');
 
-# ---- a closing
+# ---- a window closes
 set_clock('2031-06-02 16:00');
 my $lock = $hipq->hold_lock;
 my @waiting = map { enqueue('wait', q{time_windows => '09:00-17:00'}) } 1 .. 5;
 $hipq->pid_of($waiting[0]);
 set_clock('2031-06-02 17:00');
 $lock->quit;
-is($hipq->outcome($waiting[0]), 'succeeded', 'a running job finishes after closing time');
-ok(opens('wait', '2031-06-03 09:00'), 'those behind it wait for the next opening');
-is(waiting('wait'), 4, 'none of them has started');
+is($hipq->outcome($waiting[0]), 'succeeded', 'a running job goes on after its windows close');
+ok(opens('wait', '2031-06-03 09:00'), 'jobs behind it wait for the next opening');
+is(waiting('wait'), 4, 'no job starts after its windows close');
 
-# ---- closing time for jobs in flight
+# ---- a window closes while jobs are reserved
 set_clock('2031-06-02 16:00');
 my $points = HipqPoints->new($hipq);
-$hipq->outcome(enqueue('many')) foreach 1 .. 3;    # now it is known how short they are
+$hipq->outcome(enqueue('many')) foreach 1 .. 3;    # now the type is known to be short
 $points->arm('after-reserve', 'wait');
-$hipq->sql(q{SELECT hipq.enqueue_many('many', array_agg('{}'::jsonb), scheduled_run_time => '2020-01-01 UTC') FROM generate_series(1, 10)});
+$hipq->sql(q{SELECT hipq.enqueue_many('many', array_agg('{}'::jsonb),
+	scheduled_run_time => '2020-01-01 UTC') FROM generate_series(1, 10)});
 $points->wait_held('after-reserve') or die 'nobody has reserved them';
 set_clock('2031-06-02 17:00');
 $points->reset;
-ok(opens('many', '2031-06-03 09:00'), 'what is prefetched and not started goes back into its lane');
-cmp_ok(waiting('many'), '>=', 9, 'and has not started');
+ok(opens('many', '2031-06-03 09:00'), 'reserved jobs go back to their lane');
+cmp_ok(waiting('many'), '>=', 9, 'reserved jobs do not start after their windows close');
 
 # ---- changes
 $id = enqueue('run', q{time_windows => '20:00-21:00'});
-ok(opens('run', '2031-06-02 20:00'), 'one waits for the evening');
+ok(opens('run', '2031-06-02 20:00'), 'a job waits for the evening');
 $hipq->sql("UPDATE hipq.app_main SET time_windows = '16:30-18:00' WHERE id = $id");
-is($hipq->outcome($id), 'succeeded', 'it runs when its windows are changed');
+is($hipq->outcome($id), 'succeeded', 'a job runs when its windows are changed');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'wait', time_zone => 'America/New_York')});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE job_type = 'wait' AND state <> 'final'}, 0), 'as jobs do when the zone of their type is changed');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE job_type = 'wait'
+		AND state <> 'final'}, 0), 'jobs run when the time zone of their type is changed');
 set_clock('2031-06-02 12:00');    # back
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE job_type = 'many' AND state <> 'final'}, 0), 'or when the clock is set back to an opening');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE job_type = 'many'
+		AND state <> 'final'}, 0), 'jobs run when the clock is set back to an opening');
 
-# ---- zones
-is($hipq->sql(q{SELECT string_agg(job_type || ' ' || time_zone, ', ' ORDER BY job_type) FROM hipq.job_types_detail WHERE job_type IN ('here', 'of the session')}),
-	'here Asia/Tokyo, of the session UTC', 'a type has the zone of its session');
+# ---- time zones
+is($hipq->sql(q{SELECT string_agg(job_type || ' ' || time_zone, ', ' ORDER BY job_type)
+		FROM hipq.job_types_detail WHERE job_type IN ('here', 'of the session')}),
+	'here Asia/Tokyo, of the session UTC', 'a type has the time zone of its session');
 $hipq->sql(q{ALTER DATABASE postgres RESET TimeZone});
 $id = enqueue('here');
-ok(opens('here', '2031-06-03 00:00'), 'which it keeps when the setting changes');
+ok(opens('here', '2031-06-03 00:00'), 'a type keeps its time zone when the setting changes');
 $id = enqueue('berlin');
-ok(opens('berlin', '2031-06-03 00:30'), 'summer');
+ok(opens('berlin', '2031-06-03 00:30'), 'summer time counts');
 $hipq->sql(qq{SELECT hipq.cancel($id)});
 set_clock('2031-03-30 00:00');    # 02:00 is followed by 03:00
 $id = enqueue('berlin');
-ok(opens('berlin', '2031-03-30 01:00'), 'a time that is left out is the end of the gap');
+ok(opens('berlin', '2031-03-30 01:00'), 'a time that is skipped is the end of the gap');
 set_clock('2031-03-30 00:59:58');
-is($hipq->outcome($id), 'succeeded', 'when it runs');
-cmp_ok(started_after($id, '2031-03-30 01:00'), '>=', 0, 'not before');
+is($hipq->outcome($id), 'succeeded', 'a job runs at the end of the gap');
+cmp_ok(started_after($id, '2031-03-30 01:00'), '>=', 0,
+	'a job does not run before the end of the gap');
 set_clock('2031-10-26 00:00');    # 03:00 is followed by 02:00
 $id = enqueue('berlin');
 ok(opens('berlin', '2031-10-26 00:30'), 'a time that comes twice counts when it comes first');
@@ -128,47 +158,61 @@ $hipq->sql(qq{SELECT hipq.cancel($id)});
 
 # ---- a large backlog
 set_clock('2031-06-02 18:00');
-my $read = q{SELECT idx_tup_read FROM pg_stat_user_indexes WHERE relname = 'app_main_live' AND indexrelname !~ 'pkey|one_unfinished' ORDER BY idx_tup_read DESC LIMIT 1};
+my $read = q{SELECT idx_tup_read FROM pg_stat_user_indexes WHERE relname = 'app_main_live'
+	AND indexrelname !~ 'pkey|one_unfinished' ORDER BY idx_tup_read DESC LIMIT 1};
 my $written = q{SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'app_main_live'};
 my $updated = $hipq->sql($written);
-$hipq->sql(q{SELECT hipq.enqueue_many('many', array_agg('{}'::jsonb), scheduled_run_time => '2020-01-01 UTC') FROM generate_series(1, 20000)});
-ok(opens('many', '2031-06-03 09:00'), 'twenty thousand wait');
-ok($hipq->wait_until($nobody), 'alone');
+$hipq->sql(q{SELECT hipq.enqueue_many('many', array_agg('{}'::jsonb),
+	scheduled_run_time => '2020-01-01 UTC') FROM generate_series(1, 20000)});
+ok(opens('many', '2031-06-03 09:00'), 'twenty thousand jobs wait');
+ok($hipq->wait_until($nobody), 'no process stays for twenty thousand jobs');
 my $before = $hipq->sql($read);
 foreach my $n (1 .. 20)
 {
 	enqueue('many', $n % 2 ? () : q{time_windows => '08:00-09:00'});
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.lanes_detail WHERE job_type = 'many' AND notes = 0 AND NOT is_read}, 1), 'another one joins them') if $n % 10 == 0;
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.lanes_detail WHERE job_type = 'many'
+			AND notes = 0 AND NOT is_read}, 1), 'one more job joins them') if $n % 10 == 0;
 }
-ok(opens('many', '2031-06-03 08:00'), 'some of those that came later open earlier');
-is($hipq->sql(q{SELECT pockets FROM hipq.lanes_detail WHERE job_type = 'many'}), 2, 'those that open together are kept together');
-ok($hipq->wait_until($nobody), 'alone again');
-cmp_ok($hipq->sql($read) - $before, '<', 2000, 'nobody has read the others again');
-is($hipq->sql($written), $updated, 'or written anything');
+ok(opens('many', '2031-06-03 08:00'), 'some of the later jobs open earlier');
+is($hipq->sql(q{SELECT pockets FROM hipq.lanes_detail WHERE job_type = 'many'}), 2,
+	'jobs that open together are kept together');
+ok($hipq->wait_until($nobody), 'no process stays after jobs were added');
+cmp_ok($hipq->sql($read) - $before, '<', 2000, 'no process has read the other jobs again');
+is($hipq->sql($written), $updated, 'no process has written the other jobs');
 set_clock('2031-06-03 09:00');
-ok($hipq->wait_until(q{SELECT string_agg(DISTINCT time_windows, ' ') FROM hipq.app_main WHERE job_type = 'many' AND state <> 'final'}, '08:00-09:00'), 'all run when they open, but those that have closed again');
+ok($hipq->wait_until(q{SELECT string_agg(DISTINCT time_windows, ' ')
+		FROM hipq.app_main WHERE job_type = 'many' AND state <> 'final'}, '08:00-09:00'),
+	'all jobs run when their windows open, but those of closed windows');
 
-# ---- what cannot be told
-$hipq->sql(q{ALTER TABLE hipq.job_type DISABLE TRIGGER USER; UPDATE hipq.job_type SET time_zone = 'Mars/Olympus' WHERE name = 'recorded'; ALTER TABLE hipq.job_type ENABLE TRIGGER USER});
+# ---- an unknown time zone
+$hipq->sql(q{ALTER TABLE hipq.job_type DISABLE TRIGGER USER; UPDATE hipq.job_type SET time_zone =
+	'Mars/Olympus' WHERE name = 'recorded'; ALTER TABLE hipq.job_type ENABLE TRIGGER USER});
 $hipq->node->restart;
 $id = enqueue('recorded', q{time_windows => '00:00-24:00'});
-ok($hipq->wait_until("SELECT explanation FROM hipq.why($id) WHERE condition = 'time window'", 'Its time windows are "00:00-24:00" (Mars/Olympus): the server does not know their time zone.'), 'a zone that is gone keeps jobs waiting');
+ok($hipq->wait_until("SELECT explanation FROM hipq.why($id) WHERE condition = 'time window'",
+		'Its time windows are "00:00-24:00" (Mars/Olympus): the server does not know their '
+		. 'time zone.'), 'jobs of an unknown time zone wait');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'recorded', time_zone => 'UTC')});
-is($hipq->outcome($id), 'succeeded', 'until it is mended');
+is($hipq->outcome($id), 'succeeded', 'jobs run when their time zone is corrected');
 
-# ---- without room for lanes
+# ---- no room for lanes
 $hipq->sql('ALTER SYSTEM SET hipq.max_lanes = 1');
 $hipq->node->restart;
 set_clock('2031-06-03 18:00');
 my %parked = map { $_ => enqueue($_, q{time_windows => '19:00-20:00'}) } 'run', 'recorded', 'many';
-is($hipq->outcome(enqueue($_, q{time_windows => 'NONE'})), 'succeeded', "a $_ behind one that waits runs") foreach sort keys %parked;
-is($hipq->sql('SELECT count(*) FROM hipq.jobs_detail WHERE id IN (' . join(', ', values %parked) . q{) AND state = 'initial'}), 3, 'those wait');
-is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lanes'}), 1, 'with room for one lane');
+is($hipq->outcome(enqueue($_, q{time_windows => 'NONE'})), 'succeeded',
+	"with one lane a job of type $_ runs behind one that waits") foreach sort keys %parked;
+is($hipq->sql('SELECT count(*) FROM hipq.jobs_detail WHERE id IN (' . join(', ', values %parked)
+		. q{) AND state = 'initial'}), 3, 'with one lane jobs wait for their windows');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lanes'}), 1,
+	'an alert tells that lanes are full');
 set_clock('2031-06-03 18:59:57');
 foreach my $type (sort keys %parked)
 {
-	is($hipq->outcome($parked{$type}), 'succeeded', "$type runs when it opens");
-	cmp_ok(started_after($parked{$type}, '2031-06-03 19:00'), '>=', 0, 'not before');
+	is($hipq->outcome($parked{$type}), 'succeeded',
+		"with one lane a job of type $type runs when its windows open");
+	cmp_ok(started_after($parked{$type}, '2031-06-03 19:00'), '>=', 0,
+		"with one lane a job of type $type does not run before");
 }
 
 done_testing();
