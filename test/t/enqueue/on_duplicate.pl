@@ -1,5 +1,5 @@
-# on_duplicate where the holder of the key runs: nobody waits for a handler, and a successor starts when the job before it has
-# finished, however it does so. Then all modes at once.
+# While the holder of a key runs no caller waits for its handler, and a successor starts when the
+# job before it has finished, however that ends. All modes work at once.
 use strict;
 use warnings;
 use HipqCluster;
@@ -9,7 +9,8 @@ use Test::More;
 my $clients = $ENV{DUPLICATE_CLIENTS} // 16;
 my $calls = $ENV{DUPLICATE_CALLS} // 1000;
 
-my $hipq = HipqCluster->new('duplicates', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h', 'max_connections' => $clients + 50);
+my $hipq = HipqCluster->new('duplicates', 'hipq.retry_jitter' => 0,
+	'hipq.executor_idle_timeout' => '1h', 'max_connections' => $clients + 50);
 my $node = $hipq->node;
 $hipq->create_queue('app.main');
 $hipq->sql(q{
@@ -19,16 +20,26 @@ $hipq->sql(q{
 	BEGIN
 		INSERT INTO ran (id, data) VALUES (work.id, work.data);
 		IF data ? 'lock' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF;
-		IF data ? 'fail' AND (SELECT attempt FROM hipq.job WHERE job.id = work.id) >= 0 THEN RAISE 'no'; END IF;
+		IF data ? 'fail' AND (SELECT attempt FROM hipq.job WHERE job.id = work.id) >= 0 THEN
+			RAISE 'no'; END IF;
 	END $$;
 	GRANT USAGE ON SCHEMA hipq TO app; GRANT SELECT ON hipq.job TO app;
 	SELECT hipq.register_job_type('app.main', 'by_lock', handler => 'work', claim => 'lock');
 	SELECT hipq.register_job_type('app.main', 'by_record', handler => 'work', claim => 'record')});
 
-sub action_of { my ($type, $rest) = @_; return split /\|/, $hipq->sql("SELECT action, id FROM hipq.enqueue_unique('$type', $rest)"); }
-sub order_of { my (@ids) = @_; return $hipq->sql('SELECT string_agg(id::text, $$ $$ ORDER BY n) FROM ran WHERE id IN (' . join(',', @ids) . ')'); }
+sub action_of
+{
+	my ($type, $rest) = @_;
+	return split /\|/, $hipq->sql("SELECT action, id FROM hipq.enqueue_unique('$type', $rest)");
+}
+sub order_of
+{
+	my (@ids) = @_;
+	return $hipq->sql('SELECT string_agg(id::text, $$ $$ ORDER BY n) FROM ran WHERE id IN ('
+		. join(',', @ids) . ')');
+}
 
-# Starts a job that runs until the lock is released: its id and the lock.
+# Starts a job that runs until the lock is released. Returns its id and the lock.
 sub start
 {
 	my ($type, $rest, $data) = @_;
@@ -44,125 +55,176 @@ foreach my $type ('by_lock', 'by_record')
 	my ($first, $lock) = start($type);
 	foreach my $mode ('replace', 'merge', 'debounce')
 	{
-		my $error = $hipq->error_of("SELECT hipq.enqueue('$type', '{}', job_key => 'k', scheduled_run_time => now() + interval '1 day', on_duplicate => '$mode')");
-		like($error, qr/55006: the job of type "$type" with key "k" in queue "app.main" is running\nDETAIL:  Job $first holds the key. Only a waiting job can be changed.\nHINT:  Use on_duplicate => 'after'/,
+		my $error = $hipq->error_of("SELECT hipq.enqueue('$type', '{}', job_key => 'k',
+			scheduled_run_time => now() + interval '1 day', on_duplicate => '$mode')");
+		like($error,
+			qr/55006: the job of type "$type" with key "k" in queue "app.main" is running\nDETAIL:  Job $first holds the key. Only a waiting job can be changed.\nHINT:  Use on_duplicate => 'after'/,
 			"$type: $mode is refused while the job runs");
 	}
-	is($hipq->sql("SELECT hipq.enqueue('$type', job_key => 'k', on_duplicate => 'return')"), $first, 'return gives its id');
+	is($hipq->sql("SELECT hipq.enqueue('$type', job_key => 'k', on_duplicate => 'return')"), $first,
+		"$type: on_duplicate => return gives the id of the running job");
 	my ($action, $second) = action_of($type, qq{'{"second": 1}'::jsonb, job_key => 'k',
 		max_retries => 4, on_duplicate => 'after'});
-	is($action, 'after', 'one more job is noted');
-	is(join(' ', action_of($type, qq{'{"third": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'})), "returned $second", 'one at most');
-	like($hipq->why($second), qr/^predecessor: It is enqueued when the job that holds its key has finished/, 'why() tells');
+	is($action, 'after', "$type: on_duplicate => after notes one more job");
+	is(join(' ',
+			action_of($type, qq{'{"third": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'})),
+		"returned $second", "$type: one successor is noted at most");
+	like($hipq->why($second),
+		qr/^predecessor: It is enqueued when the job that holds its key has finished/,
+		"$type: why() tells what the successor waits for");
 	$lock->quit;
-	is($hipq->outcome($first), 'succeeded', 'the first one ends,');
-	is($hipq->outcome($second), 'succeeded', 'and after it the second,');
-	$hipq->in_time($hipq->sql("SELECT extract(epoch FROM next.accepted_time - first.update_time) FROM hipq.jobs_detail AS first, hipq.jobs_detail AS next WHERE first.id = $first AND next.id = $second"), 5, 'soon,');
-	is(order_of($first, $second), "$first $second", 'in that order');
-	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $second"), '{"second": 1}', 'with its own data');
+	is($hipq->outcome($first), 'succeeded', "$type: the first job ends");
+	is($hipq->outcome($second), 'succeeded', "$type: the successor runs");
+	$hipq->in_time($hipq->sql("SELECT extract(epoch FROM next.accepted_time - first.update_time)
+			FROM hipq.jobs_detail AS first, hipq.jobs_detail AS next WHERE first.id = $first
+			AND next.id = $second"), 5, "$type: the successor runs soon");
+	is(order_of($first, $second), "$first $second",
+		"$type: the successor runs after the first job");
+	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $second"), '{"second": 1}',
+		"$type: the successor has its own data");
 	is($hipq->sql("SELECT max_retries FROM hipq.jobs_detail WHERE id = $second"), 4,
-		'and retries');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'nothing is left');
+		"$type: the successor has its own max_retries");
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, "$type: no successor is left");
 }
 
 # ---- however the job before it ends
 {
 	my ($first, $lock) = start('by_lock');
-	my ($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	my ($action, $second) = action_of('by_lock',
+		q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	$hipq->sql("SELECT hipq.cancel($first)");
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'after a job that was cancelled');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second
+			AND outcome = 'succeeded'", 1, 8), 'a successor runs after a cancelled job');
 	$lock->quit;
 
 	($first, $lock) = start('by_lock', '', '{"lock": 1, "fail": 1}');
-	($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	($action, $second) = action_of('by_lock',
+		q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	$lock->quit;
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'after one that failed for good');
-	is($hipq->outcome($first), 'failed', 'as it did');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second
+			AND outcome = 'succeeded'", 1, 8), 'a successor runs after a failed job');
+	is($hipq->outcome($first), 'failed', 'the job before it has failed');
 
-	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'by_lock', retry_base => '1 day', retry_max => '1 day')});
+	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'by_lock', retry_base => '1 day',
+		retry_max => '1 day')});
 	($first, $lock) = start('by_lock', ', max_retries => 5', '{"lock": 1, "fail": 1}');
-	($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	($action, $second) = action_of('by_lock',
+		q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	$lock->quit;
-	ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $first"), 'one that waits for its retry');
-	is($hipq->sql("SELECT count(*) FROM hipq.successor WHERE job_id = $second"), 1, 'has not finished');
-	is(join(' ', action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'})), "returned $first", 'who comes now gets that one, as it waits');
-	is($hipq->sql("SELECT hipq.cancel($first)"), 't', 'it is cancelled');
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'then its successor runs');
+	ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $first"),
+		'a job with a successor waits for its retry');
+	is($hipq->sql("SELECT count(*) FROM hipq.successor WHERE job_id = $second"), 1,
+		'a successor waits for a job that has a retry');
+	is(join(' ', action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'})),
+		"returned $first", 'on_duplicate => after gives the job that waits for its retry');
+	is($hipq->sql("SELECT hipq.cancel($first)"), 't',
+		'the job that waits for its retry is cancelled');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND
+			outcome = 'succeeded'", 1, 8), 'a successor runs after a job cancelled in its retry');
 
-	($first, $lock) = start('by_lock', q{, max_retries => 5, expires_time => now() + interval '3 s'}, '{"lock": 1, "fail": 1}');
-	($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	($first, $lock) = start('by_lock',
+		q{, max_retries => 5, expires_time => now() + interval '3 s'}, '{"lock": 1, "fail": 1}');
+	($action, $second) = action_of('by_lock',
+		q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	$lock->quit;
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 12), 'after one that expired');
-	is($hipq->outcome($first), 'expired', 'as it did');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second
+			AND outcome = 'succeeded'", 1, 12), 'a successor runs after an expired job');
+	is($hipq->outcome($first), 'expired', 'the job before it has expired');
 }
 
 # ---- a successor that could never start
 {
 	my ($first, $lock) = start('by_record');
-	like($hipq->error_of(q{SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after', scheduled_run_time => '2100-01-02', expires_time => '2100-01-01')}),
-		qr/22023: expires_time 2100-01-01 .* is before scheduled_run_time 2100-01-02 /, 'a successor that expires before it is due is refused');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'and there is none');
+	like($hipq->error_of(q{SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after',
+			scheduled_run_time => '2100-01-02', expires_time => '2100-01-01')}),
+		qr/22023: expires_time 2100-01-01 .* is before scheduled_run_time 2100-01-02 /,
+			'a successor that expires before it is due is refused');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'a refused successor is not noted');
 	$lock->quit;
-	is($hipq->outcome($first), 'succeeded', 'the job that ran goes its way');
+	is($hipq->outcome($first), 'succeeded', 'the running job succeeds');
 }
 
-# ---- a successor's data are held against the parameters of its type, too
+# ---- a successor's data are checked against the parameters of its type
 {
-	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'strictly', handler => 'work', claim => 'record',
-		parameters => '{"to": {"type": "string", "required": true}, "lock": {"type": "number"}, "lang": {"type": "string", "default": "en"}}')});
+	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'strictly', handler => 'work',
+		claim => 'record',
+		parameters =>
+			'{"to": {"type": "string", "required": true}, "lock": {"type": "number"}, "lang": {"type": "string", "default": "en"}}')});
 	my ($first, $lock) = start('strictly', '', '{"to": "a", "lock": 1}');
-	like($hipq->error_of(q{SELECT hipq.enqueue('strictly', '{"lang": "de"}', job_key => 'k', on_duplicate => 'after')}), qr/22023: job_data of job type "strictly" lacks "to"/, 'what lacks a parameter is refused');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'and there is no successor');
-	my ($action, $second) = action_of('strictly', q{'{"to": "b"}'::jsonb, job_key => 'k', on_duplicate => 'after'});
-	is($action, 'after', 'what fits is taken');
+	like($hipq->error_of(q{SELECT hipq.enqueue('strictly', '{"lang": "de"}', job_key => 'k',
+			on_duplicate => 'after')}), qr/22023: job_data of job type "strictly" lacks "to"/,
+		'a successor that lacks a parameter is refused');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
+		'a successor that lacks a parameter is not noted');
+	my ($action, $second) = action_of('strictly',
+		q{'{"to": "b"}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	is($action, 'after', 'a successor with its parameters is noted');
 	$lock->quit;
-	is($hipq->outcome($_), 'succeeded', 'and runs') foreach $first, $second;
-	is($hipq->sql("SELECT data FROM ran WHERE id = $second"), '{"to": "b", "lang": "en"}', 'with its defaults');
+	is($hipq->outcome($_), 'succeeded', 'jobs with parameters succeed') foreach $first, $second;
+	is($hipq->sql("SELECT data FROM ran WHERE id = $second"), '{"to": "b", "lang": "en"}',
+		'a successor has the defaults of its parameters');
 }
 
-# ---- a job that runs cannot be deleted: nothing of it comes back
+# ---- a running job cannot be deleted: no trace of it comes back
 foreach my $type (qw(by_lock by_record))
 {
 	my ($first, $lock) = start($type);
-	my ($status, $out, $error) = $hipq->try_sql("SET lock_timeout = '200 ms'; DELETE FROM hipq.app_main WHERE id = $first");
-	like($error, $type eq 'by_record' ? qr/ERROR:  job $first in state "running" cannot be deleted/ : qr/ERROR:  canceling statement due to lock timeout/, "$type: a job that runs cannot be deleted");
+	my ($status, $out, $error) =
+		$hipq->try_sql("SET lock_timeout = '200 ms'; DELETE FROM hipq.app_main WHERE id = $first");
+	like($error, $type eq 'by_record' ? qr/ERROR:  job $first in state "running" cannot be deleted/
+		: qr/ERROR:  canceling statement due to lock timeout/,
+		"$type: a job that runs cannot be deleted");
 	$lock->quit;
-	is($hipq->outcome($first), 'succeeded', 'it ends as it would');
-	is($hipq->sql("SELECT count(*) FROM hipq.app_main WHERE id = $first"), 1, 'once');
+	is($hipq->outcome($first), 'succeeded', "$type: the job goes on after the refused DELETE");
+	is($hipq->sql("SELECT count(*) FROM hipq.app_main WHERE id = $first"), 1,
+		"$type: the job's row is there once");
 }
 
-# ---- the successor itself can be cancelled, changed by nobody, and goes with its transaction
+# ---- a successor can be cancelled, is checked, and is rolled back with its transaction
 {
 	my ($first, $lock) = start('by_record');
-	my ($action, $second) = action_of('by_record', q{'{"never": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
-	is($hipq->sql("SELECT hipq.cancel($second, 'not needed')"), 't', 'a successor can be cancelled');
-	is($hipq->sql("SELECT concat_ws(' ', outcome, error, job_data) FROM hipq.jobs_detail WHERE id = $second"), 'cancelled cancelled: not needed {"never": 1}', 'and is final');
-	$hipq->sql("BEGIN; SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after'); ROLLBACK");
-	like($hipq->error_of("SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after', timeout => 0)"), qr/22023/, 'it is checked like any new job');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'nothing is noted of what was rolled back');
-	($action, $second) = action_of('by_record', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	my ($action, $second) = action_of('by_record',
+		q{'{"never": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	is($hipq->sql("SELECT hipq.cancel($second, 'not needed')"), 't',
+		'a successor can be cancelled');
+	is($hipq->sql("SELECT concat_ws(' ', outcome, error, job_data) FROM hipq.jobs_detail
+			WHERE id = $second"), 'cancelled cancelled: not needed {"never": 1}',
+		'a cancelled successor is final');
+	$hipq->sql("BEGIN; SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after');
+		ROLLBACK");
+	like($hipq->error_of("SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after',
+			timeout => 0)"), qr/22023/, 'a successor is checked like any new job');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
+		'a rolled back successor is not noted');
+	($action, $second) = action_of('by_record',
+		q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	# ---- a crash, and a restart
 	$node->stop('immediate');
 	eval { $lock->quit };    # its session is gone
 	$node->start;
-	is($hipq->outcome($second), 'succeeded', 'no crash of the server loses it');
-	is($hipq->sql("SELECT accepted_time >= (SELECT update_time FROM hipq.jobs_detail WHERE id = $first) FROM hipq.jobs_detail WHERE id = $second"), 't', 'it runs when the first has run again');
+	is($hipq->outcome($second), 'succeeded', 'a successor survives a crash of the server');
+	is($hipq->sql("SELECT accepted_time >= (SELECT update_time FROM hipq.jobs_detail
+			WHERE id = $first) FROM hipq.jobs_detail WHERE id = $second"), 't',
+		'a successor runs after the first job has run again');
 }
 
 # ---- a dump
 {
 	my ($first, $lock) = start('by_record');
-	my ($action, $second) = action_of('by_record', q{'{"restored": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	my ($action, $second) = action_of('by_record',
+		q{'{"restored": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
-	$node->command_ok([ 'pg_dump', '-Fc', '-d', $node->connstr('postgres'), '-f', $dump ], 'a dump');
+	$node->command_ok([ 'pg_dump', '-Fc', '-d', $node->connstr('postgres'), '-f', $dump ],
+		'a dump');
 	$node->safe_psql('postgres', 'CREATE DATABASE restored');
 	$node->command_ok([ 'pg_restore', '-d', $node->connstr('restored'), $dump ], 'and its restore');
 	$lock->quit;
 	my $restored = $hipq->in('restored');
-	is($restored->sql("SELECT job_id FROM hipq.successor"), $second, 'carry a successor');
+	is($restored->sql("SELECT job_id FROM hipq.successor"), $second,
+		'a restored database has the successor');
 	$restored->sql('SELECT hipq.release_hold()');
-	is($restored->outcome($second), 'succeeded', 'which runs where it was restored,');
-	is($hipq->outcome($second), 'succeeded', 'and where it comes from');
+	is($restored->outcome($second), 'succeeded', 'the successor runs in the restored database');
+	is($hipq->outcome($second), 'succeeded', 'the successor runs in the original database');
 }
 
 # ---- handlers that enqueue under their own key
@@ -172,14 +234,16 @@ $hipq->sql(q{
 		INSERT INTO ran (id, data) VALUES (id, data);
 		COMMIT;
 		IF (data->>'n')::integer < 3 THEN
-			PERFORM hipq.enqueue('step', jsonb_build_object('n', (data->>'n')::integer + 1, 'mode', data->>'mode'), job_key => 'own', on_duplicate => data->>'mode');
+			PERFORM hipq.enqueue('step', jsonb_build_object('n', (data->>'n')::integer + 1, 'mode',
+				data->>'mode'), job_key => 'own', on_duplicate => data->>'mode');
 		END IF;
 	END $$;
 	CREATE FUNCTION hop(id bigint, data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO ran (id, data) VALUES (id, data);
 		IF (data->>'n')::integer < 3 THEN
-			PERFORM hipq.enqueue('hop', jsonb_build_object('n', (data->>'n')::integer + 1, 'mode', data->>'mode'), job_key => 'own', on_duplicate => data->>'mode');
+			PERFORM hipq.enqueue('hop', jsonb_build_object('n', (data->>'n')::integer + 1, 'mode',
+				data->>'mode'), job_key => 'own', on_duplicate => data->>'mode');
 		END IF;
 	END $$;
 	SELECT hipq.register_job_type('app.main', 'step', handler => 'step');
@@ -187,16 +251,20 @@ $hipq->sql(q{
 {
 	my $id = $hipq->enqueue('step', q{'{"n": 1, "mode": "error"}', job_key => 'own'});
 	is($hipq->outcome($id), 'failed', 'a procedure cannot enqueue under its own key');
-	is($hipq->sql("SELECT hint FROM hipq.attempts_detail WHERE job_id = $id"), q{It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after', or a function as handler.}, 'the hint says how');
+	is($hipq->sql("SELECT hint FROM hipq.attempts_detail WHERE job_id = $id"),
+		q{It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after',
+		or a function as handler.}, 'the hint says how a procedure can do it');
 	$hipq->sql('TRUNCATE ran');
 	$hipq->enqueue('step', q{'{"n": 1, "mode": "after"}', job_key => 'own'});
-	ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3', 20), 'and so it can');
+	ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3', 20),
+		'a procedure can enqueue its successor with on_duplicate => after');
 	foreach my $mode ('after', 'replace', 'return', 'error')
 	{
 		$hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0);
 		$hipq->sql('TRUNCATE ran');
 		$hipq->enqueue('hop', qq{'{"n": 1, "mode": "$mode"}', job_key => 'own'});
-		ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3', 20), "a function: $mode");
+		ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3',
+				20), "a function can enqueue under its own key: $mode");
 	}
 	$hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0);
 }
@@ -211,13 +279,15 @@ $hipq->sql(q{
 	DECLARE start_time timestamptz := clock_timestamp();
 	BEGIN
 		INSERT INTO ran (id) VALUES (job.id);
-		IF job.id % 100 = 0 THEN PERFORM pg_sleep(0.05); END IF;    -- so that some are found running, however busy the machine is
+		IF job.id % 100 = 0 THEN PERFORM pg_sleep(0.05); END IF;
+			-- so that some are found running, however busy the machine is
 		INSERT INTO stay VALUES (job.job_key, start_time, clock_timestamp());
 	END $$;
 	CREATE FUNCTION try_enqueue(mode text, key integer) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO did
-		SELECT action, id FROM hipq.enqueue_unique('busy', jsonb_build_object(mode, key), job_key => 'key ' || key,
+		SELECT action, id FROM hipq.enqueue_unique('busy', jsonb_build_object(mode, key),
+			job_key => 'key ' || key,
 			scheduled_run_time => now() + random() * interval '10 ms', on_duplicate => mode);
 	EXCEPTION
 		WHEN unique_violation THEN
@@ -234,18 +304,28 @@ $hipq->sql(q{
 \set mode random(0, 5)
 SELECT try_enqueue(('{error, return, replace, merge, debounce, after}'::text[])[:mode + 1], :key);
 });
-	$node->command_ok([ 'pgbench', '-n', '-f', $script, '-c', $clients, '-j', 2, '-t', $calls, '-d', $node->connstr('postgres') ],
+	$node->command_ok([ 'pgbench', '-n', '-f', $script, '-c', $clients, '-j', 2, '-t', $calls, '-d',
+			$node->connstr('postgres') ],
 		"$clients sessions, $calls calls each: none fails");
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0, 120), 'all jobs end');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'no successor is left');
-	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'busy' AND outcome <> 'succeeded'}), 0, 'each has succeeded');
-	is($hipq->sql(q{SELECT count(*) FROM (SELECT start_time <= max(end_time) OVER (PARTITION BY key ORDER BY start_time, end_time
-		ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ran_beside FROM stay) AS each WHERE ran_beside}), 0, 'no two jobs of one key ran at once');
-	is($hipq->sql(q{SELECT count(*) FROM ran}), $hipq->sql(q{SELECT count(*) FROM did WHERE action IN ('inserted', 'after')}), 'as many jobs have run as were made');
-	is($hipq->sql(q{SELECT count(*) FROM (SELECT DISTINCT id FROM did EXCEPT SELECT id FROM ran) AS lost}), 0, 'every job that somebody was told of has run');
-	is($hipq->sql(q{SELECT string_agg(DISTINCT action, ' ' ORDER BY action) FROM did}), 'after debounced inserted merged replaced returned', 'every action occurred');
-	unlike(slurp_file($node->logfile), qr/deadlock detected/, 'without a deadlock');
-	note $hipq->sql(q{SELECT string_agg(action || ' ' || count, ', ') FROM (SELECT action, count(*) FROM did GROUP BY action) AS d});
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0, 120),
+		'all jobs end');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
+		'no successor is left after all modes');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'busy'
+			AND outcome <> 'succeeded'}), 0, 'every job succeeds');
+	is($hipq->sql(q{SELECT count(*) FROM (SELECT start_time <= max(end_time) OVER (PARTITION BY key
+			ORDER BY start_time, end_time
+		ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ran_beside FROM stay) AS each
+			WHERE ran_beside}), 0, 'no two jobs of one key ran at once');
+	is($hipq->sql(q{SELECT count(*) FROM ran}), $hipq->sql(q{SELECT count(*) FROM did
+			WHERE action IN ('inserted', 'after')}), 'as many jobs run as were inserted');
+	is($hipq->sql(q{SELECT count(*) FROM (SELECT DISTINCT id FROM did EXCEPT SELECT id
+			FROM ran) AS lost}), 0, 'every job whose id was returned has run');
+	is($hipq->sql(q{SELECT string_agg(DISTINCT action, ' ' ORDER BY action) FROM did}),
+		'after debounced inserted merged replaced returned', 'every action occurred');
+	unlike(slurp_file($node->logfile), qr/deadlock detected/, 'no deadlock occurred');
+	note $hipq->sql(q{SELECT string_agg(action || ' ' || count, ', ')
+		FROM (SELECT action, count(*) FROM did GROUP BY action) AS d});
 }
 
 done_testing();
