@@ -1,16 +1,27 @@
-# apply() brings schedules, too, as the roles that they enqueue as; and what describe() says of one database makes another one like it.
+# hipq.apply() makes schedules as the roles that they enqueue as, and what hipq.describe() says of
+# one database makes another one like it.
 use strict;
 use warnings;
 use HipqCluster;
 use Test::More;
 
-my $hipq = HipqCluster->new('apply', shared_preload_libraries => 'hipq, pg_cron', 'cron.database_name' => 'postgres', 'cron.use_background_workers' => 'on');
+my $hipq = HipqCluster->new('apply', shared_preload_libraries => 'hipq, pg_cron',
+	'cron.database_name' => 'postgres', 'cron.use_background_workers' => 'on');
 $hipq->sql(q{
 	CREATE EXTENSION pg_cron;
 	CREATE ROLE producer LOGIN; CREATE ROLE reader;
 	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS ''});
-sub apply { my ($arguments) = @_; return $hipq->sql("SET client_min_messages = warning; SELECT object, action, property, before, after FROM hipq.apply($arguments)"); }
-sub entries { return $hipq->sql(q{SELECT string_agg(concat_ws(' ', schedule, username), ', ' ORDER BY schedule) FROM cron.job}) }
+sub apply
+{
+	my ($arguments) = @_;
+	return $hipq->sql("SET client_min_messages = warning;
+		SELECT object, action, property, before, after FROM hipq.apply($arguments)");
+}
+sub entries
+{
+	return $hipq->sql(q{SELECT string_agg(concat_ws(' ', schedule, username), ', '
+		ORDER BY schedule) FROM cron.job})
+}
 
 my $state = q{{
 	"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}],
@@ -19,58 +30,82 @@ my $state = q{{
 	"schedules": [{"name": "nightly", "cron": "5 3 * * *", "job_type": "run", "role": "producer", "expires_after": "1 h", "priority": 3},
 		{"name": "weekly", "cron": "@weekly", "queue": "app.mail", "job_type": "run", "job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}],
 	"pauses": [{"queue": "app.mail", "job_type": "run", "reason": "until monday"}]}};
-like(apply("'$state', dry_run => true"), qr/^schedule "nightly" of queue "app\.mail"\|create\|\|\|/m, 'a dry run tells of schedules');
-is(entries(), '', 'and makes none');
+like(apply("'$state', dry_run => true"),
+	qr/^schedule "nightly" of queue "app\.mail"\|create\|\|\|/m, 'a dry run tells of schedules');
+is(entries(), '', 'a dry run makes no schedule');
 apply("'$state'");
-is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron has them, as their roles');
-is(apply("'$state'"), '', 'once more: nothing differs');
-is(apply("'$state', drop_others => true"), '', '... and nothing is left over: a schedule without a queue is in that of its job type');
-is(apply('hipq.describe(), drop_others => true'), '', 'nor does what describe() says');
-is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron has them still');
+is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron has the schedules with their roles');
+is(apply("'$state'"), '', 'applying the same again changes nothing');
+is(apply("'$state', drop_others => true"), '',
+	'drop_others keeps a schedule without a queue: it is in the queue of its type');
+is(apply('hipq.describe(), drop_others => true'), '',
+	'applying what describe() says changes nothing');
+is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron still has the schedules');
 
 is(apply(q{'{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "6 3 * * *", "job_type": "run", "role": "producer"}]}'}),
-	join("\n", map { "schedule \"nightly\" of queue \"app.mail\"|change|$_" } 'cron|"5 3 * * *"|"6 3 * * *"', 'expires_after|"01:00:00"|null', 'priority|3|null'),
-	'a schedule that is changed');
-is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'is changed in pg_cron');
-like($hipq->error_of(q{SELECT hipq.apply('{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "61 * * * *", "job_type": "run", "role": "producer"}]}')}),
-	qr/22023: schedules\[0\]: invalid cron expression "61 \* \* \* \*"/, 'what is wrong with it has a place');
+	join("\n", map {
+			"schedule \"nightly\" of queue \"app.mail\"|change|$_" } 'cron|"5 3 * * *"|"6 3 * * *"',
+		'expires_after|"01:00:00"|null', 'priority|3|null'),
+	'apply() tells what it changes of a schedule');
+is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'a changed schedule is changed in pg_cron');
+like($hipq->error_of(q{SELECT
+		hipq.apply('{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "61 * * * *", "job_type": "run", "role": "producer"}]}')}),
+	qr/22023: schedules\[0\]: invalid cron expression "61 \* \* \* \*"/,
+		'an error names the schedule by its position');
 
-# ---- a name is its queue's
+# ---- a schedule's name belongs to its queue
 
-my $two = q{"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}, {"queue": "app.bulk"}], "schedules": [{"name": "nightly", "cron": "6 3 * * *", "job_type": "run", "role": "producer"},
+my $two =
+	q{"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}, {"queue": "app.bulk"}], "schedules": [{"name": "nightly", "cron": "6 3 * * *", "job_type": "run", "role": "producer"},
 	{"name": "nightly", "queue": "app.bulk", "cron": "7 3 * * *", "job_type": "scan"}, {"name": "weekly", "queue": "app.mail", "cron": "@weekly", "job_type": "run", "job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}]};
-is($hipq->sql("SET client_min_messages = warning; SELECT object, action FROM hipq.apply('{$two}', drop_others => true)"), qq{queue "app.bulk"|create\nschedule "nightly" of queue "app.bulk"|create}, 'another one of the name, in another queue');
-is(entries(), '0 0 * * 0 app, 6 3 * * * producer, 7 3 * * * postgres', 'beside the first');
+is($hipq->sql("SET client_min_messages = warning;
+		SELECT object, action FROM hipq.apply('{$two}', drop_others => true)"),
+	qq{queue "app.bulk"|create\nschedule "nightly" of queue "app.bulk"|create},
+	'another queue can have a schedule of the same name');
+is(entries(), '0 0 * * 0 app, 6 3 * * * producer, 7 3 * * * postgres',
+	'pg_cron has both schedules of the name');
 my $again = q{{"name": "nightly", "queue": "app.mail", "cron": "8 3 * * *", "job_type": "run"}};
-like($hipq->error_of(qq{SELECT hipq.apply('{"schedules": [{"name": "nightly", "cron": "6 3 * * *", "job_type": "run"}, $again]}')}),
-	qr/22023: schedules\[1\] describes schedule "nightly" of queue "app\.mail" again\nHINT:  It is described by schedules\[0\]\./, 'twice the same, once without its queue');
-like($hipq->error_of(qq{SELECT hipq.apply('{"schedules": [$again, $again]}')}), qr/22023: schedules\[1\] describes schedule "nightly" of queue "app\.mail" again/, 'or with it');
-is(entries(), '0 0 * * 0 app, 6 3 * * * producer, 7 3 * * * postgres', 'changes nothing');
+like($hipq->error_of(qq{SELECT
+		hipq.apply('{"schedules": [{"name": "nightly", "cron": "6 3 * * *", "job_type": "run"}, $again]}')}),
+	qr/22023: schedules\[1\] describes schedule "nightly" of queue "app\.mail" again\nHINT:  It is described by schedules\[0\]\./,
+		'a schedule described twice, once without its queue, is refused');
+like($hipq->error_of(qq{SELECT hipq.apply('{"schedules": [$again, $again]}')}),
+	qr/22023: schedules\[1\] describes schedule "nightly" of queue "app\.mail" again/,
+	'a schedule described twice with its queue is refused');
+is(entries(), '0 0 * * 0 app, 6 3 * * * producer, 7 3 * * * postgres',
+	'a refused description changes nothing');
 apply(q{'{"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}]}', drop_others => true});
 
-# ---- all of it goes, and comes back
+# ---- all is dropped, and made again
 
 my $described = $hipq->sql('SELECT hipq.describe()');
 apply(q{'{"queues": [], "instances": []}', drop_others => true});
-is(entries(), '', 'schedules go with their queue');
-is($hipq->sql(q{SELECT jsonb_path_query_array(hipq.describe(), '$.*[*]')}), '[]', 'nothing is left');
+is(entries(), '', 'schedules are dropped with their queue');
+is($hipq->sql(q{SELECT jsonb_path_query_array(hipq.describe(), '$.*[*]')}), '[]',
+	'nothing is left when all is dropped');
 apply("'$described'");
-is($hipq->sql('SELECT hipq.describe()'), $described, 'the description brings all of it back');
-is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'schedules included');
-my $id = $hipq->sql(q{SELECT hipq.resume('app.mail', 'run'); SELECT hipq.enqueue('run', queue => 'app.mail')}) =~ s/.*\n//r;
-is($hipq->outcome($id), 'succeeded', 'and jobs run');
+is($hipq->sql('SELECT hipq.describe()'), $described, 'the description makes all again');
+is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'the description makes the schedules again');
+my $id = $hipq->sql(q{SELECT hipq.resume('app.mail', 'run');
+	SELECT hipq.enqueue('run', queue => 'app.mail')}) =~ s/.*\n//r;
+is($hipq->outcome($id), 'succeeded', 'jobs run after all was made again');
 
-# ---- another database, where pg_cron is not
+# ---- another database, without pg_cron
 
 $hipq->sql('CREATE DATABASE other');
 my $other = $hipq->in('other');
-$other->sql(q{CREATE EXTENSION hipq; CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS ''});
-like($other->error_of("SELECT hipq.apply('$described')"), qr/55000: schedules\[0\]: schedules need pg_cron in this database/, 'without pg_cron: nothing');
-is($other->sql(q{SELECT count(*) FROM hipq.queue}), '0', 'not even what came before');
+$other->sql(q{CREATE EXTENSION hipq; CREATE FUNCTION run(data jsonb) RETURNS void
+	LANGUAGE sql AS ''});
+like($other->error_of("SELECT hipq.apply('$described')"),
+	qr/55000: schedules\[0\]: schedules need pg_cron in this database/,
+	'a description with schedules is refused without pg_cron');
+is($other->sql(q{SELECT count(*) FROM hipq.queue}), '0', 'a refused description makes no queue');
 my $rest = $other->sql("SELECT '$described'::jsonb - 'schedules'");
 $other->sql("SET client_min_messages = warning; SELECT hipq.apply('$rest')");
-is($other->sql(q{SELECT hipq.describe() - 'schedules'}), $rest, 'a new database becomes like the first');
-is($other->sql(q{SELECT hipq.resume('app.mail', 'run')}), 't', 'with its pauses');
-is($other->outcome_of('run', q{queue => 'app.mail'}), 'succeeded', 'and jobs run there');
+is($other->sql(q{SELECT hipq.describe() - 'schedules'}), $rest,
+	'a new database becomes like the first');
+is($other->sql(q{SELECT hipq.resume('app.mail', 'run')}), 't',
+	'a new database gets the pauses, too');
+is($other->outcome_of('run', q{queue => 'app.mail'}), 'succeeded', 'jobs run in the new database');
 
 done_testing();

@@ -1,122 +1,165 @@
-# The handler of dead letters: once for each, as the queue owner, with its failures on record; and dead_letter_max under a flood.
+# The handler of dead letters runs once for each, as the queue owner, with its failures on record;
+# and dead_letter_max holds when many jobs fail.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('dead_letters', 'hipq.executor_idle_timeout' => '1h', 'hipq.max_executors' => 2);
+my $hipq = HipqCluster->new('dead_letters', 'hipq.executor_idle_timeout' => '1h',
+	'hipq.max_executors' => 2);
 $hipq->create_queue('app.main');
 my $node = $hipq->node;
 $hipq->sql(q{
 	CREATE SEQUENCE passed; CREATE TABLE broken (); GRANT ALL ON passed, broken TO app;
-	CREATE TABLE told (job_id bigint, who text, reason text, error text, attempt int); GRANT ALL ON told TO app;
+	CREATE TABLE told (job_id bigint, who text, reason text, error text, attempt int);
+		GRANT ALL ON told TO app;
 	GRANT CREATE ON SCHEMA public TO app;
-	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE '%', data->>'error'; END $$;
+	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		RAISE '%', data->>'error'; END $$;
 	CREATE FUNCTION tell(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO told VALUES (job.id, current_user, job.retry_reason, job.error, job.attempt);
 		IF job.job_data ? 'again' THEN PERFORM hipq.handle_again(job.id); END IF;
 		IF EXISTS (SELECT FROM broken) THEN RAISE 'broken'; END IF;
-		IF nextval('passed') <= (job.job_data->>'passes')::integer THEN RAISE 'later' USING ERRCODE = job.job_data->>'code'; END IF;
+		IF nextval('passed') <= (job.job_data->>'passes')::integer THEN
+			RAISE 'later' USING ERRCODE = job.job_data->>'code'; END IF;
 		IF job.job_data ? 'redrive' THEN PERFORM hipq.redrive(job.id); END IF;
 		IF job.job_data ? 'wait' THEN PERFORM pg_advisory_xact_lock(1); END IF;
 		IF job.job_data ? 'sleep' THEN PERFORM pg_sleep(60); END IF;
 		IF job.job_data ? 'fail' THEN RAISE 'cannot tell: %', job.job_data->>'fail'; END IF;
 	END $$;
-	SELECT hipq.register_job_type('app.main', 'work', handler => 'work', max_retries => 1, retry_base => '0')});
+	SELECT hipq.register_job_type('app.main', 'work', handler => 'work', max_retries => 1,
+		retry_base => '0')});
 
-sub letter { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, handler_error) FROM hipq.dead_letters_detail WHERE job_id = $id"); }
+sub letter
+{
+	my ($id) = @_;
+	return $hipq->sql("SELECT concat_ws(' ', state, handler_error) FROM hipq.dead_letters_detail
+		WHERE job_id = $id");
+}
 sub told { my ($id) = @_; return $hipq->sql("SELECT count(*) FROM told WHERE job_id = $id"); }
 sub fails { my ($data) = @_; return $hipq->enqueue('work', "'$data', queue => 'app.main'"); }
-sub is_left_alone { my ($id) = @_; return $hipq->wait_until("SELECT NOT awaits_handler FROM hipq.dead_letter WHERE job_id = $id"); }
+sub is_left_alone
+{
+	my ($id) = @_;
+	return $hipq->wait_until("SELECT NOT awaits_handler FROM hipq.dead_letter WHERE job_id = $id");
+}
 
 # ---- without a handler
 my $early = fails('{"error": "early"}');
 is($hipq->outcome($early), 'failed', 'a job fails for good');
-is(letter($early), 'waiting', 'its dead letter waits');
+is(letter($early), 'waiting', 'without a handler a dead letter waits');
 $hipq->sql("SELECT hipq.alter_queue('app.main', dead_letter_handler => 'tell')");
 
 # ---- success
 my $id = fails('{"error": "no"}');
-ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"), 'the next one is handled');
-is($hipq->sql("SELECT concat_ws('|', who, reason, error, attempt) FROM told WHERE job_id = $id"), 'app|transient_error|no|2',
-	'by the queue owner, who sees the job as it died');
-is(letter($id), 'handled', 'without an error');
-ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $early"), 'so is one that was there before the handler');
-is(told($early), 1, 'once');
-is($hipq->sql("SELECT queue || ' ' || kept || ' ' || depth FROM hipq.dead_letter_stats"), 'app.main 2 0', 'and none waits');
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"),
+	'a dead letter is handled');
+is($hipq->sql("SELECT concat_ws('|', who, reason, error, attempt) FROM told WHERE job_id = $id"),
+	'app|transient_error|no|2',
+	'its handler runs as the queue owner, and sees the job as it died');
+is(letter($id), 'handled', 'a handled dead letter has no error');
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $early"),
+	'a dead letter from before the handler is handled');
+is(told($early), 1, 'a dead letter from before the handler is handled once');
+is($hipq->sql("SELECT queue || ' ' || kept || ' ' || depth FROM hipq.dead_letter_stats"),
+	'app.main 2 0', 'statistics show no waiting dead letter');
 
 # ---- errors
 $id = fails('{"error": "no", "fail": "nobody is there"}');
-ok(is_left_alone($id), 'a handler that fails');
-is(letter($id), 'waiting cannot tell: nobody is there', 'leaves its error in the dead letter, which waits');
-is(told($id), 0, 'and nothing else');
-ok($hipq->wait_until('SELECT handler_failures FROM hipq.dead_letter_stats', 1), 'it is counted');
-is($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), 3, 'it makes no dead letter');
-is($hipq->sql("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id"), 1, 'it is called once');
+ok(is_left_alone($id), 'a handler that fails is not called again');
+is(letter($id), 'waiting cannot tell: nobody is there',
+	'a dead letter whose handler failed waits with the error');
+is(told($id), 0, 'a handler that failed leaves no other trace');
+ok($hipq->wait_until('SELECT handler_failures FROM hipq.dead_letter_stats', 1),
+	'statistics count a failed handler');
+is($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), 3,
+	'a failed handler makes no dead letter');
+is($hipq->sql("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id"), 1,
+	'a failed handler is called once');
 $hipq->create_queue('app.many');
 $hipq->sql(q{
 	CREATE SEQUENCE calls; GRANT ALL ON calls TO app;
-	CREATE FUNCTION refuse(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('calls'); RAISE 'no'; END $$;
-	SELECT hipq.register_job_type('app.many', 'work', handler => 'work', max_retries => 0), hipq.alter_queue('app.many', dead_letter_handler => 'refuse');
+	CREATE FUNCTION refuse(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		PERFORM nextval('calls'); RAISE 'no'; END $$;
+	SELECT hipq.register_job_type('app.many', 'work', handler => 'work', max_retries => 0),
+		hipq.alter_queue('app.many', dead_letter_handler => 'refuse');
 	SELECT hipq.enqueue_many('work', array_fill('{}'::jsonb, '{300}'), queue => 'app.many')});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters_detail WHERE queue = 'app.many' AND handler_error = 'no'}, 300), 'when there are many of them');
-is($hipq->sql('SELECT last_value FROM calls'), 300, 'each is called once');
-is($hipq->sql('SELECT max(handler_starts) FROM hipq.dead_letter'), 1, 'and begun once');
-unlike(slurp_file($node->logfile), qr/WARNING.*lock/, 'the lock on the queue is held until its failure is noted');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters_detail WHERE queue = 'app.many'
+		AND handler_error = 'no'}, 300), '300 handlers fail');
+is($hipq->sql('SELECT last_value FROM calls'), 300, 'each of 300 failing handlers is called once');
+is($hipq->sql('SELECT max(handler_starts) FROM hipq.dead_letter'), 1,
+	'each of 300 failing handlers is started once');
+unlike(slurp_file($node->logfile), qr/WARNING.*lock/,
+	'the lock on the queue is held until the failure is noted');
 $hipq->sql("SELECT hipq.drop_queue('app.many', force => true)");
 $id = $hipq->enqueue('work', q{'{"error": "no", "sleep": 1}', queue => 'app.main', timeout => 1});
-ok(is_left_alone($id), 'a handler that takes too long');
-is(letter($id), q{waiting handler exceeded the job's timeout}, 'is ended by the timeout of the job');
+ok(is_left_alone($id), 'a handler that takes too long is not called again');
+is(letter($id), q{waiting handler exceeded the job's timeout},
+	"a handler that takes too long is ended by the job's timeout");
 
-# ---- an error that may pass
+# ---- a transient error
 foreach my $code ('08006', '40001', '57P03')
 {
 	$hipq->sql("SELECT setval('passed', 1, false)");
 	$id = fails(qq({"error": "no", "passes": 1, "code": "$code"}));
-	ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $id", 'handled'), "a handler that met $code is called again");
-	is(told($id), 1, 'what it has done is there once');
-	is($hipq->sql("SELECT (handler_starts, handler_retries, handler_error, handler_retry_time)::text FROM hipq.dead_letter WHERE job_id = $id"), '(2,1,,)',
-		'and nothing of the error is left');
+	ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $id", 'handled'),
+		"a handler that met $code is called again");
+	is(told($id), 1, "$code: the handler's effects are there once");
+	is($hipq->sql("SELECT (handler_starts, handler_retries, handler_error, handler_retry_time)::text
+			FROM hipq.dead_letter WHERE job_id = $id"), '(2,1,,)',
+		"$code: the error leaves no trace");
 }
 $hipq->sql("SELECT setval('passed', 1, false)");
 $id = fails('{"error": "no", "passes": 1000, "code": "40P01"}');
-ok($hipq->wait_until("SELECT handler_retries >= 1 FROM hipq.dead_letter WHERE job_id = $id"), 'one that meets it again and again');
-like(letter($id), qr/^waiting(?: later)?$/, 'waits');
+ok($hipq->wait_until("SELECT handler_retries >= 1 FROM hipq.dead_letter WHERE job_id = $id"),
+	'a handler with an error that stays transient is called again');
+like(letter($id), qr/^waiting(?: later)?$/, 'its dead letter waits');
 $hipq->sql("UPDATE hipq.dead_letter SET handler_retries = 10 WHERE job_id = $id");
-ok($hipq->wait_until("SELECT (awaits_handler, handler_retries, handler_error, handler_retry_time)::text FROM hipq.dead_letter WHERE job_id = $id", '(f,10,later,)'),
-	'until it has been called often enough');
+ok($hipq->wait_until("SELECT (awaits_handler, handler_retries, handler_error,
+		handler_retry_time)::text FROM hipq.dead_letter WHERE job_id = $id", '(f,10,later,)'),
+	'its dead letter is given up after ten retries');
 
 # ---- called again on demand
 $hipq->sql('INSERT INTO broken DEFAULT VALUES');
 my @broken = map { fails('{"error": "no"}') } 1 .. 3;
-ok(is_left_alone($_), 'a handler that is broken') foreach @broken;
-is(letter($broken[0]), 'waiting broken', 'leaves the letter waiting');
+ok(is_left_alone($_), 'a handler that is broken fails') foreach @broken;
+is(letter($broken[0]), 'waiting broken', 'the dead letter of a broken handler waits');
 $hipq->sql('DELETE FROM broken');
 $hipq->sql("SELECT hipq.handle_again($broken[0])");
-ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $broken[0]", 'handled'), 'handle_again() has it called for one');
-is($hipq->sql("SELECT hipq.dismiss_dead_letter($id), hipq.handle_jobs_again('app.main', 'work')"), '|4', 'handle_jobs_again() for all that wait');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id IN ($broken[1], $broken[2]) AND state = 'handled'", 2), 'two of which are handled now');
-is($hipq->sql("SELECT hipq.handle_jobs_again('app.main', before => (SELECT died_time FROM hipq.dead_letters WHERE job_id = $broken[1]), state => 'handled') > 0"), 't',
-	'also for those that are handled');
-ok($hipq->wait_until("SELECT count(*) FROM told WHERE job_id = $broken[0]", 2), 'once more');
-is(told($broken[1]), 1, 'if they are meant');
+ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $broken[0]", 'handled'),
+	'handle_again() handles one dead letter');
+is($hipq->sql("SELECT hipq.dismiss_dead_letter($id), hipq.handle_jobs_again('app.main', 'work')"),
+	'|4', 'handle_jobs_again() counts all waiting dead letters');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id IN ($broken[1],
+		$broken[2]) AND state = 'handled'", 2), 'handle_jobs_again() handles them');
+is($hipq->sql("SELECT hipq.handle_jobs_again('app.main', before => (SELECT died_time
+		FROM hipq.dead_letters WHERE job_id = $broken[1]), state => 'handled') > 0"), 't',
+	'handle_jobs_again() takes handled dead letters, too');
+ok($hipq->wait_until("SELECT count(*) FROM told WHERE job_id = $broken[0]", 2),
+	'handle_jobs_again() calls the handler of a handled dead letter once more');
+is(told($broken[1]), 1, 'handle_jobs_again() leaves later dead letters alone');
 $id = fails('{"error": "no", "again": 1}');
-ok(is_left_alone($id), 'a handler that calls it itself');
-is(letter($id), 'waiting a handler of dead letters cannot have one called again', 'is refused: no loop');
+ok(is_left_alone($id), 'a handler that calls handle_again() fails');
+is(letter($id), 'waiting a handler of dead letters cannot have one called again',
+	'handle_again() is refused in a handler');
 
 # ---- a handler that redrives, and its job fails again
 $id = fails('{"error": "again", "redrive": 1}');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters_detail WHERE job ->> 'retry_of' = '$id'", 1), 'what a handler redrives may fail again');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters_detail
+		WHERE job ->> 'retry_of' = '$id'", 1), 'a redriven job fails again');
 is(letter($id), 'redriven', 'the first dead letter is redriven');
 my $again = $hipq->sql("SELECT redriven_as FROM hipq.dead_letters_detail WHERE job_id = $id");
-is($hipq->sql("SELECT awaits_handler FROM hipq.dead_letter WHERE job_id = $again"), 'f', 'the second one is left to people: no loop');
+is($hipq->sql("SELECT awaits_handler FROM hipq.dead_letter WHERE job_id = $again"), 'f',
+	'a dead letter made by a handler is not handled: no loop');
 is(told($again), 0, 'its handler is not called');
 my $new = $hipq->sql("SELECT hipq.redrive($again)");
-ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $new", 'redriven'), 'when one of them redrives it the handler has its turn again');
+ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $new", 'redriven'),
+	"a dead letter made by a user's redrive is handled");
 
-# ---- handlers that would keep each other going: they redrive what another one left, purge it, enqueue anew, move that elsewhere
+# ---- handlers cannot keep each other going: they redrive what another one left, purge it, enqueue
+# again, or move it elsewhere
 $hipq->create_queue('app.loop');
 $hipq->create_queue('app.aside');
 $hipq->sql(q{
@@ -130,100 +173,139 @@ $hipq->sql(q{
 		WHEN 'purge' THEN PERFORM hipq.redrive(job.id); PERFORM hipq.purge_dead_letter(job.id);
 		WHEN 'retry' THEN PERFORM hipq.retry(job.id);
 		WHEN 'enqueue' THEN PERFORM hipq.enqueue('work', job.job_data, queue => 'app.loop');
-		WHEN 'many' THEN PERFORM hipq.enqueue_many('work', ARRAY[job.job_data], queue => 'app.loop');
-		WHEN 'insert' THEN EXECUTE format('INSERT INTO hipq.app_loop (job_type, job_data) VALUES (''work'', %L)', job.job_data);
+		WHEN 'many' THEN
+			PERFORM hipq.enqueue_many('work', ARRAY[job.job_data], queue => 'app.loop');
+		WHEN 'insert' THEN
+			EXECUTE format('INSERT INTO hipq.app_loop (job_type, job_data) VALUES (''work'', %L)',
+			job.job_data);
 		WHEN 'move' THEN
 			PERFORM hipq.enqueue('move', job.job_data, queue => 'app.loop');
 			PERFORM hipq.move_jobs('app.loop', 'app.aside', 'move');
 		END CASE;
 	END $$;
-	SELECT hipq.register_job_type(queue, type, handler => 'work', max_retries => 0) FROM unnest('{app.loop, app.aside}'::text[]) AS queue, unnest('{work, move}'::text[]) AS type;
-	SELECT hipq.alter_queue(queue, dead_letter_handler => 'go_round') FROM unnest('{app.loop, app.aside}'::text[]) AS queue});
-my $unfinished = q{SELECT count(*) FROM hipq.jobs_detail WHERE queue IN ('app.loop', 'app.aside') AND state <> 'final'};
+	SELECT hipq.register_job_type(queue, type, handler => 'work', max_retries => 0)
+		FROM unnest('{app.loop, app.aside}'::text[]) AS queue,
+		unnest('{work, move}'::text[]) AS type;
+	SELECT hipq.alter_queue(queue, dead_letter_handler => 'go_round')
+		FROM unnest('{app.loop, app.aside}'::text[]) AS queue});
+my $unfinished = q{SELECT count(*) FROM hipq.jobs_detail WHERE queue IN ('app.loop', 'app.aside')
+	AND state <> 'final'};
 my $awaiting = q{SELECT count(*) FROM hipq.dead_letter WHERE awaits_handler};
-my $noted = 0;    # the scheduler may look around at any time
+my $noted = 0;    # the scheduler may look at any time
 foreach my $by ('redrive', 'purge', 'retry', 'enqueue', 'many', 'insert', 'move')
 {
 	$hipq->sql("SELECT setval('rounds', 1, false)");
-	$hipq->sql("SELECT hipq.enqueue('work', jsonb_build_object('error', 'no', 'by', '$by', 'n', n), queue => 'app.loop') FROM generate_series(1, 4) AS n");
-	ok($hipq->wait_until("SELECT ($unfinished) + ($awaiting)", 0), "handlers that $by come to an end");
-	cmp_ok($hipq->sql('SELECT last_value FROM rounds'), '<=', 4, 'each is called for what was there before');
+	$hipq->sql("SELECT hipq.enqueue('work', jsonb_build_object('error', 'no', 'by', '$by', 'n', n),
+		queue => 'app.loop') FROM generate_series(1, 4) AS n");
+	ok($hipq->wait_until("SELECT ($unfinished) + ($awaiting)", 0),
+		"handlers that $by come to an end");
+	cmp_ok($hipq->sql('SELECT last_value FROM rounds'), '<=', 4,
+		"handlers that $by run for what was there before");
 	$noted += $hipq->sql('SELECT count(*) FROM hipq.made_by_handler');
 	$hipq->sql("SELECT hipq.purge_dead_letters('app.loop'), hipq.purge_dead_letters('app.aside')");
 }
-cmp_ok($noted, '>', 0, 'what handlers have made is noted');
+cmp_ok($noted, '>', 0, 'jobs made by handlers are noted');
 $hipq->set('hipq.clock_offset' => 120);
 fails('{"error": "look"}');    # wakes the scheduler, whose time has come
-ok($hipq->wait_until('SELECT count(*) FROM hipq.made_by_handler', 0), 'until it has finished');
-$hipq->sql("SELECT hipq.drop_queue('app.loop', force => true), hipq.drop_queue('app.aside', force => true)");
+ok($hipq->wait_until('SELECT count(*) FROM hipq.made_by_handler', 0),
+	'the notes go when the jobs have finished');
+$hipq->sql("SELECT hipq.drop_queue('app.loop', force => true),
+	hipq.drop_queue('app.aside', force => true)");
 
-# ---- a handler that cannot be called, and then can
+# ---- a handler that is missing for a time
 my $log = -s $node->logfile;
 $hipq->sql('ALTER FUNCTION tell(hipq.job) RENAME TO away');
 $id = fails('{"error": "no"}');
-ok($node->wait_for_log(qr/dead letters of queue "app.main" wait for their handler/, $log), 'a handler that is gone is told of');
-is(letter($id), 'waiting', 'and waited for');
-my @by_priority = map { $hipq->enqueue('work', qq{'{"error": "no"}', queue => 'app.main', priority => $_, max_retries => 0}) } 7, -7, 3, -7;
+ok($node->wait_for_log(qr/dead letters of queue "app.main" wait for their handler/, $log),
+	'the log tells of a missing handler');
+is(letter($id), 'waiting', 'a dead letter waits for its missing handler');
+my @by_priority = map { $hipq->enqueue('work', qq{'{"error": "no"}', queue => 'app.main',
+		priority => $_, max_retries => 0}) } 7, -7, 3, -7;
 is($hipq->outcome($_), 'failed', 'jobs of other priorities fail meanwhile') foreach @by_priority;
 $hipq->sql('ALTER FUNCTION away(hipq.job) RENAME TO tell');
-ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"), 'until it is back');
-ok($hipq->wait_until($awaiting, 0), 'and the others are handled');
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"),
+	'a dead letter is handled when its handler is back');
+ok($hipq->wait_until($awaiting, 0), 'the other dead letters are handled, too');
 my $ids = join ', ', @by_priority;
-is($hipq->sql("SELECT string_agg(job->>'priority', ' ' ORDER BY handled_time) FROM hipq.dead_letter WHERE job_id IN ($ids)"), '-7 -7 3 7', 'by priority');
-is($hipq->sql("SELECT job_id FROM hipq.dead_letter WHERE job_id IN ($ids) ORDER BY handled_time LIMIT 1"), $by_priority[1], 'and the older one first');
+is($hipq->sql("SELECT string_agg(job->>'priority', ' ' ORDER BY handled_time) FROM hipq.dead_letter
+		WHERE job_id IN ($ids)"), '-7 -7 3 7', 'dead letters are handled by priority');
+is($hipq->sql("SELECT job_id FROM hipq.dead_letter WHERE job_id IN ($ids) ORDER BY handled_time
+		LIMIT 1"), $by_priority[1], 'of one priority the older dead letter is handled first');
 
 
-# ---- a paused queue: two looks of the scheduler pass by
+# ---- a paused queue: the scheduler passes by twice
 $hipq->create_queue('app.other');
 $hipq->sql("SELECT hipq.pause('app.main')");
-$hipq->sql("INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, error, job, awaits_handler)
-	SELECT -1, died_time, queue_id, job_type, job_key, reason, error, job || '{\"id\": -1}', true FROM hipq.dead_letter WHERE job_id = $id");
+$hipq->sql("INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason,
+	error, job, awaits_handler)
+	SELECT -1, died_time, queue_id, job_type, job_key, reason, error, job || '{\"id\": -1}', true
+		FROM hipq.dead_letter WHERE job_id = $id");
 foreach my $type ('first', 'second')
 {
 	$hipq->enqueue($type, "queue => 'app.other'");
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.job_types WHERE job_type = '$type'", 1), "the scheduler looks around ($type)");
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.job_types WHERE job_type = '$type'", 1),
+		"the scheduler looks around ($type)");
 }
-is($hipq->sql('SELECT handler_starts FROM hipq.dead_letter WHERE job_id = -1'), 0, 'the handler of a paused queue is not called');
+is($hipq->sql('SELECT handler_starts FROM hipq.dead_letter WHERE job_id = -1'), 0,
+	'the handler of a paused queue is not called');
 $hipq->sql("SELECT hipq.resume('app.main')");
-ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = -1"), 'until the queue is resumed');
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = -1"),
+	"a resumed queue's dead letter is handled");
 
-# ---- its process is killed, its server crashes
+# ---- a handler whose executor is terminated or whose server crashes
 my $locker = $hipq->session;
 $locker->query_safe('SELECT pg_advisory_lock(1)');
 $id = fails('{"error": "no", "wait": 1}');
-my $executor = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND backend_type LIKE 'hipq%'";
+my $executor = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'
+	AND backend_type LIKE 'hipq%'";
 ok($hipq->wait_until("SELECT count(*) FROM ($executor) AS waiting", 1), 'a handler runs');
-is($hipq->error_of("SELECT hipq.redrive($id)") =~ /(55P03: dead letter of job \d+ is in use)/ ? 'refused' : 'not refused', 'refused', 'nobody waits for it by id');
-is($hipq->sql("SELECT hipq.dismiss_dead_letters('app.main', before => 'infinity') > 0, (SELECT state FROM hipq.dead_letters WHERE job_id = $id)"), 't|waiting',
-	'nor by filter');
+is($hipq->error_of("SELECT hipq.redrive($id)") =~ /(55P03: dead letter of job \d+ is in use)/
+	? 'refused' : 'not refused', 'refused', 'redrive() does not wait for a running handler');
+is($hipq->sql("SELECT hipq.dismiss_dead_letters('app.main', before => 'infinity') > 0,
+		(SELECT state FROM hipq.dead_letters WHERE job_id = $id)"), 't|waiting',
+	'dismiss_dead_letters() passes by a running handler');
 $hipq->sql("SELECT pg_terminate_backend(pid) FROM ($executor) AS waiting");
-ok($hipq->wait_until("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id", 2), 'when its executor is terminated it is called again');
-ok($hipq->wait_until("SELECT count(*) FROM ($executor) AS waiting", 1), 'by another one');
+ok($hipq->wait_until("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id", 2),
+	'a handler whose executor was terminated is called again');
+ok($hipq->wait_until("SELECT count(*) FROM ($executor) AS waiting", 1),
+	'another executor calls it');
 my $pid = $hipq->sql($executor);
 kill 'KILL', $pid;
-ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0), 'the server crashes');
+ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0),
+	'the server crashes');
 eval { $locker->quit };
-ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"), 'and after that it is called again');
-is(told($id), 1, 'what it has written is there once');
-is($hipq->sql("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id"), 3, 'it was begun three times');
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"),
+	'after a crash of the server the handler is called again');
+is(told($id), 1, "the handler's effects are there once");
+is($hipq->sql("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id"), 3,
+	'the handler was started three times');
 
-# ---- a handler that always takes its process along
+# ---- a handler that always ends its process
 $hipq->sql(q{CREATE OR REPLACE FUNCTION tell(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); END $$});
 $id = fails('{"error": "no"}');
-ok(is_left_alone($id), 'a handler that always ends its process');
-is(letter($id), 'waiting executor or server ended while the handler ran, 3 times', 'is given up');
+ok(is_left_alone($id), 'a handler that always ends its process is not called for ever');
+is(letter($id), 'waiting executor or server ended while the handler ran, 3 times',
+	'its dead letter is given up after three times');
 
-# ---- a flood
-$hipq->sql("SELECT hipq.alter_queue('app.main', dead_letter_handler => 'NONE', dead_letter_max => 50)");
-$hipq->sql("SELECT hipq.enqueue_many('work', array_agg(jsonb_build_object('error', n) ORDER BY n), queue => 'app.main', max_retries => 0) FROM generate_series(1, 500) AS n");
-ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.main' AND state <> 'final'", 0), '500 jobs fail');
-my $newest = q{SELECT string_agg(job_id::text, ' ' ORDER BY died_time, job_id) FROM (SELECT * FROM hipq.dead_letters ORDER BY died_time DESC, job_id DESC LIMIT 50) AS newest};
+# ---- dead_letter_max
+$hipq->sql("SELECT hipq.alter_queue('app.main', dead_letter_handler => 'NONE',
+	dead_letter_max => 50)");
+$hipq->sql("SELECT hipq.enqueue_many('work', array_agg(jsonb_build_object('error', n) ORDER BY n),
+	queue => 'app.main', max_retries => 0) FROM generate_series(1, 500) AS n");
+ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.main'
+		AND state <> 'final'", 0), '500 jobs fail');
+my $newest = q{SELECT string_agg(job_id::text, ' ' ORDER BY died_time, job_id)
+	FROM (SELECT * FROM hipq.dead_letters ORDER BY died_time DESC, job_id DESC LIMIT 50) AS newest};
 my $expected = $hipq->sql($newest);
 $hipq->set('hipq.clock_offset' => 240);
 fails('{"error": "last"}');    # wakes the scheduler, whose time has come
-ok($hipq->wait_until('SELECT count(*) <= 51 FROM hipq.dead_letters'), 'the oldest go');
-ok($hipq->sql("SELECT bool_and(job_id::text = ANY (string_to_array('$expected', ' '))) FROM hipq.dead_letters_detail WHERE error <> 'last'") eq 't', 'the newest stay');
-cmp_ok($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), '>=', 50, 'as many as there may be');
+ok($hipq->wait_until('SELECT count(*) <= 51 FROM hipq.dead_letters'),
+	'dead_letter_max removes the oldest dead letters');
+ok($hipq->sql("SELECT bool_and(job_id::text = ANY (string_to_array('$expected', ' ')))
+		FROM hipq.dead_letters_detail WHERE error <> 'last'") eq 't',
+	'dead_letter_max keeps the newest dead letters');
+cmp_ok($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), '>=', 50,
+	'dead_letter_max keeps as many as it says');
 
 done_testing();

@@ -1,11 +1,13 @@
-# cancel_jobs, retry_jobs and move_jobs beside executors that run those jobs: each ends once, in one way, and none is lost.
+# cancel_jobs(), retry_jobs() and move_jobs() beside executors that run those jobs end each job
+# once, in one way, and lose none.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('many_jobs', 'hipq.max_executors' => 4, 'hipq.terminate_grace' => '1s', 'hipq.retry_jitter' => 0);
+my $hipq = HipqCluster->new('many_jobs', 'hipq.max_executors' => 4, 'hipq.terminate_grace' => '1s',
+	'hipq.retry_jitter' => 0);
 $hipq->create_queue("app.$_") foreach qw(main side);
 $hipq->sql(q{
 	CREATE TABLE ran (id bigint, queue_id integer); GRANT ALL ON ran TO app;
@@ -16,65 +18,94 @@ $hipq->sql(q{
 		IF job.job_data ? 'fail' AND to_regclass('public.mended') IS NULL THEN RAISE 'no'; END IF;
 	END $$;
 	CREATE FUNCTION sleep(data jsonb[]) RETURNS void LANGUAGE sql AS $$ SELECT pg_sleep(600) $$;
-	SELECT hipq.register_job_type('app.main', 'run', handler => 'run'), hipq.register_job_type('app.side', 'run', handler => 'run');
-	SELECT hipq.register_job_type('app.main', 'sleep', handler => 'sleep', batch_size => 100, claim => 'record')});
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run'),
+		hipq.register_job_type('app.side', 'run', handler => 'run');
+	SELECT hipq.register_job_type('app.main', 'sleep', handler => 'sleep', batch_size => 100,
+		claim => 'record')});
 
-sub outcomes { my ($type) = @_; return $hipq->sql("SELECT string_agg(outcome || ' ' || count, ', ' ORDER BY outcome) FROM (SELECT outcome, count(*) FROM hipq.jobs WHERE job_type = '$type' GROUP BY outcome) AS each"); }
+sub outcomes
+{
+	my ($type) = @_;
+	return $hipq->sql("SELECT string_agg(outcome || ' ' || count, ', ' ORDER BY outcome)
+		FROM (SELECT outcome, count(*) FROM hipq.jobs WHERE job_type = '$type'
+		GROUP BY outcome) AS each");
+}
 
 # ---- more running jobs than there is room for requests
 $hipq->sql(q{SELECT cardinality(hipq.enqueue_many('sleep', array_fill('{}'::jsonb, ARRAY[300])))});
 ok($hipq->wait_until(q{SELECT count(*) >= 100 FROM hipq.running}), 'batches run');
 my $cancelled = $hipq->sql(q{SELECT hipq.cancel_jobs('app.main', 'sleep', reason => 'enough')});
 is($cancelled, 300, 'all jobs of a type are cancelled, running or waiting');
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'and end') or BAIL_OUT('jobs sleep');
-is(outcomes('sleep'), 'cancelled 300', 'so');
-is($hipq->sql(q{SELECT string_agg(DISTINCT error, ' ') FROM hipq.jobs_detail WHERE job_type = 'sleep'}), 'cancelled: enough', 'with the reason given');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'all jobs of the type end')
+	or BAIL_OUT('jobs sleep');
+is(outcomes('sleep'), 'cancelled 300', 'all jobs of the type are cancelled');
+is($hipq->sql(q{SELECT string_agg(DISTINCT error, ' ') FROM hipq.jobs_detail
+		WHERE job_type = 'sleep'}), 'cancelled: enough', 'the cancelled jobs have the reason');
 
-# ---- running ones only
-my @busy = map { $hipq->enqueue('run', qq{'{"sleep": 600}', queue => 'app.main', priority => -1}) } 1 .. 4;
+# ---- running jobs only
+my @busy = map { $hipq->enqueue('run',
+		qq{'{"sleep": 600}', queue => 'app.main', priority => -1}) } 1 .. 4;
 $hipq->pid_of($_) foreach @busy;
-$hipq->sql(q{SELECT cardinality(hipq.enqueue_many('run', array_fill('{}'::jsonb, ARRAY[100]), queue => 'app.main'))});
-is($hipq->sql(q{SELECT hipq.cancel_jobs('app.main', state => 'initial', created_before => now() - interval '1 h')}), 0, 'none is so old');
-is($hipq->sql(q{SELECT hipq.cancel_jobs('app.main', state => 'running')}), 4, 'those that run, by lock or by record');
-is($hipq->outcome($_), 'cancelled', 'end') foreach @busy;
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'the others run');
-is(outcomes('run'), 'cancelled 4, succeeded 100', 'to their ends');
+$hipq->sql(q{SELECT cardinality(hipq.enqueue_many('run', array_fill('{}'::jsonb, ARRAY[100]),
+	queue => 'app.main'))});
+is($hipq->sql(q{SELECT hipq.cancel_jobs('app.main', state => 'initial', created_before => now()
+		- interval '1 h')}), 0, 'cancel_jobs() by age cancels no younger job');
+is($hipq->sql(q{SELECT hipq.cancel_jobs('app.main', state => 'running')}), 4,
+	'cancel_jobs() cancels running jobs, claimed by lock or by record');
+is($hipq->outcome($_), 'cancelled', 'a running job is cancelled') foreach @busy;
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'the other jobs run');
+is(outcomes('run'), 'cancelled 4, succeeded 100', 'the other jobs succeed');
 
 # ---- cancelled while they come and go: exactly those that were counted
 $hipq->sql(q{TRUNCATE ran});
 my $sum = 0;
 foreach (1 .. 15)
 {
-	$hipq->sql(q{SELECT cardinality(hipq.enqueue_many('run', array_fill('{}'::jsonb, ARRAY[200]), queue => 'app.side'))});
+	$hipq->sql(q{SELECT cardinality(hipq.enqueue_many('run', array_fill('{}'::jsonb, ARRAY[200]),
+		queue => 'app.side'))});
 	$sum += $hipq->sql(q{SELECT hipq.cancel_jobs('app.side', max_jobs => 50)});
 }
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_side_live', 0), 'all is done');
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE queue = 'app.side'}), 3000, 'each job is there');
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE queue = 'app.side' AND outcome = 'cancelled'}), $sum, 'cancelled are those that were counted');
-is($hipq->sql(q{SELECT count(*) || ' ' || count(DISTINCT id) FROM ran}), (3000 - $sum) . ' ' . (3000 - $sum), 'the others ran, once');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_side_live', 0), 'all 3,000 jobs end');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE queue = 'app.side'}), 3000,
+	'all 3,000 jobs are there');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE queue = 'app.side' AND outcome = 'cancelled'}),
+	$sum, 'as many jobs are cancelled as cancel_jobs() counted');
+is($hipq->sql(q{SELECT count(*) || ' ' || count(DISTINCT id) FROM ran}),
+	(3000 - $sum) . ' ' . (3000 - $sum), 'each of the other jobs ran once');
 
 # ---- retry by filter
-$hipq->sql(q{SELECT cardinality(hipq.enqueue_many('run', array_fill('{"fail": 1}'::jsonb, ARRAY[50]), queue => 'app.main', max_retries => 0))});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'failed'}, 50), 'jobs have failed');
+$hipq->sql(q{SELECT cardinality(hipq.enqueue_many('run',
+	array_fill('{"fail": 1}'::jsonb, ARRAY[50]), queue => 'app.main', max_retries => 0))});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'failed'}, 50),
+	'jobs have failed');
 $hipq->sql('CREATE TABLE mended ()');
-my $retried = join ' ', map { $hipq->sql(q{SELECT hipq.retry_jobs('app.main', 'run', max_jobs => 30)}) } 1 .. 3;
-is($retried, '30 20 0', 'each is run again once');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_of IS NOT NULL AND outcome = 'succeeded'}, 50), 'and succeeds');
+my $retried = join ' ',
+	map { $hipq->sql(q{SELECT hipq.retry_jobs('app.main', 'run', max_jobs => 30)}) } 1 .. 3;
+is($retried, '30 20 0', 'retry_jobs() retries each failed job once');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_of IS NOT NULL
+		AND outcome = 'succeeded'}, 50), 'the retried jobs succeed');
 
 # ---- moved back and forth while executors take them
 $hipq->sql(q{TRUNCATE ran});
-# All in one session: until others had come the jobs might all have run. The first
-# ones stay in the second queue until one has run there.
+# All in one session: until others had connected the jobs might all have run. The first jobs stay in
+# the second queue until one has run there.
 my $one_has_run = q{DO $$ BEGIN
-	FOR look IN 1 .. 3000 LOOP EXIT WHEN EXISTS (SELECT FROM ran JOIN hipq.queue USING (queue_id) WHERE name = 'side'); PERFORM pg_sleep(0.01); END LOOP;
+	FOR look IN 1 .. 3000 LOOP EXIT WHEN EXISTS (SELECT FROM ran JOIN hipq.queue USING (queue_id)
+		WHERE name = 'side'); PERFORM pg_sleep(0.01); END LOOP;
 END $$};
-my @moves = map { my ($from, $to) = $_ % 2 ? qw(app.main app.side) : qw(app.side app.main); "SELECT moved FROM hipq.move_jobs('$from', '$to', 'run', 500)", ($_ == 1 ? $one_has_run : ()) } 1 .. 20;
-my (undef, @moved) = split /\n/, $hipq->sql(join '; ', q{SELECT cardinality(hipq.enqueue_many('run', array_fill('{"sleep": 0.003}'::jsonb, ARRAY[3000]), queue => 'app.main'))}, @moves);
-is(scalar @moved, 20, 'jobs are moved');
-ok((grep { $_ > 0 } @moved) > 0, 'some are there to be moved');
-ok($hipq->wait_until(q{SELECT (SELECT count(*) FROM hipq.app_main_live) + (SELECT count(*) FROM hipq.app_side_live)}, 0), 'all is done');
-is($hipq->sql(q{SELECT count(*) || ' ' || count(DISTINCT id) FROM ran}), '3000 3000', 'each job ran once');
-is($hipq->sql(q{SELECT count(DISTINCT queue_id) FROM ran}), 2, 'here or there');
-is($hipq->sql(q{SELECT count(*) FROM ran JOIN hipq.job USING (id) WHERE ran.queue_id <> job.queue_id}), 0, 'and ended where it ran');
+my @moves = map { my ($from, $to) = $_ % 2 ? qw(app.main app.side) : qw(app.side app.main);
+	"SELECT moved FROM hipq.move_jobs('$from', '$to', 'run', 500)",
+	($_ == 1 ? $one_has_run : ()) } 1 .. 20;
+my (undef, @moved) = split /\n/, $hipq->sql(join '; ', q{SELECT cardinality(hipq.enqueue_many('run',
+	array_fill('{"sleep": 0.003}'::jsonb, ARRAY[3000]), queue => 'app.main'))}, @moves);
+is(scalar @moved, 20, 'jobs are moved twenty times');
+ok((grep { $_ > 0 } @moved) > 0, 'moves find jobs');
+ok($hipq->wait_until(q{SELECT (SELECT count(*) FROM hipq.app_main_live) + (SELECT count(*)
+		FROM hipq.app_side_live)}, 0), 'all moved jobs end');
+is($hipq->sql(q{SELECT count(*) || ' ' || count(DISTINCT id) FROM ran}), '3000 3000',
+	'each moved job ran once');
+is($hipq->sql(q{SELECT count(DISTINCT queue_id) FROM ran}), 2, 'jobs ran in both queues');
+is($hipq->sql(q{SELECT count(*) FROM ran JOIN hipq.job USING (id)
+		WHERE ran.queue_id <> job.queue_id}), 0, 'each moved job ended in the queue where it ran');
 
 done_testing();

@@ -1,41 +1,50 @@
-# A queue is made, and jobs are enqueued in it, while the scheduler looks around with a catalogue from before.
+# Jobs of a new queue run at once, also if the scheduler has read an older catalogue.
 use strict;
 use warnings;
 use HipqCluster;
 use HipqPoints;
 use Test::More;
 
-# Without the audit, which would find what is lost.
+# Without the audit, which would find a lost job.
 my $hipq = HipqCluster->new('new_queue', 'hipq.audit_rate' => 0);
 my $points = HipqPoints->new($hipq);
 $hipq->sql(q{CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS ''});
 my $session = $hipq->session;
 
-sub make_queue { my ($name) = @_; return qq{SELECT hipq.create_queue('$name', owner => 'app'), hipq.register_job_type('$name', 'run', handler => 'run');}; }
+sub make_queue
+{
+	my ($name) = @_;
+	return qq{SELECT hipq.create_queue('$name', owner => 'app'),
+		hipq.register_job_type('$name', 'run', handler => 'run');};
+}
 
-# One that is there, and whose jobs let the scheduler look around.
+# An old queue, whose jobs make the scheduler look.
 sub make_scheduler_look { $hipq->sql(q{SELECT hipq.enqueue('run', queue => 'app.old')}); return; }
 $hipq->sql(make_queue('app.old'));
 
 my %ways = (
-	'in two transactions' => sub { $session->query_safe(make_queue($_[0])); $session->query_safe("SELECT hipq.enqueue('run', queue => '$_[0]')"); },
-	'in one transaction' => sub { $session->query_safe("BEGIN; $_[1] SELECT hipq.enqueue('run', queue => '$_[0]'); COMMIT"); },
+	'in two transactions' => sub { $session->query_safe(make_queue($_[0]));
+		$session->query_safe("SELECT hipq.enqueue('run', queue => '$_[0]')"); },
+	'in one transaction' => sub { $session->query_safe("BEGIN;
+			$_[1] SELECT hipq.enqueue('run', queue => '$_[0]'); COMMIT"); },
 	'with jobs that were rolled back before' => sub {
-		$session->query_safe("$_[1] BEGIN; SELECT hipq.enqueue('run', queue => '$_[0]'); ROLLBACK; SELECT hipq.enqueue('run', queue => '$_[0]')");
+		$session->query_safe("$_[1] BEGIN; SELECT hipq.enqueue('run', queue => '$_[0]'); ROLLBACK; "
+			. "SELECT hipq.enqueue('run', queue => '$_[0]')");
 	});
 my $number = 0;
 foreach my $way (sort keys %ways)
 {
 	my $queue = 'app.new' . chr(ord('a') + $number++);
-	# Its catalogue is another than at the look before, so that it goes through all lanes.
+	# The catalogue differs from the last one, so that the scheduler goes through all lanes.
 	$points->arm('after-read-catalogue', 'wait');
 	$hipq->sql("SELECT hipq.create_queue('app.other" . chr(ord('a') + $number) . "')");
 	make_scheduler_look();
 	ok($points->wait_held('after-read-catalogue'), 'the scheduler has read the catalogue');
 	$ways{$way}->($queue, make_queue($queue));
 	$points->reset;
-	# Less than the pause after which every process looks by itself.
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE queue = '$queue' AND state <> 'final'", 0, 5), "a queue made and used $way: its job runs");
+	# Less than the time after which every process looks by itself.
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE queue = '$queue'
+			AND state <> 'final'", 0, 5), "the job of a queue made and used $way runs");
 }
 
 $session->quit;

@@ -1,4 +1,5 @@
-# hipq.pause() and resume(): what is paused starts no job from then on, through restarts, and loses none; the rest goes on.
+# A paused queue, type, throttle key or instance starts no job, through restarts, and loses none;
+# the rest goes on.
 use strict;
 use warnings;
 use HipqCluster;
@@ -30,62 +31,90 @@ sub enqueue_many
 {
 	my ($type, $count, %more) = @_;
 	my $rest = join '', map { ", $_ => $more{$_}" } sort keys %more;
-	$hipq->sql(qq{SELECT cardinality(hipq.enqueue_many('$type', array_fill('{}'::jsonb, ARRAY[$count])$rest))});
+	$hipq->sql(qq{SELECT cardinality(hipq.enqueue_many('$type',
+		array_fill('{}'::jsonb, ARRAY[$count])$rest))});
 	return;
 }
 
-sub ran { my ($where) = @_; return $hipq->sql(q{SELECT count(*) FROM ran JOIN hipq.jobs_detail USING (id)} . (defined $where ? " WHERE $where" : '')); }
-sub unfinished { my ($where) = @_; return $hipq->sql("SELECT count(*) FROM hipq.app_main_live AS job WHERE $where"); }
+sub ran
+{
+	my ($where) = @_;
+	return $hipq->sql(q{SELECT count(*) FROM ran JOIN hipq.jobs_detail USING (id)}
+		. (defined $where ? " WHERE $where" : ''));
+}
+sub unfinished
+{
+	my ($where) = @_;
+	return $hipq->sql("SELECT count(*) FROM hipq.app_main_live AS job WHERE $where");
+}
 
-# Something else that is due runs: whoever decides has looked since.
-sub others_run { is($hipq->outcome_of('else'), 'succeeded', "$_[0]: others run"); return; }
+# Another due job runs: the executor has looked since.
+sub others_run
+{
+	is($hipq->outcome_of('else'), 'succeeded', "$_[0]: a job of another queue runs");
+	return;
+}
 
-# Waits until nothing of a paused thing runs, and says how long after the time given the last job was started (ms).
+# Waits until no job of a paused queue runs. Returns how long after the given time the last one
+# started (ms).
 sub last_start_after
 {
 	my ($time) = @_;
 	$hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 0);
-	$hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND state = 'active'}, 0);    # nor is about to
-	return $hipq->sql("SELECT coalesce(max(1000 * extract(epoch FROM accepted_time - '$time'::timestamptz)), 0)::integer FROM ran JOIN hipq.jobs_detail USING (id) WHERE queue = 'app.main'");
+	# nor is about to
+	$hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'
+		AND state = 'active'}, 0);
+	return $hipq->sql(
+		"SELECT coalesce(max(1000 * extract(epoch FROM accepted_time - '$time'::timestamptz)),
+		0)::integer FROM ran JOIN hipq.jobs_detail USING (id) WHERE queue = 'app.main'");
 }
 
-# ---- a queue, under load
+# ---- a queue under load
 enqueue_many($_, 3000) foreach qw(lock record batch);
-# In one session: until another one had come they might all have run.
+# In one session: until another one had connected they might all have run.
 is($hipq->sql(q{
 	DO $$ BEGIN
-		WHILE (SELECT count(DISTINCT job_type) < 3 FROM ran JOIN hipq.jobs USING (id)) LOOP COMMIT; PERFORM pg_sleep(0.01); END LOOP;
+		WHILE (SELECT count(DISTINCT job_type) < 3 FROM ran JOIN hipq.jobs USING (id)) LOOP COMMIT;
+			PERFORM pg_sleep(0.01); END LOOP;
 	END $$;
 	SELECT hipq.pause('app.main', reason => 'too much')}), 't', 'a queue is paused');
 my $paused = $hipq->sql('SELECT clock_timestamp()');
-$hipq->in_time(last_start_after($paused) / 1000, 0.1, 'at once: nothing is started from then on');
-cmp_ok(unfinished('true'), '>', 0, 'although there is work');
+$hipq->in_time(last_start_after($paused) / 1000, 0.1, 'a paused queue starts no job from then on');
+cmp_ok(unfinished('true'), '>', 0, 'a paused queue has jobs that wait');
 enqueue_many('lock', 100);
 my $left = unfinished('true');
 others_run('a paused queue');
-is(unfinished('true'), $left, 'enqueueing goes on, running does not');
-is($hipq->sql(q{SELECT is_paused FROM hipq.queues WHERE queue = 'app.main'}), 't', 'view queues shows it');
-is($hipq->sql(q{SELECT string_agg(DISTINCT is_paused::text, ' ') FROM hipq.job_types WHERE queue = 'app.main'}), 'true', 'job_types too');
+is(unfinished('true'), $left, 'a paused queue takes jobs and runs none');
+is($hipq->sql(q{SELECT is_paused FROM hipq.queues WHERE queue = 'app.main'}), 't',
+	'view queues shows the pause');
+is($hipq->sql(q{SELECT string_agg(DISTINCT is_paused::text, ' ') FROM hipq.job_types
+		WHERE queue = 'app.main'}), 'true', 'view job_types shows the pause');
 my $waiting = $hipq->sql('SELECT min(id) FROM hipq.app_main_live');
-like($hipq->why($waiting), qr/^pause: Queue "app.main" is paused by .+ since .+ \(too much\): it goes on after hipq.resume\(\)\.$/, 'why() says by whom');
+like($hipq->why($waiting),
+	qr/^pause: Queue "app.main" is paused by .+ since .+ \(too much\): it goes on after hipq.resume\(\)\.$/,
+	'why() says who paused the queue');
 
 $node->restart;
 others_run('after a restart');
-is(unfinished('true'), $left, 'what was paused stays so');
+is(unfinished('true'), $left, 'a queue stays paused over a restart');
 $node->stop('immediate');
 $node->start;
 others_run('after a crash');
-is(unfinished('true'), $left, 'also then');
+is(unfinished('true'), $left, 'a queue stays paused over a crash');
 
-my $resumed = $hipq->sql(q{SELECT clock_timestamp() FROM hipq.resume('app.main') AS resumed WHERE resumed});
-ok($hipq->wait_until("SELECT count(*) > 0 FROM ran JOIN hipq.jobs USING (id) WHERE queue = 'app.main' AND at > '$resumed'"), 'resume() lets it go on');
-$hipq->in_time($hipq->sql("SELECT extract(epoch FROM min(at) - '$resumed') FROM ran WHERE id >= $waiting AND at > '$resumed'"), 5, 'at once');
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'until all is done');
-is(ran(q{queue = 'app.main'}), 9100, 'each job once');
+my $resumed =
+	$hipq->sql(q{SELECT clock_timestamp() FROM hipq.resume('app.main') AS resumed WHERE resumed});
+ok($hipq->wait_until("SELECT count(*) > 0 FROM ran JOIN hipq.jobs USING (id)
+		WHERE queue = 'app.main' AND at > '$resumed'"), 'resume() lets the queue run');
+$hipq->in_time($hipq->sql("SELECT extract(epoch FROM min(at) - '$resumed') FROM ran
+		WHERE id >= $waiting AND at > '$resumed'"), 5, 'a resumed queue runs at once');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0),
+	'all jobs of the resumed queue run');
+is(ran(q{queue = 'app.main'}), 9100, 'each job of the resumed queue runs once');
 
-# ---- what an executor has in flight already
+# ---- jobs that an executor has reserved
 $hipq->set('hipq.max_executors' => 1);
-ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor');
+ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor is left');
 my $lock = $hipq->hold_lock;
 my $running = $hipq->enqueue('lock', q{'{"wait": 1}'});
 enqueue_many('lock', 5);
@@ -94,58 +123,73 @@ is($hipq->sql(q{SELECT hipq.pause('app.main', 'lock')}), 't', 'a job type is pau
 $lock->quit;
 is($hipq->outcome($running), 'succeeded', 'a running job finishes');
 others_run('a paused type');
-is(unfinished('true'), 5, 'what was behind it does not start');
-is($hipq->outcome_of('record', q{queue => 'app.main'}), 'succeeded', 'other types of the queue go on');
-is($hipq->sql(q{SELECT string_agg(job_type, ' ') FROM hipq.job_types WHERE is_paused}), 'lock', 'views show which');
-is($hipq->sql(q{SELECT hipq.resume('app.main', 'lock')}), 't', 'resumed');
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'they run');
+is(unfinished('true'), 5, 'jobs reserved behind it do not start');
+is($hipq->outcome_of('record', q{queue => 'app.main'}), 'succeeded',
+	'other types of the queue run');
+is($hipq->sql(q{SELECT string_agg(job_type, ' ') FROM hipq.job_types WHERE is_paused}), 'lock',
+	'view job_types shows the paused type');
+is($hipq->sql(q{SELECT hipq.resume('app.main', 'lock')}), 't', 'the job type is resumed');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'jobs of the resumed type run');
 $hipq->set('hipq.max_executors' => 3);
 
 # ---- throttle keys
 is($hipq->sql(q{SELECT hipq.pause('app.main', 'lock', 'a')}), 't', 'a throttle key is paused');
-$hipq->sql(q{INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'lock', CASE i % 2 WHEN 0 THEN 'a' ELSE 'b' END FROM generate_series(1, 1000) AS i});
-enqueue_many('lock', 10, throttle_key => q{'a'}, scheduled_run_time => q{hipq.now() + interval '1 s'});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE throttle_key = 'b'}, 0), 'jobs with another key pass them');
-is(unfinished(q{throttle_key = 'a'}), 510, 'its own wait');
-ok($hipq->wait_until(q{SELECT due_time IS NULL FROM hipq.lanes WHERE queue = 'app.main' AND job_type = 'lock'}, 't'), 'and are looked at once, not again and again');
-is(unfinished(q{throttle_key = 'a'}), 510, 'also those whose time came later');
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'lock', CASE i % 2
+	WHEN 0 THEN 'a' ELSE 'b' END FROM generate_series(1, 1000) AS i});
+enqueue_many('lock', 10, throttle_key => q{'a'},
+	scheduled_run_time => q{hipq.now() + interval '1 s'});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE throttle_key = 'b'}, 0),
+	'jobs with another key pass the paused ones');
+is(unfinished(q{throttle_key = 'a'}), 510, 'jobs with the paused key wait');
+ok($hipq->wait_until(q{SELECT due_time IS NULL FROM hipq.lanes WHERE queue = 'app.main'
+		AND job_type = 'lock'}, 't'), 'paused jobs are read once, not again and again');
+is(unfinished(q{throttle_key = 'a'}), 510, 'jobs with the paused key whose time comes later wait');
 my $one = $hipq->sql(q{SELECT min(id) FROM hipq.app_main_live});
-like($hipq->why($one), qr/^pause: Throttle key "a" is paused by /, 'why() names the key');
+like($hipq->why($one), qr/^pause: Throttle key "a" is paused by /, 'why() names the paused key');
 is($hipq->outcome_of('lock', q{throttle_key => 'b'}), 'succeeded', 'new jobs with another key run');
 $node->restart;
-is($hipq->outcome_of('lock', q{throttle_key => 'b'}), 'succeeded', 'also after a restart');
-is(unfinished('true'), 510, 'which lets none of them go');
-is($hipq->sql(q{SELECT hipq.resume('app.main', 'lock', 'a')}), 't', 'resumed');
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'they run');
+is($hipq->outcome_of('lock', q{throttle_key => 'b'}), 'succeeded',
+	'jobs with another key run after a restart');
+is(unfinished('true'), 510, 'jobs with the paused key wait after a restart');
+is($hipq->sql(q{SELECT hipq.resume('app.main', 'lock', 'a')}), 't', 'the throttle key is resumed');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0),
+	'jobs with the resumed key run');
 
-# A pause that somebody deletes by hand ends too, and so does that of a type which is dropped.
+# A pause that is deleted by hand ends, too, and so does the pause of a dropped type.
 $hipq->sql(q{SELECT hipq.pause('app.main', 'lock', 'a')});
 enqueue_many('lock', 10, throttle_key => q{'a'});
-is($hipq->outcome_of('lock', q{throttle_key => 'b'}), 'succeeded', 'paused again');
+is($hipq->outcome_of('lock', q{throttle_key => 'b'}), 'succeeded',
+	'the throttle key is paused again');
 $hipq->sql('DELETE FROM hipq.pause');
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'a pause that was deleted is over');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0),
+	'jobs run when their pause is deleted');
 
 # ---- an instance
 $hipq->create_queue('away.queue');
 $hipq->sql(q{SELECT hipq.register_job_type('away.queue', 'far', handler => 'run')});
 is($hipq->sql(q{SELECT hipq.pause(instance => 'app')}), 't', 'an instance is paused');
 my @both = ($hipq->enqueue('lock'), $hipq->enqueue('else'));
-is($hipq->outcome_of('far'), 'succeeded', 'others run');
-is($hipq->sql(q{SELECT string_agg(queue, ' ') FROM hipq.queues WHERE is_paused}), 'app.main app.other', 'each of its queues is');
-like($hipq->why($_), qr/^pause: Instance "app" is paused by /, 'why() says so') foreach @both;
-is($hipq->sql(q{SELECT hipq.resume(instance => 'app')}), 't', 'resumed');
-is($hipq->outcome($_), 'succeeded', 'its jobs run') foreach @both;
+is($hipq->outcome_of('far'), 'succeeded', 'a job of another instance runs');
+is($hipq->sql(q{SELECT string_agg(queue, ' ') FROM hipq.queues WHERE is_paused}),
+	'app.main app.other', 'view queues shows each queue of a paused instance');
+like($hipq->why($_), qr/^pause: Instance "app" is paused by /, 'why() names the paused instance')
+	foreach @both;
+is($hipq->sql(q{SELECT hipq.resume(instance => 'app')}), 't', 'the instance is resumed');
+is($hipq->outcome($_), 'succeeded', 'jobs of the resumed instance run') foreach @both;
 
-# ---- on and off in quick succession while jobs come and go: none is lost
+# ---- paused and resumed in quick succession while jobs come and go: none is lost
 enqueue_many('lock', 1500, throttle_key => $_ % 2 ? q{'a'} : q{'b'}) foreach 1 .. 2;
 enqueue_many('batch', 1500);
 foreach my $round (1 .. 30)
 {
 	my $what = (q{'app.main', 'lock', 'a'}, q{'app.main', 'batch'}, q{'app.main'})[ $round % 3 ];
-	$hipq->sql("SELECT hipq.pause($what); INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'lock', 'a' FROM generate_series(1, 10); SELECT hipq.resume($what)");
+	$hipq->sql("SELECT hipq.pause($what); INSERT INTO hipq.app_main (job_type, throttle_key)
+		SELECT 'lock', 'a' FROM generate_series(1, 10); SELECT hipq.resume($what)");
 }
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'all jobs are done');
-is(ran(q{state = 'final'}), $hipq->sql('SELECT count(*) FROM hipq.jobs_detail'), 'each once');
-is($hipq->sql('SELECT count(*) FROM hipq.pause'), 0, 'nothing is paused');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0),
+	'all jobs end after many pauses');
+is(ran(q{state = 'final'}), $hipq->sql('SELECT count(*) FROM hipq.jobs_detail'),
+	'each job ran once after many pauses');
+is($hipq->sql('SELECT count(*) FROM hipq.pause'), 0, 'no pause is left');
 
 done_testing();
