@@ -1,4 +1,5 @@
-# Handlers that take the server down: the culprit alone is charged and in the end given up, its neighbours run again as if nothing had been.
+# If a handler takes the server down, its job alone is charged, and in the end given up; its
+# neighbours run again uncharged.
 use strict;
 use warnings;
 use HipqCluster;
@@ -6,16 +7,19 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep time);
 
-my $hipq = HipqCluster->new('crashes', 'hipq.retry_jitter' => 0, 'hipq.max_executors' => 6, 'hipq.max_type_crashes' => 0, 'hipq.suspect_pause' => 0, max_prepared_transactions => 5);
+my $hipq = HipqCluster->new('crashes', 'hipq.retry_jitter' => 0, 'hipq.max_executors' => 6,
+	'hipq.max_type_crashes' => 0, 'hipq.suspect_pause' => 0, max_prepared_transactions => 5);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE TABLE ran (id bigint, attempt integer);
 	GRANT ALL ON ran TO app;
-	CREATE FUNCTION end_process(how text) RETURNS void LANGUAGE c STRICT AS 'hipq_crash_test', 'crash_test';
+	CREATE FUNCTION end_process(how text) RETURNS void
+		LANGUAGE c STRICT AS 'hipq_crash_test', 'crash_test';
 	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO ran VALUES (job.id, job.attempt);
-		IF job.job_data ? 'lock' THEN PERFORM pg_advisory_xact_lock_shared((job.job_data->>'lock')::bigint); END IF;
+		IF job.job_data ? 'lock' THEN
+			PERFORM pg_advisory_xact_lock_shared((job.job_data->>'lock')::bigint); END IF;
 		IF job.job_data ? 'how' THEN PERFORM end_process(job.job_data->>'how'); END IF;
 		IF job.job_data ? 'fail' THEN RAISE 'fails'; END IF;
 	END $$;
@@ -32,16 +36,21 @@ $hipq->sql(q{
 	BEGIN PERFORM end_process(job.job_data->>'decide'); RETURN NULL; END $$;
 	CREATE PROCEDURE call(id bigint, data jsonb) LANGUAGE plpgsql AS $$
 	BEGIN INSERT INTO ran VALUES (id, 0); COMMIT; PERFORM end_process(data->>'how'); END $$;
-	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 5, claim => 'record');
-	SELECT hipq.register_job_type('app.main', 'locked', handler => 'run', max_retries => 5, claim => 'lock');
-	SELECT hipq.register_job_type('app.main', 'batch', handler => 'run_all', batch_size => 10, claim => 'lock');
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 5,
+		claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'locked', handler => 'run',
+		max_retries => 5, claim => 'lock');
+	SELECT hipq.register_job_type('app.main', 'batch', handler => 'run_all',
+		batch_size => 10, claim => 'lock');
 	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run', retry_handler => 'decide');
-	SELECT hipq.register_job_type('app.main', 'never again', handler => 'run', do_not_retry_on => '{crashed}');
-	SELECT hipq.register_job_type('app.main', 'call', handler => 'call', max_retries => 5, retry_base => '10 ms')});
+	SELECT hipq.register_job_type('app.main', 'never again', handler => 'run',
+		do_not_retry_on => '{crashed}');
+	SELECT hipq.register_job_type('app.main', 'call', handler => 'call', max_retries => 5,
+		retry_base => '10 ms')});
 
 my $log_end = 0;
 
-# How often the server crashed since the last question.
+# Counts the crashes of the server since the last call.
 sub crashes
 {
 	my $log = slurp_file($hipq->node->logfile, $log_end);
@@ -53,10 +62,11 @@ sub crashes
 sub hold
 {
 	my ($number) = @_;
-	return $hipq->sql("BEGIN; SELECT pg_advisory_xact_lock($number); PREPARE TRANSACTION 'lock $number'");
+	return $hipq->sql("BEGIN; SELECT pg_advisory_xact_lock($number);
+		PREPARE TRANSACTION 'lock $number'");
 }
 
-# What waits for it may crash the server before this session has ended.
+# Ends the lock. Jobs that wait for it may crash the server before this session has ended.
 sub release
 {
 	my ($number) = @_;
@@ -70,14 +80,16 @@ sub enqueue_poison
 	my ($type, $data) = @_;
 	my $key = 'poison ' . ++$poisons;
 	$hipq->try_sql("SELECT hipq.enqueue('$type', '$data', job_key => '$key')");
-	my (undef, $id) = $hipq->poll("SELECT id FROM hipq.jobs WHERE job_key = '$key'", sub { $_[0] ne '' });
+	my (undef, $id) = $hipq->poll("SELECT id FROM hipq.jobs WHERE job_key = '$key'",
+		sub { $_[0] ne '' });
 	return $id;
 }
 
 sub line
 {
 	my ($id) = @_;
-	return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count) FROM hipq.jobs_detail WHERE id = $id");
+	return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count)
+		FROM hipq.jobs_detail WHERE id = $id");
 }
 
 sub postmaster
@@ -85,7 +97,8 @@ sub postmaster
 	return (slurp_file($hipq->node->data_dir . '/postmaster.pid') =~ /^(\d+)/)[0];
 }
 
-# Starts the server once the last postmaster is gone, and so are its children, of which only a try tells.
+# Starts the server when the last postmaster is gone, and its children, too, which only an attempt
+# to start can tell.
 sub start_after
 {
 	my ($postmaster) = @_;
@@ -101,7 +114,8 @@ sub start_after
 	return;
 }
 
-# Kills several processes before the postmaster notices the first. Waits until the server has restarted: before that, pg_stat_activity still shows the dead.
+# Kills several processes before the postmaster notices the first. Waits until the server has
+# restarted: before that, pg_stat_activity still shows the dead.
 sub kill_at_once
 {
 	my @pids = @_;
@@ -109,20 +123,23 @@ sub kill_at_once
 	kill 'STOP', $postmaster;
 	kill 'KILL', @pids;
 	kill 'CONT', $postmaster;
-	return $hipq->wait_until('SELECT count(*) = 0 FROM pg_stat_activity WHERE pid IN (' . join(', ', @pids) . ')');
+	return $hipq->wait_until('SELECT count(*) = 0 FROM pg_stat_activity WHERE pid IN (' . join(', ',
+			@pids) . ')');
 }
 
 sub running
 {
 	my (@ids) = @_;
-	return $hipq->wait_until('SELECT count(pid) FROM hipq.running WHERE id IN (' . join(', ', @ids) . ')', scalar @ids);
+	return $hipq->wait_until('SELECT count(pid) FROM hipq.running WHERE id IN (' . join(', ',
+			@ids) . ')', scalar @ids);
 }
 
 # Waits until one of them runs, and returns another one.
 sub one_waits
 {
 	my (@ids) = @_;
-	my (undef, $runs) = $hipq->poll('SELECT min(id) FROM hipq.running WHERE pid IS NOT NULL AND id IN (' . join(', ', @ids) . ')', sub { $_[0] ne '' });
+	my (undef, $runs) = $hipq->poll('SELECT min(id) FROM hipq.running WHERE pid IS NOT NULL
+		AND id IN (' . join(', ', @ids) . ')', sub { $_[0] ne '' });
 	return (grep { $_ ne $runs } @ids)[0];
 }
 
@@ -138,35 +155,46 @@ foreach my $case (map { [ 'run', $_ ], [ 'locked', $_ ] } 'abort', 'segv', 'kill
 	crashes();
 	$locks[1]->quit;
 	is($hipq->outcome($poison), 'failed', "$how, $type: the culprit is given up");
-	is($hipq->attempts($poison), '1 crashed, 2 crashed', 'after two crashes');
-	is(line($poison), 'failed 2 0', 'which are no retries');
-	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters_detail WHERE job_id = $poison"), 'crashed: the server crashed in the handler', 'with a dead letter');
-	is($hipq->sql("SELECT jsonb_array_length(history) FROM hipq.dead_letters_detail WHERE job_id = $poison"), 2, 'that tells of both');
+	is($hipq->attempts($poison), '1 crashed, 2 crashed', "$how, $type: the job crashed twice");
+	is(line($poison), 'failed 2 0', "$how, $type: a crash is no retry");
+	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters_detail
+			WHERE job_id = $poison"), 'crashed: the server crashed in the handler',
+		"$how, $type: the job has a dead letter");
+	is($hipq->sql("SELECT jsonb_array_length(history) FROM hipq.dead_letters_detail
+			WHERE job_id = $poison"), 2, "$how, $type: the dead letter has both attempts");
 	is($hipq->outcome($_), 'succeeded', 'a neighbour runs again') foreach @neighbours;
-	is($hipq->sql('SELECT count(*) FROM hipq.jobs_detail WHERE retry_count <> 0 AND id IN (' . join(', ', @neighbours) . ')'), 0, 'uncharged');
-	is($hipq->sql(q{SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts WHERE job_id IN (} . join(', ', @neighbours) . ')'), 'server_restart', 'by reason of the restart');
-	is($hipq->outcome($locked), 'succeeded', 'one that was claimed by lock too');
-	is(line($locked), 'succeeded 1 0', 'as if nothing had been');
-	is($hipq->attempts($locked), '', 'and nothing is told');
-	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran WHERE id IN (' . join(', ', @neighbours, $locked) . ')'), '3 3', 'their effects are there once');
-	is(crashes(), 2, 'the server crashed twice');
+	is($hipq->sql('SELECT count(*) FROM hipq.jobs_detail WHERE retry_count <> 0 AND id IN ('
+			. join(', ', @neighbours) . ')'), 0, "$how, $type: its neighbours are not charged");
+	is($hipq->sql(q{SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts
+			WHERE job_id IN (} . join(', ', @neighbours) . ')'), 'server_restart',
+		"$how, $type: its neighbours' attempts have reason server_restart");
+	is($hipq->outcome($locked), 'succeeded', "$how, $type: a neighbour claimed by lock runs again");
+	is(line($locked), 'succeeded 1 0',
+		"$how, $type: a neighbour claimed by lock ends in its first attempt");
+	is($hipq->attempts($locked), '', "$how, $type: a neighbour claimed by lock has no history");
+	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id)
+			FROM ran WHERE id IN (' . join(', ', @neighbours, $locked) . ')'), '3 3',
+		"$how, $type: the neighbours' effects are there once");
+	is(crashes(), 2, "$how, $type: the server crashed twice");
 	eval { $locks[0]->quit };
 }
-like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d+ in queue "app.main" took the server down/, 'the log names the culprit');
+like(slurp_file($hipq->node->logfile),
+	qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d+ in queue "app.main" took the server down/,
+	'the log names the culprit');
 
-# ---- a procedure may have committed: its policy counts the retry
+# ---- a procedure may have committed: its policy decides about the retry
 {
 	my $id = enqueue_poison('call', '{"how": "abort"}');
 	is($hipq->outcome($id), 'failed', 'a procedure that crashes the server is given up');
-	is($hipq->attempts($id), '1 crashed, 2 crashed', 'after two crashes');
-	is(line($id), 'failed 2 1', 'the first of which was a retry');
+	is($hipq->attempts($id), '1 crashed, 2 crashed', 'a procedure crashed twice');
+	is(line($id), 'failed 2 1', 'the first crash of a procedure is a retry');
 }
 
 # ---- do_not_retry_on
 {
 	my $id = enqueue_poison('never again', '{"how": "abort"}');
-	is($hipq->outcome($id), 'failed', 'a type may say that a crash is final');
-	is($hipq->attempts($id), '1 crashed', 'at once');
+	is($hipq->outcome($id), 'failed', 'a job with do_not_retry_on => crashed is given up');
+	is($hipq->attempts($id), '1 crashed', 'it is given up after one crash');
 }
 
 # ---- a retry handler
@@ -174,9 +202,11 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	crashes();
 	my $id = enqueue_poison('asked', '{"fail": 1, "decide": "abort"}');
 	is($hipq->outcome($id), 'failed', 'a job whose retry handler crashes the server is given up');
-	is($hipq->attempts($id), '1 transient_error P0001, 1 crashed, 1 crashed', 'after two crashes of the one attempt');
-	is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), 'the server crashed in the retry handler', 'and the error says where');
-	is(crashes(), 2, 'the server crashed twice');
+	is($hipq->attempts($id), '1 transient_error P0001, 1 crashed, 1 crashed',
+		'a retry handler crashed twice in one attempt');
+	is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"),
+		'the server crashed in the retry handler', 'the error says that the retry handler crashed');
+	is(crashes(), 2, 'the server crashed twice because of a retry handler');
 }
 
 # ---- an executor that ends is no crash
@@ -186,16 +216,24 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 		CREATE TABLE delayed (id bigint, attempt integer, retry_count integer, seconds numeric);
 		GRANT INSERT ON delayed TO PUBLIC;
 		CREATE FUNCTION note_delay() RETURNS trigger LANGUAGE plpgsql AS $$
-		BEGIN INSERT INTO public.delayed VALUES (NEW.id, NEW.attempt, NEW.retry_count, extract(epoch FROM NEW.scheduled_run_time - NEW.update_time)); RETURN NULL; END $$;
-		CREATE TRIGGER note_delay AFTER UPDATE ON hipq.app_main_live FOR EACH ROW WHEN (NEW.state = 'retry') EXECUTE FUNCTION note_delay()});
+		BEGIN INSERT INTO public.delayed VALUES (NEW.id, NEW.attempt, NEW.retry_count,
+			extract(epoch FROM NEW.scheduled_run_time - NEW.update_time)); RETURN NULL; END $$;
+		CREATE TRIGGER note_delay AFTER UPDATE ON hipq.app_main_live FOR EACH ROW
+			WHEN (NEW.state = 'retry') EXECUTE FUNCTION note_delay()});
 	my $id = $hipq->enqueue('run', q{'{"how": "exit"}'});
-	# The clock is not moved: a process that has not seen that yet would take the next delay for over, too.
-	ok($hipq->wait_until("SELECT count(*) >= 5 FROM hipq.attempts WHERE job_id = $id"), 'a handler that calls exit() loses its executor');
-	is($hipq->sql("SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts WHERE job_id = $id"), 'worker_lost', 'each time');
-	is(crashes(), 0, 'and the server lives');
-	is($hipq->sql("SELECT string_agg(concat_ws(' ', attempt, retry_count, round(seconds, 3)), ', ' ORDER BY attempt) FROM delayed WHERE id = $id AND attempt BETWEEN 3 AND 5"),
-		'3 0 1.000, 4 0 2.000, 5 0 4.000', 'uncharged; after the first two it has to wait, longer each time');
-	is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'until somebody cancels it');
+	# The clock is not moved: a process that has not seen the new time yet would take the next delay
+	# as over, too.
+	ok($hipq->wait_until("SELECT count(*) >= 5 FROM hipq.attempts WHERE job_id = $id"),
+		'a handler that calls exit() loses its executor');
+	is($hipq->sql("SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts WHERE job_id = $id"),
+		'worker_lost', 'each exit() ends the attempt with reason worker_lost');
+	is(crashes(), 0, 'exit() in a handler is no crash of the server');
+	is($hipq->sql("SELECT string_agg(concat_ws(' ', attempt, retry_count, round(seconds, 3)), ', '
+			ORDER BY attempt) FROM delayed WHERE id = $id AND attempt BETWEEN 3 AND 5"),
+		'3 0 1.000, 4 0 2.000, 5 0 4.000',
+			'exit() is not charged; from the third attempt on the delays double');
+	is($hipq->sql("SELECT hipq.cancel($id)"), 't',
+		'a job whose handler calls exit() can be cancelled');
 	$hipq->sql('DROP TRIGGER note_delay ON hipq.app_main_live');
 }
 
@@ -207,40 +245,53 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	my $list = join ', ', @suspects;
 	running(@suspects, $neighbour);
 	kill_at_once(map { $hipq->pid_of($_) } @suspects);
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id IN ($list, $neighbour)", 4), 'after a crash with three suspects all jobs are back');
-	is($hipq->attempts($_), '1 server_restart', 'uncharged') foreach @suspects, $neighbour;
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id IN ($list, $neighbour)",
+			4), 'after a crash with three suspects all jobs are back');
+	is($hipq->attempts($_), '1 server_restart', 'no suspect is charged')
+		foreach @suspects, $neighbour;
 	running($neighbour);
 	my $waiting = one_waits(@suspects);
-	is($hipq->outcome_of('run'), 'succeeded', 'others run');
-	is($hipq->sql("SELECT count(pid) FROM hipq.running WHERE id IN ($list)"), 1, 'but of the suspects only one');
-	like($hipq->why($waiting), qr/^crash: It may have crashed the server: such jobs run one at a time/, 'why() tells');
-	is($hipq->why($neighbour), 'state: The job runs.', 'the neighbour is no suspect');
+	is($hipq->outcome_of('run'), 'succeeded', 'other jobs run beside suspects');
+	is($hipq->sql("SELECT count(pid) FROM hipq.running WHERE id IN ($list)"), 1,
+		'one of several suspects runs at a time');
+	like($hipq->why($waiting),
+		qr/^crash: It may have crashed the server: such jobs run one at a time/,
+		'why() tells that a suspect waits');
+	is($hipq->why($neighbour), 'state: The job runs.', 'a neighbour is no suspect');
 	release(1);
-	is($hipq->outcome($_), 'succeeded', 'one after the other they come to their end') foreach @suspects;
-	is(line($_), 'succeeded 2 0', 'uncharged') foreach @suspects;
-	is($hipq->sql("SELECT count(*) FROM hipq.jobs_detail AS one JOIN hipq.jobs_detail AS other ON one.id < other.id AND one.accepted_time < other.update_time AND other.accepted_time < one.update_time"
-		. " WHERE one.id IN ($list) AND other.id IN ($list)"), 0, 'no two at the same time');
+	is($hipq->outcome($_), 'succeeded', 'each suspect succeeds') foreach @suspects;
+	is(line($_), 'succeeded 2 0', 'no suspect is charged in the end') foreach @suspects;
+	is($hipq->sql("SELECT count(*)
+			FROM hipq.jobs_detail AS one JOIN hipq.jobs_detail AS other ON one.id < other.id
+			AND one.accepted_time < other.update_time AND other.accepted_time < one.update_time"
+		. " WHERE one.id IN ($list) AND other.id IN ($list)"), 0,
+			'no two suspects ran at the same time');
 }
 
-# ---- a batch is many suspects
+# ---- each job of a batch is a suspect
 {
 	hold(1);
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'batch', handler => 'NONE')});
 	my @batch = map { $hipq->enqueue('batch', $_ == 3 ? q{'{"how": "abort"}'} : undef) } 1 .. 4;
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'batch', handler => 'run_all')});
 	running(@batch);
-	is($hipq->sql('SELECT count(DISTINCT pid) FROM hipq.running WHERE id IN (' . join(', ', @batch) . ')'), 1, 'four jobs run in one call');
+	is($hipq->sql('SELECT count(DISTINCT pid) FROM hipq.running WHERE id IN (' . join(', ',
+			@batch) . ')'), 1, 'four jobs run in one call');
 	crashes();
 	release(1);
-	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs_detail WHERE state = $$final$$ AND id IN (' . join(', ', @batch) . ')', 4), 'a batch with a poisonous job comes to its end');
-	is(line($batch[2]), 'failed 2 0', 'that job is found out');
-	is($hipq->attempts($batch[2]), '1 crashed, 2 crashed', 'by two crashes of its own');
-	is(line($_), 'succeeded 1 0', 'the others never were') foreach @batch[ 0, 1, 3 ];
-	is(crashes(), 3, 'in three crashes');
-	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran WHERE id IN (' . join(', ', @batch) . ')'), '3 3', 'their effects are there once');
+	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs_detail WHERE state = $$final$$ AND id IN ('
+			. join(', ', @batch) . ')', 4), 'all jobs of a batch with a crashing job end');
+	is(line($batch[2]), 'failed 2 0', 'the crashing job of a batch is given up');
+	is($hipq->attempts($batch[2]), '1 crashed, 2 crashed',
+		'the crashing job of a batch crashed twice by itself');
+	is(line($_), 'succeeded 1 0', 'the other jobs of a batch succeed uncharged')
+		foreach @batch[ 0, 1, 3 ];
+	is(crashes(), 3, 'a batch with a crashing job crashes the server three times');
+	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran WHERE id IN ('
+			. join(', ', @batch) . ')'), '3 3', 'the effects of the other jobs are there once');
 }
 
-# ---- a batch that failed runs again one by one: then one alone is to blame
+# ---- a batch that failed runs again one by one: then one job alone is to blame
 {
 	$hipq->sql(q{
 		CREATE FUNCTION run_single(jobs hipq.job[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -248,17 +299,24 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 			IF array_length(jobs, 1) > 1 THEN RAISE 'not together'; END IF;
 			PERFORM run_all(jobs);
 		END $$;
-		SELECT hipq.register_job_type('app.main', 'recorded batch', handler => 'NONE', batch_size => 10, claim => 'record')});
-	my @batch = map { $hipq->enqueue('recorded batch', $_ == 3 ? q{'{"how": "abort"}'} : undef) } 1 .. 4;
+		SELECT hipq.register_job_type('app.main', 'recorded batch', handler => 'NONE',
+			batch_size => 10, claim => 'record')});
+	my @batch = map { $hipq->enqueue('recorded batch',
+			$_ == 3 ? q{'{"how": "abort"}'} : undef) } 1 .. 4;
 	crashes();
-	$hipq->node->psql('postgres', q{SELECT hipq.alter_job_type('app.main', 'recorded batch', handler => 'run_single')});
-	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs_detail WHERE state = $$final$$ AND id IN (' . join(', ', @batch) . ')', 4), 'a batch that failed and has a poisonous job comes to its end');
-	is($hipq->attempts($batch[2]), '1 crashed, 2 crashed', 'that job is found out');
-	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE reason = 'crashed' AND job_id IN ($batch[0], $batch[1], $batch[3])"), 0, 'the others are not charged');
-	is(crashes(), 2, 'and no crash was needed to tell them apart');
+	$hipq->node->psql('postgres',
+		q{SELECT hipq.alter_job_type('app.main', 'recorded batch', handler => 'run_single')});
+	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs_detail WHERE state = $$final$$ AND id IN ('
+			. join(', ', @batch) . ')', 4), 'all jobs of a failed batch with a crashing job end');
+	is($hipq->attempts($batch[2]), '1 crashed, 2 crashed',
+		'the crashing job of a failed batch crashed twice');
+	is($hipq->sql("SELECT count(*) FROM hipq.attempts
+			WHERE reason = 'crashed' AND job_id IN ($batch[0], $batch[1], $batch[3])"), 0,
+		'the other jobs of a failed batch are not charged');
+	is(crashes(), 2, 'no further crash was needed to find the crashing job');
 }
 
-# ---- two of them are poison
+# ---- two crashing jobs
 {
 	hold(1);
 	my @poison = map { $hipq->enqueue('run', q{'{"lock": 1, "how": "abort"}'}) } 1 .. 2;
@@ -267,16 +325,20 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	crashes();
 	kill_at_once(map { $hipq->pid_of($_) } @poison, $innocent[0]);
 	release(1);
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE state = 'final' AND id IN ($poison[0], $poison[1])", 2), 'two poisonous jobs come to their end');
-	is($hipq->outcome($_), 'failed', 'and are found out') foreach @poison;
-	is($hipq->sql("SELECT string_agg(reason, ' ' ORDER BY ended_time) FROM hipq.attempts WHERE job_id = $_ AND reason <> 'server_restart'"), 'crashed crashed', 'each by its own two crashes') foreach @poison;
-	is($hipq->outcome($_), 'succeeded', 'the innocent come through') foreach @innocent;
-	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE reason = 'crashed' AND job_id IN ($innocent[0], $innocent[1])"), 0, 'uncharged');
-	is(crashes(), 5, 'in five crashes');
-	is($hipq->outcome_of('run'), 'succeeded', 'and the server runs jobs');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE state = 'final'
+			AND id IN ($poison[0], $poison[1])", 2), 'two crashing jobs end');
+	is($hipq->outcome($_), 'failed', 'a crashing job is given up') foreach @poison;
+	is($hipq->sql("SELECT string_agg(reason, ' ' ORDER BY ended_time) FROM hipq.attempts
+			WHERE job_id = $_ AND reason <> 'server_restart'"), 'crashed crashed',
+		'a crashing job is charged for its own two crashes') foreach @poison;
+	is($hipq->outcome($_), 'succeeded', 'an innocent job succeeds') foreach @innocent;
+	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE reason = 'crashed'
+			AND job_id IN ($innocent[0], $innocent[1])"), 0, 'no innocent job is charged');
+	is(crashes(), 5, 'two crashing jobs crash the server five times');
+	is($hipq->outcome_of('run'), 'succeeded', 'jobs run after two crashing jobs');
 }
 
-# ---- somebody else crashes
+# ---- another process crashes
 {
 	hold(1);
 	my @jobs = map { $hipq->enqueue('run', q{'{"lock": 1}'}) } 1 .. 3;
@@ -286,20 +348,26 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 		running(@jobs);
 		my $stranger = $hipq->session;
 		kill_at_once($stranger->query_safe('SELECT pg_backend_pid()'));
-		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE attempt = $time AND job_id IN ($list)", 3), "crash $time of another backend: the jobs are back");
+		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE attempt = $time
+				AND job_id IN ($list)", 3), "crash $time of another backend: the jobs are back");
 		eval { $stranger->quit };
 	}
 	my $waiting = one_waits(@jobs);
-	is($hipq->outcome_of('run'), 'succeeded', 'others run');
-	like($hipq->why($waiting), qr/^crash: /, 'a job that was there in two such crashes is a suspect');
-	is($hipq->sql("SELECT count(pid) FROM hipq.running WHERE id IN ($list)"), 1, 'of whom one runs at a time');
+	is($hipq->outcome_of('run'), 'succeeded', 'other jobs run after crashes of another backend');
+	like($hipq->why($waiting), qr/^crash: /,
+		'a job that ran in two crashes of another backend is a suspect');
+	is($hipq->sql("SELECT count(pid) FROM hipq.running WHERE id IN ($list)"), 1,
+		'one of these suspects runs at a time');
 	release(1);
-	is($hipq->outcome($_), 'succeeded', 'they end well') foreach @jobs;
-	is(line($_), 'succeeded 3 0', 'uncharged') foreach @jobs;
-	is($hipq->attempts($_), '1 server_restart, 2 server_restart', 'both times') foreach @jobs;
+	is($hipq->outcome($_), 'succeeded', "a suspect of another backend's crashes succeeds")
+		foreach @jobs;
+	is(line($_), 'succeeded 3 0', "a suspect of another backend's crashes is not charged")
+		foreach @jobs;
+	is($hipq->attempts($_), '1 server_restart, 2 server_restart', 'its history has both crashes')
+		foreach @jobs;
 }
 
-# ---- the postmaster is killed, the server is stopped at once: nobody's fault
+# ---- the postmaster is killed or stopped with mode immediate: no job is to blame
 foreach my $how ('killed', 'stopped at once')
 {
 	hold(1);
@@ -313,12 +381,15 @@ foreach my $how ('killed', 'stopped at once')
 	}
 	running($how eq 'killed' ? $jobs[0] : @jobs);
 	release(1);
-	is($hipq->outcome($_), 'succeeded', "a server that was $how three times: the job ends well") foreach @jobs;
-	is(line($_), 'succeeded 4 0', 'uncharged') foreach @jobs;
-	is($hipq->attempts($_), '1 server_restart, 2 server_restart, 3 server_restart', 'each time') foreach @jobs;
+	is($hipq->outcome($_), 'succeeded', "a job succeeds in a server that was $how three times")
+		foreach @jobs;
+	is(line($_), 'succeeded 4 0', "a job is not charged in a server that was $how three times")
+		foreach @jobs;
+	is($hipq->attempts($_), '1 server_restart, 2 server_restart, 3 server_restart',
+		"a job's history has each time that the server was $how") foreach @jobs;
 }
 
-# ---- without restart_after_crash the file tells the next server
+# ---- without restart_after_crash the next server learns it from the file
 {
 	$hipq->set(restart_after_crash => 'off');
 	hold(1);
@@ -331,13 +402,17 @@ foreach my $how ('killed', 'stopped at once')
 		my $postmaster = postmaster();
 		kill 'KILL', $pid;
 		start_after($postmaster);
-		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $poison", $time), 'without restart_after_crash the next server charges the culprit');
+		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $poison", $time),
+			'without restart_after_crash the next server charges the culprit');
 	}
-	is($hipq->outcome($poison), 'failed', 'and gives it up');
-	is($hipq->attempts($poison), '1 crashed, 2 crashed', 'after two crashes');
+	is($hipq->outcome($poison), 'failed', 'without restart_after_crash a crashing job is given up');
+	is($hipq->attempts($poison), '1 crashed, 2 crashed',
+		'without restart_after_crash it crashed twice');
 	release(1);
-	is($hipq->outcome($neighbour), 'succeeded', 'its neighbour ends well');
-	is($hipq->attempts($neighbour), '1 server_restart, 2 server_restart', 'uncharged');
+	is($hipq->outcome($neighbour), 'succeeded',
+		'without restart_after_crash its neighbour succeeds');
+	is($hipq->attempts($neighbour), '1 server_restart, 2 server_restart',
+		'without restart_after_crash its neighbour is not charged');
 }
 
 done_testing();

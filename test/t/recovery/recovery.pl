@@ -1,4 +1,5 @@
-# What executors left behind comes home: quickly when it is much, and whatever one job does to those who try.
+# Jobs that executors left behind are taken back: fast when there are many, and whatever one of them
+# does to the process that tries.
 use strict;
 use warnings;
 use HipqCluster;
@@ -21,171 +22,219 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run', retry_handler => 'never');
 	SELECT hipq.register_job_type('app.main', 'called', handler => 'call')});
 
-# Rows as a crash leaves them: a restore may load any state.
+# Makes rows as a crash leaves them: a restore may load any state.
 sub leave
 {
 	my ($type, $state, $count, $rest) = @_;
 	my $error = $state eq 'error' ? 'it failed' : 'NONE';
-	$hipq->sql(qq{COPY (SELECT nextval('hipq.job_id_seq'), hipq.now(), hipq.now(), hipq.now(), hipq.now(), '$state', 300, 1, 0, 0, 1, '$type', 'NONE', '$error',
+	$hipq->sql(
+		qq{COPY (SELECT nextval('hipq.job_id_seq'), hipq.now(), hipq.now(), hipq.now(), hipq.now(), '$state', 300, 1, 0, 0, 1, '$type', 'NONE', '$error',
 		'$type $state ' || n FROM generate_series(1, $count) AS n) TO '$PostgreSQL::Test::Utils::tmp_check/rows';
 		COPY hipq.app_main (id, scheduled_run_time, update_time, created_time, accepted_time, state, timeout, attempt, max_retries, priority, throttle_factor,
 			job_type, time_windows, error, job_key) FROM '$PostgreSQL::Test::Utils::tmp_check/rows'});
 	return;
 }
 
-# ---- much is left, and three rows of it are poison for whoever touches them
+# ---- many rows are left, and three of them fail each process that touches them
 {
 	$hipq->set('hipq.enabled' => 'off');
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}), 'nobody looks after them');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity
+			WHERE backend_type = 'hipq scheduler'}), 'no scheduler runs');
 	leave('run', 'running', 2_000);
 	leave('asked', 'error', 600);
 	leave('asked', 'running', 50);
 	leave('called', 'running', 50);
 	leave('called', 'error', 50);
-	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state IN ('running', 'error')}), 2_750, 'rows are left');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state IN ('running', 'error')}),
+		2_750, '2,750 jobs are left running or in error');
 	$hipq->sql(q{
-		CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'poisonous row'; END $$;
+		CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			RAISE 'poisonous row'; END $$;
 		CREATE TRIGGER poison BEFORE UPDATE OR DELETE ON hipq.app_main_live FOR EACH ROW
-			WHEN (OLD.job_key IN ('run running 7', 'run running 1700', 'asked running 33', 'called running 5', 'called error 5')) EXECUTE FUNCTION poison()});
+			WHEN (OLD.job_key IN ('run running 7', 'run running 1700', 'asked running 33',
+				'called running 5', 'called error 5')) EXECUTE FUNCTION poison()});
 	$hipq->sql('ALTER SYSTEM SET hipq.enabled = on');
 	my $log_end = -s $hipq->node->logfile;
 	$hipq->node->stop('immediate');
 	$hipq->node->start;
-	is($hipq->outcome($hipq->enqueue('other', q{queue => 'app.other'})), 'succeeded', 'jobs of other queues run');
-	my $left = q{SELECT string_agg(job_key, ', ' ORDER BY job_key) FROM hipq.jobs_detail WHERE state <> 'final'};
-	ok($hipq->wait_until($left, 'asked running 33, called error 5, called running 5, run running 1700, run running 7'), 'all come home but those that are poison');
+	is($hipq->outcome($hipq->enqueue('other', q{queue => 'app.other'})), 'succeeded',
+		'jobs of other queues run');
+	my $left = q{SELECT string_agg(job_key, ', ' ORDER BY job_key) FROM hipq.jobs_detail
+		WHERE state <> 'final'};
+	ok($hipq->wait_until($left,
+			'asked running 33, called error 5, called running 5, run running 1700, run running 7'),
+		'all jobs but the poisonous ones are taken back');
 	my ($log, @complaints);
 	HipqProgram->wait_for(sub    # the last of them may not have been tried yet
 	{
 		$log = slurp_file($hipq->node->logfile, $log_end);
-		@complaints = $log =~ /WARNING:\s+cannot rescue job \d+ in queue "app.main": poisonous row/g;
+		@complaints = $log
+			=~ /WARNING:\s+cannot rescue job \d+ in queue "app.main": poisonous row/g;
 		return @complaints >= 5;
 	});
-	is(scalar @complaints, 5, 'of which the log tells, once each');
-	unlike($log, qr/"hipq scheduler" \(PID \d+\) exited/, 'the scheduler lives');
-	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'run' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}), 1_998, 'functions ran again, uncharged');
-	is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', outcome, error), ', ') FROM hipq.jobs_detail WHERE job_type = 'asked' AND state = 'final'}),
-		'failed it failed, succeeded', 'retry handlers were asked about those that had failed, and only about those');
-	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'called' AND outcome = 'failed'}), 98, 'procedures failed by their policy');
+	is(scalar @complaints, 5, 'the log tells of each poisonous job once');
+	unlike($log, qr/"hipq scheduler" \(PID \d+\) exited/,
+		'no scheduler ends because of poisonous rows');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail
+			WHERE job_type = 'run' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}),
+		1_998, 'jobs whose handler is a function ran again, uncharged');
+	is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', outcome, error), ', ')
+			FROM hipq.jobs_detail WHERE job_type = 'asked' AND state = 'final'}),
+		'failed it failed, succeeded', 'retry handlers were called for failed jobs only');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'called' AND
+			outcome = 'failed'}), 98, 'jobs whose handler is a procedure failed by their policy');
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_live');
 	$hipq->set('hipq.clock_offset' => 60);
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 'final'}), 'they come home when the poison is gone');
-	is(() = slurp_file($hipq->node->logfile, $log_end) =~ /poisonous row/g, 5, 'without another word');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 'final'}),
+		'poisonous jobs are taken back when the poison is gone');
+	is(() = slurp_file($hipq->node->logfile, $log_end) =~ /poisonous row/g, 5,
+		'the log tells of poisonous jobs only once');
 }
 
-# ---- an orphan is poison
+# ---- an orphan has a poisonous row
 {
 	my $before = -s $hipq->node->logfile;
-	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
+	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE backend_type = 'hipq scheduler'});
 	$hipq->node->wait_for_log(qr/"hipq scheduler" \(PID \d+\) exited/, $before);
-	is($hipq->outcome_of('run'), 'succeeded', 'there is a new scheduler');
+	is($hipq->outcome_of('run'), 'succeeded', 'a job runs with the next scheduler');
 	$hipq->sql(q{CREATE TRIGGER poison BEFORE UPDATE ON hipq.app_main_live FOR EACH ROW
 		WHEN (OLD.job_key = 'orphan' AND OLD.state = 'running') EXECUTE FUNCTION poison()});
 	$hipq->sql(q{BEGIN; SELECT pg_advisory_xact_lock(1); PREPARE TRANSACTION 'lock'});
 	my $log_end = -s $hipq->node->logfile;
 	my $id = $hipq->enqueue('run', q{'{"lock": 1}', job_key => 'orphan'});
 	$hipq->sql('SELECT pg_terminate_backend(' . $hipq->pid_of($id) . ')');
-	is($hipq->outcome_of('run'), 'succeeded', 'the others run') foreach 1 .. 3;
-	$hipq->node->wait_for_log(qr/WARNING:\s+cannot rescue job $id in queue "app.main": poisonous row/, $log_end);
-	unlike(slurp_file($hipq->node->logfile, $log_end), qr/"hipq scheduler" \(PID \d+\) exited/, 'the scheduler lives');
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}), 'the slot of its executor is free again');
+	is($hipq->outcome_of('run'), 'succeeded', 'jobs run beside a poisonous orphan') foreach 1 .. 3;
+	$hipq->node->wait_for_log(
+		qr/WARNING:\s+cannot rescue job $id in queue "app.main": poisonous row/, $log_end);
+	unlike(slurp_file($hipq->node->logfile, $log_end), qr/"hipq scheduler" \(PID \d+\) exited/,
+		'no scheduler ends because of a poisonous orphan');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}),
+		"the slot of the orphan's executor is free");
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_live');
 	$hipq->sql(q{ROLLBACK PREPARED 'lock'});
 	$hipq->set('hipq.clock_offset' => 120);
-	is($hipq->outcome($id), 'succeeded', 'it comes home when the poison is gone');
-	is($hipq->attempts($id), '1 worker_lost', 'uncharged');
+	is($hipq->outcome($id), 'succeeded', 'the orphan is taken back when the poison is gone');
+	is($hipq->attempts($id), '1 worker_lost', 'the orphan is not charged');
 }
 
-# ---- a retry handler that ends its process is asked again, but not for ever
+# ---- a retry handler that ends its process is called again, but not for ever
 {
 	$hipq->sql(q{
 		CREATE FUNCTION end_myself(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
-		BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); RETURN NULL; END $$;
-		CREATE FUNCTION fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'fails'; END $$;
-		SELECT hipq.register_job_type('app.main', 'hopeless', handler => 'fail', retry_handler => 'end_myself')});
+		BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60);
+			RETURN NULL; END $$;
+		CREATE FUNCTION fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+			RAISE 'fails'; END $$;
+		SELECT hipq.register_job_type('app.main', 'hopeless', handler => 'fail',
+			retry_handler => 'end_myself')});
 	my $id = $hipq->enqueue('hopeless');
 	is($hipq->outcome($id), 'failed', 'a retry handler that ends its process fails in the end');
-	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters_detail WHERE job_id = $id"), 'retry_handler_failed: fails (retry handler failed: it ends its executor)', 'as the dead letter says');
-	is($hipq->attempts($id), '1 transient_error P0001, 1 worker_lost, 1 worker_lost, 1 worker_lost, 1 retry_handler_failed', 'after it was asked three times');
+	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters_detail WHERE job_id =
+			$id"), 'retry_handler_failed: fails (retry handler failed: it ends its executor)',
+		'the dead letter says that the retry handler ends its executor');
+	is($hipq->attempts($id), '1 transient_error P0001, 1 worker_lost, 1 worker_lost, 1 '
+		. 'worker_lost, 1 retry_handler_failed', 'the retry handler was called three times');
 }
 
-# ---- nor is a handler that ends its process called for ever
+# ---- a handler that ends its process is not called for ever
 {
 	$hipq->sql(q{
 		CREATE FUNCTION end_executor(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 		BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); END $$;
-		SELECT hipq.register_job_type('app.main', 'suicidal', handler => 'end_executor', max_retries => 1,
+		SELECT hipq.register_job_type('app.main', 'suicidal',
+			handler => 'end_executor', max_retries => 1,
 			retry_base => '10 ms')});
 	my %jobs;
 	foreach my $losses (9, 10)
 	{
-		my $id = $jobs{$losses} = $hipq->enqueue('suicidal', q{scheduled_run_time => now() + interval '1 day'});
+		my $id = $jobs{$losses} = $hipq->enqueue('suicidal',
+			q{scheduled_run_time => now() + interval '1 day'});
 		$hipq->sql(qq{
-			INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key, reason, error)
+			INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type,
+				job_key, reason, error)
 			SELECT id, now(), now(), queue_id, 1, job_type, job_key, 'worker_lost', 'earlier'
 			FROM hipq.app_main, generate_series(1, $losses) WHERE id = $id;
 			SELECT hipq.reschedule($id, now())});
 	}
-	is($hipq->outcome($jobs{10}), 'failed', 'after ten losses each one is a failure, so it ends');
-	is($hipq->sql(qq{SELECT attempt || ' ' || retry_count || ' ' || retry_reason FROM hipq.jobs_detail WHERE id = $jobs{10}}),
-		'2 1 worker_lost', 'with its retry');
-	ok($hipq->wait_until(qq{SELECT state || ' ' || retry_count || ' ' || retry_reason FROM hipq.app_main WHERE id = $jobs{9}},
-		'retry 0 worker_lost'), 'the tenth is uncharged');
+	is($hipq->outcome($jobs{10}), 'failed',
+		'the eleventh loss of an executor is a failure, and the job ends');
+	is($hipq->sql(qq{SELECT attempt || ' ' || retry_count || ' ' || retry_reason
+			FROM hipq.jobs_detail WHERE id = $jobs{10}}),
+		'2 1 worker_lost', 'the job has used its retry');
+	ok($hipq->wait_until(qq{SELECT state || ' ' || retry_count || ' ' || retry_reason
+			FROM hipq.app_main WHERE id = $jobs{9}},
+		'retry 0 worker_lost'), 'the tenth loss of an executor is not charged');
 	$hipq->sql("SELECT hipq.cancel($jobs{9})");
 }
 
-# ---- rows are loaded that a restore took from the middle of an attempt
+# ---- a restore loads rows from the middle of an attempt
 {
 	leave('run', 'running', 3);
-	ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.jobs WHERE job_key LIKE 'run running %' AND outcome = 'succeeded' AND attempt = 2 AND id > (SELECT max(id) - 3 FROM hipq.jobs)}),
-		'jobs that were restored as running run again, although the scheduler had read its tables');
-	like($hipq->error_of(qq{BEGIN; COPY hipq.app_main (id, scheduled_run_time, update_time, created_time, accepted_time, state, timeout, attempt, max_retries, priority,
-		throttle_factor, job_type, time_windows, error, job_key) FROM '$PostgreSQL::Test::Utils::tmp_check/rows'; PREPARE TRANSACTION 'rows'}),
-		qr/cannot PREPARE a transaction that has restored running hipq jobs/, 'such a restore cannot be prepared');
+	ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.jobs WHERE job_key LIKE 'run running %' AND
+			outcome = 'succeeded' AND attempt = 2 AND id > (SELECT max(id) - 3 FROM hipq.jobs)}),
+		'jobs that are restored as running run again');
+	like($hipq->error_of(qq{BEGIN; COPY hipq.app_main (id, scheduled_run_time, update_time,
+			created_time, accepted_time, state, timeout, attempt, max_retries, priority,
+		throttle_factor, job_type, time_windows, error, job_key)
+			FROM '$PostgreSQL::Test::Utils::tmp_check/rows'; PREPARE TRANSACTION 'rows'}),
+		qr/cannot PREPARE a transaction that has restored running hipq jobs/,
+			'a transaction that restores running jobs cannot be prepared');
 }
 
-# ---- somebody has the row of an orphan locked
+# ---- a session locks the row of an orphan
 {
 	$hipq->sql(q{BEGIN; SELECT pg_advisory_xact_lock(1); PREPARE TRANSACTION 'lock'});
 	my $id = $hipq->enqueue('run', q{'{"lock": 1}'});
 	my $pid = $hipq->pid_of($id);
-	$hipq->sql(qq{BEGIN; SELECT FROM hipq.app_main WHERE id = $id FOR UPDATE; PREPARE TRANSACTION 'row'});
+	$hipq->sql(qq{BEGIN; SELECT FROM hipq.app_main WHERE id = $id FOR UPDATE;
+		PREPARE TRANSACTION 'row'});
 	$hipq->sql("SELECT pg_terminate_backend($pid)");
-	is($hipq->outcome_of('run'), 'succeeded', 'the others run');
+	is($hipq->outcome_of('run'), 'succeeded', 'jobs run beside a locked orphan');
 	$hipq->sql(q{ROLLBACK PREPARED 'row'});
 	$hipq->sql(q{ROLLBACK PREPARED 'lock'});
 	$hipq->set('hipq.clock_offset' => 180);
-	is($hipq->outcome($id), 'succeeded', 'a job whose row was locked comes home when it is free');
-	is($hipq->attempts($id), '1 worker_lost', 'uncharged');
+	is($hipq->outcome($id), 'succeeded', 'a locked orphan is taken back when it is unlocked');
+	is($hipq->attempts($id), '1 worker_lost', 'a locked orphan is not charged');
 }
 
-# ---- a lost attempt by lock has not been: its number goes to the next one, which is not taken for it
+# ---- a lost attempt under a lock is not counted: its number goes to the next one, which is not
+# mistaken for it
 {
-	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'locked', handler => 'run', claim => 'lock')});
+	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'locked', handler => 'run',
+		claim => 'lock')});
 	my $lock = $hipq->hold_lock(1);
 	my $id = $hipq->enqueue('locked', q{'{"lock": 1}'});
 	my $pid = $hipq->pid_of($id);
 	my $stranger = $hipq->session;
 	my $stranger_pid = $stranger->query_safe('SELECT pg_backend_pid()');
-	$stranger->query_until(qr/begun/, "\\echo begun\nBEGIN; SELECT FROM hipq.app_main WHERE id = $id FOR UPDATE; SELECT 'mine';\n");
-	ok($hipq->wait_until("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $stranger_pid"), 'somebody waits for the row of a job');
-	$points->arm('before-orphan', 'wait');    # or the scheduler might have it before the stranger
+	$stranger->query_until(qr/begun/, "\\echo begun\nBEGIN; SELECT FROM hipq.app_main WHERE id = $id
+		FOR UPDATE; SELECT 'mine';\n");
+	ok($hipq->wait_until("SELECT wait_event_type = 'Lock' FROM pg_stat_activity
+			WHERE pid = $stranger_pid"), 'another session waits for the row of a job');
+	# or the scheduler might lock it before the other session
+	$points->arm('before-orphan', 'wait');
 	$hipq->sql("SELECT pg_terminate_backend($pid)");
-	ok($hipq->wait_until("SELECT state = 'idle in transaction' FROM pg_stat_activity WHERE pid = $stranger_pid"), 'and has it when its executor ends');
+	ok($hipq->wait_until("SELECT state = 'idle in transaction' FROM pg_stat_activity
+			WHERE pid = $stranger_pid"), 'the other session has the row when the executor ends');
 	$points->reset;
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}), 'the executor is rescued meanwhile');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}),
+		"the executor's jobs are taken back meanwhile");
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'locked', claim => 'record')});
 	$stranger->query_safe('COMMIT');
 	$stranger->quit;
 	$hipq->pid_of($id);
-	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'it runs again, now by record');
+	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"),
+		'running 1', 'the job runs again, now by record');
 	$hipq->set('hipq.clock_offset' => 240);
-	# It stays as long as there is something to bring home.
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}), 'the scheduler is done');
-	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'it goes on running');
+	# It stays as long as there are jobs to take back.
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity
+			WHERE backend_type = 'hipq scheduler'}), 'the scheduler has left');
+	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"),
+		'running 1', 'the job goes on running');
 	eval { $lock->quit };
-	is($hipq->outcome($id), 'succeeded', 'and comes to its end');
-	is($hipq->attempts($id), '', 'in that attempt');
+	is($hipq->outcome($id), 'succeeded', 'the job succeeds');
+	is($hipq->attempts($id), '', 'the job succeeds in that attempt');
 }
 
 done_testing();
