@@ -1,5 +1,6 @@
-# Whoever has the tables of one queue locked delays that queue alone: the scheduler, executors and the functions that look for a
-# job pass it over, and hipq.alerts names who it is. Open transactions that change queues keep others from the same name only.
+# A session that locks the tables of one queue delays that queue only: the scheduler, executors and
+# functions that look for a job pass it by, and hipq.alerts names the session. An open transaction
+# that changes a queue blocks calls for the same name only.
 use strict;
 use warnings;
 use HipqCluster;
@@ -14,20 +15,34 @@ $hipq->create_queue('app.main');
 $hipq->create_queue('other.main', owner => 'other');
 $hipq->sql(q{
 	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT';
-	SELECT hipq.register_job_type('app.main', 'mine', handler => 'run'), hipq.register_job_type('other.main', 'other', handler => 'run')});
+	SELECT hipq.register_job_type('app.main', 'mine', handler => 'run'),
+		hipq.register_job_type('other.main', 'other', handler => 'run')});
 
-sub scheduler { return $hipq->sql(q{SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}); }
-sub alert { return "SELECT coalesce(string_agg(detail, ' '), '') FROM hipq._alerts() WHERE alert = 'locked queue'"; }
-sub finished { my ($table, $id) = @_; return $hipq->wait_until("SELECT count(*) = 1 FROM hipq.$table WHERE id = $id AND state = 'final'", 't', 20); }
+sub scheduler
+{
+	return $hipq->sql(q{SELECT string_agg(pid::text, ' ') FROM pg_stat_activity
+		WHERE backend_type = 'hipq scheduler'});
+}
+sub alert
+{
+	return "SELECT coalesce(string_agg(detail, ' '), '') FROM hipq._alerts()
+		WHERE alert = 'locked queue'";
+}
+sub finished
+{
+	my ($table, $id) = @_;
+	return $hipq->wait_until(
+		"SELECT count(*) = 1 FROM hipq.$table WHERE id = $id AND state = 'final'", 't', 20);
+}
 
-# What a statement says, and that it says so at once (a busy machine is given its time).
+# Checks what a statement says, and that it does so at once (a busy machine gets more time).
 sub quickly
 {
 	my ($name, $sql, $expected) = @_;
 	my $begin = time();
 	my $said = $hipq->error_of("SET statement_timeout = '20s'; $sql");
 	like($said, $expected, $name);
-	$hipq->in_time(time() - $begin, 4, 'without waiting');
+	$hipq->in_time(time() - $begin, 4, "$name: it does not wait");
 	return;
 }
 
@@ -35,91 +50,136 @@ my $job = $hipq->enqueue('mine', q{queue => 'app.main'});
 my $final = $hipq->enqueue('other', q{queue => 'other.main'});
 ok(finished('app_main', $job) && finished('other_main', $final), 'both queues work');
 
-# It leaves when there is nothing to do; it ends with an error only when it is terminated.
-sub ends { return scalar(() = slurp_file($node->logfile) =~ /"hipq scheduler[^"]*" \(PID \d+\) exited with exit code [^0]/g); }
+# The scheduler leaves when there is nothing to do; it ends with an error only when it is
+# terminated.
+sub ends
+{
+	return scalar(() = slurp_file($node->logfile)
+		=~ /"hipq scheduler[^"]*" \(PID \d+\) exited with exit code [^0]/g);
+}
 my $terminated = 0;
 
 # ---- the scheduler and executors
 
 foreach my $lock ('hipq.app_main IN ACCESS EXCLUSIVE MODE', 'hipq.app_main_live IN SHARE MODE')
 {
-	my $locker = $hipq->session(extra_params => [ '-d', 'dbname=postgres application_name=locker' ]);
-	my $enqueue = q{SELECT hipq.enqueue('mine', queue => 'app.main', scheduled_run_time => hipq.now() + interval '2 s')};
-	my ($locked, $locker_pid) = $locker->query_safe("$enqueue; BEGIN; LOCK TABLE $lock; SELECT pg_backend_pid()") =~ /(\d+)/g;
-	my $scheduled = $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '2 s'});
-	ok(finished('other_main', $scheduled), "under $lock: scheduled jobs of others run");
-	ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main'})), 'and others');
-	ok($hipq->wait_until("SELECT detail LIKE '%process $locker_pid (role \"postgres\", application \"locker\") holds %' FROM (" . alert() . ') AS alert (detail)'),
-		'an alert names who has it locked');
-	is(ends(), $terminated, 'no scheduler has ended');
+	my $locker = $hipq->session(extra_params => [ '-d',
+			'dbname=postgres application_name=locker' ]);
+	my $enqueue = q{SELECT hipq.enqueue('mine', queue => 'app.main',
+		scheduled_run_time => hipq.now() + interval '2 s')};
+	my ($locked, $locker_pid) = $locker->query_safe(
+		"$enqueue; BEGIN; LOCK TABLE $lock; SELECT pg_backend_pid()") =~ /(\d+)/g;
+	my $scheduled = $hipq->enqueue('other',
+		q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '2 s'});
+	ok(finished('other_main', $scheduled), "under $lock: scheduled jobs of another queue run");
+	ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main'})),
+		"under $lock: jobs of another queue run");
+	ok($hipq->wait_until("SELECT detail
+			LIKE '%process $locker_pid (role \"postgres\", application \"locker\") holds %' FROM ("
+			. alert() . ') AS alert (detail)'),
+		"under $lock: an alert names the session that holds the lock");
+	is(ends(), $terminated, "under $lock: no scheduler has ended");
 
 	if ($lock =~ /ACCESS/)
 	{
-		quickly('why() of a job of another queue', "SELECT count(*) FROM hipq.why($scheduled)", qr/no error: \d/);
-		quickly('why() of a job of that queue', "SELECT hipq.why($locked)", qr/55P03.*cannot look for job $locked in queue "app\.main".*process $locker_pid/s);
-		quickly('why() with its name', "SELECT hipq.why($locked, 'app.main')", qr/55P03.*app\.main/s);
+		quickly('why() of a job of another queue', "SELECT count(*) FROM hipq.why($scheduled)",
+			qr/no error: \d/);
+		quickly('why() of a job of that queue', "SELECT hipq.why($locked)",
+			qr/55P03.*cannot look for job $locked in queue "app\.main".*process $locker_pid/s);
+		quickly('why() with its name', "SELECT hipq.why($locked, 'app.main')",
+			qr/55P03.*app\.main/s);
 		quickly('retry() in another queue', "SELECT hipq.retry($scheduled) > 0", qr/no error: t/);
 		quickly('cancel() in that queue', "SELECT hipq.cancel($locked)", qr/55P03.*app\.main/s);
 		quickly('erase() in another queue', "SELECT hipq.erase($final)", qr/no error: t/);
-		quickly('a role that may read no queue waits for none', 'SET ROLE stranger; SELECT count(*) FROM hipq.jobs_detail', qr/no error: 0/);
-		quickly('for who has no right on it the job does not exist', "SET ROLE other; SELECT hipq.cancel($locked)", qr/42704/);
+		quickly('a role that may read no queue waits for none',
+			'SET ROLE stranger; SELECT count(*) FROM hipq.jobs_detail', qr/no error: 0/);
+		quickly('for who has no right on it the job does not exist',
+			"SET ROLE other; SELECT hipq.cancel($locked)", qr/42704/);
 		my $pid = scheduler();
-		quickly('what a scheduler begins with', 'SELECT pg_terminate_backend(' . $pid . ')', qr/no error: t/);
-		ok($hipq->wait_until("SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'hipq scheduler' AND pid <> $pid", 't', 30), 'a new scheduler comes');
-		my $later = $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '1 s'});
-		ok(finished('other_main', $later), 'and serves the others');
+		quickly('what a scheduler begins with',
+			'SELECT pg_terminate_backend(' . $pid . ')', qr/no error: t/);
+		ok($hipq->wait_until("SELECT count(*) = 1 FROM pg_stat_activity
+				WHERE backend_type = 'hipq scheduler' AND pid <> $pid", 't', 30),
+			'a new scheduler comes');
+		my $later = $hipq->enqueue('other',
+			q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '1 s'});
+		ok(finished('other_main', $later),
+			"under $lock: the new scheduler runs jobs of another queue");
 		$terminated = ends();
 	}
 	$locker->query_safe('ROLLBACK');
 	$locker->quit;
-	ok(finished('app_main', $locked), 'unlocked, the queue goes on');
-	ok($hipq->wait_until(alert(), ''), 'and the alert is gone');
+	ok(finished('app_main', $locked), "without $lock: jobs of the queue run");
+	ok($hipq->wait_until(alert(), ''), "without $lock: the alert is over");
 }
 
 # ---- rows
 
-$hipq->sql(q{SELECT hipq.grant_queue('app.main', 'other', 'work'), hipq.grant_queue('app.main', 'other', 'read')});
+$hipq->sql(q{SELECT hipq.grant_queue('app.main', 'other', 'work'),
+	hipq.grant_queue('app.main', 'other', 'read')});
 $hipq->sql(q{SELECT hipq.pause('app.main')});
 my $rows = $hipq->session(role => 'other');
-my $expiring = $hipq->enqueue('mine', q{queue => 'app.main', expires_time => hipq.now() + interval '4 s'});
+my $expiring = $hipq->enqueue('mine',
+	q{queue => 'app.main', expires_time => hipq.now() + interval '4 s'});
 $rows->query_safe("BEGIN; SELECT id FROM hipq.app_main WHERE id = $expiring FOR UPDATE");
-ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '5 s'})), 'a locked row stops no scheduler');
-is(ends(), $terminated, 'nor ends it');
+ok(finished('other_main', $hipq->enqueue('other',
+		q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '5 s'})),
+	'a locked row does not stop the scheduler');
+is(ends(), $terminated, 'a locked row does not end the scheduler');
 $rows->query_safe('ROLLBACK');
 $rows->quit;
-ok(finished('app_main', $expiring), 'the job expires when it is let go');
+ok(finished('app_main', $expiring), 'the job expires when its row is unlocked');
 
 # ---- open transactions
 
 my $changer = $hipq->session;
-$changer->query_safe(q{BEGIN; SELECT hipq.alter_queue('app.main', weight => 50); SELECT hipq.grant_queue('app.main', 'app', 'read')});
-quickly('beside an open alter_queue() another queue is altered', q{SELECT hipq.alter_queue('other.main', weight => 60) IS NOT NULL}, qr/no error: t/);
-quickly('a job type registered', q{SELECT hipq.register_job_type('other.main', 'more') IS NOT NULL}, qr/no error: t/);
-quickly('a queue made', q{SELECT hipq.create_queue('other.second', owner => 'other') > 0}, qr/no error: t/);
+$changer->query_safe(q{BEGIN; SELECT hipq.alter_queue('app.main', weight => 50);
+	SELECT hipq.grant_queue('app.main', 'app', 'read')});
+quickly('beside an open alter_queue() another queue is altered',
+	q{SELECT hipq.alter_queue('other.main', weight => 60) IS NOT NULL}, qr/no error: t/);
+quickly('a job type registered', q{SELECT hipq.register_job_type('other.main', 'more') IS NOT NULL},
+	qr/no error: t/);
+quickly('a queue made', q{SELECT hipq.create_queue('other.second', owner => 'other') > 0},
+	qr/no error: t/);
 quickly('and one dropped', q{SELECT hipq.drop_queue('other.second') IS NOT NULL}, qr/no error: t/);
-quickly('rights given to a role that is known', q{SELECT hipq.grant_queue('other.main', 'app', 'read') IS NOT NULL}, qr/no error: t/);
-quickly('the same queue has to wait', q{SET lock_timeout = '200ms'; SELECT hipq.alter_queue('app.main', weight => 70)}, qr/55P03/);
+quickly('rights given to a role that is known',
+	q{SELECT hipq.grant_queue('other.main', 'app', 'read') IS NOT NULL}, qr/no error: t/);
+quickly('the same queue has to wait',
+	q{SET lock_timeout = '200ms'; SELECT hipq.alter_queue('app.main', weight => 70)}, qr/55P03/);
 $changer->query_safe('ROLLBACK');
 $changer->query_safe(q{BEGIN; SELECT hipq.create_queue('app.open', owner => 'app')});
-quickly('beside an open create_queue() others are altered', q{SELECT hipq.alter_queue('other.main', weight => 80) IS NOT NULL}, qr/no error: t/);
-like($hipq->error_of(q{SELECT hipq.create_queue('other.third', owner => 'other')}), qr/55P03.*makes a queue.*process \d+ \(role "postgres"/s, 'and one who makes a queue is told whom he waits for');
+quickly('beside an open create_queue() others are altered',
+	q{SELECT hipq.alter_queue('other.main', weight => 80) IS NOT NULL}, qr/no error: t/);
+like($hipq->error_of(q{SELECT hipq.create_queue('other.third', owner => 'other')}),
+	qr/55P03.*makes a queue.*process \d+ \(role "postgres"/s,
+	'a refused create_queue() names the session that makes a queue');
 $changer->query_safe('ROLLBACK');
-$changer->query_safe(q{SELECT hipq.create_queue('app.gone', owner => 'app'); BEGIN; SELECT hipq.drop_queue('app.gone')});
-quickly('beside an open drop_queue() others are made', q{SELECT hipq.create_queue('other.third', owner => 'other') > 0}, qr/no error: t/);
-quickly('altered', q{SELECT hipq.alter_queue('other.third', weight => 90) IS NOT NULL}, qr/no error: t/);
+$changer->query_safe(q{SELECT hipq.create_queue('app.gone', owner => 'app'); BEGIN;
+	SELECT hipq.drop_queue('app.gone')});
+quickly('beside an open drop_queue() others are made',
+	q{SELECT hipq.create_queue('other.third', owner => 'other') > 0}, qr/no error: t/);
+quickly('altered', q{SELECT hipq.alter_queue('other.third', weight => 90) IS NOT NULL},
+	qr/no error: t/);
 quickly('and dropped', q{SELECT hipq.drop_queue('other.third') IS NOT NULL}, qr/no error: t/);
-quickly('the same one has to wait', q{SET lock_timeout = '200ms'; SELECT hipq.drop_queue('app.gone')}, qr/55P03/);
-ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '1 s'})), 'scheduled jobs of others run');
+quickly('the same one has to wait',
+	q{SET lock_timeout = '200ms'; SELECT hipq.drop_queue('app.gone')}, qr/55P03/);
+ok(finished('other_main', $hipq->enqueue('other',
+		q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '1 s'})),
+	'scheduled jobs run beside an open drop_queue()');
 $changer->query_safe('ROLLBACK');
-$hipq->sql(q{CREATE ROLE newcomer; CREATE ROLE latecomer; CREATE ROLE another; SELECT hipq.grant_queue('app.main', 'newcomer', 'read')});
+$hipq->sql(q{CREATE ROLE newcomer; CREATE ROLE latecomer; CREATE ROLE another;
+	SELECT hipq.grant_queue('app.main', 'newcomer', 'read')});
 foreach my $verb ('grant', 'revoke')
 {
 	my $role = $verb eq 'grant' ? 'latecomer' : 'newcomer';
 	$changer->query_safe("BEGIN; SELECT hipq.${verb}_queue('app.main', '$role', 'read')");
-	quickly("beside an open $verb of a first or last right a queue is made", qq{SELECT hipq.create_queue('other.$verb', owner => 'other') > 0}, qr/no error: t/);
-	quickly('rights given to a role that is known', q{SELECT hipq.grant_queue('other.main', 'app', 'control') IS NOT NULL}, qr/no error: t/);
-	like($hipq->error_of(q{SELECT hipq.grant_queue('other.main', 'another', 'read')}), qr/55P03.*gives a role its first right or takes its last.*process \d+ \(role "postgres"/s,
-		'and one who gives a first right is told whom he waits for');
+	quickly("beside an open $verb of a first or last right a queue is made",
+		qq{SELECT hipq.create_queue('other.$verb', owner => 'other') > 0}, qr/no error: t/);
+	quickly('rights given to a role that is known',
+		q{SELECT hipq.grant_queue('other.main', 'app', 'control') IS NOT NULL}, qr/no error: t/);
+	like($hipq->error_of(q{SELECT hipq.grant_queue('other.main', 'another', 'read')}),
+		qr/55P03.*gives a role its first right or takes its last.*process \d+ \(role "postgres"/s,
+		"a refused grant_queue() of a first right names the session, beside an open $verb");
 	$changer->query_safe('ROLLBACK');
 }
 $changer->quit;

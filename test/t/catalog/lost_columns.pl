@@ -1,5 +1,6 @@
-# Somebody drops a column of hipq's tables, or gives it another type: what needs it says which table and column it is, and changes
-# nothing; nothing crashes, and jobs go on once the column is as it was.
+# When a column of hipq's tables is dropped, or has another type, a call that needs it names the
+# table and column and changes nothing; nothing crashes, and jobs go on once the column is as it
+# was.
 use strict;
 use warnings;
 use HipqCluster;
@@ -11,10 +12,12 @@ my $node = $hipq->node;
 $hipq->create_queue('app.main', history => 'all');
 $hipq->sql(q{
 	CREATE TABLE ran (id bigint); GRANT ALL ON ran TO app;
-	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS 'INSERT INTO public.ran SELECT (data->>$$n$$)::bigint';
+	CREATE FUNCTION run(data jsonb) RETURNS void
+		LANGUAGE sql AS 'INSERT INTO public.ran SELECT (data->>$$n$$)::bigint';
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
 	CREATE FUNCTION run_and_wait(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
-		BEGIN INSERT INTO public.ran SELECT (data->>'n')::bigint; PERFORM pg_advisory_xact_lock_shared(1); END $$;
+		BEGIN INSERT INTO public.ran SELECT (data->>'n')::bigint;
+			PERFORM pg_advisory_xact_lock_shared(1); END $$;
 	SELECT hipq.register_job_type('app.main', 'wait', handler => 'run_and_wait', claim => 'record');
 	SELECT hipq.register_job_type('app.main', 'out', handler_kind => 'notify')});
 my $worker = $hipq->sql_as('app', q{SELECT hipq.register_worker('outside', '{app.main}', '{out}')});
@@ -34,43 +37,58 @@ my %calls = (
 	pause => q{SELECT hipq.pause('app.main')},
 	resume => q{SELECT hipq.resume('app.main')},
 	create_queue => q{SELECT hipq.create_queue('app.more')},
-	run_until_idle => q{SET hipq.allow_foreign_handlers = on; SELECT hipq.run_until_idle('app.main')},
+	run_until_idle => q{SET hipq.allow_foreign_handlers = on;
+		SELECT hipq.run_until_idle('app.main')},
 	register_worker => q{SELECT hipq.register_worker('other', '{app.main}', '{out}')});
 
-# A column that a view shows goes only with the view, and that with the extension: unless somebody takes the views out of it, and the
-# functions that return their rows.
+# A column that a view shows can be dropped with the view only, and that with the extension, unless
+# a user removes the views from the extension, and the functions that return their rows.
 $hipq->sql(q{DO $$ DECLARE view regclass; function regprocedure; BEGIN
-	FOR function IN SELECT pg_proc.oid FROM pg_proc JOIN pg_class ON pg_class.reltype = prorettype WHERE pronamespace = 'hipq'::regnamespace AND relkind = 'v' LOOP EXECUTE format('ALTER EXTENSION hipq DROP FUNCTION %s', function); END LOOP;
-	FOR view IN SELECT oid FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' LOOP EXECUTE format('ALTER EXTENSION hipq DROP VIEW %s', view); END LOOP; END $$});
+	FOR function IN SELECT pg_proc.oid FROM pg_proc JOIN pg_class ON pg_class.reltype = prorettype
+		WHERE pronamespace = 'hipq'::regnamespace AND relkind = 'v' LOOP
+		EXECUTE format('ALTER EXTENSION hipq DROP FUNCTION %s', function); END LOOP;
+	FOR view IN SELECT oid FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v'
+		LOOP EXECUTE format('ALTER EXTENSION hipq DROP VIEW %s', view); END LOOP; END $$});
 
-# The column as it was, for ADD COLUMN.
+# The definition of the column, for ADD COLUMN.
 sub definition_of
 {
 	my ($table, $column) = @_;
-	return $hipq->sql(qq{SELECT concat_ws(' ', format_type(atttypid, atttypmod), CASE WHEN attnotnull THEN 'NOT NULL' END, 'DEFAULT ' || pg_get_expr(adbin, adrelid))
-		FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attrelid = 'hipq.$table'::regclass AND attname = '$column'});
+	return $hipq->sql(qq{SELECT concat_ws(' ', format_type(atttypid, atttypmod), CASE
+		WHEN attnotnull THEN 'NOT NULL' END, 'DEFAULT ' || pg_get_expr(adbin, adrelid))
+		FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+			WHERE attrelid = 'hipq.$table'::regclass AND attname = '$column'});
 }
 
-# The scheduler may look into the leaves while this locks them all.
-sub alter_table { my ($sql) = @_; $hipq->sql_again("SET client_min_messages = warning; ALTER TABLE $sql"); return; }
+# The scheduler may read the leaves while this locks them all.
+sub alter_table
+{
+	my ($sql) = @_;
+	$hipq->sql_again("SET client_min_messages = warning; ALTER TABLE $sql");
+	return;
+}
 
-# Drops it, with what stands on it; tries the calls; adds it again.
+# Drops the column with what depends on it, tries the calls, and adds it again.
 sub without
 {
 	my ($table, $column, @calls) = @_;
 	my $definition = definition_of($table, $column);
-	my $before = $hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority), $$, $$ ORDER BY id) FROM hipq.job');
+	my $before = $hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority), $$,
+		$$ ORDER BY id) FROM hipq.job');
 	alter_table("hipq.$table DROP COLUMN $column CASCADE");
 	foreach my $call (@calls)
 	{
 		like($hipq->error_of($calls{$call}),
 			qr/42703: table "hipq\.$table" has no column "$column".*Somebody has dropped or renamed this column\..*Rename it back, or add it as hipq--[0-9.]+\.sql defines it/s,
-			"$table.$column: $call");
+			"without $table.$column $call names the column");
 	}
-	is($hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority), $$, $$ ORDER BY id) FROM hipq.job'), $before, "$table.$column: nothing has changed");
+	is($hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority), $$, $$
+			ORDER BY id) FROM hipq.job'), $before, "without $table.$column nothing has changed");
 	alter_table("hipq.$table ADD COLUMN $column $definition");
-	is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't', "$table.$column is back: enqueue works");
-	ok($hipq->wait_until('SELECT count(*) FROM ran WHERE id = 4', 1), 'and the job runs');
+	is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't',
+		"with $table.$column again enqueue() works");
+	ok($hipq->wait_until('SELECT count(*) FROM ran WHERE id = 4', 1),
+		"with $table.$column again the job runs");
 	$hipq->sql('TRUNCATE ran');
 	return;
 }
@@ -83,28 +101,39 @@ without('job', 'shard_key', qw(enqueue insert));
 without('worker', 'capabilities', qw(register_worker));
 
 # ---- a column of another type
-alter_table('hipq.job ALTER COLUMN throttle_key DROP DEFAULT, ALTER COLUMN throttle_key TYPE bigint USING 7');
+alter_table('hipq.job ALTER COLUMN throttle_key DROP DEFAULT, ALTER COLUMN throttle_key '
+	. 'TYPE bigint USING 7');
 foreach my $call (qw(enqueue enqueue_many insert copy update cancel))
 {
-	like($hipq->error_of($calls{$call}), qr/42804: column "throttle_key" (?:of table "hipq\.job" is of type bigint, not text|is of type bigint but expression is of type text)|42804: a column that hipq reads as text is of type bigint/, "job.throttle_key is a bigint: $call");
+	like($hipq->error_of($calls{$call}),
+		qr/42804: column "throttle_key" (?:of table "hipq\.job" is of type bigint, not text|is of type bigint but expression is of type text)|42804: a column that hipq reads as text is of type bigint/,
+		"with job.throttle_key as bigint $call names the column");
 }
-alter_table(q{hipq.job ALTER COLUMN throttle_key TYPE text COLLATE "C" USING 'NONE', ALTER COLUMN throttle_key SET DEFAULT 'NONE'});
-is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't', 'a text again: enqueue works');
+alter_table(
+	q{hipq.job ALTER COLUMN throttle_key TYPE text COLLATE "C" USING 'NONE', ALTER COLUMN throttle_key SET DEFAULT 'NONE'});
+is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't',
+	'with job.throttle_key as text again enqueue() works');
 
-# ---- while a job runs, whose end cannot be written down then
+# ---- while a job runs, whose end cannot be written then
 my $definition = definition_of('job', 'shard_key');
 my $lock = $hipq->hold_lock(1);
 my $running = $hipq->enqueue('wait', q{'{"n": 5}'});
-ok($hipq->wait_until(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}, 1), 'a job runs');
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted},
+		1), 'a job runs');
 alter_table('hipq.job DROP COLUMN shard_key CASCADE');
 my $offset = -s $node->logfile;
 $lock->quit;
-ok($node->wait_for_log(qr/table "hipq\.job" has no column "shard_key"/, $offset), 'a job that ran: the log says what is missing');
+ok($node->wait_for_log(qr/table "hipq\.job" has no column "shard_key"/, $offset),
+	"the log names the column that a running job's end needs");
 alter_table("hipq.job ADD COLUMN shard_key $definition");
-ok($hipq->wait_until("SELECT state || ' ' || error FROM hipq.job WHERE id = $running", 'final NONE'), 'it ends once the column is back');
-is($hipq->sql('SELECT count(*) FROM ran WHERE id = 5'), 1, 'having run once');
+ok($hipq->wait_until("SELECT state || ' ' || error FROM hipq.job WHERE id = $running",
+		'final NONE'), 'the job ends once the column is back');
+is($hipq->sql('SELECT count(*) FROM ran WHERE id = 5'), 1, 'the job has run once');
 
-is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $postmaster, 'the server is the same');
-unlike(slurp_file($node->logfile), qr/terminated by signal|TRAP:|PANIC|(?:server process|client backend) .* exited/, 'nothing crashed');
+is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $postmaster,
+	'the server has not restarted');
+unlike(slurp_file($node->logfile),
+	qr/terminated by signal|TRAP:|PANIC|(?:server process|client backend) .* exited/,
+	'nothing crashed');
 
 done_testing();
