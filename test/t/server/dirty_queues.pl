@@ -1,4 +1,5 @@
-# The scheduler looks at queues to which something has happened and at those that are due: it misses none, and leaves the others alone.
+# The scheduler looks at queues that have changed and at those that are due: it misses none, and
+# leaves the others alone.
 use strict;
 use warnings;
 use HipqCluster;
@@ -8,22 +9,31 @@ my $queues = 30;
 my $hipq = HipqCluster->new('dirty_queues', 'hipq.max_executors' => 2, 'hipq.retry_jitter' => 0);
 $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
-	CREATE FUNCTION queue_name(n integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'app.q_' || translate(n::text, '0123456789', 'abcdefghij')$$});
-$hipq->sql("SELECT hipq.create_queue(queue_name(n), owner => 'app'), hipq.register_job_type(queue_name(n), 'run', handler => 'nothing') FROM generate_series(1, $queues) AS n");
+	CREATE FUNCTION queue_name(n integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'app.q_'
+		|| translate(n::text, '0123456789', 'abcdefghij')$$});
+$hipq->sql("SELECT hipq.create_queue(queue_name(n), owner => 'app'),
+	hipq.register_job_type(queue_name(n), 'run', handler => 'nothing')
+	FROM generate_series(1, $queues) AS n");
 my $unfinished = q{SELECT sum(initial + running_jobs + retry) FROM hipq.queues};
-ok($hipq->wait_until($unfinished, 0), 'nothing waits');
+ok($hipq->wait_until($unfinished, 0), 'no job waits at first');
 
 # ---- every queue at once
-$hipq->sql("SELECT hipq.enqueue('run', '{}', queue => queue_name(n)) FROM generate_series(1, $queues) AS n");
-ok($hipq->wait_until($unfinished, 0), 'a job in each queue, from one transaction: all run');
-$hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP PERFORM hipq.enqueue('run', '{}', queue => queue_name(n)); COMMIT; END LOOP; END \$\$");
-ok($hipq->wait_until($unfinished, 0), 'and from one transaction each');
+$hipq->sql("SELECT hipq.enqueue('run', '{}', queue => queue_name(n))
+	FROM generate_series(1, $queues) AS n");
+ok($hipq->wait_until($unfinished, 0), 'jobs in all queues, from one transaction, run');
+$hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP
+	PERFORM hipq.enqueue('run', '{}', queue => queue_name(n)); COMMIT; END LOOP; END \$\$");
+ok($hipq->wait_until($unfinished, 0), 'jobs in all queues, from one transaction each, run');
 
 # ---- quiet queues
-my $scans = q{SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0) FROM pg_stat_all_tables WHERE schemaname = 'hipq' AND relname = 'app_q_h_live'};
-my $finished_in = 'SELECT count(*) FROM hipq.jobs WHERE queue = \'app.q_d\' AND outcome = \'succeeded\'';
-# Idle processes have said what they have read.
-ok($hipq->wait_until(q{SELECT coalesce(bool_and(state = 'idle' AND wait_event_type = 'Extension'), true) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')}), 'nobody has anything to do');
+my $scans = q{SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0) FROM pg_stat_all_tables
+	WHERE schemaname = 'hipq' AND relname = 'app_q_h_live'};
+my $finished_in =
+	'SELECT count(*) FROM hipq.jobs WHERE queue = \'app.q_d\' AND outcome = \'succeeded\'';
+# Idle processes have reported what they have read.
+ok($hipq->wait_until(q{SELECT coalesce(bool_and(state = 'idle' AND wait_event_type = 'Extension'),
+		true) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')}),
+	'all processes are idle');
 my $before = $hipq->sql($scans);
 my $finished = $hipq->sql($finished_in);
 $hipq->sql(q{
@@ -35,42 +45,52 @@ $hipq->sql(q{
 			PERFORM pg_sleep(0.02);
 		END LOOP;
 	END $$});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_q_d_final}, $finished + 100), 'a hundred jobs in one queue');
-is($hipq->sql($finished_in), $finished + 100, 'have succeeded');
-cmp_ok($hipq->sql($scans) - $before, '<', 20, 'another one was hardly looked at meanwhile');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_q_d_final}, $finished + 100),
+	'a hundred jobs in one queue are final');
+is($hipq->sql($finished_in), $finished + 100, 'a hundred jobs in one queue have succeeded');
+cmp_ok($hipq->sql($scans) - $before, '<', 20, 'another queue was hardly read meanwhile');
 
-# ---- what is due in a queue to which nothing happens any more
+# ---- due jobs in a queue that does not change any more
 $hipq->sql(q{SELECT hipq.pause('app.q_bb')});
-my $expiring = $hipq->enqueue('run', q{'{}', queue => 'app.q_bb', expires_time => now() + interval '1 hour'});
-my $later = $hipq->enqueue('run', q{'{}', queue => 'app.q_bc', scheduled_run_time => now() + interval '2 hours'});
+my $expiring = $hipq->enqueue('run',
+	q{'{}', queue => 'app.q_bb', expires_time => now() + interval '1 hour'});
+my $later = $hipq->enqueue('run',
+	q{'{}', queue => 'app.q_bc', scheduled_run_time => now() + interval '2 hours'});
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_d'});
 $hipq->set('hipq.clock_offset' => 4_000);
-is($hipq->outcome($expiring), 'expired', 'a job expires there when its time has come');
-is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $later"), 'initial', 'one that is not due waits');
+is($hipq->outcome($expiring), 'expired', 'a job in a quiet queue expires in time');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $later"), 'initial',
+	'a job in a quiet queue waits until it is due');
 $hipq->sql(q{SELECT hipq.resume('app.q_bb')});
 $hipq->set('hipq.clock_offset' => 8_000);
-is($hipq->outcome($later), 'succeeded', 'and runs when it is');
+is($hipq->outcome($later), 'succeeded', 'a job in a quiet queue runs when it is due');
 
 # ---- a scheduler that ends
-my ($first, $second) = map { $hipq->enqueue('run', "'{}', queue => queue_name($_), scheduled_run_time => hipq.now() + interval '1 hour'") } 21, 22;
+my ($first, $second) = map { $hipq->enqueue('run',
+		"'{}', queue => queue_name($_), scheduled_run_time => hipq.now() + interval '1 hour'") } 21,
+	22;
 my $scheduler = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'};
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_d'});
 $hipq->sql("SELECT pg_terminate_backend(pid) FROM ($scheduler) AS found");
 $hipq->set('hipq.clock_offset' => 12_000);
-is($hipq->outcome($_), 'succeeded', 'what the scheduler before knew of is found by the next one') foreach $first, $second;
+is($hipq->outcome($_), 'succeeded', 'a job that the last scheduler knew of runs')
+	foreach $first, $second;
 
-# ---- a pause that ends in a queue in which nothing else happens
+# ---- a pause ends in a queue that does not change otherwise
 $hipq->sql(q{SELECT hipq.pause('app.q_cf')});
 my $paused = $hipq->enqueue('run', q{'{}', queue => 'app.q_cf'});
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_d'});
-is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $paused"), 'initial', 'a job waits in a queue that is paused');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $paused"), 'initial',
+	'a job waits in a paused queue');
 $hipq->sql(q{SELECT hipq.resume('app.q_cf')});
-is($hipq->outcome($paused), 'succeeded', 'and runs when that is over');
+is($hipq->outcome($paused), 'succeeded', 'a job runs when its queue is resumed');
 
 # ---- very many due lanes
 $hipq->switch_off;
-$hipq->sql("SELECT hipq.enqueue('run', '{}', queue => queue_name(n), priority => p) FROM generate_series(1, $queues) AS n, generate_series(0, 9) AS p");
+$hipq->sql("SELECT hipq.enqueue('run', '{}', queue => queue_name(n), priority => p)
+	FROM generate_series(1, $queues) AS n, generate_series(0, 9) AS p");
 $hipq->set('hipq.enabled' => 'on');
-ok($hipq->wait_until($unfinished, 0), 'more due lanes than an executor weighs at a time: all run');
+ok($hipq->wait_until($unfinished, 0),
+	'jobs run in more due lanes than an executor weighs at a time');
 
 done_testing();

@@ -1,4 +1,5 @@
-# Leaves of many queues at once: the scheduler makes them one after the other, and does what else it has to do in between.
+# The scheduler makes the leaves of many queues one after the other, and does its other work in
+# between.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,37 +8,50 @@ use HipqPoints;
 use Test::More;
 
 my $queues = 60;
-my $hipq = HipqCluster->new('many_leaves', 'hipq.max_executors' => 2, 'hipq.executor_idle_timeout' => '1h', 'hipq.health_enabled' => 'off', track_commit_timestamp => 'on');
+my $hipq = HipqCluster->new('many_leaves',
+	'hipq.max_executors' => 2, 'hipq.executor_idle_timeout' => '1h', 'hipq.health_enabled' => 'off',
+	track_commit_timestamp => 'on');
 my $points = HipqPoints->new($hipq);
 $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
-	CREATE FUNCTION queue_name(n integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'app.q_' || translate(n::text, '0123456789', 'abcdefghij')$$});
-$hipq->sql("SELECT hipq.create_queue(queue_name(n), owner => 'app'), hipq.register_job_type(queue_name(n), 'run', handler => 'nothing') FROM generate_series(1, $queues) AS n");
+	CREATE FUNCTION queue_name(n integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'app.q_'
+		|| translate(n::text, '0123456789', 'abcdefghij')$$});
+$hipq->sql("SELECT hipq.create_queue(queue_name(n), owner => 'app'),
+	hipq.register_job_type(queue_name(n), 'run', handler => 'nothing')
+	FROM generate_series(1, $queues) AS n");
 $hipq->create_queue('outside.jobs');
-$hipq->sql(q{SELECT hipq.register_job_type('outside.jobs', 'outside', handler_kind => 'notify', queue_ttl => 1000)});
-$hipq->sql_as('app', q{SELECT hipq.register_worker('outside', '{outside.jobs}', '{outside}', capacity => 10)});
-my $without_leaves = q{SELECT count(*) FROM pg_class AS tree WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'p' AND relname LIKE 'app\_q\_%\_final'
+$hipq->sql(q{SELECT hipq.register_job_type('outside.jobs', 'outside', handler_kind => 'notify',
+	queue_ttl => 1000)});
+$hipq->sql_as('app',
+	q{SELECT hipq.register_worker('outside', '{outside.jobs}', '{outside}', capacity => 10)});
+my $without_leaves = q{SELECT count(*) FROM pg_class AS tree
+	WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'p' AND relname LIKE 'app\_q\_%\_final'
 	AND (SELECT count(*) FROM pg_inherits WHERE inhparent = tree.oid) < 2};
 is($hipq->sql($without_leaves), $queues, 'no queue has leaves by time');
 
-# The first final job of each asks for them; the scheduler hears of all at once, when the executors have left.
+# The first final job of each queue requests them; the scheduler is notified of all at once, when
+# the executors have left.
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_f'});
 my $scheduler = HipqFaults::stop_at_rest($hipq, 'hipq scheduler');
-$hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP PERFORM hipq.enqueue('run', '{}', queue => queue_name(n)); COMMIT; END LOOP; END \$\$");
-ok($hipq->wait_until(q{SELECT sum(initial + running_jobs + retry) FROM hipq.queues}, 0), 'executors run a job in each queue');
+$hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP
+	PERFORM hipq.enqueue('run', '{}', queue => queue_name(n)); COMMIT; END LOOP; END \$\$");
+ok($hipq->wait_until(q{SELECT sum(initial + running_jobs + retry) FROM hipq.queues}, 0),
+	'executors run a job in each queue');
 $hipq->set('hipq.executor_idle_timeout' => '100ms');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0), 'and leave');
-cmp_ok($hipq->sql($without_leaves), '>=', $queues - 1, 'nobody has made leaves');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0), 'the executors leave');
+cmp_ok($hipq->sql($without_leaves), '>=', $queues - 1, 'no process but the scheduler makes leaves');
 $points->arm('before-make-leaf', 'wait', 3);
 kill 'CONT', $scheduler;
-ok($points->wait_held('before-make-leaf'), 'the scheduler makes them');
+ok($points->wait_held('before-make-leaf'), 'the scheduler makes leaves');
 $hipq->sql(q{SELECT hipq.enqueue('outside', queue => 'outside.jobs')});
 $points->reset;
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs WHERE state = 'running'}, 1), 'it gives a worker a job meanwhile');
-ok($hipq->wait_until($without_leaves, 0), 'in the end all are made');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs WHERE state = 'running'}, 1),
+	'the scheduler gives a worker a job in between');
+ok($hipq->wait_until($without_leaves, 0), 'all queues have leaves in the end');
 my $later = $hipq->sql(q{
 	SELECT count(*) FROM pg_class AS leaf JOIN pg_inherits ON inhrelid = leaf.oid
-	WHERE leaf.relname LIKE 'app\_q\_%\_final\_%' AND pg_xact_commit_timestamp(leaf.xmin) > (SELECT pg_xact_commit_timestamp(xmin) FROM hipq.outside_jobs_live)});
-cmp_ok($later, '>', 0, "before the last of them: $later came later");
+	WHERE leaf.relname LIKE 'app\_q\_%\_final\_%' AND pg_xact_commit_timestamp(leaf.xmin) >
+		(SELECT pg_xact_commit_timestamp(xmin) FROM hipq.outside_jobs_live)});
+cmp_ok($later, '>', 0, "$later leaves were made after that job");
 
 done_testing();

@@ -1,5 +1,6 @@
-# pg_upgrade from PostgreSQL 15 to 17, and from there to 18 with --link: the jobs come along, stand still as in any copy, and run after
-# release_hold(). The older servers are in the root that tools/older-servers has filled.
+# pg_upgrade from PostgreSQL 15 to 17, and from there to 18 with --link, keeps the jobs: they are
+# held as in any copy, and run after release_hold(). The older servers are in the root that
+# tools/older-servers fills.
 use strict;
 use warnings;
 use HipqCluster;
@@ -9,10 +10,11 @@ use Test::More;
 
 my @versions = (15, 17, 18);
 my %path = map { $_ => "/usr/lib/postgresql/$_" } @versions;
-$path{18} = undef if ($ENV{PGVERSION} // '') eq '18';    # the one that hipq is tested on
+$path{18} = undef if ($ENV{PGVERSION} // '') eq '18';    # the version that hipq is tested on
 foreach my $version (@versions)
 {
-	plan skip_all => "needs PostgreSQL $version with hipq: tools/older-servers" if defined $path{$version} && !-e "$path{$version}/lib/hipq.so";
+	plan skip_all => "needs PostgreSQL $version with hipq: tools/older-servers"
+		if defined $path{$version} && !-e "$path{$version}/lib/hipq.so";
 }
 delete $ENV{INITDB_TEMPLATE};    # of one version only
 chdir PostgreSQL::Test::Utils::tempdir() or die $!;
@@ -20,34 +22,45 @@ chdir PostgreSQL::Test::Utils::tempdir() or die $!;
 sub cluster
 {
 	my ($version) = @_;
-	my $node = PostgreSQL::Test::Cluster->new("pg$version", defined $path{$version} ? (install_path => $path{$version}) : ());
-	$node->init(extra => $version < 18 ? [] : ['--no-data-checksums']);    # as the older ones have none
-	$node->append_conf('postgresql.conf', "max_worker_processes = 20\nshared_preload_libraries = 'hipq'\n");
+	my $node = PostgreSQL::Test::Cluster->new("pg$version",
+		defined $path{$version} ? (install_path => $path{$version}) : ());
+	# as the older servers have none
+	$node->init(extra => $version < 18 ? [] : ['--no-data-checksums']);
+	$node->append_conf('postgresql.conf',
+		"max_worker_processes = 20\nshared_preload_libraries = 'hipq'\n");
 	return bless { node => $node, database => 'postgres' }, 'HipqCluster';
 }
 
-# Of a cluster that is stopped into one that never ran.
+# From a stopped cluster to one that never ran.
 sub upgrade
 {
 	my ($old, $new, @options) = @_;
-	my @arguments = ('--no-sync', '-d', $old->node->data_dir, '-D', $new->node->data_dir, '-b', $old->node->config_data('--bindir'), '-B', $new->node->config_data('--bindir'),
+	my @arguments = ('--no-sync', '-d', $old->node->data_dir, '-D', $new->node->data_dir, '-b',
+		$old->node->config_data('--bindir'), '-B', $new->node->config_data('--bindir'),
 		'-s', $new->node->host, '-p', $old->node->port, '-P', $new->node->port, @options);
-	$new->node->command_ok([ 'pg_upgrade', @arguments ], "pg_upgrade @options to " . $new->node->name);
+	$new->node->command_ok([ 'pg_upgrade', @arguments ],
+		"pg_upgrade @options to " . $new->node->name);
 	$new->node->start;
 	return;
 }
 
-# Minor versions of November 2026 (15.20, 17.12) mark columns whose statistics target was set, and dump the mark. PostgreSQL 18.6, which
-# is older than they are, does not know it, whatever the database: it is taken away for that one.
+# Minor versions of November 2026 (15.20, 17.12) mark columns whose statistics target was set, and
+# dump the mark. PostgreSQL 18.6, which is older, does not know it, in any database: the mark is
+# removed for that one.
 sub without_marks
 {
 	my ($hipq) = @_;
 	$hipq->sql(q{SET allow_system_table_mods = on;
-		UPDATE pg_attribute SET attoptions = NULL WHERE attoptions::text LIKE '{pg_attver=%}' AND attoptions::text NOT LIKE '%,%'});
+		UPDATE pg_attribute SET attoptions = NULL WHERE attoptions::text LIKE '{pg_attver=%}'
+			AND attoptions::text NOT LIKE '%,%'});
 	return;
 }
 
-sub states { return $_[0]->sql(q{SELECT string_agg(concat_ws(' ', id, job_key, state, outcome, attempt), E'\n' ORDER BY id) FROM hipq.jobs_detail}); }
+sub states
+{
+	return $_[0]->sql(q{SELECT string_agg(concat_ws(' ', id, job_key, state, outcome, attempt),
+		E'\n' ORDER BY id) FROM hipq.jobs_detail});
+}
 
 my $pg15 = cluster(15);
 $pg15->node->start;
@@ -57,13 +70,16 @@ $pg15->sql(q{
 	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		IF job.job_data ? 'fails' THEN RAISE 'fails'; END IF;
-		IF job.job_data ? 'sleeps' AND current_setting('server_version_num')::integer < 160000 THEN PERFORM pg_sleep(600); END IF;
+		IF job.job_data ? 'sleeps' AND current_setting('server_version_num')::integer < 160000 THEN
+			PERFORM pg_sleep(600); END IF;
 	END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 5);
 	SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 100)});
 is($pg15->outcome_of('run', q{'{"fails": 1}', max_retries => 0}), 'failed', 'a job has failed');
-ok($pg15->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, 100), 'others have succeeded');
-my $waiting = $pg15->enqueue('run', q{job_key => 'later', scheduled_run_time => now() + interval '1 day'});
+ok($pg15->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, 100),
+	'others have succeeded');
+my $waiting = $pg15->enqueue('run',
+	q{job_key => 'later', scheduled_run_time => now() + interval '1 day'});
 my $retried = $pg15->enqueue('run', q{'{"fails": 1}', job_key => 'retried'});
 $pg15->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $retried", 'retry');
 my $running = $pg15->enqueue('run', q{'{"sleeps": 1}', job_key => 'running'});
@@ -76,27 +92,36 @@ foreach my $step ([ 17 ], [ 18, '--link' ])
 	my ($version, @options) = @$step;
 	my $after = cluster($version);
 	upgrade($before, $after, @options);
-	is($after->version, $version, "it is PostgreSQL $version");
+	is($after->version, $version, "the upgraded server is PostgreSQL $version");
 	my $states = states($after);
-	is(scalar(() = $states =~ /succeeded/g), $version == 17 ? 100 : 102, 'the final jobs came along');
-	like($states, qr/^$waiting later initial waiting 0$/m, 'so did one that waits');
-	like($states, qr/^$retried retried retry /m, 'one that will be tried again');
-	like($after->error_of(q{INSERT INTO hipq.app_main (job_type, job_key) VALUES ('run', 'later')}), qr/23505/, 'its key is held');
+	is(scalar(() = $states =~ /succeeded/g), $version == 17 ? 100 : 102,
+		"PostgreSQL $version has the final jobs");
+	like($states, qr/^$waiting later initial waiting 0$/m,
+		"PostgreSQL $version has the waiting job");
+	like($states, qr/^$retried retried retry /m,
+		"PostgreSQL $version has the job that waits for its retry");
+	like($after->error_of(q{INSERT INTO hipq.app_main (job_type, job_key) VALUES ('run', 'later')}),
+		qr/23505/, "PostgreSQL $version keeps the key of the waiting job");
 	my $due = $after->enqueue('run');
-	like($after->why($due), qr/^hold:/, 'nothing runs, as in any copy');
+	like($after->why($due), qr/^hold:/, "PostgreSQL $version holds its jobs, as any copy");
 	$after->sql('SELECT hipq.release_hold()');
-	is($after->outcome($running), 'succeeded', 'after release_hold() the job that was interrupted runs again');
-	is($after->outcome($due), 'succeeded', 'and the one that was held');
-	is($after->sql('SELECT count(*) FROM hipq.attempts WHERE job_id = ' . $retried) > 0, 1, 'the history is there');
+	is($after->outcome($running), 'succeeded',
+		"PostgreSQL $version runs the interrupted job after release_hold()");
+	is($after->outcome($due), 'succeeded',
+		"PostgreSQL $version runs the held job after release_hold()");
+	is($after->sql('SELECT count(*) FROM hipq.attempts WHERE job_id = ' . $retried) > 0, 1,
+		"PostgreSQL $version has the history");
 	$before = $after;
 	without_marks($after) if $version == 17;
 	$after->node->stop;
 }
 $before->node->start;
 $before->sql("SELECT hipq.reschedule($waiting, now()), hipq.cancel($retried)");
-is($before->outcome($waiting), 'succeeded', 'the one that waited runs, two versions later');
-is($before->sql(q{SELECT hipq.create_queue('app.new', owner => 'app') > 0}), 't', 'a queue is made there');
-is($before->alerts, '', 'nothing to complain of') or diag($before->sql('SELECT * FROM hipq.alerts'));
+is($before->outcome($waiting), 'succeeded', 'the waiting job runs two versions later');
+is($before->sql(q{SELECT hipq.create_queue('app.new', owner => 'app') > 0}), 't',
+	'a queue can be created in the last version');
+is($before->alerts, '', 'the last version has no alerts')
+	or diag($before->sql('SELECT * FROM hipq.alerts'));
 $before->node->stop;
 
 done_testing();

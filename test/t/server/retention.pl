@@ -1,4 +1,5 @@
-# Leaves of final jobs are made ahead and dropped when they are due, whatever goes on meanwhile. Time is moved by hipq.clock_offset.
+# Leaves of final jobs are made ahead and dropped when they are due, whatever else happens.
+# hipq.clock_offset moves the time.
 use strict;
 use warnings;
 use HipqCluster;
@@ -6,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $hour = 3600;
-# Whoever waits for a lock for a millisecond says so in the log.
+# A process that waits for a lock for a millisecond says so in the log.
 my $hipq = HipqCluster->new(
 	'retention',
 	'hipq.executor_idle_timeout' => '60s',
@@ -19,18 +20,22 @@ my $hipq = HipqCluster->new(
 	log_min_messages => 'debug1');
 $hipq->create_queue('app.main', retention => '4 hours');    # leaves of one hour
 $hipq->sql(q{
-	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'fail' THEN RAISE NOTICE 'nearly'; RAISE 'fails'; END IF; END $$;
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'fail' THEN
+		RAISE NOTICE 'nearly'; RAISE 'fails'; END IF; END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
-# All of the database is published, as for Debezium: what has no replica identity could not be deleted.
+# The whole database is published, as for Debezium: rows of a table without replica identity could
+# not be deleted.
 $hipq->sql('CREATE PUBLICATION everything FOR ALL TABLES');
 
 my $leaves = q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.app_main_final'::regclass};
-my $next_leaf = q{SELECT max(to_time) > hipq.now() + interval '2 hours' FROM hipq.sizes_detail WHERE kind = 'final'};
-my $past_leaves = q{SELECT count(*) FROM hipq.sizes_detail WHERE kind = 'final' AND to_time + interval '4 hours' <= hipq.now()};
+my $next_leaf = q{SELECT max(to_time) > hipq.now() + interval '2 hours' FROM hipq.sizes_detail
+	WHERE kind = 'final'};
+my $past_leaves = q{SELECT count(*) FROM hipq.sizes_detail WHERE kind = 'final'
+	AND to_time + interval '4 hours' <= hipq.now()};
 my $offset = 0;
 
-# Moves hipq's clock on and makes it look: a job runs. Returns its id.
+# Moves hipq's clock and makes it look: a job runs. Returns its id.
 sub later
 {
 	my ($seconds, $rest) = @_;
@@ -40,7 +45,7 @@ sub later
 	return $id;
 }
 
-# How often the log says so since it was that long.
+# Counts the pattern in the log from that offset on.
 sub logged
 {
 	my ($pattern, $from) = @_;
@@ -50,7 +55,8 @@ sub logged
 
 sub log_size { return -s $hipq->node->logfile; }
 
-# Who waits for a lock on a table, but for those whose tests wait themselves. A wait for room at the end of a file is another thing.
+# Waits for a lock on a table, but for tests that wait themselves. A wait for room at the end of a
+# file is another thing.
 my $executor_waits = qr/hipq executor LOG: .* still waiting for \w+ on relation/;
 my $scheduler_waits = qr/hipq scheduler LOG: .* still waiting for/;
 my $given_up = qr/hipq gave up a change of its tables/;
@@ -81,17 +87,22 @@ sub move_clock
 	return;
 }
 
-is($hipq->sql($leaves), '1', 'a new queue has one leaf, for whatever time');
+is($hipq->sql($leaves), '1', 'a new queue has one leaf, for all times');
 my $first = later(0);
-ok($hipq->wait_until($leaves, 4, 20), 'with its first final job come a leaf for now and two ahead, at once');
-is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '0', 'the job moves there');
+ok($hipq->wait_until($leaves, 4, 20),
+	'the first final job makes a leaf for now and two ahead, at once');
+is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '0',
+	'the first final job moves to its leaf');
 ok($hipq->wait_until($next_leaf), 'hipq.sizes shows how far they reach');
 my $failed = later(0, q{'{"fail": 1}'});
-is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed"), '1', 'an attempt is kept');
-is($hipq->sql("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed"), '2', 'with what was said in it');
-is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed"), '1', 'and a dead letter');
+is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed"), '1',
+	'an attempt is kept');
+is($hipq->sql("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed"), '2',
+	'the messages of the attempt are kept');
+is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed"), '1',
+	'the dead letter is kept');
 
-# ---- over three retention periods, hour by hour
+# ---- three retention periods, hour by hour
 my ($most, $behind, $lost, $in_default, @ids) = (0, 0, 0, 0);
 foreach my $n (1 .. 13)
 {
@@ -106,87 +117,108 @@ foreach my $n (1 .. 13)
 	$in_default += $hipq->sql('SELECT count(*) FROM hipq.app_main_final_default');
 }
 is($behind, 0, 'leaves are made ahead and dropped when due, over three retention periods');
-cmp_ok($most, '<=', 8, 'there are at most 8 of them at any time');
+cmp_ok($most, '<=', 8, 'there are at most 8 leaves at any time');
 is($lost, 0, 'no final job goes before its time');
-is($in_default, 0, 'none needed the default leaf');
-is($hipq->sql("SELECT count(*) FROM hipq.job WHERE id IN ($first, $failed, $ids[0])"), '0', 'old final jobs are gone');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed", 0, 5), 'so are old attempts');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed", 0, 5), 'and what was said in them');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed", 0, 5), 'and old dead letters');
-cmp_ok($hipq->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.attempt'::regclass}), '<=', 8, 'attempts have at most 8 leaves');
+is($in_default, 0, 'no final job needed the default leaf');
+is($hipq->sql("SELECT count(*) FROM hipq.job WHERE id IN ($first, $failed, $ids[0])"), '0',
+	'old final jobs are gone');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed", 0, 5),
+	'old attempts are gone');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed", 0, 5),
+	'old messages of attempts are gone');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed", 0, 5),
+	'old dead letters are gone');
+cmp_ok($hipq->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.attempt'::regclass}),
+	'<=', 8, 'attempts have at most 8 leaves');
 
 # ---- a long SELECT
 my $reader = reader('SELECT count(*) FROM hipq.app_main');
 my $start = log_size();
 my @during = map { later(2 * $hour) } 1 .. 3;
-is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded' AND id = $_"), '1', 'jobs finish meanwhile') foreach @during;
-cmp_ok($hipq->sql($past_leaves), '>', 0, 'leaves that are due stay');
+is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded' AND id = $_"), '1',
+	'a job finishes beside a long SELECT') foreach @during;
+cmp_ok($hipq->sql($past_leaves), '>', 0, 'leaves that are due stay beside a long SELECT');
 # Some seconds of work, in which the scheduler tries again and again.
 my $slowest = 0;
 foreach (1 .. 25)
 {
 	my $id = $hipq->enqueue('run');
 	$hipq->outcome($id);
-	my $ms = $hipq->sql("SELECT round(extract(epoch FROM update_time - created_time) * 1000 - $offset * 1000.0) FROM hipq.jobs_detail WHERE id = $id");
+	my $ms = $hipq->sql("SELECT round(extract(epoch FROM update_time - created_time) * 1000 -
+		$offset * 1000.0) FROM hipq.jobs_detail WHERE id = $id");
 	$slowest = $ms if $ms > $slowest;
 }
-$hipq->in_time($slowest / 1000, 1, 'a job is through promptly');
-is(logged($executor_waits, $start), 0, 'no executor waits for a lock');
-is(logged($scheduler_waits, $start), 0, 'nor does the scheduler');
-is(logged($given_up, $start), 0, 'which met no lock that it did not look for first');
+$hipq->in_time($slowest / 1000, 1, 'a job is finished within a second beside a long SELECT');
+is(logged($executor_waits, $start), 0, 'no executor waits for a lock beside a long SELECT');
+is(logged($scheduler_waits, $start), 0,
+	'the scheduler does not wait for a lock beside a long SELECT');
+is(logged($given_up, $start), 0, 'the scheduler meets no lock that it has not looked for');
 end_reader($reader);
-ok($hipq->wait_until($past_leaves, 0), 'they go when it ends');
-ok($hipq->wait_until($next_leaf), 'and the leaves ahead are made');
+ok($hipq->wait_until($past_leaves, 0), 'leaves that are due go when the SELECT ends');
+ok($hipq->wait_until($next_leaf), 'leaves ahead are made when the SELECT ends');
 
-# ---- a reader of what only DROP TABLE would come to lock
+# ---- a reader of a table that only DROP TABLE would lock
 my $toast = $hipq->sql(q{
-	SELECT leaf.reltoastrelid::regclass FROM pg_inherits JOIN pg_class AS leaf ON leaf.oid = inhrelid
-	WHERE inhparent = 'hipq.app_main_final'::regclass AND leaf.relname LIKE '%final_p%' ORDER BY leaf.relname LIMIT 1});
+	SELECT leaf.reltoastrelid::regclass FROM pg_inherits
+		JOIN pg_class AS leaf ON leaf.oid = inhrelid
+	WHERE inhparent = 'hipq.app_main_final'::regclass AND leaf.relname LIKE '%final_p%'
+		ORDER BY leaf.relname LIMIT 1});
 $reader = reader("SELECT count(*) FROM $toast");
 $start = log_size();
 later(7 * $hour);
-ok($hipq->wait_until($past_leaves, 1), 'of the leaves that are due one stays, whose TOAST table is being read');
-is(logged($scheduler_waits, $start) + logged($given_up, $start), 0, 'and the scheduler has not waited for it');
+ok($hipq->wait_until($past_leaves, 1), 'a leaf whose TOAST table is being read stays');
+is(logged($scheduler_waits, $start) + logged($given_up, $start), 0,
+	'the scheduler does not wait for the reader of a TOAST table');
 end_reader($reader);
-ok($hipq->wait_until($past_leaves, 0), 'it goes when the reader ends');
+ok($hipq->wait_until($past_leaves, 0), 'the leaf goes when the reader of its TOAST table ends');
 
-# ---- rows in the default leaf: time jumps beyond the leaves while the queue works
+# ---- rows in the default leaf: the time jumps beyond the leaves while the queue works
 $hipq->set('hipq.enabled' => 'off');
 $offset += 10 * $hour;
 $hipq->set('hipq.clock_offset' => $offset, 'hipq.enabled' => 'on');
 my $jumped = $hipq->enqueue('run');
 is($hipq->outcome($jumped), 'succeeded', 'a job finishes where there is no leaf for its time');
-ok($hipq->wait_until($next_leaf), 'leaves are made');
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0), 'rows leave the default leaf');
-is($hipq->sql("SELECT count(*) FROM hipq.job WHERE id = $jumped"), '1', 'and are not lost');
+ok($hipq->wait_until($next_leaf), 'leaves are made after a jump of the time');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0),
+	'rows leave the default leaf');
+is($hipq->sql("SELECT count(*) FROM hipq.job WHERE id = $jumped"), '1',
+	'a row that leaves the default leaf is not lost');
 
-# Too many to move while everybody waits.
+# Too many to move while others wait.
 $hipq->set('hipq.enabled' => 'off');
 $reader = reader('SELECT count(*) FROM hipq.app_main_final_default');
 $offset += 10 * $hour;
 $hipq->set('hipq.clock_offset' => $offset, 'hipq.enabled' => 'on');
-$hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 1200)});
+$hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb))
+	FROM generate_series(1, 1200)});
 $hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
-is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '1200', 'a reader of the default leaf lets 1200 rows gather there');
+is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '1200',
+	'1,200 rows gather in the default leaf beside its reader');
 end_reader($reader);
-ok($hipq->wait_until($next_leaf), 'leaves are made after it');
-is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '1200', 'and the rows stay');
+ok($hipq->wait_until($next_leaf), 'leaves are made when the reader of the default leaf ends');
+is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '1200',
+	'1,200 rows stay in the default leaf');
 move_clock(5 * $hour);
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0), 'until their retention is over');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0),
+	'the default leaf is emptied when their retention is over');
 
 # ---- under load
-$hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 1500)});
+$hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb))
+	FROM generate_series(1, 1500)});
 foreach (1 .. 6)
 {
 	move_clock($hour);
 	$hipq->wait_until($past_leaves, 0);
 }
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0), 'leaves are dropped and made while jobs finish');
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome NOT IN ('succeeded', 'failed')}), '0', 'all of them');
-ok($hipq->wait_until($past_leaves, 0), 'nothing is left to drop');
-cmp_ok($hipq->sql($leaves), '<=', 8, 'and there are not too many');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0),
+	'leaves are dropped and made while jobs finish');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome NOT IN ('succeeded', 'failed')}), '0',
+	'all jobs are final after a change of leaves under load');
+ok($hipq->wait_until($past_leaves, 0), 'no leaf is left to drop after the load');
+cmp_ok($hipq->sql($leaves), '<=', 8, 'there are at most 8 leaves after the load');
 
-# ---- under a load of jobs that read the tables themselves, so that there is no moment without a lock unless the scheduler makes one
+# ---- under a load of jobs that read the tables themselves, so that there is no moment without a
+# lock unless the scheduler makes one
 $hipq->sql(q{
 	CREATE FUNCTION look(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 		BEGIN PERFORM count(*) FROM hipq.app_main WHERE id < 0; PERFORM pg_sleep(0.04); END $$;
@@ -201,58 +233,75 @@ foreach (1 .. 3)
 	$hipq->wait_until($past_leaves, 0, 20) or $late++;
 	$hipq->wait_until($next_leaf, 't', 20) or $late++;
 }
-is($late, 0, 'leaves are dropped and made all the same');
-cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live}), '>', 1000, 'under load all the time');
-is(logged($scheduler_waits, $start), 0, 'without waiting for a lock');
-$hipq->sql(q{SELECT count(hipq.cancel(id, 'enough')) FROM hipq.app_main_live WHERE state = 'initial'});
+is($late, 0, 'leaves are dropped and made under that load');
+cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live}), '>', 1000,
+	'the load lasts all the time');
+is(logged($scheduler_waits, $start), 0, 'the scheduler does not wait for a lock under that load');
+$hipq->sql(q{SELECT count(hipq.cancel(id, 'enough')) FROM hipq.app_main_live
+	WHERE state = 'initial'});
 
 # ---- a queue is dropped
-my $gone = q{SELECT to_regclass('hipq.app_other') IS NULL AND NOT EXISTS (SELECT FROM hipq.queue WHERE name = 'other')};
+my $gone = q{SELECT to_regclass('hipq.app_other') IS NULL AND NOT EXISTS (SELECT FROM hipq.queue
+	WHERE name = 'other')};
 $hipq->create_queue('app.other');
 $hipq->sql(q{SELECT hipq.drop_queue('app.other')});
-is($hipq->sql(q{SELECT count(*) FROM pg_shdepend WHERE refobjid = 'app'::regrole AND classid = 'pg_class'::regclass
-	AND objid IN (to_regclass('hipq.app_other'), to_regclass('hipq.app_other_live'))}), '0', 'the rights on a dropped queue go with the command');
-ok($hipq->wait_until($gone, 't', 10), 'its tables soon after');
+is($hipq->sql(q{SELECT count(*) FROM pg_shdepend WHERE refobjid = 'app'::regrole
+		AND classid = 'pg_class'::regclass
+	AND objid IN (to_regclass('hipq.app_other'), to_regclass('hipq.app_other_live'))}), '0',
+		'the privileges on a dropped queue go with drop_queue()');
+ok($hipq->wait_until($gone, 't', 10), 'the tables of a dropped queue go soon');
 
 $hipq->create_queue('app.other');
 $reader = reader('SELECT count(*) FROM hipq.job');
 $start = log_size();
 $hipq->sql(q{SELECT hipq.drop_queue('app.other')});
-is(scalar(grep { $hipq->outcome_of('run') eq 'succeeded' } 1 .. 20), 20, 'jobs of other queues finish');
-is($hipq->sql($gone), 'f', 'a dropped queue has its tables while somebody reads hipq.job');
-is(logged($executor_waits, $start) + logged($scheduler_waits, $start) + logged($given_up, $start), 0, 'and nobody waits for a lock');
+is(scalar(grep { $hipq->outcome_of('run') eq 'succeeded' } 1 .. 20), 20,
+	'jobs of other queues finish beside a dropped queue');
+is($hipq->sql($gone), 'f', 'a dropped queue keeps its tables while a reader has hipq.job');
+is(logged($executor_waits, $start) + logged($scheduler_waits, $start) + logged($given_up, $start),
+	0, 'no process waits for a lock beside that reader');
 end_reader($reader);
-ok($hipq->wait_until($gone), 'they go when that ends');
+ok($hipq->wait_until($gone), 'the tables of a dropped queue go when the reader ends');
 
 $hipq->create_queue('app.other');
-$toast = $hipq->sql(q{SELECT reltoastrelid::regclass FROM pg_class WHERE oid = 'hipq.app_other_live'::regclass});
+$toast = $hipq->sql(
+	q{SELECT reltoastrelid::regclass FROM pg_class WHERE oid = 'hipq.app_other_live'::regclass});
 $reader = reader("SELECT count(*) FROM $toast");
 $start = log_size();
 $hipq->sql(q{SELECT hipq.drop_queue('app.other')});
-ok($hipq->wait_until(q{SELECT NOT relispartition FROM pg_class WHERE oid = 'hipq.app_other'::regclass}),
+ok($hipq->wait_until(q{SELECT NOT relispartition FROM pg_class
+		WHERE oid = 'hipq.app_other'::regclass}),
 	'a queue of which only a part is being read leaves hipq.job');
-like($hipq->error_of(q{INSERT INTO hipq.app_other (job_type) VALUES ('run')}, extra_params => [ '-U', 'app' ]), qr/42501/, 'and takes no jobs');
-is($hipq->sql('SELECT (SELECT count(*) > 0 FROM hipq.queues) AND (SELECT count(*) > 0 FROM hipq.sizes) AND (SELECT count(*) > 0 FROM hipq.jobs)'),
-	't', 'the views work without it');
-is(logged($scheduler_waits, $start) + logged($given_up, $start), 0, 'nobody waits for a lock');
+like($hipq->error_of(q{INSERT INTO hipq.app_other (job_type) VALUES ('run')},
+		extra_params => [ '-U', 'app' ]), qr/42501/, 'a dropped queue takes no jobs');
+is($hipq->sql('SELECT (SELECT count(*) > 0 FROM hipq.queues)
+		AND (SELECT count(*) > 0 FROM hipq.sizes) AND (SELECT count(*) > 0 FROM hipq.jobs)'),
+	't', 'the views work without the dropped queue');
+is(logged($scheduler_waits, $start) + logged($given_up, $start), 0,
+	'no process waits for a lock because of a dropped queue');
 end_reader($reader);
-ok($hipq->wait_until($gone), 'its tables go when that ends');
+ok($hipq->wait_until($gone), 'the tables of a dropped queue go when their reader ends');
 
 # ---- hipq.sizes
-# A fast machine has finished all of the load before the clock moved on, and its leaves are gone: one more job, for a leaf with rows.
+# A fast machine has finished the whole load before the clock moved on, and its leaves are gone: one
+# more job, for a leaf with rows.
 $hipq->sql(q{SELECT hipq.enqueue('run', '{}')});
-$hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome <> 'succeeded' AND state <> 'final'}, 0);
+$hipq->wait_until(
+	q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome <> 'succeeded' AND state <> 'final'}, 0);
 $hipq->sql('ANALYZE');
-is($hipq->sql(q{SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM hipq.sizes}), 'attempt attempt_log dead_letter final live', 'hipq.sizes has all kinds of leaves');
-is($hipq->sql(q{SELECT sum(bytes) = sum(pg_total_relation_size(table_name::regclass)) AND bool_and(bytes > 0) FROM hipq.sizes}), 't', 'with their bytes');
-is($hipq->sql(q{SELECT sum(row_estimate) > 0 FROM hipq.sizes_detail WHERE kind = 'final' AND from_time < hipq.now() AND rows_per_day > 0}), 't', 'and rows, and rows a day');
+is($hipq->sql(q{SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM hipq.sizes}),
+	'attempt attempt_log dead_letter final live', 'hipq.sizes has all kinds of leaves');
+is($hipq->sql(q{SELECT sum(bytes) = sum(pg_total_relation_size(table_name::regclass))
+		AND bool_and(bytes > 0) FROM hipq.sizes}), 't', 'view sizes has the bytes of each leaf');
+is($hipq->sql(q{SELECT sum(row_estimate) > 0 FROM hipq.sizes_detail WHERE kind = 'final' AND
+		from_time < hipq.now() AND rows_per_day > 0}), 't', 'view sizes has rows, and rows a day');
 
-# ---- leaves that hipq 0.2.0 has made have no replica identity
+# ---- leaves that hipq 0.2.0 made have no replica identity
 my $lacking = q{SELECT count(*) FROM pg_class
 	WHERE relname LIKE 'app_main_final%' AND relkind = 'r' AND relreplident <> 'f'};
 is($hipq->sql($lacking), 0, 'all leaves have a replica identity');
 $hipq->sql('ALTER TABLE hipq.app_main_final_default REPLICA IDENTITY DEFAULT');
 later($hour);
-ok($hipq->wait_until(qq{SELECT ($lacking) = 0}), '... and get it where they had none');
+ok($hipq->wait_until(qq{SELECT ($lacking) = 0}), 'leaves without a replica identity get one');
 
 done_testing();

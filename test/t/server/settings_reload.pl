@@ -1,5 +1,5 @@
-# hipq.enabled, hipq.databases and hipq.max_executors changed by reload while jobs come and run in two databases: executors leave after
-# their job and come back, there are never too many, no job is lost or ends early.
+# When hipq.enabled, hipq.databases and hipq.max_executors change by reload, executors leave after
+# their job and come back, there are never too many, and no job is lost or ends early.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,7 +7,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $hipq = HipqCluster->new('settings', extension => 0, 'hipq.max_executors' => 4, 'hipq.executor_quantum' => '200ms');
+my $hipq = HipqCluster->new('settings', extension => 0, 'hipq.max_executors' => 4,
+	'hipq.executor_quantum' => '200ms');
 my $admin = $hipq->in('postgres');
 my @databases;
 foreach my $name ('one', 'two')
@@ -17,21 +18,27 @@ foreach my $name ('one', 'two')
 	$db->sql('CREATE EXTENSION hipq');
 	$db->create_queue('app.main');
 	$db->sql(q{
-		CREATE FUNCTION nap(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.02); END $$;
+		CREATE FUNCTION nap(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM pg_sleep(0.02); END $$;
 		SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap')});
 	push @databases, $db;
 }
-# Until here CREATE DATABASE ends a scheduler that it meets in the database that is copied.
+# Until here CREATE DATABASE ends a scheduler that it meets in the database that it copies.
 my $set_up = -s $hipq->node->logfile;
 
-# One session that looks all the time, so that looking costs nothing.
+# One session that looks all the time, so that a look costs nothing.
 my $watch = $hipq->session;
 my $executors = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'};
-# Who leaves has given up his place, and is seen for a moment longer, without a job.
+# An executor that leaves has given up its place, and is seen for a moment longer, without a job.
 my $watch_places = $databases[0]->session;
-my $at_work = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND (state = 'active' OR pid IN (SELECT pid FROM hipq._executors()))};
-sub watched { my ($query, $session) = @_; return ($session // $watch)->query_safe($query) =~ s/\s+$//r; }
-my $ask = sub { return (0, watched($_[0]), '') };    # as poll() has it
+my $at_work = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'
+	AND (state = 'active' OR pid IN (SELECT pid FROM hipq._executors()))};
+sub watched
+{
+	my ($query, $session) = @_;
+	return ($session // $watch)->query_safe($query) =~ s/\s+$//r;
+}
+my $ask = sub { return (0, watched($_[0]), '') };    # as poll() expects it
 
 sub wait_watched
 {
@@ -41,16 +48,18 @@ sub wait_watched
 	return $is_so;
 }
 
-# That none is there, nor comes: one that the postmaster was just starting reads the settings and leaves.
+# Waits until none is there, nor comes: one that the postmaster was just starting reads the settings
+# and leaves.
 sub are_gone
 {
 	my ($query, $seconds) = @_;
 	my $looks = 0;
-	my ($are_gone) = $hipq->poll($query, sub { $looks = $_[0] eq '0' ? $looks + 1 : 0; return $looks == 10 }, $seconds, $ask);
+	my ($are_gone) = $hipq->poll($query,
+		sub { $looks = $_[0] eq '0' ? $looks + 1 : 0; return $looks == 10 }, $seconds, $ask);
 	return $are_gone;
 }
 
-# The most executors seen in so many looks.
+# The most executors seen in that many looks.
 sub most_executors
 {
 	my ($looks) = @_;
@@ -68,15 +77,23 @@ my $enqueued = 0;
 sub enqueue_some
 {
 	my ($count) = @_;
-	$_->sql("SELECT count(*) FROM unnest(hipq.enqueue_many('nap', (SELECT array_agg('{}'::jsonb) FROM generate_series(1, $count))))") foreach @databases;
+	$_->sql("SELECT count(*) FROM unnest(hipq.enqueue_many('nap', (SELECT array_agg('{}'::jsonb)
+		FROM generate_series(1, $count))))") foreach @databases;
 	$enqueued += $count;
 	return;
 }
 sub done { my ($db) = @_; return $db->sql(q{SELECT count(*) FROM hipq.job WHERE state = 'final'}); }
-sub goes_on { my ($db) = @_; my $before = done($db); enqueue_some(1); return $db->wait_until("SELECT count(*) > $before FROM hipq.job WHERE state = 'final'", 't', 15); }
+sub goes_on
+{
+	my ($db) = @_;
+	my $before = done($db);
+	enqueue_some(1);
+	return $db->wait_until("SELECT count(*) > $before FROM hipq.job WHERE state = 'final'", 't',
+		15);
+}
 
 enqueue_some(600);
-ok(wait_watched($executors, 4), 'jobs run');
+ok(wait_watched($executors, 4), 'four executors run jobs');
 
 # ---- hipq.max_executors
 my %limits = (1 => 'lowered to', 3 => 'raised to', 6 => 'raised to', 2 => 'lowered to');
@@ -84,26 +101,30 @@ foreach my $limit (1, 3, 6, 2)
 {
 	enqueue_some(100);
 	$hipq->in('postgres')->set('hipq.max_executors' => $limit);
-	ok(wait_watched($executors, join('|', 0 .. $limit), 10), "max_executors $limits{$limit} $limit: those that are too many leave");
+	ok(wait_watched($executors, join('|', 0 .. $limit), 10),
+		"max_executors $limits{$limit} $limit: surplus executors leave");
 	cmp_ok(most_executors(60), '<=', $limit, "max_executors $limit: never more");
-	enqueue_some(150);    # what was there may be over by now
-	ok(wait_watched($executors, $limit, 15), "max_executors $limit: all of them are there") if $limit > 1;
-	ok(goes_on($_), "max_executors $limit: jobs go on in database $_->{database}") foreach @databases;
+	enqueue_some(150);    # the load may be over by now
+	ok(wait_watched($executors, $limit, 15), "max_executors $limit: all executors run")
+		if $limit > 1;
+	ok(goes_on($_), "max_executors $limit: jobs go on in database $_->{database}")
+		foreach @databases;
 }
 $admin->set('hipq.max_executors' => 0);
-ok(are_gone($executors, 10), 'max_executors 0: all leave');
+ok(are_gone($executors, 10), 'max_executors 0: all executors leave');
 my @before = map { done($_) } @databases;
 enqueue_some(10);
-is(most_executors(30), 0, 'and stay away');
-is(join(' ', map { done($_) } @databases), join(' ', @before), 'no job runs');
+is(most_executors(30), 0, 'max_executors 0: no executor comes back');
+is(join(' ', map { done($_) } @databases), join(' ', @before), 'max_executors 0: no job runs');
 $admin->set('hipq.max_executors' => 4);
 ok(goes_on($_), "with room for executors jobs go on in database $_->{database}") foreach @databases;
 
 # ---- hipq.enabled
 enqueue_some(100);
 $admin->set('hipq.enabled' => 'off');
-my $workers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler')};
-ok(are_gone($workers, 10), 'off: executors and schedulers leave');
+my $workers = q{SELECT count(*) FROM pg_stat_activity
+	WHERE backend_type IN ('hipq executor', 'hipq scheduler')};
+ok(are_gone($workers, 10), 'enabled off: executors and schedulers leave');
 @before = map { done($_) } @databases;
 my $seen = 0;
 foreach (1 .. 10)
@@ -111,8 +132,8 @@ foreach (1 .. 10)
 	enqueue_some(1);
 	$seen += watched($workers);
 }
-is($seen, 0, 'off: jobs that come start no process');
-is(join(' ', map { done($_) } @databases), join(' ', @before), 'and do not run');
+is($seen, 0, 'enabled off: new jobs start no process');
+is(join(' ', map { done($_) } @databases), join(' ', @before), 'enabled off: new jobs do not run');
 $admin->set('hipq.enabled' => 'on');
 ok(goes_on($_), "on again: jobs go on in database $_->{database}") foreach @databases;
 
@@ -120,19 +141,22 @@ ok(goes_on($_), "on again: jobs go on in database $_->{database}") foreach @data
 enqueue_some(100);
 my ($one, $two) = @databases;
 $admin->set('hipq.databases' => 'one');
-ok(are_gone(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler') AND datname = 'two'}, 15), 'a database that is not listed any more is left');
+ok(are_gone(q{SELECT count(*) FROM pg_stat_activity
+		WHERE backend_type IN ('hipq executor', 'hipq scheduler') AND datname = 'two'}, 15),
+	'workers leave a database that is not listed any more');
 my $before = done($two);
-ok(goes_on($one), 'the one that is listed goes on');
+ok(goes_on($one), 'jobs run in the listed database');
 $seen = 0;
 foreach (1 .. 10)
 {
 	enqueue_some(1);
-	$seen += watched(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler') AND datname = 'two'});
+	$seen += watched(q{SELECT count(*) FROM pg_stat_activity
+		WHERE backend_type IN ('hipq executor', 'hipq scheduler') AND datname = 'two'});
 }
-is($seen, 0, 'jobs that come to the other one start no process');
-is(done($two), $before, 'and do not run');
+is($seen, 0, 'new jobs in the other database start no process');
+is(done($two), $before, 'new jobs in the other database do not run');
 $admin->set('hipq.databases' => '*');
-ok(goes_on($two), 'until it is listed again');
+ok(goes_on($two), 'jobs run in the other database when it is listed again');
 
 # ---- many reloads in a row, invalid values among them
 enqueue_some(300);
@@ -142,19 +166,24 @@ foreach my $round (1 .. 40)
 	$watch->query_safe("ALTER SYSTEM SET hipq.max_executors = $limit");
 	$watch->query_safe(q{ALTER SYSTEM SET hipq.enabled = } . ($round % 5 ? 'on' : 'off'));
 	$watch->query_safe('SELECT pg_reload_conf()');
-	append_to_file($hipq->node->data_dir . '/postgresql.conf', $round == 20 ? "hipq.max_executors = 'nonsense'\n" : "# $round\n");
+	append_to_file($hipq->node->data_dir . '/postgresql.conf',
+		$round == 20 ? "hipq.max_executors = 'nonsense'\n" : "# $round\n");
 }
 $hipq->node->adjust_conf('postgresql.conf', 'hipq.max_executors', '4');
 $admin->set('hipq.enabled' => 'on', 'hipq.max_executors' => 4);
 
 foreach my $db (@databases)
 {
-	ok($db->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, $enqueued, 120), "every job ends in database $db->{database}");
-	is($db->sql('SELECT count(*) FROM hipq.attempts'), 0, 'no attempt was cut short');
-	is($db->sql('SELECT count(*) FROM hipq.jobs WHERE attempt <> 1'), 0, 'each ran once');
+	ok($db->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, $enqueued,
+			120), "every job ends in database $db->{database}");
+	is($db->sql('SELECT count(*) FROM hipq.attempts'), 0,
+		"no attempt was cut short in database $db->{database}");
+	is($db->sql('SELECT count(*) FROM hipq.jobs WHERE attempt <> 1'), 0,
+		"each job took one attempt in database $db->{database}");
 }
-cmp_ok(most_executors(10), '<=', 4, 'and the limit still holds');
+cmp_ok(most_executors(10), '<=', 4, 'the limit of executors holds after many reloads');
 $watch->quit;
-unlike(slurp_file($hipq->node->logfile, $set_up), qr/FATAL|PANIC|TRAP/, 'no process died of it');
+unlike(slurp_file($hipq->node->logfile, $set_up), qr/FATAL|PANIC|TRAP/,
+	'no process ended with FATAL');
 
 done_testing();

@@ -1,4 +1,5 @@
-# A standby with hipq preloaded shows everything and runs nothing; promoted, it goes on with the jobs within 10 s.
+# A standby with hipq preloaded shows everything and runs nothing; after its promotion it goes on
+# with the jobs within 10 s.
 use strict;
 use warnings;
 use HipqCluster;
@@ -25,7 +26,7 @@ $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
 my $copy = bless { %$hipq, node => $standby }, 'HipqCluster';
 
-# What runs, what waits and what is done while the standby follows.
+# A running, a waiting and a final job while the standby follows.
 my $done = $hipq->enqueue('run');
 is($hipq->outcome($done), 'succeeded', 'the primary runs jobs');
 my $lock = $hipq->hold_lock;
@@ -35,42 +36,56 @@ my $future = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 d
 $primary->wait_for_catchup($standby);
 
 # ---- the standby
-is($copy->sql('SELECT pg_is_in_recovery()'), 't', 'the standby is one');
-is($copy->sql("SELECT string_agg(id || ' ' || outcome, ', ' ORDER BY id) FROM hipq.jobs"), "$done succeeded, $running running, $future waiting", 'hipq.jobs_detail shows the jobs');
-foreach my $view (split / /, $hipq->sql(q{SELECT string_agg(viewname, ' ' ORDER BY viewname) FROM pg_views WHERE schemaname = 'hipq'}))
+is($copy->sql('SELECT pg_is_in_recovery()'), 't', 'the standby is in recovery');
+is($copy->sql("SELECT string_agg(id || ' ' || outcome, ', ' ORDER BY id) FROM hipq.jobs"),
+	"$done succeeded, $running running, $future waiting",
+	'view jobs shows the jobs on the standby');
+foreach my $view (split / /, $hipq->sql(q{SELECT string_agg(viewname, ' ' ORDER BY viewname)
+		FROM pg_views WHERE schemaname = 'hipq'}))
 {
 	my ($status, $out, $err) = $standby->psql('postgres', "SELECT * FROM hipq.$view");
 	is($status, 0, "hipq.$view can be read") or diag($err);
 }
-like($copy->sql("SELECT string_agg(explanation, ' ') FROM hipq.why($future) WHERE NOT passed"), qr/The server is a standby: jobs run in its primary, and here after a promotion\./, 'why() says why nothing runs');
-is($copy->sql("SELECT passed FROM hipq.why($future) WHERE condition = 'hold'"), 't', 'its jobs are not held');
-like($copy->error_of(q{SELECT hipq.enqueue('run')}), qr/25006: cannot execute INSERT in a read-only transaction/, 'nothing can be enqueued');
-is($copy->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'}), '0', 'no process of hipq is there');
+like($copy->sql("SELECT string_agg(explanation, ' ') FROM hipq.why($future) WHERE NOT passed"),
+	qr/The server is a standby: jobs run in its primary, and here after a promotion\./,
+	'why() says why nothing runs on the standby');
+is($copy->sql("SELECT passed FROM hipq.why($future) WHERE condition = 'hold'"), 't',
+	'the jobs of the standby are not held');
+like($copy->error_of(q{SELECT hipq.enqueue('run')}),
+	qr/25006: cannot execute INSERT in a read-only transaction/,
+	'nothing can be enqueued on the standby');
+is($copy->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'}), '0',
+	'no process of hipq runs on the standby');
 $copy->sql('SELECT pg_reload_conf()');
-unlike(slurp_file($standby->logfile), qr/FATAL:  (?!the database system)|hipq launcher|PANIC|TRAP/, 'the log has nothing about hipq');
+unlike(slurp_file($standby->logfile), qr/FATAL:  (?!the database system)|hipq launcher|PANIC|TRAP/,
+	"the standby's log has nothing about hipq");
 
-# ---- promotion, while a job runs in the primary, which goes away
+# ---- promotion while a job runs on the primary, which goes away
 $primary->stop('immediate');
 eval { $lock->quit };
 my $start = time();
 $standby->promote;
-ok($copy->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1), 'promoted: the launcher is there');
-is($copy->outcome($running), 'succeeded', 'the job that ran runs again');
-$copy->in_time(time() - $start, 10, 'within 10 s');
+ok($copy->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'},
+		1), 'the launcher runs on the promoted server');
+is($copy->outcome($running), 'succeeded', 'the interrupted job runs again on the promoted server');
+$copy->in_time(time() - $start, 10, 'the interrupted job succeeds within 10 s of the promotion');
 diag(sprintf('promotion to outcome: %.2f s', time() - $start)) if $ENV{HIPQ_TIMES};
-is($copy->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $running"), '2 0', 'uncharged');
-is($copy->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2', 'its effect is there once');
-is($copy->outcome_of('run'), 'succeeded', 'new jobs run');
-is($copy->sql("SELECT state FROM hipq.jobs_detail WHERE id = $future"), 'initial', 'the one in the future waits');
+is($copy->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $running"),
+	'2 0', 'the interrupted job is not charged');
+is($copy->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2',
+	'the interrupted job has its effect once');
+is($copy->outcome_of('run'), 'succeeded', 'new jobs run on the promoted server');
+is($copy->sql("SELECT state FROM hipq.jobs_detail WHERE id = $future"), 'initial',
+	'the scheduled job waits on the promoted server');
 
-# ---- the promoted server stays what it is
+# ---- the promoted server keeps running jobs
 $standby->restart;
-is($copy->outcome_of('run'), 'succeeded', 'after a restart jobs run');
+is($copy->outcome_of('run'), 'succeeded', 'jobs run on the promoted server after a restart');
 $standby->stop('immediate');
 $standby->start;
-is($copy->outcome_of('run'), 'succeeded', 'after a crash too');
+is($copy->outcome_of('run'), 'succeeded', 'jobs run on the promoted server after a crash');
 
-# ---- its own standby
+# ---- the promoted server's own standby
 $standby->backup('second');
 my $second = PostgreSQL::Test::Cluster->new('second');
 $second->init_from_backup($standby, 'second', has_streaming => 1);
@@ -79,7 +94,8 @@ $standby->wait_for_catchup($second);
 $standby->stop('fast');
 $second->promote;
 my $again = bless { %$hipq, node => $second }, 'HipqCluster';
-is($again->outcome_of('run'), 'succeeded', 'a standby of the promoted server goes on after its promotion');
+is($again->outcome_of('run'), 'succeeded',
+	'a standby of the promoted server runs jobs after its promotion');
 $second->stop;
 
 done_testing();

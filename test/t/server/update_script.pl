@@ -1,6 +1,7 @@
-# The script that tools/update-script makes: an extension of an older release becomes that of a fresh installation, and the rights that
-# users gave and took on its objects stay. From the release before; and from one that differs from this one in each way in which
-# releases may differ. (server/upgrade.pl has libraries of two releases, and jobs.)
+# The script that tools/update-script makes turns an extension of an older release into that of a
+# fresh installation, and keeps the privileges that users granted and revoked on its objects: from
+# the last release, and from one that differs in each way in which releases can differ.
+# (server/upgrade.pl has libraries of two releases, and jobs.)
 use strict;
 use warnings;
 use File::Copy qw(copy);
@@ -12,15 +13,19 @@ my $root = $ENV{HIPQ_ROOT};
 my ($old) = slurp_file("$root/test/upgrade/releases") =~ /^(\S+) .*\n\z/m;
 my ($new) = slurp_file("$root/hipq.control") =~ /default_version = '(.*)'/;
 my $old_script = "$root/build/releases/$old/hipq--$old.sql";
-plan skip_all => 'needs the release before, from git: tools/upgrade-server scripts' unless -e $old_script;
+plan skip_all => 'needs the release before, from git: tools/upgrade-server scripts'
+	unless -e $old_script;
 
-# A server of its own, with this library, in which the test puts scripts.
+# A server of its own, with this library, into which the test puts scripts.
 my $there = PostgreSQL::Test::Utils::tempdir();
 chomp(my ($libraries, $share, $says) = map { `pg_config --$_` } qw(pkglibdir sharedir version));
 my ($major) = $says =~ /(\d+)/;
-system(qq{HIPQ_COPY='$there/server' PGVERSION=$major HIPQ_SERVER= '$root/tools/private-server' >/dev/null}) == 0 or die 'there is no server';
-my ($bin, $extensions) = ("$there/server/lib/postgresql/$major/bin", "$there/server/share/postgresql/$major/extension");
-copy($_, $extensions) or die "$_: $!" foreach $old_script, "$share/extension/hipq.control", map { "$share/extension/hipq--$_.sql" } $new, "$old--$new";
+system(qq{HIPQ_COPY='$there/server' PGVERSION=$major HIPQ_SERVER= '$root/tools/private-server' >/dev/null})
+	== 0 or die 'there is no server';
+my ($bin, $extensions) = ("$there/server/lib/postgresql/$major/bin",
+	"$there/server/share/postgresql/$major/extension");
+copy($_, $extensions) or die "$_: $!" foreach $old_script, "$share/extension/hipq.control",
+	map { "$share/extension/hipq--$_.sql" } $new, "$old--$new";
 copy("$libraries/hipq.so", "$bin/../lib/hipq.so") && chmod 0755, "$bin/../lib/hipq.so" or die $!;
 $ENV{PATH} = "$bin:$ENV{PATH}";
 
@@ -32,19 +37,32 @@ LOCK TABLE hipq.set_aside IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.set_aside ADD COLUMN error text NOT NULL;
 DROP VIEW hipq.running;
 SQL
-sub differs { my ($name, $pattern, $instead) = @_; $former =~ s/$pattern/$instead/ or die "this release has no $name"; return; }
-differs('new table', qr/CREATE TABLE hipq\.successor .*config_dump\('hipq\.successor', ''\);\n/s, '');
-differs('new column of a table', qr/,\n    error +text +NOT NULL\n(?=\);\nCOMMENT ON TABLE hipq\.set_aside\b)/, "\n");
+sub differs
+{
+	my ($name, $pattern, $instead) = @_;
+	$former =~ s/$pattern/$instead/ or die "this release has no $name";
+	return;
+}
+differs('new table', qr/CREATE TABLE hipq\.successor .*config_dump\('hipq\.successor', ''\);\n/s,
+	'');
+differs('new column of a table',
+	qr/,\n    error +text +NOT NULL\n(?=\);\nCOMMENT ON TABLE hipq\.set_aside\b)/, "\n");
 differs('... with a comment', qr/COMMENT ON COLUMN hipq\.set_aside\.error[^;]*;\n/, '');
-differs('new function, of superusers', qr/CREATE FUNCTION hipq\.restore_schedules\(.*?;\nCOMMENT ON FUNCTION[^;]*;\n/s, '');
-differs('new function, of all', qr/CREATE FUNCTION hipq\.describe\(.*?;\nCOMMENT ON FUNCTION[^;]*;\n/s, '');
+differs('new function, of superusers',
+	qr/CREATE FUNCTION hipq\.restore_schedules\(.*?;\nCOMMENT ON FUNCTION[^;]*;\n/s, '');
+differs('new function, of all',
+	qr/CREATE FUNCTION hipq\.describe\(.*?;\nCOMMENT ON FUNCTION[^;]*;\n/s, '');
 differs('new view', qr/CREATE VIEW hipq\.pauses WITH[^;]*;\n/, '');
-differs('function with another body', qr/(?<=AS \$\$ SELECT )rtrim(?=\(regexp_replace\(text)/, 'ltrim');
-differs('function with more arguments', qr/(?<=CREATE FUNCTION hipq\.stat_reset)\(queue text DEFAULT NULL\)/, '()');
+differs('function with another body', qr/(?<=AS \$\$ SELECT )rtrim(?=\(regexp_replace\(text)/,
+	'ltrim');
+differs('function with more arguments',
+	qr/(?<=CREATE FUNCTION hipq\.stat_reset)\(queue text DEFAULT NULL\)/, '()');
 differs('... with a comment', qr/(?<=COMMENT ON FUNCTION hipq\.stat_reset)\(text\)/, '()');
 differs('view with one column more', qr/, bytes(?=\nFROM hipq\.sizes_detail)/, '');
-differs('view with other columns', qr/SELECT queue, id,(?=[^;]*FROM hipq\.running_detail)/, 'SELECT id, queue,');
-differs('function and view less', qr/(?=-- Who may use what)/, "CREATE FUNCTION hipq.gone() RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp AS 'SELECT 1';\n"
+differs('view with other columns', qr/SELECT queue, id,(?=[^;]*FROM hipq\.running_detail)/,
+	'SELECT id, queue,');
+differs('function and view less', qr/(?=-- Who may use what)/, "CREATE FUNCTION hipq.gone()
+	RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp AS 'SELECT 1';\n"
 	. "CREATE VIEW hipq.of_gone WITH (security_barrier) AS SELECT hipq.gone();\n");
 append_to_file("$extensions/hipq--former.sql", $former);
 
@@ -53,17 +71,22 @@ system('cp', '-r', "$root/sql", $there) == 0 && mkdir "$there/tools" or die 'no 
 copy("$root/$_", "$there/$_") or die "$_: $!" foreach 'hipq.control', 'tools/update-script';
 append_to_file("$there/sql/update/former--$new.sql", $changes);
 chomp(my $parts = `make -s --no-print-directory -C '$root' print-INSTALL_PART_FILES`);
-system("sh '$there/tools/update-script' former $parts >'$extensions/hipq--former--$new.sql'") == 0 or die 'no script';
-isnt(system("sh '$there/tools/update-script' 0.0.1 $parts >/dev/null 2>&1"), 0, 'a release from which no changes lead here has no script');
+system("sh '$there/tools/update-script' former $parts >'$extensions/hipq--former--$new.sql'") == 0
+	or die 'no script';
+isnt(system("sh '$there/tools/update-script' 0.0.1 $parts >/dev/null 2>&1"), 0,
+	'a release without changes to this one has no script');
 
-# ---- what is compared
+# ---- what the test compares
 
-# All that the extension consists of, as pg_dump writes it: without the membership, which makes pg_dump write CREATE EXTENSION instead.
+# The whole extension, as pg_dump writes it: without the membership, which makes pg_dump write
+# CREATE EXTENSION instead.
 sub catalogue
 {
 	my ($hipq) = @_;
-	$hipq->sql(q{DELETE FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hipq');
-		UPDATE pg_extension SET extconfig = NULL, extcondition = NULL WHERE extname = 'hipq'; DELETE FROM pg_init_privs});
+	$hipq->sql(q{DELETE FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hipq');
+		UPDATE pg_extension SET extconfig = NULL, extcondition = NULL WHERE extname = 'hipq';
+			DELETE FROM pg_init_privs});
 	my $dump = dump_of($hipq, '--schema=hipq');
 	$dump =~ s/^--.*\n//mg;
 	$dump =~ s/^\\(?:un)?restrict .*\n//mg;
@@ -75,25 +98,34 @@ sub dump_of
 {
 	my ($hipq, @options) = @_;
 	my $dump = '';
-	IPC::Run::run([ 'pg_dump', '--schema-only', @options, '-d', $hipq->node->connstr($hipq->{database}) ], '>', \$dump) or die 'pg_dump fails';
+	IPC::Run::run([ 'pg_dump', '--schema-only', @options, '-d',
+			$hipq->node->connstr($hipq->{database}) ], '>', \$dump) or die 'pg_dump fails';
 	return $dump;
 }
 
-# Rights that are not those of the installation.
-sub rights_of_users { return join "\n", sort grep { /^(?:GRANT|REVOKE) .* hipq\./ } split /\n/, dump_of(@_); }
+# Privileges that are not those of the installation.
+sub rights_of_users
+{
+	return join "\n", sort grep { /^(?:GRANT|REVOKE) .* hipq\./ } split /\n/, dump_of(@_);
+}
 
-sub dumped_tables { return $_[0]->sql(q{SELECT string_agg(name::regclass::text, ' ' ORDER BY name::regclass::text) FROM pg_extension, unnest(extconfig) AS name WHERE extname = 'hipq'}); }
+sub dumped_tables
+{
+	return $_[0]->sql(q{SELECT string_agg(name::regclass::text, ' ' ORDER BY name::regclass::text)
+		FROM pg_extension, unnest(extconfig) AS name WHERE extname = 'hipq'});
+}
 
 my $hipq = HipqCluster->new('update_script', extension => 0);
 $hipq->sql('CREATE ROLE reader; CREATE ROLE other');
 
-# A database with the extension of a release, and what users did with the rights on it.
+# A database with the extension of a release, and with users' changes of the privileges on it.
 sub with_rights
 {
 	my ($name, $version) = @_;
 	$hipq->sql("CREATE DATABASE $name");
 	my $inside = $hipq->in($name);
-	$inside->sql('ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC; ALTER DEFAULT PRIVILEGES REVOKE ALL ON FUNCTIONS FROM PUBLIC');
+	$inside->sql('ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC;
+		ALTER DEFAULT PRIVILEGES REVOKE ALL ON FUNCTIONS FROM PUBLIC');
 	$inside->sql("CREATE EXTENSION hipq VERSION '$version'");
 	$inside->sql(q{
 		GRANT USAGE ON SCHEMA hipq TO app;
@@ -111,28 +143,40 @@ sub with_rights
 
 my $fresh = with_rights('fresh', $new);
 my $rights = rights_of_users($fresh);
-cmp_ok(scalar split(/\n/, $rights), '>=', 12, 'a dump tells of the rights that users gave and took');
+cmp_ok(scalar split(/\n/, $rights), '>=', 12,
+	'a dump has the privileges that users granted and revoked');
 my %updated = map { $_ => with_rights('from_' . s/\W/_/gr, $_) } $old, 'former';
 foreach my $from ($old, 'former')
 {
 	my $inside = $updated{$from};
 	$inside->sql("SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO '$new'");
-	is($inside->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'}), $new, "from $from: the extension is updated");
-	is(rights_of_users($inside), $rights, '... rights are as users gave and took them, and a dump tells of them');
-	is($inside->sql(q{SELECT count(*) FROM pg_shdepend WHERE deptype = 'i' AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())}), 0, '... and are no initial ones');
-	is(dumped_tables($inside), dumped_tables($fresh), '... a dump carries the tables that it does of a fresh one');
+	is($inside->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'}), $new,
+		"from $from: the extension is updated");
+	is(rights_of_users($inside), $rights,
+		"from $from: privileges are as users granted and revoked them");
+	is($inside->sql(q{SELECT count(*) FROM pg_shdepend WHERE deptype = 'i'
+			AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())}), 0,
+		"from $from: privileges are no initial ones");
+	is(dumped_tables($inside), dumped_tables($fresh),
+		"from $from: a dump has the same tables as a fresh one");
 }
 
-# ---- what is refused
-like($updated{$old}->error_of("ALTER EXTENSION hipq UPDATE TO '$old'"), qr/0A000: extension "hipq" cannot go back from version \Q$new\E to version \Q$old\E.*backup/s, 'there is no way back');
+# ---- refused updates
+like($updated{$old}->error_of("ALTER EXTENSION hipq UPDATE TO '$old'"),
+	qr/0A000: extension "hipq" cannot go back from version \Q$new\E to version \Q$old\E.*backup/s,
+	'a downgrade is refused');
 copy("$extensions/hipq--$old--$new.sql", "$extensions/hipq--$new--later.sql") or die $!;
-like($updated{$old}->error_of(q{ALTER EXTENSION hipq UPDATE TO 'later'}), qr/55000: the server still runs the library of hipq \Q$new\E.*Restart the server/s, 'nor one to a release whose library is not there');
-is($updated{$old}->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'}), $new, 'nothing has changed');
+like($updated{$old}->error_of(q{ALTER EXTENSION hipq UPDATE TO 'later'}),
+	qr/55000: the server still runs the library of hipq \Q$new\E.*Restart the server/s,
+	'an update to a release without its library is refused');
+is($updated{$old}->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'}), $new,
+	'a refused update changes nothing');
 
-# ---- last, as it takes the catalogue apart
+# ---- last, because it takes the catalogue apart
 my $catalogue = catalogue($fresh);
 cmp_ok(length $catalogue, '>', 100_000, 'the catalogue is in the dump');
-is(catalogue($updated{$_}), $catalogue, "from $_: an updated database has the catalogue of a fresh one") foreach $old, 'former';
+is(catalogue($updated{$_}), $catalogue,
+	"from $_: an updated database has the catalogue of a fresh one") foreach $old, 'former';
 $hipq->node->stop;
 
 done_testing();

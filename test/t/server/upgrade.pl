@@ -1,5 +1,6 @@
-# A new release takes the place of the one before under load: first its library, then its extension. Jobs in every state go on, none is
-# lost or run twice. What cannot work says so. (server/update_script.pl looks at what the update makes of the catalogue.)
+# A new release replaces the last one under load, first its library, then its extension: jobs in
+# every state go on, and none is lost or runs twice; what cannot work says so.
+# (server/update_script.pl compares the catalogue.)
 use strict;
 use warnings;
 use File::Copy qw(copy);
@@ -9,10 +10,11 @@ use HipqWorkload;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# tools/upgrade-server makes both: a server whose hipq may be replaced, and the files of releases.
+# tools/upgrade-server makes both: a server whose hipq can be replaced, and the files of releases.
 my ($server, $releases) = map { "$ENV{HIPQ_ROOT}/build/$_" } qw(upgrade releases);
 my ($old) = slurp_file("$ENV{HIPQ_ROOT}/test/upgrade/releases") =~ /^(\S+) .*\n\z/m;
-plan skip_all => 'needs the release before, from git: tools/upgrade-server' unless -e "$releases/$old/hipq.so";
+plan skip_all => 'needs the release before, from git: tools/upgrade-server'
+	unless -e "$releases/$old/hipq.so";
 my ($new) = slurp_file("$ENV{HIPQ_ROOT}/hipq.control") =~ /default_version = '(.*)'/;
 my ($major, $minor) = split /[.]/, $new;
 my ($next, $after_next) = map { join '.', $major, $minor + $_, 0 } 1, 2;
@@ -20,12 +22,13 @@ my ($bin) = glob "$server/lib/postgresql/*/bin";
 my ($library, $extensions) = ("$bin/../lib", glob "$server/share/postgresql/*/extension");
 $ENV{PATH} = "$bin:$ENV{PATH}";
 
-# As a package does: a file that is there is not written to, as processes have it mapped.
+# As a package does: an existing file is not overwritten, because processes have it mapped.
 sub put
 {
 	my ($file, $folder) = @_;
 	my ($name) = $file =~ m{([^/]+)$};
-	copy($file, "$folder/$name.new") and rename "$folder/$name.new", "$folder/$name" or die "$file: $!";
+	copy($file, "$folder/$name.new") and rename "$folder/$name.new", "$folder/$name"
+		or die "$file: $!";
 	return;
 }
 
@@ -34,49 +37,63 @@ sub install
 	my ($release) = @_;
 	unlink glob "$extensions/hipq--*.sql";
 	put("$releases/$release/hipq.so", $library);
-	put($_, $extensions) foreach "$releases/$release/hipq.control", glob "$releases/$release/hipq--*.sql";
+	put($_, $extensions) foreach "$releases/$release/hipq.control",
+		glob "$releases/$release/hipq--*.sql";
 	return;
 }
 
-sub version_of_extension { return $_[0]->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'}); }
+sub version_of_extension
+{
+	return $_[0]->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'});
+}
 
 install($old);
-copy("$ENV{HIPQ_ROOT}/build/pg/lib/postgresql/15/lib/hipq_marks_test.so", "$library/hipq_marks_test.so") or die $!;
+copy("$ENV{HIPQ_ROOT}/build/pg/lib/postgresql/15/lib/hipq_marks_test.so",
+	"$library/hipq_marks_test.so") or die $!;
 chmod 0755, "$library/hipq_marks_test.so";
 my $hipq = HipqCluster->new('upgrade', HipqWorkload::settings());
 my $node = $hipq->node;
-is($hipq->sql('SELECT hipq.version()') . ' ' . version_of_extension($hipq), "$old $old", 'the release before is there');
+is($hipq->sql('SELECT hipq.version()') . ' ' . version_of_extension($hipq), "$old $old",
+	'the last release is installed');
 
 # ---- jobs in every state, and a load that goes on
 my $load = HipqWorkload->new($hipq);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
-	CREATE FUNCTION nap(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF job.attempt = 1 THEN PERFORM pg_sleep(600); END IF; END $$;
+	CREATE FUNCTION nap(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		IF job.attempt = 1 THEN PERFORM pg_sleep(600); END IF; END $$;
 	CREATE FUNCTION fail(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
 	CREATE FUNCTION pass(job hipq.job) RETURNS void LANGUAGE sql AS '';
-	SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap'), hipq.register_job_type('app.main', 'pass', handler => 'pass'),
-		hipq.register_job_type('app.main', 'doomed', handler => 'fail', max_retries => 0), hipq.register_job_type('app.main', 'stubborn', handler => 'fail', max_retries => 9),
-		hipq.register_job_type('app.main', 'outside', handler_kind => 'notify'), hipq.register_job_type('app.main', 'paused', handler => 'pass');
+	SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap'),
+		hipq.register_job_type('app.main', 'pass', handler => 'pass'),
+		hipq.register_job_type('app.main', 'doomed', handler => 'fail', max_retries => 0),
+			hipq.register_job_type('app.main', 'stubborn', handler => 'fail', max_retries => 9),
+		hipq.register_job_type('app.main', 'outside', handler_kind => 'notify'),
+			hipq.register_job_type('app.main', 'paused', handler => 'pass');
 	SELECT hipq.pause('app.main', 'paused')});
-my $waiting = $hipq->enqueue('pass', q{scheduled_run_time => now() + interval '1 day', job_key => 'later'});
+my $waiting = $hipq->enqueue('pass',
+	q{scheduled_run_time => now() + interval '1 day', job_key => 'later'});
 my $running = $hipq->enqueue('nap');
 my $retrying = $hipq->enqueue('stubborn');
 my $paused = $hipq->enqueue('paused');
 my $outside = $hipq->enqueue('outside');
-is($hipq->outcome_of('pass'), 'succeeded', 'a job has succeeded');
+is($hipq->outcome_of('pass'), 'succeeded', 'a job has succeeded before the upgrade');
 my $doomed = $hipq->enqueue('doomed');
-is($hipq->outcome($doomed), 'failed', 'another has failed');
+is($hipq->outcome($doomed), 'failed', 'a job has failed before the upgrade');
 my $worker = $hipq->sql(q{SELECT hipq.register_worker('one', '{app.main}', '{outside}')});
-is($hipq->sql("SELECT id FROM hipq.claim($worker, wait => 20)"), $outside, 'an external worker has one');
+is($hipq->sql("SELECT id FROM hipq.claim($worker, wait => 20)"), $outside,
+	'an external worker has a job before the upgrade');
 $hipq->pid_of($running);
-ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $retrying", 'waiting'), 'one waits to be tried again');
+ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $retrying", 'waiting'),
+	'a job waits for its retry before the upgrade');
 $hipq->sql(q{
 	CREATE TABLE handled (job_id bigint);
 	GRANT ALL ON handled TO app;
 	CREATE FUNCTION handle(job hipq.job) RETURNS void LANGUAGE sql AS
 		$$ INSERT INTO handled VALUES (job.id) $$});
 $hipq->create_queue('app.letters', dead_letter_handler => 'handle');
-$hipq->sql(q{SELECT hipq.register_job_type('app.letters', 'dies', handler => 'fail', max_retries => 0),
+$hipq->sql(q{SELECT hipq.register_job_type('app.letters', 'dies', handler => 'fail',
+	max_retries => 0),
 	hipq.register_job_type('app.letters', 'lives', handler => 'pass')});
 my @died = $hipq->enqueue('dies');
 sub is_handled
@@ -89,79 +106,100 @@ sub is_handled
 is_handled('by the release before');
 my @clients = map { $load->start_client(seed => 42, seconds => 3600) } 1 .. 2;
 
-# Until handlers have done some more.
+# Waits until handlers have run some more.
 sub load_goes_on
 {
 	my ($name) = @_;
 	my $before = $hipq->sql('SELECT count(*) FROM effect');
-	return ok($hipq->wait_until("SELECT count(*) > $before + 50 FROM effect"), "$name: jobs are inserted, run and finished");
+	return ok($hipq->wait_until("SELECT count(*) > $before + 50 FROM effect"),
+		"$name: jobs are inserted, run and finished");
 }
 load_goes_on('before');
 
 # ---- the new package is installed, the server goes on with the old library
 install($new);
 load_goes_on('a new package under the old library');
-like($hipq->error_of('ALTER EXTENSION hipq UPDATE'), qr/55000: the server still runs the library of hipq \Q$old\E.*Restart the server/s, 'the extension is not updated before the library');
-is(version_of_extension($hipq), $old, 'nothing has changed');
+like($hipq->error_of('ALTER EXTENSION hipq UPDATE'),
+	qr/55000: the server still runs the library of hipq \Q$old\E.*Restart the server/s,
+	'the extension cannot be updated before the library');
+is(version_of_extension($hipq), $old, 'the refused update changes nothing');
 
 # ---- the new library with the old extension
 my $offset = -s $node->logfile;
 $node->restart;
-is($hipq->sql('SELECT hipq.version()') . ' ' . version_of_extension($hipq), "$new $old", 'the library is new, the extension old');
+is($hipq->sql('SELECT hipq.version()') . ' ' . version_of_extension($hipq), "$new $old",
+	'the library is new, the extension is old');
 load_goes_on('new library, old extension');
-like(slurp_file($node->logfile, $offset), qr/library and extension of hipq are of different versions in database "postgres"/, 'the log says so');
-like($hipq->sql("SELECT explanation FROM hipq.why($waiting) WHERE condition = 'version'"), qr/version \Q$old\E, the library \Q$new\E; jobs go on/, 'so does why()');
-is($hipq->outcome($running), 'succeeded', 'the job that ran at the restart has run again');
+like(slurp_file($node->logfile, $offset),
+	qr/library and extension of hipq are of different versions in database "postgres"/,
+	'the log tells of the different versions');
+like($hipq->sql("SELECT explanation FROM hipq.why($waiting) WHERE condition = 'version'"),
+	qr/version \Q$old\E, the library \Q$new\E; jobs go on/,
+	'why() tells of the different versions');
+is($hipq->outcome($running), 'succeeded', 'the interrupted job has run again with the new library');
 push @died, $hipq->enqueue('dies');
-is($hipq->outcome($died[-1]), 'failed', 'a job leaves a dead letter');
-is($hipq->outcome_of('lives'), 'succeeded', 'other jobs of its queue run');
+is($hipq->outcome($died[-1]), 'failed', 'a job leaves a dead letter with the old extension');
+is($hipq->outcome_of('lives'), 'succeeded', 'other jobs of its queue run with the old extension');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert LIKE '%duty%'}), 0,
-	'nothing is against what hipq does');
+	'no alert tells of a duty that fails');
 $hipq->sql("SELECT hipq.complete($outside, 1)");
-is($hipq->outcome($outside), 'succeeded', 'the external worker completes its job');
+is($hipq->outcome($outside), 'succeeded',
+	'the external worker completes its job with the old extension');
 
 # ---- ALTER EXTENSION UPDATE, under load
 $hipq->sql('SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE');
-is(version_of_extension($hipq), $new, 'the extension is new');
+is(version_of_extension($hipq), $new, 'the extension is updated');
 load_goes_on('new library, new extension');
 is_handled('after the update');
-is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE id = $waiting"), 'later', 'the waiting job is there');
-like($hipq->why($paused), qr/^pause/, 'the paused one is still paused');
+is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE id = $waiting"), 'later',
+	'the waiting job is there after the update');
+like($hipq->why($paused), qr/^pause/, 'the paused job is still paused after the update');
 $hipq->sql(q{SELECT hipq.resume('app.main', 'paused')});
-is($hipq->outcome($paused), 'succeeded', 'until it is resumed');
+is($hipq->outcome($paused), 'succeeded', 'the paused job runs when it is resumed');
 $hipq->sql("SELECT hipq.cancel($retrying); SELECT hipq.reschedule($waiting, now())");
-is($hipq->outcome($retrying), 'cancelled', 'a job from before is cancelled');
-is($hipq->outcome($waiting), 'succeeded', 'and run');
+is($hipq->outcome($retrying), 'cancelled', 'a job from before the update can be cancelled');
+is($hipq->outcome($waiting), 'succeeded', 'a job from before the update runs');
 $hipq->create_queue('app.after');
 $hipq->sql(q{SELECT hipq.register_job_type('app.after', 'after', handler => 'pass')});
-is($hipq->outcome_of('after'), 'succeeded', 'jobs of a new queue run');
+is($hipq->outcome_of('after'), 'succeeded', 'jobs of a queue made after the update run');
 
-# ---- back: refused
-like($hipq->error_of("ALTER EXTENSION hipq UPDATE TO '$old'"), qr/0A000: extension "hipq" cannot go back from version \Q$new\E to version \Q$old\E.*backup/s, 'a downgrade is refused');
-is(version_of_extension($hipq), $new, 'and changes nothing');
+# ---- a downgrade is refused
+like($hipq->error_of("ALTER EXTENSION hipq UPDATE TO '$old'"),
+	qr/0A000: extension "hipq" cannot go back from version \Q$new\E to version \Q$old\E.*backup/s,
+	'a downgrade is refused');
+is(version_of_extension($hipq), $new, 'the refused downgrade changes nothing');
 
-# ---- the extension is one release ahead of the library, as after a package was taken back; then two
+# ---- the extension is one release ahead of the library, as after a package was downgraded; then
+# two
 append_to_file("$extensions/hipq--$new--$next.sql", qq{SET LOCAL search_path = pg_catalog, pg_temp;
 	ALTER TABLE hipq.queue ADD COLUMN of_a_later_release integer NOT NULL DEFAULT 0;
 	ALTER TABLE hipq.job_type ADD COLUMN of_a_later_release integer NOT NULL DEFAULT 0;\n});
 $offset = -s $node->logfile;
 $hipq->sql(qq{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO '$next'});
 load_goes_on('old library, new extension');
-like(slurp_file($node->logfile, $offset), qr/The extension is version \Q$next\E, the library \Q$new\E; jobs go on/, 'the log says so');
+like(slurp_file($node->logfile, $offset),
+	qr/The extension is version \Q$next\E, the library \Q$new\E; jobs go on/,
+	'the log tells of an extension that is one release ahead');
 kill 'TERM', @clients;
 waitpid $_, 0 foreach @clients;
 ok($load->drain, 'every job of the load ends');
 my $history = $load->history;
 my %others = map { $_ => 1 } $doomed, @died;    # not of the load
 $history->{letters} = [ grep { !$others{$_} } @{ $history->{letters} } ];
-is(HipqChecker::describe(HipqChecker::check($history)), '', 'no job was lost, none ended twice, effects are there exactly once') or diag('the files are in ' . $node->data_dir);
-cmp_ok(scalar @{ $history->{jobs} }, '>', 300, 'there were jobs');
-append_to_file("$extensions/hipq--$next--$after_next.sql", "SET LOCAL search_path = pg_catalog, pg_temp;\n");
+is(HipqChecker::describe(HipqChecker::check($history)),
+	'', 'no job was lost, none ended twice, effects are there exactly once')
+	or diag('the files are in ' . $node->data_dir);
+cmp_ok(scalar @{ $history->{jobs} }, '>', 300, 'the load had enough jobs');
+append_to_file("$extensions/hipq--$next--$after_next.sql",
+	"SET LOCAL search_path = pg_catalog, pg_temp;\n");
 $hipq->sql(qq{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO '$after_next'});
 my $stopped = $hipq->enqueue('pass');
-like($hipq->why($stopped), qr/^version: The extension is version \Q$after_next\E, the library \Q$new\E: run ALTER EXTENSION/, 'two releases ahead: jobs stand still');
+like($hipq->why($stopped),
+	qr/^version: The extension is version \Q$after_next\E, the library \Q$new\E: run ALTER EXTENSION/,
+	'why() tells of an extension that is two releases ahead: jobs wait');
 $hipq->set('hipq.alert_waiting' => '100ms');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs wait: version'}, 1), 'and an alert says so');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs wait: version'}, 1),
+	'an alert tells of jobs that wait for the version');
 
 $node->stop;
 

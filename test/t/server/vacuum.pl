@@ -1,4 +1,5 @@
-# Live leaves are vacuumed when jobs have left enough dead rows, by a worker of hipq's own; not in vain, and soon after an old snapshot has gone.
+# A worker of hipq's own vacuums live leaves when jobs have left enough dead rows: not in vain, and
+# soon after an old snapshot has gone.
 use strict;
 use warnings;
 use HipqCluster;
@@ -9,19 +10,24 @@ $hipq->create_queue('app.main', durability => 'group');
 $hipq->sql(q{
 	CREATE EXTENSION pgstattuple;
 	CREATE FUNCTION nothing(data jsonb[]) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
-	SELECT hipq.register_job_type('app.main', 'run', handler => 'nothing', claim => 'lock', batch_size => 500)});
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'nothing', claim => 'lock',
+		batch_size => 500)});
 
 sub run_jobs
 {
 	my ($count) = @_;
-	$hipq->sql("INSERT INTO hipq.app_main (job_type, job_data) SELECT 'run', jsonb_build_object('text', repeat('x', 80)) FROM generate_series(1, $count)");
+	$hipq->sql("INSERT INTO hipq.app_main (job_type, job_data)
+		SELECT 'run', jsonb_build_object('text', repeat('x', 80)) FROM generate_series(1, $count)");
 	$hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0) or die 'jobs are left';
 }
-my $vacuums = q{SELECT vacuum_count FROM pg_stat_user_tables WHERE relid = 'hipq.app_main_live'::regclass};
-my $dead = q{SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'hipq.app_main_live'::regclass};
+my $vacuums = q{SELECT vacuum_count FROM pg_stat_user_tables
+	WHERE relid = 'hipq.app_main_live'::regclass};
+my $dead = q{SELECT n_dead_tup FROM pg_stat_user_tables
+	WHERE relid = 'hipq.app_main_live'::regclass};
 sub size { return $hipq->sql(q{SELECT pg_relation_size('hipq.app_main_live')}) }
 
-# No vacuum begins before all jobs have run: one in between would leave those that came after it, too few for another.
+# No vacuum starts before all jobs have run: one in between would leave later dead rows, too few for
+# another vacuum.
 my $no_vacuum = $hipq->session;
 $no_vacuum->query_safe('BEGIN; LOCK TABLE hipq.app_main_live IN SHARE UPDATE EXCLUSIVE MODE');
 run_jobs(5_000);
@@ -29,13 +35,16 @@ run_jobs(15_000);
 ok($hipq->wait_until($dead, 20_000), 'each job leaves a dead row');
 $no_vacuum->query_safe('COMMIT');
 $no_vacuum->quit;
-$hipq->sql('SELECT txid_current()');    # one that was tried meanwhile was in vain: not again before the horizon has moved
-ok($hipq->wait_until($dead, 0) && $hipq->sql($vacuums) > 0, 'after 20,000 jobs the live leaf is vacuumed') or diag($hipq->sql($dead));
-ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq vacuum'}, 0), 'by a worker that is gone then');
+# one that was tried meanwhile was in vain: not again before the horizon has moved
+$hipq->sql('SELECT txid_current()');
+ok($hipq->wait_until($dead, 0) && $hipq->sql($vacuums) > 0,
+	'after 20,000 jobs the live leaf is vacuumed') or diag($hipq->sql($dead));
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq vacuum'},
+		0), 'the vacuum worker leaves');
 
 my $before = size();
 run_jobs(12_000);
-is(size(), $before, 'the space is used again');
+is(size(), $before, 'the space is reused');
 
 # ---- an old snapshot
 my $old = $hipq->session;
@@ -43,18 +52,20 @@ $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $old->query_safe('SELECT txid_current()');
 my $done = $hipq->sql($vacuums);
 run_jobs(20_000) foreach 1 .. 3;
-# Counted in the pages: the statistics lose what dies while a vacuum runs.
-cmp_ok($hipq->sql(q{SELECT dead_tuple_count FROM pgstattuple('hipq.app_main_live')}), '>=', 60_000, 'under an old snapshot dead rows pile up');
+# Counted in the pages: the statistics lose rows that die while a vacuum runs.
+cmp_ok($hipq->sql(q{SELECT dead_tuple_count FROM pgstattuple('hipq.app_main_live')}), '>=', 60_000,
+	'dead rows pile up under an old snapshot');
 $hipq->sql(q{SELECT hipq.enqueue('run', '{}')});
 $hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
-$hipq->wait_until(q{SELECT state = 'idle' FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
-# Other transactions may have kept rows for one or two to find.
-cmp_ok($hipq->sql($vacuums), '<=', $done + 2, 'and hardly a vacuum is tried in vain');
+$hipq->wait_until(
+	q{SELECT state = 'idle' FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
+# Other transactions may have kept rows for one or two vacuums to find.
+cmp_ok($hipq->sql($vacuums), '<=', $done + 2, 'hardly a vacuum is tried in vain');
 $old->query_safe('COMMIT');
 $old->quit;
-ok($hipq->wait_until($dead, 0), 'when it has gone the leaf is vacuumed');
+ok($hipq->wait_until($dead, 0), 'the leaf is vacuumed when the old snapshot has gone');
 $before = size();
 run_jobs(50_000);
-is(size(), $before, 'and its space is used again');
+is(size(), $before, 'the space is reused after the old snapshot has gone');
 
 done_testing();
