@@ -1,4 +1,5 @@
-# Prepared transactions that a client of hipq does not commit: an apply worker of logical replication does, or the server was down.
+# A job in a prepared transaction runs also if an apply worker of logical replication commits it, or
+# if the server was down in between.
 use strict;
 use warnings;
 use HipqCluster;
@@ -10,26 +11,54 @@ my $publisher = PostgreSQL::Test::Cluster->new('publisher');
 HipqCluster::init($publisher, allows_streaming => 'logical');
 $publisher->append_conf('postgresql.conf', "max_prepared_transactions = 10\n");
 $publisher->start;
-$publisher->safe_psql('postgres', 'CREATE TABLE orders (n integer PRIMARY KEY); CREATE PUBLICATION orders FOR TABLE orders');
+$publisher->safe_psql('postgres',
+	'CREATE TABLE orders (n integer PRIMARY KEY); CREATE PUBLICATION orders FOR TABLE orders');
 
-# audit_rate 0: nothing else finds what was missed.
+# audit_rate 0: the audit must not find what was missed.
 my $hipq = HipqCluster->new('subscriber', max_prepared_transactions => 10, 'hipq.audit_rate' => 0);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
 	CREATE TABLE orders (n integer PRIMARY KEY);
-	CREATE FUNCTION order_comes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.enqueue('run', to_jsonb(NEW.n), 'app.main', job_key => NEW.n::text); RETURN NEW; END $$;
+	CREATE FUNCTION order_comes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		PERFORM hipq.enqueue('run', to_jsonb(NEW.n), 'app.main', job_key => NEW.n::text);
+		RETURN NEW; END $$;
 	CREATE TRIGGER order_comes AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION order_comes();
 	ALTER TABLE orders ENABLE ALWAYS TRIGGER order_comes});
-$hipq->sql('CREATE SUBSCRIPTION orders CONNECTION $c$' . $publisher->connstr('postgres') . q{$c$ PUBLICATION orders WITH (two_phase = true, copy_data = false)});
-ok($hipq->wait_until(q{SELECT count(*) FROM pg_subscription WHERE subtwophasestate = 'e'}, 1), 'a subscription with two phases');
+$hipq->sql('CREATE SUBSCRIPTION orders CONNECTION $c$' . $publisher->connstr('postgres')
+	. q{$c$ PUBLICATION orders WITH (two_phase = true, copy_data = false)});
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_subscription WHERE subtwophasestate = 'e'}, 1),
+	'a subscription with two-phase commit works');
 
-sub prepare { my ($n) = @_; $publisher->safe_psql('postgres', "BEGIN; INSERT INTO orders VALUES ($n); PREPARE TRANSACTION 'order $n'"); return; }
-sub commit { my ($n) = @_; $publisher->safe_psql('postgres', "COMMIT PREPARED 'order $n'"); return; }
-sub is_prepared { my ($count, $what) = @_; ok($hipq->wait_until('SELECT count(*) FROM pg_prepared_xacts', $count), $what); return; }
-sub ends { my ($n, $what) = @_; ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE job_key = '$n'", 'succeeded', 20), $what); return; }
-my $nobody = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler')};
+sub prepare
+{
+	my ($n) = @_;
+	$publisher->safe_psql('postgres',
+		"BEGIN; INSERT INTO orders VALUES ($n); PREPARE TRANSACTION 'order $n'");
+	return;
+}
+sub commit
+{
+	my ($n) = @_;
+	$publisher->safe_psql('postgres', "COMMIT PREPARED 'order $n'");
+	return;
+}
+sub is_prepared
+{
+	my ($count, $what) = @_;
+	ok($hipq->wait_until('SELECT count(*) FROM pg_prepared_xacts', $count), $what);
+	return;
+}
+sub ends
+{
+	my ($n, $what) = @_;
+	ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE job_key = '$n'", 'succeeded', 20),
+		$what);
+	return;
+}
+my $nobody = q{SELECT count(*) FROM pg_stat_activity
+	WHERE backend_type IN ('hipq executor', 'hipq scheduler')};
 my $left = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'};
 
 # ---- prepared and committed at once
@@ -37,23 +66,26 @@ prepare(1);
 commit(1);
 ends(1, 'a job that an apply worker has committed runs');
 
-# ---- committed when the scheduler has left
+# ---- committed after the scheduler has left
 prepare(2);
-is_prepared(1, 'it is prepared here, too');
-ok($hipq->wait_until($left, 0, 30), 'the scheduler has left');
+is_prepared(1, 'the transaction is prepared on the subscriber');
+ok($hipq->wait_until($left, 0, 30), 'the scheduler leaves beside a prepared transaction');
 my $start = time;
 commit(2);
 ends(2, 'its job runs');
-$hipq->in_time(time - $start, 8, 'soon');
+$hipq->in_time(time - $start, 8, 'the job of the committed transaction runs soon');
 
-# ---- by the worker itself, at once: the launcher, which looks each second, stands still
+# ---- by the apply worker itself, at once: the launcher, which looks each second, is stopped
 prepare(20);
-is_prepared(1, 'prepared while the scheduler is away');
+is_prepared(1, 'a transaction is prepared while no scheduler runs');
 ok($hipq->wait_until($left, 0, 30), 'the scheduler has left again');
-prepare(21);    # another one: that it is not over is no reason to stay quiet, nor to wake anybody
+# another one: while it is open that is no reason to stay silent, nor to wake a process
+prepare(21);
 is_prepared(2, 'two');
-my $later = $hipq->sql(q{SELECT hipq.enqueue('run', '{}', 'app.main', scheduled_run_time => now() + interval '30 s')});    # keeps the scheduler
-ok($hipq->wait_until($left, 1, 30), 'a scheduler is there');
+# keeps the scheduler
+my $later = $hipq->sql(
+	q{SELECT hipq.enqueue('run', '{}', 'app.main', scheduled_run_time => now() + interval '30 s')});
+ok($hipq->wait_until($left, 1, 30), 'a scheduler runs');
 $hipq->outcome_of('run', q{'{}', 'app.main'});    # and an executor
 my $launcher = HipqFaults::stop_at_rest($hipq, 'hipq launcher');
 commit(20);
@@ -63,7 +95,7 @@ ends(21, 'and the other one');
 kill 'CONT', $launcher;
 $hipq->sql("SELECT hipq.cancel($later)");
 
-# ---- several, in the order of their commits
+# ---- several transactions, in the order of their commits
 prepare($_) foreach 3 .. 5;
 is_prepared(3, 'several');
 commit(4);
@@ -71,10 +103,11 @@ ends(4, 'the second is committed first');
 $publisher->safe_psql('postgres', "ROLLBACK PREPARED 'order 3'");
 commit(5);
 ends(5, 'the third');
-is_prepared(0, 'none is left');
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = '3'}), 0, 'what is rolled back is no job');
+is_prepared(0, 'no prepared transaction is left');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = '3'}), 0,
+	'a rolled back transaction leaves no job');
 
-# ---- the server was down, or has crashed, between the two
+# ---- the server was down, or has crashed, between the two phases
 foreach my $how (qw(fast immediate))
 {
 	my $n = $how eq 'fast' ? 6 : 7;
@@ -82,23 +115,30 @@ foreach my $how (qw(fast immediate))
 	is_prepared(1, 'prepared');
 	$hipq->node->stop($how);
 	$hipq->node->start;
-	is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 1, "it is there after a stop ($how)");
-	ok($hipq->wait_until($nobody, 0, 30), 'the scheduler has left');
+	is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 1,
+		"the prepared transaction is there after a stop ($how)");
+	ok($hipq->wait_until($nobody, 0, 30), "the scheduler leaves after a stop ($how)");
 	commit($n);
 	ends($n, 'its job runs');
 }
 
-is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'cursor miss'}), 0, 'no alert is raised');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'cursor miss'}), 0,
+	'the audit finds no missed job');
 
-# ---- what cannot be prepared is refused whoever prepares it; for an apply worker that was to run jobs in a trigger the error ends it
+# ---- a transaction that cannot be prepared is refused whoever prepares it; the error ends an apply
+# worker that was to run jobs in a trigger
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'out', handler_kind => 'notify');
-	CREATE OR REPLACE FUNCTION order_comes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.register_worker('w', '{app.main}', '{out}'); RETURN NEW; END $$});
+	CREATE OR REPLACE FUNCTION order_comes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		PERFORM hipq.register_worker('w', '{app.main}', '{out}'); RETURN NEW; END $$});
 prepare(8);
-ok($hipq->node->wait_for_log(qr/ERROR:  cannot PREPARE a transaction that has registered, drained or deregistered a hipq worker/), 'what cannot be prepared is refused');
-is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 0, 'it is not');
+ok($hipq->node->wait_for_log(
+		qr/ERROR:  cannot PREPARE a transaction that has registered, drained or deregistered a hipq worker/),
+	'the apply worker cannot prepare a transaction of a worker call');
+is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 0,
+	'the refused transaction is not prepared');
 $hipq->sql(q{ALTER TABLE orders DISABLE TRIGGER order_comes});
-is_prepared(1, 'without that it goes on');
+is_prepared(1, 'without that call the transaction is prepared');
 commit(8);
 
 done_testing();

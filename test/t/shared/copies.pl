@@ -1,5 +1,6 @@
-# Whoever starts from a copy of the files, or is a copy of the database, runs nothing until release_hold(); the original goes on, over
-# restarts and crashes. (Dumps are in shared/dump_restore.pl, standbys in server/standby.pl.)
+# A server that starts from a copy of the files, or a copied database, runs nothing until
+# release_hold(); the original goes on, over restarts and crashes. (shared/dump_restore.pl tests
+# dumps, server/standby.pl standbys.)
 use strict;
 use warnings;
 use HipqCluster;
@@ -15,7 +16,8 @@ $hipq->sql(q{
 	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 is($hipq->outcome_of('run'), 'succeeded', 'the original runs jobs');
-my $workers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
+my $workers = q{SELECT count(*) FROM pg_stat_activity
+	WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
 
 # A server of its own over the files of another one.
 sub server
@@ -28,15 +30,17 @@ sub is_held
 {
 	my ($copy, $what) = @_;
 	my $id = $copy->enqueue('run');
-	like($copy->why($id), qr/^hold: The database or its server is a copy/, "$what: why() says that the jobs are held");
-	ok($copy->wait_until($workers, 0), "$what: nobody works");
-	is($copy->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial', "$what: nothing runs");
+	like($copy->why($id), qr/^hold: The database or its server is a copy/,
+		"$what: why() says that the jobs are held");
+	ok($copy->wait_until($workers, 0), "$what: no worker runs");
+	is($copy->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial',
+		"$what: no job runs");
 	my $says = qr/hipq holds the jobs of database "postgres"/;
 	$copy->node->wait_for_log($says);
 	my $lines = () = slurp_file($copy->node->logfile) =~ /$says/g;
-	is($lines, 1, "$what: the log says so once");
+	is($lines, 1, "$what: the log tells of the hold once");
 	$copy->enqueue('run') foreach 1 .. 5;
-	ok($copy->wait_until($workers, 0), "$what: new jobs start nobody");
+	ok($copy->wait_until($workers, 0), "$what: new jobs start no worker");
 	return $id;
 }
 
@@ -44,9 +48,9 @@ sub is_released
 {
 	my ($copy, $what, $id) = @_;
 	$copy->sql('SELECT hipq.release_hold()');
-	is($copy->outcome($id), 'succeeded', "$what: release_hold() lets it go");
+	is($copy->outcome($id), 'succeeded', "$what: release_hold() lets the job run");
 	$copy->node->restart;
-	is($copy->outcome_of('run'), 'succeeded', "$what: for good");
+	is($copy->outcome_of('run'), 'succeeded', "$what: jobs run after a restart, too");
 	return;
 }
 
@@ -58,13 +62,15 @@ foreach my $mode ('fast', 'immediate')
 	is($hipq->outcome_of('run'), 'succeeded', "the original is no copy after a restart ($mode)");
 }
 HipqFaults::inject($hipq, 'kill launcher');
-ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1), 'it comes back after kill -9');
-is($hipq->outcome_of('run'), 'succeeded', 'and is no copy');
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'},
+		1), 'the launcher comes back after kill -9');
+is($hipq->outcome_of('run'), 'succeeded', 'the original is no copy after kill -9');
 $original->stop;
 rename $original->data_dir, $original->data_dir . '.moved' or die $!;
 rename $original->data_dir . '.moved', $original->data_dir or die $!;
 $original->start;
-is($hipq->outcome_of('run'), 'succeeded', 'nor when its directory was renamed');
+is($hipq->outcome_of('run'), 'succeeded',
+	'the original is no copy after its directory was renamed');
 
 # ---- a base backup, started as a second server
 $original->backup('backup');
@@ -73,14 +79,16 @@ $original->backup('backup');
 	$node->init_from_backup($original, 'backup');
 	$node->start;
 	my $second = server($node);
-	is($second->sql('SELECT system_identifier FROM pg_control_system()'), $hipq->sql('SELECT system_identifier FROM pg_control_system()'), 'a second server has the same system identifier');
+	is($second->sql('SELECT system_identifier FROM pg_control_system()'),
+		$hipq->sql('SELECT system_identifier FROM pg_control_system()'),
+		'a second server has the same system identifier');
 	my $id = is_held($second, 'second server');
-	is($hipq->outcome_of('run'), 'succeeded', 'the original goes on');
+	is($hipq->outcome_of('run'), 'succeeded', 'the original goes on beside a second server');
 	$node->restart;
-	like($second->why($id), qr/^hold:/, 'it is still held after a restart');
+	like($second->why($id), qr/^hold:/, 'the second server is still held after a restart');
 	$node->stop('immediate');
 	$node->start;
-	like($second->why($id), qr/^hold:/, 'and after a crash');
+	like($second->why($id), qr/^hold:/, 'the second server is still held after a crash');
 	is_released($second, 'second server', $id);
 	$node->stop;
 }
@@ -92,10 +100,12 @@ $original->backup('backup');
 	$hipq->sql('SELECT pg_switch_wal()');
 	my $node = PostgreSQL::Test::Cluster->new('restored');
 	$node->init_from_backup($original, 'backup', has_restoring => 1, standby => 0);
-	$node->append_conf('postgresql.conf', "recovery_target_name = 'here'\nrecovery_target_action = 'promote'\n");
+	$node->append_conf('postgresql.conf',
+		"recovery_target_name = 'here'\nrecovery_target_action = 'promote'\n");
 	$node->start;
 	my $restored = server($node);
-	ok($restored->wait_until('SELECT NOT pg_is_in_recovery()'), 'restored');
+	ok($restored->wait_until('SELECT NOT pg_is_in_recovery()'),
+		'the server is restored to a point in time');
 	is_released($restored, 'restored server', is_held($restored, 'restored server'));
 	$node->stop;
 }
@@ -107,7 +117,7 @@ $original->backup('backup');
 	$node->start;
 	$node->promote;
 	my $promoted = server($node);
-	is($promoted->outcome_of('run'), 'succeeded', 'a promoted standby goes on');
+	is($promoted->outcome_of('run'), 'succeeded', 'jobs run on a promoted standby');
 	$node->backup('of_promoted');
 	my $copy = PostgreSQL::Test::Cluster->new('third');
 	$copy->init_from_backup($node, 'of_promoted');
@@ -123,26 +133,28 @@ $original->stop;
 	my $node = PostgreSQL::Test::Cluster->new('copied');
 	PostgreSQL::Test::RecursiveCopy::copypath($original->data_dir, $node->data_dir);
 	chmod 0700, $node->data_dir;
-	$node->append_conf('postgresql.conf', 'port = ' . $node->port . "\nunix_socket_directories = '" . $node->host . "'\n");
+	$node->append_conf('postgresql.conf',
+		'port = ' . $node->port . "\nunix_socket_directories = '" . $node->host . "'\n");
 	$node->start;
 	my $id = is_held(server($node), 'copied files');
 	$node->stop;
 
-	# The mark cannot be written: better held than wrong.
+	# The mark cannot be written: it is better to hold than to be wrong.
 	unlink $node->data_dir . '/hipq.server' or die $!;
 	mkdir $node->data_dir . '/hipq.server' or die $!;
 	$node->start;
-	like(server($node)->why($id), qr/^hold:/, 'without a mark the jobs are held');
-	like(slurp_file($node->logfile), qr/could not .*"hipq\.server/, 'and the log says what is wrong');
+	like(server($node)->why($id), qr/^hold:/, 'jobs are held if the mark cannot be written');
+	like(slurp_file($node->logfile), qr/could not .*"hipq\.server/,
+		'the log tells that the mark cannot be written');
 	$node->stop;
 	rmdir $node->data_dir . '/hipq.server' or die $!;
 	append_to_file($node->data_dir . '/hipq.server', 'nonsense');
 	$node->start;
-	like(server($node)->why($id), qr/^hold:/, 'with a mark that says nothing too');
+	like(server($node)->why($id), qr/^hold:/, 'jobs are held if the mark is invalid');
 	$node->stop;
 }
 $original->start;
-is($hipq->outcome_of('run'), 'succeeded', 'the original still goes on');
+is($hipq->outcome_of('run'), 'succeeded', 'the original goes on beside all copies');
 
 # ---- a database copied within the server
 {
@@ -150,12 +162,12 @@ is($hipq->outcome_of('run'), 'succeeded', 'the original still goes on');
 	my $clone = $hipq->in('clone');
 	my $id = $clone->enqueue('run');
 	like($clone->why($id), qr/^hold:/, 'a database made from a template is held');
-	is($hipq->outcome_of('run'), 'succeeded', 'the template goes on');
+	is($hipq->outcome_of('run'), 'succeeded', 'the template of a clone goes on');
 	$clone->sql('SELECT hipq.release_hold()');
-	is($clone->outcome($id), 'succeeded', 'the clone after release_hold()');
+	is($clone->outcome($id), 'succeeded', 'the clone runs jobs after release_hold()');
 }
 
-# ---- hipq preloaded only later
+# ---- hipq is preloaded only later
 {
 	my $late = HipqCluster->new('late', preload => 0);
 	$late->create_queue('app.main');
@@ -163,11 +175,13 @@ is($hipq->outcome_of('run'), 'succeeded', 'the original still goes on');
 		CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
 		SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 	my $id = $late->enqueue('run');
-	is($late->sql('SELECT token IS NULL FROM hipq.identity'), 't', 'without preload the jobs belong to no server yet');
+	is($late->sql('SELECT token IS NULL FROM hipq.identity'), 't',
+		'without preload the jobs belong to no server yet');
 	$late->node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'\n");
 	$late->node->restart;
-	is($late->outcome($id), 'succeeded', 'the first server with hipq preloaded runs them');
-	is($late->sql('SELECT token IS NOT NULL FROM hipq.identity'), 't', 'and they are its own');
+	is($late->outcome($id), 'succeeded', 'the first server with hipq preloaded runs the jobs');
+	is($late->sql('SELECT token IS NOT NULL FROM hipq.identity'), 't',
+		'the jobs belong to the first server with hipq preloaded');
 	$late->node->stop;
 }
 

@@ -1,5 +1,5 @@
-# Commands that need a database or the extension to themselves are done within 5 s while jobs run; when they fail or are rolled back,
-# hipq's workers come back.
+# Commands that need a database or the extension for themselves are done within 5 s while jobs run;
+# when they fail or are rolled back, hipq's workers come back.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,9 +7,12 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $hipq = HipqCluster->new('commands', extension => 0, 'hipq.max_executors' => 3, 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '200ms', 'allow_in_place_tablespaces' => 'on', autovacuum => 'off');
+my $hipq = HipqCluster->new('commands', extension => 0,
+	'hipq.max_executors' => 3, 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '200ms',
+	'allow_in_place_tablespaces' => 'on', autovacuum => 'off');
 my $admin = $hipq->in('postgres');
-my $workers = q{SELECT string_agg(backend_type, ', ' ORDER BY backend_type) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor') AND datname = };
+my $workers = q{SELECT string_agg(backend_type, ', ' ORDER BY backend_type) FROM pg_stat_activity
+	WHERE backend_type IN ('hipq scheduler', 'hipq executor') AND datname = };
 
 # A database with a queue; jobs of type "wait" wait for advisory lock 1.
 sub create_database
@@ -27,8 +30,10 @@ sub install
 	$db->sql(q{CREATE EXTENSION hipq});
 	$db->create_queue('app.main');
 	$db->sql(q{
-		CREATE OR REPLACE FUNCTION public.wait_for_lock(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;
-		CREATE OR REPLACE FUNCTION public.do_nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
+		CREATE OR REPLACE FUNCTION public.wait_for_lock(data jsonb) RETURNS void
+			LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;
+		CREATE OR REPLACE FUNCTION public.do_nothing(data jsonb) RETURNS void
+			LANGUAGE plpgsql AS $$ BEGIN END $$;
 		CREATE OR REPLACE FUNCTION public.sleep(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 		BEGIN IF job.attempt = 1 THEN PERFORM pg_sleep(600); END IF; END $$;
 		SELECT hipq.register_job_type('app.main', 'wait', handler => 'public.wait_for_lock');
@@ -37,8 +42,8 @@ sub install
 	return;
 }
 
-# Two executors with a job in flight, and a scheduler that stays for jobs that cannot run. The lock is held from elsewhere in the
-# database, so that session has to go before the command.
+# Two executors with a job each, and a scheduler that stays for jobs that cannot run. The lock is
+# held by another session of the database, which has to end before the command.
 sub occupy
 {
 	my ($db) = @_;
@@ -81,8 +86,9 @@ sub finished_after
 	my ($db, $what, @ids) = @_;
 	foreach my $id (@ids)
 	{
-		is($db->outcome($id, 20), 'succeeded', "$what: a job that ran runs again");
-		is($db->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs_detail WHERE id = $id"), '2 0', "$what: uncharged");
+		is($db->outcome($id, 20), 'succeeded', "$what: an interrupted job runs again");
+		is($db->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs_detail
+				WHERE id = $id"), '2 0', "$what: an interrupted job is not charged");
 	}
 	return;
 }
@@ -101,39 +107,53 @@ sub finished_after
 	$db = create_database('owned');
 	$admin->sql('ALTER DATABASE owned OWNER TO landlord');
 	my @ids = occupy_asleep($db);
-	my ($rc, $out, $err) = $hipq->node->psql('postgres', 'DROP DATABASE owned', extra_params => [ '-U', 'app' ]);
-	like($err, qr/must be owner of database owned/, 'somebody else may not drop it');
-	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running WHERE id IN ($ids[0], $ids[1])"), '1 1', 'and disturbs nobody by trying');
-	# He may not end a superuser's session.
-	$admin->wait_until("SELECT count(*) FROM pg_stat_activity WHERE datname = 'owned' AND backend_type = 'client backend'", 0);
-	($rc, $out, $err) = $hipq->node->psql('postgres', 'DROP DATABASE owned WITH (FORCE)', extra_params => [ '-U', 'landlord' ]);
-	is($rc, 0, 'its owner drops it by force') or diag($err);
+	my ($rc, $out, $err) = $hipq->node->psql('postgres', 'DROP DATABASE owned',
+		extra_params => [ '-U', 'app' ]);
+	like($err, qr/must be owner of database owned/,
+		'a role that is not the owner cannot drop the database');
+	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running
+			WHERE id IN ($ids[0], $ids[1])"), '1 1', 'a refused DROP DATABASE interrupts no job');
+	# The owner cannot end a superuser's session.
+	$admin->wait_until("SELECT count(*) FROM pg_stat_activity WHERE datname = 'owned'
+		AND backend_type = 'client backend'", 0);
+	($rc, $out, $err) = $hipq->node->psql('postgres', 'DROP DATABASE owned WITH (FORCE)',
+		extra_params => [ '-U', 'landlord' ]);
+	is($rc, 0, 'the owner can drop the database WITH (FORCE)') or diag($err);
 
-	is($admin->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')}), '0', 'nobody is left behind');
-	ok($admin->wait_until(q{SELECT pid IS NOT NULL FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}), 'but for the launcher');
+	is($admin->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler',
+			'hipq executor')}), '0', 'dropped databases leave no worker behind');
+	ok($admin->wait_until(q{SELECT pid IS NOT NULL FROM pg_stat_activity
+			WHERE backend_type = 'hipq launcher'}), 'the launcher is still there');
 }
 
 # ---- a command that fails
 {
 	my $db = create_database('stays');
-	is($db->sql('SELECT count(*) FROM hipq.executors'), '0', 'nothing is left of executors of databases that were dropped');
+	is($db->sql('SELECT count(*) FROM hipq.executors'), '0',
+		'dropped databases leave no slot of an executor behind');
 	my ($lock, @ids) = occupy($db);
-	# The session that holds the lock is in the way of the command, as any other would be.
+	# The session that holds the lock blocks the command, as any other session would.
 	my ($rc, $out, $err) = $hipq->node->psql('postgres', 'DROP DATABASE stays');
-	like($err, qr/is being accessed by other users.*There is 1 other session/s, 'DROP DATABASE fails because of one session: hipq is not counted');
-	ok($admin->wait_until("$workers 'stays'", 'hipq executor, hipq executor, hipq scheduler'), 'scheduler and executors are back');
+	like($err, qr/is being accessed by other users.*There is 1 other session/s,
+		"DROP DATABASE fails because of one session: hipq's workers are not counted");
+	ok($admin->wait_until("$workers 'stays'", 'hipq executor, hipq executor, hipq scheduler'),
+		'scheduler and executors are back after a DROP DATABASE that failed');
 	$lock->quit;
 	finished_after($db, 'DROP DATABASE that failed', @ids);
 
-	# No transaction block may hold it: then nobody is disturbed.
+	# These commands cannot run in a transaction block: then no worker is interrupted.
 	@ids = occupy_asleep($db);
 	done_in_time('BEGIN; DROP DATABASE stays', 'DROP DATABASE in a transaction block', 3);
-	done_in_time('BEGIN; CREATE DATABASE x TEMPLATE stays', 'CREATE DATABASE in a transaction block', 3);
-	done_in_time('CREATE DATABASE template1 TEMPLATE stays', 'CREATE DATABASE of a name that is taken', 3);
-	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running WHERE id IN ($ids[0], $ids[1])"), '1 1', 'commands that fail at once disturb nobody');
+	done_in_time('BEGIN; CREATE DATABASE x TEMPLATE stays',
+		'CREATE DATABASE in a transaction block', 3);
+	done_in_time('CREATE DATABASE template1 TEMPLATE stays',
+		'CREATE DATABASE of a name that is taken', 3);
+	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running
+			WHERE id IN ($ids[0], $ids[1])"), '1 1', 'commands that fail at once interrupt no job');
 
 	# ---- ALTER DATABASE RENAME
-	done_in_time('BEGIN; ALTER DATABASE stays RENAME TO gone; ROLLBACK', 'ALTER DATABASE RENAME, rolled back');
+	done_in_time('BEGIN; ALTER DATABASE stays RENAME TO gone; ROLLBACK',
+		'ALTER DATABASE RENAME, rolled back');
 	finished_after($db, 'RENAME that was rolled back', @ids);
 
 	@ids = occupy_asleep($db);
@@ -141,7 +161,8 @@ sub finished_after
 	$session->query_safe('BEGIN');
 	$session->query_safe('SAVEPOINT before');
 	$session->query_safe('ALTER DATABASE stays RENAME TO gone');
-	is($admin->sql("$workers 'gone'") . $admin->sql("$workers 'stays'"), '', 'nobody works while the transaction is open');
+	is($admin->sql("$workers 'gone'") . $admin->sql("$workers 'stays'"), '',
+		'no worker runs while the transaction of RENAME is open');
 	$session->query_safe('ROLLBACK TO before');
 	finished_after($db, 'RENAME in a savepoint that was rolled back', @ids);
 	$session->quit;
@@ -157,7 +178,7 @@ sub finished_after
 	like($db->why($id), qr/^enabled:/, 'a database that is not listed runs nothing');
 	$admin->sql('ALTER DATABASE renamed RENAME TO listed');
 	$db = $hipq->in('listed');
-	is($db->outcome($id, 5), 'succeeded', 'under a name that is listed it does');
+	is($db->outcome($id, 5), 'succeeded', 'a database runs jobs under a listed name');
 	$admin->set('hipq.databases' => '*');
 
 	# ---- ALTER DATABASE SET TABLESPACE
@@ -170,40 +191,48 @@ sub finished_after
 	@ids = occupy_asleep($db);
 	done_in_time('CREATE DATABASE copy TEMPLATE listed', 'CREATE DATABASE');
 	finished_after($db, 'CREATE DATABASE', @ids);
-	# From the database itself.
+	# From the same database.
 	@ids = occupy_asleep($db);
 	$db->sql('CREATE DATABASE copy_of_own TEMPLATE listed');
 	finished_after($db, 'CREATE DATABASE from within', @ids);
 
-	# ---- connections not allowed: what runs goes on as other sessions do; nobody tries in vain to come
+	# ---- connections not allowed: running jobs go on as other sessions do, and no worker tries in
+	# vain to connect
 	$admin->sql('ALTER DATABASE listed ALLOW_CONNECTIONS false');
-	$admin->sql(qq{SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'listed'});
+	$admin->sql(qq{SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+		WHERE datname = 'listed'});
 	my $offset = -s $hipq->node->logfile;
 	$hipq->node->restart;
-	ok($admin->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1), 'restarted');
+	ok($admin->wait_until(q{SELECT count(*) FROM pg_stat_activity
+			WHERE backend_type = 'hipq launcher'}, 1), 'the launcher is there after a restart');
 	$admin->sql('SELECT pg_reload_conf()');
 	$admin->sql('CREATE DATABASE as_a_sign_of_time');    # the launcher has had its time
-	unlike(slurp_file($hipq->node->logfile, $offset), qr/not currently accepting connections/, 'nobody tries to connect to a database that takes no connections');
+	unlike(slurp_file($hipq->node->logfile, $offset), qr/not currently accepting connections/,
+		'no worker tries to connect to a database that allows no connections');
 	$admin->sql('ALTER DATABASE listed ALLOW_CONNECTIONS true');
 	$id = $db->sql(q{SELECT max(id) FROM hipq.jobs WHERE job_type = 'nobody'});
 	$db->sql(q{SELECT hipq.alter_job_type('app.main', 'nobody', handler => 'public.do_nothing')});
-	is($db->outcome($id, 5), 'succeeded', 'when it takes them again its jobs run');
+	is($db->outcome($id, 5), 'succeeded', 'jobs run when connections are allowed again');
 }
 
-# ---- a database without hipq, one where a scheduler has been, one whose scheduler is about to return
+# ---- a database without hipq, one that had a scheduler, one whose scheduler is about to return
 {
 	$admin->sql('CREATE DATABASE plain');
 	done_in_time('DROP DATABASE plain', 'DROP DATABASE without hipq');
 	my $offset = -s $hipq->node->logfile;
 	my $db = create_database('later');
-	$db->sql(q{SELECT hipq.enqueue('quick', queue => 'app.main', scheduled_run_time => now() + interval '90 s')});
-	ok($admin->wait_until("$workers 'later'", ''), 'a scheduler that is to return later has left');
+	$db->sql(q{SELECT hipq.enqueue('quick', queue => 'app.main',
+		scheduled_run_time => now() + interval '90 s')});
+	ok($admin->wait_until("$workers 'later'", ''), 'a scheduler with a job in the future has left');
 	done_in_time('DROP DATABASE later', 'DROP DATABASE of a database with a job in the future');
 	$hipq->set('hipq.clock_offset' => 200);    # it would return now
-	$admin->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1);
+	$admin->wait_until(
+		q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1);
 	my $other = $hipq->in('listed');
-	is($other->outcome($other->enqueue('quick', q{queue => 'app.main'})), 'succeeded', 'others are served');
-	unlike(slurp_file($hipq->node->logfile, $offset), qr/FATAL:.*database/, 'nobody tries to connect to the database that is gone');
+	is($other->outcome($other->enqueue('quick', q{queue => 'app.main'})), 'succeeded',
+		'jobs run in other databases');
+	unlike(slurp_file($hipq->node->logfile, $offset), qr/FATAL:.*database/,
+		'no worker tries to connect to a dropped database');
 	$hipq->set('hipq.clock_offset' => 0);
 }
 
@@ -211,15 +240,19 @@ sub finished_after
 {
 	my $db = create_database('extension');
 	my @ids = occupy_asleep($db);
-	like($db->error_of('DROP EXTENSION hipq'), qr/55006: extension "hipq" cannot be dropped: there are unfinished jobs/, 'DROP EXTENSION is refused');
-	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running WHERE id IN ($ids[0], $ids[1])"), '1 1', 'and disturbs nobody');
+	like($db->error_of('DROP EXTENSION hipq'),
+		qr/55006: extension "hipq" cannot be dropped: there are unfinished jobs/,
+		'DROP EXTENSION is refused with unfinished jobs');
+	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running
+			WHERE id IN ($ids[0], $ids[1])"), '1 1', 'a refused DROP EXTENSION interrupts no job');
 
 	my $session = $hipq->in('extension')->session;
 	$session->query_safe('SET client_min_messages = warning; SET hipq.allow_drop = on; BEGIN');
 	my $start = time();
 	$session->query_safe('DROP EXTENSION hipq CASCADE');
-	$hipq->in_time(time() - $start, 5, 'DROP EXTENSION: within 5 s');
-	is($admin->sql("$workers 'extension'"), '', 'nobody works while the transaction is open');
+	$hipq->in_time(time() - $start, 5, 'DROP EXTENSION in a transaction takes less than 5 s');
+	is($admin->sql("$workers 'extension'"), '',
+		'no worker runs while the transaction of DROP EXTENSION is open');
 	$session->query_safe('ROLLBACK');
 	finished_after($db, 'DROP EXTENSION that was rolled back', @ids);
 
@@ -228,21 +261,24 @@ sub finished_after
 	$session->query_safe('SET hipq.allow_drop = on');
 	$start = time();
 	$session->query_safe('DROP EXTENSION hipq CASCADE');
-	$hipq->in_time(time() - $start, 5, 'DROP EXTENSION: within 5 s');
+	$hipq->in_time(time() - $start, 5, 'DROP EXTENSION takes less than 5 s');
 	$session->quit;
-	ok($admin->wait_until("$workers 'extension'", ''), 'nobody is left');
+	ok($admin->wait_until("$workers 'extension'", ''), 'DROP EXTENSION leaves no worker behind');
 
-	# A new one in its place: orphans of the old one have nothing to do with it.
+	# A new extension in its place: orphans of the old one do not affect it.
 	install($db);
-	is($db->sql('SELECT count(*) FROM hipq.executors'), '0', 'no slot is left of the old extension');
-	is($db->outcome($db->enqueue('quick')), 'succeeded', 'a new extension works');
-	$db->sql(q{SET client_min_messages = warning; SET hipq.allow_drop = on; BEGIN; DROP EXTENSION hipq CASCADE; CREATE EXTENSION hipq; COMMIT});
+	is($db->sql('SELECT count(*) FROM hipq.executors'), '0',
+		'no slot is left of the old extension');
+	is($db->outcome($db->enqueue('quick')), 'succeeded', 'jobs run with a new extension');
+	$db->sql(q{SET client_min_messages = warning; SET hipq.allow_drop = on; BEGIN;
+		DROP EXTENSION hipq CASCADE; CREATE EXTENSION hipq; COMMIT});
 	$db->sql(q{DROP EXTENSION hipq});
 	install($db);
-	is($db->outcome($db->enqueue('quick')), 'succeeded', 'and again');
+	is($db->outcome($db->enqueue('quick')), 'succeeded',
+		'jobs run with an extension that was dropped and created again');
 }
 
-# ---- a session that goes on: its statements are those of the new extension
+# ---- one session: its statements use the new extension
 {
 	my $db = $hipq->in('goes_on');
 	$admin->sql('CREATE DATABASE goes_on');
@@ -255,15 +291,18 @@ sub finished_after
 		SELECT hipq.enqueue('again', '{"fail": 1}', queue => 'app.q');
 		SELECT hipq.run_until_idle('app.q');
 		COMMIT;
-		SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE outcome = 'succeeded')) AS "jobs" FROM hipq.jobs;
+		SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE outcome = 'succeeded')) AS "jobs"
+			FROM hipq.jobs;
 		SELECT count(*) FROM hipq.dead_letters;
 		DROP EXTENSION hipq CASCADE;};
 	my $rounds = q{
-		SET client_min_messages = warning; SET hipq.allow_drop = on; SET hipq.allow_foreign_handlers = on;
+		SET client_min_messages = warning; SET hipq.allow_drop = on;
+			SET hipq.allow_foreign_handlers = on;
 		CREATE OR REPLACE FUNCTION again(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 		BEGIN
 			IF data ? 'fail' THEN RAISE 'no'; END IF;
-			IF data ? 'next' THEN PERFORM hipq.enqueue('again', '{}', queue => 'app.q', job_key => 'own', on_duplicate => 'after'); END IF;
+			IF data ? 'next' THEN PERFORM hipq.enqueue('again', '{}', queue => 'app.q',
+				job_key => 'own', on_duplicate => 'after'); END IF;
 		END $$;} . $round . $round;
 	my ($status, $out, $err);
 	foreach (1 .. 5)    # a scheduler that makes leaves just then has the view leave the queue out
@@ -271,7 +310,8 @@ sub finished_after
 		($status, $out, $err) = $db->try_sql($rounds);
 		last unless HipqCluster::is_incomplete($err);
 	}
-	is($out, join("\n", ("1\n\n1\n2\n3\n3 2\n1") x 2), 'DROP EXTENSION and CREATE EXTENSION in one session') or diag($err);
+	is($out, join("\n", ("1\n\n1\n2\n3\n3 2\n1") x 2),
+		'one session can drop and create the extension twice') or diag($err);
 }
 
 # ---- barriers: DROP DATABASE waits until every process of the server has answered
@@ -280,25 +320,29 @@ sub finished_after
 	my ($lock, @ids) = occupy($db);
 	$admin->sql('CREATE DATABASE unrelated');
 	done_in_time('DROP DATABASE unrelated', 'DROP DATABASE next to busy workers');
-	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running WHERE id IN ($ids[0], $ids[1])"), '1 1', 'whose jobs are not disturbed');
+	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running WHERE id IN ($ids[0],
+			$ids[1])"), '1 1', 'DROP DATABASE of another database interrupts no job');
 	$lock->quit;
-	is($db->outcome($_), 'succeeded', 'and end') foreach @ids;
+	is($db->outcome($_), 'succeeded', 'the job beside DROP DATABASE succeeds') foreach @ids;
 }
 
-# ---- again and again, under load
+# ---- repeatedly, under load
 {
 	my $db = create_database('busy');
 	my $total = 0;
 	foreach my $round (1 .. 10)
 	{
-		$db->sql(q{SELECT hipq.enqueue_many('quick', array_agg('{}'::jsonb), queue => 'app.main') FROM generate_series(1, 100)});
+		$db->sql(q{SELECT hipq.enqueue_many('quick', array_agg('{}'::jsonb), queue => 'app.main')
+			FROM generate_series(1, 100)});
 		$total += 100;
 		my ($from, $to) = $round % 2 ? ('busy', 'busier') : ('busier', 'busy');
 		done_in_time("ALTER DATABASE $from RENAME TO $to", "RENAME under load, $round");
 		$db = $hipq->in($to);
 	}
-	ok($db->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, $total), 'no job is lost');
-	is($db->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_count > 0}), '0', 'none is charged');
+	ok($db->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, $total),
+		'no job is lost by renames under load');
+	is($db->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_count > 0}), '0',
+		'no job is charged by renames under load');
 	done_in_time('DROP DATABASE busy', 'DROP DATABASE in the end');
 }
 

@@ -1,12 +1,13 @@
-# Failover as Patroni does it: a standby is promoted, the old primary is rewound and follows, and is promoted again. No hold, no job
-# lost, what ran goes on.
+# After a failover as Patroni does it (a standby is promoted, the old primary is rewound, follows,
+# and is promoted again) no job is held or lost, and interrupted jobs run again.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $first = HipqCluster->new('first', streaming => 1, wal_log_hints => 'on', 'hipq.executor_idle_timeout' => '1s', wal_keep_size => '512MB');
+my $first = HipqCluster->new('first', streaming => 1, wal_log_hints => 'on',
+	'hipq.executor_idle_timeout' => '1s', wal_keep_size => '512MB');
 my $a = $first->node;
 $first->create_queue('app.main');
 $first->sql(q{
@@ -30,45 +31,54 @@ sub fails_over
 	my ($from, $to, $what) = @_;
 	my $lock = $from->hold_lock;
 	my $running = $from->enqueue('run', q{'{"lock": 1}'});
-	ok($from->wait_until("SELECT state = 'running' FROM hipq.jobs_detail WHERE id = $running"), "$what: a job runs");
+	ok($from->wait_until("SELECT state = 'running' FROM hipq.jobs_detail WHERE id = $running"),
+		"$what: a job runs");
 	my $later = $from->enqueue('run', q{scheduled_run_time => now() + interval '1 hour'});
 	$from->node->wait_for_catchup($to->node, 'replay');
-	like($to->why($later), qr/^scheduled time|^loaded: The server is a standby/, "$what: the standby runs nothing");
+	like($to->why($later), qr/^scheduled time|^loaded: The server is a standby/,
+		"$what: the standby runs nothing");
 	$from->node->stop('immediate');
 	eval { $lock->quit };
 	$to->node->promote;
-	is($to->outcome($running), 'succeeded', "$what: what ran runs again");
-	is($to->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2', "$what: in a new attempt, with one effect");
-	is($to->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $running"), '0', "$what: uncharged");
+	is($to->outcome($running), 'succeeded', "$what: the interrupted job runs again");
+	is($to->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2',
+		"$what: the interrupted job has one effect, of its new attempt");
+	is($to->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $running"), '0',
+		"$what: the interrupted job is not charged");
 	$to->sql("SELECT hipq.reschedule($later, now())");
-	is($to->outcome($later), 'succeeded', "$what: what waited runs");
-	is($to->outcome_of('run'), 'succeeded', "$what: and what is new, without release_hold()");
+	is($to->outcome($later), 'succeeded', "$what: the waiting job runs");
+	is($to->outcome_of('run'), 'succeeded', "$what: new jobs run without release_hold()");
 	return;
 }
 
-# The old primary follows the new one, after a clean shutdown as pg_rewind wants it.
+# The old primary follows the new one, after a clean shutdown, which pg_rewind needs.
 sub follows
 {
 	my ($old, $new, $what) = @_;
 	$old->node->start;
-	$old->sql("SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '1 hour', job_key => 'lost')");    # what pg_rewind takes back
+	# pg_rewind undoes this
+	$old->sql("SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '1 hour',
+		job_key => 'lost')");
 	$old->node->stop;
 	my $dir = $old->node->data_dir;
 	my $config = slurp_file("$dir/postgresql.conf");
 	$new->sql('CHECKPOINT');
-	command_ok([ 'pg_rewind', '-D', $dir, '--source-server', $new->node->connstr('postgres'), '--no-sync', '--config-file', "$dir/postgresql.conf" ], "$what: pg_rewind");
+	command_ok([ 'pg_rewind', '-D', $dir, '--source-server', $new->node->connstr('postgres'),
+			'--no-sync', '--config-file', "$dir/postgresql.conf" ], "$what: pg_rewind");
 	unlink "$dir/postgresql.conf", "$dir/standby.signal", "$dir/recovery.signal";
 	append_to_file("$dir/postgresql.conf", $config);
 	$old->node->enable_streaming($new->node);
 	$old->node->start;
 	$new->node->wait_for_catchup($old->node, 'replay');
-	is($old->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'lost'}), 0, "$what: it has what the new primary has");
+	is($old->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'lost'}), 0,
+		"$what: the old primary has the new one's jobs only");
 	return;
 }
 
 fails_over($first, $second, 'to the second');
 follows($first, $second, 'the first follows');
 fails_over($second, $first, 'back to the first');
-is($first->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'each job has had its effect once');
-unlike(slurp_file($_->logfile), qr/hipq holds/, 'nobody was held') foreach $a, $b;
+is($first->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0,
+	'each job has had its effect once after two failovers');
+unlike(slurp_file($_->logfile), qr/hipq holds/, 'no server has held its jobs') foreach $a, $b;
 done_testing();

@@ -1,30 +1,37 @@
-# Lanes: more of them than there is room for, jobs that no lane knows of, lanes of queues that are gone, jobs that come in another order than they run.
+# Every job runs, also with more lanes than there is room for, jobs that no lane has, lanes of
+# dropped queues, and jobs that come in another order than they run.
 use strict;
 use warnings;
 use HipqCluster;
 use Test::More;
 
-my $hipq = HipqCluster->new('lanes', 'hipq.max_lanes' => 4, 'hipq.max_executors' => 1, 'hipq.executor_idle_timeout' => '1s');
+my $hipq = HipqCluster->new('lanes', 'hipq.max_lanes' => 4, 'hipq.max_executors' => 1,
+	'hipq.executor_idle_timeout' => '1s');
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
-	SELECT hipq.register_job_type('app.main', 'type' || n, handler => 'nothing') FROM generate_series(1, 10) AS n});
+	SELECT hipq.register_job_type('app.main', 'type' || n, handler => 'nothing')
+		FROM generate_series(1, 10) AS n});
 my $unfinished = q{SELECT count(*) FROM hipq.app_main_live};
 my $missed = q{SELECT count(*) FROM hipq.alerts WHERE alert = 'cursor miss'};
 
-# ---- the order of a transaction is not that of its jobs
+# ---- the order of a transaction differs from that of its jobs
 $hipq->switch_off;
 $hipq->sql(q{
-	SELECT hipq.enqueue('type1', jsonb_build_object('n', n), scheduled_run_time => now() - n * interval '1 minute') FROM generate_series(1, 50) AS n});
+	SELECT hipq.enqueue('type1', jsonb_build_object('n', n),
+		scheduled_run_time => now() - n * interval '1 minute') FROM generate_series(1, 50) AS n});
 $hipq->set('hipq.enabled' => 'on');
-ok($hipq->wait_until($unfinished, 0), 'fifty jobs run');
-is($hipq->sql(q{SELECT count(*) FROM (SELECT (job_data->>'n')::integer > lag((job_data->>'n')::integer) OVER (ORDER BY accepted_time, id) AS wrong FROM hipq.job WHERE job_type = 'type1') AS pair WHERE wrong}), 0,
-	'in the order of their times');
+ok($hipq->wait_until($unfinished, 0), 'fifty jobs in another order run');
+is($hipq->sql(q{SELECT count(*) FROM (SELECT (job_data->>'n')::integer >
+		lag((job_data->>'n')::integer) OVER (ORDER BY accepted_time, id) AS wrong FROM hipq.job
+		WHERE job_type = 'type1') AS pair WHERE wrong}), 0,
+	'the fifty jobs run in the order of their times');
 $hipq->sql(q{SELECT hipq.enqueue('type1', '{}', scheduled_run_time => now() - interval '1 day')});
-ok($hipq->wait_until($unfinished, 0), 'one from before all of them runs too');
-ok($hipq->wait_until(q{SELECT queue || ' ' || job_type || ' ' || (due_time IS NULL) FROM hipq.lanes}, 'app.main type1 true'), 'the lane is empty then, and shown');
+ok($hipq->wait_until($unfinished, 0), 'a job from before all of them runs');
+ok($hipq->wait_until(q{SELECT queue || ' ' || job_type || ' ' || (due_time IS NULL)
+		FROM hipq.lanes}, 'app.main type1 true'), 'the empty lane is shown');
 
-# ---- a lane of jobs that are not committed
+# ---- a lane of uncommitted jobs
 my $uncommitted = q{SELECT due_time FROM hipq._lanes() WHERE priority = 77};
 foreach my $end ([ 'COMMIT', 'infinity' ], [ 'ROLLBACK', '-infinity' ])
 {
@@ -32,52 +39,63 @@ foreach my $end ([ 'COMMIT', 'infinity' ], [ 'ROLLBACK', '-infinity' ])
 	$hipq->node->restart;
 	my $session = $hipq->session;
 	$session->query_safe(q{BEGIN; SELECT hipq.enqueue('type1', '{}', priority => 77)});
-	is($hipq->sql($uncommitted), 'infinity', 'a lane of jobs that are not committed is not worth a look');
+	is($hipq->sql($uncommitted), 'infinity',
+		"before $command a lane of uncommitted jobs is not due");
 	$session->query_safe($command);
 	$session->quit;
-	ok($hipq->wait_until($uncommitted, $due), "$command: what is known of it");
-	ok($hipq->wait_until($unfinished, 0), 'what was committed has run');    # after the next start whoever runs it would read the lane
+	ok($hipq->wait_until($uncommitted, $due), "after $command the lane is as expected");
+	# after the next start the process that runs it would read the lane
+	ok($hipq->wait_until($unfinished, 0), "after $command all committed jobs have run");
 }
 
 # ---- more lanes than there is room for
 $hipq->switch_off;
-$hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', priority => p) FROM generate_series(1, 10) AS n, generate_series(0, 2) AS p});
-is($hipq->sql('SELECT count(*) FROM hipq.lanes'), 4, 'thirty lanes do not fit');
-is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lanes'}), 1, 'an alert says so');
+$hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', priority => p) FROM generate_series(1, 10) AS n,
+	generate_series(0, 2) AS p});
+is($hipq->sql('SELECT count(*) FROM hipq.lanes'), 4, 'four of thirty lanes fit');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lanes'}), 1,
+	'an alert tells that lanes are full');
 $hipq->set('hipq.enabled' => 'on');
-ok($hipq->wait_until($unfinished, 0), 'their jobs run all the same');
+ok($hipq->wait_until($unfinished, 0), 'jobs of lanes that do not fit run');
 $hipq->sql(qq{SELECT hipq.enqueue('type$_', '{}')}) foreach 1 .. 10;
-ok($hipq->wait_until($unfinished, 0), 'and those that come later');
+ok($hipq->wait_until($unfinished, 0), 'later jobs of lanes that do not fit run');
 
-# ---- a restart, and jobs that wait
-$hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 10) AS n});
+# ---- a restart, and waiting jobs
+$hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', scheduled_run_time => now() + interval '1 hour')
+	FROM generate_series(1, 10) AS n});
 $hipq->node->restart;
-$hipq->sql(q{SELECT hipq.reschedule(id, now()) FROM hipq.job WHERE state = 'initial' AND job_type <> 'type5'});
+$hipq->sql(q{SELECT hipq.reschedule(id, now()) FROM hipq.job WHERE state = 'initial'
+	AND job_type <> 'type5'});
 ok($hipq->wait_until($unfinished, 1), 'lanes are found in the tables after a restart');
 $hipq->sql(q{SELECT hipq.reschedule(id, now()) FROM hipq.job WHERE state = 'initial'});
-ok($hipq->wait_until($unfinished, 0), 'all of them');
+ok($hipq->wait_until($unfinished, 0), 'all jobs run after a restart');
 
-# ---- a queue that goes
+# ---- a dropped queue
 $hipq->create_queue('app.other');
-$hipq->sql(q{SELECT hipq.enqueue('waits', '{}', queue => 'app.other', priority => n) FROM generate_series(1, 10) AS n});
-ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.lanes WHERE queue = 'app.other'}), 'another queue has lanes');
+$hipq->sql(q{SELECT hipq.enqueue('waits', '{}', queue => 'app.other', priority => n)
+	FROM generate_series(1, 10) AS n});
+ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.lanes WHERE queue = 'app.other'}),
+	'another queue has lanes');
 $hipq->sql(q{SELECT hipq.drop_queue('app.other', force => true)});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq._lanes() WHERE job_type = 'waits'}, 0), 'until it is dropped');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq._lanes() WHERE job_type = 'waits'}, 0),
+	'a dropped queue has no lanes');
 
-# ---- what no lane knows of
+# ---- a job that is in no lane
 $hipq->expect_cursor_miss;
-is($hipq->sql($missed), 0, 'so far the audit has found nothing');
+is($hipq->sql($missed), 0, 'the audit has found no missed job so far');
 $hipq->sql(q{SELECT hipq.enqueue('type1', '{}')});
 $hipq->wait_until($unfinished, 0);
 $hipq->sql(q{
 	CREATE TABLE copied AS SELECT * FROM hipq.job WHERE job_type = 'type1' LIMIT 1;
-	UPDATE copied SET id = nextval('hipq.job_id_seq'), state = 'initial', attempt = 0, scheduled_run_time = now() - interval '1 year', update_time = now(), accepted_time = 'infinity', result = 'null';
+	UPDATE copied SET id = nextval('hipq.job_id_seq'), state = 'initial',
+		attempt = 0, scheduled_run_time = now() - interval '1 year', update_time = now(),
+		accepted_time = 'infinity', result = 'null';
 	ALTER TABLE hipq.app_main_live DISABLE TRIGGER ALL;
 	INSERT INTO hipq.app_main_live SELECT * FROM copied;
 	ALTER TABLE hipq.app_main_live ENABLE TRIGGER ALL;
 	ALTER TABLE hipq.app_main_live ENABLE ALWAYS TRIGGER guard_job;
 	SELECT hipq.enqueue('type2', '{}', scheduled_run_time => hipq.now() + interval '2 s')});
-ok($hipq->wait_until($unfinished, 0), 'a job that somebody has smuggled in runs');
-is($hipq->sql($missed), 1, 'and an alert tells of it');
+ok($hipq->wait_until($unfinished, 0), 'a job that is in no lane runs');
+is($hipq->sql($missed), 1, 'an alert tells of a job that was in no lane');
 
 done_testing();

@@ -1,4 +1,5 @@
-# DROP EXTENSION where there are more queues than room for locks: the hint names the way.
+# DROP EXTENSION of more queues than there is room for locks is refused with a hint, which names the
+# way.
 use strict;
 use warnings;
 use HipqCluster;
@@ -6,7 +7,7 @@ use Test::More;
 
 my $hipq = HipqCluster->new('many_queues', max_locks_per_transaction => 20,
 	'hipq.max_executors' => 2);
-# A transaction has room for some.
+# A transaction has room for some queues.
 sub for_queues
 {
 	my ($what, $first, $last) = @_;
@@ -22,9 +23,9 @@ for_queues('create_queue', 1, 150);
 my $drop = 'SET client_min_messages = warning; DROP EXTENSION hipq CASCADE';
 like($hipq->error_of($drop),
 	qr/53200: out of shared memory\nHINT:  First drop queues with hipq\.drop_queue\(\), a few in/,
-	'there is no room for all locks');
+	'DROP EXTENSION is refused without room for all locks');
 for_queues('drop_queue', 1, 145);
 ok($hipq->wait_until('SELECT count(*) FROM hipq.queue', 5), 'most queues are dropped');
-like($hipq->error_of($drop), qr/^no error/, 'then it is dropped');
+like($hipq->error_of($drop), qr/^no error/, 'DROP EXTENSION works with few queues');
 
 done_testing();

@@ -1,4 +1,5 @@
-# A queue owner who may not connect: the jobs wait, why() says so, nothing spins, and when it is mended they run by themselves.
+# While a queue owner cannot connect its jobs wait, why() says so, and no process spins; when it
+# can, they run by themselves.
 use strict;
 use warnings;
 use HipqCluster;
@@ -6,7 +7,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $hipq = HipqCluster->new('conditions', extension => 0, 'hipq.executor_idle_timeout' => '200ms', 'max_connections' => 10, 'superuser_reserved_connections' => 3);
+my $hipq = HipqCluster->new('conditions', extension => 0, 'hipq.executor_idle_timeout' => '200ms',
+	'max_connections' => 10, 'superuser_reserved_connections' => 3);
 my $admin = $hipq->in('postgres');
 $admin->sql('CREATE DATABASE work');
 my $db = $hipq->in('work');
@@ -16,17 +18,19 @@ $db->sql(q{
 	CREATE EXTENSION hipq});
 $db->create_queue('app.main');
 $db->sql(q{
-	CREATE FUNCTION run(data jsonb) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN session_user; END $$;
+	CREATE FUNCTION run(data jsonb) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+		RETURN session_user; END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 my $executors = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'};
 
 sub log_since { return slurp_file($hipq->node->logfile, $_[0]); }
 sub count_of { my ($pattern, $text) = @_; my $count = () = $text =~ /$pattern/g; return $count; }
 
-# Waits as long as there were events for a spinning process to make many.
+# Waits long enough for a spinning process to make many events.
 sub pass_time { my $end = time() + $_[0]; usleep(50_000) while time() < $end; return; }
 
-# The obstacle stands: enqueues every now and then, looks that nothing runs, nobody works, and the log stays small.
+# While the obstacle is there: enqueues every now and then, checks that no job runs, no executor
+# stays, and the log stays small.
 sub check_waits
 {
 	my ($what, $why) = @_;
@@ -38,26 +42,32 @@ sub check_waits
 		push @ids, $db->enqueue('run');
 		usleep(100_000);
 	}
-	like($db->why($ids[0]), $why, "$what: why() says so");
-	is($db->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id IN (@{[join ', ', @ids]}) AND state = 'initial'"), 30, "$what: the jobs wait");
-	cmp_ok(count_of(qr/FATAL/, log_since($offset)), '<=', 4, "$what: executors do not try again and again");
-	is($admin->sql($executors), 0, "$what: nobody works");
+	like($db->why($ids[0]), $why, "$what: why() tells the obstacle");
+	is($db->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id IN (@{[join ', ', @ids]})
+			AND state = 'initial'"), 30, "$what: the jobs wait");
+	cmp_ok(count_of(qr/FATAL/, log_since($offset)), '<=', 4,
+		"$what: executors are not started again and again");
+	is($admin->sql($executors), 0, "$what: no executor runs");
 	return @ids;
 }
 
 sub check_runs
 {
 	my ($what, @ids) = @_;
-	ok($db->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN (@{[join ', ', @ids]}) AND outcome = 'succeeded'", scalar @ids, 12), "$what: when it is mended the jobs run by themselves");
+	ok($db->wait_until("SELECT count(*) FROM hipq.jobs
+			WHERE id IN (@{[join ', ', @ids]}) AND outcome = 'succeeded'", scalar @ids, 12),
+		"$what: the jobs run by themselves when it is gone");
 	return;
 }
 
 is($db->outcome_of('run'), 'succeeded', 'jobs run');
 
-# ---- NOLOGIN, and CONNECT revoked: both before the executor starts and while it is there
+# ---- NOLOGIN, and CONNECT revoked: before the executor starts, and while it runs
 foreach my $case (
-	[ 'NOLOGIN', 'ALTER ROLE app NOLOGIN', 'ALTER ROLE app LOGIN', qr/^queue owner: .*may not log in: ALTER ROLE app LOGIN/ ],
-	[ 'without CONNECT', 'REVOKE CONNECT ON DATABASE work FROM app', 'GRANT CONNECT ON DATABASE work TO app', qr/^queue owner: .*lacks CONNECT/ ])
+	[ 'NOLOGIN', 'ALTER ROLE app NOLOGIN', 'ALTER ROLE app LOGIN',
+		qr/^queue owner: .*may not log in: ALTER ROLE app LOGIN/ ],
+	[ 'without CONNECT', 'REVOKE CONNECT ON DATABASE work FROM app',
+			'GRANT CONNECT ON DATABASE work TO app', qr/^queue owner: .*lacks CONNECT/ ])
 {
 	my ($what, $break, $mend, $why) = @$case;
 	$admin->sql($break);
@@ -65,14 +75,15 @@ foreach my $case (
 	$admin->sql($mend);
 	check_runs($what, @ids);
 
-	# An executor that is there already stops too.
+	# A running executor stops, too.
 	$admin->set('hipq.executor_idle_timeout' => '1min');
-	is($db->outcome_of('run'), 'succeeded', "$what: an executor is there");
-	cmp_ok($admin->sql($executors), '>', 0, 'and stays');
+	is($db->outcome_of('run'), 'succeeded', "$what: an executor has run a job");
+	cmp_ok($admin->sql($executors), '>', 0, "$what: the executor stays");
 	$admin->sql($break);
 	my $id = $db->enqueue('run');
 	pass_time(0.5);
-	is($db->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial', "$what: it starts no job any more");
+	is($db->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial',
+		"$what: the executor starts no more jobs");
 	like($db->why($id), $why, "$what: why() says so");
 	$admin->sql($mend);
 	check_runs($what, $id);
@@ -84,37 +95,45 @@ foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNE
 {
 	my @clients = map { $hipq->in('work')->session(role => 'app') } 1 .. 2;
 	$admin->sql("$alter 1");
-	ok($admin->wait_until($executors, 0), 'no executor is there');
+	ok($admin->wait_until($executors, 0), "$alter: no executor runs at first");
 	is($db->outcome_of('run'), 'succeeded', "$alter: jobs run at the limit");
 	$_->quit foreach @clients;
 	$admin->sql("$alter 0");
-	ok($admin->wait_until($executors, 0), 'no executor is there');
-	is($db->outcome_of('run'), 'succeeded', "$alter 0: and where no client may connect");
+	ok($admin->wait_until($executors, 0), "$alter: no executor runs at the limit");
+	is($db->outcome_of('run'), 'succeeded', "$alter 0: jobs run where no client can connect");
 	$admin->sql("$alter -1");
 }
 {
-	$admin->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}, 0);    # who has left needs no connection
+	# a session that has ended needs no connection
+	$admin->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'
+		AND pid <> pg_backend_pid()}, 0);
 	my @clients = map { $hipq->session(role => 'app') } 1 .. 7;
-	# Without a statement: IPC::Run dies where psql has gone before it has read one.
-	my ($status, $out, $err) = $hipq->node->psql('postgres', undef, extra_params => [ '-U', 'app' ]);
+	# Without a statement: IPC::Run dies if psql ends before it has read one.
+	my ($status, $out, $err) = $hipq->node->psql('postgres', undef,
+		extra_params => [ '-U', 'app' ]);
 	like($err, qr/remaining connection slots are reserved/, 'the server has no connection left');
-	ok($admin->wait_until($executors, 0), 'no executor is there');
-	is($db->outcome_of('run'), 'succeeded', 'jobs run');
+	ok($admin->wait_until($executors, 0), 'no executor runs without free connections');
+	is($db->outcome_of('run'), 'succeeded', 'jobs run without free connections');
 	$_->quit foreach @clients;
 }
 
-# ---- what no condition knows: each try to start an executor comes later than the one before
+# ---- unknown obstacles: each attempt to start an executor comes later than the last one
 {
-	# The scheduler stays for a job that cannot run, the session is there already, executors come too late.
+	# The scheduler stays for a job that cannot run, the session is connected already, executors
+	# come too late.
 	$db->sql(q{SELECT hipq.enqueue('nobody', queue => 'app.main')});
-	ok($admin->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}, 1), 'the scheduler is there');
+	ok($admin->wait_until(q{SELECT count(*) FROM pg_stat_activity
+			WHERE backend_type = 'hipq scheduler'}, 1), 'the scheduler is there');
 	my $session = $hipq->in('work')->session;
-	my $id = $session->query_safe(q{SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '1 day')});
-	ok($admin->wait_until($executors, 0), 'no executor is there');
+	my $id = $session->query_safe(
+		q{SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '1 day')});
+	ok($admin->wait_until($executors, 0), 'no executor runs when connections are disallowed');
 	my $offset = -s $hipq->node->logfile;
 	$admin->sql('ALTER DATABASE work ALLOW_CONNECTIONS false');
 	$session->query_safe("UPDATE hipq.app_main SET scheduled_run_time = now() WHERE id = $id");
-	my $tries = sub { return count_of(qr/FATAL:  database "work" is not currently accepting connections/, log_since($offset)); };
+	my $tries =
+		sub { return count_of(qr/FATAL:  database "work" is not currently accepting connections/,
+			log_since($offset)); };
 	my $end = time() + 8;
 	while (time() < $end)
 	{
@@ -123,42 +142,52 @@ foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNE
 	}
 	my $count = $tries->();
 	cmp_ok($count, '>', 1, 'executors that fail to start are tried again');
-	# At most four at a time, after 0, 1, 3 and 7 s; without a pause it would be some hundred.
-	cmp_ok($count, '<=', 20, 'but not all the time') or diag("$count tries");
-	like($session->query_safe("SELECT explanation FROM hipq.why($id) WHERE NOT passed"), qr/The last executor of the queue owner failed to start; the next one is tried in \d+ s/, 'why() says so');
+	# At most four at a time, after 0, 1, 3 and 7 s; without a delay it would be some hundred.
+	cmp_ok($count, '<=', 20, 'executors that fail to start are not tried all the time')
+		or diag("$count tries");
+	like($session->query_safe("SELECT explanation FROM hipq.why($id) WHERE NOT passed"),
+		qr/The last executor of the queue owner failed to start; the next one is tried in \d+ s/,
+		'why() tells of executors that fail to start');
 	$admin->sql('ALTER DATABASE work ALLOW_CONNECTIONS true');
 	$session->quit;
 	check_runs('executors that failed to start', $id);
 }
 
-# ---- VALID UNTIL is about passwords
+# ---- VALID UNTIL is about passwords only
 $admin->sql(q{ALTER ROLE app VALID UNTIL '2001-01-01'});
-ok($admin->wait_until($executors, 0), 'no executor is there');
+ok($admin->wait_until($executors, 0), 'no executor runs when VALID UNTIL is set');
 is($db->outcome_of('run'), 'succeeded', 'VALID UNTIL in the past does not matter');
 
 # ---- dropped
 like($db->error_of('DROP ROLE app'), qr/2BP01/, 'a queue owner cannot be dropped');
-like($admin->error_of('DROP ROLE app'), qr/2BP01/, 'nor from another database');
+like($admin->error_of('DROP ROLE app'), qr/2BP01/,
+	'a queue owner cannot be dropped from another database');
 
 $admin->sql('CREATE ROLE leaver LOGIN; GRANT CONNECT ON DATABASE work TO leaver');
 $db->create_queue('leaver.main', owner => 'leaver');
-$db->sql(q{SELECT hipq.register_job_type('leaver.main', 'left', handler => 'run'); DROP OWNED BY leaver});
-$admin->sql('DROP OWNED BY leaver; DROP ROLE leaver');    # nothing in this database knows of the queue
+$db->sql(q{SELECT hipq.register_job_type('leaver.main', 'left', handler => 'run');
+	DROP OWNED BY leaver});
+# nothing in this database knows of the queue
+$admin->sql('DROP OWNED BY leaver; DROP ROLE leaver');
 {
 	my $offset = -s $hipq->node->logfile;
 	my @ids = map { $db->enqueue('left') } 1 .. 5;
-	ok($admin->wait_until($executors, 0), 'an owner who is gone all the same: no executor stays');
-	like($db->why($ids[0]), qr/^queue owner: The queue owner does not exist any more: use hipq\.alter_queue\(owner => \.\.\.\)/, 'why() says so');
-	cmp_ok(count_of(qr/FATAL/, log_since($offset)), '<=', 4, 'executors do not try again and again');
+	ok($admin->wait_until($executors, 0), 'no executor stays for a dropped owner');
+	like($db->why($ids[0]),
+		qr/^queue owner: The queue owner does not exist any more: use hipq\.alter_queue\(owner => \.\.\.\)/,
+		'why() tells of a dropped owner');
+	cmp_ok(count_of(qr/FATAL/, log_since($offset)), '<=', 4,
+		'executors of a dropped owner are not started again and again');
 	$db->sql(q{SELECT hipq.alter_queue('leaver.main', owner => 'app')});
 	check_runs('a queue that got another owner', @ids);
 }
 
-# ---- renamed: it is the same role
+# ---- a renamed owner is the same role
 $admin->sql('ALTER ROLE app RENAME TO application');
 is($db->result($db->enqueue('run')), '"application"', 'a renamed owner runs its jobs');
 
-# ---- nothing else happened
-unlike(slurp_file($hipq->node->logfile), qr/"hipq launcher" .* exited|PANIC|TRAP/, 'the launcher lived through it all');
+# ---- the launcher
+unlike(slurp_file($hipq->node->logfile), qr/"hipq launcher" .* exited|PANIC|TRAP/,
+	'the launcher has not ended');
 
 done_testing();

@@ -1,5 +1,5 @@
-# Dumps without data: create_queue() takes over the tables that come without their queues, with rights and what hangs on them. The
-# options that docs/copies.md names.
+# After a dump without data create_queue() takes over the tables that come without their queues,
+# with their privileges and dependent objects. The options are those of docs/copies.md.
 use strict;
 use warnings;
 use HipqCluster;
@@ -19,25 +19,36 @@ $source->sql(q{
 	SELECT hipq.grant_queue('app.mail', 'producer', 'enqueue');
 	CREATE VIEW public.waiting AS SELECT count(*) FROM hipq.app_mail WHERE state = 'initial'});
 is($source->outcome_of('run'), 'succeeded', 'the source has a final job');
-ok($source->wait_until(q{SELECT count(*) > 1 FROM pg_tables WHERE tablename LIKE 'app\_mail\_final\_p%'}), 'and leaves for them');
-my $leaves = q{SELECT count(*) FROM pg_tables WHERE schemaname = 'hipq' AND tablename ~ '_p[0-9]+$'};
+ok($source->wait_until(q{SELECT count(*) > 1 FROM pg_tables
+		WHERE tablename LIKE 'app\_mail\_final\_p%'}), 'the source has leaves by time');
+my $leaves =
+	q{SELECT count(*) FROM pg_tables WHERE schemaname = 'hipq' AND tablename ~ '_p[0-9]+$'};
 
-# What a fresh queue has, and what a taken over one has to have.
+# What a fresh queue has, and what a taken-over one must have.
 my $shape = q{SELECT string_agg(line, E'\n' ORDER BY line) FROM (
-	SELECT indexdef AS line FROM pg_indexes WHERE schemaname = 'hipq' AND tablename ~ '^app_mail' AND tablename !~ '_p[0-9]+$'
-	UNION ALL SELECT concat_ws(' ', tgrelid::regclass, tgname, tgenabled) FROM pg_trigger WHERE NOT tgisinternal AND tgrelid::regclass::text ~ '^hipq.app_mail' AND tgrelid::regclass::text !~ '_p[0-9]+$'
-	UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint WHERE conrelid::regclass::text ~ '^hipq.app_mail' AND conrelid::regclass::text !~ '_p[0-9]+$'
-	UNION ALL SELECT concat_ws(' ', oid::regclass, reloptions, obj_description(oid)) FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relname ~ '^app_mail' AND relname !~ '_p[0-9]+') AS all_of_it};
+	SELECT indexdef AS line FROM pg_indexes WHERE schemaname = 'hipq' AND tablename ~ '^app_mail'
+		AND tablename !~ '_p[0-9]+$'
+	UNION ALL SELECT concat_ws(' ', tgrelid::regclass, tgname, tgenabled)
+		FROM pg_trigger WHERE NOT tgisinternal AND tgrelid::regclass::text ~ '^hipq.app_mail'
+		AND tgrelid::regclass::text !~ '_p[0-9]+$'
+	UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid))
+		FROM pg_constraint WHERE conrelid::regclass::text ~ '^hipq.app_mail'
+		AND conrelid::regclass::text !~ '_p[0-9]+$'
+	UNION ALL SELECT concat_ws(' ', oid::regclass, reloptions, obj_description(oid))
+		FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relname ~ '^app_mail'
+		AND relname !~ '_p[0-9]+') AS all_of_it};
 my $expected = $source->sql($shape);
 
-# A new database with what a dump of the source with these options brings.
+# A new database with a dump of the source with these options.
 sub loaded
 {
 	my ($name, @options) = @_;
-	$hipq->node->command_ok([ 'pg_dump', @options, '-f', "$dir/$name", $hipq->node->connstr('source') ], "$name: pg_dump @options");
+	$hipq->node->command_ok([ 'pg_dump', @options, '-f', "$dir/$name",
+			$hipq->node->connstr('source') ], "$name: pg_dump @options");
 	$hipq->node->safe_psql('postgres', "CREATE DATABASE $name");
 	my $copy = $hipq->in($name);
-	$hipq->node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/$name", $hipq->node->connstr($name) ], "$name: load it");
+	$hipq->node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/$name",
+			$hipq->node->connstr($name) ], "$name: load it");
 	return $copy;
 }
 
@@ -45,56 +56,73 @@ sub takes_over
 {
 	my ($copy, $what) = @_;
 	is($copy->sql('SELECT count(*) FROM hipq.queues'), 0, "$what: there are no queues");
-	like($copy->error_of(q{SELECT hipq.drop_queue('app.mail')}), qr/queue "app.mail" does not exist.*DETAIL:  Its table is there without it.*create_queue\('app.mail'\) takes the table over/s, "$what: drop_queue says what to do");
-	like($copy->error_of(q{INSERT INTO hipq.app_mail (job_type) VALUES ('run')}), qr/42704: queue 2 does not exist.*create_queue\(\) takes it over/s, "$what: INSERT too");
+	like($copy->error_of(q{SELECT hipq.drop_queue('app.mail')}),
+		qr/queue "app.mail" does not exist.*DETAIL:  Its table is there without it.*create_queue\('app.mail'\) takes the table over/s,
+		"$what: drop_queue() says what to do");
+	like($copy->error_of(q{INSERT INTO hipq.app_mail (job_type) VALUES ('run')}),
+		qr/42704: queue 2 does not exist.*create_queue\(\) takes it over/s,
+		"$what: INSERT says what to do");
 	$copy->create_queue('app.between');
-	is($copy->create_queue('app.mail', retention => '30 days'), 2, "$what: create_queue takes over the table, with its number");
-	cmp_ok($copy->sql(q{SELECT queue_id FROM hipq.queue WHERE name = 'between'}), '>', 2, "$what: a queue that came between has another");
+	is($copy->create_queue('app.mail', retention => '30 days'), 2,
+		"$what: create_queue() takes the table over, with its number");
+	cmp_ok($copy->sql(q{SELECT queue_id FROM hipq.queue WHERE name = 'between'}), '>', 2,
+		"$what: a queue made in between has another number");
 	is($copy->sql($shape), $expected, "$what: it has what a queue's table has");
 	$copy->sql(q{SELECT hipq.register_job_type('app.mail', 'run', handler => 'run')});
-	my ($id) = $copy->sql_as('producer', q{INSERT INTO hipq.app_mail (job_type) VALUES ('run') RETURNING id});
-	is($copy->outcome($id), 'succeeded', "$what: a right came along, and jobs run");
-	ok($copy->wait_until(q{SELECT count(*) > 1 FROM pg_tables WHERE tablename LIKE 'app\_mail\_final\_p%'}), "$what: leaves are made");
+	my ($id) = $copy->sql_as('producer',
+		q{INSERT INTO hipq.app_mail (job_type) VALUES ('run') RETURNING id});
+	is($copy->outcome($id), 'succeeded', "$what: the privilege to enqueue is there, and jobs run");
+	ok($copy->wait_until(q{SELECT count(*) > 1 FROM pg_tables
+			WHERE tablename LIKE 'app\_mail\_final\_p%'}), "$what: leaves are made");
 	$copy->create_queue('app.main');
 	$copy->sql(q{SELECT hipq.drop_queue('app.main')});
-	ok($copy->wait_until(q{SELECT count(*) FROM pg_class WHERE relname ~ '^app_main'}, 0), "$what: it can be dropped");
+	ok($copy->wait_until(q{SELECT count(*) FROM pg_class WHERE relname ~ '^app_main'}, 0),
+		"$what: the queue can be dropped");
 	return;
 }
 
 my $whole = loaded('whole', '-s');
-cmp_ok($whole->sql($leaves), '>', 4, 'pg_dump -s: leaves by time came along');
+cmp_ok($whole->sql($leaves), '>', 4, 'pg_dump -s: leaves by time are there');
 takes_over($whole, 'pg_dump -s');
-is($whole->sql('TABLE waiting'), 0, 'a view over the table is still there');
+is($whole->sql('TABLE waiting'), 0, 'pg_dump -s: a view over the table is still there');
 
 my @no_leaves = ('-T', 'hipq.*_final_p*', '-T', 'hipq.attempt*_p*');
 my $without_leaves = loaded('without_leaves', '-s', @no_leaves);
 is($without_leaves->sql($leaves), 0, 'without leaves by time: there are none');
 takes_over($without_leaves, 'without leaves by time');
 
-# No table of hipq's at all: who makes queues in migrations, and keeps the schema in a file.
+# No table of hipq's at all: for projects that make queues in migrations, and keep the schema in a
+# file.
 $source->sql('DROP VIEW waiting');
 my $without_tables = loaded('without_tables', '-s', '-T', 'hipq.*');
-unlike(slurp_file("$dir/without_tables"), qr/app_mail|attempt_/, 'without tables: the file names none');
-is($without_tables->create_queue('app.mail'), 1, 'create_queue makes one');
+unlike(slurp_file("$dir/without_tables"), qr/app_mail|attempt_/,
+	'without tables: the file names none');
+is($without_tables->create_queue('app.mail'), 1, 'without tables: create_queue() makes one');
 
 # With data, but without the final jobs and attempts of leaves by time.
 my $unfinished = $source->enqueue('run', q{scheduled_run_time => now() + interval '1 hour'});
 my $small = loaded('small', @no_leaves);
-is($small->sql('SELECT count(*) FROM hipq.queues'), 2, 'data without leaves by time: the queues are there');
-is($small->sql('SELECT string_agg(id::text, $$ $$) FROM hipq.jobs'), $unfinished, 'and unfinished jobs alone');
+is($small->sql('SELECT count(*) FROM hipq.queues'), 2,
+	'data without leaves by time: the queues are there');
+is($small->sql('SELECT string_agg(id::text, $$ $$) FROM hipq.jobs'), $unfinished,
+	'data without leaves by time: only unfinished jobs are there');
 $small->sql("SELECT hipq.release_hold(); SELECT hipq.reschedule($unfinished, now())");
-is($small->outcome($unfinished), 'succeeded', 'which run after release_hold()');
+is($small->outcome($unfinished), 'succeeded',
+	'data without leaves by time: they run after release_hold()');
 
 # Jobs without their queue are half a dump.
 $hipq->node->safe_psql('postgres', 'CREATE DATABASE half');
 my $half = $hipq->in('half');
 $half->sql('CREATE EXTENSION hipq');
 $source->enqueue('run', q{scheduled_run_time => now() + interval '1 hour'});
-$hipq->node->command_ok([ 'pg_dump', '-n', 'hipq', '-f', "$dir/half", $hipq->node->connstr('source') ], 'pg_dump -n hipq');
+$hipq->node->command_ok([ 'pg_dump', '-n', 'hipq', '-f', "$dir/half",
+		$hipq->node->connstr('source') ], 'pg_dump -n hipq');
 $hipq->node->run_log([ 'psql', '-X', '-q', '-f', "$dir/half", $hipq->node->connstr('half') ]);
-like($half->error_of(q{SELECT hipq.create_queue('app.mail', owner => 'app')}), qr/55000: table "hipq.app_mail" has jobs, but no queue.*HINT:  Run TRUNCATE hipq.app_mail/s, 'a table with jobs is not taken over');
-is($half->sql('SELECT count(*) FROM hipq.queues'), 0, 'and no queue is made');
+like($half->error_of(q{SELECT hipq.create_queue('app.mail', owner => 'app')}),
+	qr/55000: table "hipq.app_mail" has jobs, but no queue.*HINT:  Run TRUNCATE hipq.app_mail/s,
+	'a table with jobs is not taken over');
+is($half->sql('SELECT count(*) FROM hipq.queues'), 0, 'a refused create_queue() makes no queue');
 $half->sql('TRUNCATE hipq.app_mail');
-is($half->create_queue('app.mail'), 2, 'an emptied one is');
+is($half->create_queue('app.mail'), 2, 'an emptied table is taken over');
 
 done_testing();

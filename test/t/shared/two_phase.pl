@@ -1,12 +1,13 @@
-# Two-phase commit: jobs that are enqueued in a prepared transaction run after COMMIT PREPARED and not before; a transaction that has
-# claimed or finished jobs cannot be prepared.
+# Jobs that are enqueued in a prepared transaction run after COMMIT PREPARED and not before, and a
+# transaction that has claimed or finished jobs cannot be prepared.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('two_phase', 'max_prepared_transactions' => 10, 'hipq.executor_idle_timeout' => '100ms');
+my $hipq = HipqCluster->new('two_phase', 'max_prepared_transactions' => 10,
+	'hipq.executor_idle_timeout' => '100ms');
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION run(data jsonb) RETURNS text LANGUAGE plpgsql AS $$
@@ -15,8 +16,9 @@ $hipq->sql(q{
 		RETURN 'done';
 	END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
-my $workers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
-ok($hipq->wait_until($workers, 0), 'everybody has left');
+my $workers = q{SELECT count(*) FROM pg_stat_activity
+	WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
+ok($hipq->wait_until($workers, 0), 'no worker runs at first');
 
 sub prepare
 {
@@ -28,66 +30,82 @@ sub prepare
 # ---- an enqueue is prepared
 my $id = prepare('one', q{SELECT hipq.enqueue('run', job_key => 'k')});
 is($hipq->sql('SELECT gid FROM pg_prepared_xacts'), 'one', 'an enqueue can be prepared');
-ok($hipq->wait_until($workers, 0), 'nobody stays for it');    # the launcher lets a scheduler look once (server/prepared_look.cpp)
-is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id = $id"), 0, 'the job is not there yet');
+# the launcher lets a scheduler look once (server/prepared_look.cpp)
+ok($hipq->wait_until($workers, 0), 'no worker stays for a prepared transaction');
+is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id = $id"), 0,
+	'the prepared job is not visible yet');
 $hipq->sql(q{COMMIT PREPARED 'one'});
-is($hipq->outcome($id, 5), 'succeeded', 'after COMMIT PREPARED it runs');
-ok($hipq->wait_until($workers, 0), 'everybody has left');
+is($hipq->outcome($id, 5), 'succeeded', 'the prepared job runs after COMMIT PREPARED');
+ok($hipq->wait_until($workers, 0), 'no worker stays after the prepared job');
 
 $id = prepare('two', q{SELECT hipq.enqueue('run', job_key => 'k')});
 $hipq->sql(q{ROLLBACK PREPARED 'two'});
-is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id = $id"), 0, 'after ROLLBACK PREPARED there is no job');
-is($hipq->outcome_of('run', q{job_key => 'k'}), 'succeeded', 'and its key is free');
+is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id = $id"), 0,
+	'after ROLLBACK PREPARED there is no job');
+is($hipq->outcome_of('run', q{job_key => 'k'}), 'succeeded', "a rolled back job's key is free");
 
 # INSERT and COPY, for later, over a restart
 $id = prepare('three', q{INSERT INTO hipq.app_main (job_type) VALUES ('run') RETURNING id});
-my $later = prepare('four', q{INSERT INTO hipq.app_main (job_type, scheduled_run_time) VALUES ('run', now() + interval '3 s') RETURNING id});
+my $later = prepare('four', q{INSERT INTO hipq.app_main (job_type, scheduled_run_time)
+	VALUES ('run', now() + interval '3 s') RETURNING id});
 $hipq->node->restart;
-is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 2, 'prepared transactions outlive a restart');
-ok($hipq->wait_until($workers, 0), 'everybody has left');
+is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 2,
+	'prepared transactions outlive a restart');
+ok($hipq->wait_until($workers, 0), 'no worker stays for transactions that outlive a restart');
 $hipq->sql(q{COMMIT PREPARED 'three'});
 $hipq->sql(q{COMMIT PREPARED 'four'});
-is($hipq->outcome($id, 5), 'succeeded', 'after COMMIT PREPARED the job runs');
-is($hipq->outcome($later), 'succeeded', 'the later one when its time comes');
+is($hipq->outcome($id, 5), 'succeeded',
+	'the prepared job runs after a restart and COMMIT PREPARED');
+is($hipq->outcome($later), 'succeeded', 'the prepared job for later runs when it is due');
 
-# What else does not take a job
+# Other calls that do not take a job
 my $waiting = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'});
 prepare('five', "SELECT hipq.reschedule($waiting, scheduled_run_time => now())");
-is($hipq->sql("SELECT scheduled_run_time > now() FROM hipq.jobs WHERE id = $waiting"), 't', 'reschedule() can be prepared');
+is($hipq->sql("SELECT scheduled_run_time > now() FROM hipq.jobs WHERE id = $waiting"), 't',
+	'reschedule() can be prepared');
 $hipq->sql(q{COMMIT PREPARED 'five'});
-is($hipq->outcome($waiting, 5), 'succeeded', 'and counts after COMMIT PREPARED');
+is($hipq->outcome($waiting, 5), 'succeeded', 'reschedule() counts after COMMIT PREPARED');
 my $again = prepare('six', "SELECT hipq.retry($waiting)");
 $hipq->sql(q{COMMIT PREPARED 'six'});
-is($hipq->outcome($again, 5), 'succeeded', 'so does retry(), which enqueues');
+is($hipq->outcome($again, 5), 'succeeded',
+	'retry() can be prepared, and counts after COMMIT PREPARED');
 
-# ---- jobs that were finished
+# ---- finished jobs
 $waiting = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'});
 my $err = $hipq->error_of("BEGIN; SELECT hipq.cancel($waiting); PREPARE TRANSACTION 'seven'");
-like($err, qr/0A000: cannot PREPARE a transaction that has claimed or finished hipq jobs/, 'a transaction that finished a job cannot be prepared');
-like($err, qr/HINT:  Use COMMIT, or enqueue jobs in the transaction instead\./, 'the hint says what can be done');
-is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $waiting"), 'waiting', 'it is rolled back');
-is($hipq->sql("BEGIN; SELECT hipq.cancel($waiting); COMMIT; SELECT outcome FROM hipq.jobs WHERE id = $waiting") =~ /cancelled$/, 1, 'and can be committed in one phase');
+like($err, qr/0A000: cannot PREPARE a transaction that has claimed or finished hipq jobs/,
+	'a transaction that finished a job cannot be prepared');
+like($err, qr/HINT:  Use COMMIT, or enqueue jobs in the transaction instead\./,
+	'the hint says what can be done');
+is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $waiting"), 'waiting',
+	'the refused transaction is rolled back');
+is($hipq->sql("BEGIN; SELECT hipq.cancel($waiting); COMMIT; SELECT outcome FROM hipq.jobs WHERE id =
+		$waiting") =~ /cancelled$/, 1, 'the same transaction can be committed in one phase');
 $id = prepare('eight', q{SELECT hipq.enqueue('run')});
 $hipq->sql(q{COMMIT PREPARED 'eight'});
-is($hipq->outcome($id), 'succeeded', 'the next transaction of anybody can be prepared');
+is($hipq->outcome($id), 'succeeded', 'the next transaction can be prepared');
 
 # ---- handlers
 foreach my $command (q{PREPARE TRANSACTION ''nine''}, q{COMMIT PREPARED ''nine''})
 {
 	$id = $hipq->enqueue('run', qq{'{"do": "$command"}'});
 	is($hipq->outcome($id), 'failed', "a handler cannot do $command");
-	like($hipq->sql("SELECT sqlstate || ' ' || error FROM hipq.attempts_detail WHERE job_id = $id"), qr/^(0A000|25001)/, 'and fails with an error that says so');
+	like($hipq->sql("SELECT sqlstate || ' ' || error FROM hipq.attempts_detail WHERE job_id = $id"),
+		qr/^(0A000|25001)/, "the error of $command says so");
 }
-like($hipq->error_of(q{SELECT hipq.register_job_type('app.main', 'prepares', handler => 'PREPARE TRANSACTION $1$ten$1$', handler_kind => 'statement')}), qr/ERROR/,
-	'nor is it a handler itself');
+like($hipq->error_of(q{SELECT hipq.register_job_type('app.main', 'prepares',
+		handler => 'PREPARE TRANSACTION $1$ten$1$', handler_kind => 'statement')}), qr/ERROR/,
+	'PREPARE TRANSACTION cannot be a handler');
 is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 0, 'nothing was prepared');
 
 # ---- the extension
-like($hipq->error_of(q{SET hipq.allow_drop = on; SET client_min_messages = warning; BEGIN; DROP EXTENSION hipq CASCADE; PREPARE TRANSACTION 'eleven'}),
-	qr/0A000: cannot PREPARE a transaction that has dropped extension "hipq"/, 'DROP EXTENSION cannot be prepared');
-is($hipq->outcome_of('run'), 'succeeded', 'everything is as before');
+like($hipq->error_of(q{SET hipq.allow_drop = on; SET client_min_messages = warning; BEGIN;
+		DROP EXTENSION hipq CASCADE; PREPARE TRANSACTION 'eleven'}),
+	qr/0A000: cannot PREPARE a transaction that has dropped extension "hipq"/,
+		'DROP EXTENSION cannot be prepared');
+is($hipq->outcome_of('run'), 'succeeded', 'jobs run after the refused DROP EXTENSION');
 
-# ---- where hipq is not installed
+# ---- a database without hipq
 $hipq->node->safe_psql('postgres', 'CREATE DATABASE plain');
 my $plain = $hipq->in('plain');
 $plain->sql(q{BEGIN; CREATE TABLE t (); PREPARE TRANSACTION 'twelve'});

@@ -1,4 +1,4 @@
-# No wake-up is lost. Every process looks each 10 s at the latest, and what takes less was woken.
+# No wake-up is lost. Every process looks each 10 s at the latest, and what is faster was woken.
 use strict;
 use warnings;
 use HipqCluster;
@@ -6,7 +6,8 @@ use HipqPoints;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('leaving', 'hipq.executor_idle_timeout' => '50ms', 'hipq.max_executors' => 2);
+my $hipq = HipqCluster->new('leaving', 'hipq.executor_idle_timeout' => '50ms',
+	'hipq.max_executors' => 2);
 my $points = HipqPoints->new($hipq);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
@@ -15,21 +16,24 @@ $hipq->sql(q{
 
 my $moment = 5;
 
-# ---- an executor that is about to leave is not counted on
+# ---- an executor that is about to leave does not count
 {
 	$points->arm('executor-ends', 'wait');
 	$hipq->outcome_of('run');
-	ok($points->wait_held('executor-ends'), 'an executor has looked for the last time and is about to end');
+	ok($points->wait_held('executor-ends'),
+		'an executor has looked for the last time and is about to end');
 	my $id = $hipq->enqueue('run');
-	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't', $moment), 'another runs the job that comes now');
+	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't',
+			$moment), 'another executor runs a new job beside one that ends');
 	$points->reset;
 }
 
-# ---- nor is one that has found a job, although it does not run it yet
+# ---- an executor that has found a job, but does not run it yet, does not count
 {
 	$hipq->set('hipq.executor_idle_timeout' => '1min');
 	$hipq->sql(q{
-		CREATE FUNCTION wait_for_lock(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;
+		CREATE FUNCTION wait_for_lock(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM pg_advisory_xact_lock_shared(1); END $$;
 		SELECT hipq.register_job_type('app.main', 'wait', handler => 'wait_for_lock')});
 	my $lock = $hipq->hold_lock(1);
 	$hipq->outcome_of('run');
@@ -39,14 +43,16 @@ my $moment = 5;
 	ok($points->wait_held('before-claim'), 'an executor is about to claim a job');
 	my $id = $hipq->enqueue('run');
 	$points->reset;
-	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't', $moment), 'another runs the job that comes now');
-	ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $long", 'running'), 'while the first one goes on');
+	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't',
+			$moment), 'another executor runs a new job beside one that claims');
+	ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $long", 'running'),
+		'the claimed job goes on meanwhile');
 	$lock->quit;
 	$hipq->outcome($long);
 	$hipq->set('hipq.executor_idle_timeout' => '50ms');
 }
 
-# ---- nor is its place
+# ---- the place of an executor that is about to leave does not count
 {
 	$hipq->set('hipq.max_executors' => 1);
 	$hipq->wait_until('SELECT count(*) FROM hipq.executors', 0);
@@ -55,25 +61,30 @@ my $moment = 5;
 	ok($points->wait_held('executor-ends'), 'the only executor is about to end');
 	my $id = $hipq->enqueue('run');
 	# The scheduler has seen the job when it has nothing more to look at.
-	$hipq->wait_until(q{SELECT state = 'idle' FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
+	$hipq->wait_until(
+		q{SELECT state = 'idle' FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
 	$points->reset;
-	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't', $moment), 'when it has ended, the next one is started for the job');
+	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't',
+			$moment), 'the next executor starts for a new job when the only one has ended');
 }
 
-# ---- a job whose time comes later, enqueued while the scheduler looks after hands
+# ---- a job for later is enqueued while the scheduler looks after reserved jobs
 {
 	$hipq->set('hipq.executor_idle_timeout' => '1min');    # executors that end wake the scheduler
 	$hipq->sql(q{
 		CREATE FUNCTION nap(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(0.001)';
 		SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap');
-		SELECT count(*) FROM (SELECT hipq.enqueue_many('nap', array_agg('{}'::jsonb)) FROM generate_series(1, 20000)) AS job});
+		SELECT count(*) FROM (SELECT hipq.enqueue_many('nap', array_agg('{}'::jsonb))
+			FROM generate_series(1, 20000)) AS job});
 	my $waiting = q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'};
 	$hipq->wait_until("SELECT ($waiting) BETWEEN 1 AND 19500");
 	my $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 s', priority => -1});
-	cmp_ok($hipq->sql($waiting), '>', 1, 'executors have jobs in flight when a job for later comes');
+	cmp_ok($hipq->sql($waiting), '>', 1,
+		'executors have jobs in flight when a job for later comes');
 	$hipq->outcome($id);
-	my $late = $hipq->sql("SELECT extract(epoch FROM accepted_time - scheduled_run_time) FROM hipq.jobs_detail WHERE id = $id");
-	$hipq->in_time($late, 2, 'it starts when its time comes');
+	my $late = $hipq->sql("SELECT extract(epoch FROM accepted_time - scheduled_run_time)
+		FROM hipq.jobs_detail WHERE id = $id");
+	$hipq->in_time($late, 2, 'a job for later starts in time');
 }
 
 done_testing();

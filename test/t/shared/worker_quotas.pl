@@ -1,5 +1,6 @@
-# External workers among strangers: one role takes places, jobs and names as far as it can, another one's workers register, restart
-# and get their jobs at once; a role that may work no more has neither jobs nor places.
+# While one role takes as many places, jobs and names of external workers as it can, another role's
+# workers register, restart and get their jobs at once; a role that lost its privilege has neither
+# jobs nor places.
 use strict;
 use warnings;
 use HipqCluster;
@@ -8,93 +9,145 @@ use Test::More;
 use Time::HiRes qw(time);
 
 # 64 places for workers, and room for 244 jobs in flight beside the first of each executor.
-my $hipq = HipqCluster->new('quotas', 'hipq.max_workers' => 64, 'hipq.max_running' => 264, max_worker_processes => 20, 'hipq.worker_grace' => '1h');
+my $hipq = HipqCluster->new('quotas', 'hipq.max_workers' => 64, 'hipq.max_running' => 264,
+	max_worker_processes => 20, 'hipq.worker_grace' => '1h');
 my $node = $hipq->node;
 $hipq->create_queue($_) foreach 'greedy.jobs', 'modest.jobs';
 $hipq->sql(qq{
 	CREATE FUNCTION fine(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
 	SELECT hipq.register_job_type('modest.jobs', 'inside', handler => 'fine');
-	SELECT hipq.register_job_type(queue, 'work', handler_kind => 'notify', default_timeout => 600, queue_ttl => 600, max_retries => 5, retry_base => '0 s')
+	SELECT hipq.register_job_type(queue, 'work', handler_kind => 'notify', default_timeout => 600,
+		queue_ttl => 600, max_retries => 5, retry_base => '0 s')
 	FROM unnest('{greedy.jobs, modest.jobs}'::text[]) AS queue;
-	CREATE ROLE greedy LOGIN; CREATE ROLE modest LOGIN; CREATE ROLE late LOGIN; CREATE ROLE crew; CREATE ROLE member LOGIN IN ROLE crew;
-	SELECT hipq.grant_queue('greedy.jobs', 'greedy', 'work'); SELECT hipq.grant_queue('greedy.jobs', 'late', 'work');
+	CREATE ROLE greedy LOGIN; CREATE ROLE modest LOGIN; CREATE ROLE late LOGIN; CREATE ROLE crew;
+		CREATE ROLE member LOGIN IN ROLE crew;
+	SELECT hipq.grant_queue('greedy.jobs', 'greedy', 'work');
+		SELECT hipq.grant_queue('greedy.jobs', 'late', 'work');
 	SELECT hipq.grant_queue('modest.jobs', 'modest', 'work')});
 
 sub register
 {
 	my ($role, $name, %more) = @_;
 	my $queue = delete $more{queue} // ($role eq 'modest' ? 'modest.jobs' : 'greedy.jobs');
-	return "SELECT hipq.register_worker('$name', '{$queue}', '{work}'" . join('', map { ", $_ => $more{$_}" } sort keys %more) . ')';
+	return "SELECT hipq.register_worker('$name', '{$queue}', '{work}'" . join('',
+		map { ", $_ => $more{$_}" } sort keys %more) . ')';
 }
 
-# Registers workers until that is refused: how many, and with what error.
+# Registers workers until that is refused. Returns how many, and the error.
 sub register_all
 {
 	my ($role, $name, %more) = @_;
 	my $call = register($role, "'||n||'", %more) =~ s/'''/'/gr;
 	$call =~ s/register_worker\('/register_worker('$name /;
-	my ($status, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n" . join("\n", map { $call =~ s/'\|\|n\|\|'/$_/r . ';' } 1 .. 80), extra_params => [ '-U', $role ], on_error_stop => 1);
+	my ($status, $out, $err) = $node->psql('postgres',
+		"\\set VERBOSITY verbose\n" . join("\n", map { $call =~ s/'\|\|n\|\|'/$_/r . ';' } 1 .. 80),
+		extra_params => [ '-U', $role ], on_error_stop => 1);
 	return (scalar(() = $out =~ /^\d+$/mg), $err);
 }
 
-sub refused { my ($role, $sql) = @_; return $hipq->error_of("SET SESSION AUTHORIZATION $role; $sql"); }
-sub jobs_of { my ($role) = @_; return "SELECT coalesce(sum(running_jobs + queue_depth), 0) FROM hipq.workers_detail WHERE role = '$role'::regrole"; }
-sub claim { my ($role, $worker, $most) = @_; return $hipq->sql_as($role, "SELECT id FROM hipq.claim($worker, $most)"); }
-sub conditions { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(condition || ': ' || explanation, ' '), '') FROM hipq.why($id) WHERE NOT passed"); }
+sub refused
+{
+	my ($role, $sql) = @_;
+	return $hipq->error_of("SET SESSION AUTHORIZATION $role; $sql");
+}
+sub jobs_of
+{
+	my ($role) = @_;
+	return "SELECT coalesce(sum(running_jobs + queue_depth), 0) FROM hipq.workers_detail
+		WHERE role = '$role'::regrole";
+}
+sub claim
+{
+	my ($role, $worker, $most) = @_;
+	return $hipq->sql_as($role, "SELECT id FROM hipq.claim($worker, $most)");
+}
+sub conditions
+{
+	my ($id) = @_;
+	return $hipq->sql("SELECT coalesce(string_agg(condition || ': ' || explanation, ' '), '')
+		FROM hipq.why($id) WHERE NOT passed");
+}
 
 # ---- names: each role has its own
 my $squatter = $hipq->sql_as('greedy', register('greedy', 'scanner'));
 my $scanner = $hipq->sql_as('modest', register('modest', 'scanner', capacity => 4));
-cmp_ok($scanner, '>', $squatter, 'a name that another role has taken is free');
-is($hipq->sql_as('greedy', "SELECT hipq.heartbeat($squatter)"), 'healthy', 'and its worker is there as well');
-like(refused('greedy', register('greedy', 'scanner')), qr/55006.*worker "scanner" is already there/, 'a name of the role itself is not');
+cmp_ok($scanner, '>', $squatter, "a name of another role's worker is free");
+is($hipq->sql_as('greedy', "SELECT hipq.heartbeat($squatter)"), 'healthy',
+	"a worker keeps its name beside another role's");
+like(refused('greedy', register('greedy', 'scanner')), qr/55006.*worker "scanner" is already there/,
+	"a name of the role's own worker is refused");
 
-# ---- places: greedy takes what it can
+# ---- places: role greedy takes as many as it can
 my ($count, $error) = register_all('greedy', 'greedy', capacity => 100, prefetch => 100);
-cmp_ok($count, '>', 30, 'a role may have many workers');
-cmp_ok($count, '<', 50, 'but not all');
-like($error, qr/53400.*role "greedy" has as many workers as it may have/, 'which is said');
-is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'worker quota'}), 1, 'and worth an alert');
+cmp_ok($count, '>', 30, 'a role can have many workers');
+cmp_ok($count, '<', 50, 'a role cannot have all places');
+like($error, qr/53400.*role "greedy" has as many workers as it may have/,
+	'the error tells that the role has its share');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'worker quota'}), 1,
+	'an alert tells that a role has its share');
 my ($late) = register_all('late', 'late');
-cmp_ok($late, '>', 5, 'another one gets its part of the rest');
+cmp_ok($late, '>', 5, 'another role gets its part of the rest');
 my $second = $hipq->sql_as('modest', register('modest', 'second'));
-like($second, qr/^\d+$/, 'and the third one always some');
-my $again = $hipq->sql_as('greedy', register('greedy', 'greedy 1', take_over => 'true', capacity => 100, prefetch => 100));
-like($again, qr/^\d+$/, 'whoever is at its limit can restart a worker');
-foreach (1 .. 3) { $again = $hipq->sql_as('greedy', register('greedy', 'greedy 1', take_over => 'true', capacity => 100, prefetch => 100)); }
-is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'greedy 1'}), 1, 'as often as it likes');
-is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), $hipq->sql(q{SELECT count(*) FROM hipq.workers}), 'which leaves nothing behind');
+like($second, qr/^\d+$/, 'a third role gets a place');
+my $again = $hipq->sql_as('greedy',
+	register('greedy', 'greedy 1', take_over => 'true', capacity => 100, prefetch => 100));
+like($again, qr/^\d+$/, 'a role at its limit can restart a worker');
+foreach (1 .. 3)
+{
+	$again = $hipq->sql_as('greedy',
+		register('greedy', 'greedy 1', take_over => 'true', capacity => 100, prefetch => 100));
+}
+is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'greedy 1'}), 1,
+	'a role at its limit can restart a worker several times');
+is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}),
+	$hipq->sql(q{SELECT count(*) FROM hipq.workers}), 'restarts leave no place behind');
 
-# ---- a full table: what was taken over had a place already
+# ---- a full table: a worker that is taken over has its place already
 $hipq->set('hipq.max_owner_share' => 100);
 my ($more, $full) = register_all('late', 'more');
-like($full, qr/53400.*there is no room for another worker/, 'without shares all places can be taken');
-is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 64, 'all of them');
+like($full, qr/53400.*there is no room for another worker/,
+	'without shares all places can be taken');
+is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 64, 'all 64 places are taken');
 $hipq->set('hipq.max_owner_share' => 75);
-like(refused('late', register('late', 'one too many')), qr/53400/, 'nobody gets one more');
-$scanner = $hipq->sql_as('modest', register('modest', 'scanner', take_over => 'true', capacity => 4));
-like($scanner, qr/^\d+$/, 'a worker restarts all the same');
-is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 64, 'in its own place');
-is($hipq->sql_as('modest', 'BEGIN; ' . register('modest', 'scanner', take_over => 'true') . ' > 0; ROLLBACK; SELECT count(*) FROM hipq.workers'), "t\n2", 'or not, if that is rolled back');
+like(refused('late', register('late', 'one too many')), qr/53400/, 'a further worker is refused');
+$scanner = $hipq->sql_as('modest',
+	register('modest', 'scanner', take_over => 'true', capacity => 4));
+like($scanner, qr/^\d+$/, 'a worker can restart in a full table');
+is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 64, 'a restarted worker has its own place');
+is($hipq->sql_as('modest', 'BEGIN; ' . register('modest', 'scanner',
+		take_over => 'true') . ' > 0; ROLLBACK; SELECT count(*) FROM hipq.workers'), "t\n2",
+	'a restart that is rolled back leaves the old worker');
 
-# ---- jobs: greedy is given as many as it can have and accepts none
-$hipq->sql(q{SELECT hipq.enqueue_many('work', array_agg('{}'::jsonb), queue => 'greedy.jobs') FROM generate_series(1, 600)});
-ok($hipq->wait_until('SELECT (' . jobs_of('greedy') . ') > 120 AND (SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = $$hipq scheduler$$ AND state = $$active$$)'), 'a role is given many jobs');
+# ---- jobs: role greedy is given as many as it can have and accepts none
+$hipq->sql(q{SELECT hipq.enqueue_many('work', array_agg('{}'::jsonb), queue => 'greedy.jobs')
+	FROM generate_series(1, 600)});
+ok($hipq->wait_until('SELECT (' . jobs_of('greedy') . ') > 120 AND (SELECT count(*) = 0 FROM '
+		. 'pg_stat_activity WHERE backend_type = $$hipq scheduler$$ AND state = $$active$$)'),
+	'a role is given many jobs');
 my $start = time();
-my $mine = $hipq->sql(q{SELECT min(id) FROM unnest(hipq.enqueue_many('work', array_fill('{}'::jsonb, '{5}'), queue => 'modest.jobs')) AS id});
-ok($hipq->wait_until(jobs_of('modest'), 5, 10), 'another one gets its jobs');
-$hipq->in_time(time() - $start, 5, 'at once');
+my $mine = $hipq->sql(q{SELECT min(id) FROM unnest(hipq.enqueue_many('work',
+	array_fill('{}'::jsonb, '{5}'), queue => 'modest.jobs')) AS id});
+ok($hipq->wait_until(jobs_of('modest'), 5, 10), "another role's worker gets its jobs");
+$hipq->in_time(time() - $start, 5, "another role's worker gets its jobs at once");
 my @claimed = split /\n/, claim('modest', $scanner, 4);
-cmp_ok(scalar(@claimed), '>=', 3, 'can claim them');
-like($hipq->sql_as('modest', register('modest', 'scanner', take_over => 'true')), qr/^\d+$/, 'restart meanwhile, with jobs in flight');
-is($hipq->sql_as('modest', "SELECT count(hipq.complete(id, 1)::text) FROM unnest('{" . join(',', @claimed) . "}'::bigint[]) AS id"), scalar(@claimed), 'and complete them');
-is($hipq->outcome_of('inside', q{queue => 'modest.jobs'}), 'succeeded', 'executors have room');
-cmp_ok($hipq->sql(jobs_of('greedy')), '<', 200, 'the greedy one has only its share');
+cmp_ok(scalar(@claimed), '>=', 3, "another role's worker can claim its jobs");
+like($hipq->sql_as('modest', register('modest', 'scanner', take_over => 'true')), qr/^\d+$/,
+	"another role's worker can restart with jobs in flight");
+is($hipq->sql_as('modest', "SELECT count(hipq.complete(id, 1)::text) FROM unnest('{" . join(',',
+		@claimed) . "}'::bigint[]) AS id"), scalar(@claimed),
+	"another role's worker can complete its jobs");
+is($hipq->outcome_of('inside', q{queue => 'modest.jobs'}), 'succeeded',
+	"executors have room beside many workers' jobs");
+cmp_ok($hipq->sql(jobs_of('greedy')), '<', 200, 'the greedy role has only its share of jobs');
 my $waiting = $hipq->sql(q{SELECT max(id) FROM hipq.greedy_jobs WHERE state = 'initial'});
-like(conditions($waiting), qr/worker: .*their role has the share of hipq.max_running that is for it/, 'why() says what its jobs wait for');
+like(conditions($waiting),
+	qr/worker: .*their role has the share of hipq.max_running that is for it/,
+	'why() tells that the role has its share');
 
-# ---- coming and going all the time
-$hipq->sql(q{CREATE ROLE restless LOGIN; SELECT hipq.grant_queue('greedy.jobs', 'restless', 'work'); SELECT hipq.deregister_worker(worker_id) FROM hipq.workers_detail WHERE role = 'greedy'::regrole});
+# ---- workers that come and go all the time
+$hipq->sql(q{CREATE ROLE restless LOGIN; SELECT hipq.grant_queue('greedy.jobs', 'restless', 'work');
+	SELECT hipq.deregister_worker(worker_id) FROM hipq.workers_detail
+	WHERE role = 'greedy'::regrole});
 my ($status, $out, $err) = $node->psql('postgres', q{
 	DO $$
 	DECLARE
@@ -114,18 +167,24 @@ my ($status, $out, $err) = $node->psql('postgres', q{
 		END LOOP;
 	END
 	$$}, extra_params => [ '-U', 'restless' ]);
-like($err, qr/1\d\d\d: workers of role "restless" register too often/, 'a role registers a thousand workers at once, then it is slowed down');
-like($hipq->sql_as('late', register('late', 'meanwhile', take_over => 'true')), qr/^\d+$/, 'others are not');
+like($err, qr/1\d\d\d: workers of role "restless" register too often/,
+	'a role that registers more than a thousand workers is slowed down');
+like($hipq->sql_as('late', register('late', 'meanwhile', take_over => 'true')), qr/^\d+$/,
+	'another role is not slowed down');
 
-# ---- a role that may work no more
-$hipq->sql(q{SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE state <> 'final'; SELECT hipq.deregister_worker(worker_id) FROM hipq.workers});
+# ---- a role that loses its privilege
+$hipq->sql(q{SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE state <> 'final';
+	SELECT hipq.deregister_worker(worker_id) FROM hipq.workers});
 $hipq->create_queue('other.jobs');
 $hipq->sql(q{
-	SELECT hipq.register_job_type('other.jobs', 'work', handler_kind => 'notify', default_timeout => 600, queue_ttl => 600, max_retries => 5, retry_base => '0 s');
+	SELECT hipq.register_job_type('other.jobs', 'work', handler_kind => 'notify',
+		default_timeout => 600, queue_ttl => 600, max_retries => 5, retry_base => '0 s');
 	CREATE ROLE boss LOGIN; CREATE ROLE goner LOGIN;
 	SELECT hipq.create_queue('boss.jobs', owner => 'boss');
-	SELECT hipq.register_job_type('boss.jobs', 'work', handler_kind => 'notify', default_timeout => 600, queue_ttl => 600, max_retries => 5, retry_base => '0 s');
-	SELECT hipq.grant_queue('other.jobs', 'crew', 'work'); SELECT hipq.grant_queue('other.jobs', 'goner', 'work')});
+	SELECT hipq.register_job_type('boss.jobs', 'work', handler_kind => 'notify',
+		default_timeout => 600, queue_ttl => 600, max_retries => 5, retry_base => '0 s');
+	SELECT hipq.grant_queue('other.jobs', 'crew', 'work');
+		SELECT hipq.grant_queue('other.jobs', 'goner', 'work')});
 
 sub session
 {
@@ -134,7 +193,7 @@ sub session
 	return $session;
 }
 
-# What a session is told: the SQLSTATE of its error, or the answer.
+# The answer that a session gets: the SQLSTATE of its error, or the result.
 sub told
 {
 	my ($session, $sql) = @_;
@@ -144,74 +203,100 @@ sub told
 	return $session->{stderr} =~ /ERROR:  (\w+)/ ? $1 : $answer;
 }
 
-my $held = "SELECT count(*) FROM hipq.jobs_detail JOIN hipq.job USING (id) WHERE job.state = 'running' AND job.worker_id = ";
+my $held = "SELECT count(*) FROM hipq.jobs_detail JOIN hipq.job USING (id)
+	WHERE job.state = 'running' AND job.worker_id = ";
 
-# A worker with two jobs that it has accepted and one that it has not loses its right while nobody looks, and then somebody does.
+# A worker with two jobs that it has accepted and one that it has not loses its privilege while no
+# scheduler runs, and then one does.
 sub test_loss
 {
 	my ($way, $role, $queue, $sql, %more) = @_;
 	my $session = session($role);
-	my $worker = $session->query_safe(register($role, 'revoked', queue => $queue, capacity => 2, prefetch => 1, listen => 'true')) =~ s/\s+$//r;
+	my $worker = $session->query_safe(register($role, 'revoked', queue => $queue, capacity => 2,
+			prefetch => 1, listen => 'true')) =~ s/\s+$//r;
 	$hipq->sql("SELECT hipq.enqueue('work', queue => '$queue') FROM generate_series(1, 3)");
 	$hipq->wait_until($held . $worker, 3) or diag($way);
 	my ($id) = $session->query_safe("SELECT id FROM hipq.claim($worker, 2)") =~ /(\d+)/;
 	$hipq->switch_off;
 	$hipq->sql($sql);
 	my %calls = (
-		'heartbeat' => "SELECT hipq.heartbeat($worker)", 'claim' => "SELECT count(*) FROM hipq.claim($worker)",
-		'complete' => "SELECT hipq.complete($id, 1)", 'many of them' => "SELECT hipq.complete_attempts('{$id}'::bigint[], '{1}'::integer[])",
+		'heartbeat' => "SELECT hipq.heartbeat($worker)",
+			'claim' => "SELECT count(*) FROM hipq.claim($worker)",
+		'complete' => "SELECT hipq.complete($id, 1)",
+			'many of them' => "SELECT hipq.complete_attempts('{$id}'::bigint[], '{1}'::integer[])",
 		'fail' => "SELECT hipq.fail($id, 1, 'no')", 'release' => "SELECT hipq.release($id, 1)",
-		'extend' => "SELECT hipq.extend($id, 1, '1 h')", 'report_progress' => "SELECT hipq.report_progress($id, 1, 1, 2)");
+		'extend' => "SELECT hipq.extend($id, 1, '1 h')",
+			'report_progress' => "SELECT hipq.report_progress($id, 1, 1, 2)");
 	is(told($session, $calls{$_}), '42501', "$way: $_ is refused") foreach sort keys %calls;
-	is($hipq->sql("SELECT count(*) FROM hipq.job WHERE worker_id = $worker AND state = 'running' AND deadline < now() + interval '700 s'"), 3, "$way: nothing has changed");
+	is($hipq->sql("SELECT count(*) FROM hipq.job WHERE worker_id = $worker AND state = 'running'
+			AND deadline < now() + interval '700 s'"), 3, "$way: the refused calls change nothing");
 	$hipq->set('hipq.enabled' => 'on');
-	ok($hipq->wait_until($held . $worker, 0), "$way: its jobs are taken from it");
-	is($hipq->sql("SELECT string_agg(reason || ' ' || error, ', ') || ' ' || count(*) FROM (SELECT DISTINCT reason, error FROM hipq.attempts_detail WHERE worker_id = $worker) AS attempt"),
-		q{worker_lost its role may not work on the queue any more 1}, "$way: as if it were lost");
-	is($hipq->sql("SELECT array_agg(retry_count ORDER BY retry_count) FROM hipq.job WHERE id IN (SELECT job_id FROM hipq.attempts_detail WHERE worker_id = $worker)"), '{0,1,1}', "$way: charged, but for the one that it had not accepted");
-	ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $worker", 0), "$way: its place is free") unless $more{stays};
-	like(told($session, "SELECT hipq.heartbeat($worker)"), $more{stays} ? qr/healthy/ : qr/^42(501|704)$/, "$way: and stays so");
+	ok($hipq->wait_until($held . $worker, 0), "$way: the worker's jobs are taken back");
+	is($hipq->sql("SELECT string_agg(reason || ' ' || error, ', ') || ' ' || count(*)
+			FROM (SELECT DISTINCT reason, error FROM hipq.attempts_detail
+			WHERE worker_id = $worker) AS attempt"),
+		q{worker_lost its role may not work on the queue any more 1},
+			"$way: its attempts end as those of a lost worker");
+	is($hipq->sql("SELECT array_agg(retry_count ORDER BY retry_count) FROM hipq.job
+			WHERE id IN (SELECT job_id FROM hipq.attempts_detail WHERE worker_id = $worker)"),
+		'{0,1,1}', "$way: the accepted jobs are charged, the other one is not");
+	ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $worker", 0),
+		"$way: its place is free") unless $more{stays};
+	like(told($session, "SELECT hipq.heartbeat($worker)"), $more{stays} ? qr/healthy/
+		: qr/^42(501|704)$/, "$way: a heartbeat does not bring the worker back");
 	$hipq->sql("SELECT hipq.cancel(id) FROM hipq.job WHERE state <> 'final'");
 	$session->quit;
 	return;
 }
 
-test_loss('revoked', 'modest', 'modest.jobs', q{SELECT hipq.revoke_queue('modest.jobs', 'modest', 'work')});
+test_loss('revoked', 'modest', 'modest.jobs',
+	q{SELECT hipq.revoke_queue('modest.jobs', 'modest', 'work')});
 test_loss('no member any more', 'member', 'other.jobs', 'REVOKE crew FROM member');
-test_loss('another owner', 'boss', 'boss.jobs', q{SELECT hipq.alter_queue('boss.jobs', owner => 'app')});
+test_loss('another owner', 'boss', 'boss.jobs',
+	q{SELECT hipq.alter_queue('boss.jobs', owner => 'app')});
 test_loss('dropped', 'goner', 'other.jobs', 'DROP OWNED BY goner; DROP ROLE goner');
 
-# ---- a lock on the row of a worker that is to be forgotten is nobody else's business
+# ---- a lock on the row of a worker that is to be forgotten blocks no other role
 $hipq->sql(q{GRANT crew TO member; SELECT hipq.grant_queue('modest.jobs', 'modest', 'work')});
 my $locked = $hipq->sql_as('member', register('member', 'locked', queue => 'other.jobs'));
 my $locker = session('member');
 $locker->query_safe("BEGIN; SELECT hipq.drain_worker($locked)");
 $hipq->sql('REVOKE crew FROM member');
 my $other = session('member');
-is(told($other, "SELECT hipq.heartbeat($locked)"), '42501', 'a worker may work no more');    # has the scheduler look
+# makes the scheduler look
+is(told($other, "SELECT hipq.heartbeat($locked)"), '42501', 'the worker has lost its privilege');
 $other->quit;
 my $free = $hipq->sql_as('modest', register('modest', 'free', capacity => 4));
 my $given = $hipq->enqueue('work', q{queue => 'modest.jobs'});
 ok($hipq->wait_until($held . $free, 1, 10), q{others' jobs are given away meanwhile});
-is($hipq->sql("SELECT count(*) FROM hipq._workers() WHERE worker_id = $locked"), 1, 'it waits for that');
+is($hipq->sql("SELECT count(*) FROM hipq._workers() WHERE worker_id = $locked"), 1,
+	'the worker is not forgotten while its row is locked');
 $locker->query('ROLLBACK');
-ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $locked", 0), 'and is forgotten then');
+ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $locked", 0),
+	'the worker is forgotten when its row is unlocked');
 $locker->quit;
 $hipq->sql("SELECT hipq.cancel($given); SELECT hipq.deregister_worker($free)");
 
 # ---- one of two queues; and what does not count as a loss
-$hipq->sql(q{SELECT hipq.grant_queue(queue, 'modest', 'work') FROM unnest('{modest.jobs, other.jobs}'::text[]) AS queue});
-my $both = $hipq->sql_as('modest', register('modest', 'both', queue => 'modest.jobs, other.jobs', capacity => 4));
-$hipq->sql(q{SELECT hipq.enqueue('work', queue => queue) FROM unnest('{modest.jobs, other.jobs}'::text[]) AS queue});
+$hipq->sql(q{SELECT hipq.grant_queue(queue, 'modest', 'work')
+	FROM unnest('{modest.jobs, other.jobs}'::text[]) AS queue});
+my $both = $hipq->sql_as('modest',
+	register('modest', 'both', queue => 'modest.jobs, other.jobs', capacity => 4));
+$hipq->sql(q{SELECT hipq.enqueue('work', queue => queue)
+	FROM unnest('{modest.jobs, other.jobs}'::text[]) AS queue});
 ok($hipq->wait_until($held . $both, 2), 'a worker serves two queues');
 my @both = split /\n/, claim('modest', $both, 4);
 $hipq->sql(q{SELECT hipq.revoke_queue('other.jobs', 'modest', 'work')});
-ok($hipq->wait_until($held . $both, 1), 'of one it is revoked: that job is taken from it');
-is($hipq->sql_as('modest', "SELECT hipq.heartbeat($both)"), 'healthy', 'it goes on with the other');
-is($hipq->sql_as('modest', "SELECT count(*) FROM unnest(hipq.complete_attempts(ARRAY(SELECT id FROM unnest('{$both[0], $both[1]}'::bigint[]) AS id), '{1, 1}'::integer[]))"), 1, 'and completes that');
+ok($hipq->wait_until($held . $both, 1), 'a job of the revoked queue is taken back');
+is($hipq->sql_as('modest', "SELECT hipq.heartbeat($both)"), 'healthy',
+	'the worker goes on with the other queue');
+is($hipq->sql_as('modest', "SELECT count(*) FROM unnest(hipq.complete_attempts(ARRAY(SELECT id
+		FROM unnest('{$both[0], $both[1]}'::bigint[]) AS id), '{1, 1}'::integer[]))"), 1,
+	'the worker can complete the job of the other queue');
 my $session = session('modest');
 $hipq->sql('ALTER ROLE modest NOLOGIN');
-is(told($session, "SELECT hipq.heartbeat($both)"), 'healthy', 'NOLOGIN is for new sessions, as everywhere in PostgreSQL');
+is(told($session, "SELECT hipq.heartbeat($both)"), 'healthy',
+	'NOLOGIN is for new sessions only, as everywhere in PostgreSQL');
 $hipq->sql('ALTER ROLE modest LOGIN');
 $session->quit;
 
