@@ -1,4 +1,5 @@
-# Clocks of servers that are 5 s apart: jobs go to their shards, move and run once. Each runs a job when its own clock says so.
+# On servers whose clocks are 5 s apart jobs go to their shards, move and run once; each server runs
+# a job when its own clock says so.
 use strict;
 use warnings;
 use HipqDoctor;
@@ -10,20 +11,27 @@ my ($router, $late, $early) = $shards->nodes;
 $late->set('hipq.clock_offset' => -5);
 $early->set('hipq.clock_offset' => 5);
 
-is_found($router, 'warning', 'clocks differ', 'shard 1 of instance "app"', qr/^Its clock is 5 s behind that of this server/);
-is_found($router, 'warning', 'clocks differ', 'shard 2 of instance "app"', qr/^Its clock is 5 s ahead of that of this server/);
+is_found($router, 'warning', 'clocks differ', 'shard 1 of instance "app"',
+	qr/^Its clock is 5 s behind that of this server/);
+is_found($router, 'warning', 'clocks differ', 'shard 2 of instance "app"',
+	qr/^Its clock is 5 s ahead of that of this server/);
 my ($tenant_of_late, $tenant_of_early) = map { $shards->tenant_of($_) } 1, 2;
 
-# ---- at once, and later
-$router->sql(qq{SELECT hipq.enqueue('run', jsonb_build_object('tenant', tenant)) FROM unnest('{$tenant_of_late, $tenant_of_early}'::text[]) AS tenant, generate_series(1, 50)});
-ok($shards->wait_for_runs(100), 'jobs of both shards run, with the clock behind after 5 s');
+# ---- now, and later
+$router->sql(qq{SELECT hipq.enqueue('run', jsonb_build_object('tenant', tenant))
+	FROM unnest('{$tenant_of_late, $tenant_of_early}'::text[]) AS tenant, generate_series(1, 50)});
+ok($shards->wait_for_runs(100), 'jobs of both shards run');
 my $hour = "scheduled_run_time => now() + interval '1 hour'";
-my ($waits, $runs) = map { $router->sql("SELECT hipq.enqueue('run', '{\"tenant\": \"$_\"}', $hour)") } $tenant_of_late, $tenant_of_early;
-ok($late->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $waits", 1), 'a job of later is on its shard');
+my ($waits, $runs) = map { $router->sql("SELECT hipq.enqueue('run', '{\"tenant\": \"$_\"}',
+		$hour)") } $tenant_of_late, $tenant_of_early;
+ok($late->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $waits", 1),
+	'a job for later is on its shard');
 $late->set('hipq.clock_offset' => 1800);
 $early->set('hipq.clock_offset' => 3605);
-ok($early->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $runs", 'succeeded'), 'it runs when the clock of its shard says so');
-is($late->sql("SELECT outcome FROM hipq.jobs WHERE id = $waits"), 'waiting', 'and not before that');
+ok($early->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $runs", 'succeeded'),
+	'a job for later runs when the clock of its shard says so');
+is($late->sql("SELECT outcome FROM hipq.jobs WHERE id = $waits"), 'waiting',
+	'a job for later does not run before that');
 
 # ---- from the fast clock to the slow one
 $late->set('hipq.clock_offset' => -5);
@@ -32,9 +40,11 @@ $router->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenant_of_early"}', $ho
 my $slot = $router->sql("SELECT hipq.slot_of('$tenant_of_early')");
 $router->sql("SELECT hipq.move_slots('app', '{$slot}', 1)");
 ok($shards->settled, 'a slot moves from the clock ahead to the one behind');
-is($late->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'waiting'}), 2, 'with its job');
+is($late->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'waiting'}), 2,
+	'the job moves with the slot');
 $late->sql(q{SELECT hipq.reschedule(id, now()) FROM hipq.jobs WHERE outcome = 'waiting'});
-ok($shards->wait_for_runs(103), 'which runs');
-is(join(' ', map { $_->sql('SELECT count(*) - count(DISTINCT id) FROM ran') } $shards->nodes), '0 0 0', 'no job ran twice');
+ok($shards->wait_for_runs(103), 'the moved job runs');
+is(join(' ', map { $_->sql('SELECT count(*) - count(DISTINCT id) FROM ran') } $shards->nodes),
+	'0 0 0', 'no job has run twice');
 
 done_testing();

@@ -1,4 +1,5 @@
-# View hipq.cluster_queues: what goes on in each queue of a sharded instance on each server, as they have last said.
+# View hipq.cluster_queues shows each queue of a sharded instance on each server, as the servers
+# reported last.
 use strict;
 use warnings;
 use HipqShards;
@@ -6,55 +7,84 @@ use Test::More;
 
 my $shards = HipqShards->new('cluster_queues', 2);
 my ($router, $one, $two) = $shards->nodes;
-ok($shards->settled, 'the slots are where they belong');
-$_->sql(q{CREATE FUNCTION hold(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$}) foreach $shards->nodes;
+ok($shards->settled, 'the slots are settled');
+$_->sql(q{CREATE FUNCTION hold(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+	PERFORM pg_advisory_xact_lock_shared(1); END $$}) foreach $shards->nodes;
 $router->sql(q{SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hold')});
-my $tenant = $router->sql(q{SELECT 't' || n FROM generate_series(1, 100) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = 1 LIMIT 1});
+my $tenant = $router->sql(q{SELECT 't' || n FROM generate_series(1, 100) AS n, hipq.shard_map
+	WHERE nodes[hipq.slot_of('t' || n) + 1] = 1 LIMIT 1});
 
 # ---- one row for each queue and node
-is($router->sql('SELECT string_agg(queue || $$ $$ || node, $$, $$ ORDER BY node) FROM hipq.cluster_queues'), 'app.mail 0, app.mail 1, app.mail 2', 'the router knows all nodes');
-is($router->sql('SELECT bool_and(is_reachable) FROM hipq.cluster_queues'), 't', 'all can be reached');
+is($router->sql('SELECT string_agg(queue || $$ $$ || node, $$, $$ ORDER BY node)
+		FROM hipq.cluster_queues'), 'app.mail 0, app.mail 1, app.mail 2',
+	'the view has a row for each node');
+is($router->sql('SELECT bool_and(is_reachable) FROM hipq.cluster_queues'), 't',
+	'all nodes are reachable');
 
-# ---- what runs and waits on a shard is seen on the router, and what has ended is not
+# ---- running and waiting jobs of a shard are shown on the router, ended ones are not
 my $lock = $one->hold_lock(1);
 $router->sql(qq{SELECT hipq.enqueue('hold', '{"tenant": "$tenant"}');
-	SELECT hipq.enqueue('run', '{"tenant": "$tenant"}', scheduled_run_time => now() + interval '1 day') FROM generate_series(1, 5)});
-ok($router->wait_until('SELECT backlog_estimate, running_jobs, state FROM hipq.cluster_queues WHERE node = 1', '6|1|runs'), 'a shard tells what waits and runs there');
-is($router->sql('SELECT backlog_estimate, running_jobs FROM hipq.cluster_queues WHERE node = 0'), '0|0', 'the router has no jobs');
-cmp_ok($router->sql('SELECT extract(epoch FROM clock_timestamp() - as_of) FROM hipq.cluster_queues_detail WHERE node = 1'), '<', 60, 'it says when');
+	SELECT hipq.enqueue('run', '{"tenant": "$tenant"}',
+		scheduled_run_time => now() + interval '1 day') FROM generate_series(1, 5)});
+ok($router->wait_until('SELECT backlog_estimate, running_jobs, state FROM hipq.cluster_queues
+		WHERE node = 1', '6|1|runs'), "the router shows a shard's running and waiting jobs");
+is($router->sql('SELECT backlog_estimate, running_jobs FROM hipq.cluster_queues WHERE node = 0'),
+	'0|0', 'the router shows no jobs of its own');
+cmp_ok($router->sql('SELECT extract(epoch FROM clock_timestamp() - as_of)
+		FROM hipq.cluster_queues_detail WHERE node = 1'), '<', 60,
+	'the view shows the time of the report');
 $lock->quit;
-ok($router->wait_until('SELECT backlog_estimate, running_jobs, state FROM hipq.cluster_queues WHERE node = 1', '5|0|waits'), 'and when the job has ended');
-ok($router->wait_until('SELECT finished_per_minute > 0 FROM hipq.cluster_queues_detail WHERE node = 1'), 'its pace');
+ok($router->wait_until('SELECT backlog_estimate, running_jobs, state FROM hipq.cluster_queues
+		WHERE node = 1', '5|0|waits'), 'the router shows that the job has ended');
+ok($router->wait_until('SELECT finished_per_minute > 0 FROM hipq.cluster_queues_detail
+		WHERE node = 1'), 'the router shows how many jobs end in a minute');
 
-# ---- only what is new is sent, and not too often: by a scheduler, which stays while jobs wait; one that begins tells all anew
+# ---- a scheduler, which stays while jobs wait, sends only what is new, and not too often; a new
+# one sends all again
 my $letters = q{(SELECT id, body, sent_time FROM hipq.shard_outbox WHERE kind = 'stats'
-		AND sent_time > (SELECT backend_start FROM pg_stat_activity WHERE backend_type LIKE 'hipq scheduler%')) AS letter};
+		AND sent_time > (SELECT backend_start FROM pg_stat_activity
+			WHERE backend_type LIKE 'hipq scheduler%')) AS letter};
 $router->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenant"}')}) foreach 1 .. 50;
-ok($router->wait_until('SELECT finished_per_minute > 10 FROM hipq.cluster_queues_detail WHERE node = 1'), 'jobs go on');
-cmp_ok($one->sql("SELECT count(*) FROM $letters"), '>=', 2, 'its scheduler has sent letters');
-is($one->sql(qq{SELECT coalesce(string_agg(body::text, chr(10)), 'nothing') FROM (SELECT body, body = lag(body) OVER (ORDER BY id) AS is_same FROM $letters) AS letter WHERE is_same}),
-	'nothing', 'nothing is said twice');
-cmp_ok($one->sql(qq{SELECT min(gap) FROM (SELECT extract(epoch FROM sent_time - lag(sent_time) OVER (ORDER BY id)) AS gap FROM $letters) AS letter}), '>', 1.9, 'nor more often than each two seconds');
-is($router->sql(q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'stats'}), 0, 'the router tells nobody');
+ok($router->wait_until('SELECT finished_per_minute > 10 FROM hipq.cluster_queues_detail
+		WHERE node = 1'), 'fifty more jobs run');
+cmp_ok($one->sql("SELECT count(*) FROM $letters"), '>=', 2,
+	"the shard's scheduler has sent letters");
+is($one->sql(qq{SELECT coalesce(string_agg(body::text, chr(10)), 'nothing') FROM (SELECT body,
+		body = lag(body) OVER (ORDER BY id) AS is_same FROM $letters) AS letter WHERE is_same}),
+	'nothing', 'no letter repeats the last one');
+cmp_ok($one->sql(qq{SELECT min(gap) FROM (SELECT extract(epoch
+		FROM sent_time - lag(sent_time) OVER (ORDER BY id)) AS gap FROM $letters) AS letter}), '>',
+	1.9, 'letters are two seconds apart');
+is($router->sql(q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'stats'}), 0,
+	'the router sends no statistics');
 
-# ---- who sees what
-is($one->sql('SELECT string_agg(node::text, $$, $$) FROM hipq.cluster_queues'), '1', 'a shard knows of itself');
+# ---- the rows that a role sees
+is($one->sql('SELECT string_agg(node::text, $$, $$) FROM hipq.cluster_queues'), '1',
+	'a shard shows itself only');
 $router->sql(q{CREATE ROLE stranger LOGIN; GRANT USAGE ON SCHEMA hipq TO stranger});
-is($router->sql_as('stranger', 'SELECT count(*) FROM hipq.cluster_queues'), 0, 'who may not read the queue sees no row');
-is($router->sql_as('app', 'SELECT count(*) FROM hipq.cluster_queues'), 3, 'its owner does');
+is($router->sql_as('stranger', 'SELECT count(*) FROM hipq.cluster_queues'), 0,
+	'a role that cannot read the queue sees no row');
+is($router->sql_as('app', 'SELECT count(*) FROM hipq.cluster_queues'), 3,
+	"the queue's owner sees all rows");
 
 # ---- a shard is down
 my $as_of = $router->sql('SELECT as_of FROM hipq.cluster_queues_detail WHERE node = 1');
 $one->node->stop('immediate');
-ok($router->wait_until('SELECT is_reachable FROM hipq.cluster_queues WHERE node = 1', 'f'), 'a shard that is down is said to be');
-is($router->sql("SELECT backlog_estimate IS NOT NULL, as_of >= '$as_of' FROM hipq.cluster_queues_detail WHERE node = 1"), 't|t', 'with what it said last');
+ok($router->wait_until('SELECT is_reachable FROM hipq.cluster_queues WHERE node = 1', 'f'),
+	'a shard that is down is shown as unreachable');
+is($router->sql("SELECT backlog_estimate IS NOT NULL, as_of >= '$as_of'
+		FROM hipq.cluster_queues_detail WHERE node = 1"), 't|t',
+	'the last report of a shard that is down stays');
 $one->node->start;
-ok($router->wait_until('SELECT is_reachable FROM hipq.cluster_queues WHERE node = 1', 't'), 'and when it is back');
-ok($router->wait_until("SELECT as_of > '$as_of' FROM hipq.cluster_queues_detail WHERE node = 1"), 'it tells its figures anew');
+ok($router->wait_until('SELECT is_reachable FROM hipq.cluster_queues WHERE node = 1', 't'),
+	'a shard that is back is shown as reachable');
+ok($router->wait_until("SELECT as_of > '$as_of' FROM hipq.cluster_queues_detail WHERE node = 1"),
+	'a shard that is back reports again');
 
 # ---- a database without shards
 my $plain = HipqCluster->new('cluster_queues_plain');
 $plain->create_queue('app.mail');
-is($plain->sql('SELECT count(*) FROM hipq.cluster_queues'), 0, 'without shards there are no rows');
+is($plain->sql('SELECT count(*) FROM hipq.cluster_queues'), 0,
+	'a database without shards has no rows');
 
 done_testing();

@@ -1,4 +1,5 @@
-# Jobs enqueued in every way, on any server, run on the shard that has the slot of their shard key, once, with their ids.
+# A job that is enqueued in any way, on any server, runs on the shard that has the slot of its shard
+# key, once, with its id.
 use strict;
 use warnings;
 use HipqShards;
@@ -7,8 +8,12 @@ use Test::More;
 my $shards = HipqShards->new('deliver', 2);
 my $router = $shards->router;
 
-# The node of a job by its id, and the one that it ran on.
-sub node_by_map { my ($id) = @_; return $router->sql("SELECT nodes[($id & 4095) + 1] FROM hipq.shard_map"); }
+# The node of a job according to its id, and the node that ran it.
+sub node_by_map
+{
+	my ($id) = @_;
+	return $router->sql("SELECT nodes[($id & 4095) + 1] FROM hipq.shard_map");
+}
 sub node_that_ran
 {
 	my ($id) = @_;
@@ -17,115 +22,177 @@ sub node_that_ran
 }
 
 # ---- set-up
-like($router->error_of(sprintf q{CALL hipq.create_shard('app', %d, 'host=nowhere', publisher => '', weight => %d)}, @$_[ 0, 1 ]), $_->[2], "create_shard(): @$_[ 0, 1 ]")
-  foreach [ 1024, 1, qr/22023: shard 1024 is out of range/ ], [ 3, 1001, qr/22023: weight 1001 is out of range/ ], [ 3, 0, qr/22023: weight 0/ ], [ 3, 1, qr/22023: it is not said how the shard reaches/ ];
-like($router->error_of(q{CALL hipq.create_shard('app', 3, 'host=/nowhere', publisher => 'host=/nowhere')}), qr/08001: could not establish connection/, 'create_shard(): nobody answers');
-is($router->sql('SELECT count(*) FROM hipq.shard WHERE node = 3'), 0, 'and nothing is written down');
-is($router->sql('SELECT count(*) FILTER (WHERE node = 0), min(node), max(node) FROM hipq.shard_map, unnest(nodes) AS node'), '1|0|2', 'the shards have all slots but the first');
-like($router->sql(q{SELECT string_agg(count::text, ' ') FROM (SELECT count(*) FROM hipq.shard_map, unnest(nodes) AS node WHERE node > 0 GROUP BY node) AS parts}), qr/^204[78] 204[78]$/, 'half of them each');
-ok($shards->node($_)->wait_until('SELECT generation FROM hipq.shard_map', $router->sql('SELECT generation FROM hipq.shard_map')), "shard $_ has the map") foreach 1, 2;
-is($shards->node($_)->sql(q{SELECT shard_key FROM hipq.queue}), q{job_data->>'tenant'}, "and the queue, on shard $_") foreach 1, 2;
+like($router->error_of(sprintf q{CALL hipq.create_shard('app', %d, 'host=nowhere', publisher => '',
+		weight => %d)}, @$_[ 0, 1 ]), $_->[2], "create_shard() refuses @$_[ 0, 1 ]")
+  foreach [ 1024, 1, qr/22023: shard 1024 is out of range/ ], [ 3,
+  	1001, qr/22023: weight 1001 is out of range/ ], [ 3, 0, qr/22023: weight 0/ ], [ 3, 1,
+  	qr/22023: it is not said how the shard reaches/ ];
+like($router->error_of(q{CALL hipq.create_shard('app', 3,
+		'host=/nowhere', publisher => 'host=/nowhere')}), qr/08001: could not establish connection/,
+	'create_shard() refuses a server that cannot be reached');
+is($router->sql('SELECT count(*) FROM hipq.shard WHERE node = 3'), 0,
+	'a refused create_shard() writes nothing');
+is($router->sql('SELECT count(*) FILTER (WHERE node = 0), min(node), max(node) FROM hipq.shard_map,
+		unnest(nodes) AS node'), '1|0|2', 'the shards have all slots but the first');
+like($router->sql(q{SELECT string_agg(count::text, ' ') FROM (SELECT count(*)
+		FROM hipq.shard_map, unnest(nodes) AS node WHERE node > 0 GROUP BY node) AS parts}),
+	qr/^204[78] 204[78]$/, 'each shard has half of the slots');
+ok($shards->node($_)->wait_until('SELECT generation FROM hipq.shard_map',
+		$router->sql('SELECT generation FROM hipq.shard_map')),
+	"shard $_ has the map") foreach 1, 2;
+is($shards->node($_)->sql(q{SELECT shard_key FROM hipq.queue}), q{job_data->>'tenant'},
+	"shard $_ has the queue") foreach 1, 2;
 ok($shards->settled, 'no slot moves any more');
 
 # ---- every way to enqueue
 my $id = $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')});
-ok($shards->wait_for_runs(1), 'enqueue(): the job runs');
-is($router->sql("SELECT $id & 4095"), $router->sql(q{SELECT hipq.slot_of('a')}), 'its id has the slot of its key');
-is(node_that_ran($id), node_by_map($id), 'on the node that has the slot');
-is($shards->node(node_by_map($id))->sql(qq{SELECT outcome, shard_key FROM hipq.jobs_detail WHERE id = $id}), 'succeeded|a', 'where it is final');
-is($router->sql("SELECT count(*) FROM hipq.job"), 0, 'the router has no job');
+ok($shards->wait_for_runs(1), 'a job of enqueue() runs');
+is($router->sql("SELECT $id & 4095"), $router->sql(q{SELECT hipq.slot_of('a')}),
+	'the id of a job has the slot of its key');
+is(node_that_ran($id), node_by_map($id), 'a job runs on the node that has its slot');
+is($shards->node(node_by_map($id))->sql(qq{SELECT outcome, shard_key FROM hipq.jobs_detail
+		WHERE id = $id}), 'succeeded|a', 'a job is final on the node that has its slot');
+is($router->sql("SELECT count(*) FROM hipq.job"), 0, 'the router has none of the jobs');
 
-my @ids = split /,/, $router->sql(q{SELECT array_to_string(hipq.enqueue_many('run', array_agg(jsonb_build_object('tenant', 't' || n))), ',') FROM generate_series(1, 100) AS n});
+my @ids = split /,/, $router->sql(q{SELECT array_to_string(hipq.enqueue_many('run',
+	array_agg(jsonb_build_object('tenant', 't' || n))), ',') FROM generate_series(1, 100) AS n});
 is(scalar @ids, 100, 'enqueue_many() returns ids');
-ok($shards->wait_for_runs(101), 'and they run');
-is($router->sql("SELECT count(*) FROM unnest('{" . join(',', @ids) . "}'::bigint[]) WITH ORDINALITY AS made (id, n) WHERE made.id & 4095 <> hipq.slot_of('t' || n)"), 0, 'in the order of the jobs');
-$router->sql(q{INSERT INTO hipq.app_mail (job_type, job_data) SELECT 'run', jsonb_build_object('tenant', 'i' || n) FROM generate_series(1, 50) AS n});
-ok($shards->wait_for_runs(151), 'INSERT');
-$router->node->psql('postgres', qq{COPY hipq.app_mail (job_type, job_data) FROM stdin;\n} . join('', map { qq{run\t{"tenant": "c$_"}\n} } 1 .. 50) . "\\.\n", on_error_die => 1);
-ok($shards->wait_for_runs(201), 'COPY');
-is($router->sql(q{SELECT count(*) FILTER (WHERE value ? 'job_type'), count(*) FILTER (WHERE NOT value ? 'id' OR NOT value ? 'job_data'), bool_and(body ->> 'job_type' = 'run')
-	FROM hipq.shard_outbox, unnest(jobs) AS job (value) WHERE cardinality(jobs) > 1}), '0|0|t', 'what jobs of a row have in common is in it once');
+ok($shards->wait_for_runs(101), 'jobs of enqueue_many() run');
+is($router->sql("SELECT count(*) FROM unnest('{" . join(',', @ids) . "}'::bigint[]) WITH "
+		. "ORDINALITY AS made (id, n) WHERE made.id & 4095 <> hipq.slot_of('t' || n)"), 0,
+	'ids of enqueue_many() are in the order of the jobs');
+$router->sql(q{INSERT INTO hipq.app_mail (job_type, job_data)
+	SELECT 'run', jsonb_build_object('tenant', 'i' || n) FROM generate_series(1, 50) AS n});
+ok($shards->wait_for_runs(151), 'jobs of INSERT run');
+$router->node->psql('postgres', qq{COPY hipq.app_mail (job_type, job_data) FROM stdin;\n} . join('',
+		map { qq{run\t{"tenant": "c$_"}\n} } 1 .. 50) . "\\.\n", on_error_die => 1);
+ok($shards->wait_for_runs(201), 'jobs of COPY run');
+is($router->sql(q{SELECT count(*) FILTER (WHERE value ? 'job_type'), count(*) FILTER
+		(WHERE NOT value ? 'id' OR NOT value ? 'job_data'), bool_and(body ->> 'job_type' = 'run')
+	FROM hipq.shard_outbox, unnest(jobs) AS job (value) WHERE cardinality(jobs) > 1}), '0|0|t',
+		'a letter has what its jobs have in common once');
 $router->sql(q{INSERT INTO hipq.app_mail (job_type, shard_key) VALUES ('run', 'given')});
-ok($shards->wait_for_runs(202), 'a shard_key that is given');
+ok($shards->wait_for_runs(202), 'a job with a given shard_key runs');
 $router->sql(q{SELECT hipq.enqueue('run')});
-ok($shards->wait_for_runs(203), 'no shard key at all');
-like($shards->counts, qr/^\d+ [1-9]\d+ [1-9]\d+$/, 'both shards have a part of them');
+ok($shards->wait_for_runs(203), 'a job without a shard key runs');
+like($shards->counts, qr/^\d+ [1-9]\d+ [1-9]\d+$/, 'both shards have run some of the jobs');
 $router->sql(q{BEGIN; SELECT hipq.enqueue('run', '{"tenant": "never"}'); ROLLBACK});
-$router->sql(q{BEGIN; SAVEPOINT a; SELECT hipq.enqueue('run', '{"tenant": "never"}'); ROLLBACK TO a; SELECT hipq.enqueue('run', '{"tenant": "b"}'); COMMIT});
-ok($shards->wait_for_runs(204), 'what is rolled back is never sent');
-is($router->sql_as('app', q{SELECT hipq.enqueue('run', '{"tenant": "c"}') > 0}), 't', 'with the right to enqueue alone');
-ok($shards->wait_for_runs(205), 'it runs');
+$router->sql(q{BEGIN; SAVEPOINT a; SELECT hipq.enqueue('run', '{"tenant": "never"}'); ROLLBACK TO a;
+	SELECT hipq.enqueue('run', '{"tenant": "b"}'); COMMIT});
+ok($shards->wait_for_runs(204), 'rolled back jobs are not sent');
+is($router->sql_as('app', q{SELECT hipq.enqueue('run', '{"tenant": "c"}') > 0}), 't',
+	'a role with only the right to enqueue can enqueue');
+ok($shards->wait_for_runs(205), 'the job of a role with only that right runs');
 
-# ---- jobs of a row that differ, and the same by themselves, which say all
-my @various = ("run\t7\t2100-01-01 00:00:00+00\t2099-01-01 00:00:00+00\t\\N", "run\t\\N\t\\N\t2099-01-02 00:00:00+00\t9", "ran\t7\t2100-01-01 00:00:00+00\t2099-01-01 00:00:00+00\t\\N");
+# ---- jobs of one letter that differ, and the same jobs in letters of their own
+my @various = ("run\t7\t2100-01-01 00:00:00+00\t2099-01-01 00:00:00+00\t\\N",
+	"run\t\\N\t\\N\t2099-01-02 00:00:00+00\t9",
+	"ran\t7\t2100-01-01 00:00:00+00\t2099-01-01 00:00:00+00\t\\N");
 sub copy
 {
 	my ($from, @rows) = @_;
-	my $lines = join '', map { qq({"tenant": "a", "various": "$from $_"}\t$rows[$_]\n) } 0 .. $#rows;
-	return $router->node->psql('postgres', "COPY hipq.app_mail (job_data, job_type, priority, expires_time, scheduled_run_time, max_retries) FROM stdin;\n$lines\\.\n", on_error_die => 1);
+	my $lines = join '',
+		map { qq({"tenant": "a", "various": "$from $_"}\t$rows[$_]\n) } 0 .. $#rows;
+	return $router->node->psql('postgres',
+		"COPY hipq.app_mail (job_data, job_type, priority, expires_time, scheduled_run_time, max_retries) FROM stdin;\n$lines\\.\n",
+		on_error_die => 1);
 }
 copy('together', @various);
 copy("alone$_", $various[$_]) foreach 0 .. 2;
 my $of_a = $shards->node(node_by_map($id));
-ok($of_a->wait_until(q{SELECT count(*) FROM hipq.app_mail WHERE job_data ? 'various'}, 6), 'jobs that differ arrive');
-my $given = q{SELECT string_agg(concat_ws('|', job_type, priority, expires_time, scheduled_run_time, max_retries, shard_key, timeout), ',' ORDER BY id) FROM hipq.app_mail WHERE job_data ->> 'various' LIKE '%s%%'};
-is($of_a->sql(sprintf $given, 'together'), $of_a->sql(sprintf $given, 'alone'), 'with what each was given');
-like($of_a->sql(sprintf $given, 'together'), qr/^run\|7\|2100.*,run\|.*\|2099-01-02 .*\|9\|a\|.*,ran\|7\|2100/, 'that is');
+ok($of_a->wait_until(q{SELECT count(*) FROM hipq.app_mail WHERE job_data ? 'various'}, 6),
+	'jobs that differ arrive');
+my $given = q{SELECT string_agg(concat_ws('|', job_type, priority, expires_time,
+	scheduled_run_time, max_retries, shard_key, timeout), ',' ORDER BY id) FROM hipq.app_mail
+	WHERE job_data ->> 'various' LIKE '%s%%'};
+is($of_a->sql(sprintf $given, 'together'), $of_a->sql(sprintf $given, 'alone'),
+	'jobs that differ have what each was given');
+like($of_a->sql(sprintf $given, 'together'),
+	qr/^run\|7\|2100.*,run\|.*\|2099-01-02 .*\|9\|a\|.*,ran\|7\|2100/,
+	'jobs that differ have the expected values');
 
 # ---- from a shard
 my $other = node_by_map($id) == 1 ? 2 : 1;
 $shards->node($other)->sql(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')});
-ok($shards->wait_for_runs(206), 'a job enqueued on a shard that has not its slot runs');
-is($shards->node(node_by_map($id))->sql(q{SELECT count(*) FROM ran WHERE tenant = 'a'}), 2, 'on the one that has');
+ok($shards->wait_for_runs(206), 'a job that is enqueued on another shard runs');
+is($shards->node(node_by_map($id))->sql(q{SELECT count(*) FROM ran WHERE tenant = 'a'}), 2,
+	'a job that is enqueued on another shard runs on its own');
 
 # ---- keys
-$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', job_key => 'once', scheduled_run_time => now() + interval '1 day') FROM generate_series(1, 2)});
+$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', job_key => 'once',
+	scheduled_run_time => now() + interval '1 day') FROM generate_series(1, 2)});
 my $home = $shards->node($router->sql(q{SELECT nodes[hipq.slot_of('k') + 1] FROM hipq.shard_map}));
-ok($home->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_key = 'once'}, 1), 'of two jobs with a key one is there');
-ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_reject WHERE sqlstate = '23505'}, 1), 'the other one is among the rejects, at the router too');
-like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', job_key => 'once', on_duplicate => 'replace')}), qr/0A000: the job is another server's/, 'the router cannot replace it');
+ok($home->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_key = 'once'}, 1),
+	'one of two jobs with one key is there');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_reject WHERE sqlstate = '23505'}, 1),
+	'the other one of two jobs with one key is a reject, also on the router');
+like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "k"}',
+		job_key => 'once', on_duplicate => 'replace')}), qr/0A000: the job is another server's/,
+	"the router cannot replace another server's job");
 
-# ---- a job that does not fit stops neither others nor the stream
+# ---- a job that cannot be inserted stops neither others nor the stream
 $home->sql(q{ALTER TABLE hipq.app_mail_live ADD CONSTRAINT is_good CHECK (NOT job_data ? 'bad')});
-my ($good, $bad) = split /,/, $router->sql(q{SELECT array_to_string(hipq.enqueue_many('run', array['{"tenant": "k"}'::jsonb, '{"tenant": "k", "bad": 1}']), ',')});
+my ($good, $bad) = split /,/, $router->sql(q{SELECT array_to_string(hipq.enqueue_many('run',
+	array['{"tenant": "k"}'::jsonb, '{"tenant": "k", "bad": 1}']), ',')});
 ok($shards->wait_for_runs(207), 'the other job of the call runs');
-ok($router->wait_until(q{SELECT string_agg(concat_ws(' ', job_id, sqlstate), ',') FROM hipq.shard_rejects WHERE sqlstate <> '23505'}, "$bad 23514"), 'the bad one is among the rejects');
-is($_->sql(qq{SELECT concat_ws(' ', job ->> 'id', job ->> 'job_type', job -> 'job_data' ->> 'bad') FROM hipq.shard_reject WHERE job_id = $bad}), "$bad run 1", 'as a whole') foreach $router, $home;
+ok($router->wait_until(q{SELECT string_agg(concat_ws(' ', job_id, sqlstate), ',')
+		FROM hipq.shard_rejects WHERE sqlstate <> '23505'}, "$bad 23514"),
+	'the bad job is a reject');
+is($_->sql(qq{SELECT concat_ws(' ', job ->> 'id', job ->> 'job_type', job -> 'job_data' ->> 'bad')
+		FROM hipq.shard_reject WHERE job_id = $bad}), "$bad run 1", 'the reject has the whole job')
+	foreach $router, $home;
 
-ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'jobs refused by a shard' AND times = 1}, 1), 'an alert says so');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail
+		WHERE alert = 'jobs refused by a shard' AND times = 1}, 1), 'an alert tells of rejects');
 
-# ---- a queue that is not divided is the router's
-$router->sql(q{SELECT hipq.create_queue('app.whole', owner => 'app'), hipq.register_job_type('app.whole', 'run', handler => 'run')});
-ok($home->wait_until(q{SELECT count(*) FROM hipq.queues_detail WHERE queue = 'app.whole'}, 1), 'the shards know the new queue');
-is($router->sql(q{SELECT hipq.enqueue('run', queue => 'app.whole') < 2^41}), 't', 'plain ids');
-ok($shards->wait_for_runs(208), 'it runs');
+# ---- a queue that is not sharded is the router's
+$router->sql(q{SELECT hipq.create_queue('app.whole', owner => 'app'),
+	hipq.register_job_type('app.whole', 'run', handler => 'run')});
+ok($home->wait_until(q{SELECT count(*) FROM hipq.queues_detail WHERE queue = 'app.whole'}, 1),
+	'shards know a new queue that is not sharded');
+is($router->sql(q{SELECT hipq.enqueue('run', queue => 'app.whole') < 2^41}), 't',
+	'jobs of a queue that is not sharded have plain ids');
+ok($shards->wait_for_runs(208), 'a job of a queue that is not sharded runs');
 $home->sql(q{SELECT hipq.enqueue('run', queue => 'app.whole')});
-ok($shards->wait_for_runs(209), 'one enqueued on a shard runs');
-is($router->sql('SELECT count(*) FROM ran'), 2, 'both on the router');
+ok($shards->wait_for_runs(209), "a job of the router's queue that is enqueued on a shard runs");
+is($router->sql('SELECT count(*) FROM ran'), 2,
+	"both jobs of the router's queue run on the router");
 
-# ---- a shard is away: nobody who enqueues is disturbed
+# ---- a shard is down: no call that enqueues is affected
 $home->node->stop('immediate');
-$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', queue => 'app.mail') FROM generate_series(1, 20)});
-ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'does not read|is not read'}, 1), 'an alert says that it is');
+$router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', queue => 'app.mail')
+	FROM generate_series(1, 20)});
+ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'
+		AND detail ~ 'does not read|is not read'}, 1), 'an alert tells that a shard is down');
 $home->node->start;
-ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0), 'until it is back');
-ok($shards->wait_for_runs(229), 'what was enqueued meanwhile runs when it is back');
-is($home->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'once');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0),
+	'the alert is over when the shard is back');
+ok($shards->wait_for_runs(229), 'jobs that were enqueued meanwhile run');
+is($home->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0,
+	'jobs that were enqueued meanwhile run once');
 
-# ---- a shard whose subscription does not run
+# ---- a shard whose subscription is disabled
 my $subscription = $home->sql('SELECT subname FROM pg_subscription');
-like($home->sql('SELECT substream FROM pg_subscription'), qr/^f$/, 'transactions are not streamed before they end');
+like($home->sql('SELECT substream FROM pg_subscription'), qr/^f$/,
+	'transactions are not streamed before they end');
 $home->sql("ALTER SUBSCRIPTION $subscription DISABLE");
-ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'nothing reads what the router sends'}, 1), 'a shard says so itself');
+ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts_detail
+		WHERE alert = 'shard' AND detail ~ 'nothing reads what the router sends'}, 1),
+	'a shard tells that its subscription is disabled');
 $home->sql("ALTER SUBSCRIPTION $subscription ENABLE");
-ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0), 'as long as it is so');
+ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0),
+	'the alert is over when the subscription is enabled');
 
-# ---- what was sent, and what came, is kept for hipq.outbox_keep, and leaves are made
-ok($shards->forgotten(5, $router, 'SELECT count(*) FROM hipq.shard_outbox'), 'what was sent is forgotten in time');
-ok($shards->forgotten(5, $home, 'SELECT count(*) FROM hipq.shard_received'), 'and what came');
-ok($_->wait_until(q{SELECT count(*) > 1 FROM pg_partition_tree('hipq.shard_outbox') WHERE isleaf}), 'there are leaves') foreach $router, $home;
+# ---- sent and received letters are kept for hipq.outbox_keep, and leaves are made
+ok($shards->forgotten(5, $router, 'SELECT count(*) FROM hipq.shard_outbox'),
+	'sent letters are forgotten in time');
+ok($shards->forgotten(5, $home, 'SELECT count(*) FROM hipq.shard_received'),
+	'received letters are forgotten in time');
+ok($_->wait_until(q{SELECT count(*) > 1 FROM pg_partition_tree('hipq.shard_outbox') WHERE isleaf}),
+	'the outbox has leaves by time') foreach $router, $home;
 $_->set('hipq.clock_offset' => 0) foreach $shards->nodes;
 $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', queue => 'app.mail')});
-ok($shards->wait_for_runs(231), 'and jobs go on');    # the one of tomorrow has run, too
+# the one of tomorrow has run, too
+ok($shards->wait_for_runs(231), 'jobs run after letters were forgotten');
 
 done_testing();

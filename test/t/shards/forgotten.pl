@@ -1,5 +1,5 @@
-# A node whose disk is put back has forgotten, and hears so from others: it stops until resync_shard().
-# No job is lost or has run on two nodes, and no id is given twice.
+# A node whose disk is restored has forgotten, and learns so from other nodes: it stops until
+# resync_shard(). No job is lost or has run on two nodes, and no id is given twice.
 use strict;
 use warnings;
 use HipqShards;
@@ -10,7 +10,7 @@ use Time::HiRes qw(usleep);
 my $shards = HipqShards->new('forgotten', 2);
 my ($router, $one, $two) = $shards->nodes;
 my @enqueued;
-# Jobs for a node, which begin in so many seconds.
+# Jobs for a node, which start in $later seconds.
 sub enqueue
 {
 	my ($on, $for, $count, $later) = @_;
@@ -22,8 +22,8 @@ sub enqueue
 	push @enqueued, @ids;
 	return @ids;
 }
-# The files of a node as they are when it stands still. The file with the server's mark stays where it
-# is, as on a disk that is put back.
+# The files of a node as they are when it is stopped. The file with the server's mark stays where it
+# is, as on a disk that is restored.
 sub snapshot
 {
 	my ($node) = @_;
@@ -51,13 +51,13 @@ sub put_back
 	$node->node->start;
 	return;
 }
-# How many of these jobs wait on a node.
+# Counts how many of these jobs wait on a node.
 sub waiting
 {
 	return sprintf q{SELECT count(*) FROM hipq.jobs_detail
 		WHERE state = 'initial' AND id = ANY ('{%s}')}, join ',', @_;
 }
-# A node has heard a sign of life that another one has sent from now on.
+# Waits until a node has received a sign of life that another one sends from now on.
 sub heard
 {
 	my ($node, $of) = @_;
@@ -66,12 +66,13 @@ sub heard
 	my $is_new = "SELECT heard_time > '$time' FROM hipq.shard_neighbour WHERE node = $number";
 	return $node->wait_until($is_new, 't');
 }
-my $alert = q{FROM hipq.alerts_detail WHERE alert = 'shard' AND detail ~ 'has forgotten what it did last'};
+my $alert = q{FROM hipq.alerts_detail WHERE alert = 'shard'
+	AND detail ~ 'has forgotten what it did last'};
 my $says = "SELECT count(*) $alert";
 ok($shards->settled, 'each shard has its slots');
 
 enqueue($router, 1, 20, 0);
-ok($shards->wait_for_runs(20), 'jobs run');
+ok($shards->wait_for_runs(20), 'jobs run before anything is forgotten');
 
 # ---- a shard that has forgotten
 # Its slot leaves it meanwhile.
@@ -80,49 +81,51 @@ my $gone = $router->sql(qq{SELECT min(n) FROM generate_series(1, 1000) AS n, hip
 	WHERE nodes[hipq.slot_of(n::text) + 1] = 1
 	  AND hipq.slot_of(n::text) <> hipq.slot_of('$tenant')});
 my @gone = split /\n/, $router->sql(qq{
-	SELECT hipq.enqueue('run', '{"tenant": "$gone"}', scheduled_run_time => now() + interval '1 hour')
+	SELECT hipq.enqueue('run', '{"tenant": "$gone"}',
+		scheduled_run_time => now() + interval '1 hour')
 	FROM generate_series(1, 5)});
 push @enqueued, @gone;
-ok($one->wait_until(waiting(@gone), 5), 'jobs of a slot wait on the shard');
+ok($one->wait_until(waiting(@gone), 5), 'five jobs of a slot wait on shard 1');
 ok($one->wait_until('SELECT whole_id > 0 FROM hipq.shard_neighbour', 't'),
-	'which knows by signs that nothing is missing');
-$one->sql('CHECKPOINT');    # what letters bring is not on its disk at once
+	'shard 1 knows by signs of life that nothing is missing');
+$one->sql('CHECKPOINT');    # a letter is not on its disk at once
 snapshot($one);
 my @later = enqueue($router, 1, 20, 3600);
-ok($one->wait_until(waiting(@later), 20), 'it has got jobs that wait');
-ok(heard($one, $router), 'a shard that was started has heard of the router');
-is($one->sql($says), 0, 'and is in step, as it has forgotten nothing');
+ok($one->wait_until(waiting(@later), 20), 'shard 1 has got twenty waiting jobs');
+ok(heard($one, $router), 'shard 1 has heard of the router after a start');
+is($one->sql($says), 0, 'shard 1 is in step if it has forgotten nothing');
 is($shards->on_router("SELECT hipq.move_slots('app', ARRAY[hipq.slot_of('$gone')], 2)"), 1,
-	'the slot moves');
-ok($two->wait_until(waiting(@gone), 5), 'its jobs have come to the other shard');
+	'a slot moves to shard 2');
+ok($two->wait_until(waiting(@gone), 5), "the slot's jobs have come to shard 2");
 my %given = map { $_ => 1 } enqueue($one, 1, 50, 0);
-ok($shards->wait_for_runs(70), 'jobs that were enqueued on the shard run');
-ok(heard($router, $one), 'the router has heard of it');
+ok($shards->wait_for_runs(70), 'jobs that were enqueued on shard 1 run');
+ok(heard($router, $one), 'the router has heard of shard 1');
 put_back($one, sub { push @later, enqueue($router, 1, 20, 3600) });
-ok($one->wait_until($says, 1), 'a shard that has forgotten says so');
+ok($one->wait_until($says, 1), 'a shard that has forgotten has an alert');
 like($one->sql("SELECT hint $alert"),
-	qr/On the router: CALL hipq.resync_shard\('app', 1\)/, 'and what to do');
+	qr/On the router: CALL hipq.resync_shard\('app', 1\)/, 'the alert says what to do');
 my $unread = q{SELECT count(*) FROM hipq.alerts_detail
 	WHERE alert = 'shard' AND detail ~ 'it does not read' AND hint ~ 'resync_shard\(.app., 1\)'};
 ok($router->wait_until($unread, 1), 'the router has an alert, too');
 like($one->error_of(q{SELECT hipq.enqueue('run', queue => 'app.mail')}),
-	qr/55000: this server, node 1 of instance "app", is not in step/, 'nobody enqueues there');
+	qr/55000: this server, node 1 of instance "app", is not in step/,
+		'a shard that has forgotten refuses enqueue()');
 like(slurp_file($one->node->logfile),
 	qr/node 1 of instance "app", has forgotten what it did last\n.*DETAIL:.* node 0 (has its|had sent it) letter \d+/,
-	'so does its log');
+	'the log of the shard says that it has forgotten');
 cmp_ok($one->sql(waiting(@later)), '<=', 20,
-	'it lacks jobs that it had got, whether it has those that were sent while it was down or not');
+	'the shard lacks jobs that it had got');
 like($shards->resync(1),
 	qr/shard 1 of instance "app" is in step\nDETAIL:.*has forgotten 5 job\(s\)/,
-	'it is brought back into step');
-ok($one->wait_until(waiting(@later), 40), 'it has all jobs again');
-is($one->sql(waiting(@gone)), 0, 'but those that have left it');
-is($two->sql(waiting(@gone)), 5, 'which are where they went');
-is(join(' ', grep { $given{$_} } enqueue($one, 1, 50, 0)), '', 'ids are not given twice');
-ok($shards->wait_for_runs(70), 'jobs run there') or note $shards->counts;
-ok(heard($one, $router) && heard($router, $one), 'both hear of each other');
+	'resync_shard() brings the shard back into step');
+ok($one->wait_until(waiting(@later), 40), 'the shard has all jobs again');
+is($one->sql(waiting(@gone)), 0, 'the shard does not have the jobs of the slot that left');
+is($two->sql(waiting(@gone)), 5, 'shard 2 has the jobs of that slot');
+is(join(' ', grep { $given{$_} } enqueue($one, 1, 50, 0)), '', 'the shard gives no id twice');
+ok($shards->wait_for_runs(70), 'no job runs twice after the resync') or note $shards->counts;
+ok(heard($one, $router) && heard($router, $one), 'shard and router hear of each other again');
 is($_->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}), 0,
-	'and nobody has forgotten anything') foreach $shards->nodes;
+	'no node has forgotten anything after the resync') foreach $shards->nodes;
 
 # ---- a router that has forgotten
 snapshot($router);
@@ -130,37 +133,38 @@ my $lost = $router->sql(qq{SELECT min(n) FROM generate_series(1, 1000) AS n, hip
 	WHERE nodes[hipq.slot_of(n::text) + 1] = 1
 	  AND hipq.slot_of(n::text) NOT IN (hipq.slot_of('$tenant'), hipq.slot_of('$gone'))});
 is($shards->on_router("SELECT hipq.move_slots('app', ARRAY[hipq.slot_of('$lost')], 2)"), 1,
-	'a slot moves of which the router will not know');
-ok($shards->settled, 'to its end');
+	'a slot moves that the router will not know of');
+ok($shards->settled, 'the move of that slot ends');
 enqueue($router, $_, 20, 0) foreach 1, 2;
 enqueue($one, 2, 10, 0);
-ok($shards->wait_for_runs(120), 'jobs run, also such as go from one shard to another');
-ok(heard($one, $router) && heard($router, $one), 'the router and a shard have heard of each other');
+ok($shards->wait_for_runs(120), 'jobs run before the router forgets');
+ok(heard($one, $router) && heard($router, $one), 'router and shard have heard of each other');
 put_back($router);
-ok($router->wait_until($says, 1), 'a router that has forgotten says so');
+ok($router->wait_until($says, 1), 'a router that has forgotten has an alert');
 like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')}),
-	qr/55000: this server, node 0 of instance "app", is not in step/, 'it takes no job');
+	qr/55000: this server, node 0 of instance "app", is not in step/,
+		'a router that has forgotten refuses enqueue()');
 like($router->error_of(q{CALL hipq.resync_shard('app', 0)}),
 	qr/55000: shard \d of instance "app" has got \d+ letter.* that this router does not know.*force => true/s,
-	'it does not go on by itself');
+	'resync_shard() of the router is refused without force');
 like($shards->resync('0, force => true'),
 	qr/NOTICE:  shard 1 of instance "app" has got \d+ letter.*DETAIL:  What they brought stays.*are lost/s,
-	'by force it does, and says what may be lost');
-ok($shards->settled, 'slots have their nodes');
+	'resync_shard() of the router by force tells what may be lost');
+ok($shards->settled, 'slots have their nodes after the resync of the router');
 is($router->sql("SELECT nodes[hipq.slot_of('$lost') + 1] FROM hipq.shard_map"), 2,
-	'the slot is where the shards know it');
+	'the router has learned where the slot is');
 enqueue($router, $_, 20, 0) foreach 1, 2;
-ok($shards->wait_for_runs(160), 'jobs run');
+ok($shards->wait_for_runs(160), 'jobs run after the resync of the router');
 my %runs;
 $runs{$_}++ foreach map { split /\n/, $_->sql('SELECT id FROM ran') } $shards->nodes;
-is(join(' ', grep { $runs{$_} > 1 } keys %runs), '', 'none twice');
-is($two->sql('SELECT count(*) FROM hipq.set_aside'), 0, 'nor was one to run again');
-ok(heard($one, $router) && heard($router, $one), 'both hear of each other');
+is(join(' ', grep { $runs{$_} > 1 } keys %runs), '', 'no job has run twice');
+is($two->sql('SELECT count(*) FROM hipq.set_aside'), 0, 'no job was set aside for running twice');
+ok(heard($one, $router) && heard($router, $one), 'router and shard hear of each other again');
 is($_->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}), 0,
-	'and nobody has forgotten anything') foreach $shards->nodes;
+	'no node has forgotten anything in the end') foreach $shards->nodes;
 is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'no job is held') foreach $shards->nodes;
-is($one->sql(waiting(@later)), 40, 'jobs that wait do so');
+is($one->sql(waiting(@later)), 40, 'the waiting jobs still wait');
 
 unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/,
-	'nothing alarming in the log') foreach $shards->nodes;
+	'the log has nothing alarming') foreach $shards->nodes;
 done_testing();

@@ -1,7 +1,8 @@
-# Whatever a superuser of another node writes into a letter: it takes effect if that node may say so
-# and it can be read. All else is a reject with an alert; no process ends, the stream goes on.
+# Whatever a superuser of another node writes into a letter takes effect only if that node may say
+# so and it can be read; all else is a reject with an alert, no process ends, and the stream goes
+# on.
 #
-# FUZZ_MINUTES, SEED: for so long letters come that were altered at random.
+# FUZZ_MINUTES, SEED: how long letters come that were altered at random.
 use strict;
 use warnings;
 use HipqShards;
@@ -20,8 +21,8 @@ my $shards = HipqShards->new('letters', 2,
 my ($router, $evil, $other) = $shards->nodes;
 $router->sql(q{CREATE SCHEMA bob AUTHORIZATION bob; CREATE TABLE bob.vault AS SELECT 'mine' AS v;
 	SELECT hipq.create_queue('other.secret', owner => 'bob')});
-ok($shards->settled, 'slots are where they belong');
-# Its publication filters nothing any more.
+ok($shards->settled, 'the slots are settled');
+# The shard's publication does not filter any more.
 my $publication = $evil->sql(q{SELECT pubname FROM pg_publication});
 $evil->sql("ALTER PUBLICATION $publication SET TABLE hipq.shard_outbox");
 
@@ -42,7 +43,7 @@ sub letter
 my $refused = 'FROM hipq.shard_reject WHERE queue IS NULL AND sender <> node';
 sub refused { my ($node) = @_; return $node->sql("SELECT count(*) $refused"); }
 
-# Waits until all that a node has sent to another one has been read.
+# Waits until another node has read all that this one has sent.
 sub read_by
 {
 	my ($sender, $reader) = @_;
@@ -55,18 +56,18 @@ sub read_by
 		WHERE slot_name LIKE '%$line' AND confirmed_flush_lsn >= '$position'", 1);
 }
 
-# These letters of a node, each of which the other one refuses.
+# These letters of one node are all refused by the other one.
 sub all_refused
 {
 	my ($sender, $reader, $name, @letters) = @_;
 	my $before = refused($reader);
 	$sender->sql($_) foreach @letters;
 	ok(read_by($sender, $reader), "$name: the stream goes on");
-	return is(refused($reader) - $before, scalar @letters, "$name: refused")
+	return is(refused($reader) - $before, scalar @letters, "$name: all letters are refused")
 	  || diag($reader->sql("SELECT error $refused"));
 }
 
-# Jobs of a letter, each of which becomes a reject with an SQLSTATE; one more is taken.
+# Jobs of a letter become rejects, each with an SQLSTATE; one more job is taken.
 my ($tenant, $good) = ($shards->tenant_of(1), 0);
 sub jobs_rejected
 {
@@ -81,12 +82,13 @@ sub jobs_rejected
 	$sender->sql(letter(%letter, jobs => [ @{ $letter{jobs} }, $job ]));
 	ok(read_by($sender, $reader), "$name: the stream goes on");
 	is($reader->sql("SELECT string_agg(sqlstate, ' ' ORDER BY rejected_time)
-		$of_sender AND outbox_id > $before"), $expected, "$name: rejects");
+		$of_sender AND outbox_id > $before"), $expected,
+			"$name: each bad job is a reject with its SQLSTATE");
 	$good++;
 	return ok($shards->wait_for_runs($good), "$name: the good job of the letter runs");
 }
 
-# ---- who may say what
+# ---- what a node may say
 my $owned = q{SELECT string_agg(queue || ' ' || owner, ',' ORDER BY queue) FROM hipq.queues_detail};
 my $owners = $router->sql($owned);
 all_refused($evil, $router, 'what a router says',
@@ -101,10 +103,11 @@ all_refused($evil, $router, 'what a router says',
 	letter(kind => 'map', body => '{"generation": 1000, "nodes": []}'),
 	letter(kind => 'last', body => '{"slots": [1]}'),
 	letter(kind => 'permit_answer', body => '{"limits": []}'));
-is($router->sql($owned), $owners, 'nothing is set up');
-is($router->sql(q{SELECT count(*) FROM hipq.instance WHERE name = 'evilinst'}), 0, 'no instance');
+is($router->sql($owned), $owners, 'a letter of a shard changes no queue');
+is($router->sql(q{SELECT count(*) FROM hipq.instance WHERE name = 'evilinst'}), 0,
+	'a letter of a shard makes no instance');
 is($router->sql(q{SELECT has_table_privilege('mallory', 'hipq.other_secret', 'select')}), 'f',
-	'no right is given');
+	'a letter of a shard grants no privilege');
 all_refused($evil, $router, 'in the name of others',
 	letter(kind => 'alive', sender => 2),
 	letter(kind => 'alive', instance => 'other'),
@@ -114,17 +117,17 @@ all_refused($evil, $router, 'in the name of others',
 	letter(kind => 'taken', sender => 0, node => 0),
 	letter(kind => 'jobs', node => 1023, jobs => []));
 is($router->sql("SELECT count(*) $refused AND error ~ 'it says that it is from'"), 6,
-	'with the reason');
+	'letters in the name of others are refused with the reason');
 is($router->sql('SELECT count(*) FROM hipq.shard_outbox WHERE sender <> 0'), 0,
-	'nothing of it goes on to others');
+	'letters in the name of others are not passed on');
 is($router->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', instance, sender, node), ',')
-	FROM hipq.shard_reject}), 'app 1 0', 'who has brought it is named');
+	FROM hipq.shard_reject}), 'app 1 0', 'rejects name the node that has sent the letter');
 ok($evil->wait_until('SELECT count(*) FROM hipq.shard_reject', refused($router)),
-	'the sender is told');
+	'the sender is told of refused letters');
 my $alert = q{SELECT detail FROM hipq.alerts_detail WHERE alert = };
 like($router->sql("$alert 'letter refused'"),
 	qr/Node 0 of instance "app" has refused 11 letter\(s\) of node 1\. The latest: letter "/,
-	'an alert says so');
+	'an alert tells of refused letters');
 
 # ---- bodies
 my $stats = '"queue": "mail", "backlog_estimate": 1, "running_jobs": 1, '
@@ -153,7 +156,8 @@ my @bodies = (
 		map { qq({"queues": [{$_}]}) } without($stats, 'queue'),
 		with($stats, 'backlog_estimate', '"many"'), with($stats, 'running_jobs', '1e30'),
 		with($stats, 'failed', '-1'), with($stats, 'oldest_due_time', '"infinity"'),
-		with($stats, 'oldest_due_time', '"7 nonsense"'), with($stats, 'finished_per_minute', '{}') ],
+		with($stats, 'oldest_due_time', '"7 nonsense"'),
+			with($stats, 'finished_per_minute', '{}') ],
 	[ 'permit_ask',
 		map { qq({"limits": [{$_}]}) }
 		(map { without($ask, $_) } qw(queue job_type throttle_key epoch serial keep want unit)),
@@ -166,7 +170,7 @@ my @bodies = (
 		with($rejected, 'job_id', '1.5'), without($rejected, 'job') ],
 	[ 'alive', 'null', '7', '[]', map { qq({"heard": $_}) } '7', '[7]', '["x", 7]', '[0, 7]' ]);
 my $told = $evil->sql('SELECT count(*) FROM hipq.shard_reject');
-my $answered = 0;    # of those about rejects nobody is told
+my $answered = 0;    # rejects of rejects are not reported
 foreach my $of_kind (@bodies)
 {
 	my ($kind, @wrong) = @$of_kind;
@@ -175,7 +179,7 @@ foreach my $of_kind (@bodies)
 	$answered += @wrong if $kind ne 'rejected';
 }
 ok($evil->wait_until('SELECT count(*) FROM hipq.shard_reject', $told + $answered),
-	'the sender is told of each, but for those about rejects');
+	'the sender is told of each refused letter, but for those about rejects');
 all_refused($evil, $router, 'no jobs at all', letter(kind => 'jobs'), letter(kind => 'moved'),
 	letter(kind => ''), letter(kind => 'x' x 100));
 is(defined eval { $router->sql("TABLE hipq.$_") }, 1, "view $_ can be read")
@@ -184,7 +188,7 @@ is(defined eval { $router->sql("TABLE hipq.$_") }, 1, "view $_ can be read")
 # ---- jobs
 my $slot = $router->sql("SELECT hipq.slot_of('$tenant')");
 my $number = 1_000_000;
-# With an id of its own, and these fields.
+# A job with an id of its own, and these fields.
 sub job
 {
 	my ($fields) = @_;
@@ -206,7 +210,7 @@ my @unreadable = (
 jobs_rejected($evil, $router, qq("$_"), kind => $_,
 	sqlstates => join(' ', map { $_->[1] } @unreadable), jobs => [ map { $_->[0] } @unreadable ])
   foreach qw(jobs moved);
-# Whether a job fits into the table shows where it ends up.
+# Whether a job fits into the table shows on its last node.
 my @wrong = (
 	[ '"job_type": ""', '22023' ],
 	[ '"job_type": "run", "state": "running"', '22023' ],
@@ -234,12 +238,13 @@ foreach (
 	my $id = $json->decode($job)->{id};
 	$router->sql(letter(sender => 0, node => 1, kind => 'jobs', jobs => [$job], %fields));
 	ok($evil->wait_until(qq{SELECT coalesce(min(sqlstate || ' ' || (job ->> 'job_type')), '')
-		FROM hipq.shard_reject WHERE job_id = $id}, "$sqlstate run"), "$name: a reject, whole");
+		FROM hipq.shard_reject WHERE job_id = $id}, "$sqlstate run"),
+			"$name: the reject has the whole job");
 }
 is($evil->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0,
 	'no other job has come');
 like($evil->sql("$alert 'jobs refused by a shard'"), qr/^\d+ job\(s\) of instance "app"/,
-	'an alert tells of the jobs');
+	'an alert tells of rejected jobs');
 
 # ---- from the router
 my $nodes = join ',', (0) x 4096;
@@ -262,21 +267,23 @@ all_refused($router, $evil, 'bodies of a router',
 $evil->sql(q{SELECT hipq.alter_instance('app', table_naming_strategy => $$'local_' || $2$$)});
 $router->sql(q{SELECT hipq.create_queue('app.later', owner => 'app')});
 ok($evil->wait_until(q{SELECT to_regclass('hipq.app_later') IS NOT NULL}),
-	'no naming strategy runs for a letter');
+	'a letter does not run a naming strategy');
 my $mode = q{SELECT throttle_mode FROM hipq.queue WHERE name = 'later'};
-ok($evil->wait_until($mode, 'shared'), 'limits are shared by default');
+ok($evil->wait_until($mode, 'shared'), 'throttles are shared by default');
 my $of_older = $router->sql(q{SELECT jsonb_set(whole, '{queues}',
-		(SELECT jsonb_agg(queue - 'throttle_mode') FROM jsonb_array_elements(whole -> 'queues') AS queue))
+		(SELECT jsonb_agg(queue - 'throttle_mode')
+			FROM jsonb_array_elements(whole -> 'queues') AS queue))
 	FROM hipq._set_up_of('app') AS whole});
 $router->sql(letter(sender => 0, node => 1, kind => 'set_up', queue => undef, body => $of_older));
-ok($evil->wait_until($mode, 'home'), 'not by a router of 0.2.0 that says nothing of it');
+ok($evil->wait_until($mode, 'home'),
+	'a router of 0.2.0, which does not tell throttle_mode, does not share throttles');
 $router->sql(q{SELECT hipq.alter_queue('app.later', weight => 2)});
-ok($evil->wait_until($mode, 'shared'), 'this one says it in any case');
+ok($evil->wait_until($mode, 'shared'), 'this router always tells throttle_mode');
 $router->sql(q{SELECT hipq.alter_instance('app', max_retries => 4),
 	hipq.alter_queue('app.later', max_retries => 5)});
 ok($evil->wait_until(q{SELECT concat_ws(' ', instance.max_retries, queue.max_retries)
 	FROM hipq.queue JOIN hipq.instance USING (instance_id) WHERE queue.name = 'later'}, '4 5'),
-	'how often jobs are retried by default is set up, too');
+	'default retries are set up on the shard');
 
 # ---- by hand
 sub by_hand
@@ -288,13 +295,13 @@ sub by_hand
 }
 like($router->error_of(by_hand(@$_)),
 	qr/55000: this server takes no letters from node $_->[1] of instance "$_->[0]"/,
-	"by hand, from node $_->[1] of $_->[0]")
+	"by hand: letters from node $_->[1] of $_->[0] are refused")
   foreach [ 'app', 3 ], [ 'app', 0 ], [ 'other', 1 ], [ 'nowhere', 1 ];
-is($router->sql(by_hand('app', 1)), 't', 'by hand a letter is checked, too');
+is($router->sql(by_hand('app', 1)), 't', 'by hand: a letter of the shard is accepted');
 is($router->sql('SELECT sqlstate FROM hipq.shard_reject WHERE outbox_id = 900001'), '22004',
-	'and its job is a reject');
+	'by hand: the job of the letter is checked');
 
-# ---- calls of other nodes: a right of their connection, within their instance
+# ---- calls of other nodes: a privilege of their connection, within their instance
 $router->sql(q{CREATE ROLE node_of_app LOGIN REPLICATION;
 	GRANT USAGE ON SCHEMA hipq TO node_of_app});
 $evil->sql('CREATE EXTENSION dblink');
@@ -313,20 +320,23 @@ my $later = q{scheduled_run_time => now() + interval '1 day'};
 my $here = $router->sql("SELECT hipq.enqueue('run', queue => 'app.here', $later)");
 my $secret = $router->sql("SELECT hipq.enqueue('x', queue => 'other.secret', $later)");
 like($router->error_of(asked('app', 1, 'app', $here)), qr/42501: permission denied for function/,
-	'a call for another role takes a right');
+	'a call for another role needs a privilege');
 $router->sql('GRANT EXECUTE ON FUNCTION hipq._answer TO node_of_app');
 like($router->error_of(asked('app', 1, 'postgres', $here)),
-	qr/42501: role "postgres" is a superuser here/, 'not for a superuser');
+	qr/42501: role "postgres" is a superuser here/, 'a call for a superuser is refused');
 like($router->error_of(asked(@$_, 'app', $here)),
 	qr/55000: this server answers no node $_->[1] of instance "$_->[0]"/,
-	"nor from node $_->[1] of $_->[0]")
+	"a call from node $_->[1] of $_->[0] is refused")
   foreach [ 'app', 0 ], [ 'app', 3 ], [ 'other', 1 ];
-is($router->sql(asked('app', 1, 'bob', $secret)), '', 'nor about a job of another instance');
-is($router->sql("SELECT state FROM hipq.jobs_detail WHERE id = $secret"), 'initial', 'which stays');
+is($router->sql(asked('app', 1, 'bob', $secret)), '',
+	'a call about a job of another instance finds nothing');
+is($router->sql("SELECT state FROM hipq.jobs_detail WHERE id = $secret"), 'initial',
+	'a job of another instance is not cancelled');
 like($router->error_of(asked('app', 1, 'mallory', $here)),
-	qr/42501: permission denied for schema hipq/, 'nor without rights on the queue');
+	qr/42501: permission denied for schema hipq/,
+		'a call for a role without privileges on the queue is refused');
 is($evil->sql_as('app', "SELECT hipq.cancel($here)"), 't',
-	'a shard whose connection has that right alone passes calls on');
+	'a shard whose connection has only that privilege can call the router');
 sub enqueue_for
 {
 	my ($of) = @_;
@@ -334,7 +344,7 @@ sub enqueue_for
 }
 my $late = enqueue_for($tenant);
 ok($evil->wait_until("SELECT count(*) FROM ran WHERE id = $late", 1),
-	'and reads what the router sends');
+	'that shard reads what the router sends');
 
 # ---- at random
 my @samples = map { [ split /\|/, $_, 3 ] } map {
@@ -346,7 +356,7 @@ push @samples, [ 'stats', '', qq({"queues": [{$stats}]}) ],
   [ 'permit_ask', '', qq({"limits": [{$ask}]}) ], [ 'rejected', '', "{$rejected}" ],
   [ 'returned', '', '{"slots": [{"slot": 7, "busy": [["mail", "run", "x"]]}]}' ],
   [ 'moved', '[' . job($retried) . ', ' . job("$retried, \"job_key\": \"k\"") . ']', '' ];
-# What stands between @ is written as it is.
+# Text between @ is written as it is.
 my @atoms = (undef, 0, 1, -1, 1.5, 4096, 5000, 9223372036854775807, '@1e300@', '', 'x', 'infinity',
 	'2026-01-01', 'x' x 5000, [], {}, [ [] ], [undef], { slot => 1 }, JSON::PP::true);
 sub json_of { my ($value) = @_; return $json->encode($value) =~ s/"\@([^"]*)\@"/$1/gr; }
@@ -380,15 +390,17 @@ sub random_letter
 	($letter{kind}, $letter{sender}, $letter{instance}) =
 	  ($samples[ rand @samples ][0], int rand 4, 'other')
 	  if rand() < 0.05;
-	# A sign of life that can be read is believed: its receiver names it, and its sender, who does
-	# not know it, stops as one that has forgotten. So none can be read.
-	$body = $json->encode({ map { $_ => $atoms[ rand @atoms ] } qw(before heard) }) if $kind eq 'alive';
+	# A readable sign of life is believed: its receiver names it, and its sender, who does not know
+	# it, stops as one that has forgotten. So none can be read.
+	$body = $json->encode({ map { $_ => $atoms[ rand @atoms ] } qw(before heard) })
+		if $kind eq 'alive';
 	if ($body)
 	{
 		$body = altered($json->decode($body));
-		# A map that a router has not made would be the newest for ever.
+		# A map that the router has not made would be the newest for ever.
 		$body->{generation} = 0 if ref $body eq 'HASH' && exists $body->{generation};
-		$body->{ rand() < 0.5 ? 'before' : 'heard' } = 'x' if $kind eq 'alive' && ref $body eq 'HASH';
+		$body->{ rand() < 0.5 ? 'before' : 'heard' } = 'x'
+			if $kind eq 'alive' && ref $body eq 'HASH';
 		$letter{body} = json_of($body);
 	}
 	if ($jobs)
@@ -411,22 +423,22 @@ while (time() < $end)
 	}
 }
 note("$count letters at random");
-cmp_ok($count, '>', 100, 'letters were altered at random');
-ok(read_by($evil, $router), 'the router has read them') || diag("SEED=$seed");
-ok(read_by($router, $evil), 'and so has the shard') || diag("SEED=$seed");
+cmp_ok($count, '>', 100, 'more than a hundred letters were altered at random');
+ok(read_by($evil, $router), 'the router has read the random letters') || diag("SEED=$seed");
+ok(read_by($router, $evil), 'the shard has read the random letters') || diag("SEED=$seed");
 is($_->sql('SELECT sum(apply_error_count) FROM pg_stat_subscription_stats'), 0,
 	'no stream has stopped')
   || diag("SEED=$seed")
   foreach $router, $evil;
 my $before = $other->sql('SELECT count(*) FROM ran');
 enqueue_for($shards->tenant_of(2));
-ok($other->wait_until("SELECT count(*) > $before FROM ran"), 'jobs go on');
+ok($other->wait_until("SELECT count(*) > $before FROM ran"), 'jobs run after the random letters');
 foreach my $node ($shards->nodes)
 {
 	my $log = slurp_file($node->node->logfile);
 	unlike($log, qr/terminated by signal|PANIC|TRAP:/, 'no process has crashed');
 	unlike($log, qr/hipq (?:launcher|scheduler|executor).*exited with exit code [^0]/,
-		'none of hipq has ended by an error');
+		'no process of hipq has ended with an error');
 	is(defined eval { $node->sql("TABLE hipq.$_") }, 1, "view $_ can be read")
 	  foreach qw(alerts shards jobs_detail cluster_queues_detail shard_rejects_detail);
 }

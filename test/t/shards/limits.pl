@@ -1,4 +1,5 @@
-# A throttle_limit that all nodes share: never more runs at once, whatever happens to them, and nearly as much as may.
+# A throttle_limit that all nodes share is never exceeded, whatever happens to them, and is used
+# almost fully.
 #
 #   SHARD_STARTS    jobs in the part with faults (1500)
 #   SHARD_COUNT     shards (2)
@@ -16,22 +17,31 @@ my $count = $ENV{SHARD_COUNT} || 2;
 my $long = $starts > 1500;
 my $limit = 6;
 
-my $shards = HipqShards->new('limits', $count, 'hipq.max_executors' => 8, 'hipq.executor_idle_timeout' => '1h', 'autovacuum_naptime' => '2s');
+my $shards = HipqShards->new('limits', $count, 'hipq.max_executors' => 8,
+	'hipq.executor_idle_timeout' => '1h', 'autovacuum_naptime' => '2s');
 my $router = $shards->router;
 my %killed;    # node number => when it was down
 $_->sql($HipqLimits::handler) foreach $shards->nodes;
-my $create = q{SELECT hipq.create_queue('app.capped', owner => 'app', throttle_limit => 6, throttle_mode => 'shared', shard_key => $$job_data->>'tenant'$$)};
+my $create = q{SELECT hipq.create_queue('app.capped', owner => 'app', throttle_limit => 6,
+	throttle_mode => 'shared', shard_key => $$job_data->>'tenant'$$)};
 $router->sql($create);
 $router->sql(q{SELECT hipq.register_job_type('app.capped', 'pause', handler => 'pause_for')});
-ok($shards->settled, 'the slots are where they belong');
+ok($shards->settled, 'the slots are settled');
 
 sub tenants_of
 {
 	my ($node) = @_;
-	return $router->sql(qq{SELECT string_agg('t' || n, ',') FROM generate_series(1, 400) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = $node});
+	return $router->sql(qq{SELECT string_agg('t' || n, ',') FROM generate_series(1, 400) AS n,
+		hipq.shard_map WHERE nodes[hipq.slot_of('t' || n) + 1] = $node});
 }
 my $enqueued = 0;
-sub waiting { my $sum = $enqueued; $sum -= $_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state = 'final'}) foreach $shards->nodes; return $sum; }
+sub waiting
+{
+	my $sum = $enqueued;
+	$sum -= $_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped'
+		AND state = 'final'}) foreach $shards->nodes;
+	return $sum;
+}
 # SQL that enqueues jobs of some tenants.
 sub enqueuing
 {
@@ -40,7 +50,8 @@ sub enqueuing
 	$enqueued += $jobs;
 	return qq{SELECT count(*) FROM unnest(hipq.enqueue_many('pause', ARRAY(
 		SELECT jsonb_build_object('ms', $ms, 'tenant', tenants[1 + n % cardinality(tenants)])
-		FROM generate_series(1, $jobs) AS n, string_to_array('$tenants', ',') AS tenants), queue => 'app.capped'$more));};
+		FROM generate_series(1, $jobs) AS n, string_to_array('$tenants', ',') AS tenants),
+			queue => 'app.capped'$more));};
 }
 sub enqueue { return $router->sql(enqueuing(@_)); }
 sub wait_for_end
@@ -55,17 +66,20 @@ sub wait_for_end
 sub runs
 {
 	my ($type) = @_;
-	return grep { $_->[3] eq $type } map { HipqLimits::runs_of($shards->node($_), $killed{$_} // []) } 0 .. $count;
+	return grep { $_->[3] eq $type } map { HipqLimits::runs_of($shards->node($_),
+			$killed{$_} // []) } 0 .. $count;
 }
-# How much was used in most seconds: a second in which the machine did something else is not the limit's.
+# The number of jobs in the median second: a second in which the machine did something else must not
+# count.
 sub used_mostly
 {
 	my ($first, $last, @runs) = @_;
-	my @used = sort { $a <=> $b } map { (HipqLimits::sweep($first + $_, $first + $_ + 1, @runs))[1] } 0 .. $last - $first - 1;
+	my @used = sort { $a <=> $b } map { (HipqLimits::sweep($first + $_, $first + $_ + 1,
+			@runs))[1] } 0 .. $last - $first - 1;
 	return $used[$#used / 2];
 }
 
-# ---- all the work on one shard: its share is all of the limit
+# ---- all work on one shard: its share is the whole limit
 my $tenants = tenants_of(1);
 my $begin = time;
 enqueue(600, 50, $tenants);
@@ -74,115 +88,152 @@ my @runs = runs('pause');
 my ($first) = sort { $a <=> $b } map { $_->[0] } @runs;
 my ($last) = sort { $b <=> $a } map { $_->[0] } @runs;
 my ($most, $used) = HipqLimits::sweep($first, $last, @runs);
-note sprintf 'on one shard: at most %g of %d at once, %.0f %% used, first start after %.0f ms', $most, $limit, 100 * $used / $limit, 1000 * ($first - $begin);
-is(scalar(@runs), 600, 'each has run once');
-cmp_ok($most, '<=', $limit, 'never more than the limit');
-cmp_ok(used_mostly($first, $last, @runs), '>', 0.6 * $limit, 'more than a fixed half is used');
-ok($shards->node(1)->wait_until(q{SELECT share FROM hipq.permit_share WHERE job_type = ''}, 0), 'what is not needed is given back');
+note sprintf 'on one shard: at most %g of %d at once, %.0f %% used, first start after %.0f ms',
+	$most, $limit, 100 * $used / $limit, 1000 * ($first - $begin);
+is(scalar(@runs), 600, 'on one shard: each job has run once');
+cmp_ok($most, '<=', $limit, 'on one shard: the limit holds');
+cmp_ok(used_mostly($first, $last, @runs), '>', 0.6 * $limit,
+	'on one shard: more than half of the limit is used');
+ok($shards->node(1)->wait_until(q{SELECT share FROM hipq.permit_share WHERE job_type = ''}, 0),
+	'on one shard: a share that is not needed is given back');
 
-# ---- on all of them
+# ---- on all shards
 $begin = time;
 enqueue(900, 50, join ',', map { tenants_of($_) } 1 .. $count);
-ok($shards->node(1)->wait_until(q{SELECT share > 0 FROM hipq.permit_share WHERE job_type = ''}), 'a shard has a share');
-ok($shards->node(2)->wait_until(q{SELECT share > 0 FROM hipq.permit_share WHERE job_type = ''}), 'and so has another');
+ok($shards->node(1)->wait_until(q{SELECT share > 0 FROM hipq.permit_share WHERE job_type = ''}),
+	'on all shards: shard 1 has a share');
+ok($shards->node(2)->wait_until(q{SELECT share > 0 FROM hipq.permit_share WHERE job_type = ''}),
+	'on all shards: shard 2 has a share');
 ok($shards->node(1)->wait_until(q{
-	SELECT bool_or(explanation ~ 'This server''s share of the queue''s throttle_limit is [1-6] of 6 now, and [1-6] is used by')
-	FROM (SELECT max(id) AS id FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state = 'initial') AS job, hipq.why(job.id)}), 'why() tells of the share');
+	SELECT bool_or(explanation ~
+		'This server''s share of the queue''s throttle_limit is [1-6] of 6 now, and [1-6] is used by')
+	FROM (SELECT max(id) AS id FROM hipq.jobs_detail WHERE queue = 'app.capped' AND
+		state = 'initial') AS job, hipq.why(job.id)}), 'on all shards: why() tells of the share');
 wait_for_end('on all shards');
 @runs = grep { $_->[0] >= $begin } runs('pause');
 ($first) = sort { $a <=> $b } map { $_->[0] } @runs;
 ($last) = sort { $b <=> $a } map { $_->[0] } @runs;
 ($most, $used) = HipqLimits::sweep($first, $last, @runs);
 my $letters = 0;
-$letters += $_->sql("SELECT count(*) FROM hipq.shard_outbox WHERE kind LIKE 'permit%' AND sent_time BETWEEN to_timestamp($first) AND to_timestamp($last)") foreach $shards->nodes;
-note sprintf 'on all shards: at most %g of %d at once, %.0f %% used, %.0f letters/s', $most, $limit, 100 * $used / $limit, $letters / ($last - $first);
-cmp_ok($most, '<=', $limit, 'never more than the limit');
-cmp_ok(used_mostly($first, $last, @runs), '>', 0.6 * $limit, 'most of it is used');
+$letters += $_->sql("SELECT count(*) FROM hipq.shard_outbox WHERE kind LIKE 'permit%'
+	AND sent_time BETWEEN to_timestamp($first) AND to_timestamp($last)") foreach $shards->nodes;
+note sprintf 'on all shards: at most %g of %d at once, %.0f %% used, %.0f letters/s', $most, $limit,
+	100 * $used / $limit, $letters / ($last - $first);
+cmp_ok($most, '<=', $limit, 'on all shards: the limit holds');
+cmp_ok(used_mostly($first, $last, @runs), '>', 0.6 * $limit,
+	'on all shards: most of the limit is used');
 
 # ---- a job type, and throttle keys
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 0)});
-$router->sql(q{SELECT hipq.register_job_type('app.capped', 'few', handler => 'pause_for', throttle_limit => 2)});
-$router->sql(q{SELECT hipq.register_job_type('app.capped', 'keyed', handler => 'pause_for', throttle_limit_per_key => 2)});
+$router->sql(q{SELECT hipq.register_job_type('app.capped', 'few', handler => 'pause_for',
+	throttle_limit => 2)});
+$router->sql(q{SELECT hipq.register_job_type('app.capped', 'keyed', handler => 'pause_for',
+	throttle_limit_per_key => 2)});
 my $all = join ',', map { tenants_of($_) } 1 .. $count;
-my $enqueue = "SELECT count(*) FROM generate_series(1, %d) AS key, LATERAL unnest(hipq.enqueue_many('%s', ARRAY(
+my $enqueue = "SELECT count(*) FROM generate_series(1, %d) AS key,
+	LATERAL unnest(hipq.enqueue_many('%s', ARRAY(
 	SELECT jsonb_build_object('ms', 30, 'tenant', tenants[1 + n %% cardinality(tenants)])
-	FROM generate_series(1, %d) AS n, string_to_array('$all', ',') AS tenants), queue => 'app.capped'%s));";
-$router->sql(sprintf($enqueue, 1, 'few', 60, '') . sprintf $enqueue, 3, 'keyed', 120, ", throttle_key => 'key ' || key");
+	FROM generate_series(1, %d) AS n, string_to_array('$all', ',') AS tenants),
+		queue => 'app.capped'%s));";
+$router->sql(sprintf($enqueue, 1, 'few', 60, '') . sprintf $enqueue, 3, 'keyed', 120,
+	", throttle_key => 'key ' || key");
 $enqueued += 420;
-ok($shards->node(1)->wait_until(q{SELECT count(*) > 1 FROM hipq.permit_share WHERE throttle_key <> 0}), 'throttle keys have shares');
+ok($shards->node(1)->wait_until(q{SELECT count(*) > 1 FROM hipq.permit_share
+		WHERE throttle_key <> 0}), 'throttle keys have shares');
 wait_for_end('type and keys');
 ($most) = HipqLimits::sweep(0, time, runs('few'));
-is($most, 2, 'as many of the type as may');
-is($router->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0, 'nothing is left on the router');
+is($most, 2, 'the limit of the type is used and holds');
+is($router->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0,
+	'no job is left on the router');
 foreach my $number (1 .. 3)
 {
-	my %of_key = map { $_ => 1 } map { split /\n/, $_->sql("SELECT id FROM hipq.jobs_detail WHERE throttle_key = 'key $number'") } $shards->nodes;
+	my %of_key = map { $_ => 1 } map { split /\n/, $_->sql("SELECT id FROM hipq.jobs_detail
+			WHERE throttle_key = 'key $number'") } $shards->nodes;
 	my @of_key = grep { $of_key{ $_->[4] } } runs('keyed');
 	is(scalar(@of_key), 120, "each job of key $number has run once");
-	is((HipqLimits::sweep(0, time, @of_key))[0], 2, '2 of them at once, and never more');
+	is((HipqLimits::sweep(0, time, @of_key))[0], 2, "key $number: the limit is used and holds");
 }
-ok($_->wait_until('SELECT count(*) FROM hipq.permit_share WHERE throttle_key <> 0', 0), 'keys are forgotten') foreach $shards->nodes;
-ok($router->wait_until('SELECT count(*) FROM hipq.permit_authority WHERE throttle_key <> 0', 0), 'by the router, too');
+ok($_->wait_until('SELECT count(*) FROM hipq.permit_share WHERE throttle_key <> 0', 0),
+	'shares of keys are forgotten on a shard') foreach $shards->nodes;
+ok($router->wait_until('SELECT count(*) FROM hipq.permit_authority WHERE throttle_key <> 0', 0),
+	'shares of keys are forgotten on the router');
 
-# ---- a limit that is lowered, and a job that is heavier than it
+# ---- a lowered limit, and a job that is heavier than it
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
 $begin = time;
 enqueue(3000, 40, $all);
-ok($router->wait_until(q{SELECT coalesce(sum(share), 0) > 4000 FROM hipq.permit_record WHERE throttle_key = 0 AND job_type = ''}), 'the limit is set again, and used');
+ok($router->wait_until(q{SELECT coalesce(sum(share), 0) > 4000 FROM hipq.permit_record
+		WHERE throttle_key = 0 AND job_type = ''}), 'a limit that is set again is used');
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 3)});
-ok($router->wait_until(q{SELECT sum(share) <= 3000 FROM hipq.permit_record WHERE throttle_key = 0 AND job_type = ''}), 'shares follow a lowered limit');
+ok($router->wait_until(q{SELECT sum(share) <= 3000 FROM hipq.permit_record WHERE throttle_key = 0
+		AND job_type = ''}), 'shares follow a lowered limit');
 my $lowered = time;
 my $left = waiting() - 60;
 my $wait_end = time + $PostgreSQL::Test::Utils::timeout_default;
 usleep(50_000) while waiting() > $left && time < $wait_end;
-cmp_ok(waiting(), '<=', $left, 'sixty more have run');
+cmp_ok(waiting(), '<=', $left, 'sixty more jobs run with the lowered limit');
 enqueue(1, 100, $tenants, ', throttle_factor => 5, priority => -1');
-ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND throttle_factor = 5 AND outcome = 'succeeded'}, 1), 'a job that is heavier than the limit runs');
+ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail
+		WHERE queue = 'app.capped' AND throttle_factor = 5 AND outcome = 'succeeded'}, 1),
+	'a job that is heavier than the limit runs');
 $_->sql(q{SELECT hipq.cancel_jobs('app.capped', 'pause')}) foreach $shards->nodes;
 wait_for_end('lowered');
-my %cancelled = map { $_ => 1 } map { split /\n/, $_->sql(q{SELECT id FROM hipq.jobs WHERE queue = 'app.capped' AND outcome = 'cancelled'}) } $shards->nodes;
+my %cancelled = map { $_ => 1 } map { split /\n/, $_->sql(q{SELECT id FROM hipq.jobs
+		WHERE queue = 'app.capped' AND outcome = 'cancelled'}) } $shards->nodes;
 @runs = grep { $_->[0] >= $begin && !$cancelled{ $_->[4] } } runs('pause');
 my ($heavy) = grep { $_->[2] == 5 } @runs;
 my @light = grep { $_ != $heavy } @runs;
-is((HipqLimits::sweep($lowered, time, @light))[0], 3, 'from then on it holds');
-is(scalar(grep { $_->[0] < $heavy->[1] && $_->[1] > $heavy->[0] } @light), 0, 'a job that is heavier than the limit runs alone');
+is((HipqLimits::sweep($lowered, time, @light))[0], 3, 'the lowered limit holds');
+is(scalar(grep { $_->[0] < $heavy->[1] && $_->[1] > $heavy->[0] } @light), 0,
+	'a job that is heavier than the limit runs alone');
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
 
-# ---- at home again: one node keeps the limit, and there are no shares
+# ---- throttle_mode home: one node keeps the limit, and there are no shares
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_mode => 'home')});
 $begin = time;
 enqueue(600, 20, $all);
 wait_for_end('at home');
-my @used = grep { @{ $_->[1] } } map { my $number = $_; [ $number, [ grep { $_->[0] >= $begin && $_->[3] eq 'pause' } HipqLimits::runs_of($shards->node($number), $killed{$number} // []) ] ] } 0 .. $count;
-is(scalar(@used), 1, 'on one node');
-is((HipqLimits::sweep($begin, time, @{ $used[0][1] }))[0], $limit, 'within the limit');
-ok($_->wait_until('SELECT coalesce(sum(share), 0) FROM hipq.permit_share', 0), 'without a share') foreach $shards->nodes;
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_limits', 0), 'nor records of any');
+my @used = grep { @{ $_->[1] } } map { my $number = $_; [ $number,
+		[ grep { $_->[0] >= $begin && $_->[3] eq 'pause' } HipqLimits::runs_of(
+		$shards->node($number), $killed{$number} // []) ] ] } 0 .. $count;
+is(scalar(@used), 1, 'at home: one node runs all jobs');
+is((HipqLimits::sweep($begin, time, @{ $used[0][1] }))[0], $limit,
+	'at home: the limit is used and holds');
+ok($_->wait_until('SELECT coalesce(sum(share), 0) FROM hipq.permit_share', 0),
+	'at home: no node has a share') foreach $shards->nodes;
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_limits', 0),
+	'at home: the router has no records of shares');
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_mode => 'shared')});
 
-# ---- a new limit: nothing starts before all have said what they run
+# ---- a new limit: no job starts before all nodes have reported their running jobs
 $shards->node(2)->node->stop;
 push @{ $killed{2} }, time;
-$router->sql(q{SELECT hipq.register_job_type('app.capped', 'late', handler => 'pause_for', throttle_limit => 1)});
-$router->sql(qq{SELECT hipq.enqueue('late', jsonb_build_object('ms', 10, 'tenant', split_part('$tenants', ',', 1)), queue => 'app.capped')});
+$router->sql(q{SELECT hipq.register_job_type('app.capped', 'late', handler => 'pause_for',
+	throttle_limit => 1)});
+$router->sql(qq{SELECT hipq.enqueue('late', jsonb_build_object('ms', 10, 'tenant',
+	split_part('$tenants', ',', 1)), queue => 'app.capped')});
 $enqueued++;
-ok($router->wait_until(q{SELECT string_agg(coalesce(share::text, '?'), ' ' ORDER BY node) FROM hipq.shard_limits WHERE job_type = 'late' AND node <= 2}, '0 0 ?'), 'two have said it, one is down');
-is(scalar(runs('late')), 0, 'and so no job has begun');
+ok($router->wait_until(q{SELECT string_agg(coalesce(share::text, '?'), ' ' ORDER BY node)
+		FROM hipq.shard_limits WHERE job_type = 'late' AND node <= 2}, '0 0 ?'),
+	'two nodes have reported, one is down');
+is(scalar(runs('late')), 0, 'no job of a new limit starts before all have reported');
 $shards->node(2)->node->start;
 wait_for_end('all are heard');
-is(scalar(runs('late')), 1, 'then it begins');
+is(scalar(runs('late')), 1, 'a job of a new limit starts when all have reported');
 
-# ---- faults: servers stop and come back, slots move, and heavier jobs are among the others
+# ---- faults: servers stop and come back, slots move, and some jobs are heavier
 $begin = time;
 my $ms = $long ? 5 : 30;
-$router->sql(join ' ', map { enqueuing(2 * $part, $ms, $all), enqueuing($part, $ms, $all, ', throttle_factor => 2') } 1 .. 10);
+$router->sql(join ' ', map { enqueuing(2 * $part, $ms, $all),
+		enqueuing($part, $ms, $all, ', throttle_factor => 2') } 1 .. 10);
 my $round = 0;
 while (waiting() > $starts / 10 && $round < ($long ? 1000 : 6))
 {
 	my $number = $round++ % ($count + 1);
 	my $node = $shards->node($number);
 	usleep($long ? 5_000_000 : 700_000);
-	$shards->on_router("SELECT hipq.move_slots('app', ARRAY(SELECT (1 + random() * 4094)::integer FROM generate_series(1, 300)), 1 + (random() * ($count - 1))::integer)");
+	$shards->on_router("SELECT hipq.move_slots('app', ARRAY(SELECT (1 + random() * 4094)::integer
+		FROM generate_series(1, 300)), 1 + (random() * ($count - 1))::integer)");
 	$node->node->stop('immediate');
 	push @{ $killed{$number} }, time;
 	$node->node->start;
@@ -192,21 +243,26 @@ wait_for_end('with faults', $long ? 3600 : 120);
 @runs = grep { $_->[0] >= $begin } runs('pause');
 my %ended;
 $ended{ $_->[4] }++ foreach @runs;
-is(scalar(keys %ended), $starts, 'each has run');
+is(scalar(keys %ended), $starts, 'with faults: each job has run');
 ($most, $used) = HipqLimits::sweep($begin, (sort { $b <=> $a } map { $_->[0] } @runs)[0], @runs);
-note sprintf '%d starts with %d stops: at most %g of %d at once, %.0f %% used, %.0f starts/s', scalar(@runs), $round, $most, $limit, 100 * $used / $limit, @runs / (time - $begin);
-cmp_ok($most, '<=', $limit, 'never more than the limit');
+note sprintf '%d starts with %d stops: at most %g of %d at once, %.0f %% used, %.0f starts/s',
+	scalar(@runs), $round, $most, $limit, 100 * $used / $limit, @runs / (time - $begin);
+cmp_ok($most, '<=', $limit, 'with faults: the limit holds');
 
-# ---- what external workers have counts through a crash of their server
+# ---- jobs of external workers count through a crash of their server
 $router->sql(q{SELECT hipq.register_job_type('app.capped', 'outside')});
-ok($shards->settled, 'the moves come to their ends');
+ok($shards->settled, "all moves end before the worker's jobs");
 my ($tenant) = split /,/, tenants_of(1);
-$router->sql(qq{SELECT hipq.enqueue('outside', '{"tenant": "$tenant"}', queue => 'app.capped') FROM generate_series(1, 2)});
+$router->sql(qq{SELECT hipq.enqueue('outside', '{"tenant": "$tenant"}', queue => 'app.capped')
+	FROM generate_series(1, 2)});
 $enqueued += 2;
-ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'outside'}, 2), 'jobs for a worker have come');
-my $worker = $shards->node(1)->sql_as('app', q{SELECT hipq.register_worker('outsider', '{app.capped}', '{outside}', capacity => 2)});
+ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'outside'},
+		2), 'two jobs for a worker have come');
+my $worker = $shards->node(1)->sql_as('app',
+	q{SELECT hipq.register_worker('outsider', '{app.capped}', '{outside}', capacity => 2)});
 my @claimed;
-push @claimed, split /\n/, $shards->node(1)->sql_as('app', "SELECT id FROM hipq.claim($worker, max_jobs => 2, wait => '10 s')") while @claimed < 2;
+push @claimed, split /\n/, $shards->node(1)->sql_as('app',
+	"SELECT id FROM hipq.claim($worker, max_jobs => 2, wait => '10 s')") while @claimed < 2;
 $shards->node(1)->node->stop('immediate');
 push @{ $killed{1} }, time;
 $shards->node(1)->node->start;
@@ -214,15 +270,15 @@ $begin = time;
 enqueue(400, 30, $all);
 wait_for_end('beside a worker', undef, 2);
 ($most) = HipqLimits::sweep($begin, time, grep { $_->[0] >= $begin } runs('pause'));
-is($most, $limit - 2, 'what a worker has is left free');
+is($most, $limit - 2, "a worker's jobs count after a crash");
 $shards->node(1)->sql_as('app', "SELECT hipq.complete($_, 1)") foreach @claimed;
 $begin = time;
 enqueue(400, 30, $all);
 wait_for_end('without the worker');
 ($most) = HipqLimits::sweep($begin, time, grep { $_->[0] >= $begin } runs('pause'));
-is($most, $limit, 'until it has ended');
+is($most, $limit, "a worker's jobs that have ended do not count");
 
-# ---- a server that was promoted does not trust what its tables say of shares
+# ---- a promoted server does not trust the shares in its tables
 foreach my $number (1, 0)
 {
 	my $node = $shards->node($number);
@@ -239,36 +295,42 @@ foreach my $number (1, 0)
 	wait_for_end("promoted $number");
 	@runs = grep { $_->[0] >= $begin } runs('pause');
 	($most) = HipqLimits::sweep($begin, time, @runs);
-	is(scalar(@runs), 400, 'jobs run');
-	is($most, $limit, 'as many at once as may');
-	cmp_ok($node->sql('SELECT max(epoch) FROM hipq.permit_share'), $number == 0 ? '>' : '==', $before, $number == 0 ? 'by new records' : 'by the same records');
+	is(scalar(@runs), 400, "promoted $number: all jobs run");
+	is($most, $limit, "promoted $number: the limit is used and holds");
+	cmp_ok($node->sql('SELECT max(epoch) FROM hipq.permit_share'), $number == 0 ? '>' : '==',
+		$before, $number == 0 ? 'by new records' : 'by the same records');
 }
 
 # ---- a shard that is down keeps its share until it is dropped
 my ($one, $two) = ($shards->node(1), $shards->node(2));
 enqueue(1, 60_000, tenants_of(2));
-ok($two->wait_until(q{SELECT count(*) FROM hipq.running WHERE queue = 'app.capped'}, 1), 'a job runs');
+ok($two->wait_until(q{SELECT count(*) FROM hipq.running WHERE queue = 'app.capped'}, 1),
+	'a job runs on shard 2');
 $router->sql(q{SELECT hipq.drain_shard('app', 2)});
-ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_move}, 0), 'on a shard that is drained');
-ok($router->wait_until(q{SELECT sum(share) FROM hipq.permit_record WHERE node = 2 AND throttle_key = 0 AND job_type = ''}, 1000), 'which has given back what it does not need');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_move}, 0), 'shard 2 is drained');
+ok($router->wait_until(q{SELECT sum(share) FROM hipq.permit_record WHERE node = 2 AND throttle_key =
+		0 AND job_type = ''}, 1000), 'shard 2 has given back what it does not need');
 $two->node->stop('immediate');
 push @{ $killed{2} }, time;
 sub most_of
 {
-	my $ended = q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped' AND state = 'final'};
+	my $ended = q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.capped'
+		AND state = 'final'};
 	my $before = $one->sql($ended);
 	my $from = time;
 	enqueue(600, 20, tenants_of(1));
 	$one->wait_until($ended, $before + 600);
-	return (HipqLimits::sweep($from, time, grep { $_->[3] eq 'pause' } HipqLimits::runs_of($one, $killed{1} // [])))[0];
+	return (HipqLimits::sweep($from, time,
+			grep { $_->[3] eq 'pause' } HipqLimits::runs_of($one, $killed{1} // [])))[0];
 }
 SKIP:
 {
 	skip 'other shards have shares, too', 3 if $count > 2;
-	is(most_of(), 5, 'what it had is left free');
+	is(most_of(), 5, 'the share of a shard that is down is not used');
 	$router->sql(q{CALL hipq.drop_shard('app', 2, force => true)});
-	ok($router->wait_until('SELECT count(*) FROM hipq.permit_record WHERE node = 2', 0), 'until it is dropped');
-	is(most_of(), 6, 'then others use it');
+	ok($router->wait_until('SELECT count(*) FROM hipq.permit_record WHERE node = 2', 0),
+		'the share of a dropped shard is forgotten');
+	is(most_of(), 6, 'the share of a dropped shard is used by others');
 }
 
 done_testing();

@@ -1,4 +1,4 @@
-# What waits for a shard that does not read: it is kept however old it is, and there is a limit to how much it may be.
+# Jobs for a shard that does not read are kept however old they are, up to hipq.outbox_max.
 use strict;
 use warnings;
 use HipqShards;
@@ -8,19 +8,25 @@ my $shards = HipqShards->new('outbox', 2);
 my ($router, $lame, $well) = $shards->nodes;
 my ($subscription) = $lame->sql('SELECT subname FROM pg_subscription');
 
-# A statement that sends a tenant so many jobs of half a kB.
+# A statement that sends a tenant that many jobs of half a kB.
 my %tenant = (lame => $shards->tenant_of(1), well => $shards->tenant_of(2));
 sub sending
 {
 	my ($tenant, $count) = @_;
-	return "SELECT count(hipq.enqueue('run', jsonb_build_object('tenant', '$tenant{$tenant}', 'text', (SELECT string_agg(md5(random()::text || m), '') FROM generate_series(1, 16) AS m)))) FROM generate_series(1, $count) AS n";
+	return "SELECT count(hipq.enqueue('run', jsonb_build_object('tenant',
+		'$tenant{$tenant}', 'text', (SELECT string_agg(md5(random()::text || m), '')
+		FROM generate_series(1, 16) AS m)))) FROM generate_series(1, $count) AS n";
 }
-sub kept { return $router->sql('SELECT coalesce(sum(cardinality(jobs)), 0) FROM hipq.shard_outbox'); }
+sub kept
+{
+	return $router->sql('SELECT coalesce(sum(cardinality(jobs)), 0) FROM hipq.shard_outbox');
+}
 sub all_read
 {
 	my ($readers) = @_;
 	my $position = $router->sql('SELECT pg_current_wal_insert_lsn()');
-	return $router->wait_until("SELECT count(*) FROM pg_replication_slots WHERE slot_name LIKE '$readers' AND confirmed_flush_lsn < '$position'", 0);
+	return $router->wait_until("SELECT count(*) FROM pg_replication_slots
+		WHERE slot_name LIKE '$readers' AND confirmed_flush_lsn < '$position'", 0);
 }
 
 # ---- a limit
@@ -29,33 +35,40 @@ $router->sql(sending(lame => 3000));
 ok(all_read('%_to_2'), 'the other shard has read all that the server wrote');
 $router->set('hipq.outbox_max' => '1MB');
 my $error = $router->error_of(sending(lame => 1));
-like($error, qr/53400: too much waits for shard 1 of instance "app"/, 'more than hipq.outbox_max is refused');
-like($error, qr/keeps [2-9] MB of WAL for it, from 20.*; hipq.outbox_max is 1 MB/, 'how much there is, and since when');
-like($router->error_of(qq{INSERT INTO hipq.app_mail (job_type, job_data) VALUES ('run', '{"tenant": "$tenant{lame}"}')}), qr/53400/, 'by INSERT, too');
-is(kept(), 3000, 'nothing of it is written');
+like($error, qr/53400: too much waits for shard 1 of instance "app"/,
+	'a job beyond hipq.outbox_max is refused');
+like($error, qr/keeps [2-9] MB of WAL for it, from 20.*; hipq.outbox_max is 1 MB/,
+	'the error tells how much waits, and since when');
+like($router->error_of(qq{INSERT INTO hipq.app_mail (job_type, job_data) VALUES ('run',
+		'{"tenant": "$tenant{lame}"}')}), qr/53400/, 'an INSERT beyond hipq.outbox_max is refused');
+is(kept(), 3000, 'refused jobs are not written');
 $router->sql(sending(well => 10));
-ok($shards->wait_for_runs(10), 'jobs for others are taken, and run');
+ok($shards->wait_for_runs(10), 'jobs for other shards are accepted, and run');
 $router->set('hipq.outbox_max' => '0');
 $router->sql(sending(lame => 1));
-is(kept(), 3011, '0 is no limit');
+is(kept(), 3011, 'hipq.outbox_max = 0 is no limit');
 
-# ---- kept until it is read
-ok($router->wait_until('SELECT count(*) > 0 FROM hipq.shard_received'), 'something has come');
-ok($shards->forgotten(5, $router, 'SELECT count(*) FROM hipq.shard_received'), 'is forgotten five days later');
-is(kept(), 3011, 'what one shard has not read is kept');
+# ---- letters are kept until they are read
+ok($router->wait_until('SELECT count(*) > 0 FROM hipq.shard_received'),
+	'the router has received letters');
+ok($shards->forgotten(5, $router, 'SELECT count(*) FROM hipq.shard_received'),
+	'received letters are forgotten five days later');
+is(kept(), 3011, 'letters that a shard has not read are kept');
 $lame->sql("ALTER SUBSCRIPTION $subscription ENABLE");
 ok($shards->wait_for_runs(3011), 'all jobs run when it reads again');
-ok(all_read('%'), 'it has read all');
-ok($shards->forgotten(6, $router, q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'jobs'}), 'then it is forgotten');
+ok(all_read('%'), 'both shards have read all');
+ok($shards->forgotten(6, $router, q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'jobs'}),
+	'letters that were read are forgotten');
 
 # ---- from a shard to the router
 my ($back) = $router->sql("SELECT subname FROM pg_subscription WHERE subname LIKE '%_from_1'");
 $router->sql("ALTER SUBSCRIPTION $back DISABLE");
 $lame->sql(sending(well => 3000));
 $lame->set('hipq.outbox_max' => '1MB');
-like($lame->error_of(sending(well => 1)), qr/53400: too much waits for the router of instance "app"/, 'a shard has the same limit');
+like($lame->error_of(sending(well => 1)),
+	qr/53400: too much waits for the router of instance "app"/, 'a shard has the same limit');
 $router->sql("ALTER SUBSCRIPTION $back ENABLE");
 ok($shards->wait_for_runs(6011), 'its jobs go on when the router reads again');
-ok($lame->wait_until(sending(well => 1), 1), 'and it takes others');
+ok($lame->wait_until(sending(well => 1), 1), 'the shard accepts jobs again');
 
 done_testing();

@@ -1,5 +1,5 @@
-# Keys that are unique for each shard key: two tenants have one key at once, on one node and on two, and no tenant has it twice, also
-# while slots move.
+# With keys that are unique within each shard key two tenants can have one key at once, on one node
+# and on two, and no tenant has it twice, also while slots move.
 use strict;
 use warnings;
 use HipqShards;
@@ -7,8 +7,9 @@ use Test::More;
 
 my $shards = HipqShards->new('scope', 2);
 my $router = $shards->router;
-# What of a job runs when, by the clock of the machine, which is that of all nodes.
-$_->sql(q{CREATE TABLE spell (id bigint, tenant text, key text, began timestamptz, ended timestamptz); GRANT ALL ON spell TO app;
+# Jobs note when they run, by the clock of the machine, which all nodes share.
+$_->sql(q{CREATE TABLE spell (id bigint, tenant text, key text, began timestamptz,
+	ended timestamptz); GRANT ALL ON spell TO app;
 	CREATE FUNCTION spell(job hipq.job, seconds float8) RETURNS void LANGUAGE plpgsql AS $$
 	DECLARE
 		began timestamptz = clock_timestamp();
@@ -23,64 +24,93 @@ $_->sql(q{CREATE TABLE spell (id bigint, tenant text, key text, began timestampt
 		IF job.job_data ? 'hold' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF;
 		PERFORM spell(job, 0);
 	END $$}) foreach $shards->nodes;
-$router->sql(q{SELECT hipq.create_queue('app.keyed', owner => 'app', shard_key => $$job_data->>'tenant'$$, unique_scope => 'shard_key');
+$router->sql(q{SELECT hipq.create_queue('app.keyed', owner => 'app',
+	shard_key => $$job_data->>'tenant'$$, unique_scope => 'shard_key');
 	SELECT hipq.register_job_type('app.keyed', 'hold', handler => 'hold', claim => 'record');
 	SELECT hipq.register_job_type('app.keyed', 'short', handler => 'short')});
 my $later = q{scheduled_run_time => '2100-01-01'};
 
-# Enqueues a job of a tenant on a node, and returns its id.
+# Enqueues a job of a tenant on a node. Returns its id.
 sub enqueue
 {
 	my ($node, $tenant, $key, $more, $data) = @_;
 	$data = defined $data ? ", '$data', 1" : '';
-	return $node->sql(sprintf q{SELECT hipq.enqueue('hold', jsonb_build_object('tenant', '%s'%s), queue => 'app.keyed', job_key => '%s'%s)}, $tenant, $data, $key,
+	return $node->sql(sprintf q{SELECT hipq.enqueue('hold', jsonb_build_object('tenant', '%s'%s),
+		queue => 'app.keyed', job_key => '%s'%s)}, $tenant, $data, $key,
 		defined $more ? ", $more" : '');
 }
-sub rejects { return $router->sql(q{SELECT count(*) FROM hipq.shard_rejects WHERE queue = 'app.keyed' AND sqlstate = '23505'}); }
-sub settled { my ($how) = @_; return ok($shards->settled, "$how: the move comes to its end"); }
+sub rejects
+{
+	return $router->sql(q{SELECT count(*) FROM hipq.shard_rejects WHERE queue = 'app.keyed'
+		AND sqlstate = '23505'});
+}
+sub settled { my ($how) = @_; return ok($shards->settled, "$how: the move ends"); }
 sub owner { my ($slot) = @_; return $router->sql("SELECT nodes[$slot + 1] FROM hipq.shard_map"); }
 
-# ---- shards are told
+# ---- shards know the scope
 foreach my $number (1, 2)
 {
 	my $node = $shards->node($number);
-	ok($node->wait_until(q{SELECT string_agg(name || ' ' || unique_scope, ', ' ORDER BY name) FROM hipq.queue}, 'keyed shard_key, mail global'), "shard $number knows the scope");
-	is($node->sql(q{SELECT string_agg(substring(pg_get_indexdef(indexrelid) FROM '\(.*\) WHERE'), ' ' ORDER BY indrelid::regclass::text) FROM pg_index
-		WHERE indrelid IN ('hipq.app_keyed_live'::regclass, 'hipq.app_mail_live'::regclass) AND indisunique AND NOT indisprimary}),
-		'(job_type, job_key, shard_key COLLATE "C") WHERE (job_type, job_key) WHERE', 'and its index obeys it');
+	ok($node->wait_until(q{SELECT string_agg(name || ' ' || unique_scope, ', ' ORDER BY name)
+			FROM hipq.queue}, 'keyed shard_key, mail global'), "shard $number knows the scope");
+	is($node->sql(q{SELECT string_agg(substring(pg_get_indexdef(indexrelid) FROM '\(.*\) WHERE'),
+			' ' ORDER BY indrelid::regclass::text) FROM pg_index
+		WHERE indrelid IN ('hipq.app_keyed_live'::regclass, 'hipq.app_mail_live'::regclass)
+			AND indisunique AND NOT indisprimary}),
+		'(job_type, job_key, shard_key COLLATE "C") WHERE (job_type, job_key) WHERE',
+			"shard $number: the unique index has the scope");
 }
 
 # ---- one key, tenants on both nodes, and two tenants in one slot
 my ($one, $two) = map { $shards->tenant_of($_) } 1, 2;
-my $twin = $router->sql("SELECT min(n) FROM generate_series(1001, 200000) AS n WHERE hipq.slot_of(n::text) = hipq.slot_of('$one')");
+my $twin = $router->sql("SELECT min(n) FROM generate_series(1001, 200000) AS n
+	WHERE hipq.slot_of(n::text) = hipq.slot_of('$one')");
 my @locks = map { $shards->node($_)->hold_lock(1) } 1, 2;
 my @first = map { enqueue($router, $_, 'k', undef, 'hold') } $one, $two, $twin;
-ok($shards->node(1)->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($first[0], $first[2]) AND state = 'running'", 2), 'two tenants of one slot run a job of one key at once');
-ok($shards->node(2)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $first[1]", 'running'), 'a third one does on the other node');
+ok($shards->node(1)->wait_until("SELECT count(*)
+		FROM hipq.jobs_detail WHERE id IN ($first[0], $first[2]) AND state = 'running'", 2),
+	'two tenants of one slot run a job of one key at once');
+ok($shards->node(2)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $first[1]",
+		'running'), 'a third tenant runs a job of that key on the other node');
 
 # ---- a second job of a tenant is refused, wherever it is enqueued
 enqueue($router, $one, 'k');
-ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 1), 'enqueued on the router: a reject');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 1),
+	'a second job enqueued on the router is a reject');
 enqueue($shards->node(2), $one, 'k');
-ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 2), 'enqueued on another shard: a reject');
-like($shards->node(1)->error_of(qq{SELECT hipq.enqueue('hold', '{"tenant": "$one"}', queue => 'app.keyed', job_key => 'k')}),
-	qr/23505: job type "hold" has an unfinished job with key "k" and shard key "$one"/, 'enqueued where it belongs: an error');
-like($shards->node(1)->error_of(qq{INSERT INTO hipq.app_keyed (job_type, job_key, job_data) VALUES ('hold', 'k', '{"tenant": "$one"}')}), qr/23505/, 'also of an INSERT');
-is(enqueue($shards->node(1), $one, 'k', q{on_duplicate => 'return'}), $first[0], 'the holder is that of the tenant');
-is(enqueue($shards->node(1), $twin, 'k', q{on_duplicate => 'return'}), $first[2], 'and of the other one');
-like($router->error_of("SELECT hipq.retry($first[0])"), qr/55000: job $first[0] is not final/, 'a call by id finds the job');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 2),
+	'a second job enqueued on another shard is a reject');
+like($shards->node(1)->error_of(qq{SELECT hipq.enqueue('hold', '{"tenant": "$one"}',
+		queue => 'app.keyed', job_key => 'k')}),
+	qr/23505: job type "hold" has an unfinished job with key "k" and shard key "$one"/,
+		'a second job enqueued on its own shard is an error');
+like($shards->node(1)->error_of(qq{INSERT INTO hipq.app_keyed (job_type, job_key, job_data)
+		VALUES ('hold', 'k', '{"tenant": "$one"}')}), qr/23505/,
+	'a second job inserted on its own shard is an error');
+is(enqueue($shards->node(1), $one, 'k', q{on_duplicate => 'return'}), $first[0],
+	"on_duplicate => return gives the tenant's job");
+is(enqueue($shards->node(1), $twin, 'k', q{on_duplicate => 'return'}), $first[2],
+	"on_duplicate => return gives the other tenant's job");
+like($router->error_of("SELECT hipq.retry($first[0])"), qr/55000: job $first[0] is not final/,
+	'a call by id finds the job');
 my $after = enqueue($shards->node(1), $one, 'k', q{on_duplicate => 'after'});
-is($shards->node(1)->sql('SELECT shard_key FROM hipq.successor'), $one, 'a job that is to follow waits for that of its tenant');
+is($shards->node(1)->sql('SELECT shard_key FROM hipq.successor'), $one,
+	"a successor waits for its tenant's job");
 $_->quit foreach @locks;
-ok($shards->wait_for_runs(4), 'all that were taken run');
-is($shards->node(1)->sql("SELECT count(*) FROM ran WHERE id = $after"), 1, 'also the one that followed');
+ok($shards->wait_for_runs(4), 'all accepted jobs run');
+is($shards->node(1)->sql("SELECT count(*) FROM ran WHERE id = $after"), 1, 'the successor runs');
 my $again = enqueue($router, $one, 'k', $later);
-ok($shards->node(1)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $again", 'initial'), 'then the key is free');
-like($router->error_of("SELECT hipq.retry($first[0])"), qr/23505/, 'and taken again, for a retry');
-is($router->sql("SELECT count(*) FROM hipq.retry($first[2]) AS id WHERE id <> $first[2]"), 1, 'but not for another tenant');
-ok($shards->wait_for_runs(5), 'whose job runs once more');
-is(enqueue($shards->node(1), $one, 'k', qq{$later, on_duplicate => 'replace'}, 'new'), $again, 'replaced is the job of the tenant');
-is($shards->node(1)->sql("SELECT job_data FROM hipq.app_keyed WHERE state = 'initial'"), qq({"new": 1, "tenant": "$one"}), 'alone');
+ok($shards->node(1)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $again", 'initial'),
+	'the key is free when the jobs have ended');
+like($router->error_of("SELECT hipq.retry($first[0])"), qr/23505/,
+	"a retry is refused while the tenant's key is in use");
+is($router->sql("SELECT count(*) FROM hipq.retry($first[2]) AS id WHERE id <> $first[2]"), 1,
+	"a retry of another tenant's job is accepted");
+ok($shards->wait_for_runs(5), "the retry of the other tenant's job runs");
+is(enqueue($shards->node(1), $one, 'k', qq{$later, on_duplicate => 'replace'}, 'new'), $again,
+	"on_duplicate => replace replaces the tenant's job");
+is($shards->node(1)->sql("SELECT job_data FROM hipq.app_keyed WHERE state = 'initial'"),
+	qq({"new": 1, "tenant": "$one"}), 'on_duplicate => replace leaves one job');
 $router->sql("SELECT hipq.cancel($again)");
 
 # ---- a slot moves while tenants run jobs in it
@@ -88,85 +118,126 @@ my $slot = $router->sql("SELECT hipq.slot_of('$one')");
 my $lock = $shards->node(1)->hold_lock(1);
 my $running = enqueue($router, $one, 'k', undef, 'hold');
 my $crossed = enqueue($router, $one, $twin, undef, 'hold');
-ok($shards->node(1)->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($running, $crossed) AND state = 'running'", 2), 'a tenant runs jobs');
+ok($shards->node(1)->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($running,
+		$crossed) AND state = 'running'", 2), 'a tenant runs two jobs before the move');
 $router->sql("SELECT hipq.move_slots('app', '{$slot}', 2)");
 my $next = enqueue($router, $one, 'k');
 my $free = enqueue($router, $twin, 'k');
 my $uncrossed = enqueue($router, $twin, $one);
-ok($shards->node(2)->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($free, $uncrossed) AND outcome = 'succeeded'", 2),
-	'jobs of another tenant, with the same key and with keys crossed, run at the new node meanwhile');
-is($shards->node(2)->sql('SELECT job_key || $$ $$ || shard_key FROM hipq.shard_held_job'), "k $one", 'the next one of the tenant is held there');
-is($shards->node(1)->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($running, $crossed) AND state = 'running'"), 2, 'while the first one runs');
-is($shards->node(2)->sql(q{SELECT count(*) FROM hipq.shard_coming, jsonb_array_elements(busy_keys) AS name WHERE jsonb_array_length(name) = 4}), 2, 'names of keys have their shard key');
+ok($shards->node(2)->wait_until("SELECT count(*) FROM hipq.jobs_detail
+		WHERE id IN ($free, $uncrossed) AND outcome = 'succeeded'", 2),
+	"another tenant's jobs, with the same key and with crossed keys, run on the new node");
+is($shards->node(2)->sql('SELECT job_key || $$ $$ || shard_key FROM hipq.shard_held_job'), "k $one",
+	"the tenant's next job is held on the new node");
+is($shards->node(1)->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($running, $crossed)
+		AND state = 'running'"), 2, "the tenant's first jobs run on meanwhile");
+is($shards->node(2)->sql(q{SELECT count(*) FROM hipq.shard_coming, jsonb_array_elements(busy_keys)
+		AS name WHERE jsonb_array_length(name) = 4}), 2, 'keys of the slot have their shard key');
 $lock->quit;
-ok($shards->node(2)->wait_until("SELECT outcome FROM hipq.jobs_detail WHERE id = $next", 'succeeded'), 'and runs after it');
+ok($shards->node(2)->wait_until("SELECT outcome FROM hipq.jobs_detail WHERE id = $next",
+		'succeeded'), "the tenant's next job runs after the first");
 settled('tenants with one key');
-is(rejects(), 2, 'none was refused');
+is(rejects(), 2, 'no job was refused by the move');
 
-# ---- a second job of the tenant that arrives while the first one waits at the old node is a duplicate at the new one
+# ---- a second job of the tenant that comes while the first waits on the old node is a duplicate on
+# the new one
 my $waiting = enqueue($router, $one, 'w', $later);
-ok($shards->node(2)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $waiting", 'initial'), 'a job waits');
+ok($shards->node(2)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $waiting",
+		'initial'), 'a job of the tenant waits');
 my $other = enqueue($router, $twin, 'w', $later);
-ok($shards->node(2)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $other", 'initial'), 'and one of another tenant');
+ok($shards->node(2)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $other", 'initial'),
+	'a job of another tenant waits');
 $router->sql("SELECT hipq.move_slots('app', '{$slot}', 1)");
 enqueue($router, $one, 'w', $later);
-ok($shards->node(1)->wait_until(q{SELECT string_agg(id::text, ' ' ORDER BY id) FROM hipq.jobs_detail WHERE queue = 'app.keyed' AND state = 'initial'}, join ' ', sort { $a <=> $b } $waiting, $other),
-	'both follow their slot');
+ok($shards->node(1)->wait_until(q{SELECT string_agg(id::text, ' ' ORDER BY id)
+		FROM hipq.jobs_detail WHERE queue = 'app.keyed' AND state = 'initial'}, join ' ',
+		sort { $a <=> $b } $waiting, $other),
+	'both waiting jobs follow their slot');
 settled('waiting jobs');
-ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 3), 'the second one of the tenant is refused');
+ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 3),
+	"the tenant's second job is refused");
 $router->sql("SELECT hipq.cancel($_)") foreach $waiting, $other;
 
-# ---- what cannot be changed
-like($router->error_of(q{SELECT hipq.alter_queue('app.keyed', unique_scope => 'global')}), qr/55000: unique_scope of queue "app.keyed" cannot be changed/, 'the scope of a sharded queue stays');
-like($router->error_of(q{SELECT hipq.alter_queue('app.keyed', shard_key => 'throttle_key')}), qr/55000: shard_key of queue "app.keyed" cannot be changed/, 'and the shard key by which its keys are unique');
-like($router->error_of(q{SELECT hipq.alter_queue('app.mail', unique_scope => 'shard_key')}), qr/55000/, 'in both directions');
-is($router->sql(q{SELECT hipq.alter_queue('app.mail', shard_key => 'throttle_key'), hipq.alter_queue('app.mail', shard_key => $$job_data->>'tenant'$$)}), '|', 'that of another queue may change');
+# ---- refused changes
+like($router->error_of(q{SELECT hipq.alter_queue('app.keyed', unique_scope => 'global')}),
+	qr/55000: unique_scope of queue "app.keyed" cannot be changed/,
+	'unique_scope of a sharded queue cannot be changed');
+like($router->error_of(q{SELECT hipq.alter_queue('app.keyed', shard_key => 'throttle_key')}),
+	qr/55000: shard_key of queue "app.keyed" cannot be changed/,
+	'the shard key of such a queue cannot be changed');
+like($router->error_of(q{SELECT hipq.alter_queue('app.mail', unique_scope => 'shard_key')}),
+	qr/55000/, 'unique_scope global cannot be changed either');
+is($router->sql(q{SELECT hipq.alter_queue('app.mail', shard_key => 'throttle_key'),
+		hipq.alter_queue('app.mail', shard_key => $$job_data->>'tenant'$$)}), '|',
+	'the shard key of a queue with scope global can be changed');
 $router->sql(q{SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hold')});
-like($router->error_of(q{SELECT hipq.move_jobs('app.keyed', 'app.mail', 'hold')}), qr/0A000: .*another scope/, 'jobs do not move to a queue of another scope');
+like($router->error_of(q{SELECT hipq.move_jobs('app.keyed', 'app.mail', 'hold')}),
+	qr/0A000: .*another scope/, 'jobs do not move to a queue of another scope');
 
-# ---- a queue that comes anew with another scope: a shard takes it when no job of the former one has a key
-$router->sql(q{SELECT hipq.create_queue('app.anew', owner => 'app', shard_key => $$job_data->>'tenant'$$), hipq.register_job_type('app.anew', 'short', handler => 'short')});
-my $place = $router->sql(q{SELECT nodes[hipq.slot_of('short' || chr(31) || 'k') + 1] FROM hipq.shard_map});
-my $left = $router->sql(qq{SELECT hipq.enqueue('short', '{"tenant": "$one"}', queue => 'app.anew', job_key => 'k', $later)});
-ok($shards->node($place)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $left", 'initial'), 'a job waits on a shard');
+# ---- a queue that is created again with another scope: a shard takes it when no job of the old
+# queue has a key
+$router->sql(
+	q{SELECT hipq.create_queue('app.anew', owner => 'app', shard_key => $$job_data->>'tenant'$$),
+	hipq.register_job_type('app.anew', 'short', handler => 'short')});
+my $place = $router->sql(
+	q{SELECT nodes[hipq.slot_of('short' || chr(31) || 'k') + 1] FROM hipq.shard_map});
+my $left = $router->sql(qq{SELECT hipq.enqueue('short', '{"tenant": "$one"}', queue => 'app.anew',
+	job_key => 'k', $later)});
+ok($shards->node($place)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $left",
+		'initial'), 'a job of the old queue waits on a shard');
 $router->sql(q{SELECT hipq.drop_queue('app.anew', force => true)});
-$router->sql(q{SELECT hipq.create_queue('app.anew', owner => 'app', shard_key => $$job_data->>'tenant'$$, unique_scope => 'shard_key'), hipq.register_job_type('app.anew', 'short', handler => 'short')});
-ok($shards->node($place)->node->wait_for_log(qr/unique_scope of queue "app.anew" cannot be changed while unfinished jobs have a key/), 'the shard waits for its end');
+$router->sql(
+	q{SELECT hipq.create_queue('app.anew', owner => 'app', shard_key => $$job_data->>'tenant'$$,
+	unique_scope => 'shard_key'), hipq.register_job_type('app.anew', 'short', handler => 'short')});
+ok($shards->node($place)->node->wait_for_log(
+		qr/unique_scope of queue "app.anew" cannot be changed while unfinished jobs have a key/),
+	'the shard waits for the end of the old job');
 $shards->node($place)->sql("SELECT hipq.cancel($left)");
-ok($shards->node($place)->wait_until(q{SELECT unique_scope FROM hipq.queue WHERE name = 'anew'}, 'shard_key'), 'and goes on');
+ok($shards->node($place)->wait_until(q{SELECT unique_scope FROM hipq.queue WHERE name = 'anew'},
+		'shard_key'), 'the shard takes the new scope when the old job has ended');
 
 # ---- many tenants, few keys, moving slots, all nodes
 my %ids;
 foreach my $round (1 .. 12)
 {
-	$shards->on_router(q{UPDATE hipq.shard SET state = 'draining' WHERE node = 1; SELECT hipq.rebalance('app')}) if $round == 3;
-	$shards->on_router(q{UPDATE hipq.shard SET state = 'active'; SELECT hipq.rebalance('app')}) if $round == 7;
+	$shards->on_router(q{UPDATE hipq.shard SET state = 'draining' WHERE node = 1;
+		SELECT hipq.rebalance('app')}) if $round == 3;
+	$shards->on_router(q{UPDATE hipq.shard SET state = 'active'; SELECT hipq.rebalance('app')})
+		if $round == 7;
 	$ids{$_} = 1
-	  foreach split /\n/, $shards->on($round % 3, q{SELECT hipq.enqueue('short', jsonb_build_object('tenant', 'm' || n % 40), queue => 'app.keyed', job_key => 'k' || n % 3, on_duplicate => 'return')
+	  foreach split /\n/, $shards->on($round % 3,
+	  	q{SELECT hipq.enqueue('short', jsonb_build_object('tenant', 'm' || n % 40),
+	  	queue => 'app.keyed', job_key => 'k' || n % 3, on_duplicate => 'return')
 		FROM generate_series(1, 240) AS n});
 }
-# What each node has run: tenant, key, beginning, end.
+# The jobs that each node has run: tenant, key, start, end.
 sub spells
 {
-	return map { [ split /\|/ ] } map { split /\n/, $_->sql(q{SELECT tenant, key, extract(epoch FROM began), extract(epoch FROM ended), id FROM spell WHERE tenant LIKE 'm%'}) } $shards->nodes;
+	return map { [ split /\|/ ] } map { split /\n/,
+		$_->sql(q{SELECT tenant, key, extract(epoch FROM began), extract(epoch FROM ended), id
+			FROM spell WHERE tenant LIKE 'm%'}) } $shards->nodes;
 }
-# The ids of those that some node has refused: one that was enqueued there, and held, only that node knows.
+# The ids of jobs that a node has refused: of a job that was enqueued and held there, only that node
+# knows.
 sub refused
 {
-	my %refused = map { $_ => 1 } map { split /\n/, $_->sql(q{SELECT job_id FROM hipq.shard_reject WHERE sqlstate = '23505' AND job -> 'job_data' ->> 'tenant' LIKE 'm%'}) } $shards->nodes;
+	my %refused = map { $_ => 1 } map { split /\n/,
+		$_->sql(q{SELECT job_id FROM hipq.shard_reject WHERE sqlstate = '23505'
+			AND job -> 'job_data' ->> 'tenant' LIKE 'm%'}) } $shards->nodes;
 	return keys %refused;
 }
 my $limit = time + $PostgreSQL::Test::Utils::timeout_default;
 select undef, undef, undef, 0.1 while spells() + refused() < keys %ids && time < $limit;
 my @spells = spells();
 cmp_ok(scalar @spells, '>=', 120, 'jobs have run: ' . @spells . ', refused: ' . refused());
-is(@spells + refused(), scalar keys %ids, 'each has run or is a duplicate');
-is(scalar(grep { !$ids{ $_->[4] } } @spells), 0, 'and none that nobody was told of');
+is(@spells + refused(), scalar keys %ids, 'each job has run or is a duplicate');
+is(scalar(grep { !$ids{ $_->[4] } } @spells), 0, 'no job has run whose id was not returned');
 my %ran;
 $ran{ $_->[4] }++ foreach @spells;
-is(scalar(grep { $_ > 1 } values %ran), 0, 'none has run twice');
+is(scalar(grep { $_ > 1 } values %ran), 0, 'no job has run twice');
 settled('many tenants');
-is($_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.keyed' AND state <> 'final'}), 0, 'nothing is left on ' . $_->node->name) foreach $shards->nodes;
+is($_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.keyed' AND state <> 'final'}),
+	0, 'no job is left on ' . $_->node->name) foreach $shards->nodes;
 my %end;
 my $overlaps = 0;
 foreach my $spell (sort { $a->[2] <=> $b->[2] } @spells)
@@ -177,6 +248,7 @@ foreach my $spell (sort { $a->[2] <=> $b->[2] } @spells)
 }
 is($overlaps, 0, 'no two jobs of a tenant with one key have run at once');
 is(scalar keys %end, 120, 'each tenant has had each key');
-is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'none is held on ' . $_->node->name) foreach $shards->nodes;
+is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'no job is held on ' . $_->node->name)
+	foreach $shards->nodes;
 
 done_testing();

@@ -1,5 +1,6 @@
-# Queues in strict order: jobs of a slot start in the order in which they were enqueued, also while the slot moves. Handlers say in the
-# server's log that they start, so that starts count of which a crash leaves nothing else.
+# In a queue in strict order jobs of a slot start in the order in which they were enqueued, also
+# while the slot moves. Handlers write their start into the server's log, so that starts count of
+# which a crash leaves nothing else.
 #
 #   SHARD_FAULTS    how many (8)
 #   SEED            chooses everything but the timing; printed
@@ -19,22 +20,28 @@ note "SEED=$seed";
 srand $seed;
 
 # Several executors take jobs in order and may start them in another.
-my $shards = HipqShards->new('strict', 2, 'hipq.max_executors' => 1, log_error_verbosity => 'terse', autovacuum_naptime => '2s');
+my $shards = HipqShards->new('strict', 2, 'hipq.max_executors' => 1, log_error_verbosity => 'terse',
+	autovacuum_naptime => '2s');
 my $router = $shards->router;
 $_->sql(q{CREATE FUNCTION step(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
-		RAISE LOG 'start % % % %', job.shard_key, job.job_data->>'number', extract(epoch FROM clock_timestamp()), job.id;
+		RAISE LOG 'start % % % %', job.shard_key, job.job_data->>'number',
+			extract(epoch FROM clock_timestamp()), job.id;
 		INSERT INTO ran (id, tenant) VALUES (job.id, job.shard_key);
 		IF job.job_data ? 'waits' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF;
 		IF job.job_data ? 'fails' AND job.attempt = 1 THEN RAISE 'fails'; END IF;
 		PERFORM pg_sleep(0.003);
 	END $$}) foreach $shards->nodes;
-like($router->error_of(q{SELECT hipq.create_queue('app.steps', move_order => 'slot')}), qr/22023: unknown move_order "slot"/, 'there is no such order');
-$router->sql(q{SELECT hipq.create_queue('app.steps', owner => 'app', shard_key => $$job_data->>'tenant'$$, move_order => 'key');
-	SELECT hipq.register_job_type('app.steps', 'step', handler => 'step', claim => 'lock', max_retries => 1, retry_base => '1 s');
-	SELECT hipq.register_job_type('app.steps', 'recorded', handler => 'step', claim => 'record', max_retries => 1, retry_base => '1 s')});
+like($router->error_of(q{SELECT hipq.create_queue('app.steps', move_order => 'slot')}),
+	qr/22023: unknown move_order "slot"/, 'an unknown move_order is refused');
+$router->sql(q{SELECT hipq.create_queue('app.steps', owner => 'app',
+	shard_key => $$job_data->>'tenant'$$, move_order => 'key');
+	SELECT hipq.register_job_type('app.steps', 'step', handler => 'step', claim => 'lock',
+		max_retries => 1, retry_base => '1 s');
+	SELECT hipq.register_job_type('app.steps', 'recorded', handler => 'step', claim => 'record',
+		max_retries => 1, retry_base => '1 s')});
 
-# ---- what the logs say
+# ---- the servers' logs
 # The first start of each job, as [time, number] in the order of time, of each tenant.
 sub starts
 {
@@ -57,7 +64,11 @@ sub starts
 	return \%starts;
 }
 sub numbers { my ($tenant) = @_; return join ' ', map { $_->[1] } @{ starts()->{$tenant} // [] }; }
-sub started { my ($tenant, $numbers, $what) = @_; return is(wait_for(sub { numbers($tenant) }, $numbers), $numbers, $what); }
+sub started
+{
+	my ($tenant, $numbers, $what) = @_;
+	return is(wait_for(sub { numbers($tenant) }, $numbers), $numbers, $what);
+}
 
 sub wait_for
 {
@@ -68,7 +79,8 @@ sub wait_for
 	return $got;
 }
 
-# Jobs that are out of order: one with a greater number has started before. But for some, "tenant number".
+# Jobs that are out of order: one with a greater number has started before. Some are excused:
+# "tenant number".
 sub out_of_order
 {
 	my ($tenants, %excused) = @_;
@@ -79,29 +91,41 @@ sub out_of_order
 		my $greatest = 0;
 		foreach my $start (@{ $starts->{$tenant} // [] })
 		{
-			push @found, "$tenant $start->[1] after $greatest" if $start->[1] < $greatest && !$excused{"$tenant $start->[1]"};
+			push @found, "$tenant $start->[1] after $greatest"
+				if $start->[1] < $greatest && !$excused{"$tenant $start->[1]"};
 			$greatest = $start->[1] if $start->[1] > $greatest;
 		}
 	}
 	return @found;
 }
 
-sub enqueue { my ($tenant, $number, $more) = @_; return sprintf q{SELECT hipq.enqueue('step', '{"tenant": "%s", "number": %d%s}', queue => 'app.steps')}, $tenant, $number, $more // ''; }
+sub enqueue
+{
+	my ($tenant, $number, $more) = @_;
+	return sprintf q{SELECT hipq.enqueue('step', '{"tenant": "%s", "number": %d%s}',
+		queue => 'app.steps')}, $tenant, $number, $more // '';
+}
 sub slot_of { my ($tenant) = @_; return $router->sql("SELECT hipq.slot_of('$tenant')"); }
-sub move { my ($tenant, $node) = @_; return $router->sql(sprintf "SELECT hipq.move_slots('app', '{%d}', %d)", slot_of($tenant), $node); }
-sub settled { my ($how) = @_; return ok($shards->settled, "$how: the move comes to its end"); }
+sub move
+{
+	my ($tenant, $node) = @_;
+	return $router->sql(sprintf "SELECT hipq.move_slots('app', '{%d}', %d)",
+		slot_of($tenant), $node);
+}
+sub settled { my ($how) = @_; return ok($shards->settled, "$how: the move ends"); }
 
-# A tenant whose jobs are on a node, which no test has had.
+# A tenant whose jobs are on a node, and which no test has used.
 my $used = 0;
 sub new_tenant
 {
 	my ($node) = @_;
-	my $tenant = $router->sql("SELECT 'n' || min(n) FROM generate_series($used + 1, 100000) AS n, hipq.shard_map WHERE nodes[hipq.slot_of('n' || n) + 1] = $node");
+	my $tenant = $router->sql("SELECT 'n' || min(n) FROM generate_series($used + 1, 100000) AS n,
+		hipq.shard_map WHERE nodes[hipq.slot_of('n' || n) + 1] = $node");
 	($used) = $tenant =~ /(\d+)/;
 	return $tenant;
 }
 
-# ---- by key: a job that is enqueued later gets past one of a transaction that began before the move
+# ---- by key: a later job overtakes one of a transaction that began before the move
 my $session = $router->session;
 my $tenant = new_tenant(1);
 $session->query_safe('BEGIN; ' . enqueue($tenant, 1));
@@ -110,36 +134,54 @@ $router->sql(enqueue($tenant, 2));
 started($tenant, '2', 'by key: a job starts while an older one is not committed');
 $session->query_safe('COMMIT');
 started($tenant, '2 1', 'and the older one after it');
-is(join(' ', out_of_order([$tenant])), "$tenant 1 after 2", 'which the check finds');
+is(join(' ', out_of_order([$tenant])), "$tenant 1 after 2",
+	'the check finds a job that is out of order');
 settled('by key');
-is($router->sql(q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'last'}), 0, 'no node is told that nothing follows');
+is($router->sql(q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'last'}), 0,
+	'by key: no node is told that nothing follows');
 
-# ---- strict: it waits
+# ---- strict: the later job waits
 $router->sql(q{SELECT hipq.alter_queue('app.steps', move_order => 'strict')});
 $tenant = new_tenant(1);
 $session->query_safe('BEGIN; ' . enqueue($tenant, 1));
 move($tenant, 2);
 my $held = $router->sql(enqueue($tenant, 2));
 my $new = $shards->node(2);
-ok($new->wait_until(q{SELECT busy_keys ->> 0 FROM hipq.shard_coming}, '{"queue": "steps", "awaits": "last"}'), 'the new node knows what the old one waits for');
-ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 1), 'and holds the job that was enqueued later');
-like($new->sql("SELECT hipq.why($held)::text"), qr/keeps the order while slots move .*waits for transactions that are open on the router/, 'why() says so');
-like($router->sql("SELECT hipq.why($held)::text"), qr/waits for transactions that are open on the router/, 'also on the router');
-like($router->error_of("SELECT hipq.cancel($held)"), qr/55P03: job $held is held .*open on the router/s, 'and so does a call that has to wait');
-is($router->sql('SELECT string_agg(wait_for, $$|$$ ORDER BY shard) FROM hipq.shards'), 'transactions|transactions', 'view shards has it, of both nodes');
-is($router->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'move of slots'}), 0, 'there is no alert yet');
+ok($new->wait_until(q{SELECT busy_keys ->> 0 FROM hipq.shard_coming},
+		'{"queue": "steps", "awaits": "last"}'),
+	'strict: the new node knows what the old one waits for');
+ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 1),
+	'strict: the new node holds the later job');
+like($new->sql("SELECT hipq.why($held)::text"),
+	qr/keeps the order while slots move .*waits for transactions that are open on the router/,
+	'strict: why() tells what the later job waits for');
+like($router->sql("SELECT hipq.why($held)::text"),
+	qr/waits for transactions that are open on the router/,
+	'strict: why() on the router tells what the later job waits for');
+like($router->error_of("SELECT hipq.cancel($held)"),
+	qr/55P03: job $held is held .*open on the router/s,
+	'strict: cancel() tells what the later job waits for');
+is($router->sql('SELECT string_agg(wait_for, $$|$$ ORDER BY shard) FROM hipq.shards'),
+	'transactions|transactions', 'strict: view shards tells what both nodes wait for');
+is($router->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'move of slots'}), 0,
+	'strict: there is no alert at first');
 $router->set('hipq.alert_held_snapshot' => 0);
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
-ok($router->wait_until(qq{SELECT detail ~ '^1 slot.s. of instance "app" that move in strict order wait for process $pid \\(' FROM hipq.alerts_detail WHERE alert = 'move of slots'}, 't'),
-	'but one when it takes too long, and it names the process');
+ok($router->wait_until(qq{SELECT detail
+		~ '^1 slot.s. of instance "app" that move in strict order wait for process $pid \\('
+		FROM hipq.alerts_detail WHERE alert = 'move of slots'}, 't'),
+	'strict: an alert names the process when the wait is long');
 $session->query_safe('COMMIT');
 started($tenant, '1 2', 'strict: the older job starts first, wherever it came from');
 settled('strict');
-is($router->sql('SELECT count(wait_for) FROM hipq.shards'), 0, 'nothing waits any more');
-is($router->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'move of slots'}), 0, 'nor is there an alert');
-ok($new->wait_until('SELECT count(*) FROM hipq.shard_coming', 0), 'the new node forgets that the slot has come');
+is($router->sql('SELECT count(wait_for) FROM hipq.shards'), 0,
+	'strict: view shards has no wait after the move');
+is($router->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'move of slots'}), 0,
+	'strict: the alert is over after the move');
+ok($new->wait_until('SELECT count(*) FROM hipq.shard_coming', 0),
+	'strict: the new node forgets the move');
 
-# ---- what runs at the old node has to end, and comes first if it fails
+# ---- a job that runs on the old node must end, and comes first if it fails
 $tenant = new_tenant(1);
 my $other = new_tenant(2);
 my $lock = $shards->node(1)->hold_lock(1);
@@ -151,81 +193,103 @@ $held = $router->sql(enqueue($tenant, 5));
 $router->sql(enqueue($other, 1));
 started($other, '1', 'jobs of other slots start at the new node');
 $router->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenant"}', queue => 'app.mail')});
-ok($new->wait_until("SELECT count(*) FROM ran WHERE tenant = '$tenant'", 1), 'and so do those of the slot in a queue that keeps the order of keys only');
-ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 4), 'all that waited is held there, with what came since');
-ok($router->wait_until('SELECT max(wait_for) FROM hipq.shards', 'running jobs'), 'view shards says why');
-ok($new->wait_until("SELECT bool_or(explanation ~ 'waits for jobs of its slot that still run at the node before') FROM hipq.why($held)"), 'so does why()');
-is(numbers($tenant), '1', 'while it runs no other job of the slot starts anywhere');
+ok($new->wait_until("SELECT count(*) FROM ran WHERE tenant = '$tenant'", 1),
+	'jobs of the slot in a queue that only keeps the order of keys run');
+ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 4),
+	'waiting and new jobs of the slot are held on the new node');
+ok($router->wait_until('SELECT max(wait_for) FROM hipq.shards', 'running jobs'),
+	'view shards tells that running jobs are waited for');
+ok($new->wait_until("SELECT bool_or(explanation
+		~ 'waits for jobs of its slot that still run at the node before') FROM hipq.why($held)"),
+	'why() tells that running jobs are waited for');
+is(numbers($tenant), '1', 'no other job of the slot starts while the first runs');
 $lock->quit;
 started($tenant, '1 2 3 4 5', 'then the others start, in order');
 settled('a running job');
-ok($new->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded' AND attempt = 2}, 1), 'the one that failed is retried at the new node');
+ok($new->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded'
+		AND attempt = 2}, 1), 'the failed job is retried on the new node');
 
-# ---- to the router, and there also behind a job that is held by a transaction that is still open
+# ---- to the router, and there behind a job that is held by a transaction that is still open
 $tenant = new_tenant(1);
 $lock = $shards->node(1)->hold_lock(1);
 $router->sql(enqueue($tenant, 1, ', "waits": 1'));
 started($tenant, '1', 'a job runs');
 move($tenant, 0);
-ok($router->wait_until('SELECT last_sent FROM hipq.shard_move', 't'), 'nobody on the router has the map from before');
+ok($router->wait_until('SELECT last_sent FROM hipq.shard_move', 't'),
+	'no process of the router has the old map');
 $session->query_safe('BEGIN; ' . enqueue($tenant, 2));
 $lock->quit;
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'to the router: the move comes to its end');
-is($router->sql('SELECT busy_keys FROM hipq.shard_coming'), '[]', 'all have come, and a transaction has a job to hold yet');
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'to the router: the move ends');
+is($router->sql('SELECT busy_keys FROM hipq.shard_coming'), '[]',
+	'to the router: all jobs have come, and a transaction has a job to hold yet');
 my $points = HipqPoints->new($router);
 $points->arm('after-read-catalogue', 'wait');
-ok($points->wait_held('after-read-catalogue'), 'the scheduler, which lets in what is held, is stopped');
+ok($points->wait_held('after-read-catalogue'),
+	'the scheduler, which lets held jobs in, is stopped');
 $session->query_safe('COMMIT');
 $router->sql(enqueue($tenant, $_)) foreach 3 .. 9;
-is($router->sql('SELECT count(*) FROM hipq.shard_held_job'), 8, 'the job is held, and those that come after it are held behind it');
+is($router->sql('SELECT count(*) FROM hipq.shard_held_job'), 8,
+	"the transaction's job is held, and later ones behind it");
 $points->reset;
 started($tenant, '1 2 3 4 5 6 7 8 9', 'what is enqueued after it starts after it');
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_coming', 0), 'the router forgets that the slot has come');
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_coming', 0), 'the router forgets the move');
 move($tenant, 1);
 settled('and back');
 $session->query_safe('BEGIN; ' . enqueue($tenant, 10) . '; COMMIT');
 started($tenant, '1 2 3 4 5 6 7 8 9 10', 'and what is enqueued then starts there');
 
-# ---- jobs that are enqueued where the slot is
+# ---- jobs that are enqueued on the node that has the slot
 $tenant = new_tenant(1);
 $lock = $shards->node(1)->hold_lock(1);
 $shards->node(1)->sql(enqueue($tenant, 1, ', "waits": 1'));
 started($tenant, '1', 'a job runs that was enqueued on the shard');
 $shards->node(1)->sql(enqueue($tenant, $_)) foreach 2 .. 4;
 move($tenant, 2);
-ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 3), 'those behind it go to the new node');
+ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 3),
+	'jobs behind the running one go to the new node');
 $new->sql(enqueue($tenant, $_)) foreach 5 .. 6;
 $lock->quit;
 settled('jobs of a shard');
 $new->sql(enqueue($tenant, $_)) foreach 7 .. 8;
-started($tenant, '1 2 3 4 5 6 7 8', 'they start in order, and before those that were enqueued at the new node');
+started($tenant, '1 2 3 4 5 6 7 8',
+	'they start in order, and before those that were enqueued at the new node');
 $session->quit;
 
-# ---- a long backlog is sent in several transactions, while the old node has an executor that could go on
+# ---- a long backlog is sent in several transactions, while the old node has an executor that could
+# go on
 $tenant = new_tenant(1);
 $router->sql(qq{SELECT count(*) FROM unnest(hipq.enqueue_many('step', ARRAY(
-	SELECT jsonb_build_object('tenant', '$tenant', 'number', n) FROM generate_series(1, 3000) AS n), queue => 'app.steps'))});
-ok($shards->node(1)->wait_until("SELECT count(*) > 20 FROM ran WHERE tenant = '$tenant'"), 'an executor works off a backlog');
+	SELECT jsonb_build_object('tenant', '$tenant', 'number', n) FROM generate_series(1, 3000) AS n),
+		queue => 'app.steps'))});
+ok($shards->node(1)->wait_until("SELECT count(*) > 20 FROM ran WHERE tenant = '$tenant'"),
+	'an executor works on a backlog');
 move($tenant, 2);
 settled('a backlog');
 my $here = $shards->node(1)->sql("SELECT count(*) FROM ran WHERE tenant = '$tenant'");
-cmp_ok($here, '<', 3000, 'some of it has moved');
-ok($new->wait_until("SELECT count(*) FROM ran WHERE tenant = '$tenant'", 3000 - $here), 'and runs at the new node');
-is(scalar(out_of_order([$tenant])), 0, 'all of it in order');
+cmp_ok($here, '<', 3000, 'some of the backlog has moved');
+ok($new->wait_until("SELECT count(*) FROM ran WHERE tenant = '$tenant'", 3000 - $here),
+	'the moved backlog runs on the new node');
+is(scalar(out_of_order([$tenant])), 0, 'the backlog runs in order');
 
-# ---- under load: producers on all nodes, slots that move between all nodes, servers that are killed
-# Those of the router each have their tenants, and enqueue one transaction after the other, some of them long. Numbers come from the
-# ledger, so they have no gaps where a transaction was lost.
-$_->sql('CREATE TABLE ledger (id bigint PRIMARY KEY, tenant text, number integer); CREATE INDEX ON ledger (tenant, number)') foreach $shards->nodes;
+# ---- under load: producers on all nodes, slots that move between all nodes, servers that are
+# killed
+# Those of the router have tenants of their own, and enqueue one transaction after the other, some
+# of them long. Numbers come from the ledger, so that they have no gaps where a transaction was
+# lost.
+$_->sql('CREATE TABLE ledger (id bigint PRIMARY KEY, tenant text, number integer);
+	CREATE INDEX ON ledger (tenant, number)') foreach $shards->nodes;
 my $load = q{WITH next AS (
-		SELECT tenant, coalesce((SELECT max(number) FROM ledger WHERE ledger.tenant = tenants.tenant), 0) + n AS number
+		SELECT tenant, coalesce((SELECT max(number) FROM ledger
+			WHERE ledger.tenant = tenants.tenant), 0) + n AS number
 		FROM unnest('{%s}'::text[]) AS tenants (tenant), generate_series(1, 4) AS n),
 	made AS MATERIALIZED (
-		SELECT hipq.enqueue('%s', jsonb_build_object('tenant', tenant, 'number', number), queue => 'app.steps') AS id, tenant, number
+		SELECT hipq.enqueue('%s', jsonb_build_object('tenant', tenant, 'number', number),
+			queue => 'app.steps') AS id, tenant, number
 		FROM (SELECT tenant, number FROM next ORDER BY tenant, number) AS sorted),
 	noted AS (INSERT INTO ledger SELECT id, tenant, number FROM made)
 	SELECT pg_sleep(%s) FROM (SELECT count(*) FROM made) AS all_made};
-$router->sql(sprintf q{SELECT hipq.alter_queue('app.steps', move_order => '%s')}, $ENV{MOVE_ORDER} || 'strict');
+$router->sql(sprintf q{SELECT hipq.alter_queue('app.steps', move_order => '%s')},
+	$ENV{MOVE_ORDER} || 'strict');
 my @tenants = map { "r$_" } 1 .. 6;
 my @of_shards = ('s1', 's2');
 my $slots = join ',', map { slot_of($_) } @tenants, @of_shards;
@@ -246,48 +310,60 @@ foreach my $producer (
 	require POSIX;
 	POSIX::_exit(0);
 }
-my @faults = (([ 'kill postmaster', 1 ], [ 'kill backend', 0 ], [ 'kill postmaster', 0 ], [ 'kill backend', 2 ], [ 'kill postmaster', 2 ], [ 'stop immediate', 0 ], [ 'stop fast', 1 ], [ 'kill scheduler', 2 ]) x (1 + $count / 8));
+my @faults = (([ 'kill postmaster', 1 ], [ 'kill backend', 0 ], [ 'kill postmaster', 0 ],
+		[ 'kill backend', 2 ], [ 'kill postmaster', 2 ], [ 'stop immediate', 0 ],
+		[ 'stop fast', 1 ], [ 'kill scheduler', 2 ]) x (1 + $count / 8));
 my $moved = 0;
 foreach my $cycle (1 .. $count)
 {
 	my ($fault, $number) = @{ $faults[ $cycle - 1 ] };
 	my $before = $router->sql('SELECT count(*) FROM ledger');
-	$router->wait_until("SELECT count(*) > $before + 60 FROM ledger", 't') or die 'the load stands still';
-	$moved += $shards->on_router(sprintf "SELECT hipq.move_slots('app', '{%s}', %d)", $slots, int rand 3);
+	$router->wait_until("SELECT count(*) > $before + 60 FROM ledger", 't')
+		or die 'the load stands still';
+	$moved += $shards->on_router(sprintf "SELECT hipq.move_slots('app', '{%s}', %d)",
+		$slots, int rand 3);
 	usleep(rand 600_000);
 	my $what = HipqFaults::inject($shards->node($number), $fault);
 	HipqFaults::bring_back($shards->node($number), $fault) or die 'the server does not come back';
-	note sprintf '%3d %-16s node %d, %s; %d slots have moved', $cycle, $fault, $number, $what // 'nobody was there', $moved;
+	note sprintf '%3d %-16s node %d, %s; %d slots have moved', $cycle, $fault, $number,
+		$what // 'nobody was there', $moved;
 }
-foreach my $node (1, 2, 0, 1)    # there and back again with nobody killed
+foreach my $node (1, 2, 0, 1)    # there and back again without a kill
 {
 	$shards->settled;
 	$moved += $shards->on_router("SELECT hipq.move_slots('app', '{$slots}', $node)");
 }
 append_to_file($stop, '');
 waitpid $_, 0 foreach @loads;
-cmp_ok($moved, '>', 8, 'slots have moved');
+cmp_ok($moved, '>', 8, 'slots have moved under load');
 settled('all');
 
 # ---- the ledger
-my %enqueued = map { map { /(\d+) (\S+) (\d+)/ ? ($1 => "$2 $3") : () } split /\n/, $_->sql(q{SELECT id || ' ' || tenant || ' ' || number FROM ledger}) } $shards->nodes;
+my %enqueued = map { map { /(\d+) (\S+) (\d+)/ ? ($1 => "$2 $3") : () } split /\n/,
+	$_->sql(q{SELECT id || ' ' || tenant || ' ' || number FROM ledger}) } $shards->nodes;
 my %ran;
 wait_for(sub {
 	%ran = ();
-	$ran{$_}++ foreach map { split /\n/, $_->sql(q{SELECT id FROM ran WHERE tenant ~ '^[rs]'}) } $shards->nodes;
+	$ran{$_}++ foreach map { split /\n/,
+		$_->sql(q{SELECT id FROM ran WHERE tenant ~ '^[rs]'}) } $shards->nodes;
 	return (grep { !$ran{$_} } keys %enqueued) ? 'not all' : 'all';
 }, 'all');
 note scalar(keys %enqueued), ' jobs, ', scalar(keys %ran), ' ran';
 is(join(' ', grep { !$ran{$_} } keys %enqueued), '', 'no job is lost');
-is(join(' ', grep { $ran{$_} > 1 } keys %ran), '', 'none ran twice');
-is(join(' ', grep { !$enqueued{$_} } keys %ran), '', 'none ran that was not enqueued');
-# A job may be claimed, and the server be killed before the handler has said a word.
-my %again = map { $enqueued{$_} ? ($enqueued{$_} => 1) : () } map { split /\n/, $_->sql(q{SELECT id FROM hipq.jobs_detail WHERE queue = 'app.steps' AND attempt > 1}) } $shards->nodes;
-cmp_ok(keys %again, '<=', $count, 'one executor a server: few jobs had begun when theirs was killed');
-is(join(', ', out_of_order(\@tenants, %again)), '', 'jobs of each tenant have started in order');
-is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'none is held') foreach $shards->nodes;
-is($_->sql('SELECT count(*) FROM hipq.shard_leaving'), 0, 'no slot is leaving') foreach $shards->nodes;
-ok($_->wait_until('SELECT count(*) FROM hipq.shard_coming', 0), 'none is coming') foreach $shards->nodes;
-unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/, 'nothing alarming in the log') foreach $shards->nodes;
+is(join(' ', grep { $ran{$_} > 1 } keys %ran), '', 'no job has run twice');
+is(join(' ', grep { !$enqueued{$_} } keys %ran), '', 'only enqueued jobs have run');
+# A job may be claimed, and the server be killed before the handler has written anything.
+my %again = map { $enqueued{$_} ? ($enqueued{$_} => 1) : () } map { split /\n/, $_->sql(q{SELECT id
+		FROM hipq.jobs_detail WHERE queue = 'app.steps' AND attempt > 1}) } $shards->nodes;
+cmp_ok(keys %again, '<=', $count, 'few jobs had begun when their executor was killed');
+is(join(', ', out_of_order(\@tenants, %again)), '',
+	'jobs of each tenant start in order under load');
+is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'no job is held') foreach $shards->nodes;
+is($_->sql('SELECT count(*) FROM hipq.shard_leaving'), 0, 'no slot is leaving')
+	foreach $shards->nodes;
+ok($_->wait_until('SELECT count(*) FROM hipq.shard_coming', 0), 'no slot is coming')
+	foreach $shards->nodes;
+unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/,
+	'the log has nothing alarming') foreach $shards->nodes;
 
 done_testing();

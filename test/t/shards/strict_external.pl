@@ -1,4 +1,5 @@
-# A queue in strict order whose jobs external workers run: they accept jobs of a slot in the order of enqueuing while it moves.
+# External workers accept jobs of a slot of a queue in strict order in the order of enqueueing, also
+# while the slot moves.
 #
 #   MOVE_ORDER      strict; with key the check finds jobs that are out of order
 use strict;
@@ -9,14 +10,20 @@ use POSIX qw(_exit);
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $shards = HipqShards->new('strict_external', 2, 'hipq.heartbeat_timeout' => '1d', autovacuum_naptime => '2s');
+my $shards = HipqShards->new('strict_external', 2, 'hipq.heartbeat_timeout' => '1d',
+	autovacuum_naptime => '2s');
 my $router = $shards->router;
 my $order = $ENV{MOVE_ORDER} || 'strict';
-$router->sql(qq{SELECT hipq.create_queue('app.out', owner => 'app', shard_key => \$\$job_data->>'tenant'\$\$, move_order => '$order');
+$router->sql(qq{SELECT hipq.create_queue('app.out', owner => 'app',
+	shard_key => \$\$job_data->>'tenant'\$\$, move_order => '$order');
 	SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify')});
-foreach my $node ($shards->nodes) { $node->wait_until(q{SELECT count(*) FROM hipq.job_type WHERE name = 'send'}, 1) or die 'the job type does not come'; }
+foreach my $node ($shards->nodes)
+{
+	$node->wait_until(q{SELECT count(*) FROM hipq.job_type WHERE name = 'send'}, 1)
+		or die 'the job type does not come';
+}
 
-# ---- on each node a worker that has one job at a time
+# ---- a worker on each node, which has one job at a time
 my $stop = $router->node->data_dir . '/stop_';
 sub until_stopped
 {
@@ -41,13 +48,14 @@ sub worker
 	my $session;
 	return until_stopped(workers => sub {
 		$session //= $node->session(role => 'app');
-		my $job = $session->query_safe("SELECT id || ', ' || attempt FROM hipq.claim($worker, wait => '100 ms')");
+		my $job = $session->query_safe(
+			"SELECT id || ', ' || attempt FROM hipq.claim($worker, wait => '100 ms')");
 		$session->query_safe("SELECT hipq.complete($job)") if $job ne '';
 	});
 }
 my @workers = map { worker($_) } $shards->nodes;
 
-# ---- tenants whose jobs come one transaction after the other, the second one's in long ones
+# ---- two tenants whose jobs come one transaction after the other; those of the second one are long
 my @tenants = ('brief', 'long');
 my $slots = join ',', map { $router->sql("SELECT hipq.slot_of('$_')") } @tenants;
 sub producer
@@ -55,15 +63,23 @@ sub producer
 	my ($tenant, $pause) = @_;
 	my $number = 0;
 	return until_stopped(producers => sub {
-		$shards->on_router(sprintf q{BEGIN; SELECT hipq.enqueue('send', jsonb_build_object('tenant', '%s', 'number', n), queue => 'app.out') FROM generate_series(%d, %d) AS n; SELECT pg_sleep(%s); COMMIT},
+		$shards->on_router(sprintf q{BEGIN; SELECT hipq.enqueue('send', jsonb_build_object('tenant',
+			'%s', 'number', n), queue => 'app.out') FROM generate_series(%d, %d) AS n;
+			SELECT pg_sleep(%s); COMMIT},
 			$tenant, $number + 1, $number + 2, $pause);
 		$number += 2;
 	});
 }
 my @producers = (producer('brief', 0), producer('long', '0.3 * random()'));
 
-# ---- slots move there and back
-sub ended { my $sum = 0; $sum += $_->sql(q{SELECT count(*) FROM hipq.jobs WHERE queue = 'app.out' AND outcome = 'succeeded'}) foreach $shards->nodes; return $sum; }
+# ---- slots move to and fro
+sub ended
+{
+	my $sum = 0;
+	$sum += $_->sql(q{SELECT count(*) FROM hipq.jobs WHERE queue = 'app.out'
+		AND outcome = 'succeeded'}) foreach $shards->nodes;
+	return $sum;
+}
 sub more_ended
 {
 	my ($more) = @_;
@@ -78,13 +94,18 @@ foreach my $node (1, 2, 1, 2, 0, 1, 2, 0, 2)
 	more_ended(6) or die 'jobs stand still';
 	$moved += $shards->on_router("SELECT hipq.move_slots('app', '{$slots}', $node)");
 }
-cmp_ok($moved, '>', 6, 'slots have moved');
-ok(more_ended(6), 'jobs go on');
+cmp_ok($moved, '>', 6, 'slots have moved to and fro');
+ok(more_ended(6), 'jobs go on after the moves');
 
-# ---- all end, in order
-sub unfinished { return join ' ', map { $_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.out' AND state <> 'final'}) . ' ' . $_->sql('SELECT count(*) FROM hipq.shard_held_job') } $shards->nodes; }
+# ---- all jobs end, in order
+sub unfinished
+{
+	return join ' ', map { $_->sql(q{SELECT count(*) FROM hipq.jobs_detail
+			WHERE queue = 'app.out' AND state <> 'final'}) . ' '
+		. $_->sql('SELECT count(*) FROM hipq.shard_held_job') } $shards->nodes;
+}
 stop(producers => @producers);
-ok($shards->settled, 'the moves come to their end');
+ok($shards->settled, 'all moves end');
 my $end = time + $PostgreSQL::Test::Utils::timeout_default;
 usleep(100_000) while unfinished() ne '0 0 0 0 0 0' && time < $end;
 is(unfinished(), '0 0 0 0 0 0', 'all jobs end');
@@ -93,11 +114,12 @@ stop(workers => @workers);
 foreach my $tenant (@tenants)
 {
 	my @starts = sort { $a->[0] <=> $b->[0] } map { [ split / / ] } map { split /\n/ } map {
-		$_->sql("SELECT extract(epoch FROM accepted_time) || ' ' || (job_data->>'number') FROM hipq.jobs_detail WHERE queue = 'app.out' AND job_data->>'tenant' = '$tenant'")
+		$_->sql("SELECT extract(epoch FROM accepted_time) || ' ' || (job_data->>'number')
+			FROM hipq.jobs_detail WHERE queue = 'app.out' AND job_data->>'tenant' = '$tenant'")
 	} $shards->nodes;
 	my $numbers = join ' ', map { $_->[1] } @starts;
 	cmp_ok(scalar @starts, '>', 20, "many jobs of $tenant transactions have run");
-	is($numbers, join(' ', 1 .. @starts), 'in order, each once');
+	is($numbers, join(' ', 1 .. @starts), "jobs of $tenant transactions run in order, each once");
 }
 
 done_testing();
