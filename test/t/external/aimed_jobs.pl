@@ -70,7 +70,7 @@ is_given($any, 'running 1 one', 'jobs for any worker pass a waiting job');
 $hipq->sql_as('app', "SELECT hipq.complete(id, attempt) FROM hipq.claim($two, 1)");
 is_given($jobs[2], 'running 1 two', 'the waiting job is given when its worker has room');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lane lost'}), 0,
-	'no lane was found that was not in sight');
+	'no lane was lost');
 $hipq->sql("SELECT hipq.cancel($_)") foreach @jobs[1, 2], $any;
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
 
