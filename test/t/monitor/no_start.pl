@@ -1,4 +1,5 @@
-# The alarm: a job is due, every condition is met, an executor is free, and it does not start. Once in the log, a row in hipq.alerts; and nothing where a condition is not met.
+# If a job is due, every condition is met, an executor is free, and the job does not start, the log
+# says so once and hipq.alerts has a row; there is no alarm while a condition is not met.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,7 +8,8 @@ use HipqPoints;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('no_start', 'hipq.max_executors' => 8, 'hipq.executor_idle_timeout' => '1s', 'timezone' => 'UTC');
+my $hipq = HipqCluster->new('no_start', 'hipq.max_executors' => 8,
+	'hipq.executor_idle_timeout' => '1s', 'timezone' => 'UTC');
 my $points = HipqPoints->new($hipq);
 $hipq->sql('CREATE ROLE other LOGIN');
 my @open = qw(full typed keyed locked closed paused later missing);
@@ -22,74 +24,108 @@ $hipq->sql(q{
 	SELECT hipq.alter_queue('app.full', throttle_limit => 1)});
 foreach my $queue (grep { $_ ne 'missing' } @open)
 {
-	my $limit = { typed => ', throttle_limit => 1', keyed => ', throttle_limit_per_key => 1' }->{$queue} // '';
+	my $limit = { typed => ', throttle_limit => 1',
+		keyed => ', throttle_limit_per_key => 1' }->{$queue} // '';
 	$hipq->sql("SELECT hipq.register_job_type('app.$queue', '$queue', handler => 'run'$limit)");
 }
 
-# Jobs that the log says do not start, and schedulers that do not look.
-sub cried { return slurp_file($hipq->node->logfile) =~ /WARNING:  job (\d+) in queue "[a-z.]+" does not start/g; }
-sub late { my @late = slurp_file($hipq->node->logfile) =~ /WARNING:  (scheduler of database "postgres" with PID \d+ does not look for work)/g; return @late; }
-sub times_of { my ($alert) = @_; return $hipq->sql("SELECT coalesce(max(times), 0) FROM hipq.alerts WHERE alert = '$alert'"); }
-sub wait_for_alarm { my ($times) = @_; return $hipq->wait_until("SELECT coalesce(max(times), 0) >= $times FROM hipq.alerts_detail WHERE alert = 'no start'"); }
-sub seconds_pass { my ($seconds) = @_; return $hipq->wait_until("SELECT clock_timestamp() > '" . $hipq->sql('SELECT clock_timestamp()') . "'::timestamptz + interval '$seconds s'"); }
+# Jobs that do not start, and schedulers that do not look, according to the log.
+sub cried
+{
+	return slurp_file($hipq->node->logfile)
+		=~ /WARNING:  job (\d+) in queue "[a-z.]+" does not start/g;
+}
+sub late
+{
+	my @late = slurp_file($hipq->node->logfile)
+		=~ /WARNING:  (scheduler of database "postgres" with PID \d+ does not look for work)/g;
+	return @late;
+}
+sub times_of
+{
+	my ($alert) = @_;
+	return $hipq->sql("SELECT coalesce(max(times), 0) FROM hipq.alerts WHERE alert = '$alert'");
+}
+sub wait_for_alarm
+{
+	my ($times) = @_;
+	return $hipq->wait_until("SELECT coalesce(max(times), 0) >= $times FROM hipq.alerts_detail
+		WHERE alert = 'no start'");
+}
+sub seconds_pass
+{
+	my ($seconds) = @_;
+	return $hipq->wait_until("SELECT clock_timestamp() > '" . $hipq->sql('SELECT clock_timestamp()')
+		. "'::timestamptz + interval '$seconds s'");
+}
 
-# ---- an executor that does not look; one that has taken the job, and does not claim it
+# ---- an executor that does not look; an executor that has found the job, and does not claim it
 my @stuck;
 foreach my $point (qw(before-look before-claim))
 {
 	my $before = times_of('no start');
 	$points->arm($point, 'wait');
 	push @stuck, $hipq->enqueue('stuck');
-	ok($points->wait_held($point), "an executor stands still: $point");
-	is($hipq->sql("SELECT count(*) FROM hipq.why($stuck[-1]) WHERE NOT passed"), 0, 'why() has no answer');
-	ok(wait_for_alarm($before + 1), 'it is noticed');
-	is(join(' ', cried()), join(' ', @stuck), 'and the log says so');
+	ok($points->wait_held($point), "an executor is held at $point");
+	is($hipq->sql("SELECT count(*) FROM hipq.why($stuck[-1]) WHERE NOT passed"), 0,
+		"at $point why() has no unmet condition");
+	ok(wait_for_alarm($before + 1), "at $point an alarm is raised");
+	is(join(' ', cried()), join(' ', @stuck), "at $point the log names the job");
 	$points->reset;
-	is($hipq->outcome($stuck[-1]), 'succeeded', 'it runs');
+	is($hipq->outcome($stuck[-1]), 'succeeded', "the job runs after $point");
 }
 
-# ---- and beside it jobs of all kinds that wait for something
+# ---- at the same time jobs of all kinds wait for something
 $points->arm('before-look', 'wait');
 my $before = times_of('no start');
 push @stuck, $hipq->enqueue('stuck');
-ok($points->wait_held('before-look'), 'an executor stands still');
+ok($points->wait_held('before-look'), 'an executor is held before it looks');
 my $lock = $hipq->hold_lock;
-my @holders = map { $hipq->enqueue($_, q{'{"wait": 1}', throttle_key => 'ann'}) } qw(full typed keyed);
+my @holders = map { $hipq->enqueue($_,
+		q{'{"wait": 1}', throttle_key => 'ann'}) } qw(full typed keyed);
 $hipq->pid_of($_) foreach @holders;
 my @waiting = map { $hipq->enqueue($_, q{throttle_key => 'ann'}) } qw(full typed keyed);
-my ($day) = map { (qw(sun mon tue wed thu fri sat))[ ($_ + 3) % 7 ] } $hipq->sql('SELECT extract(dow FROM now())');
+my ($day) = map { (qw(sun mon tue wed thu fri sat))[ ($_ + 3) % 7 ] } $hipq->sql(
+	'SELECT extract(dow FROM now())');
 push @waiting, $hipq->enqueue('closed', "time_windows => '$day 12:00-13:00'");
 $hipq->sql(q{SELECT hipq.pause('app.paused')});
-push @waiting, $hipq->enqueue('paused'), $hipq->enqueue('later', q{scheduled_run_time => now() + interval '20 min'});
+push @waiting, $hipq->enqueue('paused'), $hipq->enqueue('later',
+	q{scheduled_run_time => now() + interval '20 min'});
 push @waiting, $hipq->enqueue('missing', q{queue => 'app.missing'});
 my $client = $hipq->session;
 my ($locked) = $client->query_safe(q{
-	INSERT INTO hipq.app_locked (job_type, scheduled_run_time) VALUES ('locked', now() + interval '3 s') RETURNING id \gset
+	INSERT INTO hipq.app_locked (job_type, scheduled_run_time)
+		VALUES ('locked', now() + interval '3 s') RETURNING id \gset
 	BEGIN;
 	SELECT id FROM hipq.app_locked WHERE id = :id FOR UPDATE;}) =~ /(\d+)/;
 push @waiting, $locked;
 
-ok(wait_for_alarm($before + 3), 'it is noticed, and goes on');
-is(join(' ', cried()), join(' ', @stuck), 'the log says so once, and of no other job');
-is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'no start' AND detail <> '' AND hint <> ''}), 1, 'the alert is a row');
+ok(wait_for_alarm($before + 3), 'the alarm is repeated');
+is(join(' ', cried()), join(' ', @stuck), 'the log names the job once, and no other job');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'no start' AND detail <> ''
+		AND hint <> ''}), 1, 'the alert is one row with detail and hint');
 $points->reset;
-is($hipq->outcome($stuck[-1]), 'succeeded', 'it runs');
+is($hipq->outcome($stuck[-1]), 'succeeded', 'the job runs when the executor is released');
 
 # ---- all executors are busy
-ok($hipq->wait_until('SELECT count(*) FROM hipq.executors WHERE job_id IS NOT NULL', 3), 'three executors are busy');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.executors WHERE job_id IS NOT NULL', 3),
+	'three executors are busy');
 $hipq->set('hipq.max_executors' => 3);
-ok($hipq->wait_until('SELECT count(*) FROM hipq.executors', 3), 'and there are no others');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.executors', 3), 'there are no other executors');
 $before = times_of('no start');
 my $waits = $hipq->enqueue('stuck');
 seconds_pass(9);
-is($hipq->sql("SELECT string_agg(condition, ' ') FROM hipq.why($waits) WHERE NOT passed"), 'executor', 'a job waits for them');
-is(times_of('no start'), $before, 'that is no alarm');
-is(join(' ', cried()), join(' ', @stuck), 'and nothing is said');
+is($hipq->sql("SELECT string_agg(condition, ' ') FROM hipq.why($waits) WHERE NOT passed"),
+	'executor', 'a job waits for an executor');
+is(times_of('no start'), $before, 'a job that waits for an executor raises no alarm');
+is(join(' ', cried()), join(' ', @stuck), 'the log has no further job');
 $hipq->set('hipq.max_executors' => 8);
-is($hipq->outcome($waits), 'succeeded', 'it runs when there is another one');
+is($hipq->outcome($waits), 'succeeded', 'the job runs when there is another executor');
 
-# ---- what has waited all the time
-is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN (" . join(', ', @waiting) . ") AND outcome = 'waiting'"), scalar @waiting, 'the others have waited for their conditions');
+# ---- the jobs that have waited all the time
+is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN (" . join(', ',
+		@waiting) . ") AND outcome = 'waiting'"), scalar @waiting,
+	'the others have waited for their conditions');
 $lock->query_safe('SELECT pg_advisory_unlock(1)');
 $client->query_safe('ROLLBACK');
 $_->quit foreach $lock, $client;
@@ -98,18 +134,23 @@ $hipq->sql(qq{
 	SELECT hipq.alter_job_type('app.missing', 'missing', handler => 'run');
 	UPDATE hipq.app_closed SET time_windows = 'NONE' WHERE state <> 'final';
 	UPDATE hipq.app_later SET scheduled_run_time = now() WHERE state <> 'final'});
-is($hipq->outcome($_), 'succeeded', 'opened, it starts') foreach @waiting;
-is(join(' ', cried()), join(' ', @stuck), 'nobody has cried wolf');
+is($hipq->outcome($_), 'succeeded', 'a waiting job starts when its condition is met')
+	foreach @waiting;
+is(join(' ', cried()), join(' ', @stuck), 'the log has no false alarm');
 
-# ---- the scheduler stands still
+# ---- the scheduler is stopped
 is(join(' ', late()), '', 'schedulers have looked so far');
-my $soon = $hipq->enqueue('stuck', q{scheduled_run_time => now() + interval '40 s'});    # it stays for that
-my $look = q{SELECT hipq.pause('app.paused'); SELECT hipq.resume('app.paused')};                             # whoever resumes asks for a look
+# it stays for that
+my $soon = $hipq->enqueue('stuck', q{scheduled_run_time => now() + interval '40 s'});
+# resume() makes it look
+my $look = q{SELECT hipq.pause('app.paused'); SELECT hipq.resume('app.paused')};
 $hipq->sql($look);
-my $scheduler = HipqFaults::stop_at_rest($hipq, 'hipq scheduler');    # one that is in a look may take a minute
+# one that is in a look may take a minute
+my $scheduler = HipqFaults::stop_at_rest($hipq, 'hipq scheduler');
 $hipq->sql($look);
-ok($hipq->wait_until(q{SELECT times >= 2 FROM hipq.alerts WHERE alert = 'scheduler'}), 'the launcher notices');
-is(scalar(late()), 1, 'and says so once');
+ok($hipq->wait_until(q{SELECT times >= 2 FROM hipq.alerts WHERE alert = 'scheduler'}),
+	'the launcher notices a scheduler that does not look');
+is(scalar(late()), 1, 'the log tells of the scheduler once');
 kill 'CONT', $scheduler;
 $hipq->sql("SELECT hipq.cancel($soon)");
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.other_stuck_live}, 0), 'all jobs run');

@@ -1,4 +1,5 @@
-# hipq.doctor() on queues and job types: each finding is brought about, seen, mended by its statement, and seen no more.
+# hipq.doctor() on queues and job types: each finding is provoked, found, mended by its statement,
+# and not found again.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,20 +8,22 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $hipq = HipqCluster->new('doctor_queues', 'hipq.heartbeat_timeout' => '1d');
-is(findings($hipq), '', 'a new server has nothing');
+is(findings($hipq), '', 'a new server has no findings');
 $hipq->create_queue('app.mail');
 $hipq->sql(q{
 	CREATE ROLE reader LOGIN;
 	CREATE ROLE stranger LOGIN;
 	CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
 	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE sql AS '';
-	CREATE FUNCTION again(job hipq.job) RETURNS interval LANGUAGE sql AS $$ SELECT interval '1 s' $$;
+	CREATE FUNCTION again(job hipq.job) RETURNS interval LANGUAGE sql AS $$
+		SELECT interval '1 s' $$;
 	CREATE FUNCTION bury(job hipq.job) RETURNS void LANGUAGE sql AS '';
-	SELECT hipq.register_job_type('app.mail', 'work', handler => 'work', retry_handler => 'again', max_retries => 1);
+	SELECT hipq.register_job_type('app.mail', 'work', handler => 'work', retry_handler => 'again',
+		max_retries => 1);
 	SELECT hipq.alter_queue('app.mail', dead_letter_handler => 'bury');
 	SELECT hipq.grant_queue('app.mail', 'reader', 'read')});
 is($hipq->outcome_of('work'), 'succeeded', 'jobs run');
-is(findings($hipq), '', 'nor has one that works');
+is(findings($hipq), '', 'a server whose jobs run has no findings');
 
 my $queue = 'queue "app.mail"';
 my $type = 'job type "work" of queue "app.mail"';
@@ -29,9 +32,12 @@ my $type = 'job type "work" of queue "app.mail"';
 $hipq->sql('ALTER ROLE app NOLOGIN');
 is_mended($hipq, 'error', 'owner without LOGIN', $queue, qr/Its owner "app" may not log in/);
 $hipq->sql('REVOKE CONNECT ON DATABASE postgres FROM PUBLIC');
-is_mended($hipq, 'error', 'owner without CONNECT', $queue, qr/may not connect to database "postgres"/);
-$hipq->sql('GRANT CONNECT ON DATABASE postgres TO PUBLIC; REVOKE CONNECT ON DATABASE postgres FROM app');
-$hipq->sql(q{CREATE ROLE fleeting NOLOGIN; SELECT hipq.create_queue('app.outside', owner => 'fleeting')});
+is_mended($hipq, 'error', 'owner without CONNECT', $queue,
+	qr/may not connect to database "postgres"/);
+$hipq->sql('GRANT CONNECT ON DATABASE postgres TO PUBLIC;
+	REVOKE CONNECT ON DATABASE postgres FROM app');
+$hipq->sql(q{CREATE ROLE fleeting NOLOGIN;
+	SELECT hipq.create_queue('app.outside', owner => 'fleeting')});
 is_mended($hipq, 'information', 'owner without LOGIN', 'queue "app.outside"');
 $hipq->sql(q{SET allow_system_table_mods = on; DELETE FROM pg_authid WHERE rolname = 'fleeting'});
 is_found($hipq, 'information', 'owner gone', 'queue "app.outside"', qr/OID \d+, does not exist/);
@@ -40,11 +46,14 @@ is_gone($hipq, 'owner gone', 'queue "app.outside"');
 
 # ---- handlers
 $hipq->sql('REVOKE EXECUTE ON FUNCTION work(jsonb) FROM PUBLIC');
-is_mended($hipq, 'error', 'missing handler', $type, qr/the queue owner may not execute public\.work\(jsonb\)/);
+is_mended($hipq, 'error', 'missing handler', $type,
+	qr/the queue owner may not execute public\.work\(jsonb\)/);
 $hipq->sql('ALTER FUNCTION work(jsonb) RENAME TO work_away');
-my $found = is_found($hipq, 'error', 'missing handler', $type, qr/Its handler cannot run: function public\.work\(jsonb\) does not exist/);
-is($found->{statement}, undef, '... and somebody has to choose');
-$hipq->sql('CREATE FUNCTION work(data jsonb) RETURNS int[] LANGUAGE sql AS $$ SELECT NULL::int[] $$; DROP FUNCTION work_away');
+my $found = is_found($hipq, 'error', 'missing handler', $type,
+	qr/Its handler cannot run: function public\.work\(jsonb\) does not exist/);
+is($found->{statement}, undef, 'a missing handler has no statement');
+$hipq->sql('CREATE FUNCTION work(data jsonb) RETURNS int[] LANGUAGE sql AS $$ SELECT NULL::int[] $$;
+	DROP FUNCTION work_away');
 is_gone($hipq, 'missing handler', $type);
 $hipq->sql('ALTER FUNCTION again(hipq.job) RENAME TO away');
 is_found($hipq, 'error', 'missing handler', $type, qr/Its retry handler cannot run/);
@@ -54,10 +63,11 @@ is_found($hipq, 'error', 'missing handler', $queue, qr/Its handler of dead lette
 $hipq->sql('ALTER FUNCTION away(hipq.job) RENAME TO bury');
 is_gone($hipq, 'missing handler', $queue);
 
-# ---- types that nobody registered, or that have no handler
+# ---- types that are not registered, or have no handler
 $hipq->enqueue('wrok', q{queue => 'app.mail'});
 $hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.job_type WHERE name = 'wrok'});
-is_found($hipq, 'warning', 'unregistered type', 'job type "wrok" of queue "app.mail"', qr/nobody has registered it/);
+is_found($hipq, 'warning', 'unregistered type', 'job type "wrok" of queue "app.mail"',
+	qr/nobody has registered it/);
 $hipq->sql(q{SELECT hipq.cancel_jobs('app.mail', 'wrok')});
 $hipq->sql(q{SELECT hipq.drop_job_type('app.mail', 'wrok')});
 is_gone($hipq, 'unregistered type', 'job type "wrok" of queue "app.mail"');
@@ -65,12 +75,13 @@ $hipq->sql(q{SELECT hipq.register_job_type('app.mail', 'later')});
 is_found($hipq, 'warning', 'no handler', 'job type "later" of queue "app.mail"');
 $hipq->sql(q{SELECT hipq.register_worker('one', '{app.mail}', '{later}')});
 is_gone($hipq, 'no handler', 'job type "later" of queue "app.mail"');
-$hipq->sql(q{SELECT hipq.drop_job_type('app.mail', 'later'); SELECT hipq.register_job_type('app.mail', 'outside', handler_kind => 'notify')});
+$hipq->sql(q{SELECT hipq.drop_job_type('app.mail', 'later');
+	SELECT hipq.register_job_type('app.mail', 'outside', handler_kind => 'notify')});
 is_found($hipq, 'information', 'no worker', 'job type "outside" of queue "app.mail"');
 $hipq->sql(q{SELECT hipq.register_worker('two', '{app.mail}', '{outside}')});
 is_gone($hipq, 'no worker', 'job type "outside" of queue "app.mail"');
 
-# ---- types of external workers that have no retries because nobody said how many
+# ---- types of external workers without retries, because max_retries was never set
 my $outside = 'job type "outside" of queue "app.mail"';
 is_mended($hipq, 'information', 'no retries', $outside, qr/max_retries is 0, which is the default/);
 $hipq->sql(q{SELECT hipq.alter_job_type('app.mail', 'outside', reset => '{max_retries}')});
@@ -91,18 +102,26 @@ $hipq->sql(q{SELECT hipq.alter_queue('app.mail', max_retries => 2)});
 is_gone($hipq, 'no retries', $outside);
 
 # ---- limits
-sub alter { my ($options) = @_; $hipq->sql("SELECT hipq.alter_job_type('app.mail', 'work', $options)"); return; }
+sub alter
+{
+	my ($options) = @_;
+	$hipq->sql("SELECT hipq.alter_job_type('app.mail', 'work', $options)");
+	return;
+}
 alter('throttle_limit => 2, default_throttle_factor => 5');
 is_mended($hipq, 'warning', 'heavier than the limit', $type, qr/weighs 5, and the limit is 2/);
 alter('throttle_limit => 0.5, default_throttle_factor => 1');
 is_mended($hipq, 'warning', 'limit below 1', $type, qr/throttle_limit 0\.5 limits nothing/);
 alter('throttle_limit_per_key => 0.25');
-is_mended($hipq, 'warning', 'limit below 1', $type, qr/throttle_limit_per_key 0\.25 limits nothing/);
+is_mended($hipq, 'warning', 'limit below 1', $type,
+	qr/throttle_limit_per_key 0\.25 limits nothing/);
 alter('throttle_limit => 10, throttle_limit_per_key => 20');
-is_mended($hipq, 'information', 'limit never reached', $type, qr/per_key 20 is higher than the limit of all its jobs, 10/);
+is_mended($hipq, 'information', 'limit never reached', $type,
+	qr/per_key 20 is higher than the limit of all its jobs, 10/);
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', throttle_limit => 5)});
 alter('throttle_limit_per_key => 0');
-is_mended($hipq, 'information', 'limit never reached', $type, qr/throttle_limit 10 is higher than that of its queue, 5/);
+is_mended($hipq, 'information', 'limit never reached', $type,
+	qr/throttle_limit 10 is higher than that of its queue, 5/);
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', throttle_limit => 0.1)});
 is_mended($hipq, 'warning', 'limit below 1', $queue, qr/throttle_limit 0\.1 limits nothing/);
 alter('throttle_limit => 0');
@@ -111,43 +130,52 @@ $hipq->sql(q{SELECT hipq.alter_queue('app.mail', throttle_limit => 0)});
 # ---- times
 alter(q{default_timeout => '2 h'});
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', max_timeout => '1 h')});
-is_mended($hipq, 'warning', 'timeout is cut', $type, qr/7200 s is longer than its queue allows, 3600 s/);
+is_mended($hipq, 'warning', 'timeout is cut', $type,
+	qr/7200 s is longer than its queue allows, 3600 s/);
 alter(q{retry_base => '10 min', retry_max => '10 min'});
 $hipq->sql(q{UPDATE hipq.job_type SET retry_max = '1 min' WHERE name = 'work'});
-is_mended($hipq, 'warning', 'delay is cut', $type, qr/retry_base 00:10:00 is longer than its retry_max 00:01:00/);
+is_mended($hipq, 'warning', 'delay is cut', $type,
+	qr/retry_base 00:10:00 is longer than its retry_max 00:01:00/);
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', retry_enabled => false)});
 is_mended($hipq, 'warning', 'retries are off', $type, qr/max_retries is 1/);
 alter(q{retry_on => '{timeout,crashed}', do_not_retry_on => '{crashed}'});
-is_mended($hipq, 'warning', 'contradicting rules', $type, qr/names in retry_on and in do_not_retry_on: crashed\./);
+is_mended($hipq, 'warning', 'contradicting rules', $type,
+	qr/names in retry_on and in do_not_retry_on: crashed\./);
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', dead_letter_enabled => false)});
 is_mended($hipq, 'warning', 'handler never called', $queue, qr/its failed jobs leave none/);
 
-# The server may forget a zone that a type has: with other files of zones.
+# The server may not know the time zone of a type any more: with other files of zones.
 alter(q{default_time_windows => '09:00-17:00', time_zone => 'Europe/Berlin'});
 $hipq->sql(q{UPDATE hipq.job_type SET time_zone = 'Atlantis/Capital' WHERE name = 'work'});
 is_found($hipq, 'error', 'unclear time windows', $type, qr/"09:00-17:00" are open/);
 alter(q{default_time_windows => 'NONE', time_zone => 'UTC'});
 is_gone($hipq, 'unclear time windows', $type);
 
-# A worker needs longer than it may wait for the next job.
+# A worker needs longer than a job may wait to be accepted.
 my $slow = $hipq->enqueue('outside', q{queue => 'app.mail'});
 $hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $slow");
 my $worker = $hipq->sql(q{SELECT worker_id FROM hipq.workers WHERE name = 'two'});
 is($hipq->sql("SELECT id FROM hipq.claim($worker)"), $slow, 'a worker takes a job');
-$hipq->wait_until("SELECT clock_timestamp() - since > interval '0.8 s' FROM hipq.running WHERE id = $slow");
+$hipq->wait_until("SELECT clock_timestamp() - since > interval '0.8 s' FROM hipq.running
+	WHERE id = $slow");
 $hipq->sql("SELECT hipq.complete($slow, 1)");
 $hipq->sql(q{SELECT hipq.alter_job_type('app.mail', 'outside', queue_ttl => '1 s')});
-is_mended($hipq, 'warning', 'short queue_ttl', 'job type "outside" of queue "app.mail"', qr/within 1 s/);
-is(findings($hipq), '', 'all is well again');
+is_mended($hipq, 'warning', 'short queue_ttl',
+	'job type "outside" of queue "app.mail"', qr/within 1 s/);
+is(findings($hipq), '', 'all findings are mended');
 
-# ---- who sees what
+# ---- the findings that a role sees
 $hipq->sql('ALTER ROLE app NOLOGIN');
 $hipq->set('hipq.retry_base' => '1h');
 my $seen = q{SELECT string_agg(finding, ', ' ORDER BY finding) FROM hipq.doctor()};
-is($hipq->sql_as('watcher', $seen), 'contradicting settings, owner without LOGIN, owner without LOGIN', 'pg_monitor sees all');
-is($hipq->sql_as('reader', $seen), 'owner without LOGIN', 'who reads a queue sees what concerns it');
-like((($hipq->node->psql('postgres', $seen, extra_params => [ '-U', 'stranger' ]))[2]), qr/permission denied for schema hipq/, 'others nothing');
+is($hipq->sql_as('watcher', $seen),
+	'contradicting settings, owner without LOGIN, owner without LOGIN', 'pg_monitor sees all');
+is($hipq->sql_as('reader', $seen), 'owner without LOGIN',
+	'a role that can read the queue sees its findings');
+like((($hipq->node->psql('postgres', $seen, extra_params => [ '-U', 'stranger' ]))[2]),
+	qr/permission denied for schema hipq/, 'other roles see nothing');
 $hipq->set('hipq.enabled' => 'off');
-is($hipq->sql_as('reader', $seen), 'owner without LOGIN, switched off', 'and what concerns everybody');
+is($hipq->sql_as('reader', $seen), 'owner without LOGIN, switched off',
+	'a role that can read the queue sees findings that concern all');
 
 done_testing();

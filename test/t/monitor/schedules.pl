@@ -1,4 +1,4 @@
-# hipq.doctor() on schedules: lost, inactive, overdue, and those whose job cannot be enqueued.
+# hipq.doctor() finds schedules that are lost, inactive or overdue, or whose job cannot be enqueued.
 use strict;
 use warnings;
 use HipqCluster;
@@ -6,23 +6,27 @@ use HipqDoctor;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('doctor_schedules', shared_preload_libraries => 'hipq, pg_cron', 'cron.database_name' => 'postgres', 'cron.use_background_workers' => 'on');
+my $hipq = HipqCluster->new('doctor_schedules', shared_preload_libraries => 'hipq, pg_cron',
+	'cron.database_name' => 'postgres', 'cron.use_background_workers' => 'on');
 $hipq->sql('CREATE EXTENSION pg_cron; CREATE ROLE producer LOGIN');
 $hipq->create_queue('app.mail');
 $hipq->sql(q{
 	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE sql AS '';
 	SELECT hipq.register_job_type('app.mail', 'work', handler => 'work');
 	SELECT hipq.grant_queue('app.mail', 'producer', 'enqueue')});
-$hipq->sql_as('producer', q{SELECT hipq.schedule('nightly', '0 3 * * *', 'work', timeout => '30 min')});
+$hipq->sql_as('producer',
+	q{SELECT hipq.schedule('nightly', '0 3 * * *', 'work', timeout => '30 min')});
 my $nightly = 'schedule "nightly" of queue "app.mail"';
-is(findings($hipq), '', 'a schedule that comes is no finding');
+is(findings($hipq), '', 'an active schedule is no finding');
 
-# Another tenant's of the same name is told apart: its statement ends that one alone.
+# Another tenant's schedule of the same name is told apart: the statement ends that one only.
 $hipq->create_queue('app.other');
-$hipq->sql(q{SELECT hipq.register_job_type('app.other', 'gone', handler => 'work'), hipq.schedule('nightly', '0 4 * * *', 'gone', queue => 'app.other')});
+$hipq->sql(q{SELECT hipq.register_job_type('app.other', 'gone', handler => 'work'),
+	hipq.schedule('nightly', '0 4 * * *', 'gone', queue => 'app.other')});
 $hipq->sql(q{DELETE FROM hipq.job_type WHERE name = 'gone'});
-is_mended($hipq, 'error', 'job type gone', 'schedule "nightly" of queue "app.other"', qr/jobs of type "gone", which nobody has registered in queue "app\.other"/);
-is($hipq->sql('SELECT cron FROM hipq.schedules'), '0 3 * * *', 'the other one stays');
+is_mended($hipq, 'error', 'job type gone', 'schedule "nightly" of queue "app.other"',
+	qr/jobs of type "gone", which nobody has registered in queue "app\.other"/);
+is($hipq->sql('SELECT cron FROM hipq.schedules'), '0 3 * * *', 'the other schedule stays');
 
 $hipq->sql(q{UPDATE cron.job SET active = false});
 is_mended($hipq, 'information', 'inactive schedule', $nightly, qr/is not active/);
@@ -32,11 +36,13 @@ is_mended($hipq, 'error', 'lost schedule', $nightly, qr/pg_cron has no job for i
 $hipq->sql(q{SELECT hipq.revoke_queue('app.mail', 'producer', 'enqueue')});
 is_mended($hipq, 'error', 'role may not enqueue', $nightly, qr/as "producer", which has no right/);
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', max_timeout => '10 min')});
-is_mended($hipq, 'warning', 'timeout is cut', $nightly, qr/ask for a timeout of 1800 s, and the queue allows 600 s/);
+is_mended($hipq, 'warning', 'timeout is cut', $nightly,
+	qr/ask for a timeout of 1800 s, and the queue allows 600 s/);
 
-# Runs that fell into a time when the server was down do not come later. Time is moved, and pg_cron does not know.
+# Runs that were due while the server was down do not come later. The clock is moved, and pg_cron
+# does not know.
 $hipq->sql(q{UPDATE hipq.schedule SET created_time = now() - interval '3 days'});
-is(findings($hipq), '', 'what came due while the server was down is not overdue');
+is(findings($hipq), '', 'runs that were due while the server was down are not overdue');
 $hipq->sql(q{ALTER SYSTEM SET hipq.clock_offset = '25 h'});
 $hipq->sql('SELECT pg_reload_conf()');
 ok($hipq->wait_until(q{SELECT hipq.now() > clock_timestamp() + interval '24 h'}), 'a day goes by');
@@ -47,7 +53,9 @@ $hipq->sql(q{ALTER SYSTEM RESET hipq.clock_offset});
 $hipq->sql('SELECT pg_reload_conf()');
 
 $hipq->sql(q{DELETE FROM hipq.job_type WHERE name = 'work'});
-is_mended($hipq, 'error', 'job type gone', $nightly, qr/jobs of type "work", which nobody has registered/);
-is($hipq->sql('SELECT count(*) FROM hipq.schedule'), 0, 'it was ended');
+is_mended($hipq, 'error', 'job type gone', $nightly,
+	qr/jobs of type "work", which nobody has registered/);
+is($hipq->sql('SELECT count(*) FROM hipq.schedule'), 0,
+	'the schedule of a missing job type was ended');
 
 done_testing();

@@ -1,5 +1,5 @@
-# hipq.doctor() on the server: without preload, with another version, held, switched off, with settings that contradict each other,
-# on a standby, and where a check cannot be made.
+# hipq.doctor() on the server: without preload, with another version, held, switched off, with
+# contradicting settings, on a standby, and when a check fails.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,17 +7,20 @@ use HipqDoctor;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('doctor_server', preload => 0, streaming => 1, max_worker_processes => 8, shared_preload_libraries => 'auto_explain');
+my $hipq = HipqCluster->new('doctor_server', preload => 0, streaming => 1,
+	max_worker_processes => 8, shared_preload_libraries => 'auto_explain');
 my $node = $hipq->node;
 
-# ---- preload: the statement keeps what the server loads besides
+# ---- preload: the statement keeps the server's other libraries
 my $preload = is_found($hipq, 'error', 'not preloaded', 'server', qr/nothing runs them/);
-is($preload->{statement}, q{ALTER SYSTEM SET shared_preload_libraries = 'auto_explain', 'hipq'}, '... has a statement');
+is($preload->{statement}, q{ALTER SYSTEM SET shared_preload_libraries = 'auto_explain', 'hipq'},
+	'the finding of preload has a statement');
 $hipq->sql($preload->{statement});
 $node->restart;
 is_gone($hipq, 'not preloaded', 'server');
-is($hipq->sql('SHOW shared_preload_libraries'), 'auto_explain, hipq', 'both are loaded');
-is(findings($hipq, 'error', 'warning'), '', 'that was all');
+is($hipq->sql('SHOW shared_preload_libraries'), 'auto_explain, hipq',
+	'both libraries are loaded after the statement');
+is(findings($hipq, 'error', 'warning'), '', 'there are no other findings');
 
 $hipq->create_queue('app.main');
 $hipq->sql(q{
@@ -28,33 +31,38 @@ $hipq->sql(q{
 my $version = $hipq->sql('SELECT hipq.version()');
 my $set_version = q{UPDATE pg_extension SET extversion = '%s' WHERE extname = 'hipq'};
 $hipq->sql(sprintf $set_version, '0.0.1');
-my $skew = is_found($hipq, 'error', 'version skew', 'database', qr/version 0\.0\.1, the library that the server has loaded \Q$version\E: no job runs/);
-is($skew->{statement}, 'ALTER EXTENSION hipq UPDATE', '... an old extension is to be updated');
+my $skew = is_found($hipq, 'error', 'version skew', 'database',
+	qr/version 0\.0\.1, the library that the server has loaded \Q$version\E: no job runs/);
+is($skew->{statement}, 'ALTER EXTENSION hipq UPDATE', 'an old extension must be updated');
 $hipq->sql(sprintf $set_version, $version =~ s/(?<=\.)(\d+)(?=\.)/$1 - 1/er);
 is_found($hipq, 'warning', 'version skew', 'database', qr/they work together/);
 $hipq->sql(sprintf $set_version, '99.0.0');
 $skew = is_found($hipq, 'error', 'version skew', 'database');
-like($skew->{hint}, qr/Restart the server/, '... an old library to be loaded anew');
+like($skew->{hint}, qr/Restart the server/, 'an old library must be loaded again');
 $hipq->sql(sprintf $set_version, $version);
 is_gone($hipq, 'version skew', 'database');
 
-# ---- tables of another version: a check that cannot be made is a finding, the others are made
+# ---- tables of another version: a check that fails is a finding, the others are made
 $hipq->sql('ALTER TABLE hipq.queue RENAME COLUMN throttle_limit TO thrust');
 my $failures = findings($hipq);
-like($failures, qr/^warning hipq\.doctor\(\): check failed$/m, 'a check that fails is told');
-unlike($failures, qr/^error/m, 'and makes no other finding');
-like($hipq->sql(q{SELECT detail FROM hipq.doctor() WHERE finding = 'check failed' AND detail LIKE '%options of queues%'}), qr/column .*throttle_limit.* \(SQLSTATE 42703\)/, 'with its error');
+like($failures, qr/^warning hipq\.doctor\(\): check failed$/m, 'a check that fails is a finding');
+unlike($failures, qr/^error/m, 'a check that fails makes no other finding');
+like($hipq->sql(q{SELECT detail FROM hipq.doctor() WHERE finding = 'check failed'
+		AND detail LIKE '%options of queues%'}), qr/column .*throttle_limit.* \(SQLSTATE 42703\)/,
+	'a check that fails has its error');
 $hipq->sql('ALTER TABLE hipq.queue RENAME COLUMN thrust TO throttle_limit');
 is(findings($hipq, 'error', 'warning'), '', 'all checks are made again');
 
-# ---- and it waits for nobody
+# ---- a lock
 my $session = $hipq->session;
 $session->query_safe('BEGIN; LOCK TABLE hipq.schedule');
-like($hipq->sql(q{SELECT string_agg(detail, ' ') FROM hipq.doctor() WHERE finding = 'check failed'}), qr/lock timeout \(SQLSTATE 55P03\)/, 'a lock is not waited for');
+like($hipq->sql(q{SELECT string_agg(detail, ' ')
+		FROM hipq.doctor() WHERE finding = 'check failed'}), qr/lock timeout \(SQLSTATE 55P03\)/,
+	'the doctor does not wait for a lock');
 $session->query_safe('ROLLBACK');
 $session->quit;
 
-# ---- identity
+# ---- the identity of the database
 $hipq->sql('UPDATE hipq.identity SET database_oid = 1');
 is_mended($hipq, 'error', 'held database', 'database', qr/another server or database/);
 
@@ -70,39 +78,50 @@ sub contradicts
 	return;
 }
 contradicts('hipq.enabled', 'off', 'warning', 'switched off', qr/no job starts/);
-contradicts('hipq.databases', 'other', 'warning', 'database not served', qr/does not name "postgres"/);
+contradicts('hipq.databases', 'other', 'warning', 'database not served',
+	qr/does not name "postgres"/);
 contradicts('hipq.max_executors', 0, 'warning', 'no executors', qr/their jobs wait/);
-contradicts('hipq.reserved_executors', 4, 'warning', 'contradicting settings', qr/\(4\) is not less than hipq\.max_executors \(4\)/);
-contradicts('hipq.retry_enabled', 'off', 'warning', 'contradicting settings', qr/no failed job is retried/, 'hipq.max_retries' => 3);
-contradicts('hipq.default_timeout', '2d', 'warning', 'contradicting settings', qr/\(2d\) is longer than hipq\.max_timeout \(1d\)/);
-contradicts('hipq.retry_base', '1h', 'warning', 'contradicting settings', qr/\(1h\) is longer than hipq\.retry_max \(5min\)/);
+contradicts('hipq.reserved_executors', 4, 'warning', 'contradicting settings',
+	qr/\(4\) is not less than hipq\.max_executors \(4\)/);
+contradicts('hipq.retry_enabled', 'off', 'warning', 'contradicting settings',
+	qr/no failed job is retried/, 'hipq.max_retries' => 3);
+contradicts('hipq.default_timeout', '2d', 'warning', 'contradicting settings',
+	qr/\(2d\) is longer than hipq\.max_timeout \(1d\)/);
+contradicts('hipq.retry_base', '1h', 'warning', 'contradicting settings',
+	qr/\(1h\) is longer than hipq\.retry_max \(5min\)/);
 contradicts('hipq.heartbeat_timeout', '5s', 'warning', 'short timeout', qr/a heartbeat every 10 s/);
 contradicts('hipq.clock_offset', '1h', 'warning', 'moved clock', qr/for tests/);
 contradicts('hipq.alert_waiting', '-1', 'information', 'alert off', qr/nobody is told/);
 contradicts('track_counts', 'off', 'warning', 'statistics off', qr/knows no sizes/);
 contradicts('autovacuum', 'off', 'warning', 'autovacuum off', qr/autovacuum is off/);
-is(findings($hipq, 'error', 'warning'), '', 'all is well again');
+is(findings($hipq, 'error', 'warning'), '', 'all findings of settings are mended');
 
 # ---- worker slots
-is_found($hipq, 'information', 'no slots for parallel queries', 'setting max_worker_processes', qr/is 8\. hipq uses up to 6/);
+is_found($hipq, 'information', 'no slots for parallel queries', 'setting max_worker_processes',
+	qr/is 8\. hipq uses up to 6/);
 $hipq->set('hipq.max_executors' => 7);
-my $slots = is_found($hipq, 'warning', 'few worker slots', 'setting max_worker_processes', qr/hipq uses up to 9 .* not all of them can start/);
+my $slots = is_found($hipq, 'warning', 'few worker slots', 'setting max_worker_processes',
+	qr/hipq uses up to 9 .* not all of them can start/);
 $hipq->sql($slots->{statement});
 $hipq->sql('SELECT pg_reload_conf()');
-ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor() WHERE finding = 'restart pending' AND subject = 'setting max_worker_processes'}), 'a change that waits for a restart is told');
+ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor()
+		WHERE finding = 'restart pending' AND subject = 'setting max_worker_processes'}),
+	'a change that waits for a restart is a finding');
 $node->restart;
 is(findings($hipq), '', 'with enough slots nothing is found');
 
-# 16 at least, and executors may be more.
+# At least 16, and executors can be more.
 $hipq->sql('ALTER SYSTEM SET hipq.max_running = 16');
 $hipq->sql('ALTER SYSTEM SET max_worker_processes = 100');
 $node->restart;
 $hipq->set('hipq.max_executors' => 20);
-is_found($hipq, 'warning', 'contradicting settings', 'setting hipq.max_running', qr/\(16\) is less than hipq\.max_executors \(20\)/);
+is_found($hipq, 'warning', 'contradicting settings', 'setting hipq.max_running',
+	qr/\(16\) is less than hipq\.max_executors \(20\)/);
 my $fewer = finding_of($hipq, 'contradicting settings', 'setting hipq.max_running')->{statement};
 $hipq->sql($fewer);
 $hipq->sql('SELECT pg_reload_conf()');
-ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.doctor() WHERE subject = 'setting hipq.max_running'}), '... and is gone');
+ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.doctor()
+		WHERE subject = 'setting hipq.max_running'}), 'the finding of hipq.max_running is mended');
 
 # ---- a standby
 $node->backup('backup');
@@ -111,10 +130,11 @@ $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 my $copy = bless { %$hipq, node => $standby }, 'HipqCluster';
 $node->wait_for_catchup($standby);
-is(findings($copy), '', 'it works on a standby');
+is(findings($copy), '', 'the doctor works on a standby');
 $hipq->sql('ALTER ROLE app NOLOGIN');
 $node->wait_for_catchup($standby);
-is(findings($copy), 'error queue "app.main": owner without LOGIN', 'and finds what there is');
+is(findings($copy), 'error queue "app.main": owner without LOGIN',
+	'the doctor has findings on a standby');
 $standby->stop('immediate');
 
 done_testing();

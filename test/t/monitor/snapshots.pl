@@ -1,5 +1,5 @@
-# hipq.doctor() on what blocks vacuum and keeps WAL: transactions, prepared ones, replication slots; and on queues that a
-# subscription feeds.
+# hipq.doctor() finds what blocks vacuum and keeps WAL: transactions, prepared ones, replication
+# slots; and queues that a subscription feeds.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,56 +7,73 @@ use HipqDoctor;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('doctor_snapshots', streaming => 'logical', max_prepared_transactions => 2, max_slot_wal_keep_size => '16MB');
+my $hipq = HipqCluster->new('doctor_snapshots', streaming => 'logical',
+	max_prepared_transactions => 2, max_slot_wal_keep_size => '16MB');
 $hipq->create_queue('app.main');
-is(findings($hipq), '', 'nothing blocks');
-$hipq->set('hipq.alert_held_snapshot' => '200ms');    # by now, and hipq's own transactions may take as long under load
+is(findings($hipq), '', 'nothing blocks vacuum at first');
+# by now, and hipq's own transactions may take as long under load
+$hipq->set('hipq.alert_held_snapshot' => '200ms');
 
 # ---- a transaction
 my $session = $hipq->session;
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
-ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}), 'a transaction grows old');
-is_found($hipq, 'warning', 'blocked vacuum', "process $pid", qr/idle in transaction\) keeps dead rows of this database/);
+ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}),
+	'an old transaction is a finding');
+is_found($hipq, 'warning', 'blocked vacuum', "process $pid",
+	qr/idle in transaction\) keeps dead rows of this database/);
 $hipq->sql(finding_of($hipq, 'blocked vacuum', "process $pid")->{statement});
-ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}), '... and is gone');
+ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}),
+	'the finding is mended when the transaction ends');
 eval { $session->quit };
 
-# ---- a prepared one
+# ---- a prepared transaction
 $hipq->sql(q{BEGIN; CREATE TABLE prepared (); PREPARE TRANSACTION 'it''s late'});
-ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}), 'a prepared transaction grows old');
-is_mended($hipq, 'warning', 'blocked vacuum', q{prepared transaction "it's late"}, qr/keeps dead rows of this database, and the locks/);
+ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}),
+	'an old prepared transaction is a finding');
+is_mended($hipq, 'warning', 'blocked vacuum', q{prepared transaction "it's late"},
+	qr/keeps dead rows of this database, and the locks/);
 $hipq->set('hipq.alert_held_snapshot' => '1h');
 
-# ---- one that others wait for who make a queue
+# ---- a prepared transaction that blocks other calls that make a queue
 $hipq->sql(q{BEGIN; SELECT hipq.create_queue('app.first'); PREPARE TRANSACTION 'half done'});
 like($hipq->error_of(q{SELECT hipq.create_queue('app.second')}),
 	qr/55P03: another transaction that makes a queue is open.*DETAIL: +It is that of prepared transaction "half done"\..*HINT: +End it with COMMIT PREPARED/s,
-	'a prepared create_queue() is named to others');
+	'the error names a prepared create_queue()');
 is($hipq->sql(q{SELECT hint FROM hipq.alerts_detail WHERE alert = 'prepared set-up'}),
-	q{COMMIT PREPARED 'half done', or ROLLBACK PREPARED 'half done'.}, 'an alert says what ends it');
-is_mended($hipq, 'error', 'prepared set-up', 'prepared transaction "half done"', qr/nor perhaps make any queue/);
-is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'prepared set-up'}), 0, '... and is gone');
+	q{COMMIT PREPARED 'half done', or ROLLBACK PREPARED 'half done'.},
+		'an alert tells how to end a prepared create_queue()');
+is_mended($hipq, 'error', 'prepared set-up', 'prepared transaction "half done"',
+	qr/nor perhaps make any queue/);
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'prepared set-up'}), 0,
+	'the alert is over with the prepared create_queue()');
 
-# ---- slots
+# ---- replication slots
 $hipq->sql(q{SELECT pg_create_physical_replication_slot('unborn')});
-is(findings($hipq), '', 'a slot that keeps nothing is none');
+is(findings($hipq), '', 'a replication slot that keeps nothing is no finding');
 $hipq->sql(q{SELECT pg_create_physical_replication_slot('idle', true)});
-is_mended($hipq, 'warning', 'inactive slot', 'replication slot "idle"', qr/Nothing reads from it, and it keeps .* of WAL/);
+is_mended($hipq, 'warning', 'inactive slot', 'replication slot "idle"',
+	qr/Nothing reads from it, and it keeps .* of WAL/);
 $hipq->sql(q{SELECT pg_create_physical_replication_slot('gone', true)});
-foreach (1 .. 4) { $hipq->sql('SELECT pg_switch_wal()'); $hipq->sql('CREATE TABLE x (); DROP TABLE x'); }
+foreach (1 .. 4)
+{
+	$hipq->sql('SELECT pg_switch_wal()');
+	$hipq->sql('CREATE TABLE x (); DROP TABLE x');
+}
 $hipq->sql('CHECKPOINT');
 is_mended($hipq, 'error', 'lost slot', 'replication slot "gone"', qr/wal_status lost/);
 
-# ---- a queue that a subscription feeds is another server's, until it feeds no more
+# ---- a queue that a subscription feeds is another server's, until the subscription is dropped
 my $replica = HipqCluster->new('doctor_replica');
-$hipq->sql('CREATE PUBLICATION jobs FOR TABLE hipq.app_main WITH (publish_via_partition_root = true)');
+$hipq->sql('CREATE PUBLICATION jobs
+	FOR TABLE hipq.app_main WITH (publish_via_partition_root = true)');
 $replica->create_queue('app.main');
 my $connection = $hipq->node->connstr('postgres');
 $replica->sql(qq{CREATE SUBSCRIPTION feed CONNECTION \$\$$connection\$\$ PUBLICATION jobs});
 $hipq->enqueue('work', q{queue => 'app.main'});
-ok($replica->wait_until('SELECT count(*) = 1 FROM hipq.queue_hold'), 'jobs come');
-is_found($replica, 'information', 'held queue', 'queue "app.main"', qr/Subscription "feed" has brought its jobs, which are another server's\.$/);
+ok($replica->wait_until('SELECT count(*) = 1 FROM hipq.queue_hold'), 'jobs of the publisher come');
+is_found($replica, 'information', 'held queue', 'queue "app.main"',
+	qr/Subscription "feed" has brought its jobs, which are another server's\.$/);
 $replica->sql('DROP SUBSCRIPTION feed');
 is_mended($replica, 'warning', 'held queue', 'queue "app.main"', qr/feeds it no more/);
 

@@ -1,36 +1,47 @@
-# Whatever jobs wait for, hipq.alerts says it when they have been due for a minute: each condition of why() is unmet in turn, and opened
-# again. What is meant to be so is information, the rest an alarm. A type that nobody registered and nobody runs is told of at once.
+# Whatever jobs wait for, hipq.alerts tells it when they have been due for a minute: each condition
+# of why() is unmet in turn, and met again. An intended wait is information, any other an alarm. A
+# type that is not registered and has no handler is told at once.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('standing', 'hipq.executor_idle_timeout' => '100ms', 'hipq.max_executors' => 2, 'hipq.reserved_executors' => 0);
+my $hipq = HipqCluster->new('standing', 'hipq.executor_idle_timeout' => '100ms',
+	'hipq.max_executors' => 2, 'hipq.reserved_executors' => 0);
 my $node = $hipq->node;
 $hipq->create_queue("app.$_") foreach qw(main full typed keyed);
 $hipq->sql(q{
-	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'wait' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF; END $$;
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'wait' THEN
+		PERFORM pg_advisory_xact_lock_shared(1); END IF; END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
 	SELECT hipq.register_job_type('app.main', 'outside', handler_kind => 'notify');
 	SELECT hipq.alter_queue('app.full', throttle_limit => 1);
 	SELECT hipq.register_job_type('app.full', 'full', handler => 'run');
 	SELECT hipq.register_job_type('app.typed', 'typed', handler => 'run', throttle_limit => 1);
-	SELECT hipq.register_job_type('app.keyed', 'keyed', handler => 'run', throttle_limit_per_key => 1)});
+	SELECT hipq.register_job_type('app.keyed', 'keyed', handler => 'run',
+		throttle_limit_per_key => 1)});
 
-# What alerts says of jobs that wait, two minutes from now (or after so many seconds): "alert severity times".
+# Alerts of waiting jobs two minutes from now (or after $seconds): "alert severity times".
 sub alerts_after
 {
 	my ($seconds, $database) = @_;
 	return $hipq->in($database // 'postgres')->sql(qq{
 		SET hipq.clock_offset = $seconds;
-		SELECT coalesce(string_agg(concat_ws(' ', alert, severity, times), ', ' ORDER BY alert, times), '')
+		SELECT coalesce(string_agg(concat_ws(' ', alert, severity, times), ', '
+			ORDER BY alert, times), '')
 		FROM hipq.alerts WHERE alert LIKE 'jobs wait: %'});
 }
 
-sub told { my ($condition) = @_; return $hipq->sql(qq{SET hipq.clock_offset = 120; SELECT detail || ' ' || hint FROM hipq.alerts_detail WHERE alert = 'jobs wait: $condition'}); }
+sub told
+{
+	my ($condition) = @_;
+	return $hipq->sql(qq{SET hipq.clock_offset = 120; SELECT detail || ' ' || hint
+		FROM hipq.alerts_detail WHERE alert = 'jobs wait: $condition'});
+}
 
-# The condition is closed, the job waits, and the row is there when it has been due for a minute; opened, the job ends, and no row is.
+# While the condition is unmet the job waits, and the row is there when it has been due for a
+# minute; when it is met the job ends, and the row is gone.
 sub closes
 {
 	my ($what, %case) = @_;
@@ -38,129 +49,178 @@ sub closes
 	$case{close}->() if ref $case{close};
 	$hipq->sql($case{close}) if $case{close} && !ref $case{close};
 	my $id = $hipq->enqueue($case{type} // 'run', $case{rest});
-	my $offset = $hipq->sql("SELECT round(50 - extract(epoch FROM clock_timestamp() - scheduled_run_time)) FROM hipq.jobs WHERE id = $id");
-	is(alerts_after($offset), '', "$what: nothing is told for a minute");
+	my $offset = $hipq->sql("SELECT round(50 - extract(epoch
+		FROM clock_timestamp() - scheduled_run_time)) FROM hipq.jobs WHERE id = $id");
+	is(alerts_after($offset), '', "$what: there is no alert for a minute");
 	ok($hipq->wait_until(qq{
 		SET hipq.clock_offset = 120;
-		SELECT string_agg(concat_ws(' ', alert, severity, times), ', ') FROM hipq.alerts WHERE alert LIKE 'jobs wait: %'},
-		"jobs wait: $condition $severity 1"), "$what: then there is one row, $condition");
-	like(told($condition), $case{like}, "$what: it says what keeps them, and what to do");
+		SELECT string_agg(concat_ws(' ', alert, severity, times), ', ') FROM hipq.alerts
+			WHERE alert LIKE 'jobs wait: %'},
+		"jobs wait: $condition $severity 1"), "$what: then there is one alert, $condition");
+	like(told($condition), $case{like},
+		"$what: the alert tells what the jobs wait for, and what to do");
 	$case{open}->() if ref $case{open};
 	$hipq->sql($case{open}) if $case{open} && !ref $case{open};
-	is($hipq->outcome($id), $case{outcome} // 'succeeded', "$what: opened, the job ends");
-	is(alerts_after(120), '', "$what: and nothing is told");
+	is($hipq->outcome($id), $case{outcome} // 'succeeded',
+		"$what: the job ends when the condition is met");
+	is(alerts_after(120), '', "$what: the alert is over");
 	return;
 }
 
-is($hipq->outcome_of('run'), 'succeeded', 'jobs run');
+is($hipq->outcome_of('run'), 'succeeded', 'a job runs at first');
 
 # ---- the server and the database
 my $version = $hipq->sql('SELECT hipq.version()');
-closes('hipq is off', condition => 'enabled', severity => 'alarm', like => qr/^1 job\(s\) of type "run" in queue "app.main" wait, the first since 20[-0-9:. +]*: hipq.enabled is off. Set hipq.enabled to on/,
-	close => sub { $hipq->set('hipq.enabled' => 'off') }, open => sub { $hipq->set('hipq.enabled' => 'on') });
-closes('another database is served', condition => 'enabled', severity => 'alarm', like => qr/hipq.databases does not list this database/,
-	close => sub { $hipq->set('hipq.databases' => 'elsewhere') }, open => sub { $hipq->set('hipq.databases' => '*') });
-closes('the library does not fit', condition => 'version', severity => 'alarm', like => qr/The extension is version 0.0.1, .*ALTER EXTENSION hipq UPDATE/,
-	close => sub { $hipq->sql(q{UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'hipq'}); $node->restart },
-	open => qq{UPDATE pg_extension SET extversion = '$version' WHERE extname = 'hipq'; SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE});
-closes('hipq is not preloaded', condition => 'loaded', severity => 'alarm', like => qr/not in shared_preload_libraries.* Add hipq to shared_preload_libraries and restart/,
-	close => sub { $node->append_conf('postgresql.conf', "shared_preload_libraries = ''"); $node->restart },
-	open => sub { $node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'"); $node->restart });
+closes('hipq is off', condition => 'enabled', severity => 'alarm', like =>
+	qr/^1 job\(s\) of type "run" in queue "app.main" wait, the first since 20[-0-9:. +]*: hipq.enabled is off. Set hipq.enabled to on/,
+	close => sub { $hipq->set('hipq.enabled' => 'off') },
+		open => sub { $hipq->set('hipq.enabled' => 'on') });
+closes('another database is served', condition => 'enabled', severity => 'alarm',
+	like => qr/hipq.databases does not list this database/,
+	close => sub { $hipq->set('hipq.databases' => 'elsewhere') },
+		open => sub { $hipq->set('hipq.databases' => '*') });
+closes('the library does not fit', condition => 'version', severity => 'alarm',
+	like => qr/The extension is version 0.0.1, .*ALTER EXTENSION hipq UPDATE/,
+	close => sub { $hipq->sql(q{UPDATE pg_extension SET extversion = '0.0.1'
+			WHERE extname = 'hipq'}); $node->restart },
+	open => qq{UPDATE pg_extension SET extversion = '$version' WHERE extname = 'hipq';
+		SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE});
+closes('hipq is not preloaded', condition => 'loaded', severity => 'alarm',
+	like => qr/not in shared_preload_libraries.* Add hipq to shared_preload_libraries and restart/,
+	close => sub { $node->append_conf('postgresql.conf',
+			"shared_preload_libraries = ''"); $node->restart },
+	open => sub { $node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'");
+			$node->restart });
 
 # ---- a copy of the database
 my $held = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '60 s'});
 $hipq->set('hipq.databases' => 'copy');
-ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE datname = 'postgres' AND pid <> pg_backend_pid()}, 0), 'nobody is connected');
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE datname = 'postgres'
+		AND pid <> pg_backend_pid()}, 0), 'no session is connected');
 $hipq->in('template1')->sql('CREATE DATABASE copy TEMPLATE postgres');
-is(alerts_after(180, 'copy'), 'jobs wait: hold alarm 1', 'a held copy: the row is there');
+is(alerts_after(180, 'copy'), 'jobs wait: hold alarm 1', 'a held copy has an alert');
 $hipq->in('copy')->sql("SELECT hipq.release_hold(); SELECT hipq.reschedule($held, now())");
-is($hipq->in('copy')->outcome($held), 'succeeded', 'released, the job ends');
-is(alerts_after(120, 'copy'), '', 'and nothing is told');
+is($hipq->in('copy')->outcome($held), 'succeeded', 'the job runs when the copy is released');
+is(alerts_after(120, 'copy'), '', 'the alert of the released copy is over');
 $hipq->set('hipq.databases' => '*');
 $hipq->sql("SELECT hipq.reschedule($held, now())");
-is($hipq->outcome($held), 'succeeded', 'so does the original');
+is($hipq->outcome($held), 'succeeded', 'the job runs in the original, too');
 
 # ---- the queue owner
-closes('the owner may not log in', condition => 'queue owner', severity => 'alarm', like => qr/"app" may not log in: ALTER ROLE app LOGIN/,
+closes('the owner may not log in', condition => 'queue owner', severity => 'alarm',
+	like => qr/"app" may not log in: ALTER ROLE app LOGIN/,
 	close => 'ALTER ROLE app NOLOGIN', open => 'ALTER ROLE app LOGIN');
-closes('the owner may not connect', condition => 'queue owner', severity => 'alarm', like => qr/"app" lacks CONNECT/,
-	close => 'REVOKE CONNECT ON DATABASE postgres FROM PUBLIC', open => 'GRANT CONNECT ON DATABASE postgres TO PUBLIC');
+closes('the owner may not connect', condition => 'queue owner', severity => 'alarm',
+	like => qr/"app" lacks CONNECT/,
+	close => 'REVOKE CONNECT ON DATABASE postgres FROM PUBLIC',
+		open => 'GRANT CONNECT ON DATABASE postgres TO PUBLIC');
 
 # ---- pauses
-closes("$_->[0] is paused", condition => 'pause', severity => 'information', like => qr/is paused by postgres .*hipq.resume\(\)/,
+closes("$_->[0] is paused", condition => 'pause', severity => 'information',
+	like => qr/is paused by postgres .*hipq.resume\(\)/,
 	close => "SELECT hipq.pause($_->[1])", open => "SELECT hipq.resume($_->[1])")
-  foreach [ 'the instance', q{instance => 'app'} ], [ 'the queue', q{'app.main'} ], [ 'the type', q{'app.main', 'run'} ];
-closes('a throttle key is paused', condition => 'pause', severity => 'information', like => qr/Throttle key "ann" is paused/, rest => q{throttle_key => 'ann'},
-	close => q{SELECT hipq.pause('app.main', 'run', 'ann')}, open => q{SELECT hipq.resume('app.main', 'run', 'ann')});
+  foreach [ 'the instance', q{instance => 'app'} ], [ 'the queue', q{'app.main'} ], [ 'the type',
+  	q{'app.main', 'run'} ];
+closes('a throttle key is paused', condition => 'pause', severity => 'information',
+	like => qr/Throttle key "ann" is paused/, rest => q{throttle_key => 'ann'},
+	close => q{SELECT hipq.pause('app.main', 'run', 'ann')},
+		open => q{SELECT hipq.resume('app.main', 'run', 'ann')});
 
 # ---- handlers
-closes('the handler is gone', condition => 'handler', severity => 'alarm', like => qr/The handler cannot run: .*hipq.register_job_type\(\)/,
-	close => 'ALTER FUNCTION run(jsonb) RENAME TO gone', open => q{ALTER FUNCTION gone(jsonb) RENAME TO run; SELECT hipq.alter_job_type('app.main', 'run', handler => 'run')});
-my $misspelt = $hipq->enqueue('rnu', q{queue => 'app.main', scheduled_run_time => now() + interval '1 day'});
-is(alerts_after(0), 'jobs wait: handler alarm 1', 'a type that registered itself without handler is told of at once');
-like($hipq->sql(q{SELECT detail || ' ' || hint FROM hipq.alerts_detail WHERE alert = 'jobs wait: handler'}), qr/type "rnu" in queue "app.main".*(?:is not registered yet|has no handler).*hipq.cancel_jobs\(\)/, 'by its name');
+closes('the handler is gone', condition => 'handler', severity => 'alarm',
+	like => qr/The handler cannot run: .*hipq.register_job_type\(\)/,
+	close => 'ALTER FUNCTION run(jsonb) RENAME TO gone', open => q{ALTER FUNCTION gone(jsonb) RENAME
+		TO run; SELECT hipq.alter_job_type('app.main', 'run', handler => 'run')});
+my $misspelt = $hipq->enqueue('rnu',
+	q{queue => 'app.main', scheduled_run_time => now() + interval '1 day'});
+is(alerts_after(0), 'jobs wait: handler alarm 1',
+	'a type that registered itself without handler is told of at once');
+like($hipq->sql(q{SELECT detail || ' ' || hint FROM hipq.alerts_detail
+		WHERE alert = 'jobs wait: handler'}),
+	qr/type "rnu" in queue "app.main".*(?:is not registered yet|has no handler).*hipq.cancel_jobs\(\)/,
+	'the alert names the unregistered type');
 $hipq->sql("SELECT hipq.cancel($misspelt)");
-is(alerts_after(120), '', 'until its jobs are gone');
+is(alerts_after(120), '', 'the alert of the unregistered type is over with its jobs');
 
 # ---- external workers
-closes('no worker', condition => 'worker', severity => 'alarm', like => qr/No external worker serves job type "outside"/, type => 'outside',
+closes('no worker', condition => 'worker', severity => 'alarm',
+	like => qr/No external worker serves job type "outside"/, type => 'outside',
 	open => sub {
-		$hipq->sql(q{SELECT hipq.register_worker('one', '{app.main}', '{outside}', capacity => 10)});
+		$hipq->sql(q{SELECT hipq.register_worker('one', '{app.main}', '{outside}',
+			capacity => 10)});
 		my ($worker) = $hipq->sql(q{SELECT worker_id FROM hipq.workers WHERE name = 'one'});
-		ok($hipq->wait_until(qq{SELECT count(*) > 0 FROM hipq.claim($worker) AS claimed, LATERAL hipq.complete(claimed.id, claimed.attempt)}), 'a worker takes it');
+		ok($hipq->wait_until(qq{SELECT count(*) > 0 FROM hipq.claim($worker) AS claimed,
+				LATERAL hipq.complete(claimed.id, claimed.attempt)}), 'a worker takes it');
 		$hipq->sql("SELECT hipq.deregister_worker($worker)");
 	});
 
 # ---- windows, limits
-closes('outside its time windows', condition => 'time window', severity => 'information', like => qr/It waits for its time windows/,
+closes('outside its time windows', condition => 'time window', severity => 'information',
+	like => qr/It waits for its time windows/,
 	rest => q{time_windows => to_char(now() + interval '2 days', 'dy') || ' 00:00-23:00'},
 	open => q{UPDATE hipq.app_main SET time_windows = 'NONE' WHERE state = 'initial'});
 my $lock = $hipq->hold_lock;
-foreach my $case ([ full => 'throttle of queue' ], [ typed => 'throttle of type' ], [ keyed => 'throttle of key' ])
+foreach my $case ([ full => 'throttle of queue' ], [ typed => 'throttle of type' ],
+	[ keyed => 'throttle of key' ])
 {
 	my ($type, $condition) = @$case;
 	my $holder;
-	closes("$condition", condition => $condition, severity => 'information', like => qr/is reached|waits for room/, type => $type, rest => q{throttle_key => 'ann'},
-		close => sub { $holder = $hipq->enqueue($type, q{'{"wait": 1}', throttle_key => 'ann'}); $hipq->pid_of($holder) },
+	closes("$condition", condition => $condition, severity => 'information',
+		like => qr/is reached|waits for room/, type => $type, rest => q{throttle_key => 'ann'},
+		close => sub { $holder = $hipq->enqueue($type, q{'{"wait": 1}', throttle_key => 'ann'});
+			$hipq->pid_of($holder) },
 		open => sub { $lock->quit; $hipq->outcome($holder) });
 	$lock = $hipq->hold_lock;
 }
 
 # ---- executors
-closes('no executor may start', condition => 'executor', severity => 'alarm', like => qr/hipq.max_executors is 0/,
-	close => sub { $hipq->set('hipq.max_executors' => 0); }, open => sub { $hipq->set('hipq.max_executors' => 2) });
+closes('no executor may start', condition => 'executor', severity => 'alarm',
+	like => qr/hipq.max_executors is 0/,
+	close => sub { $hipq->set('hipq.max_executors' => 0); },
+		open => sub { $hipq->set('hipq.max_executors' => 2) });
 my @holders;
-closes('all executors are busy', condition => 'executor', severity => 'information', like => qr/and all have a job|busy elsewhere/,
-	close => sub { @holders = map { $hipq->enqueue('run', q{'{"wait": 1}'}) } 1, 2; $hipq->pid_of($_) foreach @holders },
+closes('all executors are busy', condition => 'executor', severity => 'information',
+	like => qr/and all have a job|busy elsewhere/,
+	close => sub { @holders = map { $hipq->enqueue('run', q{'{"wait": 1}'}) } 1,
+		2; $hipq->pid_of($_) foreach @holders },
 	open => sub { $lock->quit; $hipq->outcome($_) foreach @holders });
 
-# ---- somebody else has the row: every condition is met
+# ---- another session locks the row: every condition is met
 my $holder = $hipq->session;
 my $late = $holder->query_safe(q{
 	SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '3 s') AS id \gset
 	BEGIN;
 	SELECT id FROM hipq.app_main WHERE id = :id FOR UPDATE;});
-ok($hipq->wait_until(qq{SELECT scheduled_run_time < now() FROM hipq.jobs WHERE id = $late}), 'a job is due whose row somebody has locked');
-like(alerts_after(120), qr/^jobs wait: lane information 1$/, 'it is told of as well');
+ok($hipq->wait_until(qq{SELECT scheduled_run_time < now() FROM hipq.jobs WHERE id = $late}),
+	'a job whose row is locked is due');
+like(alerts_after(120), qr/^jobs wait: lane information 1$/,
+	'a job whose row is locked has an alert');
 $holder->query_safe('COMMIT');
 $holder->quit;
-is($hipq->outcome($late), 'succeeded', 'then it runs');
-is(alerts_after(120), '', 'and nothing is told');
+is($hipq->outcome($late), 'succeeded', 'a job whose row was locked runs');
+is(alerts_after(120), '', 'the alert of a locked row is over');
 
-# ---- many of one kind, of many kinds, and beside them jobs that run
+# ---- many jobs of one kind, of many kinds, and beside running jobs
 $hipq->sql(q{SELECT hipq.pause('app.main')});
-$hipq->sql(q{INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'run', (number % 150)::text FROM generate_series(1, 300) AS number});
-like(told('pause'), qr/^At least \d+ job\(s\) of type "run"/, 'of many kinds the first are counted');
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'run', (number % 150)::text
+	FROM generate_series(1, 300) AS number});
+like(told('pause'), qr/^At least \d+ job\(s\) of type "run"/,
+	'of jobs of many kinds the first are counted');
 $hipq->sql(q{SELECT hipq.cancel_jobs('app.main')});
-$hipq->sql(q{INSERT INTO hipq.app_main (job_type, priority) SELECT 'run', number % 2 FROM generate_series(1, 300) AS number});
-like(told('pause'), qr/^300 job\(s\) of type "run"/, 'of one kind all');
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, priority) SELECT 'run', number % 2
+	FROM generate_series(1, 300) AS number});
+like(told('pause'), qr/^300 job\(s\) of type "run"/, 'jobs of one kind are all counted');
 
 # ---- a queue whose tables cannot be read
-my $move_file = q{UPDATE pg_class SET relfilenode = (relfilenode::bigint %s 1000000)::oid WHERE oid IN (SELECT relid FROM pg_partition_tree('hipq.app_full') WHERE isleaf)};
+my $move_file = q{UPDATE pg_class SET relfilenode = (relfilenode::bigint %s 1000000)::oid
+	WHERE oid IN (SELECT relid FROM pg_partition_tree('hipq.app_full') WHERE isleaf)};
 $hipq->sql(sprintf $move_file, '+');
-my ($rc, $stdout, $stderr) = $node->psql('postgres', q{SET hipq.clock_offset = 120; SELECT alert || ' ' || times FROM hipq.alerts WHERE alert LIKE 'jobs wait: %'});
-is($stdout, 'jobs wait: pause 300', 'the alerts of other queues are there');
-like($stderr, qr/^psql:.* WARNING:  queue "app.full" is left out because it cannot be read: could not open file/, 'and a warning names the one that is left out');
+my ($rc, $stdout, $stderr) = $node->psql('postgres', q{SET hipq.clock_offset = 120;
+	SELECT alert || ' ' || times FROM hipq.alerts WHERE alert LIKE 'jobs wait: %'});
+is($stdout, 'jobs wait: pause 300', 'alerts of other queues are there');
+like($stderr,
+	qr/^psql:.* WARNING:  queue "app.full" is left out because it cannot be read: could not open file/,
+	'a warning names the queue that cannot be read');
 $hipq->sql(sprintf $move_file, '-');
 
 $hipq->set('hipq.alert_waiting' => -1);

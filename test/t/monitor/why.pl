@@ -1,11 +1,13 @@
-# hipq.why() and the scheduler ask the same conditions: each of them closed by itself is the one that why() names, and the job does not start; opened, it starts.
+# hipq.why() and the scheduler check the same conditions: with one condition unmet why() names just
+# that one, and the job does not start; when it is met, the job starts.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('why', 'hipq.max_executors' => 3, 'hipq.executor_idle_timeout' => '1s', 'timezone' => 'UTC');
+my $hipq = HipqCluster->new('why', 'hipq.max_executors' => 3, 'hipq.executor_idle_timeout' => '1s',
+	'timezone' => 'UTC');
 $hipq->sql('CREATE ROLE other LOGIN');
 $hipq->create_queue('app.main');
 $hipq->create_queue('app.side', owner => 'other');
@@ -18,36 +20,61 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'later');
 	SELECT hipq.register_job_type('app.side', 'side', handler => 'run')});
 
-sub closed { my ($id) = @_; return $hipq->sql("SELECT string_agg(condition, ', ') FROM hipq.why($id) WHERE NOT passed"); }
-sub explained { my ($id, $condition) = @_; return $hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = '$condition'"); }
-# A job that follows another one is in no queue yet.
-sub outcome_now { my ($id) = @_; return $hipq->sql("SELECT coalesce((SELECT outcome FROM hipq.jobs WHERE id = $id), 'waiting')"); }
-
-# Whoever decides has looked since: another queue's job runs, where anything may.
-sub others_run { is($hipq->outcome_of('side'), 'succeeded', "$_[0]: others run"); return; }
-
-# The column of view queues that counts jobs which wait for a condition.
-my %columns = ('scheduled time' => 'waiting_time', 'time window' => 'waiting_window', (map { $_ => 'waiting_hold' } 'enabled', 'hold', 'queue owner'),
-	pause => 'waiting_pause', handler => 'waiting_handler', (map { $_ => 'waiting_throttle' } 'throttle of queue', 'throttle of type', 'throttle of key'));
-my $counts = q{SELECT string_agg(key || ' ' || value, ', ') FROM hipq.queues_detail AS queues, jsonb_each_text(to_jsonb(queues)) WHERE queue = 'app.main' AND key ~ '^(waiting_|ready$)' AND value <> '0'};
-
-# A job for which one condition is closed. `id`, or what is enqueued; `condition`, what why() says of it; `open`, SQL that opens it.
-sub one_gate
+sub closed
 {
-	my ($condition, %case) = @_;
-	my $id = $case{id} // $hipq->enqueue($case{type} // 'run', join ', ', q{queue => 'app.main'}, $case{with} // ());
-	ok($hipq->wait_until("SELECT string_agg(condition, ', ') FROM hipq.why($id) WHERE NOT passed", $condition), "$condition: the one condition that is not met");
-	like(explained($id, $condition), $case{says}, 'and why');
-	is($hipq->sql($counts), "$columns{$condition} 1", 'view queues counts it there') if $columns{$condition};
-	others_run($condition) unless $case{stops_all};
-	is(outcome_now($id), 'waiting', 'the job has not started');
-	is(closed($id), $condition, 'and still waits for that condition alone');
-	ref $case{open} ? $case{open}->($id) : $hipq->sql($case{open} =~ s/:id/$id/gr);
-	is($hipq->outcome($id), 'succeeded', 'opened, it starts');
+	my ($id) = @_;
+	return $hipq->sql("SELECT string_agg(condition, ', ') FROM hipq.why($id) WHERE NOT passed");
+}
+sub explained
+{
+	my ($id, $condition) = @_;
+	return $hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = '$condition'");
+}
+# A job that follows another one is in no queue yet.
+sub outcome_now
+{
+	my ($id) = @_;
+	return $hipq->sql("SELECT coalesce((SELECT outcome FROM hipq.jobs WHERE id = $id), 'waiting')");
+}
+
+# The executor has looked since: a job of another queue runs, if any can.
+sub others_run
+{
+	is($hipq->outcome_of('side'), 'succeeded', "$_[0]: a job of another queue runs");
 	return;
 }
 
-# A job that runs until the lock is let go.
+# The column of view queues that counts jobs waiting for a condition.
+my %columns = ('scheduled time' => 'waiting_time', 'time window' => 'waiting_window',
+	(map { $_ => 'waiting_hold' } 'enabled', 'hold', 'queue owner'),
+	pause => 'waiting_pause', handler => 'waiting_handler',
+		(map { $_ => 'waiting_throttle' } 'throttle of queue', 'throttle of type',
+			'throttle of key'));
+my $counts = q{SELECT string_agg(key || ' ' || value, ', ') FROM hipq.queues_detail AS queues,
+	jsonb_each_text(to_jsonb(queues)) WHERE queue = 'app.main' AND key ~ '^(waiting_|ready$)'
+	AND value <> '0'};
+
+# A job with one unmet condition. `id`, or what is enqueued; `condition`, as why() names it; `open`,
+# SQL that meets it.
+sub one_gate
+{
+	my ($condition, %case) = @_;
+	my $id = $case{id} // $hipq->enqueue($case{type} // 'run', join ', ', q{queue => 'app.main'},
+		$case{with} // ());
+	ok($hipq->wait_until("SELECT string_agg(condition, ', ') FROM hipq.why($id) WHERE NOT passed",
+			$condition), "$condition: it is the only unmet condition");
+	like(explained($id, $condition), $case{says}, "$condition: why() explains it");
+	is($hipq->sql($counts), "$columns{$condition} 1",
+		"$condition: view queues counts the job there") if $columns{$condition};
+	others_run($condition) unless $case{stops_all};
+	is(outcome_now($id), 'waiting', "$condition: the job has not started");
+	is(closed($id), $condition, "$condition: the job still waits for it only");
+	ref $case{open} ? $case{open}->($id) : $hipq->sql($case{open} =~ s/:id/$id/gr);
+	is($hipq->outcome($id), 'succeeded', "$condition: the job starts when it is met");
+	return;
+}
+
+# A job that runs until the lock is released.
 sub hold
 {
 	my ($with) = @_;
@@ -57,101 +84,138 @@ sub hold
 	return ($lock, $id);
 }
 
-# ---- of the job
-one_gate('scheduled time', with => q{scheduled_run_time => now() + interval '1 hour'}, says => qr/^It waits for its time, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d, in (1 h|59 min( \d+ s)?)\.$/, open => 'SELECT hipq.reschedule(:id, now())');
-my ($day) = map { (qw(sun mon tue wed thu fri sat))[ ($_ + 3) % 7 ] } $hipq->sql('SELECT extract(dow FROM now())');
-one_gate('time window', with => qq{time_windows => '$day 12:00-13:00'}, says => qr/^It waits for its time windows "$day 12:00-13:00" \(UTC\), which open at \d{4}-\d\d-\d\d 12:00:00\+00, in (\d days? ?)?(\d+ h ?)?(\d+ min ?)?(\d+ s)?\.$/,
+# ---- conditions of the job
+one_gate('scheduled time', with => q{scheduled_run_time => now() + interval '1 hour'}, says =>
+	qr/^It waits for its time, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d, in (1 h|59 min( \d+ s)?)\.$/,
+	open => 'SELECT hipq.reschedule(:id, now())');
+my ($day) = map { (qw(sun mon tue wed thu fri sat))[ ($_ + 3) % 7 ] } $hipq->sql(
+	'SELECT extract(dow FROM now())');
+one_gate('time window', with => qq{time_windows => '$day 12:00-13:00'}, says =>
+	qr/^It waits for its time windows "$day 12:00-13:00" \(UTC\), which open at \d{4}-\d\d-\d\d 12:00:00\+00, in (\d days? ?)?(\d+ h ?)?(\d+ min ?)?(\d+ s)?\.$/,
 	open => q{UPDATE hipq.app_main SET time_windows = 'NONE' WHERE id = :id});
-one_gate('handler', type => 'later', says => qr/^Job type "later" has no handler/, open => q{SELECT hipq.alter_job_type('app.main', 'later', handler => 'run')});
+one_gate('handler', type => 'later', says => qr/^Job type "later" has no handler/,
+	open => q{SELECT hipq.alter_job_type('app.main', 'later', handler => 'run')});
 
-# ---- of its queue
-one_gate('queue owner', says => qr/^Queue owner "app" may not log in/, open => 'ALTER ROLE app LOGIN') if $hipq->sql('ALTER ROLE app NOLOGIN') eq '';
+# ---- conditions of its queue
+one_gate('queue owner', says => qr/^Queue owner "app" may not log in/,
+	open => 'ALTER ROLE app LOGIN') if $hipq->sql('ALTER ROLE app NOLOGIN') eq '';
 foreach my $what (q{'app.main'}, q{'app.main', 'run'})
 {
 	$hipq->sql("SELECT hipq.pause($what)");
 	one_gate('pause', says => qr/ is paused by .+ since /, open => "SELECT hipq.resume($what)");
 }
 $hipq->sql(q{SELECT hipq.pause('app.main', 'run', 'ann')});
-one_gate('pause', with => q{throttle_key => 'ann'}, says => qr/^Throttle key "ann" is paused by /, open => q{SELECT hipq.resume('app.main', 'run', 'ann')});
+one_gate('pause', with => q{throttle_key => 'ann'}, says => qr/^Throttle key "ann" is paused by /,
+	open => q{SELECT hipq.resume('app.main', 'run', 'ann')});
 
-# ---- of the throttle limits: with who holds them
+# ---- throttle limits, with the jobs that hold them
 my %limits = (
 	queue => [ q{hipq.alter_queue('app.main', throttle_limit => %s)}, q{queue's throttle_limit} ],
-	type => [ q{hipq.alter_job_type('app.main', 'run', throttle_limit => %s)}, q{job type's throttle_limit} ],
-	key => [ q{hipq.alter_job_type('app.main', 'run', throttle_limit_per_key => %s)}, q{throttle_limit_per_key of "ann"} ]);
+	type => [ q{hipq.alter_job_type('app.main', 'run', throttle_limit => %s)},
+		q{job type's throttle_limit} ],
+	key => [ q{hipq.alter_job_type('app.main', 'run', throttle_limit_per_key => %s)},
+			q{throttle_limit_per_key of "ann"} ]);
 foreach my $what (qw(queue type key))
 {
 	my ($call, $name) = @{ $limits{$what} };
 	$hipq->sql('SELECT ' . sprintf $call, 3);
 	my ($lock, $holder) = hold(q{throttle_factor => 2.5, throttle_key => 'ann'});
 	one_gate("throttle of $what", with => q{throttle_key => 'ann'},
-		says => qr/^The \Q$name\E is reached: 2\.500 of 3 is used by 1 running job\(s\): $holder \(weighs 2\.500\); it weighs 1\.$/, open => sub { $lock->quit });
-	is($hipq->outcome($holder), 'succeeded', 'the other one ends');
+		says => qr/^The \Q$name\E is reached: 2\.500 of 3 is used by 1 running job\(s\): $holder \(weighs 2\.500\); it weighs 1\.$/,
+			open => sub { $lock->quit });
+	is($hipq->outcome($holder), 'succeeded', "throttle of $what: the job that held it ends");
 	$hipq->sql('SELECT ' . sprintf $call, 0);
 }
 $hipq->set('hipq.max_executors' => 16);
 {
 	$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 12)});
 	my $lock = $hipq->hold_lock;
-	$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) SELECT 'run', '{"wait": 1}' FROM generate_series(1, 12)});
-	$hipq->wait_until(q{SELECT running_jobs FROM hipq.queues WHERE queue = 'app.main'}, 12) or die 'they do not run';
-	one_gate('throttle of queue', says => qr/12 of 12 is used by 12 running job\(s\): (\d+ \(weighs 1\)(, )?){10} and 2 more; it weighs 1\.$/, open => sub { $lock->quit });
+	$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) SELECT 'run', '{"wait": 1}'
+		FROM generate_series(1, 12)});
+	$hipq->wait_until(q{SELECT running_jobs FROM hipq.queues WHERE queue = 'app.main'}, 12)
+		or die 'they do not run';
+	one_gate('throttle of queue', says =>
+		qr/12 of 12 is used by 12 running job\(s\): (\d+ \(weighs 1\)(, )?){10} and 2 more; it weighs 1\.$/,
+		open => sub { $lock->quit });
 	$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 0)});
 }
 
-# ---- of the executors, and the place in its lane
+# ---- executors, and the place in the lane
 $hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
 $hipq->set('hipq.max_executors' => 1);
-ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor');
+ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor is left');
 {
 	my ($lock, $holder) = hold();
 	my @ids = map { $hipq->enqueue('run', q{queue => 'app.main'}) } 1 .. 3;
-	ok($hipq->wait_until("SELECT string_agg(condition, ', ') FROM hipq.why($ids[0]) WHERE NOT passed", 'executor'), 'the next one waits for an executor alone');
-	like(explained($ids[0], 'executor'), qr/^1 executor\(s\) work for the queue owner and all have a job; hipq\.max_executors allows no more\.$/, 'and why() says so');
-	is($hipq->sql($counts), 'ready 3', 'view queues counts them as ready');
-	is(closed($ids[2]), 'executor, lane', 'the one after those waits in its lane as well');
-	is(explained($ids[2], 'lane'), '2 job(s) of its queue that are due stand before it.', 'behind two');
-	is($hipq->sql("SELECT explanation FROM hipq.why(hipq.enqueue('run', queue => 'app.main', priority => -1)) WHERE condition = 'lane'"),
-		'No job of its queue that may start stands before it.', 'a lower priority goes first');
-	is(explained($ids[2], 'lane'), '3 job(s) of its queue that are due stand before it.', 'which the others know');
-	$hipq->sql(q{SELECT hipq.enqueue_many('run', array_fill('{}'::jsonb, ARRAY[11000]), queue => 'app.main', scheduled_run_time => hipq.now() - interval '1 hour')});
-	is(explained($ids[2], 'lane'), 'More than 10000 job(s) of its queue that are due stand before it.', 'it does not count for ever');
-	my $later = $hipq->enqueue('run', q{queue => 'app.main', scheduled_run_time => now() + interval '1 hour'});
-	is(explained($later, 'lane'), 'It takes its place in its lane when its time has come.', 'what is not due is not in it');
+	ok($hipq->wait_until("SELECT string_agg(condition, ', ') FROM hipq.why($ids[0])
+			WHERE NOT passed", 'executor'), 'the next job waits for an executor only');
+	like(explained($ids[0], 'executor'),
+		qr/^1 executor\(s\) work for the queue owner and all have a job; hipq\.max_executors allows no more\.$/,
+		'why() explains the wait for an executor');
+	is($hipq->sql($counts), 'ready 3', 'view queues counts these jobs as ready');
+	is(closed($ids[2]), 'executor, lane', 'a later job also waits in its lane');
+	is(explained($ids[2], 'lane'), '2 job(s) of its queue that are due stand before it.',
+		'why() tells that two jobs are before it');
+	is($hipq->sql("SELECT explanation FROM hipq.why(hipq.enqueue('run', queue => 'app.main',
+			priority => -1)) WHERE condition = 'lane'"),
+		'No job of its queue that may start stands before it.',
+			'a job of a lower priority number goes first');
+	is(explained($ids[2], 'lane'), '3 job(s) of its queue that are due stand before it.',
+		'why() tells that three jobs are before it then');
+	$hipq->sql(q{SELECT hipq.enqueue_many('run', array_fill('{}'::jsonb, ARRAY[11000]),
+		queue => 'app.main', scheduled_run_time => hipq.now() - interval '1 hour')});
+	is(explained($ids[2], 'lane'),
+		'More than 10000 job(s) of its queue that are due stand before it.',
+		'why() stops counting at 10,000 jobs');
+	my $later = $hipq->enqueue('run',
+		q{queue => 'app.main', scheduled_run_time => now() + interval '1 hour'});
+	is(explained($later, 'lane'), 'It takes its place in its lane when its time has come.',
+		'a job that is not due is not in its lane');
 	$hipq->sql("SELECT hipq.cancel($later)");
 	$lock->quit;
-	is($hipq->outcome($_), 'succeeded', 'they run') foreach @ids;
+	is($hipq->outcome($_), 'succeeded', 'each of the three jobs succeeds') foreach @ids;
 }
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'all of them');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'all jobs of the queue end');
 $hipq->set('hipq.max_executors' => 3);
 
-# ---- of the database
+# ---- conditions of the database
 $hipq->set('hipq.enabled' => 'off');
 $hipq->wait_until('SELECT count(*) FROM hipq.executors', 0);
-one_gate('enabled', says => qr/^hipq\.enabled is off\.$/, open => sub { $hipq->set('hipq.enabled' => 'on') }, stops_all => 1);
-$hipq->sql(q{UPDATE hipq.identity SET system_identifier = system_identifier - 1; SELECT pg_reload_conf()});
+one_gate('enabled', says => qr/^hipq\.enabled is off\.$/,
+	open => sub { $hipq->set('hipq.enabled' => 'on') }, stops_all => 1);
+$hipq->sql(q{UPDATE hipq.identity SET system_identifier = system_identifier - 1;
+	SELECT pg_reload_conf()});
 one_gate('hold', says => qr/release_hold/, open => 'SELECT hipq.release_hold()', stops_all => 1);
 
-# ---- one that waits for another, and those that do not wait
+# ---- a job that waits for another one, and jobs that do not wait
 {
 	my ($lock, $holder) = hold(q{job_key => 'one'});
-	is(closed($holder), 'state', 'a job that runs waits for nothing else');
-	my $after = $hipq->enqueue('run', q{queue => 'app.main', job_key => 'one', on_duplicate => 'after'});
-	one_gate('predecessor', id => $after, says => qr/^It is enqueued when/, open => sub { $lock->quit });
-	is(closed($holder), 'state', 'nor does one that has ended');
+	is(closed($holder), 'state', 'a running job has no other unmet condition');
+	my $after = $hipq->enqueue('run',
+		q{queue => 'app.main', job_key => 'one', on_duplicate => 'after'});
+	one_gate('predecessor', id => $after, says => qr/^It is enqueued when/,
+		open => sub { $lock->quit });
+	is(closed($holder), 'state', 'a final job has no other unmet condition');
 }
 
-# ---- a job that is over: how it ended, and its error to whom may read it
+# ---- a final job: how it ended, and its error for roles that can read it
 
-$hipq->sql(q{CREATE FUNCTION fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION E'no such box\nand more'; END $$;
+$hipq->sql(q{CREATE FUNCTION fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+	RAISE EXCEPTION E'no such box\nand more'; END $$;
 	SELECT hipq.register_job_type('app.main', 'fail', handler => 'fail', max_retries => 0);
 	CREATE ROLE steers LOGIN; SELECT hipq.grant_queue('app.main', 'steers', 'control')});
 my $fails = $hipq->enqueue('fail', q{queue => 'app.main'});
 is($hipq->outcome($fails), 'failed', 'a job fails');
-like(explained($fails, 'state'), qr/^The job is final: it failed at \d{4}-\S+ \S+, in attempt 1: no such box$/, 'why() tells how, when and why');
-like($hipq->sql_as('steers', "SELECT explanation FROM hipq.why($fails) WHERE condition = 'state'"), qr/it failed at \d{4}-\S+ \S+, in attempt 1\.$/, '... without the error to whom may not read it');
+like(explained($fails, 'state'),
+	qr/^The job is final: it failed at \d{4}-\S+ \S+, in attempt 1: no such box$/,
+	'why() tells when and why a job failed');
+like($hipq->sql_as('steers', "SELECT explanation FROM hipq.why($fails) WHERE condition = 'state'"),
+	qr/it failed at \d{4}-\S+ \S+, in attempt 1\.$/,
+	'why() leaves the error out for a role that cannot read it');
 my $works = $hipq->enqueue('run', q{queue => 'app.main'});
 is($hipq->outcome($works), 'succeeded', 'another succeeds');
-like(explained($works, 'state'), qr/^The job is final: it succeeded at \d{4}-\S+ \S+, in attempt 1\.$/, 'and why() tells so');
+like(explained($works, 'state'),
+	qr/^The job is final: it succeeded at \d{4}-\S+ \S+, in attempt 1\.$/,
+	'why() tells when a job succeeded');
 
 done_testing();
