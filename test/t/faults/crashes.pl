@@ -1,5 +1,5 @@
-# Crashes under load: clients enqueue, executors run, and every now and then something is killed, terminated or stopped. At the end
-# the checker compares what clients were told, what handlers did and what the tables say.
+# What clients were told, what handlers did and what the tables say agree after crashes under load:
+# clients enqueue, executors run, and now and then something is killed, terminated or stopped.
 #
 #   CRASH_CYCLES, CRASH_JOBS    how many faults, and jobs in all, in a round (20, 50000)
 #   SEED                        chooses everything but the timing; printed
@@ -20,9 +20,10 @@ my $jobs = $ENV{CRASH_JOBS} || 50_000;
 my $seed = $ENV{SEED} || int rand 1e9;
 my $end = time() + 60 * ($ENV{SOAK_MINUTES} || 0);
 my $clients = 2;
-my $bound = 5;    # seconds from the moment the server answers until every job that was in the fault's way is in line again
+# seconds from the server's first answer until every job that the fault met is back in its lane
+my $bound = 5;
 
-# Waits until handlers have written so many bytes of marks more, or the clients have ended.
+# Waits until handlers have written $bytes more of marks, or the clients have ended.
 sub wait_for_progress
 {
 	my ($load, $bytes, $file) = @_;
@@ -32,12 +33,13 @@ sub wait_for_progress
 	return;
 }
 
-# Until no job stands in `running` or `error` that did so before the server answered: in seconds.
+# The seconds until no job is `running` or in `error` that was so before the server answered.
 sub time_to_recover
 {
 	my ($hipq, $since) = @_;
 	my $moment = $hipq->sql("SELECT to_timestamp($since)");
-	$hipq->wait_until("SELECT count(*) FROM hipq.job WHERE state IN ('running', 'error') AND update_time < '$moment'", 0) or return 1e9;
+	$hipq->wait_until("SELECT count(*) FROM hipq.job WHERE state IN ('running', 'error')
+		AND update_time < '$moment'", 0) or return 1e9;
 	return time() - $since;
 }
 
@@ -54,33 +56,46 @@ sub run_round
 	foreach my $cycle (1 .. $cycles)
 	{
 		my $fault = $faults[ $cycle - 1 ];
-		my @pids = map { $load->start_client(seed => $seed, jobs => int($jobs / $cycles / $clients) + 1) } 1 .. $clients;
-		wait_for_progress($load, (0.1 + rand 0.7) * 75 * $jobs / $cycles, $load->marks_file);    # a job leaves about 75 bytes
-		push @pids, $load->start_client(seed => $seed, jobs => 1000) if $fault eq 'terminate clients';    # the others may be done
+		my @pids = map { $load->start_client(seed => $seed,
+				jobs => int($jobs / $cycles / $clients) + 1) } 1 .. $clients;
+		# a job leaves about 75 bytes
+		wait_for_progress($load, (0.1 + rand 0.7) * 75 * $jobs / $cycles, $load->marks_file);
+		# the other jobs may have ended
+		push @pids, $load->start_client(seed => $seed, jobs => 1000)
+			if $fault eq 'terminate clients';
 		my $what = HipqFaults::inject($hipq, $fault);
 		my $since = HipqFaults::bring_back($hipq, $fault) or die 'the server does not come back';
 		my $seconds = time_to_recover($hipq, $since);
-		$seconds -= $hipq->stalled($seconds + 1) if $seconds > $bound && $seconds < 1e9;    # the machine, not hipq
+		# the machine, not hipq
+		$seconds -= $hipq->stalled($seconds + 1) if $seconds > $bound && $seconds < 1e9;
 		$slowest = $seconds if $seconds > $slowest;
 		$unreached++ unless $what;
 		die 'a client failed' if $load->wait_for_clients(@pids);
-		note sprintf '%3d %-20s %s; in line again after %.2f s', $cycle, $fault, $what // 'nobody was there', $seconds;
+		note sprintf '%3d %-20s %s; in line again after %.2f s', $cycle, $fault,
+			$what // 'nobody was there', $seconds;
 	}
 	ok($load->drain, 'every job ends');
 	my $seconds = time() - $began;
-	is($unreached, 0, 'every fault struck');
-	cmp_ok($slowest, '<=', $bound, "jobs were in line again within $bound s after the server answered");
+	is($unreached, 0, 'every fault has hit a process');
+	cmp_ok($slowest, '<=', $bound,
+		"jobs were in line again within $bound s after the server answered");
 	my $history = $load->history;
-	is(HipqChecker::describe(HipqChecker::check($history)), '', 'no job lost, none ended twice, effects exactly once, innocent jobs uncharged')
+	is(HipqChecker::describe(HipqChecker::check($history)), '',
+		'no job lost, none ended twice, effects exactly once, innocent jobs uncharged')
 	  or diag("SEED=$seed, the files are in " . $hipq->node->data_dir);
 	my %outcomes;
 	$outcomes{ $_->{outcome} }++ foreach @{ $history->{operations} };
-	cmp_ok(scalar @{ $history->{jobs} }, '>=', $jobs * 0.9, 'there were as many jobs as there should be');
-	is($hipq->sql(q{CREATE EXTENSION amcheck; SELECT count(bt_index_check(indexrelid, true)) > 0 FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+	cmp_ok(scalar @{ $history->{jobs} }, '>=', $jobs * 0.9, 'there are enough jobs');
+	is($hipq->sql(q{CREATE EXTENSION amcheck; SELECT count(bt_index_check(indexrelid, true)) > 0
+			FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
 		WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'i'}), 't', 'indexes are sound');
-	unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|reference leak|leaked/, 'nothing alarming in the log');
-	note sprintf '%d jobs in %.0f s; %d operations: %s; %d marks, %d changes; recovery took %.2f s at most', scalar @{ $history->{jobs} }, $seconds,
-	  scalar @{ $history->{operations} }, join(', ', map { "$outcomes{$_} $_" } sort keys %outcomes), scalar @{ $history->{marks} }, scalar @{ $history->{changes} }, $slowest;
+	unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|reference leak|leaked/,
+		'the log has nothing alarming');
+	note sprintf '%d jobs in %.0f s; %d operations: %s; %d marks, %d changes; recovery took %.2f s '
+		. 'at most', scalar @{ $history->{jobs} }, $seconds,
+	  scalar @{ $history->{operations} },
+	  	join(', ', map { "$outcomes{$_} $_" } sort keys %outcomes), scalar @{ $history->{marks} },
+	  	scalar @{ $history->{changes} }, $slowest;
 	$hipq->node->teardown_node;
 	$hipq->node->clean_node if Test::More->builder->is_passing;
 	return;

@@ -1,7 +1,8 @@
-# Random statements by every kind of role at once, while executors and an external worker run jobs: no crash, no internal error, nothing
-# changed by what was refused, nothing of others seen, and in the end every job ends. FUZZ_MINUTES (1), SEED; `make fuzz` takes ten.
+# Random statements by every kind of role at once, while executors and an external worker run jobs,
+# cause no crash and no internal error; a refused statement changes nothing, no role sees what is
+# hidden from it, and in the end every job ends. FUZZ_MINUTES (1), SEED; `make fuzz` takes ten.
 #
-# Whoever judges that is first shown a sample of what he is there for.
+# Each judge is first shown a sample of what it must find.
 use strict;
 use warnings;
 use File::Basename qw(basename);
@@ -20,17 +21,21 @@ my $script_size = 120;
 note("SEED=$seed");
 
 my $hipq = HipqCluster->new(
-	'fuzz', extension => 0, database => 'postgres', 'hipq.max_executors' => 4, 'hipq.retry_base' => '10ms', 'hipq.retry_max' => '100ms', max_prepared_transactions => 10,
+	'fuzz', extension => 0, database => 'postgres', 'hipq.max_executors' => 4,
+		'hipq.retry_base' => '10ms', 'hipq.retry_max' => '100ms', max_prepared_transactions => 10,
 	'hipq.worker_grace' => '5s', 'hipq.heartbeat_timeout' => '20s', fsync => 'off',
-	log_line_prefix => '%m [%p] %b %e ', log_min_error_statement => 'panic', log_error_verbosity => 'terse');
+	log_line_prefix => '%m [%p] %b %e ', log_min_error_statement => 'panic',
+		log_error_verbosity => 'terse');
 my $folder = PostgreSQL::Test::Utils::tempdir();
 
-# ---- what there is
+# ---- the objects
 
 $hipq->sql(q{
 	CREATE ROLE fuzz_extension LOGIN SUPERUSER;
-	CREATE ROLE fuzz_enqueue LOGIN; CREATE ROLE "Fuzz Reader" LOGIN; CREATE ROLE fuzz_control LOGIN; CREATE ROLE fuzz_worker LOGIN;
-	CREATE ROLE fuzz_stranger LOGIN; CREATE ROLE fuzz_monitor LOGIN IN ROLE pg_monitor; CREATE ROLE fuzz_database LOGIN; CREATE ROLE fuzz_hidden LOGIN;
+	CREATE ROLE fuzz_enqueue LOGIN; CREATE ROLE "Fuzz Reader" LOGIN; CREATE ROLE fuzz_control LOGIN;
+		CREATE ROLE fuzz_worker LOGIN;
+	CREATE ROLE fuzz_stranger LOGIN; CREATE ROLE fuzz_monitor LOGIN IN ROLE pg_monitor;
+		CREATE ROLE fuzz_database LOGIN; CREATE ROLE fuzz_hidden LOGIN;
 	ALTER DATABASE postgres OWNER TO fuzz_database;
 	SET SESSION AUTHORIZATION fuzz_extension;
 	CREATE EXTENSION hipq;
@@ -39,47 +44,67 @@ $hipq->sql(q{
 	CREATE SCHEMA fuzz;
 	GRANT USAGE ON SCHEMA fuzz TO PUBLIC;
 	CREATE FUNCTION fuzz.ok(data jsonb) RETURNS jsonb LANGUAGE sql RETURN data;
-	CREATE FUNCTION fuzz.fails(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'fails'; END $$;
+	CREATE FUNCTION fuzz.fails(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		RAISE 'fails'; END $$;
 	CREATE FUNCTION fuzz.slow(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(0.05)';
-	CREATE FUNCTION fuzz.later(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT hipq.complete_later()';
-	CREATE FUNCTION fuzz.says(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'says'; RAISE WARNING 'says'; END $$;
-	CREATE FUNCTION fuzz.run_sql(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE data #>> '{}'; END $$;
+	CREATE FUNCTION fuzz.later(data jsonb) RETURNS void
+		LANGUAGE sql AS 'SELECT hipq.complete_later()';
+	CREATE FUNCTION fuzz.says(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		RAISE NOTICE 'says'; RAISE WARNING 'says'; END $$;
+	CREATE FUNCTION fuzz.run_sql(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		EXECUTE data #>> '{}'; END $$;
 
 	-- A refusal takes back what it did: with one snapshot only its own doing could be seen. What it could leave all the same: locks and
 	-- settings of its session.
-	CREATE FUNCTION fuzz.digest() RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	CREATE FUNCTION fuzz.digest() RETURNS text LANGUAGE sql SECURITY DEFINER
+		SET search_path = pg_catalog, pg_temp AS $$
 		SELECT md5(concat(
-			(SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'), current_setting('role'), current_setting('lock_timeout'),
-			current_setting('statement_timeout'), (SELECT string_agg(name || setting, '' ORDER BY name) FROM pg_settings WHERE name LIKE 'hipq.%'),
-			(SELECT string_agg(md5(job::text), '' ORDER BY job.id) FROM hipq.job WHERE state <> 'final'), (SELECT count(*) FROM hipq.job),
-			(SELECT string_agg(queue::text, '' ORDER BY queue_id) FROM hipq.queue), (SELECT string_agg(job_type::text, '' ORDER BY queue_id, name) FROM hipq.job_type),
-			(SELECT string_agg(instance::text, '' ORDER BY name) FROM hipq.instance), (SELECT string_agg(pause::text, '' ORDER BY pause::text) FROM hipq.pause),
-			(SELECT string_agg(md5(successor::text), '' ORDER BY job_id) FROM hipq.successor), (SELECT count(*) FROM hipq.dead_letter), (SELECT count(*) FROM hipq.attempt),
+			(SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'),
+				current_setting('role'), current_setting('lock_timeout'),
+			current_setting('statement_timeout'), (SELECT string_agg(name || setting, ''
+				ORDER BY name) FROM pg_settings WHERE name LIKE 'hipq.%'),
+			(SELECT string_agg(md5(job::text), '' ORDER BY job.id) FROM hipq.job
+				WHERE state <> 'final'), (SELECT count(*) FROM hipq.job),
+			(SELECT string_agg(queue::text, '' ORDER BY queue_id) FROM hipq.queue),
+				(SELECT string_agg(job_type::text, '' ORDER BY queue_id, name) FROM hipq.job_type),
+			(SELECT string_agg(instance::text, '' ORDER BY name) FROM hipq.instance),
+				(SELECT string_agg(pause::text, '' ORDER BY pause::text) FROM hipq.pause),
+			(SELECT string_agg(md5(successor::text), '' ORDER BY job_id) FROM hipq.successor),
+				(SELECT count(*) FROM hipq.dead_letter), (SELECT count(*) FROM hipq.attempt),
 			(SELECT string_agg(worker::text, '' ORDER BY worker_id) FROM hipq.worker))) $$;
 	CREATE FUNCTION fuzz.unchanged_by_refusal(statement text) RETURNS void LANGUAGE plpgsql AS $$
 	DECLARE before text := fuzz.digest();
 	BEGIN
 		EXECUTE statement;
 	EXCEPTION WHEN OTHERS THEN
-		IF fuzz.digest() <> before THEN RAISE 'FUZZ: refused with %, but something was changed', SQLSTATE; END IF;
+		IF fuzz.digest() <> before THEN
+			RAISE 'FUZZ: refused with %, but something was changed', SQLSTATE; END IF;
 		RAISE;
 	END $$;
 	-- The same for a statement that was alone: what others see of it afterwards, shared memory included.
-	CREATE FUNCTION fuzz.digest_alone() RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-		SELECT md5(concat(fuzz.digest(), (SELECT string_agg(queue || throttle_used, '' ORDER BY queue) FROM hipq.queues_detail),
-			(SELECT string_agg(concat_ws(' ', worker_id, queue_depth, running_jobs), ',' ORDER BY worker_id) FROM hipq._workers()),
+	CREATE FUNCTION fuzz.digest_alone() RETURNS text LANGUAGE sql SECURITY DEFINER
+		SET search_path = pg_catalog, pg_temp AS $$
+		SELECT md5(concat(fuzz.digest(),
+			(SELECT string_agg(queue || throttle_used, '' ORDER BY queue) FROM hipq.queues_detail),
+			(SELECT string_agg(concat_ws(' ', worker_id, queue_depth, running_jobs), ','
+				ORDER BY worker_id) FROM hipq._workers()),
 			(SELECT string_agg(id::text, '' ORDER BY id) FROM hipq.running_detail))) $$;
-	CREATE FUNCTION fuzz.judge_alone(before text, was_refused boolean, refused_with text) RETURNS void LANGUAGE plpgsql AS $$
+	CREATE FUNCTION fuzz.judge_alone(before text, was_refused boolean, refused_with text)
+		RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
-		IF was_refused AND fuzz.digest_alone() <> before THEN RAISE 'FUZZ: refused with %, but something was changed', refused_with; END IF;
+		IF was_refused AND fuzz.digest_alone() <> before THEN
+			RAISE 'FUZZ: refused with %, but something was changed', refused_with; END IF;
 	END $$;
 
 	-- Samples.
-	CREATE FUNCTION fuzz.internal_error() RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'sample' USING ERRCODE = 'XX000'; END $$;
-	CREATE FUNCTION fuzz.leaves_lock() RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_lock(99); RAISE 'sample'; END $$;
+	CREATE FUNCTION fuzz.internal_error() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		RAISE 'sample' USING ERRCODE = 'XX000'; END $$;
+	CREATE FUNCTION fuzz.leaves_lock() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		PERFORM pg_advisory_lock(99); RAISE 'sample'; END $$;
 	CREATE PROCEDURE fuzz.leaves_row() LANGUAGE plpgsql AS $$
 	BEGIN
-		PERFORM hipq.enqueue('ok', '{}', queue => 'app.main', scheduled_run_time => now() + interval '1 day');
+		PERFORM hipq.enqueue('ok', '{}', queue => 'app.main',
+			scheduled_run_time => now() + interval '1 day');
 		COMMIT;
 		RAISE 'sample';
 	END $$;
@@ -93,10 +118,12 @@ $hipq->sql(q{
 			END;
 		END LOOP;
 	END $$;
-	CREATE FUNCTION fuzz.run_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE NEW.statement; RETURN NULL; END $$;
+	CREATE FUNCTION fuzz.run_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		EXECUTE NEW.statement; RETURN NULL; END $$;
 	CREATE TABLE fuzz.by_trigger (statement text);
 	GRANT INSERT ON fuzz.by_trigger TO PUBLIC;
-	CREATE TRIGGER run_row BEFORE INSERT ON fuzz.by_trigger FOR EACH ROW EXECUTE FUNCTION fuzz.run_row();
+	CREATE TRIGGER run_row BEFORE INSERT ON fuzz.by_trigger
+		FOR EACH ROW EXECUTE FUNCTION fuzz.run_row();
 	-- An event trigger that asks hipq, in the middle of hipq's own DDL too.
 	CREATE FUNCTION fuzz.on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
 	BEGIN
@@ -105,44 +132,67 @@ $hipq->sql(q{
 	END $$;
 	CREATE EVENT TRIGGER fuzz_on_ddl ON ddl_command_end EXECUTE FUNCTION fuzz.on_ddl();
 
-	SELECT hipq.create_queue('app.main', owner => 'app'), hipq.create_queue('app.ext', owner => 'app');
-	SELECT hipq.register_job_type('app.main', name, handler => 'fuzz.' || name, default_timeout => 2, max_retries => 2) FROM unnest('{ok,fails,slow,later,says,run_sql}'::text[]) AS name;
-	SELECT hipq.register_job_type('app.ext', 'ext', handler_kind => 'notify', default_timeout => 2, max_retries => 1);
+	SELECT hipq.create_queue('app.main', owner => 'app'),
+		hipq.create_queue('app.ext', owner => 'app');
+	SELECT hipq.register_job_type('app.main', name,
+		handler => 'fuzz.' || name, default_timeout => 2, max_retries => 2)
+		FROM unnest('{ok,fails,slow,later,says,run_sql}'::text[]) AS name;
+	SELECT hipq.register_job_type('app.ext', 'ext', handler_kind => 'notify', default_timeout => 2,
+		max_retries => 1);
 	SELECT hipq.grant_queue(queue, role::regrole, privilege)
 	FROM unnest('{app.main,app.ext}'::text[]) AS queue,
-		(VALUES ('fuzz_enqueue', 'enqueue'), ('"Fuzz Reader"', 'read'), ('fuzz_control', 'control'), ('fuzz_worker', 'work')) AS given (role, privilege);
+		(VALUES ('fuzz_enqueue', 'enqueue'), ('"Fuzz Reader"', 'read'), ('fuzz_control', 'control'),
+			('fuzz_worker', 'work')) AS given (role, privilege);
 	-- What none but its owner and pg_monitor may read anywhere; names of tables stand in pg_class, for everybody.
 	SELECT hipq.create_queue('hidden.queue', owner => 'fuzz_hidden');
-	SELECT hipq.register_job_type('hidden.queue', 'topsecret_type', handler => 'fuzz.fails', max_retries => 0);
-	INSERT INTO hipq.hidden_queue (job_type, job_key, job_data) SELECT 'topsecret_type', 'topsecret_key' || n, '"topsecret"' FROM generate_series(1, 10) AS n});
+	SELECT hipq.register_job_type('hidden.queue', 'topsecret_type', handler => 'fuzz.fails',
+		max_retries => 0);
+	INSERT INTO hipq.hidden_queue (job_type, job_key, job_data) SELECT 'topsecret_type',
+		'topsecret_key' || n, '"topsecret"' FROM generate_series(1, 10) AS n});
 
 my @roles = (
-	{ name => $hipq->sql('SELECT session_user'), is_superuser => 1 }, { name => 'fuzz_extension', is_superuser => 1 }, { name => 'app' }, { name => 'app' }, { name => 'fuzz_enqueue' },
-	{ name => 'Fuzz Reader' }, { name => 'fuzz_control' }, { name => 'fuzz_worker' }, { name => 'fuzz_worker' }, { name => 'fuzz_stranger' }, { name => 'fuzz_monitor' }, { name => 'fuzz_database' });
+	{ name => $hipq->sql('SELECT session_user'), is_superuser => 1 }, { name => 'fuzz_extension',
+		is_superuser => 1 }, { name => 'app' }, { name => 'app' }, { name => 'fuzz_enqueue' },
+	{ name => 'Fuzz Reader' }, { name => 'fuzz_control' }, { name => 'fuzz_worker' },
+		{ name => 'fuzz_worker' }, { name => 'fuzz_stranger' }, { name => 'fuzz_monitor' },
+		{ name => 'fuzz_database' });
 my %may_see_all = map { $_ => 1 } ($roles[0]{name}, 'fuzz_extension', 'fuzz_monitor');
 
 sub functions
 {
 	my $rows = $hipq->sql(q{
-		SELECT proname, array_to_string(proargnames[1:pronargs], ','), array_to_string(ARRAY(SELECT format_type(type, NULL) FROM unnest(proargtypes) WITH ORDINALITY AS a (type, n) ORDER BY n), ','), pronargdefaults
-		FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) ORDER BY oid});
-	return map { my ($name, $names, $types, $defaults) = split /\|/; [ $name, [ split /,/, $names ], [ split /,/, $types ], $defaults ] } split /\n/, $rows;
+		SELECT proname, array_to_string(proargnames[1:pronargs], ','),
+			array_to_string(ARRAY(SELECT format_type(type, NULL) FROM unnest(proargtypes) WITH
+			ORDINALITY AS a (type, n) ORDER BY n), ','), pronargdefaults
+		FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace
+			AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) ORDER BY oid});
+	return map { my ($name, $names, $types, $defaults) = split /\|/; [ $name, [ split /,/, $names ],
+			[ split /,/, $types ], $defaults ] } split /\n/, $rows;
 }
 
 sub tables
 {
 	my %columns;
 	my $rows = $hipq->sql(q{
-		SELECT quote_ident(relname), quote_ident(attname), format_type(atttypid, NULL) FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
-		WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v') AND attnum > 0 AND NOT attisdropped ORDER BY 1, attnum});
-	foreach (split /\n/, $rows) { my ($table, $column, $type) = split /\|/; push @{ $columns{$table} }, [ $column, $type ]; }
+		SELECT quote_ident(relname), quote_ident(attname), format_type(atttypid, NULL) FROM pg_class
+			JOIN pg_attribute ON attrelid = pg_class.oid
+		WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v') AND attnum > 0
+			AND NOT attisdropped ORDER BY 1, attnum});
+	foreach (split /\n/, $rows)
+	{
+		my ($table, $column, $type) = split /\|/;
+		push @{ $columns{$table} }, [ $column, $type ];
+	}
 	return map { [ $_, $columns{$_} ] } sort keys %columns;
 }
 
 my $copy_file = "$folder/jobs.copy";
-append_to_file($copy_file, join '', map { "$_\n" } "ok\tone\t{}", "fails\tNONE\t\"x\"", "ok\t\\N\t[1]", "slow\t" . 'k' x 900 . "\t{}", "ok\ttwo\t{\"deep\": " . '[' x 200 . ']' x 200 . '}');
+append_to_file($copy_file, join '', map { "$_\n" } "ok\tone\t{}",
+	"fails\tNONE\t\"x\"", "ok\t\\N\t[1]", "slow\t" . 'k' x 900 . "\t{}",
+	"ok\ttwo\t{\"deep\": " . '[' x 200 . ']' x 200 . '}');
 $HipqFuzz::in_parallel = 'debug_parallel_query' if $hipq->version >= 16;
-my $fuzz = HipqFuzz->new(seed => $seed, functions => [ functions() ], tables => [ tables() ], copy_file => $copy_file);
+my $fuzz = HipqFuzz->new(seed => $seed, functions => [ functions() ], tables => [ tables() ],
+	copy_file => $copy_file);
 cmp_ok(scalar @{ $fuzz->{functions} }, '>', 60, 'there are functions');
 cmp_ok(scalar @{ $fuzz->{tables} }, '>', 30, 'there are tables');
 
@@ -161,15 +211,18 @@ sub start
 	return run($role, @lines);
 }
 
-# Runs a script, whose lines are statements in their surroundings.
+# Runs a script, whose lines are statements with what surrounds them.
 my $runs = 0;
 sub run
 {
 	my ($role, @lines) = @_;
-	my %run = (role => $role, number => $number, out => '', err => '', file => "$folder/" . ++$runs . '.sql');
+	my %run = (role => $role, number => $number, out => '', err => '',
+		file => "$folder/" . ++$runs . '.sql');
 	append_to_file($run{file}, join "\n", '\set VERBOSITY verbose', '\pset pager off', @lines, '');
-	local $ENV{PGOPTIONS} = '-c statement_timeout=1500 -c application_name=fuzz -c idle_in_transaction_session_timeout=60000';
-	$run{process} = IPC::Run::start([ 'psql', '-X', '-q', '-A', '-t', '-f', $run{file}, '-h', $hipq->node->host, '-p', $hipq->node->port, '-U', $role->{name}, 'postgres' ],
+	local $ENV{PGOPTIONS} = '-c statement_timeout=1500 -c application_name=fuzz -c '
+		. 'idle_in_transaction_session_timeout=60000';
+	$run{process} = IPC::Run::start([ 'psql', '-X', '-q', '-A', '-t', '-f', $run{file}, '-h',
+			$hipq->node->host, '-p', $hipq->node->port, '-U', $role->{name}, 'postgres' ],
 		'<', \'', '>', \$run{out}, '2>', \$run{err});
 	return \%run;
 }
@@ -183,16 +236,18 @@ sub object
 	return;
 }
 
-# A lost connection ends psql with 2. A script in which something is found stays among the logs,
-# because the seed alone does not bring it back: hipq makes tables while time passes.
+# A lost connection ends psql with 2. A script with a finding stays among the logs, because the seed
+# alone does not reproduce it: hipq makes tables as time passes.
 sub judge
 {
 	my ($run) = @_;
 	$run->{process}->finish;
 	my $found_before = @found;
 	object($run, $_->[0], $_->[1]) foreach HipqFuzz::objections($run->{err});
-	object($run, 0, 'lost its connection: ' . substr($run->{err}, -500)) if $run->{process}->result(0) == 2;
-	object($run, 0, "saw \"$1\"") if !$may_see_all{ $run->{role}{name} } && "$run->{out}$run->{err}" =~ /^(.*topsecret.*)$/m;
+	object($run, 0, 'lost its connection: ' . substr($run->{err}, -500))
+		if $run->{process}->result(0) == 2;
+	object($run, 0, "saw \"$1\"") if !$may_see_all{ $run->{role}{name} } && "$run->{out}$run->{err}"
+		=~ /^(.*topsecret.*)$/m;
 	$answers{$1}++ while $run->{err} =~ /(?:ERROR|FATAL): +(\w{5}):/g;
 	my $kept = "$PostgreSQL::Test::Utils::log_path/fuzz-" . basename($run->{file});
 	if   (@found > $found_before) { rename $run->{file}, $kept }
@@ -200,7 +255,7 @@ sub judge
 	return;
 }
 
-# What is found by running these lines.
+# The findings of these lines.
 sub found_by
 {
 	my ($role, @lines) = @_;
@@ -209,82 +264,120 @@ sub found_by
 }
 
 # Cancels one of the sessions now and then.
-sub disturb { return $hipq->try_sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'fuzz' AND state = 'active' ORDER BY random() LIMIT 1}); }
+sub disturb
+{
+	return $hipq->try_sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+		WHERE application_name = 'fuzz' AND state = 'active' ORDER BY random() LIMIT 1});
+}
 
-# Queries for what should be nothing.
+# Queries whose result should be empty.
 my $unfinished = q{FROM hipq.jobs_detail AS job WHERE state <> 'final'};
 my $idle = qq{$unfinished AND NOT EXISTS (SELECT FROM hipq.why(job.id) WHERE NOT passed)};
-my $internal_errors = q{SELECT string_agg(DISTINCT concat_ws(' ', sqlstate, error), E'\n') FROM hipq.attempts_detail WHERE sqlstate LIKE 'XX%' OR sqlstate LIKE '58%'};
+my $internal_errors = q{SELECT string_agg(DISTINCT concat_ws(' ', sqlstate, error), E'\n')
+	FROM hipq.attempts_detail WHERE sqlstate LIKE 'XX%' OR sqlstate LIKE '58%'};
 
 my $log_begin = 0;
-sub log_lines { my ($pattern) = @_; return join("\n", slurp_file($hipq->node->logfile, $log_begin) =~ /^(.*(?:$pattern).*)$/mg); }
-sub crashes { return log_lines(qr/terminated by signal|PANIC|TRAP|AddressSanitizer|runtime error/); }
-sub ends_by_error { return log_lines(qr/hipq (?:launcher|scheduler|executor).*(?:exited with exit code [^0]|ERROR|FATAL)/); }
+sub log_lines
+{
+	my ($pattern) = @_;
+	return join("\n", slurp_file($hipq->node->logfile, $log_begin) =~ /^(.*(?:$pattern).*)$/mg);
+}
+sub crashes
+{
+	return log_lines(qr/terminated by signal|PANIC|TRAP|AddressSanitizer|runtime error/);
+}
+sub ends_by_error
+{
+	return log_lines(
+		qr/hipq (?:launcher|scheduler|executor).*(?:exited with exit code [^0]|ERROR|FATAL)/);
+}
 
 # ---- the judges
 
 {
 	my ($stranger) = grep { $_->{name} eq 'fuzz_stranger' } @roles;
-	is(found_by($stranger, 'SELECT 1/0;', 'SELECT nonsense;', "SELECT hipq.cancel(1);"), '', 'an ordinary refusal is nothing');
+	is(found_by($stranger, 'SELECT 1/0;', 'SELECT nonsense;', "SELECT hipq.cancel(1);"), '',
+		'an ordinary refusal is no finding');
 	like(
 		found_by($stranger, 'SELECT 1;', 'SELECT fuzz.internal_error();'),
 		qr/XX000: sample at \w+, \w+\.c:\d+\n    SELECT fuzz.internal_error/,
-		'an internal error is found, with its place');
-	like(found_by($stranger, 'SELECT pg_terminate_backend(pg_backend_pid());'), qr/lost its connection/, 'and a lost connection');
-	like(found_by($stranger, q{SELECT 'topsecret_type';}), qr/saw ".*topsecret/, 'and what is seen of others');
-	like(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT fuzz.leaves_lock()')), qr/FUZZ: refused with P0001, but something was changed/, 'and what a refusal leaves in its session');
-	is(found_by($stranger, 'CREATE TEMPORARY TABLE kept ();', HipqFuzz::first_in_session('TABLE kept;')), '', 'a session begins where the first statement is asked for');
-	is(delete $answers{'42P01'}, 1, 'and nothing of the one before is in it');
-	is(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT 1/0')), '', 'unless it leaves nothing');
+		'an internal error is a finding, with its place');
+	like(found_by($stranger, 'SELECT pg_terminate_backend(pg_backend_pid());'),
+		qr/lost its connection/, 'a lost connection is a finding');
+	like(found_by($stranger, q{SELECT 'topsecret_type';}), qr/saw ".*topsecret/,
+		'hidden data is a finding');
+	like(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT fuzz.leaves_lock()')),
+		qr/FUZZ: refused with P0001, but something was changed/,
+		'what a refusal leaves in its session is a finding');
+	is(found_by($stranger,
+			'CREATE TEMPORARY TABLE kept ();', HipqFuzz::first_in_session('TABLE kept;')), '',
+		'a session starts at the first statement');
+	is(delete $answers{'42P01'}, 1, 'a new session has nothing of the last one');
+	is(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT 1/0')), '',
+		'a refusal that leaves nothing is no finding');
 
-	# Jobs that do not end: one that does not start, one that runs. Then an executor that ends by an error.
+	# Jobs that do not end: one that does not start, one that runs. Then an executor that ends with
+	# an error.
 	my $points = HipqPoints->new($hipq);
 	$points->arm('before-look', 'wait');
 	my $stuck = $hipq->enqueue('ok', q{'{}', queue => 'app.main'});
-	ok($points->wait_held('before-look'), 'an executor stands still');
-	is($hipq->sql("SELECT min(id) $idle"), $stuck, 'a job that nothing keeps waiting and that does not end is found');
+	ok($points->wait_held('before-look'), 'an executor is held before it looks');
+	is($hipq->sql("SELECT min(id) $idle"), $stuck, 'a job that does not start is a finding');
 	$points->reset;
-	is($hipq->outcome($stuck), 'succeeded', 'it ends');
-	is($hipq->sql("SELECT min(id) $idle"), '', 'then nothing is found');
+	is($hipq->outcome($stuck), 'succeeded', 'the job succeeds when the executor is released');
+	is($hipq->sql("SELECT min(id) $idle"), '', 'a job that has ended is no finding');
 	my $lock = $hipq->hold_lock;
-	my $held = $hipq->enqueue('run_sql', q{'"SELECT pg_advisory_xact_lock_shared(1)"', queue => 'app.main', timeout => 600});
+	my $held = $hipq->enqueue('run_sql',
+		q{'"SELECT pg_advisory_xact_lock_shared(1)"', queue => 'app.main', timeout => 600});
 	my $pid = $hipq->pid_of($held);
-	is($hipq->sql("SELECT min(id) $unfinished AND job_type = 'run_sql'"), $held, 'a job that runs and does not end is found');
-	is(ends_by_error(), '', 'until now nobody has ended by an error');
+	is($hipq->sql("SELECT min(id) $unfinished AND job_type = 'run_sql'"), $held,
+		'a running job that does not end is a finding');
+	is(ends_by_error(), '', 'no process has ended with an error so far');
 	$hipq->sql("SELECT pg_terminate_backend($pid)");
-	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'an executor is ended');
-	like(ends_by_error(), qr/hipq executor/, 'which is found');
+	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"),
+		'an executor is terminated');
+	like(ends_by_error(), qr/hipq executor/, 'an executor that ends with an error is a finding');
 	$lock->quit;
 	$hipq->outcome($held);
-	is($hipq->sql($internal_errors), '', 'until now no handler has met an internal error');
-	my $failed = $hipq->enqueue('run_sql', q{'"SELECT fuzz.internal_error()"', queue => 'app.main', max_retries => 0});
-	is($hipq->outcome($failed), 'failed', 'one does');
-	like($hipq->sql($internal_errors), qr/XX000 sample/, 'which is found');
-	$hipq->sql("DELETE FROM hipq.attempt WHERE job_id = $failed; DROP FUNCTION fuzz.internal_error()");    # somebody may retry it
+	is($hipq->sql($internal_errors), '', 'no handler has had an internal error so far');
+	my $failed = $hipq->enqueue('run_sql',
+		q{'"SELECT fuzz.internal_error()"', queue => 'app.main', max_retries => 0});
+	is($hipq->outcome($failed), 'failed', 'a job with an internal error fails');
+	like($hipq->sql($internal_errors), qr/XX000 sample/,
+		'an internal error of a handler is a finding');
+	# or it might be retried
+	$hipq->sql("DELETE FROM hipq.attempt WHERE job_id = $failed;
+		DROP FUNCTION fuzz.internal_error()");
 
 	# A process that crashes takes the server with it.
-	is(crashes(), '', 'until now nobody has crashed');
+	is(crashes(), '', 'no process has crashed so far');
 	my $victim = $hipq->session(on_error_stop => 0);
 	my ($backend) = $victim->query_safe('SELECT pg_backend_pid()') =~ /(\d+)/;
 	my $log_end = -s $hipq->node->logfile;
 	kill 'KILL', $backend;
 	$hipq->node->wait_for_log(qr/database system is ready to accept connections/, $log_end);
-	like(crashes(), qr/\(PID \d+\) was terminated by signal 9/, 'a crash is found');
+	like(crashes(), qr/\(PID \d+\) was terminated by signal 9/, 'a crash is a finding');
 	eval { $victim->quit };
-	ok($hipq->wait_until('SELECT true'), 'the server is back');
+	ok($hipq->wait_until('SELECT true'), 'the server is back after the crash');
 }
 
-# ---- refusals of a session that is alone
+# ---- refusals in a session that is alone
 
 {
 	my $jobs = 60;
-	$hipq->sql("SELECT count(hipq.enqueue((ARRAY['ok', 'fails', 'ext'])[1 + n % 3], '{}', scheduled_run_time => now() + interval '1 hour', job_key => 'alone' || n)) FROM generate_series(1, $jobs) AS n");
+	$hipq->sql("SELECT count(hipq.enqueue((ARRAY['ok', 'fails', 'ext'])[1 + n % 3],
+		'{}', scheduled_run_time => now() + interval '1 hour', job_key => 'alone' || n))
+		FROM generate_series(1, $jobs) AS n");
 	$hipq->switch_off;
-	like(found_by($roles[0], HipqFuzz::alone('CALL fuzz.leaves_row()')), qr/FUZZ: refused with P0001, but something was changed/, 'what a refusal leaves for others is found');
+	like(found_by($roles[0], HipqFuzz::alone('CALL fuzz.leaves_row()')),
+		qr/FUZZ: refused with P0001, but something was changed/,
+		'what a refusal leaves for others is a finding');
 	%answers = ();
-	my @all = map { found_by($roles[$_], $fuzz->script_alone($roles[$_], 1000 + $_, 40)) } 0 .. $#roles;
-	is(join("\n", grep { $_ ne '' } @all), '', 'a statement that is alone changes nothing when it is refused') or diag("SEED=$seed");
-	cmp_ok(sum0(values %answers), '>', 100, 'and many were');
+	my @all = map { found_by($roles[$_],
+			$fuzz->script_alone($roles[$_], 1000 + $_, 40)) } 0 .. $#roles;
+	is(join("\n", grep { $_ ne '' } @all), '', 'a refused statement that is alone changes nothing')
+		or diag("SEED=$seed");
+	cmp_ok(sum0(values %answers), '>', 100, 'more than a hundred statements are refused');
 	$hipq->set('hipq.enabled' => 'on');
 }
 $log_begin = -s $hipq->node->logfile;
@@ -304,25 +397,33 @@ while (time() < $end && @found < 20)
 }
 judge($_) foreach @running;
 note("$number scripts, $statements statements");
-is(join("\n", @found), '', 'what is refused is refused with a sensible SQLSTATE and changes nothing, nobody sees what is hidden') or diag("SEED=$seed");
-note('refusals: ', join ', ', map { "$_ $answers{$_}" } sort { $answers{$b} <=> $answers{$a} } keys %answers);
-cmp_ok($statements, '>=', $sessions * $script_size, 'statements were run');
+is(join("\n", @found), '', 'random statements have no findings') or diag("SEED=$seed");
+note('refusals: ', join ', ',
+	map { "$_ $answers{$_}" } sort { $answers{$b} <=> $answers{$a} } keys %answers);
+cmp_ok($statements, '>=', $sessions * $script_size, 'enough statements were run');
 
 # ---- afterwards
 
-$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fuzz'});
-$hipq->sql("ROLLBACK PREPARED '$_'") foreach split /\n/, $hipq->sql('SELECT gid FROM pg_prepared_xacts');
-ok(defined eval { $hipq->sql('TABLE hipq.alerts') }, 'alerts can be read');
-# Until then somebody may hold a job: the worker who is gone, a retry's delay.
-ok($hipq->wait_until("SELECT count(*) = 0 $idle", 't', 90), 'every job that nothing keeps waiting ends') or diag($hipq->sql("SELECT to_json(job) $idle LIMIT 5"));
+$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	WHERE application_name = 'fuzz'});
+$hipq->sql("ROLLBACK PREPARED '$_'") foreach split /\n/,
+	$hipq->sql('SELECT gid FROM pg_prepared_xacts');
+ok(defined eval { $hipq->sql('TABLE hipq.alerts') }, 'view alerts can be read afterwards');
+# Until then a job may be held: by a worker that is gone, or by the delay of a retry.
+ok($hipq->wait_until("SELECT count(*) = 0 $idle", 't', 90),
+	'every job that has no unmet condition ends')
+	or diag($hipq->sql("SELECT to_json(job) $idle LIMIT 5"));
 $hipq->sql(q{SELECT hipq.cancel_jobs(queue, max_jobs => 1000000) FROM hipq.queues});
-ok($hipq->wait_until("SELECT count(*) = 0 $unfinished", 't', 90), 'every other one can be cancelled')
-  or diag($hipq->sql(q{SELECT to_json(job), ARRAY(SELECT why FROM hipq.why(job.id) WHERE NOT passed) FROM hipq.jobs_detail AS job WHERE state <> 'final' LIMIT 5}));
-is($hipq->sql($internal_errors), '', 'no handler met an internal error');
+ok($hipq->wait_until("SELECT count(*) = 0 $unfinished", 't', 90),
+	'every other job can be cancelled')
+  or diag($hipq->sql(q{SELECT to_json(job), ARRAY(SELECT why FROM hipq.why(job.id) WHERE NOT passed)
+  		FROM hipq.jobs_detail AS job WHERE state <> 'final' LIMIT 5}));
+is($hipq->sql($internal_errors), '', 'no handler has had an internal error');
 
-like($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ' ORDER BY outcome) FROM hipq.jobs}), qr/cancelled.*failed.*succeeded/, 'jobs came to every end');
+like($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ' ORDER BY outcome) FROM hipq.jobs}),
+	qr/cancelled.*failed.*succeeded/, 'jobs have had every outcome');
 
-is(crashes(), '', 'no process crashed');
-is(ends_by_error(), '', 'no process of hipq ended by an error');
+is(crashes(), '', 'no process has crashed');
+is(ends_by_error(), '', 'no process of hipq has ended with an error');
 diag("SEED=$seed") if !Test::More->builder->is_passing;
 done_testing();

@@ -1,8 +1,10 @@
-# Every point in the way of a job, each with every fault: a small set of jobs with one of each fate goes by, one process fails or
-# dies at the point, and the jobs end as if nothing had happened. What a cell's jobs came to is judged at the end, by the checker.
-# Most of a cell's time is waiting, so several clusters share the cells.
+# At every point in the path of a job, with every fault, the jobs end as if nothing had happened: a
+# small set of jobs with one of each fate passes, and one process fails or dies at the point. The
+# checker judges the jobs of all cells at the end. Most of a cell's time is waiting, so several
+# clusters share the cells.
 #
-#   POINTS=sample                   the gate: each point with one fault, another one each day; DAY=20000 repeats a day's (days since 1970)
+#   POINTS=sample                   the gate: each point with one fault, another one each
+#                                   day; DAY=20000 repeats a day's (days since 1970)
 #   ONLY_CELLS="after-lock kill"    a regular expression: runs a part of it, and says so
 #   CLUSTERS                        how many (3)
 use strict;
@@ -17,81 +19,96 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-# Every process looks at least each 10 s: a cell that takes as long was saved by that look, and a wake-up was lost.
+# Every process looks at least each 10 s: a cell that takes as long was saved by that look, and a
+# wake-up was lost.
 my $limit = 8;
 
-# What the process at the point does, or what is done to the server while it is held there.
-my @faults = ('error', 'cancel', 'terminate', 'exit', 'abort', 'kill', 'wait', 'stop smart', 'stop fast', 'stop immediate', 'kill postmaster');
+# What the process at the point does, or what happens to the server while it is held there.
+my @faults = ('error', 'cancel', 'terminate', 'exit', 'abort', 'kill', 'wait', 'stop smart',
+	'stop fast', 'stop immediate', 'kill postmaster');
 
 # Points that a set of jobs alone does not reach, or not always.
 my %ways = (
 	(map { $_ => \&crash_while_a_job_runs } qw(before-recover after-recover launcher-start)),
-	(map { $_ => \&move_clock } qw(before-drop-leaf after-drop-leaf before-make-leaf after-make-leaf after-prune)),
+	(map { $_ => \&move_clock } qw(before-drop-leaf after-drop-leaf before-make-leaf
+			after-make-leaf after-prune)),
 	'after-take-back' => \&run_long_before_others,
 	(map { $_ => \&give_to_worker } qw(before-dispatch after-dispatch after-dispatch-commit)),
-	(map { $_ => \&start_scheduler } qw(scheduler-start before-start-scheduler after-start-scheduler)),
+	(map { $_ => \&start_scheduler } qw(scheduler-start before-start-scheduler
+			after-start-scheduler)),
 	'scheduler-leaves' => \&leave_nothing_to_do);
 
-# These are reached only when none is there already.
-my %starts_executors = map { $_ => 1 } qw(executor-start before-start-executor after-start-executor);
+# These are reached only if no executor runs yet.
+my %starts_executors = map { $_ => 1 } qw(executor-start before-start-executor
+	after-start-executor);
 
-# Where an error is the job's own as far as anyone can tell: it is an attempt that failed. One job may be charged once.
+# Here an error is the job's own as far as hipq can tell: it is a failed attempt. One job may be
+# charged once.
 my %charging = map { $_ => 1 } qw(before-handler after-handler after-finish);
-# And here the retry handler has failed: one job may be final for that.
+# And here the retry handler has failed: one job may be final because of that.
 my %ending = map { $_ => 1 } qw(before-decision after-retry-handler after-decision);
 
 # The cluster of this process, and what belongs to it.
 my ($hipq, $points, $load);
 my $offset = 0;
 
-# Jobs that are recorded as running when the server crashes, because the executor of one is killed. (Or it has crashed already: the
-# point has been reached otherwise.)
+# Jobs that are recorded as running when the server crashes, because the executor of one is killed.
+# (Or it has crashed already: the point was reached otherwise.)
 sub crash_while_a_job_runs
 {
 	my ($op, $point) = @_;
 	enqueue($op + 2, map { $load->long_job($op + 2, 'record', 5000) } 1, 2);
-	my $running = "SELECT running.pid FROM hipq.running JOIN hipq.job ON job.id = running.id WHERE job.job_data->>'op' = '" . ($op + 2) . q{' AND job.state = 'running'};
-	$hipq->wait_until("SELECT count(*) >= 2 OR (SELECT fired > 0 FROM point.list() WHERE name = '$point') FROM ($running) AS running", 't', $limit);
+	my $running = "SELECT running.pid FROM hipq.running JOIN hipq.job ON job.id = running.id
+		WHERE job.job_data->>'op' = '" . ($op + 2) . q{' AND job.state = 'running'};
+	$hipq->wait_until("SELECT count(*) >= 2 OR (SELECT fired > 0 FROM point.list()
+		WHERE name = '$point') FROM ($running) AS running", 't', $limit);
 	return if $points->wait_fired($point, 0);
 	my ($pid) = split /\n/, $hipq->sql($running);
 	kill 'KILL', $pid if $pid;
 	return;
 }
 
-# Jobs of a type that has been brief, so that an executor takes several, of which the first is not. These leave no marks: that
-# would take too long.
+# Jobs of a type that has been short, so that an executor reserves several, of which the first is
+# not. They leave no marks: that would take too long.
 sub run_long_before_others
 {
 	my ($op, $point) = @_;
-	foreach (1 .. 20)    # on a busy machine they may not be brief enough
+	foreach (1 .. 20)    # on a busy machine they may not be short enough
 	{
-		$hipq->try_sql(q{INSERT INTO hipq.load_strict (job_type, job_data) SELECT 'brief', '{"sleep": 0}' FROM generate_series(1, 100)});
-		$hipq->wait_until(q{SELECT count(*) FROM hipq.job WHERE job_type = 'brief' AND state <> 'final'}, 0, $limit);
+		$hipq->try_sql(q{INSERT INTO hipq.load_strict (job_type, job_data)
+			SELECT 'brief', '{"sleep": 0}' FROM generate_series(1, 100)});
+		$hipq->wait_until(q{SELECT count(*) FROM hipq.job WHERE job_type = 'brief'
+			AND state <> 'final'}, 0, $limit);
 		$hipq->try_sql(q{
 			INSERT INTO hipq.load_strict (job_type, job_data)
-			SELECT 'brief', CASE WHEN number = 1 THEN '{"sleep": 0.6}' ELSE '{"sleep": 0}' END::jsonb FROM generate_series(1, 10) AS number});
+			SELECT 'brief', CASE WHEN number = 1 THEN '{"sleep": 0.6}' ELSE
+				'{"sleep": 0}' END::jsonb FROM generate_series(1, 10) AS number});
 		last if $points->wait_fired($point, 1);
 	}
 	return;
 }
 
-# A job for an external worker, who registers for it: the clock may have made the one before a silent one.
+# A job for an external worker, which registers for it: the moved clock may have made the last one a
+# silent one.
 sub give_to_worker
 {
-	$hipq->try_sql(q{SET ROLE app; SELECT hipq.register_worker('points', '{outside.jobs}', '{outside}', capacity => 1000, take_over => true)});
+	$hipq->try_sql(q{SET ROLE app; SELECT hipq.register_worker('points', '{outside.jobs}',
+		'{outside}', capacity => 1000, take_over => true)});
 	$hipq->try_sql(q{SELECT hipq.enqueue('outside', queue => 'outside.jobs')});
 	return;
 }
 
-# Whether all such jobs are some worker's in the end. They are not done.
+# Whether all such jobs are given to workers in the end. They are not completed.
 sub are_given
 {
-	my $are_given = $hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs WHERE state NOT IN ('running', 'final')}, 0, $limit);
+	my $are_given = $hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs
+		WHERE state NOT IN ('running', 'final')}, 0, $limit);
 	$hipq->try_sql(q{SELECT hipq.cancel_jobs('outside.jobs')});
 	return $are_given;
 }
 
-# Ends the scheduler if there is one, and brings about something for the next: the orphan of a job that has ended its process.
+# Ends the scheduler if there is one, and leaves something for the next: the orphan of a job that
+# has ended its process.
 sub start_scheduler
 {
 	my ($op, $point) = @_;
@@ -113,11 +130,11 @@ sub leave_nothing_to_do
 	return;
 }
 
-# An hour on: the leaf of an hour is due, and the next is to be made.
+# An hour later: the leaf of an hour is due, and the next must be made.
 sub move_clock
 {
 	$offset += 3600;
-	# One call: the server may be gone right after it.
+	# One call: the server may go down right after it.
 	$hipq->try_sql("ALTER SYSTEM SET hipq.clock_offset = $offset;\nSELECT pg_reload_conf()");
 	return;
 }
@@ -130,18 +147,22 @@ sub let_hours_pass
 	{
 		$load->keep;
 		move_clock();
-		$hipq->wait_until(q{SELECT min(to_time) > hipq.now() + interval '1 hour' FROM (SELECT max(to_time) AS to_time FROM hipq.sizes_detail WHERE kind = 'final' GROUP BY queue) AS leaf})
+		$hipq->wait_until(q{SELECT min(to_time) > hipq.now() + interval '1 hour'
+			FROM (SELECT max(to_time) AS to_time FROM hipq.sizes_detail WHERE kind = 'final'
+			GROUP BY queue) AS leaf})
 		  or die 'no leaves are made';
 	}
 	return;
 }
 
-# Enqueues the jobs given, or jobs of every fate. op is the number of the cell, and the last digit counts its operations.
+# Enqueues the jobs given, or jobs of every fate. op is the number of the cell, and the last digit
+# counts its operations.
 sub enqueue
 {
 	my ($op, @jobs) = @_;
 	open my $ledger, '>>', "$load->{ledger}.$op" or die "ledger: $!";
-	$load->run_operation($op, @jobs ? $load->insert_jobs(strict => \@jobs) : $load->one_of_each($op), $ledger);
+	$load->run_operation($op,
+		@jobs ? $load->insert_jobs(strict => \@jobs) : $load->one_of_each($op), $ledger);
 	close $ledger;
 	return;
 }
@@ -151,13 +172,17 @@ sub stop_around
 {
 	my ($point, $fault, $holds_clients) = @_;
 	$points->wait_held($point, $limit) or return;
-	# A smart stop lets clients go on: those that the point holds up have to be released, by somebody who is connected already.
-	if ($holds_clients && $fault eq 'stop smart') { HipqFaults::begin_smart_stop($hipq, 'SELECT point.reset()'); }
+	# A smart stop lets clients go on: those that the point holds must be released, by a session
+	# that is connected already.
+	if ($holds_clients && $fault eq 'stop smart')
+	{
+		HipqFaults::begin_smart_stop($hipq, 'SELECT point.reset()');
+	}
 	else { HipqFaults::inject($hipq, $fault); }
 	return HipqFaults::bring_back($hipq, $fault);
 }
 
-# It stays for a moment, and goes on.
+# The process stays for a moment, and goes on.
 sub hold_and_release
 {
 	my ($point) = @_;
@@ -176,13 +201,15 @@ sub enqueue_aside
 	POSIX::_exit(0);
 }
 
-# Gets ready for the point, lets jobs go by and does what else leads to it. Returns the clients that are still enqueueing.
+# Prepares the point, lets jobs pass and does what else leads to it. Returns the clients that are
+# still enqueueing.
 sub lead_to
 {
 	my ($cell, $holds_clients) = @_;
 	my ($point, $fault, $op) = @{$cell}{qw(point fault op)};
 	my $needs_clock = ($ways{$point} // 0) == \&move_clock;
-	$hipq->wait_until(q{SELECT count(*) FROM hipq._executors()}, 0, $limit) if $starts_executors{$point};
+	$hipq->wait_until(q{SELECT count(*) FROM hipq._executors()}, 0, $limit)
+		if $starts_executors{$point};
 	if ($needs_clock)
 	{
 		let_hours_pass();
@@ -197,7 +224,8 @@ sub lead_to
 	return $client // ();
 }
 
-# Lets a cell happen. Returns what went wrong, and notes how long it took from the fault to the last job's end.
+# Lets a cell happen. Returns what went wrong, and notes how long it took from the fault to the last
+# job's end.
 sub run_cell
 {
 	my ($cell) = @_;
@@ -205,20 +233,25 @@ sub run_cell
 	my $is_client = $point eq 'in-enqueue';
 	my $is_stop = HipqFaults::stops($fault);
 	# The point is in a client, or in a process that has leaves locked.
-	my $holds_clients = ($is_stop || $fault eq 'wait') && ($is_client || ($ways{$point} // 0) == \&move_clock);
+	my $holds_clients = ($is_stop || $fault eq 'wait')
+		&& ($is_client || ($ways{$point} // 0) == \&move_clock);
 	my $log_before = -s $hipq->node->logfile;
 	my @clients = lead_to($cell, $holds_clients);
-	my $reached = $is_stop ? stop_around($point, $fault, $holds_clients) : $fault eq 'wait' ? hold_and_release($point) : $points->wait_fired($point, $limit);
+	my $reached = $is_stop ? stop_around($point, $fault, $holds_clients) : $fault eq 'wait'
+		? hold_and_release($point) : $points->wait_fired($point, $limit);
 	waitpid $_, 0 foreach @clients;
 	return 'the point was not reached' unless $reached;
 	my $since = time();
-	HipqFaults::wait_for_crash($hipq, $log_before, qr/point "$point": $fault/) if HipqFaults::crashes($fault);
+	HipqFaults::wait_for_crash($hipq, $log_before, qr/point "$point": $fault/)
+		if HipqFaults::crashes($fault);
 	enqueue($op + 1) if $is_client;
-	return 'a job was not given to a worker' if ($ways{$point} // 0) == \&give_to_worker && !are_given();
+	return 'a job was not given to a worker'
+		if ($ways{$point} // 0) == \&give_to_worker && !are_given();
 	my $is_drained = $load->drain(3 * $limit);
 	$cell->{seconds} = time() - $since;
 	return 'the jobs did not end' unless $is_drained;
-	return $cell->{seconds} > $limit && $cell->{seconds} - $hipq->stalled($cell->{seconds}) > $limit ? 'it took too long' : undef;
+	return $cell->{seconds} > $limit && $cell->{seconds} - $hipq->stalled($cell->{seconds}) > $limit
+		? 'it took too long' : undef;
 }
 
 # After a cell that went wrong, so that the next one can go right. Returns whether it can.
@@ -244,8 +277,10 @@ sub run_cells
 		$cell->{problem} = eval { run_cell($cell) // '' } // "died: $@";
 		$can_go_on = $cell->{problem} eq '' || eval { start_afresh() };
 		$cell->{problem} .= "\nand left the queue stuck" unless $can_go_on;
-		note sprintf '%-26s %-16s %5.1f s, of these %.1f s after the fault %s', $cell->{point}, $cell->{fault}, time() - $began, $cell->{seconds} // 0, $cell->{problem};
-		append_to_file($file, join("\t", unpack('N', $record), $cell->{seconds} // 0, $cell->{problem} =~ s/\s+/ /gr) . "\n");
+		note sprintf '%-26s %-16s %5.1f s, of these %.1f s after the fault %s', $cell->{point},
+			$cell->{fault}, time() - $began, $cell->{seconds} // 0, $cell->{problem};
+		append_to_file($file, join("\t", unpack('N', $record), $cell->{seconds} // 0,
+				$cell->{problem} =~ s/\s+/ /gr) . "\n");
 	}
 	$points->reset if $can_go_on;
 	return;
@@ -257,25 +292,34 @@ my $clusters = $ENV{CLUSTERS} || 3;
 my @loads;
 foreach my $number (1 .. $clusters)
 {
-	$hipq = HipqCluster->new("points_$number", HipqWorkload::settings(), 'hipq.executor_idle_timeout' => '100ms', 'hipq.retention' => '4h',
+	$hipq = HipqCluster->new("points_$number", HipqWorkload::settings(),
+		'hipq.executor_idle_timeout' => '100ms', 'hipq.retention' => '4h',
 		'hipq.health_enabled' => 'off', 'hipq.worker_grace' => 0);
 	$points = HipqPoints->new($hipq);
 	$load = HipqWorkload->new($hipq, changes => 1);
 	$load->add_rare_types;
 	$hipq->create_queue('outside.jobs');
-	$hipq->sql(q{SELECT hipq.register_job_type('outside.jobs', 'outside', handler_kind => 'notify', queue_ttl => 1000000)});
+	$hipq->sql(q{SELECT hipq.register_job_type('outside.jobs', 'outside', handler_kind => 'notify',
+		queue_ttl => 1000000)});
 	push @loads, { hipq => $hipq, points => $points, load => $load };
 }
 
 my @names = $points->names;
-my @in_source = map { slurp_file($_) =~ /HIPQ_POINT\("([^"]+)"\)/g } split /\n/, `find $ENV{HIPQ_ROOT}/src -name '*.cpp'`;
-my ($actions) = slurp_file("$ENV{HIPQ_ROOT}/src/pg/point.hpp") =~ /point_actions =\s*std::to_array<std::string_view>\(\s*\{([^}]*)\}/;
+my @in_source = map { slurp_file($_) =~ /HIPQ_POINT\("([^"]+)"\)/g } split /\n/,
+	`find $ENV{HIPQ_ROOT}/src -name '*.cpp'`;
+my ($actions) = slurp_file("$ENV{HIPQ_ROOT}/src/pg/point.hpp")
+	=~ /point_actions =\s*std::to_array<std::string_view>\(\s*\{([^}]*)\}/;
 my @actions = grep { $_ ne 'none' } $actions =~ /"([^"]+)"/g;
 cmp_ok(scalar @names, '>', 30, 'there are points');
-is(join(' ', sort @in_source), join(' ', sort @names), 'the matrix has the points of the source, and each is at one place');
-is(join(' ', sort grep { !HipqFaults::stops($_) } @faults), join(' ', sort @actions), 'it has everything that a process at a point can do');
-is(join(' ', sort grep { HipqFaults::stops($_) } @faults), join(' ', sort grep { HipqFaults::stops($_) } HipqFaults::names()), 'and everything that stops a server');
-is(join(' ', grep { my $name = $_; !grep { $_ eq $name } @names } keys %ways, keys %charging), '', 'no point is provided for that is not there');
+is(join(' ', sort @in_source), join(' ', sort @names),
+	'the matrix has the points of the source, and each is at one place');
+is(join(' ', sort grep { !HipqFaults::stops($_) } @faults), join(' ', sort @actions),
+	'it has everything that a process at a point can do');
+is(join(' ', sort grep { HipqFaults::stops($_) } @faults),
+	join(' ', sort grep { HipqFaults::stops($_) } HipqFaults::names()),
+	'and everything that stops a server');
+is(join(' ', grep { my $name = $_; !grep { $_ eq $name } @names } keys %ways, keys %charging), '',
+	'no point is provided for that is not there');
 
 my $only = $ENV{ONLY_CELLS} // '';
 my @all = map { my $point = $_; map { { point => $point, fault => $_ } } @faults } @names;
@@ -301,7 +345,7 @@ foreach my $own (@loads)
 	run_cells(\@cells, $in, $file);
 	POSIX::_exit(0);
 }
-# Not waitpid: the clusters' first postmasters are this process's orphans.
+# Not waitpid: the clusters' first postmasters are orphans of this process.
 my %running = map { $_ => 1 } @processes;
 while (%running) { delete $running{ wait() }; }
 
@@ -326,8 +370,10 @@ foreach my $own (@loads)
 		my $cell = $cell_of{ $job->{id} } = $cells[ int($job->{op} / 10) - 1 ];
 		my $is_error = $cell->{fault} =~ /error|cancel/;
 		$job->{excused} = $is_error && $charging{ $cell->{point} } ? 1 : 0;
-		$job->{given_up} = $is_error && $ending{ $cell->{point} } && $job->{type} =~ /^(asked|unanswered)/ && !$cell->{has_given_up}++
-		  if $job->{outcome} eq 'failed' && ($job->{fails} <= $job->{max_retries} || $job->{retry_count} < $job->{max_retries});
+		$job->{given_up} = $is_error && $ending{ $cell->{point} } && $job->{type}
+			=~ /^(asked|unanswered)/ && !$cell->{has_given_up}++
+		  if $job->{outcome} eq 'failed' && ($job->{fails} <= $job->{max_retries}
+		  	|| $job->{retry_count} < $job->{max_retries});
 	}
 	foreach my $violation (HipqChecker::check($history))
 	{
@@ -344,10 +390,12 @@ foreach my $cell (@cells)
 	ok($cell->{problem} eq '' && !@violations, "$cell->{point} x $cell->{fault}")
 	  or diag(join "\n", $cell->{problem}, HipqChecker::describe(@violations));
 }
-is(HipqChecker::describe(@left), '', 'nothing is wrong beside the cells');
-is(scalar @cells, @names * (($ENV{POINTS} // '') eq 'sample' ? 1 : @faults), 'no cell was left out') if $only eq '';
+is(HipqChecker::describe(@left), '', 'there is no violation outside the cells');
+is(scalar @cells, @names * (($ENV{POINTS} // '') eq 'sample' ? 1 : @faults),
+	'no cell was left out') if $only eq '';
 note "only \"$only\" was run: " . @cells . ' of ' . @all . ' cells' if $only ne '';
 my @seconds = sort { $a <=> $b } map { $_->{seconds} // 0 } @cells;
-note sprintf '%d cells, %d jobs; from the fault to the last end %.1f s in the middle, %.1f s at most', scalar @cells, $jobs, $seconds[ @seconds / 2 ], $seconds[-1];
+note sprintf '%d cells, %d jobs; from the fault to the last end %.1f s in the middle, %.1f s '
+	. 'at most', scalar @cells, $jobs, $seconds[ @seconds / 2 ], $seconds[-1];
 
 done_testing();

@@ -1,5 +1,6 @@
-# What hipq writes can be replayed: a standby that compares every page with the primary's (wal_consistency_checking), the primary
-# itself after a crash, and what both have in the end. hipq writes rows past the executor, so that this is not for granted.
+# What hipq writes can be replayed, though it writes rows past PostgreSQL's executor: by a standby
+# that compares every page with the primary's (wal_consistency_checking), by the primary itself
+# after a crash, and both have the same contents in the end.
 use strict;
 use warnings;
 use HipqCluster;
@@ -10,48 +11,61 @@ use Test::More;
 my $jobs = $ENV{REPLAY_JOBS} || 2_000;
 my $seed = $ENV{SEED} || int rand 1e9;
 note "seed $seed, $jobs jobs";
-my $hipq = HipqCluster->new('checked', HipqWorkload::settings(), streaming => 1, 'wal_consistency_checking' => 'all', full_page_writes => 'on');
+my $hipq = HipqCluster->new('checked', HipqWorkload::settings(), streaming => 1,
+	'wal_consistency_checking' => 'all', full_page_writes => 'on');
 my $primary = $hipq->node;
 my $load = HipqWorkload->new($hipq);
-$hipq->sql(q{CREATE EXTENSION amcheck; SELECT hipq.register_job_type('load.strict', 'outside', handler_kind => 'notify');
-	SELECT hipq.register_job_type(queue, 'parked', handler_kind => 'notify') FROM unnest('{load.strict,load.group}'::text[]) AS queue});
+$hipq->sql(q{CREATE EXTENSION amcheck;
+	SELECT hipq.register_job_type('load.strict', 'outside', handler_kind => 'notify');
+	SELECT hipq.register_job_type(queue, 'parked', handler_kind => 'notify')
+		FROM unnest('{load.strict,load.group}'::text[]) AS queue});
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('follower');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
 
-# Rows of every kind, their ends, and what the tables go through meanwhile: leaves made and dropped, jobs changed, moved, removed.
+# Rows of every kind, their ends, and what happens to the tables meanwhile: leaves are made and
+# dropped, jobs changed, moved, removed.
 sub run_load
 {
 	my ($client_seed) = @_;
 	$hipq->sql(q{
-		SELECT hipq.enqueue('parked', job_key => 'key ' || n, queue => 'load.strict', scheduled_run_time => now() + interval '1 day') FROM generate_series(1, 20) AS n;
-		UPDATE hipq.load_strict SET priority = 9, job_data = '{"changed": true}' WHERE job_type = 'parked' AND job_key ~ '1$';
-		SELECT hipq.enqueue('parked', '{"new": true}', job_key => 'key ' || n, on_duplicate => 'replace', queue => 'load.strict') FROM generate_series(3, 5) AS n;
+		SELECT hipq.enqueue('parked', job_key => 'key ' || n, queue => 'load.strict',
+			scheduled_run_time => now() + interval '1 day') FROM generate_series(1, 20) AS n;
+		UPDATE hipq.load_strict SET priority = 9, job_data = '{"changed": true}'
+			WHERE job_type = 'parked' AND job_key ~ '1$';
+		SELECT hipq.enqueue('parked', '{"new": true}', job_key => 'key ' || n,
+			on_duplicate => 'replace', queue => 'load.strict') FROM generate_series(3, 5) AS n;
 		SELECT hipq.move_jobs('load.strict', 'load.group', 'parked', 10);
 		SELECT hipq.cancel_jobs('load.strict', 'parked');
 		SELECT hipq.cancel_jobs('load.group', 'parked');
 		SELECT hipq.enqueue('outside', queue => 'load.strict') FROM generate_series(1, 20)});
-	my $worker = $hipq->sql(q{SELECT hipq.register_worker('outside', '{load.strict}', '{outside}', capacity => 10)});
-	ok($hipq->wait_until("SELECT count(hipq.complete(claimed.id, claimed.attempt)) > 0 FROM hipq.claim($worker) AS claimed"), 'a worker has had jobs');
-	$hipq->sql("SELECT hipq.deregister_worker($worker); SELECT hipq.cancel_jobs('load.strict', 'outside')");
+	my $worker = $hipq->sql(
+		q{SELECT hipq.register_worker('outside', '{load.strict}', '{outside}', capacity => 10)});
+	ok($hipq->wait_until("SELECT count(hipq.complete(claimed.id, claimed.attempt)) > 0
+			FROM hipq.claim($worker) AS claimed"), 'a worker completes jobs');
+	$hipq->sql("SELECT hipq.deregister_worker($worker);
+		SELECT hipq.cancel_jobs('load.strict', 'outside')");
 	my @pids = map { $load->start_client(seed => $client_seed, jobs => int($jobs / 4)) } 1 .. 2;
-	is($load->wait_for_clients(@pids), 0, 'clients have ended');
+	is($load->wait_for_clients(@pids), 0, 'clients have ended without error');
 	return;
 }
 
-# Of all that hipq has in a database.
+# The contents of all tables of hipq in a database.
 sub contents
 {
 	my ($node) = @_;
 	return $node->safe_psql('postgres', q{
 		SELECT 'job', count(*), md5(string_agg(job::text, ',' ORDER BY id, state)) FROM hipq.job
-		UNION ALL SELECT 'attempt', count(*), md5(string_agg(attempt::text, ',' ORDER BY job_id, attempt, ended_time, reason)) FROM hipq.attempt
-		UNION ALL SELECT 'dead_letter', count(*), md5(string_agg(letter::text, ',' ORDER BY job_id)) FROM hipq.dead_letter AS letter
-		UNION ALL SELECT 'effect', count(*), md5(string_agg(effect::text, ',' ORDER BY job_id, attempt)) FROM effect});
+		UNION ALL SELECT 'attempt', count(*), md5(string_agg(attempt::text, ','
+			ORDER BY job_id, attempt, ended_time, reason)) FROM hipq.attempt
+		UNION ALL SELECT 'dead_letter', count(*), md5(string_agg(letter::text, ',' ORDER BY job_id))
+			FROM hipq.dead_letter AS letter
+		UNION ALL SELECT 'effect', count(*),
+			md5(string_agg(effect::text, ',' ORDER BY job_id, attempt)) FROM effect});
 }
 
-# Every index of hipq's against its table.
+# Checks every index of hipq against its table.
 sub check_indexes
 {
 	my ($node) = @_;
@@ -60,40 +74,45 @@ sub check_indexes
 			SELECT bt_index_check(index.indexrelid, true)::text AS checked
 			FROM pg_index AS index
 			JOIN pg_class AS class ON class.oid = index.indexrelid
-			WHERE class.relnamespace = 'hipq'::regnamespace AND class.relkind = 'i' AND index.indisvalid AND class.relam = (SELECT oid FROM pg_am WHERE amname = 'btree')
+			WHERE class.relnamespace = 'hipq'::regnamespace AND class.relkind = 'i' AND
+				index.indisvalid AND class.relam = (SELECT oid FROM pg_am WHERE amname = 'btree')
 		) AS index_check});
 }
 
 run_load($seed);
-ok($load->drain, 'all jobs have ended');
+ok($load->drain, 'all jobs of the load end');
 $primary->stop('immediate');    # its own recovery compares pages, too
 $primary->start;
 run_load($seed + 1000);
-ok($load->drain, 'also after a crash');
+ok($load->drain, 'all jobs end after a crash');
 
 sub is_followed
 {
 	my ($what, $wanted) = @_;
 	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 	my $contents = contents($primary);
-	like($contents, $wanted, "$what: what is there");
-	is(contents($standby), $contents, "$what: the standby has it, too");
-	is(check_indexes($_), 't', "$what: indexes of " . $_->name . ' fit their tables') foreach $primary, $standby;
+	like($contents, $wanted, "$what: the primary has the expected contents");
+	is(contents($standby), $contents, "$what: the standby has the same contents");
+	is(check_indexes($_), 't', "$what: indexes of " . $_->name . ' fit their tables')
+		foreach $primary, $standby;
 	return;
 }
 
 is_followed('after the load', qr/^job\|\d{3,}\|.*^attempt\|\d{2,}\|.*^dead_letter\|\d/ms);
 $hipq->set('hipq.clock_offset' => '40d');    # leaves of other days are made, those of today dropped
 ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.job}), 'old jobs are removed');
-# A leaf is two days long here and named after the day it begins: today, or yesterday.
-ok($hipq->wait_until(q{SELECT count(*) > 0 FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relispartition
-	AND substring(relname FROM '_p([0-9]{8})') >= to_char(hipq.now() - interval '1 day', 'YYYYMMDD')}), 'leaves are made');
+# A leaf is two days long here and named after its first day: today, or yesterday.
+ok($hipq->wait_until(q{SELECT count(*) > 0 FROM pg_class WHERE relnamespace = 'hipq'::regnamespace
+		AND relispartition
+	AND substring(relname FROM '_p([0-9]{8})') >= to_char(hipq.now() - interval '1 day',
+		'YYYYMMDD')}), 'leaves for the moved time are made');
 $hipq->set('hipq.clock_offset' => 0);
 $primary->safe_psql('postgres', 'VACUUM');
 is_followed('40 days later', qr/^job\|0\|/);
 foreach my $node ($primary, $standby)
 {
-	unlike(slurp_file($node->logfile), qr/inconsistent page found|PANIC|TRAP/, $node->name . ' found every page as it should be');
+	unlike(slurp_file($node->logfile), qr/inconsistent page found|PANIC|TRAP/,
+		$node->name . ' found every page as it should be');
 }
 
 done_testing();

@@ -1,4 +1,5 @@
-# No job is lost, none ends twice, effects are there exactly once: over restarts, crashes and executors that end.
+# Over restarts, crashes and executors that end no job is lost, none ends twice, and effects are
+# there exactly once.
 use strict;
 use warnings;
 use HipqCluster;
@@ -14,20 +15,25 @@ $hipq->sql(q{
 	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO ran VALUES (job.id, job.attempt);
-		IF job.job_data ? 'lock' THEN PERFORM pg_advisory_xact_lock_shared((job.job_data->>'lock')::bigint); END IF;
+		IF job.job_data ? 'lock' THEN
+			PERFORM pg_advisory_xact_lock_shared((job.job_data->>'lock')::bigint); END IF;
 		IF job.job_data ? 'fail' THEN RAISE 'fails'; END IF;
 	END $$;
 	CREATE FUNCTION wait_then_retry(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
 	BEGIN PERFORM pg_advisory_xact_lock_shared(2); RETURN NULL; END $$;
 	CREATE PROCEDURE call(id bigint, data jsonb) LANGUAGE plpgsql AS $$
 	BEGIN INSERT INTO ran VALUES (id, 0); COMMIT; PERFORM pg_advisory_xact_lock_shared(1); END $$;
-	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 1, retry_base => '1 day', claim => 'record');
-	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run', retry_handler => 'wait_then_retry', claim => 'record');
-	SELECT hipq.register_job_type('app.main', 'call', handler => 'call', max_retries => 1, retry_base => '10 ms')});
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 1,
+		retry_base => '1 day', claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run',
+		retry_handler => 'wait_then_retry', claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'call', handler => 'call', max_retries => 1,
+		retry_base => '10 ms')});
 
 my $running = 'SELECT count(*) FROM hipq.running';
 
-# A running job, one that is being called, waiting ones, one that waits for its retry, one in state error.
+# A running job, one that is being called, waiting ones, one that waits for its retry, one in state
+# error.
 sub fill
 {
 	my %job = (
@@ -37,7 +43,8 @@ sub fill
 	$job{running} = $hipq->enqueue('run', q{'{"lock": 1}'});
 	$job{call} = $hipq->enqueue('call');
 	$job{error} = $hipq->enqueue('asked', q{'{"fail": 1}'});
-	$hipq->wait_until("SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.jobs_detail WHERE id IN ($job{running}, $job{call}, $job{error})", 'running running error');
+	$hipq->wait_until("SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.jobs_detail
+		WHERE id IN ($job{running}, $job{call}, $job{error})", 'running running error');
 	$hipq->wait_until("SELECT count(*) FROM ran WHERE id = $job{call}", 1);
 	return %job;
 }
@@ -45,18 +52,22 @@ sub fill
 sub check_after
 {
 	my ($how, $reason, %job) = @_;
-	my $line = sub { return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count) FROM hipq.jobs_detail WHERE id = $job{$_[0]}"); };
-	is($hipq->outcome($job{running}), 'succeeded', "$how: the job that ran runs again");
-	is($line->('running'), 'succeeded 2 0', 'uncharged');
-	is($hipq->attempts($job{running}), "1 $reason", "with reason $reason");
-	is($hipq->sql("SELECT count(*) || ' ' || max(attempt) FROM ran WHERE id = $job{running}"), '1 2', 'its effect is there once');
-	is($hipq->outcome($job{call}), 'succeeded', 'a procedure is retried by its policy');
-	is($line->('call'), 'succeeded 2 1', 'and charged, since it may have committed');
-	is($hipq->outcome($job{error}), 'failed', 'the retry decision is made');
-	is($line->('error'), 'failed 1 0', 'once');
-	is($line->('retry'), 'waiting 1 1', 'a job that waits for its retry still waits');
-	is($line->('future'), 'waiting 0 0', 'so does one in the future');
-	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), '0', 'no job is there twice');
+	my $line = sub { return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count)
+			FROM hipq.jobs_detail WHERE id = $job{$_[0]}"); };
+	is($hipq->outcome($job{running}), 'succeeded', "$how: the interrupted job runs again");
+	is($line->('running'), 'succeeded 2 0', "$how: the interrupted job is not charged");
+	is($hipq->attempts($job{running}), "1 $reason", "$how: its attempt ends with reason $reason");
+	is($hipq->sql("SELECT count(*) || ' ' || max(attempt) FROM ran WHERE id = $job{running}"),
+		'1 2', "$how: its effect is there once");
+	is($hipq->outcome($job{call}), 'succeeded', "$how: a procedure is retried by its policy");
+	is($line->('call'), 'succeeded 2 1',
+		"$how: a procedure is charged, since it may have committed");
+	is($hipq->outcome($job{error}), 'failed', "$how: the retry decision is made");
+	is($line->('error'), 'failed 1 0', "$how: the retry decision is made once");
+	is($line->('retry'), 'waiting 1 1', "$how: a job that waits for its retry still waits");
+	is($line->('future'), 'waiting 0 0', "$how: a scheduled job still waits");
+	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), '0',
+		"$how: no job is there twice");
 	return;
 }
 
@@ -71,7 +82,8 @@ foreach my $mode ('fast', 'immediate')
 	check_after("restart ($mode)", 'server_restart', %job);
 }
 
-# ---- the server is stopping, and an executor ends before the scheduler does: at once at a smart shutdown, which waits for clients
+# ---- the server is stopping, and an executor ends before the scheduler does: at once in a smart
+# shutdown, which waits for clients
 {
 	my $client = $hipq->session;
 	my $lock = $hipq->hold_lock(1);
@@ -81,21 +93,25 @@ foreach my $mode ('fast', 'immediate')
 	system_or_bail('pg_ctl', '-D', $hipq->node->data_dir, '-m', 'smart', '--no-wait', 'stop');
 	my $status = $hipq->node->data_dir . '/postmaster.pid';
 	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
-	usleep(10_000) while slurp_file($status) !~ /^stopping/m && time < $end;    # it has the signal, and may not have looked yet
+	# it has the signal, and may not have looked yet
+	usleep(10_000) while slurp_file($status) !~ /^stopping/m && time < $end;
 	$client->query_until(qr/^t$/m, "SELECT pg_terminate_backend($pid);\n");
 	my $attempts = '';
 	foreach (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
-		$attempts = $client->query_safe("SELECT string_agg(concat_ws(' ', attempt, reason), ',') FROM hipq.attempts WHERE job_id = $id");
+		$attempts = $client->query_safe("SELECT string_agg(concat_ws(' ', attempt, reason), ',')
+			FROM hipq.attempts WHERE job_id = $id");
 		last if $attempts ne '';
 		usleep(100_000);
 	}
-	is($attempts, '1 server_restart', 'an executor that ends with the server: server_restart');
+	is($attempts, '1 server_restart',
+		'the attempt of an executor that ends with the server has reason server_restart');
 	eval { $_->quit } foreach $lock, $client;
 	HipqCluster::close_looks();
 	$hipq->node->stop('smart', fail_ok => 1);    # waits for what has begun; it may be over
 	$hipq->node->start;
-	is($hipq->outcome($id), 'succeeded', 'the job runs again');
+	is($hipq->outcome($id), 'succeeded',
+		'the job of an executor that ended with the server runs again');
 }
 
 # ---- an executor is killed: PostgreSQL restarts all processes
@@ -105,8 +121,11 @@ foreach my $mode ('fast', 'immediate')
 	my $pid = $hipq->pid_of($job{running});
 	my $start = $hipq->sql('SELECT pg_postmaster_start_time()');
 	kill 'KILL', $pid;
-	ok($hipq->wait_until("SELECT count(*) FILTER (WHERE pid = $pid) = 0 AND count(*) FILTER (WHERE backend_type = 'hipq launcher') = 1 FROM pg_stat_activity"), 'the server comes back after kill -9');
-	is($hipq->sql('SELECT pg_postmaster_start_time()'), $start, 'by itself');
+	ok($hipq->wait_until("SELECT count(*) FILTER (WHERE pid = $pid) = 0
+			AND count(*) FILTER (WHERE backend_type = 'hipq launcher') = 1 FROM pg_stat_activity"),
+		'the server comes back after kill -9');
+	is($hipq->sql('SELECT pg_postmaster_start_time()'), $start,
+		'the server comes back without a start of the postmaster');
 	eval { $_->quit } foreach @locks;
 	check_after('kill -9', 'crashed', %job);
 }
@@ -119,14 +138,17 @@ foreach my $mode ('fast', 'immediate')
 	my $pid = $hipq->pid_of($id);
 	my $pid_of_other = $hipq->pid_of($other);
 	is($hipq->sql("SELECT pg_terminate_backend($pid)"), 't', 'an executor is terminated');
-	ok($hipq->wait_until("SELECT attempt = 2 AND state = 'running' FROM hipq.jobs_detail WHERE id = $id"), 'its job runs again');
-	is($hipq->attempts($id), '1 worker_lost', 'with reason worker_lost');
-	is($hipq->pid_of($other), $pid_of_other, 'others are not disturbed');
+	ok($hipq->wait_until("SELECT attempt = 2 AND state = 'running' FROM hipq.jobs_detail
+			WHERE id = $id"), 'the job of a terminated executor runs again');
+	is($hipq->attempts($id), '1 worker_lost', 'its attempt ends with reason worker_lost');
+	is($hipq->pid_of($other), $pid_of_other, 'another executor is not affected');
 	$lock->quit;
-	is($hipq->outcome($id), 'succeeded', 'it ends');
-	is($hipq->outcome($other), 'succeeded', 'and so does the other');
-	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs_detail WHERE id = $id"), '2 0', 'uncharged');
-	is($hipq->sql("SELECT count(*) FROM ran WHERE id = $id"), '1', 'its effect is there once');
+	is($hipq->outcome($id), 'succeeded', 'the job of a terminated executor succeeds');
+	is($hipq->outcome($other), 'succeeded', 'the job of the other executor succeeds');
+	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs_detail
+			WHERE id = $id"), '2 0', 'the job of a terminated executor is not charged');
+	is($hipq->sql("SELECT count(*) FROM ran WHERE id = $id"), '1',
+		'the job of a terminated executor has its effect once');
 }
 
 # ---- scheduler and launcher are terminated
@@ -134,25 +156,33 @@ foreach my $mode ('fast', 'immediate')
 	my $lock = $hipq->hold_lock(1);
 	my $id = $hipq->enqueue('run', q{'{"lock": 1}'});
 	my $pid = $hipq->pid_of($id);
-	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq launcher')});
+	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE backend_type IN ('hipq scheduler', 'hipq launcher')});
 	$lock->quit;
 	is($hipq->outcome($id), 'succeeded', 'executors live on without scheduler and launcher');
-	is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), '1', 'undisturbed');
-	is($hipq->outcome_of('run'), 'succeeded', 'and those come back');
-	ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1), 'the launcher too');
+	is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), '1',
+		'the job beside them takes one attempt');
+	is($hipq->outcome_of('run'), 'succeeded', 'jobs run with a new scheduler');
+	ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity
+			WHERE backend_type = 'hipq launcher'}, 1), 'the launcher comes back');
 }
 
-# ---- many short jobs, some executors terminated in between
+# ---- many short jobs, and some executors are terminated
 {
-	$hipq->sql(q{TRUNCATE ran; SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 500)});
+	$hipq->sql(q{TRUNCATE ran; SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb))
+		FROM generate_series(1, 500)});
 	foreach my $percent (20, 50, 80)
 	{
 		$hipq->wait_until('SELECT count(*) > 500 * ' . $percent / 100 . ' FROM ran');
-		$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq executor' LIMIT 1});
+		$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE backend_type = 'hipq executor' LIMIT 1});
 	}
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'run' AND state <> 'final' AND scheduled_run_time < now()}, 0), 'all jobs end');
-	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran'), '500 500', 'each took effect once');
-	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), '0', 'no job is there twice');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'run'
+			AND state <> 'final' AND scheduled_run_time < now()}, 0), 'all jobs end');
+	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran'), '500 500',
+		'each job has its effect once');
+	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), '0',
+		'no job is there twice');
 }
 
 done_testing();

@@ -1,4 +1,5 @@
-# pg_ctl stop -m fast ends a server with 16 busy executors within 3 s, each time. What they ran, runs again, uncharged.
+# pg_ctl stop -m fast ends a server with 16 busy executors within 3 s, each time, and the
+# interrupted jobs run again, uncharged.
 #
 #   FAST_STOPS    how often (50)
 use strict;
@@ -12,7 +13,8 @@ my $stops = $ENV{FAST_STOPS} || 50;
 my $limit = 3;
 my $executors = 16;
 
-my $hipq = HipqCluster->new('stop', 'hipq.max_executors' => $executors, max_worker_processes => $executors + 4);
+my $hipq = HipqCluster->new('stop', 'hipq.max_executors' => $executors,
+	max_worker_processes => $executors + 4);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE TABLE effect (job_id bigint);
@@ -30,8 +32,10 @@ $hipq->sql(q{
 			WHEN 'sleep' THEN PERFORM pg_sleep(3600);
 			WHEN 'lock' THEN PERFORM pg_advisory_xact_lock(1); PERFORM pg_sleep(3600);
 			WHEN 'loop' THEN LOOP n := n + 1; END LOOP;
-			WHEN 'query' THEN PERFORM count(DISTINCT md5(number::text)) FROM generate_series(1, 1000000000) AS number;
-			WHEN 'write' THEN LOOP INSERT INTO effect SELECT -1 FROM generate_series(1, 100); DELETE FROM effect WHERE job_id = -1; END LOOP;
+			WHEN 'query' THEN PERFORM count(DISTINCT md5(number::text))
+				FROM generate_series(1, 1000000000) AS number;
+			WHEN 'write' THEN LOOP INSERT INTO effect SELECT -1 FROM generate_series(1, 100);
+				DELETE FROM effect WHERE job_id = -1; END LOOP;
 			WHEN 'catch' THEN
 				LOOP
 					BEGIN PERFORM pg_sleep(3600);
@@ -48,16 +52,20 @@ $hipq->sql(q{
 	END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
-my @ways = ('sleep', 'lock', 'loop', 'query', 'write', 'catch', 'subtransactions', 'sleep', 'lock', 'catch', 'sleep', 'lock', 'catch', 'loop', 'write', 'sleep');
+my @ways = ('sleep', 'lock', 'loop', 'query', 'write', 'catch', 'subtransactions', 'sleep', 'lock',
+	'catch', 'sleep', 'lock', 'catch', 'loop', 'write', 'sleep');
 my @seconds;
 my $not_busy = 0;
 my $began = time();
 foreach my $round (1 .. $stops)
 {
 	my $data = join ', ', map { qq('{"round": $round, "way": "$_"}') } @ways;
-	$hipq->sql("SELECT count(*) FROM (SELECT hipq.enqueue_many('run', ARRAY[$data]::jsonb[], queue => 'app.main')) AS job");
-	$hipq->wait_until("SELECT count(*) FROM hipq.running WHERE job_type = 'run' AND (SELECT (job_data->>'round')::integer = $round FROM hipq.job WHERE job.id = running.id)", $executors) or $not_busy++;
-	$hipq->sql('UPDATE round SET number = number + 1');    # when they run again they are done at once
+	$hipq->sql("SELECT count(*)
+		FROM (SELECT hipq.enqueue_many('run', ARRAY[$data]::jsonb[], queue => 'app.main')) AS job");
+	$hipq->wait_until("SELECT count(*) FROM hipq.running WHERE job_type = 'run' AND
+		(SELECT (job_data->>'round')::integer = $round FROM hipq.job WHERE job.id = running.id)",
+		$executors) or $not_busy++;
+	$hipq->sql('UPDATE round SET number = number + 1');    # when they run again they end at once
 	my $since = time();
 	$hipq->node->stop('fast');
 	my $took = time() - $since;
@@ -68,14 +76,19 @@ foreach my $round (1 .. $stops)
 }
 is($not_busy, 0, "$executors executors were busy each time");
 my @slow = grep { $_ > $limit } @seconds;
-is(scalar @seconds, $stops, "$stops stops");
-is("@slow", '', "each took at most $limit s");
+is(scalar @seconds, $stops, "the server was stopped $stops times");
+is("@slow", '', "each stop took at most $limit s");
 @seconds = sort { $a <=> $b } @seconds;
-note sprintf 'stops took %.2f s in the middle, %.2f s at most; %.0f s in all', $seconds[ @seconds / 2 ], $seconds[-1], time() - $began;
+note sprintf 'stops took %.2f s in the middle, %.2f s at most; %.0f s in all',
+	$seconds[ @seconds / 2 ], $seconds[-1], time() - $began;
 
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0), 'what ran, runs again');
-is($hipq->sql(q{SELECT count(*), count(*) FILTER (WHERE outcome = 'succeeded'), max(attempt), max(retry_count) FROM hipq.jobs_detail}),
-	join('|', $stops * $executors, $stops * $executors, 2, 0), 'each job succeeds at its second attempt, uncharged');
-is($hipq->sql('SELECT count(*), count(DISTINCT job_id) FROM effect'), join('|', ($stops * $executors) x 2), 'each took effect once');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0),
+	'all interrupted jobs end');
+is($hipq->sql(q{SELECT count(*), count(*) FILTER (WHERE outcome = 'succeeded'), max(attempt),
+		max(retry_count) FROM hipq.jobs_detail}),
+	join('|', $stops * $executors, $stops * $executors, 2, 0),
+		'each job succeeds at its second attempt, uncharged');
+is($hipq->sql('SELECT count(*), count(DISTINCT job_id) FROM effect'),
+	join('|', ($stops * $executors) x 2), 'each took effect once');
 
 done_testing();
