@@ -1,8 +1,8 @@
-# The reference says what the catalogue says, and its examples do what they show.
+# The reference agrees with the catalogue, and its examples do what they show.
 #
 # Each page of docs/reference/ is pasted into psql in a database of its own: its blocks of SQL, one
-# after the other. A block of text right after one is what psql answers; one behind
-# "<!-- fails 42704 -->" ends with an error of that SQLSTATE.
+# after the other. A block of text right after one is psql's answer; a block behind "<!-- fails
+# 42704 -->" ends with an error of that SQLSTATE.
 use strict;
 use warnings;
 use File::Basename qw(basename);
@@ -22,7 +22,7 @@ my $hipq = HipqCluster->new(
 
 # ---- the examples
 
-# The blocks of SQL of a page: each with the SQLSTATE that it ends with, and what it answers.
+# The blocks of SQL of a page: each with the SQLSTATE with which it ends, and its answer.
 sub blocks
 {
 	my ($text) = @_;
@@ -48,14 +48,14 @@ sub script
 	return $script;
 }
 
-# Without blank lines, and blanks at the end of a line: psql's own.
+# Without blank lines, and without blanks at the end of a line, which are psql's own.
 sub tidied { my ($text) = @_; return $text =~ s/[ \t]+$//mgr =~ s/^\n+//mgr; }
 
-# pg_cron begins when its database is there, and ends and starts each second before.
+# pg_cron starts to work when its database is there; before that it ends and starts each second.
 sub wait_for_cron
 {
 	ok($hipq->wait_until(q{SELECT clock_timestamp() > backend_start + interval '1 s'
-		FROM pg_stat_activity WHERE backend_type = 'pg_cron launcher'}, 't'), 'pg_cron is there');
+		FROM pg_stat_activity WHERE backend_type = 'pg_cron launcher'}, 't'), 'pg_cron runs');
 	return;
 }
 

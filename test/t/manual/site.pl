@@ -1,5 +1,5 @@
-# The site that tools/site makes: each page of docs/ is in it, its search finds names, no link of it
-# leads nowhere. Text of a page that looks like a template or like HTML stays text.
+# The site that tools/site makes has each page of docs/, its search finds names, and no link leads
+# nowhere. Text of a page that looks like a template or like HTML stays text.
 use strict;
 use warnings;
 use File::Find qw(find);
@@ -30,16 +30,16 @@ my @pages;
 find({ no_chdir => 1, wanted => sub { push @pages, s{^\Q$root\E/}{}r if /\.md$/ } }, "$root/docs");
 cmp_ok(@pages, '>', 30, 'docs/ has pages');
 my @missing = grep { !-s "$site/" . s/README\.md$/index.md/r =~ s/\.md$/.html/r } @pages;
-is("@missing", '', 'each of them is in it');
+is("@missing", '', 'the site has each page of docs/');
 
 my $retry_jobs = '/docs/reference/control.html#retry_jobs';
-is((places('retry_jobs'))[0], $retry_jobs, 'a function is found');
-is((places('hipq.retry_jobs'))[0], $retry_jobs, '... with its schema');
+is((places('retry_jobs'))[0], $retry_jobs, 'the search finds a function');
+is((places('hipq.retry_jobs'))[0], $retry_jobs, 'the search finds a function with its schema');
 my $parameter = qr{^/docs/reference/queues[.]html#create_queue$};
-ok((grep { /$parameter/ } places('worker_wait_ttl')), 'a parameter is found');
-is(scalar(places('xyzzyplugh')), 0, 'what is in no page is not found');
+ok((grep { /$parameter/ } places('worker_wait_ttl')), 'the search finds a parameter');
+is(scalar(places('xyzzyplugh')), 0, 'the search does not find a word that is in no page');
 
-# ---- a small one, with everything that can be wrong
+# ---- a small site, with everything that can be wrong
 
 my $sample = "$folder/sample";
 make_path("$sample/docs/drawings", "$sample/docs/reference", "$sample/data");
@@ -69,7 +69,7 @@ Text with {{ braces }}, <name> and <!-- another --> `{{ code }} <name>`. <b>
 TEXT
 my ($made, $complaints) = run_command([ "$root/tools/site/build", $site, $sample ]);
 is($made, '', 'a site with dead links is a failure');
-is($complaints, <<'TEXT' =~ s/\n\z//r, '... that names each');
+is($complaints, <<'TEXT' =~ s/\n\z//r, 'a failed site names each dead link');
 docs/index.html: ./none.html leads nowhere
 docs/index.html: ./page.html#none leads nowhere
 docs/index.html: #none leads nowhere
@@ -84,6 +84,6 @@ like($shown, qr/\Q$_\E/, "$_ is text")
   '<code>{{ block }} &lt;name&gt;', '{{ fence }} &lt;name&gt;';
 unlike($shown, qr/a mark|another/, 'comments are not shown');
 like(slurp_file("$site/data/index.html"), qr/href="rows.sql"/, 'a folder lists its files');
-is(slurp_file("$site/data/rows.sql"), 'TABLE rows', '... which are there');
+is(slurp_file("$site/data/rows.sql"), 'TABLE rows', 'the files of the folder are there');
 
 done_testing();

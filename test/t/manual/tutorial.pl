@@ -1,4 +1,4 @@
-# The tutorial, typed line by line into psql and a shell, shows what it says.
+# The tutorial shows what it says when it is typed line by line into psql and a shell.
 use strict;
 use warnings;
 use HipqCluster;
@@ -8,8 +8,9 @@ use Test::More;
 
 my $page = HipqPage->new('docs/tutorial.md');
 my %settings = $page->file('postgresql.conf') =~ /^(\S+) = '?(.*?)'?$/mg;
-is(join(' ', sort keys %settings), 'cron.database_name cron.use_background_workers max_worker_processes shared_preload_libraries',
-	'the page says what to set');
+is(join(' ', sort keys %settings),
+	'cron.database_name cron.use_background_workers max_worker_processes shared_preload_libraries',
+	'the page says which settings it needs');
 
 my $hipq = HipqCluster->new('tutorial', %settings,
 	listen_addresses => 'localhost', extension => 0, preload => 0);
@@ -25,13 +26,14 @@ my $shown = $page->run(
 	psql => [ 'psql', '-X', '-q' ],
 	shell => [ 'env', '-C', $directory, 'bash' ],
 	directory => $directory);
-cmp_ok($shown, '>', 15, 'and says what one sees');
+cmp_ok($shown, '>', 15, 'the page shows more than fifteen results');
 
 my @left_out = map { $_->{mark} } grep { $_->{mark} =~ /^not run/ } $page->blocks;
 is(scalar @left_out, 3, 'all is run but three ways to install');
 my ($install) = slurp_file("$ENV{HIPQ_ROOT}/README.md")
   =~ /(^ +make -j.*PG_CONFIG=.*\n +sudo make install .*\n)/m;
 $install =~ s/^ +//mg;
-like((map { $_->{text} } $page->blocks)[0], qr/\Q$install\E/, 'the way to install is that of README.md');
+like((map { $_->{text} } $page->blocks)[0], qr/\Q$install\E/,
+	'the way to install is that of README.md');
 
 done_testing();
