@@ -1,4 +1,5 @@
-# examples/saga: a trip is booked wholly or not at all, what was done is undone in reverse, whatever fails on the way.
+# examples/saga: a trip is booked wholly or not at all, and what was done is undone in reverse,
+# whatever fails on the way.
 use strict;
 use warnings;
 use HipqExample;
@@ -7,59 +8,89 @@ use Test::More;
 my $example = HipqExample->new('saga');
 my $hipq = $example->hipq;
 
-sub way_of { my ($trip) = @_; return $hipq->sql("SELECT string_agg(job_type, ', ' ORDER BY id) FROM travel.journal WHERE trip_id = $trip"); }
-sub trip { my ($trip) = @_; return $hipq->sql("SELECT concat_ws(' ', state, substring(problem from '\"(\\w+_has_\\w+)\"')) FROM travel.trip WHERE id = $trip"); }
+sub way_of
+{
+	my ($trip) = @_;
+	return $hipq->sql("SELECT string_agg(job_type, ', ' ORDER BY id) FROM travel.journal
+		WHERE trip_id = $trip");
+}
+sub trip
+{
+	my ($trip) = @_;
+	return $hipq->sql("SELECT concat_ws(' ', state, substring(problem from '\"(\\w+_has_\\w+)\"'))
+		FROM travel.trip WHERE id = $trip");
+}
 
-# What the partners have is what they had less the trips that are booked.
+# The partners have what they had minus the booked trips.
 sub books_balance
 {
 	my ($name) = @_;
-	is($hipq->sql(q{SELECT sum(seats) + (SELECT count(*) FROM travel.trip WHERE state = 'booked') FROM travel.flight}), 3, "$name: seats");
-	is($hipq->sql(q{SELECT sum(rooms) + (SELECT count(*) FROM travel.trip WHERE state = 'booked') FROM travel.hotel}), 4, "$name: rooms");
-	is($hipq->sql(q{SELECT sum(credit) + (SELECT sum(price) FROM travel.trip WHERE state = 'booked') FROM travel.card}), 2200, "$name: money");
+	is($hipq->sql(q{SELECT sum(seats) + (SELECT count(*) FROM travel.trip WHERE state = 'booked')
+			FROM travel.flight}), 3, "$name: seats");
+	is($hipq->sql(q{SELECT sum(rooms) + (SELECT count(*) FROM travel.trip WHERE state = 'booked')
+			FROM travel.hotel}), 4, "$name: rooms");
+	is($hipq->sql(q{SELECT sum(credit) + (SELECT sum(price) FROM travel.trip WHERE state = 'booked')
+			FROM travel.card}), 2200, "$name: money");
 	return;
 }
 
-is(trip(1), 'booked', 'a trip that goes well');
-is(way_of(1), 'reserve flight, reserve hotel, charge card', 'has the steps of the plan');
-is(trip(2), 'given up hotel_has_a_room', 'a hotel that is full');
-is(way_of(2), 'reserve flight, cancel flight', 'has the flight cancelled');
-is(trip(3), 'given up card_has_credit', 'a card without credit');
-is(way_of(3), 'reserve flight, reserve hotel, cancel hotel, cancel flight', 'has all undone in reverse');
-is(trip(4), 'given up card_has_credit', 'a hotel that does not answer');
-is(way_of(4), way_of(3), 'is cancelled later, once');
-cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts_detail WHERE job_key = 'trip 4' AND job_type = 'cancel hotel' AND error ~ 'does not answer'}), '>=', 2, 'by retries');
-is($hipq->sql(q{SELECT string_agg(job_key || ' ' || job_type || ' ' || state, ', ' ORDER BY job_id) FROM hipq.dead_letters}),
-	'trip 2 reserve hotel handled, trip 3 charge card handled, trip 4 charge card handled', 'each step that failed has been handled');
+is(trip(1), 'booked', 'a trip without a failure is booked');
+is(way_of(1), 'reserve flight, reserve hotel, charge card',
+	'a booked trip has the steps of the plan');
+is(trip(2), 'given up hotel_has_a_room', 'a trip to a full hotel is given up');
+is(way_of(2), 'reserve flight, cancel flight', 'a trip to a full hotel has its flight cancelled');
+is(trip(3), 'given up card_has_credit', 'a trip without credit is given up');
+is(way_of(3), 'reserve flight, reserve hotel, cancel hotel, cancel flight',
+	'a trip without credit has all undone in reverse');
+is(trip(4), 'given up card_has_credit', 'a trip to a hotel that does not answer is given up');
+is(way_of(4), way_of(3), 'the hotel that does not answer is cancelled later, once');
+cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts_detail
+		WHERE job_key = 'trip 4' AND job_type = 'cancel hotel' AND error ~ 'does not answer'}),
+	'>=', 2, 'the hotel that does not answer is retried');
+is($hipq->sql(q{SELECT string_agg(job_key || ' ' || job_type || ' ' || state, ', ' ORDER BY job_id)
+		FROM hipq.dead_letters}),
+	'trip 2 reserve hotel handled, trip 3 charge card handled, trip 4 charge card handled',
+		'each failed step was handled');
 books_balance('after the story');
 
-# ---- the executor of a step is terminated in the midst of it
+# ---- the executor of a step is terminated
 {
 	my $bank = $hipq->session;
 	$bank->query_safe(q{BEGIN; UPDATE travel.card SET credit = credit WHERE customer = 'ann'});
-	is($hipq->sql_as('travel', q{SELECT travel.book('ann', 'LX 38', 'Astoria', 300)}), 5, 'one more trip');
-	my $waits = q{SELECT pid FROM hipq.running_detail JOIN pg_stat_activity AS activity USING (pid) WHERE job_type = 'charge card' AND activity.wait_event_type = 'Lock'};
-	ok($hipq->wait_until("SELECT count(*) FROM ($waits) AS waiting", 1), 'its card is being charged');
-	is($hipq->sql("SELECT pg_terminate_backend(pid) FROM ($waits) AS waiting"), 't', 'when the executor is terminated');
-	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.attempts_detail WHERE job_key = 'trip 5'}), 'which is an attempt that failed');
+	is($hipq->sql_as('travel', q{SELECT travel.book('ann', 'LX 38', 'Astoria', 300)}), 5,
+		'another trip is booked');
+	my $waits = q{SELECT pid FROM hipq.running_detail JOIN pg_stat_activity AS activity USING (pid)
+		WHERE job_type = 'charge card' AND activity.wait_event_type = 'Lock'};
+	ok($hipq->wait_until("SELECT count(*) FROM ($waits) AS waiting", 1),
+		'the card of the trip is being charged');
+	is($hipq->sql("SELECT pg_terminate_backend(pid) FROM ($waits) AS waiting"), 't',
+		'the executor is terminated meanwhile');
+	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.attempts_detail WHERE job_key = 'trip 5'}),
+		'the attempt of the terminated executor has failed');
 	$bank->query_safe('COMMIT');
 	$bank->quit;
 }
-ok($hipq->wait_until(q{SELECT state <> 'booking' FROM travel.trip WHERE id = 5}), 'the trip comes to its end');
-is(trip(5), 'booked', 'and is booked all the same');
-is(way_of(5), way_of(1), 'in three steps, each once');
+ok($hipq->wait_until(q{SELECT state <> 'booking' FROM travel.trip WHERE id = 5}),
+	'the trip of the terminated executor ends');
+is(trip(5), 'booked', 'the trip of the terminated executor is booked');
+is(way_of(5), way_of(1), 'that trip has three steps, each once');
 books_balance('after the termination');
 
-# ---- what cannot be undone waits for a person
+# ---- a step that cannot be undone waits for a person
 $hipq->sql(q{SELECT hipq.alter_job_type('travel.booking', 'cancel flight', max_retries => 0);
-	ALTER TABLE travel.flight ADD CONSTRAINT flight_takes_nothing_back CHECK (seats < 1) NOT VALID});
-is($hipq->sql_as('travel', q{SELECT travel.book('bob', 'LX 38', 'Astoria', 300)}), 6, 'a trip without credit');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters WHERE job_key = 'trip 6' AND job_type = 'cancel flight'}, 1), 'whose flight cannot be cancelled');
-is(trip(6), 'giving up card_has_credit', 'is not given up yet');
+	ALTER TABLE travel.flight ADD CONSTRAINT flight_takes_nothing_back CHECK
+		(seats < 1) NOT VALID});
+is($hipq->sql_as('travel', q{SELECT travel.book('bob', 'LX 38', 'Astoria', 300)}), 6,
+	'a trip without credit starts');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters WHERE job_key = 'trip 6'
+		AND job_type = 'cancel flight'}, 1), 'the flight of that trip cannot be cancelled');
+is(trip(6), 'giving up card_has_credit', 'that trip is not given up yet');
 $hipq->sql(q{ALTER TABLE travel.flight DROP CONSTRAINT flight_takes_nothing_back;
-	SELECT hipq.redrive(job_id) FROM hipq.dead_letters WHERE job_key = 'trip 6' AND job_type = 'cancel flight'});
-ok($hipq->wait_until(q{SELECT state FROM travel.trip WHERE id = 6}, 'given up'), 'and is when that is mended and redriven');
-is(way_of(6), way_of(3), 'each step undone once');
+	SELECT hipq.redrive(job_id) FROM hipq.dead_letters WHERE job_key = 'trip 6'
+		AND job_type = 'cancel flight'});
+ok($hipq->wait_until(q{SELECT state FROM travel.trip WHERE id = 6}, 'given up'),
+	'that trip is given up after a redrive');
+is(way_of(6), way_of(3), 'each step of that trip is undone once');
 books_balance('after the redrive');
 $example->has_ended;
 done_testing();
