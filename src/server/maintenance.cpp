@@ -16,9 +16,9 @@
 #include "recovery/recovery.hpp"
 #include "settings.hpp"
 #include "tables/leaf_requests.hpp"
+#include "tables/maintain_leaves.hpp"
 #include "tables/make_leaf.hpp"
 #include "tables/queue_table.hpp"
-#include "tables/time_tree.hpp"
 #include "tables/try_lock.hpp"
 
 namespace hipq::server {

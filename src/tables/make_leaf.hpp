@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/retention/retention.hpp"
-#include "tables/time_tree.hpp"
+#include "tables/maintain_leaves.hpp"
 
 namespace hipq::tables {
 

@@ -17,8 +17,8 @@
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shared/statistics/counters.hpp"
+#include "tables/maintain_leaves.hpp"
 #include "tables/make_leaf.hpp"
-#include "tables/time_tree.hpp"
 #include "tables/try_lock.hpp"
 
 extern "C" {

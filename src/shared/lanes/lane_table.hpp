@@ -7,7 +7,7 @@
 #pragma once
 
 #include "core/lanes/lane.hpp"
-#include "core/lanes/lane_reading.hpp"
+#include "core/lanes/lane_reader.hpp"
 #include "core/lanes/pockets.hpp"
 #include "core/limits/limiter_name.hpp"
 #include "shared/memory/registry.hpp"

@@ -1,6 +1,6 @@
 // The lane: its operations one by one, and a model of claimers and producers that explores every
 // order of their steps.
-#include "core/lanes/lane_reading.hpp"
+#include "core/lanes/lane_reader.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // A query on such a tree locks all its leaves, and DDL on the tree needs some of them exclusively;
 // try_lock.hpp ensures that no process waits for that. As little as possible is done while the
 // locks are held.
-#include "tables/time_tree.hpp"
+#include "tables/maintain_leaves.hpp"
 
 #include "pg/internal_write.hpp"
 #include "pg/point.hpp"
