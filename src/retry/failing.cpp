@@ -1,4 +1,4 @@
-// hipq.fail_retriable, hipq.retry_after and hipq.fail_permanently: how a handler says how it
+// hipq.fail_retriable, hipq.retry_after and hipq.fail_permanently, with which a handler says how it
 // failed.
 #include "catalog/checks.hpp"
 #include "job/current_job.hpp"

@@ -21,7 +21,8 @@ constinit pg::Statement
     count_attempts("SELECT count(*) FROM hipq.attempt WHERE attempt.queue_id = $1 AND "
                    "attempt.job_id = $2 AND attempt.reason = $3");
 
-// Whether a failure would lead to a retry, or to the question, if these were not switched off.
+// Whether the failure would be retried, or the retry handler be called, if retries were not
+// switched off.
 bool ends_by_switch(const catalog::JobType &type, const job::ClaimedJob &job,
                     const job::Failure &failure)
 {
@@ -57,7 +58,8 @@ bool may_begin_anew(const catalog::Queue &queue, const catalog::JobType &type,
            !what_stops_retries(queue, &type).has_value();
 }
 
-// The attempt was a probe of an external worker: the worker may be to blame for its failure.
+// Whether the attempt is not charged: it was a probe of an external worker, so the worker may be to
+// blame for the failure.
 bool costs_nothing(const catalog::Queue &queue, const catalog::JobType &type,
                    const job::ClaimedJob &job, const job::Failure &failure)
 {
@@ -83,7 +85,7 @@ int attempts_that_ended_by(core::Reason reason, const catalog::Queue &queue,
             .integer(0));
 }
 
-// Uncharged, after `delay` (microseconds).
+// Puts the job back uncharged, to run again after `delay` (microseconds).
 Resolved begin_anew(const catalog::Queue &queue, const job::ClaimedJob &job, job::Failure failure,
                     core::Reason reason, std::int64_t delay, pg::Time now)
 {
@@ -267,7 +269,7 @@ bool end_undecided(const catalog::Queue &queue, const job::ClaimedJob &job,
 {
     job::ClaimedJob asked = job;
     asked.started = pg::Time{
-        job.values->as_int64(core::Column::update_time)};  // since then it stands in `error`
+        job.values->as_int64(core::Column::update_time)};  // the job has been in `error` since then
     job::record_attempt(queue, asked, of_handler, now);
     job::Failure both = of_handler;
     both.error = pg::short_text(job.error + " (retry handler failed: " + of_handler.error + ")");

@@ -1,4 +1,4 @@
-// hipq.is_job_retriable, why_retriable: what the retry policy says of a job.
+// hipq.is_job_retriable and hipq.why_retriable: what the retry policy says about a job.
 #include "catalog/cache.hpp"
 #include "catalog/queue_statements.hpp"
 #include "catalog/rights.hpp"
@@ -24,14 +24,14 @@ constexpr const char *select_failure_sql = R"(
     FROM {table} AS job
     WHERE job.id = $1)";
 
-// What the policy judges by, as the job's row and history have it.
+// What the policy decides by, from the job's row and its history.
 struct Failed {
     std::string error;
     core::Reason reason;
     int retry_count;
     int max_retries;
     std::string sqlstate;
-    std::optional<std::string> switched_off_by;  // the retries of its type
+    std::optional<std::string> switched_off_by;  // what switches off the retries of its job type
 };
 
 struct Answer {
@@ -39,7 +39,7 @@ struct Answer {
     std::string why;
 };
 
-// Of a final job.
+// The answer for a final job.
 Answer is_over(const std::string &why)
 {
     return {false, why + " hipq.retry() runs a final job again as a new job."};
@@ -94,7 +94,8 @@ Answer answer_for_error(const Failed &failed, Verdict verdict)
     return {retriable, explain(verdict, failed)};
 }
 
-// One that waits, or runs, has not failed since: then the next failure counts.
+// The answer for a job that waits or runs. It is about the job's next failure, because earlier
+// failures are decided already.
 Answer answer_for_unfailed(const FoundJob &job, const Failed &failed)
 {
     if (job.state == core::JobState::retry)
@@ -109,8 +110,7 @@ Answer answer_for_unfailed(const FoundJob &job, const Failed &failed)
                       std::to_string(failed.max_retries) + " retries are used."};
 }
 
-// ---- with a retry handler: it decides instead of the policy, and may do so as often as it likes
-// ----
+// ---- with a retry handler, which decides instead of the policy, any number of times ----
 
 Answer handlers_answer_for_final(const Failed &failed)
 {
@@ -138,8 +138,8 @@ Answer handlers_answer(core::JobState state, const Failed &failed)
     return {};
 }
 
-// A final or failed job tells what it was asked about; of the others nobody knows what they may
-// fail with.
+// Whether the retry handler decides. For a final or failed job this depends on its failure; the
+// failures of the other jobs are not known yet.
 bool is_for_retry_handler(const catalog::JobType *type, core::JobState state, const Failed &failed)
 {
     if (type == nullptr || type->retry_handler == "NONE")
@@ -167,7 +167,7 @@ Answer answer_for(const FoundJob &job, const Failed &failed)
     return answer_for_unfailed(job, failed);
 }
 
-// As another node gives it: "true why".
+// Parses the answer of another node: "true why".
 Answer parse_answer(const std::string &text)
 {
     const std::size_t end = text.find(' ');
@@ -185,7 +185,7 @@ Answer judge_job(const pg::Arguments &arguments)
     const FoundJob &job = *found;
     const pg::Rows rows =
         pg::as_hipq([&] { return catalog::statement_for(*job.queue, select_failure_sql).run(id); });
-    if (rows.empty())  // it follows the job that holds its key
+    if (rows.empty())  // the job waits to be enqueued until the job that holds its key is final
         return {true, "It is enqueued when the job that holds its key has finished."};
     const pg::Row row = rows.front();
     return answer_for(job, {row.text(0),
