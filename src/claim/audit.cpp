@@ -1,7 +1,8 @@
 // Checks now and then that waiting jobs are where claims look for them.
 //
-// A job is doubted first, and missed only if it is in the same place a second later: between a
-// commit and its note, or a note and a claim, it may be nowhere for a moment.
+// The audit first doubts a job, and reports it as missed only if it is still not there a second
+// later: between a commit and its note, or between a note and a claim, a job may be nowhere for a
+// moment.
 #include "claim/claim.hpp"
 
 #include "catalog/cache.hpp"
@@ -27,7 +28,7 @@ constexpr std::int64_t interval = 1'000'000;  // us
 constexpr std::int64_t longest_step = 10 * interval;
 constexpr std::size_t most_doubts = 1'000;
 
-// Claimers pass it over until somebody resumes it.
+// Claimers pass over a job with a paused key until the key is resumed.
 bool has_paused_key(const Queue &queue, const WaitingRow &row)
 {
     return queue.find_key_pause(row.job_type, row.throttle_key) != nullptr;
@@ -36,16 +37,17 @@ bool has_paused_key(const Queue &queue, const WaitingRow &row)
 bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
 {
     if (has_paused_key(queue, row) || !lanes::lanes_are_known(queue.id) ||
-        queue.has_left_in_order(row.key.id))  // it goes to another node
+        queue.has_left_in_order(row.key.id))  // the job goes to another node
         return true;
     const lanes::LaneRef lane = lanes::find_lane({leaf, queue.id, row.priority, row.job_type});
-    // In this order: a claim puts it into a prefetched batch before it takes it out of the lane.
+    // Check in this order: a claim puts the job into a prefetched batch before it takes it out of
+    // the lane.
     return (lane.is_known() &&
             lanes::is_covered(lane, row.key, core::throttle_key_hash(row.throttle_key))) ||
            lanes::is_in_flight(MyDatabaseId, row.key.id);
 }
 
-// What shared memory knows of a lane, for whoever looks for the bug.
+// Describes what shared memory knows of a lane, to help to find the bug.
 std::string describe(const lanes::LaneName &name)
 {
     const lanes::LaneRef ref = lanes::find_lane(name);
@@ -76,7 +78,7 @@ void repair(const Queue &queue, Oid leaf, const WaitingRow &row)
     job::note_due(queue, row.job_type, pg::Time{row.key.time}, pg::infinity);
 }
 
-// The job as it is now, if it waits.
+// Checks the doubted job again, as it is now, if it still waits.
 void look_again(const Audit::Doubt &doubt, const Queue &queue, pg::Time now)
 {
     const WaitingRows found = read_waiting(queue, doubt.key.id - 1, 1, now);
@@ -103,7 +105,8 @@ pg::Error unreadable_row()
     return pg::Error(data);
 }
 
-// Nobody claims them, and nobody is kept by them.
+// Sets aside rows that are no jobs. No process claims them, and they keep no other job from
+// running.
 void set_unreadable_aside(Audit &audit, const Queue &queue, const std::vector<std::int64_t> &ids,
                           pg::Time now)
 {
@@ -116,7 +119,7 @@ void set_unreadable_aside(Audit &audit, const Queue &queue, const std::vector<st
     }
 }
 
-// A piece of the walk through one queue.
+// Walks through the next entries of one queue.
 void walk(Audit &audit, const Queue &queue, std::size_t entries, pg::Time now)
 {
     const WaitingRows found = read_waiting(queue, audit.position, entries, now);
@@ -128,7 +131,7 @@ void walk(Audit &audit, const Queue &queue, std::size_t entries, pg::Time now)
     audit.queue_id = queue.id + (found.position.has_value() ? 0 : 1);
 }
 
-// The queue where the walk is, or the next one.
+// The queue that the walk is in, or the next one.
 const Queue *next_queue(Audit &audit, const catalog::Catalogue &catalogue)
 {
     auto found = catalogue.queues.lower_bound(audit.queue_id);

@@ -1,4 +1,4 @@
-// Keeps the rows that somebody else holds, and when to try them again.
+// Keeps the rows that other sessions hold, and when to try them again.
 #include "catalog/cache.hpp"
 #include "claim/claim.hpp"
 

@@ -1,5 +1,5 @@
-// Reading lanes and claiming jobs: for an executor or for an external worker. What other rooms may
-// use.
+// Reads lanes and claims jobs, for an executor or for external workers: the interface for other
+// rooms.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -17,7 +17,7 @@ namespace hipq::claim {
 // ---- audit ----
 
 struct Audit {
-    // A job that was not where it should be: it may have been on its way.
+    // A job that was not where claims look for it. It may only have been on its way.
     struct Doubt {
         int queue_id;
         core::LaneKey key;
@@ -26,31 +26,34 @@ struct Audit {
     int queue_id = 0;           // the walk is in this queue,
     std::int64_t position = 0;  // after this id
     std::vector<Doubt> doubts{};
-    std::set<std::pair<int, std::int64_t>> unreadable{};  // queues and ids, that were told
+    std::set<std::pair<int, std::int64_t>> unreadable{};  // queue and id of each row that was
+                                                          // reported
 };
 
-// Goes on with the walk, audit_rate entries for each second since the last call, and looks
-// again at what it doubted then. Own transaction. Returns after how many microseconds it has to be
-// called again; nothing: when somebody has worked.
+// Continues the walk, by audit_rate entries for each second since the last call, and looks again at
+// the jobs that it doubted in the last call. Uses transactions of its own. Returns after how many
+// microseconds to call it again; nothing: when the scheduler next has other work.
 std::optional<std::int64_t> audit(Audit &audit, const catalog::Catalogue &catalogue, pg::Time now);
 
 // ---- batch ----
 
-// Jobs of one queue and type, in order, reserved for this process until somebody takes them back.
+// Jobs of one queue and type, in order, reserved for this process until another process takes them
+// back.
 struct Prefetched {
     int queue_id = 0;
     std::string job_type;
-    std::size_t batch_size = 1;  // most jobs in one call
+    std::size_t batch_size = 1;  // most jobs in one call of the handler
     std::vector<lanes::WaitingJob> jobs;
     std::size_t next = 0;
-    pg::Time closes = pg::infinity;  // from then on some of them may be outside their time windows
-    std::vector<std::string> paused_keys{};  // throttle keys that were passed over
-    std::optional<std::int64_t> run_time{};  // us; of a job, as far as it is known
-    bool is_paused =
-        false;  // what may be started has changed since: all of it belongs back into its lane
+    pg::Time closes = pg::infinity;  // from then on some of the jobs may be outside their time
+                                     // windows
+    std::vector<std::string> paused_keys{};  // throttle keys whose jobs were passed over
+    std::optional<std::int64_t> run_time{};  // of one job, in us; nothing: not known
+    bool is_paused = false;  // what may start has changed since the batch was filled: all of it
+                             // goes back into its lane
 
     bool is_empty() const { return next >= jobs.size(); }
-    // How long it will take, in microseconds.
+    // How long the batch will take, in microseconds.
     std::int64_t work() const
     {
         return run_time.has_value() ? *run_time * static_cast<std::int64_t>(jobs.size())
@@ -58,22 +61,22 @@ struct Prefetched {
     }
 };
 
-// An empty batch of a type, to be filled by take_jobs().
+// Returns an empty batch for a type, which take_jobs() fills.
 Prefetched batch_of(const catalog::Queue &queue, const catalog::JobType &type,
                     std::size_t batch_size);
 
-// Rows that somebody else holds, as a session does with SELECT FOR UPDATE: tried again after a
-// while that doubles, and passed over meanwhile.
+// Rows that another session holds, for example by SELECT FOR UPDATE. A claimer passes over them and
+// tries them again after a delay that doubles.
 class HeldRows {
 public:
     bool is_held(std::int64_t job_id, pg::Time now) const;
     pg::Time until(std::int64_t job_id) const;
     std::size_t size() const { return rows_.size(); }
-    // Returns when it is to be tried again.
+    // Returns when to try the row again.
     pg::Time note(std::int64_t job_id, pg::Time now);
     void forget(std::int64_t job_id) { rows_.erase(job_id); }
-    // When the next of them is to be tried; infinity without any. Forgets those that nobody has
-    // asked for in a minute.
+    // Returns when to try the next of the rows; infinity: there is none. Forgets rows that were not
+    // tried again for a minute after their time.
     pg::Time next_try(pg::Time now);
 
 private:
@@ -84,11 +87,12 @@ private:
     std::map<std::int64_t, Held> rows_;
 };
 
-// Who takes jobs out of their lane: an executor, or a scheduler for external workers.
+// Takes jobs out of their lane: an executor, or a scheduler for external workers.
 struct Claimer {
     Prefetched prefetched{};
     HeldRows held{};
-    pg::Time next_due = pg::infinity;  // what the last look found beside what it took is due then
+    pg::Time next_due = pg::infinity;  // when the jobs that the last look found but did not take
+                                       // are due
 };
 
 // ---- claim jobs ----
@@ -96,12 +100,12 @@ struct Claimer {
 // Jobs of the prefetched batch, in order. The span is valid until the batch is given back.
 using Chosen = std::span<const lanes::WaitingJob>;
 
-// Chooses the next jobs of the prefetched batch, at most `most`. Leaves out those that the
-// scheduler has taken back.
+// Chooses the next jobs of the prefetched batch, at most `most`. Leaves out jobs that the scheduler
+// has taken back.
 Chosen choose(Claimer &claimer, std::size_t most);
 
-// What each of the chosen jobs got under the throttle limits. When the queue or the type is full,
-// the jobs behind are not asked about.
+// The result of each chosen job under the throttle limits. Once the queue or the type is full, the
+// remaining jobs have no result.
 struct Capacities {
     std::vector<core::Capacity> taken{};
     std::size_t asked_for = 0;
@@ -118,21 +122,22 @@ struct Capacities {
 
 // Writes the claim of jobs that have capacity, by locking or updating their rows, at time `now`.
 struct Written {
-    std::vector<job::ClaimedJob> jobs;  // those that could be claimed, in their order
-    std::size_t tried;  // of the jobs, the first ones: no worker is free for the rest
+    std::vector<job::ClaimedJob> jobs;  // the jobs that could be claimed, in their order
+    std::size_t tried;  // how many jobs were tried, from the first on: no worker is free for the
+                        // rest
 };
 using WriteClaim = std::function<Written(std::span<const job::DueJob> jobs, pg::Time now)>;
 
 enum class ClaimOutcome : unsigned char {
     claimed,
-    slot_has_left,   // a slot of the jobs has left this node: none may start here
-    weight_changed,  // a row was changed since its weight was read
+    slot_has_left,   // a slot of the jobs has left this node, so no job of it may start here
+    weight_changed,  // a row was changed after its weight was read
 };
 
 struct Claim {
     Capacities capacities;
-    std::vector<job::ClaimedJob> jobs{};  // in the order of the chosen ones
-    std::size_t tried = 0;                // of the jobs that have capacity
+    std::vector<job::ClaimedJob> jobs{};  // in the order of the chosen jobs
+    std::size_t tried = 0;                // how many of the jobs with capacity were tried
     ClaimOutcome outcome = ClaimOutcome::claimed;
 };
 
@@ -141,11 +146,11 @@ struct Claim {
 Claim claim_chosen(const catalog::Queue &queue, const catalog::JobType &type, Chosen chosen,
                    const WriteClaim &write);
 
-// As if other processes held the rows of all jobs.
+// The result of a claim if other processes held the rows of all jobs.
 Claim none_claimed(std::size_t jobs);
 
-// Returns the chosen jobs that are not among the claimed ones. A job without capacity goes back
-// into its lane; one whose row another process holds is tried again after a delay.
+// Returns the chosen jobs that were not claimed. A job without capacity goes back into its lane. A
+// job whose row another process holds is tried again after a delay.
 void settle(Claimer &claimer, Chosen chosen, const Claim &claim,
             std::span<const job::ClaimedJob> claimed);
 
@@ -160,22 +165,22 @@ void give_back(Claimer &claimer);
 
 // ---- start windows ----
 
-// The stretch of time in which a job may start that lies around now, or the next one.
+// The period in which a job may start: the one around now, else the next one.
 struct StartWindow {
-    pg::Time from;                  // later than now: not before
-    pg::Time until;                 // infinity: it does not end
-    const char *problem = nullptr;  // why nobody can tell; it is worth another look at `from`
+    pg::Time from;                  // later than now: the job must wait until then
+    pg::Time until;                 // infinity: the period does not end
+    const char *problem = nullptr;  // why the windows cannot be evaluated; look again at `from`
     bool is_open(pg::Time now) const { return from <= now; }
 };
 
-// Of a job with these time windows, as its row has them; the zone is its type's. What they say is
-// kept in mind until it changes.
+// Returns the start window of a job with these time windows, in the text form of its row; the zone
+// is that of its type. The result is cached until it changes.
 StartWindow start_window(std::string_view windows, const std::string &zone, pg::Time now);
 
-// The zone in which the time windows of jobs of a type are read. Needs a transaction.
+// Returns the zone for the time windows of a type's jobs. Needs a transaction.
 std::string time_zone_of(int queue_id, std::string_view job_type);
 
-// The time windows that one look at the lane meets: of jobs of one type, at one moment.
+// The time windows met in one look at a lane: of jobs of one type, at one moment.
 class StartWindows {
 public:
     StartWindows(int queue_id, std::string_view job_type, pg::Time now)
@@ -183,19 +188,19 @@ public:
     {
     }
 
-    // Jobs with these windows are not to be started before; not later than now: they may. Needs a
-    // transaction.
+    // Returns when jobs with these windows may start; not later than now: they may start now. Needs
+    // a transaction.
     pg::Time opens(std::string_view windows);
 
-    // What opens() has said of late, so that a scan need not leave the PostgreSQL regime to ask.
+    // The latest results of opens(), so that a scan inside pg::call() can use them.
     struct Known {
         std::string windows;
         pg::Time opens;
     };
     std::span<const Known> known() const { return known_; }
 
-    // Of all that were asked for: when the first of those that are open close, and when the first
-    // of the others open.
+    // Over all windows passed to opens(): when the first of the open ones closes, and when the
+    // first of the others opens.
     pg::Time first_closing() const { return first_closing_; }
     pg::Time first_opening() const { return first_opening_; }
 
@@ -220,72 +225,71 @@ struct LaneHead {
     std::int64_t id;
 };
 
-// A lane in the order of job types and priorities; as it is made: before the first.
+// A lane's position in the order of job types and priorities. By default: before the first lane.
 struct LanePlace {
     std::string job_type;
     int priority = std::numeric_limits<std::int16_t>::min();
     bool operator==(const LanePlace &) const = default;
 };
 
-// The heads of the lanes of a queue, due or not, in the order of job types and priorities; jobs
-// that have expired are passed over. Needs a transaction.
+// Returns the heads of the lanes of a queue, due or not, in the order of job types and priorities.
+// Passes over expired jobs. Needs a transaction.
 std::vector<LaneHead> lane_heads(const catalog::Queue &queue, pg::Time now);
-// The same of at most so many lanes behind one of them, which becomes the last of these, or after
-// the last of all anew the first.
+// The same for at most `most` lanes after `after`. Sets `after` to the last of these lanes, or, if
+// there are no more lanes, back to before the first.
 std::vector<LaneHead> lane_heads(const catalog::Queue &queue, pg::Time now, LanePlace &after,
                                  int most);
 
-// When the first waiting jobs of a lane are due from a key on, at most `limit`, in order; those
-// that have expired are passed over. Needs a transaction.
+// Returns when the first waiting jobs of a lane from a key on are due, at most `limit` times, in
+// order. Passes over expired jobs. Needs a transaction.
 std::vector<pg::Time> first_due_times(const catalog::Queue &queue, std::string_view job_type,
                                       int priority, core::LaneKey from, pg::Time now, int limit);
 
 // Lower number first, then the earlier time, then the lower id.
 bool runs_before(const LaneHead &left, const LaneHead &right);
 
-// The first due jobs of a lane that are within their time windows and whose throttle keys are not
-// paused, at most `limit`, in order; whether somebody has them in flight is not asked. Needs a
-// transaction.
+// Returns the first due jobs of a lane that are inside their time windows and whose throttle keys
+// are not paused, at most `limit`, in order. Does not check whether another process has them in
+// flight. Needs a transaction.
 std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now,
                                   std::size_t limit, StartWindows &windows,
                                   const std::vector<std::string> &paused_keys);
 
-// Takes those of the jobs that are still due and that nobody else holds, in their order; the others
-// are left out. Both need a transaction.
+// These claim the jobs that are still due and that no other process holds, in their order, and
+// leave out the others. Both need a transaction.
 //
-// record: state running, attempt + 1, deadline are written, and durable when the transaction
-// commits.
+// claim_by_record() writes state running, attempt + 1 and the deadline, durable when the
+// transaction commits.
 std::vector<job::ClaimedJob> claim_by_record(const catalog::Queue &queue,
                                              std::span<const job::DueJob> waiting, pg::Time now);
 
-// lock: the rows are locked until the transaction ends; what is returned looks as if it had been
-// recorded.
+// claim_by_lock() locks the rows until the transaction ends. The result looks as if the claim had
+// been recorded.
 std::vector<job::ClaimedJob> claim_by_lock(const catalog::Queue &queue,
                                            std::span<const job::DueJob> waiting, pg::Time now);
 
-// A job as its next attempt would find it, due or not, for one that is rolled back: a waiting job
-// is locked, a final one stays as it is. Nothing: it is neither, or somebody holds it. Needs a
-// transaction.
+// Returns a job as its next attempt would find it, due or not, for a trial that is rolled back.
+// Locks a waiting job; leaves a final job as it is. Nothing: the job is neither waiting nor final,
+// or another process holds its row. Needs a transaction.
 std::optional<job::ClaimedJob> claim_for_trial(const catalog::Queue &queue, std::int64_t id,
                                                pg::Time now);
 
 // ---- dispatch rows ----
 
-// Which worker is to get a job.
+// The worker to which a job is dispatched.
 struct Assignment {
     std::int64_t job_id;
-    ItemPointerData place;  // of its row, as DueJob has it
+    ItemPointerData place;  // of its row, as in DueJob
     std::int64_t worker_id;
 };
 
-// Gives those of the jobs that are still due and that nobody else holds to their workers, in their
-// order: state running, attempt
-// + 1, not accepted yet, with a deadline by which that has to be: queue_ttl of the job, its type,
-// its queue, or hipq.queue_ttl.
+// Dispatches the jobs that are still due and that no other process holds to their workers, in their
+// order: state running, attempt + 1, not accepted yet. The deadline for acceptance is set by
+// queue_ttl of the job, its type or its queue, or by hipq.queue_ttl.
 std::vector<job::ClaimedJob> dispatch(const catalog::Queue &queue, const catalog::JobType &type,
                                       std::span<const Assignment> assignments, pg::Time now);
 
-// Attempts of one queue; and where the row of each may be, as job::DueJob has it.
+// Attempts of one queue, and where the row of each may be, as in job::DueJob.
 struct Attempts {
     std::vector<std::int64_t> ids{};
     std::vector<std::int64_t> numbers{};
@@ -295,71 +299,73 @@ struct Attempts {
     std::size_t count() const { return ids.size(); }
 };
 
-// The worker accepts attempts that it was given: each has from now on the time that its job says.
-// Those that are not its any more, or accepted already, are left out; the others come in their
-// order.
+// The worker accepts attempts that were dispatched to it: from now on each has the timeout of its
+// job. Leaves out attempts that are no longer this worker's, or are accepted already. Returns the
+// others in their order.
 std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id,
                                     const Attempts &attempts, pg::Time now);
 
-// Those of the attempts that no row bears out: the job is gone, or another attempt or another
-// worker has it, as committed by now.
+// Returns the attempts that no row confirms, as committed by now: the job is gone, or another
+// attempt or another worker has it.
 std::vector<std::int64_t> unknown_dispatches(const catalog::Queue &queue, std::int64_t worker_id,
                                              const Attempts &attempts);
 
-// Locks a running attempt that a worker has, or that hipq.complete_later() left, to end it or to
-// give it more time. Waits for whoever holds its row. Nothing: it is not running any more, not this
-// attempt, or an executor has it.
+// Locks a running attempt that a worker has, or that hipq.complete_later() left running, to end it
+// or to give it more time. Waits for the process that holds its row. Nothing: the job is no longer
+// running, is another attempt, or an executor has it.
 std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::int64_t id,
                                             int attempt);
-// Those of the attempts of which that is so, in their order. Whoever calls names them in the order
-// of ids: callers wait for each other's rows.
+// The same for several attempts; returns those that could be locked, in their order. The caller
+// must pass them in the order of ids, because callers wait for each other's rows.
 std::vector<job::ClaimedJob> hold_attempts(const catalog::Queue &queue, const Attempts &attempts);
-// The same for the attempt that runs of the job with that key; `shard_key`: of that shard key,
-// where keys are unique for each. Without it there has to be one job.
+// The same for the running attempt of the job with that key. `shard_key` selects among jobs whose
+// keys are unique per shard key only; without it there must be only one job with the key.
 std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type,
                                             std::string_view job_key,
                                             const std::optional<std::string> &shard_key);
 
-// Gives an attempt that is held until then.
+// Gives a locked attempt time until `deadline`.
 void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time deadline,
                   pg::Time now);
 
-// The job that this process runs stays running when its handler has returned, until somebody
-// completes it or its timeout has come. In the handler's transaction. Raises 55000 when the job is
-// not this attempt's any more.
+// Leaves the job that this process runs running after its handler has returned, until it is
+// completed or its timeout is over. Runs in the handler's transaction. Raises 55000 if the job no
+// longer belongs to this attempt.
 void leave_running(const catalog::Queue &queue, job::ClaimedJob job, pg::Time now);
 
 // ---- lane search ----
 
-// Of a scheduler. A queue may have very many lanes without room: each look goes through some of
-// them, and the next one goes on.
+// A scheduler's search for lanes. A queue may have very many lanes for which shared memory has no
+// room: each look reads some of them, and the next look continues.
 class LaneSearch {
 public:
-    // Whether all lanes are to be looked for. Before the catalogue is read: queues that are newer
-    // than it are not in the search.
+    // Checks whether the lanes of all queues must be searched. Call it before the catalogue is
+    // read: queues newer than the catalogue are not part of this search.
     void begin_look();
-    // Which queues are to be searched besides.
+    // Notes which queues must be searched in any case.
     void note_crowded();
-    // Whether those of all queues are.
+    // Whether this look searches the lanes of all queues.
     bool concerns_all() const { return losses_.has_value(); }
-    // Whether lanes of a queue are to be looked for in this look.
+    // Whether this look searches the lanes of the queue.
     bool concerns(int queue_id) const;
-    // The next lanes of such a queue; needs a transaction.
+    // Returns the next lanes of a queue that this look searches. Needs a transaction.
     std::vector<LaneHead> next_heads(const catalog::Queue &queue, pg::Time now);
-    // For one of those there is no room.
+    // Shared memory has no room for one of the lanes that next_heads() returned.
     void note_missing(int queue_id) { searches_[queue_id].is_missing = true; }
-    // What next_heads() has given is looked at. Returns whether the search is to go on soon.
+    // Call when all lanes that next_heads() returned are looked at. Returns whether the search must
+    // continue soon.
     bool end_heads(int queue_id);
-    // A queue whose tables could not be looked at: the next look searches them if this one was to.
+    // The tables of the queue could not be read: if this look was to search them, the next look
+    // does.
     void note_unsearched(int queue_id) const;
     void end_look();
 
 private:
     struct Search {
-        LanePlace after;          // the first again: it is through
-        unsigned misses = 0;      // as the queue had them when it began
-        bool is_missing = false;  // some lane, as far as it has come
-        bool is_long = false;     // it does not come through in one look
+        LanePlace after;          // before the first lane: the search is complete
+        unsigned misses = 0;      // of the queue, when the search began
+        bool is_missing = false;  // there is no room for a lane found so far
+        bool is_long = false;     // one look does not read all lanes
     };
     unsigned misses_of(int queue_id) const;
 
@@ -373,13 +379,12 @@ private:
 struct LaneStart {
     std::string job_type;
     int priority;
-    pg::Time first;  // no job of the lane is due before
+    pg::Time first;  // no job of the lane is due before this time
 };
 
-// The first place of each lane, whatever is there: a job that waits, or a row that runs or is gone.
-// Reads the index alone, a lane in some 10 us. Nothing: the live leaf has no such index, or
-// somebody has locked it. Raises the error of a table whose file cannot be opened. Needs a
-// transaction.
+// Returns the first index entry of each lane, whether its row waits, runs or is deleted. Reads only
+// the index, in about 10 us per lane. Nothing: the live leaf has no such index, or another session
+// has locked it. Raises the error of a table whose file cannot be opened. Needs a transaction.
 std::optional<std::vector<LaneStart>> lane_starts(const catalog::Queue &queue);
 
 // ---- take jobs ----
@@ -388,36 +393,38 @@ std::optional<std::vector<LaneStart>> lane_starts(const catalog::Queue &queue);
 struct Lane {
     const catalog::Queue *queue;
     LaneHead head;
-    lanes::LaneRef ref;                        // unknown: shared memory has no place for it
+    lanes::LaneRef ref;                        // unknown: shared memory has no room for the lane
     Oid leaf;                                  // of the lane
-    core::LaneKey not_after = core::lane_end;  // if its first job comes after that one, others'
-                                               // come first: none of it is taken
+    core::LaneKey not_after = core::lane_end;  // if the lane's first job comes after this key, jobs
+                                               // of other lanes come first, and none of the lane's
+                                               // jobs is taken
 };
 
-// The due lanes of the queues that one process may work on and that are not paused, in no order,
-// and when the next of the others is due that were made for a queue owner (InvalidOid: of all,
-// paused or not). `may_use` is asked once for each queue with a due lane. Needs a transaction.
-// Costs nothing for queues in which nothing is due.
+// Returns the due lanes, in no order, of the queues that this process may work on and that are not
+// paused. Also returns when the next of the other lanes is due, counting only lanes made for the
+// queue owner `owner` (InvalidOid: all lanes), paused or not. Calls `may_use` once for each queue
+// with a due lane. Needs a transaction. Costs nothing for queues in which no job is due.
 struct DueLanes {
     std::vector<Lane> lanes;
     pg::Time next;
-    std::size_t left_out;  // due lanes that are outside the window, others' among them
+    std::size_t left_out;  // due lanes outside the window, including those of queues that this
+                           // process may not work on
 };
 using MayUse = std::function<bool(const catalog::Queue &)>;
 DueLanes due_lanes(const catalog::Catalogue &catalogue, Oid owner, const MayUse &may_use,
                    pg::Time now, lanes::LaneWindow *window = nullptr);
 
-// Takes up to `most` due jobs into the empty hand, reserved in shared memory. Needs a transaction.
-// False: there are none that nobody else has or looks at.
+// Takes up to `most` due jobs into the empty prefetched batch, and reserves them in shared memory.
+// Needs a transaction. False: other processes have all due jobs, or read the lane.
 [[nodiscard]] bool take_jobs(Claimer &claimer, const Lane &lane, pg::Time now, std::size_t most);
 
-// The same with these jobs, which stand in no lane or were looked for without it.
+// The same for these jobs, which are in no lane or were found without it.
 [[nodiscard]] bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob> due,
                               pg::Time now, std::size_t most);
 
 // ---- weight ----
 
-// Of a claimed job, as its row says now.
+// The weight of a claimed job, as its row has it now.
 core::Load load_of(const job::ClaimedJob &job);
 
 }  // namespace hipq::claim

@@ -1,7 +1,7 @@
 // Takes capacity under limits for chosen jobs, has their rows claimed, and returns the others.
 //
-// Capacity comes before any row is locked: a row lock cannot be given back before the transaction
-// ends. The weights are those that were read with the lane, and are compared with the claimed rows.
+// Capacity is taken before any row is locked, because a row lock cannot be released before the
+// transaction ends. The weights were read with the lane; they are compared with the claimed rows.
 #include "claim/claim.hpp"
 
 #include "catalog/cache.hpp"
@@ -37,7 +37,7 @@ std::vector<DueJob> due_jobs_of(Chosen chosen)
     return due;
 }
 
-// Completes what is not known of the weight of the jobs.
+// Takes capacity for the jobs, after it has looked up the weights that are not known yet.
 Capacities take_capacity(const catalog::Queue &queue, const catalog::JobType &type,
                          const core::WeightLimits &limits, std::span<DueJob> waiting)
 {
@@ -60,7 +60,8 @@ void leave_those_with_capacity(std::vector<DueJob> &waiting, const Capacities &c
             waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
-// Whether claimed jobs weigh what capacity was taken for. Both are in the same order.
+// Whether the claimed jobs weigh as much as the capacity taken for them. Both are in the same
+// order.
 bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob> waiting)
 {
     auto before = waiting.begin();
@@ -75,8 +76,8 @@ bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob>
 void leave_full_key(const Claimer &claimer, const WaitingJob &job)
 {
     if (job.key == 0)
-        executors::put_back(job);  // the lane was read before there was a limit: it is read again
-                                   // with the weight
+        executors::put_back(job);  // the lane was read before there was a limit: read the row
+                                   // again, with its weight
     else
         executors::put_off_full(job, core::name_hash(claimer.prefetched.job_type),
                                 pg::now() + longest_wait_for_capacity);
@@ -164,8 +165,8 @@ void give_back_full(Claimer &claimer, bool any_claimed)
     const int queue_id = claimer.prefetched.queue_id;
     const std::uint64_t type = core::name_hash(claimer.prefetched.job_type);
     give_back(claimer);
-    // A process that was told of capacity before these jobs were back in the lane has not seen
-    // them; and this process may be busy now.
+    // A process that was woken because of capacity before these jobs were back in the lane has not
+    // seen them, and this process may be busy now.
     if (any_claimed && !lanes::waits_for_capacity(queue_id) &&
         !lanes::waits_for_capacity(queue_id, type))
         databases::look_due(MyDatabaseId, pg::Time{0});

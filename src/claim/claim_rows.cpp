@@ -1,9 +1,9 @@
 // Claims waiting jobs, and finds the first job of each lane.
 //
-// By lock it needs no SQL (job/live_rows.hpp); all else is statements. Who may take a job is
-// decided in shared memory before (shared/lanes/in_flight.hpp); the row lock and the state say
-// whether it is still there to be taken. One recursive walk finds the lanes: each step is one index
-// descent, however many jobs wait.
+// A claim by lock needs no SQL (job/live_rows.hpp); everything else is done by statements. Shared
+// memory decides before the claim which process may take a job (shared/lanes/in_flight.hpp); the
+// row lock and the state only confirm that the job can still be taken. One recursive query finds
+// the lanes: each step is one index descent, however many jobs wait.
 #include "claim/claim_rows.hpp"
 
 #include "catalog/cache.hpp"
@@ -56,7 +56,7 @@ constexpr const char *first_due_sql = R"(
     ORDER BY job.scheduled_run_time, job.id
     LIMIT $6)";
 
-// $5 time windows that are closed
+// $1 job type, $2 priority, $3 now, $4 limit, $5 closed time windows, $6 paused throttle keys
 constexpr const char *due_sql = R"(
     SELECT job.id, job.scheduled_run_time, job.ctid, job.time_windows::text
     FROM {live} AS job
@@ -105,7 +105,7 @@ std::vector<std::int64_t> ids_of(std::span<const job::DueJob> waiting)
     return ids;
 }
 
-// A waiting job as it looks while its attempt runs.
+// Changes a waiting job to what it looks like while its attempt runs.
 void make_running(job::ClaimedJob &job, pg::Time now)
 {
     job.is_locked = true;
@@ -186,7 +186,8 @@ bool runs_before(const LaneHead &left, const LaneHead &right)
            std::tie(right.priority, right.due, right.id);
 }
 
-// Each time that windows turn out to be closed it looks anew, past all rows that have them.
+// When time windows turn out to be closed, runs the statement again without the rows that have
+// them.
 std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now,
                                   std::size_t limit, StartWindows &windows,
                                   const std::vector<std::string> &paused_keys)

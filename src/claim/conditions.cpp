@@ -1,4 +1,4 @@
-// Holds each condition between a job and its start: one predicate each.
+// Implements the conditions between a job and its start, one predicate each.
 #include "claim/conditions.hpp"
 
 #include "catalog/handler.hpp"
@@ -208,7 +208,7 @@ Condition crash_condition(const JobFacts &job)
 
 namespace {
 
-// Of a queue owner none of whose executors has time for one more job: whether one can be started.
+// Whether a new executor can be started for a queue owner whose executors are all busy.
 Condition new_executor_condition(const executors::ExecutorList &list, Oid owner)
 {
     const ExecutorFacts facts{list.own, list.idle};

@@ -1,5 +1,5 @@
-// What stands between a job and its start. The scheduler decides by these predicates, and
-// hipq.why() shows them: they cannot drift apart.
+// The conditions between a job and its start. The scheduler decides by these predicates and
+// hipq.why() shows them, so the two cannot disagree.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -13,8 +13,8 @@
 
 namespace hipq::claim {
 
-// What the sentence about a finding needs besides. Names and pointers are the caller's: they belong
-// to the catalogue that was asked, or to the job. Each alternative goes with findings of its own.
+// The facts that the sentence about a finding contains. Names and pointers belong to the caller's
+// catalogue or job, and must outlive the condition. Each alternative belongs to certain findings.
 struct PauseFacts {
     const catalog::Queue *queue;
     const catalog::Pause *pause;
@@ -40,7 +40,7 @@ struct ThrottleFacts {
     core::Weight limit;
     core::Weight weight;  // of the job
     std::string key{};
-    std::optional<lanes::OwnShare> share{};  // of a limit that several nodes keep together
+    std::optional<lanes::OwnShare> share{};  // if several nodes keep the limit together
 };
 struct ExecutorFacts {
     int own;
@@ -50,8 +50,8 @@ struct ExecutorFacts {
 struct ServiceFacts {
     std::string_view job_type;
     int present;
-    std::int64_t next_id;                // the worker that is given the next job
-    std::vector<std::int64_t> unable{};  // those that drain or are unhealthy
+    std::int64_t next_id;                // the worker that gets the next job
+    std::vector<std::int64_t> unable{};  // workers that drain or are unhealthy
 };
 struct AimFacts {
     std::string_view job_type;
@@ -62,8 +62,8 @@ using Facts = std::variant<std::monostate, const catalog::Queue *, PauseFacts, H
                            core::JobState, TimeFacts, WindowFacts, ThrottleFacts, ExecutorFacts,
                            ServiceFacts, AimFacts, std::int64_t, std::string>;
 
-// A condition as it was found. It is asked of every job and lane, so it has no text: explain()
-// makes that for who looks.
+// The result of a condition. Conditions are evaluated for every job and lane, so the result has no
+// text; explain() makes the text when a user asks.
 class Condition {
 public:
     Condition(core::Finding finding, Facts facts = {}) : finding_(finding), facts_(std::move(facts))
@@ -73,7 +73,7 @@ public:
     const Facts &facts() const { return facts_; }
     core::ConditionKind kind() const { return core::definition(finding_).kind; }
     bool passed() const { return core::definition(finding_).outcome == core::Outcome::passed; }
-    // Closed, and nothing has to be mended.
+    // The condition is closed on purpose: there is nothing to repair.
     bool is_meant() const { return core::definition(finding_).outcome == core::Outcome::meant; }
 
 private:
@@ -81,10 +81,10 @@ private:
     Facts facts_;
 };
 
-// The sentence that hipq.why(), alerts and the log have about it.
+// Returns the sentence for hipq.why(), alerts and the log.
 std::string explain(const Condition &condition);
 
-// What a condition of one job asks about.
+// The facts about one job that its conditions need.
 struct JobFacts {
     std::int64_t id;
     core::JobState state;
@@ -97,64 +97,69 @@ struct JobFacts {
     core::Weight weight;
 };
 
-// Whether hipq.databases names a database. PostgreSQL regime.
+// Whether hipq.databases contains the database. Call inside pg::call() only.
 bool is_listed(const char *database);
 
-// Of the server and the database.
-Condition loaded_condition();   // hipq is in shared_preload_libraries; the server is no standby
-Condition version_condition();  // the extension installed here is the library's
+// Conditions of the server and the database.
+Condition loaded_condition();   // hipq is in shared_preload_libraries; the server is not a standby
+Condition version_condition();  // the extension installed here has the library's version
 Condition enabled_condition();  // hipq.enabled, hipq.databases
-Condition hold_condition();     // the identity is this database's
-// Of a queue.
-Condition replica_condition(const catalog::Queue &queue);  // no subscription has brought its jobs
-Condition owner_condition(const catalog::Queue &queue);    // exists, may log in, may connect
-Condition queue_condition(const catalog::Queue &queue);    // not being dropped
-// Of a job type in a queue; and of a job in it, whose throttle key may be paused alone.
+Condition hold_condition();     // the stored identity is that of this database
+// Conditions of a queue.
+Condition replica_condition(const catalog::Queue &queue);  // its jobs did not come by a
+                                                           // subscription
+Condition owner_condition(const catalog::Queue &queue);    // the owner exists, may log in, may
+                                                           // connect
+Condition queue_condition(const catalog::Queue &queue);    // the queue is not being dropped
+// Conditions of a job type in a queue. A pause may also concern only the throttle key of a job.
 Condition pause_condition(const catalog::Queue &queue, std::string_view job_type,
                           std::string_view throttle_key);
 Condition handler_condition(const catalog::Queue &queue, std::string_view job_type);
-// Of a job.
+// Conditions of a job.
 Condition state_condition(const JobFacts &job);
 Condition time_condition(const JobFacts &job, pg::Time now);
 Condition window_condition(const JobFacts &job, pg::Time now);
 Condition expiry_condition(const JobFacts &job, pg::Time now);
 Condition crash_condition(
     const JobFacts &job);  // jobs that crashed the server, or may have, run one at a time
-// Of the moment, under the throttle limits (throttle_conditions.cpp): no job of the queue, or of
-// the type, waits for capacity; so those of a lane are looked at. And, of one job: there is
-// capacity for it under the limits of its queue, type and key.
+// Conditions under the throttle limits at this moment (throttle_conditions.cpp).
+// capacity_condition(): no job of the queue, or of the type, waits for capacity, so the lane is
+// worth a look. throttle_conditions(): one job has capacity under the limits of its queue, type and
+// key.
 Condition capacity_condition(const catalog::Queue &queue, std::string_view job_type);
 std::vector<Condition> throttle_conditions(const catalog::Queue &queue, const JobFacts &job);
-// An executor of the queue owner has no job, or one can be started.
+// An executor of the queue owner is idle, or a new one can be started.
 Condition executor_condition(const catalog::Queue &queue);
 
 // External workers
 // ----------------------------------------------------------------------------------------------
 
-// How those fare that serve a job type.
+// The state of the workers that serve a job type.
 struct Service {
     int present = 0;                     // registered and not ended
     int able = 0;                        // of those, neither draining nor unhealthy
-    std::vector<std::int64_t> unable{};  // the others
-    bool lacks_share = false;            // they would take more jobs than their roles may have
-    std::int64_t next_id = 0;            // who is given the next one; 0: nobody
+    std::vector<std::int64_t> unable{};  // the other present workers
+    bool lacks_share = false;            // they would take more jobs than the shares of their roles
+                                         // allow
+    std::int64_t next_id = 0;            // the worker that gets the next job; 0: none
 };
 Service service_of(int queue_id, std::string_view job_type);
 
-// Of these workers those that are there under a name, or with the number that the text is; several
-// roles may have one each.
+// Returns the present workers among these that have the name, or whose number is the text. Several
+// roles may have a worker of the same name.
 std::vector<workers::WorkerRef> workers_named(std::span<const workers::WorkerRef> workers,
                                               std::string_view name);
-// The name of the worker of this database with the number that the text is; else the text.
+// If the text is the number of a worker of this database, returns that worker's name; else the
+// text.
 std::string name_meant_by(const std::string &worker);
 
-// Whether external workers run jobs of a type: its handler is `notify`, or it has none and workers
-// name it. Needs a transaction.
+// Whether external workers run the jobs of a type: its handler is `notify`, or it has no handler
+// and workers serve the type. Needs a transaction.
 bool runs_outside(const catalog::Queue &queue, const catalog::JobType &type);
 
 // Needs a transaction.
 Condition worker_condition(const catalog::Queue &queue, std::string_view job_type);
-// The same for a job that is for one worker alone.
+// The same for a job that is for one worker only.
 Condition worker_condition(const catalog::Queue &queue, std::string_view job_type,
                            const job::Aim &aim);
 

@@ -1,7 +1,7 @@
-// Claims jobs on behalf of external workers, and writes that a worker has accepted one.
+// Claims jobs on behalf of external workers, and records that a worker has accepted one.
 //
-// Dispatch and acceptance: row by row without SQL (job/live_rows.hpp) where that can be, all else
-// by statements.
+// Dispatch and acceptance go row by row without SQL (job/live_rows.hpp) where possible; everything
+// else is done by statements.
 #include "claim/claim.hpp"
 
 #include "catalog/cache.hpp"
@@ -27,7 +27,7 @@ using core::Column;
 
 namespace {
 
-// $1 jobs, $2 workers, $3 seconds to accept where the job does not say, $4 now
+// $1 jobs, $2 workers, $3 seconds to accept for jobs without queue_ttl, $4 now
 constexpr const char *dispatch_sql = R"(
     UPDATE {live} AS job
     SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = given.worker_id, update_time = $4,
@@ -173,8 +173,8 @@ std::vector<job::ClaimedJob> accept_by_sql(const catalog::Queue &queue, std::int
                                       }));
 }
 
-// A transaction with one snapshot from its beginning to its end must not change what it does not
-// see, which SQL knows.
+// Returns nothing in a transaction that has one snapshot throughout: it must not change rows that
+// its snapshot does not show. SQL checks that; direct access does not.
 std::optional<job::LiveRows> rows_to_accept(const catalog::Queue &queue)
 {
     pg::call([] { ::PreventCommandIfReadOnly("UPDATE"); });
@@ -236,8 +236,8 @@ std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t wo
     if (jobs.empty())
         return jobs;
     job::forbid_two_phase(job::NoTwoPhase::job_taken);
-    ::ForceSyncCommit();  // of what a worker begins on, and of its dispatch: after a crash another
-                          // one would get the same attempt
+    ::ForceSyncCommit();  // of the acceptance and of the dispatch before it: after a crash, another
+                          // worker would otherwise get the same attempt
     return jobs;
 }
 
@@ -260,7 +260,7 @@ std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::in
         pg::as_hipq([&] { return catalog::statement_for(queue, hold_sql).run(id, attempt); }));
 }
 
-// What cannot be locked at once a statement waits for, or says that it is over.
+// For a row that cannot be locked at once, a statement waits, or finds that the attempt is over.
 std::vector<job::ClaimedJob> hold_attempts(const catalog::Queue &queue, const Attempts &attempts)
 {
     auto rows = rows_to_hold(queue);

@@ -1,6 +1,7 @@
-// Lists the lanes of a queue with due jobs.
+// Lists the lanes of the queues with due jobs.
 //
-// By the lanes in shared memory; the tables are asked only where those are not known.
+// The lanes are in shared memory; the tables are read only for queues whose lanes are not all
+// known.
 #include "claim/take_jobs.hpp"
 
 #include <unordered_map>
@@ -25,8 +26,8 @@ Lane lane_of(const Queue &queue, const lanes::LaneInfo &lane)
             lane.name.leaf};
 }
 
-// A queue may have very many lanes without room. A look goes through so many, and the next one goes
-// on.
+// A queue may have very many lanes for which shared memory has no room. Each look reads this many
+// of them, and the next look continues.
 constexpr int lanes_per_look = 500;
 using Places = std::map<int, LanePlace>;  // by queue
 constinit Places *places = nullptr;       // on the heap: no destructor at exit
@@ -38,7 +39,8 @@ std::vector<LaneHead> next_heads(const Queue &queue, pg::Time now)
     return lane_heads(queue, now, (*places)[queue.id], lanes_per_look);
 }
 
-// Those that have no lane, because there is no room or because the scheduler has not looked yet.
+// Adds lanes that are not in shared memory, because there is no room or because the scheduler has
+// not found them yet.
 void add_unknown_lanes(std::vector<Lane> &lanes, const Queue &queue, pg::Time now)
 {
     if (!catalog::try_to_lock(queue))
@@ -50,14 +52,14 @@ void add_unknown_lanes(std::vector<Lane> &lanes, const Queue &queue, pg::Time no
             lanes.push_back({&queue, head, lanes::no_lane, InvalidOid});
 }
 
-// The queues of which one process has asked whether it may work on them.
+// The queues for which `may_use` was called, and its results.
 class UsableQueues {
 public:
     UsableQueues(const catalog::Catalogue &catalogue, const MayUse &may_use)
         : catalogue_(catalogue), may_use_(may_use)
     {
     }
-    // Null: it may not, or it is gone.
+    // Null: this process may not work on the queue, or the queue is gone.
     const Queue *find(int queue_id)
     {
         const auto known = queues_.find(queue_id);
@@ -75,7 +77,7 @@ private:
     std::unordered_map<int, const Queue *> queues_;
 };
 
-// The queues whose tables have to be asked for lanes.
+// The queues whose tables must be searched for lanes.
 std::vector<int> queues_with_unknown_lanes(const catalog::Catalogue &catalogue)
 {
     std::vector<int> ids;

@@ -1,6 +1,6 @@
-// Says in a sentence what was found of a condition.
+// Makes a sentence from the result of a condition.
 //
-// The sentences are in core/limits/sentences.cpp; this names the facts that they have places for.
+// The sentences are in core/limits/sentences.cpp; this file names the facts for their placeholders.
 #include "core/limits/sentences.hpp"
 
 #include "catalog/cache.hpp"
@@ -21,7 +21,7 @@ using NamedFacts = std::vector<NamedFact>;
 constexpr std::size_t most_holders = 10;
 constexpr std::size_t most_unable = 3;
 
-// A time to come, and how far away it is.
+// A time in the future, and how far away it is.
 std::string time_ahead(pg::Time time, pg::Time now)
 {
     return pg::clock_text(time) + ", in " + core::length_text(time.value - now.value);
@@ -85,7 +85,7 @@ std::string text_of(const catalog::Pause &pause)
            ": it goes on after hipq.resume().";
 }
 
-// Of a role that is gone: nothing.
+// Empty for a role that is gone.
 std::string name_of_role(Oid role)
 {
     const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
@@ -131,7 +131,7 @@ std::string why_unable(std::span<const std::int64_t> ids)
     return text;
 }
 
-// ---- the facts by the names that the sentences have for them ----
+// ---- the facts, by the names of the placeholders in the sentences ----
 
 NamedFacts named(std::monostate)
 {

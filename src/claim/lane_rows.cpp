@@ -1,7 +1,7 @@
-// Reads a lane in its order from any key on, by its index.
+// Reads a lane in order, from any key on, by its index.
 //
-// An index scan by row comparison: rows of one scheduled_run_time, as a bulk insert makes them, are
-// not walked twice either.
+// The index scan starts by a row comparison of (scheduled_run_time, id). So even rows of the same
+// scheduled_run_time, as a bulk insert makes them, are not read twice.
 #include "claim/lane_rows.hpp"
 
 #include "catalog/cache.hpp"
@@ -29,8 +29,8 @@ namespace {
 constexpr std::array lane_columns{Column::job_type, Column::priority, Column::scheduled_run_time,
                                   Column::id};
 
-// What a reading wants and what it has found: memory of the C++ side that the PostgreSQL regime
-// writes.
+// The parameters and results of a reading. The memory belongs to the C++ side; code inside
+// pg::call() writes it.
 struct Reading {
     Datum type;
     std::int16_t priority;
@@ -39,17 +39,17 @@ struct Reading {
     std::size_t most;
     std::span<LaneRow> rows;
     std::size_t count;
-    std::size_t startable;  // of them: that can be claimed and may start
+    std::size_t startable;  // how many of the rows can be claimed and may start
     bool is_end;
     bool weighs;
     std::array<Oid, 2> waiting;  // the states in which a job can be claimed
     std::span<const StartWindows::Known> windows;
-    const char *
-        unknown_windows;  // those of the row at which it stopped, to be asked for; null: it did not
+    const char *unknown_windows;  // the windows of the row at which the scan stopped, for
+                                  // StartWindows::opens(); null: it did not stop
     std::span<const std::string> paused_keys;
 };
 
-// Of rows in a row one is told.
+// Adds a row. Of consecutive rows that are alike, only one entry is kept (see LaneRow).
 void add(Reading &reading, const LaneRow &found)
 {
     LaneRow *last = reading.count == 0 ? nullptr : &reading.rows[reading.count - 1];
@@ -64,7 +64,7 @@ void add(Reading &reading, const LaneRow &found)
     reading.startable += found.is_claimable && !found.is_closed ? 1 : 0;
 }
 
-// A comparison of (scheduled_run_time, id) with a key: what a scan takes for one condition.
+// A comparison of (scheduled_run_time, id) with a key, in the form of one scan key.
 struct RowComparison {
     ScanKeyData parts[2];
 
@@ -83,7 +83,7 @@ struct RowComparison {
     }
 };
 
-// The conditions of a scan of a lane.
+// The scan keys for a lane.
 class LaneKeys {
 public:
     LaneKeys(Relation lane, const Reading &reading)
@@ -149,7 +149,7 @@ private:
     bool is_aimed() const { return last_worker() == job::aimed_worker_id; }
 };
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 bool LaneIndex::Table::open(const char *name)
 {
@@ -159,7 +159,7 @@ bool LaneIndex::Table::open(const char *name)
     return live != nullptr;
 }
 
-// Needs the map.
+// Needs the column map.
 bool LaneIndex::Table::open_lane()
 {
     ListCell *cell = nullptr;
@@ -181,7 +181,7 @@ bool LaneIndex::Table::open_lane()
     return false;
 }
 
-// Of the row that was found: a column that is never NULL.
+// Returns a column of the row that was found. The column is never NULL.
 Datum LaneIndex::Table::value(Column column) const
 {
     bool is_null = false;
@@ -231,8 +231,8 @@ LaneRow LaneIndex::Table::row(const Reading &reading) const
             state == reading.waiting[1] ? last_worker() : 0};
 }
 
-// Whether the row that was found is outside its time windows. Of those that are not known yet it
-// keeps the text.
+// Checks whether the row that was found is outside its time windows. If the windows are not known
+// yet, keeps their text in unknown_windows.
 void LaneIndex::Table::look_at_windows(LaneRow &found, Reading &reading) const
 {
     const Datum stored = value(Column::time_windows);
@@ -278,11 +278,11 @@ void LaneIndex::Table::look_through(IndexScanDesc scan, Reading &reading) const
     }
 }
 
-// With an upper bound where there is one: behind a single row that was committed late may stand
-// millions of entries of rows that are gone, and a scan that looks for the next row walks over them
-// all. Before PostgreSQL 18 a comparison of (scheduled_run_time, id) ends a scan by its first
-// column alone, and a bulk insert gives all its rows one time: so rows of the last time are read by
-// themselves.
+// Uses an upper bound where there is one. After a single row that was committed late there may be
+// millions of index entries of removed rows, and a scan for the next row would walk over all of
+// them. Before PostgreSQL 18, a comparison of (scheduled_run_time, id) ends a scan by its first
+// column only, and all rows of a bulk insert have the same time. So the rows of the last time are
+// read by a scan of their own.
 void LaneIndex::Table::read(Reading &reading) const
 {
     const KeyRange range = reading.range;
@@ -303,7 +303,7 @@ void LaneIndex::Table::read(Reading &reading) const
     ::PopActiveSnapshot();
 }
 
-// The rows of earlier times. False: it stopped at one of them.
+// Reads the rows of earlier times. False: the reading stopped at one of them.
 bool LaneIndex::Table::has_read_before(std::int64_t time, Reading &reading) const
 {
     LaneKeys keys(lane, reading);
@@ -330,7 +330,7 @@ void LaneIndex::Table::close() const
             ::relation_close(relation, NoLock);
 }
 
-// ---- the C++ regime ----
+// ---- ordinary C++ ----
 
 std::optional<LaneIndex> LaneIndex::open(const catalog::Queue &queue)
 {

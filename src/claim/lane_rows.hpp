@@ -1,4 +1,4 @@
-// Reading a lane: the rows of one live leaf, type and priority in the order in which they run, from
+// Reads a lane: the rows of one live leaf, type and priority in the order in which they run, from
 // any key on.
 #pragma once
 
@@ -8,39 +8,39 @@
 
 namespace hipq::claim {
 
-// A row of a lane. Of rows in a row that cannot be claimed only the last is told, and so of those
-// that are due and wait for one opening of their time windows.
+// A row of a lane. Of consecutive rows that cannot be claimed, only the last has an entry.
+// Consecutive due rows whose time windows open at the same time share one entry.
 struct LaneRow {
     core::LaneKey key;
-    ItemPointerData place;  // where it stood; it may have moved since
+    ItemPointerData place;  // where the row was found; it may have moved since
     bool is_claimable;      // it waits, has not expired and, if its time has come, is not paused
-    core::Weight weight;    // only where it was asked for
+    core::Weight weight;    // only if the caller asked for it
     std::uint64_t throttle_key;  // core::throttle_key_hash()
     bool is_closed;              // it is due, and outside its time windows
-    pg::Time opens;              // closed: until then
-    core::LaneKey first;         // closed: the first of those that it stands for
+    pg::Time opens;              // if is_closed: when the windows open
+    core::LaneKey first;         // if is_closed: the first row of this entry
     std::int64_t last_worker;    // the external worker that had it before its retry; 0: none
 };
 
 struct LaneRows {
     std::vector<LaneRow> rows;
-    bool is_end;  // there are no others in the range
+    bool is_end;  // the range has no further rows
 };
 
-// By the index that is made for it, without SQL, so that neither what stands before the range nor
-// what is not due yet costs anything. Needs a transaction; close() before it ends.
+// Reads by the index made for lanes, without SQL, so that neither rows before the range nor rows
+// that are not due yet cost anything. Needs a transaction; call close() before it ends.
 class LaneIndex {
 public:
-    // Nothing: the leaf or its index is not as hipq makes them.
+    // Nothing: the leaf or its index is not as hipq creates it.
     static std::optional<LaneIndex> open(const catalog::Queue &queue);
     void close();
 
     Oid leaf() const;
 
-    // As committed this moment, up to the first row whose time has not come and `most` others that
-    // can be claimed and may start, and that one or one more; or fewer, where those that may not
-    // would be too many to tell. What they weigh if that is asked for. Due rows with one of the
-    // throttle keys given are paused.
+    // Reads rows as committed at this moment. Stops after `most` + 1 rows that can be claimed and
+    // may start, or after the first row that is not due, or when the result has no space for more
+    // of the other rows. Reads the weights if `weighs`. Due rows with one of `paused_keys` cannot
+    // be claimed.
     LaneRows read(std::string_view job_type, int priority, core::KeyRange range, pg::Time now,
                   std::size_t most, bool weighs, StartWindows &windows,
                   std::span<const std::string> paused_keys);

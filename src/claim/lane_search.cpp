@@ -1,7 +1,7 @@
 // Searches the tables for lanes that shared memory does not know.
 //
-// A queue whose search is not through, or has found lanes without room, counts as crowded; all
-// others are known.
+// A queue is crowded if its search is not complete or has found lanes for which there is no room.
+// The lanes of all other queues are known.
 #include "catalog/cache.hpp"
 #include "claim/claim.hpp"
 #include "shared/lanes/lane_table.hpp"
@@ -25,7 +25,7 @@ void LaneSearch::note_crowded()
     crowded_ = lanes::crowded_queues();
 }
 
-// 0: it is not crowded.
+// 0: the queue is not crowded.
 unsigned LaneSearch::misses_of(int queue_id) const
 {
     const auto found = std::ranges::find(crowded_, queue_id, &memory::CrowdedQueue::queue_id);

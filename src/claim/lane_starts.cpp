@@ -1,7 +1,8 @@
-// Finds where the lanes of a queue begin, from one to the next by the index.
+// Finds where the lanes of a queue begin, by index descents from one lane to the next.
 //
-// The statement that lists them with their first waiting jobs takes 0.3 ms for each queue, most of
-// that to begin and end. Who looks into all queues for few can leave most out by this.
+// The statement that lists the lanes with their first waiting jobs takes 0.3 ms for each queue,
+// mostly to start and end. A caller that searches all queues for a few lanes uses this first, to
+// leave most queues out.
 #include "claim/claim.hpp"
 
 #include "catalog/cache.hpp"
@@ -22,10 +23,10 @@ namespace {
 
 using core::Column;
 
-// The first columns of the index of lanes, in its order.
+// The first columns of the index for lanes, in its order.
 constexpr std::array start_columns{Column::job_type, Column::priority, Column::scheduled_run_time};
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 struct Place {
     text *job_type;
@@ -37,8 +38,7 @@ struct LaneWalk {
     Relation live;
     Relation lanes;
     IndexScanDesc scan;
-    ScanKeyData
-        parts[2];  // of the row that lanes are compared with: the scan reads them as it goes
+    ScanKeyData parts[2];  // the row to compare lanes with; the scan reads it as it proceeds
 
     bool open_lanes(const job::ColumnMap &map);
     void begin();
@@ -76,14 +76,15 @@ bool LaneWalk::open_lanes(const job::ColumnMap &map)
 
 void LaneWalk::begin()
 {
-    // Raises an error if its file is not there, as who reads the rows would.
+    // Raises an error if the table's file does not exist, as reading its rows would.
     (void)RelationGetNumberOfBlocks(live);
     ::PushActiveSnapshot(::GetLatestSnapshot());
     scan = pg::begin_index_scan(live, lanes, 1);
     scan->xs_want_itup = true;
 }
 
-// To the first entry whose (job_type, priority) is greater than that of the place, or equal.
+// Moves to the first entry whose (job_type, priority) is greater than, or equal to, that of the
+// place.
 void LaneWalk::go_on(const Place &place, StrategyNumber strategy)
 {
     ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 1, strategy, InvalidOid,
@@ -99,7 +100,7 @@ void LaneWalk::go_on(const Place &place, StrategyNumber strategy)
     ::index_rescan(scan, &header, 1, nullptr, 0);
 }
 
-// Of the next lane; place.job_type is null before the first. False: there is none left.
+// Finds the next lane; place.job_type is null before the first. False: there are no more lanes.
 bool LaneWalk::next(Place &place)
 {
     CHECK_FOR_INTERRUPTS();
@@ -128,7 +129,7 @@ void LaneWalk::close() const
             ::relation_close(relation, NoLock);
 }
 
-// ---- the C++ regime ----
+// ---- ordinary C++ ----
 
 std::vector<LaneStart> starts_in(LaneWalk &walk)
 {

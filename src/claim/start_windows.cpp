@@ -1,7 +1,7 @@
 // Tells whether time windows are open, and when they open next.
 //
-// Windows are parsed once in a process, and asked for an opening when the last one that they named
-// is over.
+// Each process parses windows once, and computes the next opening only when the last result is
+// over.
 #include "claim/claim.hpp"
 
 #include "catalog/cache.hpp"
@@ -11,8 +11,8 @@ namespace hipq::claim {
 
 namespace {
 
-// Text that does not parse, or a zone that the server does not have: rows that were restored, or
-// another tz database.
+// The delay after text that cannot be parsed, or a zone that the server does not know: the rows
+// were restored, or the time zone database is another one.
 constexpr std::int64_t next_look_at_problem = 60'000'000;  // us
 
 constexpr std::size_t most_kept = 1'000;
@@ -22,7 +22,7 @@ struct ReadWindows {
     core::TimeWindows windows;
     std::optional<pg::TimeZone> zone;
     const char *problem;
-    pg::Time asked;  // when `opening` was the answer
+    pg::Time asked;  // for which moment `opening` was computed
     core::Opening opening;
 };
 
@@ -54,7 +54,7 @@ ReadWindows &kept_windows(std::string_view text, const std::string &zone)
     return kept->emplace(key, read_windows(text, zone)).first->second;
 }
 
-// Nothing has opened or closed since then.
+// Whether no window has opened or closed since the last computation.
 bool holds(const ReadWindows &known, pg::Time now)
 {
     const bool was_open = known.opening.from == known.asked.value;
@@ -89,8 +89,8 @@ pg::Time StartWindows::opens(std::string_view windows)
                                     [&](const Known &each) { return each.windows == windows; });
     if (found != known_.end())
         return found->opens;
-    // Not before: whoever changes a zone has its lanes read again, and by a reader that has begun
-    // by then the change is seen.
+    // Look up the zone here and no earlier. After a change of a type's zone, its lanes are read
+    // again; a reader that had begun before sees the change here.
     if (!zone_.has_value())
         zone_ = time_zone_of(queue_id_, job_type_);
     const StartWindow window = start_window(windows, *zone_, now_);

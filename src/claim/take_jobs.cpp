@@ -1,7 +1,6 @@
 // Takes jobs out of a lane into the batch of a process.
 //
-// By the lane and its index, or by SQL from the beginning of the lane where one of the two is
-// missing.
+// Uses the lane and its index, or SQL from the beginning of the lane if one of the two is missing.
 #include "claim/take_jobs.hpp"
 
 #include "catalog/cache.hpp"
@@ -22,18 +21,19 @@ namespace {
 
 using lanes::WaitingJob;
 
-// A suspect of a crash whose turn has not come is looked at again after this.
+// After this delay, look again at a crash suspect whose turn has not come.
 constexpr std::int64_t suspect_delay = 100'000;  // us
 
-// And so is a job that somebody else has in flight. As a rule it is on its way out; but what made
-// the lane point at it may be that it is to run again, which nobody will say a second time.
+// After this delay, look again at a job that another process has in flight. Usually that job is
+// about to end. But the lane may point at it because it is to run again, and no process will note
+// that a second time.
 constexpr std::int64_t in_flight_delay = 10'000;
 
-// A lane that somebody else reads is looked at again after this: he may not see what this executor
-// was woken for.
+// After this delay, look again at a lane that another process reads: the reader may not see the job
+// for which this executor was woken.
 constexpr std::int64_t reading_delay = 1'000;
 
-// Rows that are read at once where a throttle key is full.
+// How many rows to read at once if a throttle key is full.
 constexpr std::size_t walking_piece = 100;
 
 using Suspects = std::set<std::int64_t>;
@@ -49,8 +49,8 @@ Suspects suspects()
     return ids;
 }
 
-// Suspects run one at a time: if the first job of the lane that nobody has in flight is one whose
-// turn has come, it stays alone; else all stay but those.
+// Suspects run one at a time. If the first job of the lane that no process has in flight is a
+// suspect whose turn has come, keeps only that job. Otherwise keeps all jobs but the suspects.
 void pass_over_suspects(std::vector<WaitingJob> &jobs, const Suspects &suspects)
 {
     if (suspects.empty())
@@ -67,7 +67,7 @@ void pass_over_suspects(std::vector<WaitingJob> &jobs, const Suspects &suspects)
 }
 
 // Reserves some of the jobs, in their order, and adds them to the prefetched batch. Returns how
-// many were looked at before there was no capacity.
+// many jobs were looked at before the capacity was used up.
 std::size_t reserve(Prefetched &prefetched, std::span<const WaitingJob> jobs, std::size_t most)
 {
     const std::size_t before = prefetched.jobs.size();
@@ -78,9 +78,9 @@ std::size_t reserve(Prefetched &prefetched, std::span<const WaitingJob> jobs, st
     return reserved.considered;
 }
 
-// ---- by the lane ----
+// ---- by the lane and its index ----
 
-// A lane that is being read; given back as it was unless its end is reached.
+// A reading of a lane. The lane is given back unchanged unless end() is called.
 class OwnReading {
 public:
     OwnReading(lanes::LaneRef lane, pg::Time now)
@@ -115,10 +115,10 @@ struct Taker {
     std::size_t most;
     Suspects suspects;
     StartWindows &windows;
-    bool weighs;  // what the jobs weigh matters
+    bool weighs;  // whether the weights of the jobs matter
     core::Weight key_limit;
-    std::map<std::uint64_t, core::Weight>
-        in_batch{};  // of each throttle key, what of this prefetched batch may run at once
+    std::map<std::uint64_t, core::Weight> in_batch{};  // for each throttle key, the weight of this
+                                                       // prefetched batch's jobs, which run at once
     std::set<std::uint64_t> full_keys{};
 
     bool may_start(const LaneRow &row) const
@@ -126,8 +126,8 @@ struct Taker {
         return row.is_claimable && !row.is_closed && row.key.time <= now.value;
     }
     std::size_t capacity() const { return most - claimer.prefetched.jobs.size(); }
-    // How many rows are read at once: more than there is capacity for when many may have to be
-    // passed over.
+    // How many rows to read at once: more than there is capacity for if many may have to be passed
+    // over.
     std::size_t piece() const
     {
         return full_keys.empty() ? capacity() : std::max(capacity(), walking_piece);
@@ -147,7 +147,7 @@ struct Taker {
 
     std::uint64_t type() const { return core::name_hash(lane.head.job_type); }
 
-    // Once a key is full, those behind wait too.
+    // Once a key is full, all further jobs of that key wait too.
     bool has_key_capacity(const LaneRow &row)
     {
         if (key_limit < core::weight_unit || row.throttle_key == 0)
@@ -176,8 +176,8 @@ struct Taker {
         return fits;
     }
 
-    // It was full when somebody looked last, and nobody has made capacity: its pocket need not be
-    // read.
+    // Whether the key was full at the last look, by any process, and no capacity has become
+    // available since: then its pocket need not be read.
     bool is_known_to_be_full(std::uint64_t throttle_key)
     {
         if (throttle_key == 0 || key_limit < core::weight_unit)
@@ -193,7 +193,8 @@ struct Taker {
                lane.not_after < core::LaneKey{jobs.front().due.value, jobs.front().id};
     }
 
-    // Whether a row, one after the other, is the next of the jobs, which are in the same order.
+    // Whether the row is the next of the jobs. Call this for rows in order; the jobs are in the
+    // same order.
     static bool is_next(std::span<const WaitingJob> &jobs, const LaneRow &row)
     {
         if (jobs.empty() || jobs.front().id != row.key.id)
@@ -202,7 +203,7 @@ struct Taker {
         return true;
     }
 
-    // Why a row that can be claimed stays in the lane; nothing: there is no capacity for it.
+    // Until when a claimable row stays in the lane; nothing: there is no capacity for it.
     std::optional<pg::Time> put_off_until(const LaneRow &row, bool is_in_flight) const
     {
         if (is_in_flight)
@@ -214,11 +215,12 @@ struct Taker {
         return std::nullopt;
     }
 
-    // Reserves first, then says so: what the lane takes for read must be in this prefetched batch.
+    // Reserves jobs first and updates the reading afterwards: rows that the lane counts as read
+    // must be in this prefetched batch.
     //
-    // Rows that others have in flight take up capacity among the candidates. When nothing but those
-    // was found, the rest is left for the next reading: nobody would come back for it, as the lane
-    // has been looked at in vain.
+    // Jobs that other processes have in flight take up space among the candidates. If only those
+    // were found, returns without stopping the reading, so that the rest is read next. Otherwise no
+    // process would come back for the rest, because the look at the lane found nothing.
     void take(const LaneRows &found, lanes::LaneReading &reading)
     {
         const std::vector<WaitingJob> jobs = candidates(found);
@@ -265,7 +267,7 @@ struct Taker {
             reading.exhausted();
     }
 
-    // They are on their way to another node, and nobody is to start them here any more.
+    // Jobs that have left are on their way to another node, and must not start here.
     void pass_over_left(LaneRows &found) const
     {
         if (lane.queue->leaving_in_order != nullptr)
@@ -298,8 +300,9 @@ struct Taker {
     }
 };
 
-// What is passed over is read again when somebody resumes it, which is said once. If it was said
-// before this reading began, it counts for this reading; and the catalogue must not be older.
+// Reads the paused keys again. A reading passes over jobs with paused keys, and hipq.resume()
+// notifies the lanes only once. If it did so before this reading began, the notification counts for
+// this reading, whose catalogue must therefore not be older.
 void look_again_what_is_paused(const Taker &taker)
 {
     Prefetched &prefetched = taker.claimer.prefetched;
@@ -326,7 +329,7 @@ bool take_by_lane(Taker &taker, LaneIndex &index)
     for (const std::uint64_t key : taker.full_keys)
         lanes::stands_full(taker.lane.queue->id, taker.type(), key);
     if (taker.claimer.prefetched.is_empty() &&
-        lanes::due_of(taker.lane.ref) <= taker.now)  // as behind a suspect that has to wait
+        lanes::due_of(taker.lane.ref) <= taker.now)  // for example, after a suspect that must wait
         taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + in_flight_delay);
     return !taker.claimer.prefetched.is_empty();
 }
@@ -345,7 +348,7 @@ bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob>
     return !claimer.prefetched.is_empty();
 }
 
-// Whoever has others in flight, they are looked at first.
+// The statement also finds jobs that are held, in flight or suspects, so its limit allows for them.
 bool take_by_sql(const Taker &taker)
 {
     const Lane &lane = taker.lane;
@@ -388,7 +391,7 @@ bool take_jobs(Claimer &claimer, const Lane &lane, pg::Time now, std::size_t mos
                 type == nullptr ? core::no_weight_limit : type->throttle_limit_per_key};
     const bool any = take(taker);
     claimer.prefetched.closes = windows.first_closing();
-    if (windows.first_opening() != pg::infinity)  // this executor may be busy then, or gone
+    if (windows.first_opening() != pg::infinity)  // when this executor may be busy, or gone
         databases::work_due(MyDatabaseId, windows.first_opening());
     return any;
 }

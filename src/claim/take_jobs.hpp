@@ -1,5 +1,5 @@
-// From the lane into the prefetched batch: a process reads a lane and reserves the jobs that it
-// will claim.
+// Takes jobs from the lane into the prefetched batch: a process reads a lane and reserves the jobs
+// that it will claim.
 #pragma once
 
 #include "claim/claim.hpp"
@@ -14,7 +14,7 @@
 namespace hipq::claim {
 
 // A job whose throttle key is full is looked at again when there is capacity, and in any case after
-// this.
+// this time.
 inline constexpr std::int64_t longest_wait_for_capacity = core::longest_hold;  // us
 
 }  // namespace hipq::claim

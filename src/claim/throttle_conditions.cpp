@@ -1,8 +1,8 @@
-// Holds the conditions of throttle limits.
+// Implements the conditions of throttle limits.
 //
-// The conditions of the throttle limits: whether somebody waits for capacity there, who goes first,
-// and else the claim's own question, core::has_capacity, of what runs by the limiters in shared
-// memory.
+// They check whether another job waits for capacity under a limit, which then goes first. Otherwise
+// they compare the running jobs, by the limiters in shared memory, with the limit, as the claim
+// itself does (core::has_capacity).
 #include "claim/conditions.hpp"
 
 #include "catalog/cache.hpp"
@@ -18,11 +18,11 @@ namespace {
 
 using core::Finding;
 
-// What a limit that may stand against a job can come to.
+// The possible findings of one limit.
 struct LimitFindings {
     Finding is_reached;
     Finding share_is_used;
-    Finding is_awaited;  // by a job that goes first
+    Finding is_awaited;  // another job waits and goes first
     Finding has_no_limit;
     Finding has_capacity;
 };
@@ -52,7 +52,7 @@ Condition condition_of(const LimitFindings &findings, ThrottleFacts facts, bool 
     return {finding, std::move(facts)};
 }
 
-// Whether a job of the queue, or of the type, waits for capacity: it goes first.
+// Whether a job of the queue, or of the type, waits for capacity, and so goes first.
 bool is_awaited(const catalog::Queue &queue, std::string_view job_type)
 {
     return memory::is_loaded() && is_throttled(queue, job_type) &&

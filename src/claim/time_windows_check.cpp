@@ -1,4 +1,4 @@
-// hipq._are_time_windows: what the domain hipq.time_windows asks.
+// hipq._are_time_windows: the check of the domain hipq.time_windows.
 #include "pg/arguments.hpp"
 #include "pg/demand.hpp"
 

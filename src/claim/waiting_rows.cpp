@@ -1,7 +1,7 @@
 // Walks over the waiting rows of a live leaf, a piece at a time.
 //
-// By the primary key. SQL can limit the rows that it finds, not those that it passes over; under an
-// old snapshot these are the many.
+// The walk uses the primary key. A LIMIT in SQL bounds the rows that a statement finds, but not the
+// rows that it passes over, which are the majority under an old snapshot.
 #include "claim/waiting_rows.hpp"
 
 #include "catalog/cache.hpp"
@@ -21,7 +21,7 @@ using core::Column;
 
 namespace {
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only ----
 
 struct RowWalk {
     Relation live;
@@ -55,7 +55,7 @@ void RowWalk::begin(std::int64_t after)
     ::index_rescan(scan, &greater, 1, nullptr, 0);
 }
 
-// One entry of the index. False: there is none left.
+// Reads one entry of the index. False: there are no more entries.
 bool RowWalk::next(std::int64_t *id, bool *is_there) const
 {
     CHECK_FOR_INTERRUPTS();
@@ -79,7 +79,7 @@ void RowWalk::close() const
             ::relation_close(relation, NoLock);
 }
 
-// ---- the C++ regime ----
+// ---- ordinary C++ ----
 
 std::optional<WaitingRow> waiting_row(TupleTableSlot *slot, const job::ColumnMap &map, pg::Time now)
 {

@@ -1,4 +1,4 @@
-// A walk over a live leaf in the order of ids, piece by piece.
+// Walks over a live leaf in the order of ids, piece by piece.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -15,14 +15,13 @@ struct WaitingRow {
 
 struct WaitingRows {
     std::vector<WaitingRow> rows;
-    std::vector<std::int64_t> unreadable;  // that are no jobs (job::is_unreadable)
+    std::vector<std::int64_t> unreadable;  // ids of rows that are no jobs (job::is_unreadable)
     Oid leaf;
-    std::optional<std::int64_t>
-        position;  // where the walk goes on; nothing: it has come to the end
+    std::optional<std::int64_t> position;  // where to continue; nothing: the walk is at the end
 };
 
-// The jobs that wait, due or not, after an id. Looks at so many entries of the index at most,
-// whether there is a row behind them or one that is gone. Needs a transaction.
+// Returns the waiting jobs, due or not, with ids after `after`. Reads at most `entries` index
+// entries, counting those of removed rows too. Needs a transaction.
 WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::size_t entries,
                          pg::Time now);
 

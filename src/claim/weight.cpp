@@ -1,6 +1,7 @@
-// Computes what a job weighs under limits.
+// Computes the weight of a job under limits.
 //
-// Nearly all jobs of a queue weigh the same: the last number is kept with its weight.
+// Nearly all jobs of a queue have the same weight, so the last throttle_factor is cached with its
+// weight.
 #include "claim/weight.hpp"
 #include "catalog/cache.hpp"
 #include "catalog/queue_statements.hpp"

@@ -1,4 +1,4 @@
-// What a job weighs under the limits of its queue, job type and throttle key.
+// The weight of a job under the limits of its queue, job type and throttle key.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -7,17 +7,18 @@
 
 namespace hipq::claim {
 
-// Of throttle_factor (numeric). Both PostgreSQL regime.
+// Convert throttle_factor (numeric) and throttle_key. Call both inside pg::call() only.
 core::Weight weight_of(Datum throttle_factor);
 std::uint64_t key_of(Datum throttle_key);
 
-// The limits of a type in its queue.
+// Returns the limits of a type in its queue.
 core::WeightLimits limits_of(const catalog::Queue &queue, const catalog::JobType &type);
-// Whether any may stand against it, so that what its jobs weigh matters before they are claimed.
+// Whether any limit applies to the type, so that the weights of its jobs matter before they are
+// claimed.
 bool is_throttled(const catalog::Queue &queue, std::string_view job_type);
 
-// Looks up, by SQL, what jobs weigh of which that is not known yet; those that are gone stay
-// unknown. Needs a transaction.
+// Looks up, by SQL, the weights that are not known yet. Jobs that are gone stay without a known
+// weight. Needs a transaction.
 void weigh(const catalog::Queue &queue, std::span<job::DueJob> jobs);
 
 }  // namespace hipq::claim

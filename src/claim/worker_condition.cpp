@@ -1,6 +1,6 @@
 // Tells whether an external worker can take a job.
 //
-// By the predicates of dispatch itself.
+// Uses the predicates of dispatch itself.
 #include "claim/conditions.hpp"
 
 #include "catalog/cache.hpp"
@@ -39,7 +39,7 @@ std::string name_meant_by(const std::string &worker)
 
 namespace {
 
-// How many of these workers are there, and which of them drain or are unhealthy.
+// Counts which of these workers are present, and lists those that drain or are unhealthy.
 Service judge(std::span<const workers::WorkerRef> workers)
 {
     Service service;
