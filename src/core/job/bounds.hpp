@@ -1,5 +1,5 @@
-// Bounds on the size of user input, where no rule of its kind bounds it. This is the only table of
-// bounds.
+// Bounds on the size of user input for which no more specific rule sets one. This is the only table
+// of bounds.
 //
 // Every stored value must be read again, written into messages, dumped and restored, and one
 // tenant's values must not use up the memory of others. Bounds that an administrator may choose are

@@ -12,7 +12,7 @@ struct JobCaps {
     std::int64_t max_timeout = std::numeric_limits<std::int32_t>::max();  // seconds
     std::int64_t highest_priority =
         std::numeric_limits<std::int16_t>::min();  // the lowest number, which is the most urgent
-    bool allows_free_jobs = true;                  // with throttle_factor 0
+    bool allows_free_jobs = true;                  // jobs with throttle_factor 0
 };
 
 // Each returns nothing if the queue allows the value.

@@ -73,7 +73,8 @@ std::optional<Refusal> check_update(Caller caller, JobState from, JobState to,
 {
     if (is_trusted(caller))
         return std::nullopt;
-    // The states decide about the state column, so that an incomplete set opens no hole.
+    // Compute the bit of the state column here, so that a caller with an incomplete set cannot
+    // bypass the check.
     ColumnSet complete = changed;
     complete.set(index(Column::state), from != to);
     return caller == Caller::user ? check_user_update(from, to, complete)

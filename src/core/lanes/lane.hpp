@@ -32,7 +32,7 @@ struct BasicLane {
     static constexpr std::size_t pocket_limit = pocket_count;
 
     LaneKey frontier = lane_start;  // lane_start: cold, nothing is known
-    bool is_exhausted = false;      // rows at or after the frontier are all in the inbox too
+    bool is_exhausted = false;      // all rows at or after the frontier are in the inbox, too
     Pockets<pocket_count> pockets{};
     std::array<Pocket, inbox_size> inbox{};
     std::uint32_t inbox_count = 0;
@@ -55,8 +55,9 @@ struct BasicLane {
     }
 
     // Reports that a throttle key has capacity; 0: any key may have. Returns whether any row waited
-    // for it. The reader of the lane may put back what waited when it began; for keys that the
-    // reader itself finds full, it must check the capacity again at its end.
+    // for it. A process that reads the lane may put back the pockets with which it began, so they
+    // are put into the inbox too. For keys that the reader itself finds full, it must check the
+    // capacity again at its end.
     bool make_capacity(std::uint64_t throttle_key)
     {
         const auto is_meant = [&](const Pocket &pocket) {
@@ -74,7 +75,8 @@ struct BasicLane {
     void note_all() { note({lane_start, lane_end}); }
 
     // Makes deferred rows worth a look now: their times were computed with another zone, or another
-    // clock. The reader of the lane may still use the old ones.
+    // clock. A process that reads the lane may still use the old times, so then the whole lane is
+    // noted.
     void look_again()
     {
         make_ready([](const Pocket &) { return true; });

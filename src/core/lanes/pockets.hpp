@@ -116,7 +116,8 @@ struct Pockets {
             insert(pocket);
             return;
         }
-        // One more than there is space for: compare it and its neighbours together.
+        // Holds one pocket more than there is space for, so that the new pocket is compared with
+        // its neighbours too.
         std::array<Pocket, size + 1> all{};
         std::copy_n(entries.begin(), size, all.begin());
         all[size] = pocket;

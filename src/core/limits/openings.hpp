@@ -5,10 +5,10 @@
 // set forward, it jumps. For a window on a given day this means:
 //
 // - The window opens at the first moment at which the clock shows `from` or later, and closes at
-// the first moment at which it shows `to` or later. A window that ends when another begins leaves
-// neither a gap nor an overlap, on any day.
+//   the first moment at which it shows `to` or later. A window that ends when another begins leaves
+//   neither a gap nor an overlap, on any day.
 // - A time that occurs twice counts at its first occurrence: the window opens or closes then, and
-// does not open a second time.
+//   does not open a second time.
 // - A time that is skipped counts at the end of the gap.
 // - A window that lies wholly inside the gap opens at the end of the gap, for its usual length.
 //

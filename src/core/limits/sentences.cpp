@@ -181,7 +181,7 @@ constexpr bool are_in_order()
 }
 static_assert(are_in_order());
 
-// `place` is the name in its braces.
+// `place`: the placeholder, with its braces.
 std::string_view fact_at(std::string_view place, std::span<const NamedFact> facts)
 {
     const std::string_view name = place.substr(1, place.size() - 2);

@@ -86,8 +86,8 @@ public:
     bool leave(std::int32_t limiter, Weight weight);
 
     // Returns whether a job of that weight has capacity under a limit. If not, the table records
-    // that it waits. If this node has a share of the limit, the share decides, whatever the caller
-    // knows about it.
+    // that it waits. If the table has a share of this node for the limit, the share decides, even
+    // if the caller does not know about it and passes is_shared = false.
     bool admits(const LimiterName &name, Weight weight, Weight limit, bool is_shared = false);
     // The weight of the running jobs.
     Weight used_by(const LimiterName &name) const;

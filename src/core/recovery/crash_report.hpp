@@ -9,8 +9,8 @@
 //
 // All jobs of a process are of one job type. If all processes without a mark ran one type, the type
 // is to blame as well: a batch crashed, or several jobs of the type at once. If they ran several
-// types, blame the types that have a suspect of an earlier crash still waiting: suspects of a
-// harmless type are acquitted, and of the harmful types each new crash has at least one to blame.
+// types, blame the types that have a suspect of an earlier crash still waiting. Suspects of a
+// harmless type are acquitted, and each new crash finds at least one of the harmful types to blame.
 #pragma once
 
 #include "core/recovery/flight_log.hpp"
@@ -38,8 +38,8 @@ inline constexpr int sightings_of_a_suspect = 2;
 // Crashes further apart than this are unrelated.
 inline constexpr std::int64_t crash_window = 600'000'000;  // us
 
-// Returns whether a type, or a handler of dead letters, with that many crashes in that time no
-// longer starts. 0: no limit.
+// Returns whether a type, or a handler of dead letters, is stopped after that many crashes within
+// crash_window. `most` 0: no limit.
 constexpr bool is_held_for_crashes(int crashes, int most)
 {
     return most > 0 && crashes >= most;
@@ -56,7 +56,8 @@ std::int64_t suspect_pause(CrashStreak streak, std::int64_t first_pause);
 // The case after its job was charged and rescued, as far as necessary. It may stay open, and is
 // then kept until the job's handler ends.
 CrashCase resolved(CrashCase entry);
-// A suspect of a crash whose jobs are back; not a job that was only seen in flight at crashes.
+// Whether the job is a suspect of a crash whose jobs have been put back since; not a job that was
+// only seen in flight at crashes.
 bool is_earlier_suspect(const CrashCase &entry);
 bool is_open(const CrashCase &entry);
 

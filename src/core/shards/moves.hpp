@@ -50,13 +50,13 @@ SlotPhase phase_after_returned(bool awaits_keys);
 // The facts about a job where it arrives, or where it is to start.
 struct MovedJob {
     bool has_key = false;
-    // By a queue's table: it comes from there, not from a producer.
+    // The table of a queue accepted the job before; it comes from there, not from a producer.
     bool was_accepted = false;
-    // At the old node, which named the key in `returned`.
+    // The job's key still runs at the old node, which named it in `returned`.
     bool key_runs_there = false;
-    // By another unfinished job in this node's table.
+    // Another unfinished job in this node's table has the key.
     bool key_is_used_here = false;
-    // Older jobs are held here: of its key, or in strict order of its slot.
+    // Older jobs are held here: jobs of the same key, or in strict order of the same slot.
     bool is_behind_others = false;
 };
 

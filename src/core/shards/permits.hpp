@@ -5,9 +5,9 @@
 // limit exact, whatever happens to messages:
 //
 // - A node lowers its share before it sends a request, in the same transaction. So the share that
-// the request names is no less than the share the node has.
+//   the request names is no less than the share the node has.
 // - The authority assumes the largest share that a node may have, and grants what is left beside
-// the shares that it assumes for the others.
+//   the shares that it assumes for the others.
 //
 // A lost, late or duplicated message makes the authority assume too much. That costs utilization,
 // but never violates the limit. An answer refers to the last request of its node; the authority

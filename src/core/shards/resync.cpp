@@ -1,4 +1,4 @@
-// Decides by the router's last word.
+// Decides by the router's last word about a job.
 #include "core/shards/resync.hpp"
 
 namespace hipq::core {

@@ -5,8 +5,8 @@
 // Each sign names the previous one to the same node, and the newest one that its sender received
 // from that node. Signs arrive in the order in which they are sent, among all other letters. So a
 // node that receives a sign without having the previous one also lacks the letters that came with
-// it; and a node that is told of a sign of its own that it does not know has lost what it did until
-// then.
+// the previous one. And a node that receives a sign naming one of its own signs, which it does not
+// know, has lost changes that it made before that sign.
 #pragma once
 
 #include <cstdint>

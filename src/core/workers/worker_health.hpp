@@ -25,8 +25,8 @@ struct HealthLimits {
     std::int64_t probe_interval = 60'000'000;
     int degraded_failures = 3;  // in a row
     int unhealthy_failures = 10;
-    // Jobs dispatched but not accepted. For a worker that may hold more: half of that number, and
-    // all of it.
+    // Limits of the number of jobs dispatched but not accepted. For a worker that may hold many
+    // jobs they are at least half of that number (degraded), and all of it (unhealthy).
     int degraded_depth = 50;
     int unhealthy_depth = 100;
     double degraded_failure_rate = 30;  // percent
@@ -64,14 +64,15 @@ struct SelfReport {
 // The facts by which a worker is judged.
 struct WorkerRecord {
     bool is_gone = false;   // its session has ended
-    bool is_bound = false;  // its session exists: no heartbeat is required, but an answer
+    bool is_bound = false;  // its session exists: it needs no heartbeat, but must answer when it is
+                            // given a job
     bool was_heard = false;
     std::int64_t last_sign =
         0;              // the last heartbeat, else when the worker registered or the server started
     int depth = 0;      // jobs dispatched but not accepted
     int most_held = 0;  // jobs that it may hold: as many as it runs at a time, and its prefetch
     std::optional<std::int64_t>
-        asked;  // since when it has had a job that it could run without answering
+        asked;  // since when it has had a job that it could run, and has not answered
     std::int64_t executions = 0;
     std::int64_t failures = 0;
     int consecutive_failures = 0;
