@@ -35,8 +35,8 @@ private:
     int plan_cache_mode_ = plan_cache_mode;
 };
 
-// While an object of this class lives, hipq's own transactions in this process wait no longer than
-// that for a lock.
+// While an object of this class lives, hipq's own transactions in this process wait at most the
+// given time for a lock.
 class LockPatience {
 public:
     explicit LockPatience(int milliseconds);

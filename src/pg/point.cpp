@@ -66,7 +66,7 @@ void signal_myself(int signal)
     });
 }
 
-// Leaves the latch alone: it was set for the work that comes later.
+// Does not reset the latch, because it was set for the work that comes after the point.
 void wait_at(Point &point)
 {
     point.waiting = MyProcPid;

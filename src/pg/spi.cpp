@@ -81,7 +81,8 @@ SPIPlanPtr prepare(Execution &execution)
     return plan;
 }
 
-// DROP EXTENSION drops the types, and those of the next installation have other OIDs.
+// Whether the plan has the types of the parameters. It may not: DROP EXTENSION drops hipq's types,
+// and those of the next installation have other OIDs.
 bool takes(SPIPlanPtr plan, std::span<const Parameter> parameters)
 {
     for (std::size_t i = 0; i < parameters.size(); ++i)
