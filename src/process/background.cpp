@@ -50,7 +50,8 @@ void show_idle()
 {
     pg::call([] {
         ::pgstat_report_activity(STATE_IDLE, nullptr);
-        (void)::pgstat_report_stat(true);  // reports what the last transactions have held back
+        (void)::pgstat_report_stat(true);  // also reports the statistics that recent transactions
+                                           // have kept back
     });
 }
 

@@ -18,7 +18,8 @@ using core::Duty;
 using core::Trouble;
 
 constexpr int longest_lock = 10;                      // ms
-constexpr std::int64_t longest_memory = 300'000'000;  // us; for a duty that was not tried again
+constexpr std::int64_t longest_memory = 300'000'000;  // us; how long to remember a duty that is not
+                                                      // tried again
 constexpr std::int64_t report_interval = 60'000'000;  // us
 
 struct Rest {
