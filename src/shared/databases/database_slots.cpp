@@ -17,8 +17,8 @@ namespace hipq::databases {
 
 namespace {
 
-// A closed database's slot can be reused: it holds nothing that the launcher would not find out
-// again.
+// A closed database's slot can be reused: the launcher can find out again everything that the slot
+// holds.
 bool is_free(const memory::DatabaseSlot &slot)
 {
     return slot.database == InvalidOid ||

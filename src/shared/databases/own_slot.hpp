@@ -41,9 +41,9 @@ void stop_watching_prefetched() noexcept;
 bool set_queue_owners(int owners);
 
 // Returns the number of restores so far if the live leaves must be read for jobs in the middle of
-// an attempt, which the previous run of the server, a restore, or a scheduler that exited too early
-// has left. When the leaves are read, recovery_done() takes the number from before the reading, for
-// the schedulers to come; 0 means that jobs are left again.
+// an attempt. The previous run of the server, a restore, or a scheduler that exited too early may
+// have left them. After the leaves are read, recovery_done() records for later schedulers the
+// number from before the reading; 0 means that jobs are left again.
 std::optional<unsigned> recovery_due();
 void recovery_done(unsigned restores);
 

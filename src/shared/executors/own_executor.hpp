@@ -18,7 +18,7 @@ ExecutorSlot *own_executor();  // null: this process is no executor; needs the l
 // `first` holds what the jobs have in common.
 void announce_jobs(const memory::RunningJob &first, std::span<const memory::Attempt> attempts);
 void announce_job(const memory::RunningJob &job);
-// How the jobs ended. Finished jobs are gone; of unknown ones it is open whether they can be
+// How the jobs ended. Finished jobs are gone. For unknown jobs it is not known whether they can be
 // claimed again.
 enum class Jobs : unsigned char { finished, unknown };
 void announce_idle(Jobs outcome);
@@ -27,8 +27,9 @@ void announce_idle(Jobs outcome);
 // if it is never announced.
 void note_chosen(std::int64_t job_id);
 
-// Whether this executor should leave: it was asked to; or another owner waits and this executor is
-// idle, or has had its turn and its owner more than its share (executor_shares.hpp).
+// Whether this executor should leave: because it was asked to; or because another owner waits, and
+// this executor is idle, or its turn is over and its owner has used more than its share
+// (executor_shares.hpp).
 bool should_leave(bool idle, pg::Time now);
 
 // Makes this executor leave as if another process had asked it to.

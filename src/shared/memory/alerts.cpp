@@ -1,6 +1,7 @@
 // Keeps one record per alert in shared memory.
 //
-// An occurrence more than five minutes after the previous one starts a new spell.
+// Occurrences of an alert form a spell. An occurrence more than five minutes after the previous one
+// starts a new spell.
 #include "shared/memory/alerts.hpp"
 
 #include "shared/memory/shared_struct.hpp"

@@ -40,8 +40,8 @@ struct SentSigns {
     std::int64_t job;  // the last job id that the sequence had given at that sign
     std::int64_t letter;
     unsigned readers;  // `Registry::readers` at that sign
-    bool was_news;     // ids were drawn since the sign before; a transaction open at that sign may
-                       // have drawn more
+    bool was_news;     // ids were drawn between the previous sign and that sign; a transaction open
+                       // at that sign may have drawn more
 };
 
 struct DatabaseSlot {

@@ -45,7 +45,8 @@ void end_dispatch(std::span<const Dispatched> jobs) noexcept;
 void cancel_dispatch(std::span<const Dispatched> jobs) noexcept;
 
 // Enters a job whose row says that a worker has it, and counts its weight regardless of the limits.
-// A job that is in flight already is left as it is. held_by_other: a process that read the row
+// A job that is in flight already is left as it is. held_by_other: another process has the job,
+// because it read the row before the job ran; it will soon find out that the job runs.
 // before the job ran has it, and is about to find out.
 enum class Entered : unsigned char { yes, held_by_other, no_capacity, no_worker };
 Entered enter_external_job(const ExternalJob &job, const core::Load &load);

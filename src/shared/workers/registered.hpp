@@ -167,11 +167,11 @@ void give_back_places(std::int64_t id, std::size_t count) noexcept;
 // repeatedly while jobs are due
 // ----------------------------------------------------------------------------------------------
 
-// Since when no worker has been able to get jobs of this type, as far as schedulers have seen: from
-// this call on, if there was none within a minute. An earlier call may have been another
-// scheduler's.
+// Returns since when no worker has been able to get jobs of this type, as far as schedulers have
+// seen. If there was no call within the last minute, that is since this call. Earlier calls may
+// have been made by another scheduler.
 pg::Time unserved_since(int queue_id, std::string_view job_type);
-// A worker can get jobs of this type, or something else than a worker is missing.
+// A worker can get jobs of this type, or the jobs wait for something other than a worker.
 void note_served(int queue_id, std::string_view job_type) noexcept;
 // The same for all types of a queue, and of this database.
 void note_queue_served(int queue_id) noexcept;
