@@ -22,7 +22,7 @@ using job::Failure;
 
 namespace {
 
-// All jobs of a statement share one.
+// All jobs of a statement share one result, so check equal neighbours once.
 void check_results(std::span<const pg::RawValue> results)
 {
     const pg::RawValue *before = nullptr;

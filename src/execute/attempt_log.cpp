@@ -1,9 +1,9 @@
-// Keeps what a handler says for the table of attempts.
+// Keeps the messages that a handler raises for the table of attempts.
 //
-// A message below what the server logs is thrown away before anybody sees it, so the level is
-// lowered while a handler runs, and the hook takes back from the server's log what it would not
-// have had. The hook runs inside of an ereport(): it allocates what may fail without an error, and
-// has nothing that could throw.
+// PostgreSQL discards a message below the server's log level before any hook sees it. So the level
+// is lowered while a handler runs, and the hook keeps out of the server's log what would not have
+// been there. The hook runs inside of an ereport(): it allocates without raising an error when
+// memory is short, and calls nothing that could throw.
 #include "execute/attempt_log.hpp"
 
 #include "catalog/cache.hpp"
@@ -21,7 +21,7 @@ namespace hipq::execute {
 
 namespace {
 
-// ---- the PostgreSQL regime ----
+// ---- call inside pg::call() only, or from a hook ----
 
 struct Said {
     Said *next;
@@ -34,7 +34,7 @@ struct Said {
     const char *context;
 };
 
-// Of the handler that runs, or that ran last.
+// The messages of the handler that runs, or that ran last.
 struct Log {
     MemoryContext memory;
     Said *first;
@@ -45,14 +45,14 @@ struct Log {
 };
 constinit Log kept_log{nullptr, nullptr, &kept_log.first, 0, 0, 0};
 constinit bool is_listening = false;
-constinit int level_of_server = WARNING;  // log_min_messages as it is without us
+constinit int level_of_server = WARNING;  // log_min_messages as it would be without hipq
 constinit emit_log_hook_type previous_log_hook = nullptr;
 
-// How many messages of this second are kept.
+// The number of messages in the current second, for hipq.attempt_log_rate.
 constinit TimestampTz second_begins = 0;
 constinit int count_of_second = 0;
 
-// As elog.c decides it.
+// Decides as elog.c does.
 bool is_for_server(int level)
 {
     if (level == LOG || level == LOG_SERVER_ONLY)
@@ -69,7 +69,7 @@ bool comes_too_fast(TimestampTz now)
     return ++count_of_second > settings::attempt_log_rate;
 }
 
-// Null for null, and where there is no memory, or no room.
+// Returns null for null, and if there is no memory or no room.
 const char *copy(const char *text)
 {
     if (text == nullptr)
@@ -97,7 +97,7 @@ void keep(const ErrorData &error)
                      ? nullptr
                      : static_cast<Said *>(::MemoryContextAllocExtended(
                            kept_log.memory, sizeof(Said), MCXT_ALLOC_NO_OOM));
-    // In the order of their times, also those of one microsecond.
+    // Times increase strictly, so that messages of one microsecond keep their order.
     kept_log.last_time =
         std::max(now + settings::clock_offset.microseconds(), kept_log.last_time + 1);
     if (said == nullptr) {
@@ -140,7 +140,7 @@ const char *name_of_level(int level)
     return level == INFO ? "INFO" : level == NOTICE ? "NOTICE" : "WARNING";
 }
 
-// ---- the C++ regime ----
+// ---- ordinary C++ ----
 
 std::optional<std::string> text_of(const char *text)
 {
@@ -172,7 +172,7 @@ Listening::Listening() : level_before_(log_min_messages)
         log_min_messages = INFO;
 }
 
-// A handler may have set the level itself.
+// The handler may have set the level itself: then it stays.
 Listening::~Listening()
 {
     is_listening = false;

@@ -1,4 +1,4 @@
-// What a handler says (INFO, NOTICE, WARNING), kept until its attempt is written down.
+// The messages of a handler (INFO, NOTICE, WARNING), kept until its attempt is recorded.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -7,8 +7,8 @@
 
 namespace hipq::execute {
 
-// Writes down what was said in the attempt of a job, which may be the first of a batch. In the
-// transaction that ends the attempt. Once: then it is forgotten.
+// Writes the messages of the attempt of a job, which may be the first of a batch, and forgets them.
+// Call it in the transaction that ends the attempt.
 void write_attempt_log(const catalog::Queue &queue, const job::ClaimedJob &job);
 
 }  // namespace hipq::execute

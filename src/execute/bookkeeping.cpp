@@ -1,4 +1,4 @@
-// Retries what hipq writes about a job, and sets the job aside when that stays in vain.
+// Retries hipq's own writes about a job, and sets the job aside when they keep failing.
 #include "execute/bookkeeping.hpp"
 
 #include "job/set_aside.hpp"

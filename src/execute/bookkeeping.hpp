@@ -1,5 +1,5 @@
-// What hipq writes about a job after its code has run. An error against it is no reason for the
-// process to end: the job would come back, and run again and again.
+// hipq's own writes about a job after its code has run. An error in them must not end the process:
+// the job would come back, and run again and again.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -11,7 +11,7 @@
 
 namespace hipq::execute {
 
-// Sets a job aside whose end cannot be written. Returns the error that is against that, too.
+// Sets aside a job whose end cannot be written. Returns the error if that write fails, too.
 std::optional<pg::Error> set_aside(const catalog::Queue &queue, const job::ClaimedJob &job,
                                    const job::Failure &failure, const pg::Error &trouble);
 

@@ -1,4 +1,4 @@
-// Keeps a flag that the signal handler asks: whether user code runs that may be cancelled.
+// Keeps a flag for the signal handler: whether user code runs that may be cancelled.
 #include "execute/cancellable.hpp"
 
 #include <cerrno>
@@ -12,7 +12,7 @@ namespace {
 
 constinit volatile sig_atomic_t is_cancellable = 0;
 
-// In the signal handler: what StatementCancelHandler does, but for user code only.
+// Runs in the signal handler. Does what StatementCancelHandler does, but only while user code runs.
 extern "C" void hipq_cancelled(int)
 {
     const int before = errno;

@@ -1,4 +1,4 @@
-// Claims the next jobs of the batch, by a row lock or by a record, and makes them a task.
+// Claims the next jobs of the batch, by a row lock or by a record, and makes a task of them.
 #include "catalog/cache.hpp"
 #include "catalog/handler.hpp"
 #include "catalog/queue_lock.hpp"
@@ -26,8 +26,9 @@ namespace {
 using job::ClaimedJob;
 using job::DueJob;
 
-// A claim by lock shares the handler's transaction: one that is read only, or has another isolation
-// level because the role's settings say so, is no place for hipq's own statements before it.
+// A claim by lock shares the handler's transaction. hipq's own statements cannot run first in a
+// transaction that is read only, or that has another isolation level because of the role's
+// settings.
 bool needs_its_own_transaction(const catalog::Handler &handler)
 {
     return handler.may_commit || DefaultXactIsoLevel != XACT_READ_COMMITTED ||
@@ -41,11 +42,11 @@ core::ClaimMode mode_of(const catalog::JobType &type, const Task &task)
     return core::claim_mode(type.claim, needs_its_own_transaction(*task.handler), task.run_time);
 }
 
-// What came of the chosen jobs.
+// What became of the chosen jobs.
 struct Attempted {
     std::optional<Task> task;
     claim::Claim claim;
-    // A database error is against one of the jobs, and nothing has happened.
+    // A database error prevents the claim of one of the jobs; none was claimed.
     std::optional<pg::Error> trouble{};
 };
 
@@ -65,8 +66,8 @@ claim::Written write_claim(const catalog::Queue &queue, core::ClaimMode mode,
             waiting.size()};
 }
 
-// Needs a transaction, which has to be aborted when there is no task: the queue or type is gone or
-// paused, the handler is missing, or no job could be claimed.
+// Call it in a transaction. The caller aborts the transaction when there is no task: the queue or
+// type is gone or paused, the handler is missing, or no job could be claimed.
 Attempted claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type,
                                claim::Chosen chosen)
 {
@@ -108,7 +109,7 @@ Attempted claim_in_transaction(Executor &executor, int queue_id, const std::stri
     return attempted;
 }
 
-// Of each way of claiming, so that a test of points meets both.
+// Separate points for the two ways of claiming, so that a test of points reaches both.
 void reach_point_after_claim([[maybe_unused]] const std::optional<Task> &task)
 {
     if (task.has_value() && task->mode == core::ClaimMode::lock)
@@ -158,8 +159,8 @@ void report_trouble(std::int64_t id, const pg::Error &error)
     });
 }
 
-// A database error is against one of these jobs. Of several it is not known which: then they are
-// claimed one by one for a while.
+// A database error prevents the claim of one of these jobs. Of several jobs it is unknown which
+// one, so the executor claims jobs one by one for a while.
 void put_off_trouble(Executor &executor, claim::Chosen jobs, const pg::Error &error)
 {
     constexpr std::int64_t caution = 10'000'000;  // us
@@ -176,14 +177,14 @@ void put_off_trouble(Executor &executor, claim::Chosen jobs, const pg::Error &er
     claim::put_off_until(job, executor.held.note(job.id, now));
 }
 
-// The windows of jobs that were taken while they were open have closed: the lane tells when they
-// open again.
+// Returns whether the time windows of the prefetched jobs, open when they were taken, have closed.
+// The lane knows when they open again.
 bool has_closed(const claim::Prefetched &prefetched)
 {
     return prefetched.closes != pg::infinity && pg::now() >= prefetched.closes;
 }
 
-// Returns the jobs that are not in the task.
+// Gives back the jobs that are not in the task.
 void settle(Executor &executor, claim::Chosen chosen, const Attempted &attempted)
 {
     const bool any = attempted.task.has_value();

@@ -1,6 +1,6 @@
-// Refuses what a handler may not do in a client's session.
+// Refuses what a handler is not permitted to do in a client's session.
 //
-// Two hooks of PostgreSQL's: utility statements, and access to objects.
+// Two hooks of PostgreSQL check it: utility statements, and access to objects.
 #include "execute/execute.hpp"
 #include "execute/temporary_objects.hpp"
 
@@ -19,7 +19,7 @@ constinit object_access_hook_type previous_access_hook = nullptr;
 
 // ---- statements ----
 
-// EXECUTE also stands in EXPLAIN and CREATE TABLE AS, which run it without asking any hook.
+// EXECUTE can also be inside EXPLAIN and CREATE TABLE AS, which run it without calling any hook.
 const Node *innermost(const Node *statement)
 {
     const Node *inner = nullptr;
@@ -63,7 +63,7 @@ struct Source {
     const char *library;  // null: the server itself
 };
 
-// Nothing for what is not in C. PostgreSQL regime.
+// Returns nothing for a function that is not in C. Call inside pg::call() only.
 Source source_of(Oid function)
 {
     HeapTuple tuple = ::SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
@@ -84,8 +84,8 @@ Source source_of(Oid function)
     return source;
 }
 
-// Session locks, large objects by descriptor, replication origins, by the beginnings of their names
-// in C.
+// Functions on session locks, large object descriptors and replication origins: how their names in
+// C begin.
 constexpr std::array<std::string_view, 11> functions_of_session{"pg_advisory_lock",
                                                                 "pg_try_advisory_lock",
                                                                 "pg_advisory_unlock",

@@ -1,6 +1,6 @@
-// Puts a client's session in order around handlers that run in it.
+// Prepares a client's session for handlers that run in it, and restores it after them.
 //
-// It ends what they have put off: deferred constraints and open portals.
+// It ends what handlers leave pending: deferred constraints and open portals.
 #include "execute/execute.hpp"
 
 extern "C" {
@@ -11,7 +11,7 @@ namespace hipq::execute {
 
 namespace {
 
-// A name stands for all constraints of that name in its schema.
+// Names for SET CONSTRAINTS, which takes a name to mean all constraints of that name in the schema.
 constinit pg::Statement initially_deferred(R"(
     SELECT string_agg(listed.name, ', ')
     FROM (
@@ -25,17 +25,17 @@ constinit pg::Statement initially_deferred(R"(
 
 constinit pg::Statement open_cursors("SELECT cursor.name FROM pg_catalog.pg_cursors AS cursor");
 
-// ---- what was put off ----
+// ---- deferred triggers ----
 
-// Deferred triggers fire; from then on none is deferred.
+// Deferred triggers fire now; from then on none is deferred.
 void fire_deferred_triggers()
 {
     pg::run_as_caller("SET CONSTRAINTS ALL IMMEDIATE");
 }
 
-// The same where a trigger cannot put itself off by SET CONSTRAINTS, over and over: until there are
-// none, or with an error. A second time, when nothing is left that could fire, because one may have
-// said SET CONSTRAINTS and done nothing.
+// Does the same where a trigger cannot defer itself again by SET CONSTRAINTS: triggers fire over
+// and over, until there are none, or one raises an error. The second call runs when no trigger is
+// left to fire: a trigger of the first may have executed SET CONSTRAINTS and deferred nothing.
 void fire_all_deferred_triggers()
 {
     pg::as_restricted([] {
@@ -44,8 +44,8 @@ void fire_all_deferred_triggers()
     });
 }
 
-// SET CONSTRAINTS ALL IMMEDIATE holds for the rest of the transaction: constraints are as at its
-// beginning again. SET CONSTRAINTS of the client's is forgotten.
+// SET CONSTRAINTS ALL IMMEDIATE holds for the rest of the transaction. Sets constraints back to the
+// modes they had at its beginning; a SET CONSTRAINTS of the client is lost.
 void defer_again()
 {
     pg::as_extension_owner([] {
@@ -64,7 +64,7 @@ std::vector<std::string> names_of_cursors()
     return names;
 }
 
-// One that is active runs the statement that brought us here: nobody can fetch from it.
+// An active cursor runs the statement that called hipq: other code cannot fetch from it.
 bool can_be_read(const std::string &cursor)
 {
     return pg::call([&] {
@@ -73,7 +73,8 @@ bool can_be_read(const std::string &cursor)
     });
 }
 
-// Of this subtransaction, those of others within it included: they come to belong to it.
+// Closes the cursors of this subtransaction, including those of subtransactions within it, which
+// become its own when these end.
 void close_own_cursors()
 {
     for (const std::string &name : names_of_cursors())

@@ -1,10 +1,10 @@
 // Calls the handler of dead letters, once for each.
 //
-// Its start is counted in a transaction of its own; the call and the note how it ended are another
-// one. So what it writes happens once or not at all, and a handler that ends its process is begun a
-// few times and no more. One that fails is rolled back in a subtransaction, and leaves its error in
-// the dead letter; it is called again only if that error may pass. It has no job that could fail,
-// so that no dead letter comes of it.
+// A transaction of its own counts the start of a call; the call and the record of how it ended are
+// another transaction. So the handler's writes happen once or not at all, and a handler that ends
+// its process is started only a few times. A handler that fails is rolled back in a subtransaction,
+// and its error is stored in the dead letter; the handler is called again only if that error may
+// pass. The handler has no job that could fail, so that its failure makes no dead letter.
 #include "execute/dead_letter_call.hpp"
 
 #include "catalog/cache.hpp"
@@ -42,10 +42,11 @@ using job::BegunLetter;
 using job::ClaimedJob;
 using job::HandlerFailure;
 
-// Who handles the dead letters of a queue holds a lock of its session on its live leaf, under a
-// number that nobody else uses: it outlives both transactions if they commit, and ends with the
-// process. Else another executor could take a letter, between them, for one that was left behind.
-// An abort releases it, which is why a handler that fails does not abort its transaction.
+// The executor that handles the dead letters of a queue holds a session lock on the queue's live
+// leaf, under a number that nothing else uses. The lock outlives both transactions if they commit,
+// and ends with the process. Without it another executor could, between the two transactions, take
+// a dead letter for one that a crash left behind. An abort releases the lock, which is why a
+// handler that fails does not abort its transaction.
 LOCKTAG lock_of(Oid leaf)
 {
     LOCKTAG tag;
@@ -74,14 +75,14 @@ struct BegunCall {
     BegunLetter letter;
 };
 
-// Nothing: there is no dead letter left to handle, or none can be. `chosen` is its job, also when
-// an error is against it.
+// Returns nothing if no dead letter is left to handle, or none can be handled. `chosen` is its job,
+// also when an error prevents the call.
 std::optional<BegunCall> begin_call(const Queue &queue, std::int64_t &chosen)
 {
     std::optional<BegunCall> call;
     pg::with_transaction([&] {
         const auto handler =
-            catalog::resolve_dead_letter_handler(queue);  // the scheduler tells why there is none
+            catalog::resolve_dead_letter_handler(queue);  // the scheduler reports why there is none
         const auto letter = handler.has_value() ? job::begin_handling(queue, chosen) : std::nullopt;
         if (letter.has_value())
             call = BegunCall{*handler, *letter};
@@ -107,7 +108,7 @@ std::optional<std::string> stop_of_handler(const Stop &stop)
     return std::nullopt;
 }
 
-// Raises what the handler raises, or what it was stopped for.
+// Raises what the handler raises, or an error that says why the handler was stopped.
 void call_handler(const Executor &executor, const Handler &handler, const ClaimedJob &job,
                   SessionUse &session, StopControl &control)
 {
@@ -128,7 +129,7 @@ HandlerFailure handler_failure_of(const pg::Error &error)
     return {error.sqlstate(), message.empty() ? "no message" : message};
 }
 
-// Returns what went wrong: then nothing is left of what it did.
+// Returns the failure, if any: then nothing is left of the handler's work.
 std::optional<HandlerFailure> try_handler(const Executor &executor, const Handler &handler,
                                           const ClaimedJob &job, SessionUse &session)
 {
@@ -159,8 +160,8 @@ void handle_in_transaction(const Executor &executor, const BegunCall &call, Sess
         job::note_handled(call.letter, pg::now());
 }
 
-// Returns why its transaction could not be committed, as happens when there is no room for what the
-// handler notifies.
+// Returns why its transaction could not be committed, for example because there is no room for the
+// handler's notifications.
 std::optional<HandlerFailure> try_to_handle(const Executor &executor, const BegunCall &call,
                                             SessionUse &session)
 {
@@ -190,7 +191,7 @@ void handle(const Executor &executor, const Queue &queue, const BegunCall &call)
         pg::with_transaction([&] { job::note_handler_failure(call.letter, *trouble, pg::now()); });
 }
 
-// The job is 0 where none was chosen yet.
+// The job is 0 if none was chosen yet.
 void report_trouble(const Queue &queue, std::int64_t job_id, const pg::Error &error)
 {
     const std::string name = queue.full_name();
@@ -208,7 +209,7 @@ void report_trouble(const Queue &queue, std::int64_t job_id, const pg::Error &er
     });
 }
 
-// Of one dead letter. False: there is none to be handled.
+// Handles one dead letter. Returns false if there is none to handle.
 bool handle_one(const Executor &executor, const Queue &queue, std::int64_t &chosen)
 {
     const auto call = begin_call(queue, chosen);
@@ -226,7 +227,8 @@ void leave_alone(const Queue &queue, std::int64_t job_id, const pg::Error &troub
     memory::raise_alert(memory::Alert::job_set_aside);
 }
 
-// The same, past an error against what is written about it: that dead letter is left alone.
+// Does the same, but survives an error in hipq's writes about the dead letter: leaves that one
+// alone.
 bool try_to_handle_one(const Executor &executor, const Queue &queue)
 {
     std::optional<pg::Error> trouble;
@@ -264,7 +266,7 @@ bool handle_next_dead_letter(const Executor &executor)
     if (!OidIsValid(leaf) || queue->owner != executor.ticket.role)
         return true;
     if (!try_to_lock(leaf))
-        return true;  // who has it offers the next one
+        return true;  // the executor that holds the lock offers the next one
     const bool found = try_to_handle_one(executor, *queue);
     unlock(leaf);
     if (found)

@@ -6,8 +6,8 @@
 
 namespace hipq::execute {
 
-// Calls the handler of dead letters for one of them, if the scheduler has found any of this queue
-// owner's. False: it has not.
+// Calls the handler for one dead letter of this queue owner, if the scheduler has found any.
+// Returns false if it has found none.
 bool handle_next_dead_letter(const Executor &executor);
 
 }  // namespace hipq::execute

@@ -1,4 +1,4 @@
-// Cancels a handler at its deadline by a timer, and again each second.
+// Cancels a handler by a timer, at its deadline and each second after it.
 #include "execute/deadline.hpp"
 
 #include <csignal>
@@ -13,9 +13,10 @@ namespace {
 constinit TimeoutId timer{};
 constinit volatile sig_atomic_t missed = 0;
 
-// In the signal handler, at the deadline and each second after it, until the one that hipq.extend()
-// may have set has come: what PostgreSQL's statement_timeout does, for the processes that the
-// handler may have started too. The scheduler is to count the seconds from now on.
+// Runs in the signal handler, at the original deadline and each second after it. Does nothing
+// before the deadline that hipq.extend() may have set. Then it cancels as statement_timeout does,
+// including processes that the handler may have started. The first time it wakes the scheduler,
+// which counts the seconds from now on.
 extern "C" void hipq_deadline_missed()
 {
     if (!executors::deadline_has_come())

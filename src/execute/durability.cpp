@@ -1,5 +1,4 @@
-// Flushes commits that did not wait for the disk, for many at once, and waits for synchronous
-// standbys.
+// Flushes commits that did not wait for the disk, many at once, and waits for synchronous standbys.
 #include "execute/durability.hpp"
 
 #include "pg/compat.hpp"
@@ -19,8 +18,9 @@ namespace {
 
 constexpr std::int64_t flush_interval = 10'000;  // us
 
-constinit bool waits_no_more = false;  // the transaction at hand
-constinit int setting = 0;             // synchronous_commit, while that transaction has its own
+constinit bool waits_no_more = false;  // the current transaction
+constinit int setting =
+    0;  // synchronous_commit as it was before hipq turned it off for that transaction
 constinit TimestampTz oldest_unflushed = 0;
 constinit XLogRecPtr last_commit = InvalidXLogRecPtr;
 
@@ -31,8 +31,8 @@ void flush()
     last_commit = InvalidXLogRecPtr;
 }
 
-// A transaction that notifies holds this lock until its end, so that notifications are in the order
-// of commits.
+// A transaction that notifies holds this lock until its end, so that notifications are in commit
+// order.
 bool has_notified()
 {
     LOCKTAG tag;
@@ -40,12 +40,12 @@ bool has_notified()
     return pg::holds_lock(tag, AccessExclusiveLock);
 }
 
-// After the commit record is written, before listeners are told.
+// Runs after the commit record is written, before listeners are notified.
 extern "C" void hipq_group_commit(XactEvent event, void *)
 {
     if (!waits_no_more || (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT))
         return;
-    synchronous_commit = setting;  // by which the flush waits
+    synchronous_commit = setting;  // the flush waits as this setting says
     waits_no_more = false;
     if (event == XACT_EVENT_ABORT)
         return;

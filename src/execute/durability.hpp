@@ -7,13 +7,14 @@
 
 namespace hipq::execute {
 
-// Before a handler that is not known to be short: what was committed does not wait for its end.
+// Call before a handler that is not known to be short: earlier commits do not wait for its end.
 void flush_before_long_job(std::optional<std::int64_t> run_time);
 
-// After such a commit: flushes when the oldest one that is not safe yet is 10 ms old.
+// Call after commit_without_waiting() and its commit: flushes when the oldest unflushed commit is
+// 10 ms old.
 void flush_if_due();
 
-// Before this process waits or ends: everything it has committed is safe.
+// Call before this process waits or ends: makes everything durable that it has committed.
 void flush_now();
 
 }  // namespace hipq::execute

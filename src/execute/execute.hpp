@@ -1,5 +1,5 @@
-// Running handlers: the session, the call, deadlines, cancellation, group durability. What other
-// rooms may use.
+// Running handlers: the session, the call, deadlines, cancellation, group durability. Other rooms
+// may use these names.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -18,29 +18,29 @@ namespace hipq::execute {
 
 // ---- attempt ----
 
-// These are the jobs whose handler runs in this session from now on.
+// Makes these jobs the ones whose handler runs in this session from now on.
 void make_current(const std::optional<catalog::Handler> &handler,
                   std::span<const job::ClaimedJob> jobs);
 
-// How an attempt failed whose handler raised that error, or was not there.
+// The failure of an attempt whose handler raised this error, or does not exist.
 job::Failure failure_of(const pg::Error &error);
 job::Failure missing_handler();
 
-// The same of a retry handler.
+// The same for a retry handler.
 job::Failure retry_failure_of(const pg::Error &error);
 job::Failure missing_retry_handler();
 job::Failure overdue_retry_handler();
 
-// What a handler that has returned leaves behind: its jobs are done, or, because it has asked for
-// that, its job comes again later or stays running. In its transaction.
+// Concludes after a handler has returned, in its transaction: its jobs are done, or, if the handler
+// requested it, its job comes again later (snooze) or stays running (complete_later).
 void conclude(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs,
               std::span<const pg::RawValue> results);
 
-// After the handler's (sub)transaction was rolled back: the attempt is recorded, and the policy
-// decides, unless a retry handler is to be asked. A job that was claimed by lock is recorded first,
-// unless somebody else, who found it waiting, has changed it meanwhile: then this attempt has not
-// happened. A handler that may not commit leaves nothing: the job runs again, uncharged, after a
-// conflict with another transaction and after a fault of the session. Needs a transaction.
+// Call in a transaction, after the handler's (sub)transaction was rolled back. Records the attempt;
+// the policy decides, unless a retry handler has to decide. A job that was claimed by lock is
+// recorded as running first. If another process found it waiting and changed it meanwhile, this
+// attempt has not happened. A handler that may not commit leaves nothing behind: after a conflict
+// with another transaction, or a fault of the session, its job runs again, uncharged.
 retry::Resolved resolve_attempt(const catalog::Queue &queue, job::ClaimedJob &job,
                                 const std::optional<catalog::Handler> &handler,
                                 const job::Failure &failure,
@@ -48,8 +48,8 @@ retry::Resolved resolve_attempt(const catalog::Queue &queue, job::ClaimedJob &jo
 
 // ---- attempt log ----
 
-// While it lives, messages of this process are kept as those of the handler that runs; what the
-// server's log shows stays the same.
+// While an object lives, messages of this process are kept as those of the running handler; the
+// server's log shows the same as without it.
 class Listening {
 public:
     Listening();
@@ -61,10 +61,10 @@ private:
     int level_before_;  // log_min_messages
 };
 
-// The log of an attempt, whether it comes to a handler or not. What one before has said and nobody
-// could write down is forgotten. While it lives, hipq.attempt_log is what the type of the job says,
-// if that says anything. It begins before the handler's transaction or subtransaction and ends
-// after it: what a handler sets the setting to is put back to this value then.
+// The log of an attempt, even if no handler is called. Drops messages of an earlier attempt that
+// could not be written. While the object lives, hipq.attempt_log has the value that the job type
+// gives, if it gives one. Create it before the handler's transaction or subtransaction and destroy
+// it after: a handler's change of the setting is then undone to this value.
 class AttemptLog {
 public:
     AttemptLog(const catalog::Queue &queue, const job::ClaimedJob &job);
@@ -76,13 +76,13 @@ private:
     bool before_;
 };
 
-// Installs the hook; called once by _PG_init. PostgreSQL regime.
+// Installs the hook. _PG_init calls it once. Call inside pg::call() only.
 void listen_to_handlers();
 
 // ---- bookkeeping ----
 
-// Runs `write` in a transaction of its own, a few times if need be: a deadlock, say, is over the
-// next time. Returns the error that was against it to the last. Raises one that is the server's.
+// Runs `write` in a transaction of its own, up to three times: a deadlock, for example, is over the
+// next time. Returns the error of the last try. Raises an error that is the server's fault.
 template <class Write>
 std::optional<pg::Error> try_to_write(const Write &write)
 {
@@ -103,17 +103,17 @@ std::optional<pg::Error> try_to_write(const Write &write)
 
 // ---- temporary objects ----
 
-// Catalogue and number.
+// Pairs of catalog and OID.
 using Objects = std::set<std::pair<Oid, Oid>>;
 Objects temporary_objects();
 
-// Drops what is not among these. Raises 42501 when then it is not these that are left: some are
-// gone, or one of them has got a trigger, an index or the like.
+// Drops all temporary objects except `clients`. Raises 42501 if then the objects left are not
+// exactly `clients`: some are gone, or one of them has got a trigger, an index or the like.
 void drop_temporary_objects_but(const Objects &clients);
 
 // ---- client restrictions ----
 
-// While one lives, user code runs as the guest of a client whose temporary objects these are.
+// While an object lives, user code runs as the guest of a client, who has these temporary objects.
 class Visit {
 public:
     explicit Visit(Objects clients_objects);
@@ -128,35 +128,35 @@ private:
 
 bool is_visit();
 
-// A statement that a utility hook sees. Raises 0A000 during a visit for one that is about the
-// session.
+// Checks a statement that a utility hook sees. During a visit, raises 0A000 for a statement about
+// the session.
 void check_utility_in_visit(const Node *statement);
 
-// Has functions, and changes of the client's temporary objects, checked too. PostgreSQL regime;
-// once per process.
+// Makes visits check function calls and changes of the client's temporary objects, too. Call once
+// per process, inside pg::call() only.
 void watch_visits();
 
 // ---- client session ----
 
-// Raises 24000 for an open cursor of the client's, which other roles' code could read by its name:
+// Raises 24000 if a cursor of the client is open, which code of other roles could read by its name:
 // "`what` while cursor ...".
 void refuse_open_cursors(const char *what);
 
-// Before the first handler: what the client has put off until the commit happens now, as it would
-// before an executor saw the jobs. Raises what it raises; 42501 for a trigger that puts itself off
-// again, 24000 for an open cursor of the client's.
+// Call before the first handler: what the client has deferred to the commit happens now, as it would
+// before an executor saw the jobs. Raises what that raises, 42501 for a trigger that defers itself
+// again, and 24000 for an open cursor of the client.
 void clear_the_way();
 
 // One use of the session by a handler, in a subtransaction.
 class HandlerVisit {
 public:
-    HandlerVisit();  // before it starts
+    HandlerVisit();  // call before the subtransaction starts
 
-    // After it: its deferred triggers fire, until there are none, as the current user in a
-    // security-restricted operation, in which PostgreSQL lets nothing be put off anew; and what it
-    // leaves behind is gone: open cursors, and temporary objects, which the client would otherwise
-    // meet before his own of the same name. Raises what triggers raise, and 42501 where the
-    // client's temporary objects are not as before.
+    // Call after the handler. Its deferred triggers fire, until there are none, as the current user
+    // in a security-restricted operation, in which PostgreSQL permits no new deferral. Open cursors
+    // and temporary objects that the handler leaves are dropped: the client would otherwise meet
+    // such an object before its own of the same name. Raises what triggers raise, and 42501 if the
+    // client's temporary objects have changed.
     void end() const;
 
 private:
@@ -165,32 +165,34 @@ private:
 
 // ---- durability ----
 
-// In the transaction that is about to commit: it does not wait for the disk. What waits for it is
-// told of it only after a flush: a commit that sends notifications is flushed before they go out.
+// Call in the transaction that is about to commit: its commit does not wait for the disk. Processes
+// that wait for the commit learn of it only after a flush: a commit that sends notifications is
+// flushed before they go out.
 void commit_without_waiting();
 
-// Registers the commit callback. Once per process. C++ regime.
+// Registers the commit callback. Call once per process.
 void prepare_durability();
 
 // ---- run handler ----
 
 // Calls the handler of one job, or a batch handler with several, in the open transaction. Returns
-// the result of each (jsonb, or NULL) in `memory`: a batch handler gives an array of them, or one
-// for all. A procedure or a statement such as VACUUM may commit and go on in a new transaction.
-// Raises what the handler raises, and 22023 for an array of another length.
+// the result of each job (jsonb, or NULL) in `memory`: a batch handler returns an array of them, or
+// one for all. A procedure or a statement such as VACUUM may commit and continue in a new
+// transaction. Raises what the handler raises, and 22023 for an array of another length.
 std::vector<pg::RawValue> run_handler(const catalog::Handler &handler,
                                       std::span<const job::ClaimedJob> jobs, MemoryContext memory);
 
-// Calls a retry handler: the delay in microseconds, or nothing for NULL or no row ("no retry").
-// Raises what it raises, 42804 if it gives something else, and 22008 for a delay past the last time
-// that there is.
+// Calls a retry handler. Returns the delay in microseconds, or nothing for NULL or no row ("no
+// retry"). Raises what the handler raises, 42804 if it returns another type, and 22008 for a delay
+// past the last time that PostgreSQL has.
 std::optional<std::int64_t> run_retry_handler(const catalog::Handler &handler,
                                               const job::ClaimedJob &job, MemoryContext memory);
 
 // ---- stop overdue ----
 
-// Takes the next step with each of them in a database, or (InvalidOid, for the launcher) wherever
-// no scheduler does. Returns in how many microseconds to look again, at most longest_wait.
+// Takes the next step against each overdue job in a database, or (InvalidOid, for the launcher) in
+// each database without a scheduler. Returns the microseconds until the next look, at most
+// longest_wait.
 std::int64_t stop_overdue(Oid database);
 
 }  // namespace hipq::execute

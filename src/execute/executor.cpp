@@ -1,9 +1,10 @@
 // An executor: a background worker connected as a queue owner that runs the jobs of that owner's
 // queues.
 //
-// It takes some jobs into its prefetched batch, and then one (or a batch) at a time: claim ->
-// handler and finish (one transaction) -> or, when the handler failed, resolve (a transaction). A
-// claim by record is a transaction of its own, one by lock is part of the handler's.
+// It takes some jobs into its prefetched batch, and then runs one (or a batch) at a time: claim,
+// then handler and finish in one transaction; if the handler failed, it resolves the failure in
+// another transaction. A claim by record is a transaction of its own; a claim by lock is part of
+// the handler's transaction.
 #include "execute/cancellable.hpp"
 #include "execute/dead_letter_call.hpp"
 #include "execute/deadline.hpp"
@@ -24,8 +25,8 @@ namespace hipq::execute {
 
 namespace {
 
-// Whoever woke this executor since it looked counts on it, and there may be more work than its
-// prefetched batch holds: passes the wake-up on.
+// A process that woke this executor during its look relies on it, and there may be more work than
+// its prefetched batch holds: passes the wake-up on.
 void pass_on_wake_up(const Executor &executor)
 {
     const bool woken_again = executors::end_executor_look();
@@ -36,7 +37,7 @@ void pass_on_wake_up(const Executor &executor)
         databases::look_due(executor.ticket.database, pg::Time{0});
 }
 
-// Takes jobs into the prefetched batch. False: there are none.
+// Takes jobs into the prefetched batch. Returns false if there are none.
 bool look_for_work(Executor &executor)
 {
     HIPQ_POINT("before-look");
@@ -49,7 +50,7 @@ bool look_for_work(Executor &executor)
     return true;
 }
 
-// The scheduler wants a moment in which no executor finishes a job.
+// The scheduler quiesces the database: it needs a moment in which no executor finishes a job.
 void stand_still_if_asked(const Executor &executor)
 {
     if (!databases::is_quiesced(executor.ticket.database))
@@ -58,7 +59,7 @@ void stand_still_if_asked(const Executor &executor)
     databases::wait_out_quiesce(executor.ticket.database);
 }
 
-// Jobs and dead letters take turns, so that a flood of these does not keep jobs waiting.
+// Jobs and dead letters take turns, so that a flood of dead letters does not keep jobs waiting.
 bool handle_dead_letter(Executor &executor)
 {
     executor.owes_jobs_a_turn = handle_next_dead_letter(executor);
@@ -66,7 +67,7 @@ bool handle_dead_letter(Executor &executor)
 }
 
 // Runs what comes next, if there is anything. Raises what bookkeeping raises; the process then
-// ends, and the scheduler brings the jobs home.
+// ends, and the scheduler recovers its jobs.
 bool run_next(Executor &executor)
 {
     ::MemoryContextReset(executor.job_memory);
@@ -108,7 +109,7 @@ bool drain(Executor &executor)
     }
 }
 
-// Until a job is due, or a row that somebody else holds is tried again.
+// Time until a job is due, or until this executor tries again a row that another session holds.
 std::int64_t until_next_due(Executor &executor)
 {
     const pg::Time now = pg::now();
@@ -146,8 +147,8 @@ void run_executor()
     }
     HIPQ_POINT("executor-leaves");
     executors::begin_leaving();
-    // What came between the last look and begin_leaving(); there may be more of it. Who leaves for
-    // others' sake begins no further job, which may take for ever.
+    // Run what came between the last look and begin_leaving(); there may be more. An executor that
+    // leaves to make room for others begins no further job, which may take for ever.
     const bool found_more = is_told || run_next(executor);
     if (lanes::release_prefetched() || found_more)
         databases::look_due(ticket.database, pg::Time{0});

@@ -14,7 +14,7 @@ using Plans = std::map<Key, CachedPlanSource *>;
 constexpr std::size_t most_plans = 1'000;
 constinit Plans *plans = nullptr;  // on the heap: no destructor at exit
 
-// The PostgreSQL regime.
+// Call inside pg::call() only.
 CachedPlanSource *prepare(const char *sql, const Oid *types, int type_count)
 {
     List *statements = ::pg_parse_query(sql);

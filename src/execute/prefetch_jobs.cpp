@@ -25,17 +25,17 @@ constexpr std::size_t most_prefetched = 1'000;  // a batch of the largest size f
 constexpr std::int64_t lock_delay = 500'000;    // us
 constexpr std::int64_t shortly = 1'000'000;     // us
 
-// What came of a lane: nothing of it can be run now, its jobs are left to somebody who is just
-// reading it, or the prefetched batch is full.
+// What became of a lane: none of its jobs can run now, its jobs are left to another process that is
+// reading the lane, or the prefetched batch is filled from it.
 enum class Tried : unsigned char { nothing, left, taken };
 
-// The scheduler watches what keeps jobs from being run.
+// The scheduler watches the conditions that keep jobs from running.
 void leave_to_scheduler(pg::Time now)
 {
     databases::work_due(MyDatabaseId, now + process::longest_wait);
 }
 
-// Whether the executor's role may run jobs now: asked once, if anybody asks.
+// Whether the executor's role may run jobs now. Checked once, when first needed.
 class OwnRole {
 public:
     OwnRole(const Executor &executor, pg::Time now) : executor_(executor), now_(now) {}
@@ -61,8 +61,8 @@ private:
     std::optional<bool> can_run_{};
 };
 
-// Lanes that are due, in the order of their jobs. Of the others the executor keeps when the first
-// will be.
+// Lanes that are due, in the order of their first jobs. For the others, the executor keeps the time
+// when the first of them will be due.
 claim::DueLanes due_lanes(Executor &executor, const catalog::Catalogue &catalogue, OwnRole &role,
                           pg::Time now)
 {
@@ -77,7 +77,7 @@ claim::DueLanes due_lanes(Executor &executor, const catalog::Catalogue &catalogu
     return due;
 }
 
-// ---- whose turn it is ----
+// ---- which queue's turn it is ----
 
 using QueuesInTurn = std::vector<executors::QueueInTurn>;  // by number
 
@@ -87,7 +87,8 @@ QueuesInTurn::iterator find_queue(QueuesInTurn &queues, int id)
                             [](const auto &queue, int wanted) { return queue.queue_id < wanted; });
 }
 
-// Those with due lanes. Of the lanes those of the queue come first whose turn it is.
+// Returns the queues with due lanes. Sorts the lanes so that those of the queue whose turn it is
+// come first.
 QueuesInTurn order_by_turn(std::vector<claim::Lane> &lanes)
 {
     QueuesInTurn queues;
@@ -106,9 +107,9 @@ QueuesInTurn order_by_turn(std::vector<claim::Lane> &lanes)
     return queues;
 }
 
-// The prefetched batch is that of the lane at `taken`. Queues of which nothing could be run now
-// have no share in this look, so that they save up nothing; but those have that somebody else is
-// just reading.
+// The prefetched batch is from the lane at `taken`. Queues that could run nothing now take no part
+// in this turn, so that they save up no credit. Queues whose lane another process is reading do
+// take part.
 void begin_turn(const Executor &executor, const std::vector<claim::Lane> &lanes, std::size_t taken,
                 std::span<const Tried> tried, QueuesInTurn &queues)
 {
@@ -141,7 +142,7 @@ void note_next_due(Executor &executor, const claim::Lane &lane, pg::Time now)
         executor.next_due = std::min(executor.next_due, due);
 }
 
-// While this executor is busy somebody else has to see to what it has put off.
+// While this executor is busy, the scheduler has to watch for the jobs that it has put off.
 void leave_next_due_to_scheduler(const Executor &executor, pg::Time now)
 {
     if (executor.next_due != pg::infinity)
@@ -153,8 +154,8 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
     const catalog::JobType *for_workers = lane.queue->find_job_type(lane.head.job_type);
     if (for_workers != nullptr && for_workers->is_without_handler())
         return Tried::nothing;
-    if (!catalog::try_to_lock(
-            *lane.queue)) {  // its owner, or whoever locks it, shall not stop this executor
+    if (!catalog::try_to_lock(*lane.queue)) {  // the queue's owner, or a session that locks it,
+                                               // must not block this executor
         executor.next_due = std::min(executor.next_due, now + lock_delay);
         return Tried::nothing;
     }
@@ -163,7 +164,7 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
         return Tried::nothing;
     }
     if (!claim::capacity_condition(*lane.queue, lane.head.job_type).passed())
-        return Tried::nothing;  // whoever makes room says so
+        return Tried::nothing;  // the process that makes room wakes executors
     const catalog::JobType &type = *lane.queue->find_job_type(lane.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
     executor.prefetched = claim::batch_of(*lane.queue, type, batch_size);
@@ -172,12 +173,12 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
             executor, lane, now,
             core::prefetch_size(executor.prefetched.run_time, batch_size, most_prefetched)))
         return Tried::taken;
-    note_next_due(executor, lane, now);  // what was read in vain has told when it is due
+    note_next_due(executor, lane, now);  // reading the lane in vain has told when it is due
     return lane.ref.is_known() && lanes::due_of(lane.ref) <= now ? Tried::left : Tried::nothing;
 }
 
-// A lane knows of a first job, but not always when that is due: as far as it knows nothing comes
-// before. What it learns when it is read may put other lanes of its queue and priority first.
+// A lane knows of a first job, but not always when that job is due: it only knows that none is due
+// earlier. What it learns by being read may put other lanes of its queue and priority first.
 
 core::LaneKey key_of(const claim::Lane &lane)
 {
@@ -189,7 +190,7 @@ bool is_same_priority(const claim::Lane &left, const claim::Lane &right)
     return left.queue == right.queue && left.head.priority == right.head.priority;
 }
 
-// Where the lane begins that comes after the first, of those it has to be compared with.
+// The key of the next lane of the same queue and priority as the first lane.
 core::LaneKey next_of_same_priority(std::span<const claim::Lane> lanes)
 {
     const auto next = std::find_if(lanes.begin() + 1, lanes.end(), [&](const claim::Lane &lane) {
@@ -198,8 +199,8 @@ core::LaneKey next_of_same_priority(std::span<const claim::Lane> lanes)
     return next == lanes.end() ? core::lane_end : key_of(*next);
 }
 
-// Moves the first lane back behind those that come before it, now that more is known of it. False:
-// there are none.
+// Moves the first lane back behind those that come before it, now that more is known of it. Returns
+// false if it stays the first.
 bool fall_back(std::span<claim::Lane> lanes)
 {
     claim::Lane &first = lanes.front();
@@ -217,8 +218,8 @@ bool fall_back(std::span<claim::Lane> lanes)
     return place > 0;
 }
 
-// Fills the prefetched batch from the first of the lanes that has something. Returns the place of
-// that; nothing: none has. What came of each is in `tried`.
+// Fills the prefetched batch from the first lane that has a job to run. Returns its index; nothing
+// if no lane has any. `tried` gets what became of each lane.
 std::optional<std::size_t> take_from_first(Executor &executor, std::vector<claim::Lane> &lanes,
                                            std::vector<Tried> &tried, pg::Time now)
 {
@@ -232,7 +233,8 @@ std::optional<std::size_t> take_from_first(Executor &executor, std::vector<claim
         if (outcome == Tried::taken)
             return tried.size() - 1;
     }
-    for (std::size_t i = 0; i < lanes.size(); ++i) {  // those that were to come first had nothing
+    for (std::size_t i = 0; i < lanes.size();
+         ++i) {  // the lanes that come before these had nothing
         if (tried[i] != Tried::left)
             continue;
         lanes[i].not_after = core::lane_end;
@@ -261,7 +263,7 @@ bool prefetch_from(Executor &executor, claim::DueLanes &due, pg::Time now)
     return true;
 }
 
-// One window of lanes after the other, until there is something or all have been looked at.
+// Looks at one window of lanes after the other, until a lane has jobs or all have been looked at.
 bool prefetch_from_any(Executor &executor, const catalog::Catalogue &catalogue, pg::Time now)
 {
     OwnRole role(executor, now);

@@ -27,7 +27,7 @@ using catalog::Queue;
 using job::ClaimedJob;
 using job::Failure;
 
-// The job of the open transaction's decision, its row locked.
+// Returns the job to decide about in the open transaction, its row locked.
 std::optional<ClaimedJob> take(const Executor &executor, const Queue &queue, std::int64_t id)
 {
     const pg::OwnSettings own;
@@ -50,8 +50,8 @@ bool decided_by_policy(const Queue &queue, const ClaimedJob &job)
     return true;
 }
 
-// The delay that it asks for, if any; or why there is no answer: it failed, or hipq.cancel() ends
-// the job.
+// The delay that the retry handler returns, if any; or why there is no answer: the retry handler
+// failed, or hipq.cancel() ends the job.
 using Answer = std::variant<std::optional<std::int64_t>, Failure>;
 
 std::optional<Failure> trouble_of(const Stop &stop)
@@ -87,9 +87,9 @@ Answer ask_retry_handler(const Executor &executor, const Queue &queue, const Cla
     return delay;
 }
 
-// The row is locked, the retry handler is asked (in read committed: lock and answer share the
-// transaction), and what it says is carried out. Returns what went wrong: then the transaction is
-// to be aborted.
+// Locks the row, calls the retry handler (in read committed: lock and answer share the
+// transaction), and carries out its answer. Returns what went wrong, if anything: then the caller
+// must abort the transaction.
 std::optional<Failure> decide_in_transaction(const Executor &executor, const Queue &queue,
                                              std::int64_t id, SessionUse &session)
 {
@@ -130,7 +130,7 @@ std::optional<Failure> try_to_decide(const Executor &executor, const Queue &queu
     return trouble;
 }
 
-// Final, with what went wrong.
+// Makes the job final, with the reason.
 void give_up_in_transaction(const Queue &queue, std::int64_t id, const Failure &trouble)
 {
     HIPQ_POINT("before-give-up");
@@ -144,7 +144,7 @@ void give_up_in_transaction(const Queue &queue, std::int64_t id, const Failure &
     HIPQ_POINT("after-give-up");
 }
 
-// It stands in `error` already, and stays there.
+// The job is in state `error` already, and stays there.
 void leave_undecided(const Queue &queue, std::int64_t id, const pg::Error &trouble)
 {
     bool is_aside = false;
@@ -166,8 +166,8 @@ void give_up(const Queue &queue, std::int64_t id, const Failure &trouble)
         leave_undecided(queue, id, *against);
 }
 
-// The session is to blame, so an executor with another one asks again: the job stays in `error`
-// until then. False: it is not.
+// If the session is to blame, an executor with another session asks the retry handler again; the
+// job stays in `error` until then. Returns false if the session is not to blame.
 bool is_asked_elsewhere(const Executor &executor, const Queue &queue, std::int64_t id,
                         const Failure &trouble)
 {
@@ -175,7 +175,8 @@ bool is_asked_elsewhere(const Executor &executor, const Queue &queue, std::int64
     if (!fault.has_value())
         return false;
     if (!executors::offer_decision({MyDatabaseId, queue.owner, queue.id, id}))
-        databases::jobs_restored(MyDatabaseId);  // it is found as one of a restore is
+        databases::jobs_restored(
+            MyDatabaseId);  // the scheduler finds the job as it finds those of a restore
     databases::look_due(MyDatabaseId, pg::Time{0});
     leave_session(*fault);
     return true;
@@ -197,7 +198,7 @@ bool run_next_decision(const Executor &executor)
     const auto decision = executors::take_decision(executor.ticket.database, executor.ticket.role);
     if (!decision.has_value())
         return false;
-    // It is on no list any more: should this process end, the slot tells of the job.
+    // The decision is on no list any more: should this process end, its slot names the job.
     executors::announce_job({decision->queue_id, 0, decision->job_id, pg::now(), false, {}});
     std::shared_ptr<const catalog::Catalogue> catalogue;
     pg::with_transaction([&] { catalogue = catalog::working_catalogue(); });

@@ -1,4 +1,4 @@
-// Runs a handler's statement through a portal, as a client's own statement.
+// Runs a handler's statement through a portal, without SPI, as a client's own top-level statement.
 #include "execute/run_handler.hpp"
 
 #include "catalog/cache.hpp"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int max_arguments = 3;
 
-// A call as the PostgreSQL regime needs it: plain data.
+// A call as plain data, which may cross into pg::call().
 struct Call {
     CachedPlanSource *plan;
     int argument_count;
@@ -34,7 +34,7 @@ struct Call {
     MemoryContext memory;  // outlives the transactions of the call
 };
 
-// What a call gave: the first column of the first row, if any.
+// The outcome of a call: the first column of the first row, if any.
 struct Outcome {
     bool has_row;
     bool is_null;
@@ -54,7 +54,7 @@ pg::RawValue whole_of(const job::ClaimedJob &job)
     return job::row_of(job);
 }
 
-// The rows, or the data, of all jobs as one array.
+// Returns the rows, or the data, of all jobs as one array.
 pg::RawValue array_of(std::span<const job::ClaimedJob> jobs,
                       pg::RawValue (*what)(const job::ClaimedJob &))
 {
@@ -148,7 +148,7 @@ ParamListInfo parameters_of(const Call &call)
     return parameters;
 }
 
-// The plan for these parameters; whoever gets it releases it.
+// Returns the plan for these parameters; the caller releases it.
 CachedPlan *plan_for(CachedPlanSource *source, ParamListInfo parameters)
 {
     const bool needs_snapshot =
@@ -161,18 +161,19 @@ CachedPlan *plan_for(CachedPlanSource *source, ParamListInfo parameters)
     return plan;
 }
 
-// ---- the PostgreSQL regime: a receiver of rows that keeps the first value of the first one ----
+// ---- call inside pg::call() only: a receiver that keeps the first value of the first row ----
 
 struct FirstValue {
-    DestReceiver receiver;  // comes first: PostgreSQL knows this part only
-    MemoryContext memory;   // of the value
+    DestReceiver receiver;  // must be first: PostgreSQL knows only this part
+    MemoryContext memory;   // where to keep the value
     Outcome outcome;
 };
 
 Datum copy_of(Datum value, const Form_pg_attribute attribute)
 {
     if (attribute->attbyval)
-        return Datum{0};  // of no use to anybody
+        return Datum{
+            0};  // callers use jsonb, jsonb[] and interval only, which are passed by reference
     if (attribute->attlen == -1)
         return PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
     return ::datumCopy(value, false, attribute->attlen);
@@ -207,15 +208,14 @@ FirstValue first_value(MemoryContext memory)
     return {receiver, memory, {false, true, InvalidOid, Datum{0}, CMDTAG_UNKNOWN, 0}};
 }
 
-// The PostgreSQL regime: what happens to a prepared statement that a client has executed.
+// Does what happens to a prepared statement that a client executes. Call inside pg::call() only.
 Outcome run_call(const Call &call)
 {
     MemoryContext before = ::MemoryContextSwitchTo(call.memory);
     ParamListInfo parameters = parameters_of(call);
 
     FirstValue first = first_value(call.memory);
-    Portal portal =
-        ::CreateNewPortal();  // the one without name may be the client's, which is in use
+    Portal portal = ::CreateNewPortal();  // the unnamed portal may be the client's, which is in use
     portal->visible = false;
     CachedPlan *plan = plan_for(call.plan, parameters);
     ::PortalDefineQuery(portal, nullptr, call.plan->query_string, call.plan->commandTag,
@@ -233,15 +233,15 @@ Outcome run_call(const Call &call)
     return first.outcome;
 }
 
-// ---- the PostgreSQL regime: log lines of a handler name its job ----
+// ---- call inside pg::call() only: log lines of a handler name its job ----
 
 struct JobLine {
     ErrorContextCallback callback;
-    std::int64_t id;  // the first one
+    std::int64_t id;  // the first job of a batch
     std::size_t count;
     int attempt;
     const char *type;
-    const char *traceparent;  // "": it has none
+    const char *traceparent;  // "" if it has none
 };
 
 extern "C" void hipq_add_job_line(void *argument)
@@ -249,7 +249,7 @@ extern "C" void hipq_add_job_line(void *argument)
     const auto *line = static_cast<const JobLine *>(argument);
     const int category = ERRCODE_TO_CATEGORY(::geterrcode());
     if (category != ERRCODE_SUCCESSFUL_COMPLETION && category != ERRCODE_WARNING)
-        return;  // an error is kept with the attempt, which tells whose it is
+        return;  // the attempt keeps the error, and names the job
     const auto id = static_cast<long long>(line->id);
     if (line->count > 1)
         errcontext("hipq job %lld and %zu more of type \"%s\"", id, line->count - 1, line->type);
@@ -281,7 +281,7 @@ Outcome run_call_for(std::span<const job::ClaimedJob> jobs, const Call &call)
     return outcome;
 }
 
-// A statement's result tells what it did: {"command": "INSERT", "rows": 1}.
+// A statement's result says what it did: {"command": "INSERT", "rows": 1}.
 Datum result_of_statement(const Outcome &outcome)
 {
     char json[100];
@@ -296,7 +296,7 @@ void give_to_all(std::span<pg::RawValue> results, Datum value)
         result = pg::RawValue{JSONBOID, value, false};
 }
 
-// The PostgreSQL regime.
+// Call inside pg::call() only.
 void give_to_each(std::span<pg::RawValue> results, ArrayType *array)
 {
     Datum *values = nullptr;
@@ -312,8 +312,8 @@ void give_to_each(std::span<pg::RawValue> results, ArrayType *array)
         results[i] = pg::RawValue{JSONBOID, values[i], nulls[i]};
 }
 
-// The PostgreSQL regime. Raises where the sum is no number, or leads past the last time that there
-// is: infinity, too.
+// Call inside pg::call() only. Raises 22008 if the sum overflows, or leads past the last time that
+// PostgreSQL has, as infinity does.
 std::int64_t delay_of(const Interval &interval, pg::Time now)
 {
     const std::int64_t days =

@@ -1,5 +1,4 @@
-// Runs one statement of a handler as its own top-level statement, as a client would have sent it:
-// through a portal, without SPI.
+// Ends a handler's user code in an executor's session.
 #pragma once
 
 #include "catalog/handler.hpp"
@@ -8,10 +7,10 @@
 
 namespace hipq::execute {
 
-// After either: what user code has put off until the commit happens now, in an executor's session:
-// as the queue owner, under the deadline and before the finish. Deferred triggers run until there
-// are none; WITH HOLD cursors, whose queries the commit would run to their end, are closed. Raises
-// what triggers raise.
+// Call after run_handler() or run_retry_handler(), in an executor's session. What user code has
+// deferred to the commit happens now: as the queue owner, under the deadline and before the finish.
+// Deferred triggers fire until there are none. WITH HOLD cursors, whose queries the commit would
+// run to their end, are closed. Raises what triggers raise.
 void end_user_code();
 
 }  // namespace hipq::execute

@@ -1,6 +1,6 @@
 // Runs a task: the call of the handler and the finish of its jobs in one transaction.
 //
-// Or what follows when it failed.
+// If the handler failed, runs what follows.
 #include "catalog/cache.hpp"
 #include "execute/attempt_log.hpp"
 #include "execute/bookkeeping.hpp"
@@ -28,14 +28,14 @@ using catalog::Queue;
 using job::ClaimedJob;
 using job::Failure;
 
-// Of the commit that follows.
+// Chooses the durability of the commit that follows.
 void choose_durability(const Queue &queue)
 {
     if (queue.commits_in_groups)
         commit_without_waiting();
 }
 
-// What its deferred triggers say is kept with what the handler says.
+// Messages of its deferred triggers are kept with those of the handler.
 std::vector<pg::RawValue> run_user_code(const Executor &executor, const Task &task)
 {
     const Listening listening;
@@ -44,8 +44,8 @@ std::vector<pg::RawValue> run_user_code(const Executor &executor, const Task &ta
     return results;
 }
 
-// The handler's transaction, in the role's isolation level, up to its end; under a claim by lock it
-// is open already. Returns what stopped the handler, if anything did.
+// Runs the handler's transaction, in the role's isolation level, up to its end; under a claim by
+// lock it is open already. Returns what stopped the handler, if anything did.
 std::optional<Failure> call(const Executor &executor, const Task &task, StopControl &control,
                             SessionUse &session)
 {
@@ -60,9 +60,9 @@ std::optional<Failure> call(const Executor &executor, const Task &task, StopCont
     HIPQ_POINT("before-handler");
     const std::vector<pg::RawValue> results = run_user_code(executor, task);
     HIPQ_POINT("after-handler");
-    if (auto stopped = stop_failure(
-            control.stop(),
-            task.jobs.front()))  // it caught the cancellation, or was done before it struck
+    if (auto stopped = stop_failure(control.stop(),
+                                    task.jobs.front()))  // the handler caught the cancellation, or
+                                                         // was done before it took effect
         return stopped;
     session.put_back();
     conclude(*task.queue, task.jobs, results);
@@ -72,8 +72,8 @@ std::optional<Failure> call(const Executor &executor, const Task &task, StopCont
     return std::nullopt;
 }
 
-// The handler and the finish of its jobs in one transaction. Nothing: done. Else how it failed; the
-// transaction is aborted then.
+// Runs the handler and the finish of its jobs in one transaction. Returns how it failed, and has
+// aborted the transaction then; nothing if it succeeded.
 std::optional<Failure> call_and_finish(const Executor &executor, const Task &task,
                                        SessionUse &session)
 {
@@ -109,8 +109,8 @@ std::optional<Failure> run_in_clean_session(const Executor &executor, const Task
     return failure;
 }
 
-// A job that not even can be set aside: it is tried again after a while if it waits, else
-// the scheduler looks after it when this process has ended.
+// Leaves a job that cannot even be set aside. A job that still waits is tried again after a while;
+// another one the scheduler recovers when this process has ended.
 void leave(Executor &executor, const ClaimedJob &job, const pg::Error &refusal)
 {
     if (!job.is_locked)
@@ -142,14 +142,14 @@ void resolve(Executor &executor, const Task &task, const Failure &failure)
         decide(executor, *task.queue, job.id);
 }
 
-// One of the jobs of a batch that failed, by itself.
+// Returns a task for one job of a batch that failed.
 std::optional<Task> single(Executor &executor, const Task &batch, const ClaimedJob &job)
 {
     if (job.is_locked)
         return claim_again(executor, batch, job.id);
     Task task{batch.catalogue, batch.queue, batch.handler,
               batch.mode,      {job},       lanes::run_time(batch.queue->id, job.type)};
-    announce(task);  // should it take the server down, the others were not there
+    announce(task);  // if it takes the server down, the other jobs of the batch are no suspects
     return task;
 }
 

@@ -1,6 +1,6 @@
 // Resets an executor's session after a handler.
 //
-// What DISCARD ALL does, but for the plans, which hipq keeps.
+// It does what DISCARD ALL does, except for the plans, which hipq keeps.
 #include "execute/session.hpp"
 
 #include "pg/compat.hpp"
@@ -17,8 +17,8 @@ namespace hipq::execute {
 
 namespace {
 
-// The PostgreSQL regime. What needs no transaction, and costs next to nothing when there is
-// nothing.
+// Call inside pg::call() only. Drops what needs no transaction, and costs next to nothing when
+// there is nothing to drop.
 void drop_session_objects()
 {
     ::PortalHashTableDeleteAll();
@@ -27,15 +27,14 @@ void drop_session_objects()
     ::ResetSequenceCaches();
 }
 
-// The PostgreSQL regime. Needs a transaction.
+// Call inside pg::call() only, in a transaction.
 void reset_session()
 {
     ::SetPGVariable("session_authorization", NIL, false);
     ::SetPGVariable("role", NIL, false);
     ::ResetAllOptions();
     ::Async_UnlistenAll();
-    // Rows of the catalogue are deleted under a snapshot, as their values out of line are read for
-    // that.
+    // Deleting catalog rows reads their out-of-line values, which needs a snapshot.
     ::PushActiveSnapshot(::GetTransactionSnapshot());
     ::ResetTempTableNamespace();
     ::PopActiveSnapshot();
@@ -72,7 +71,7 @@ void SessionUse::clean()
     pg::call([] { drop_session_objects(); });
     if (!is_dirty_)
         return;
-    // Not with_transaction(): the settings that it puts back are the ones to be reset here.
+    // Not with_transaction(): it would restore the settings that are to be reset here.
     pg::start_transaction();
     try {
         pg::call([] { reset_session(); });

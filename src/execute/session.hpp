@@ -1,9 +1,9 @@
-// The session of an executor: what a handler does to it is gone when the next one comes.
+// The session of an executor: the next handler sees nothing of what a handler does to it.
 //
-// Nothing is looked for that can be known: settings undo themselves with a level of their own, as
-// if in a function with SET; the transaction knows whether temporary tables were touched. What
-// PostgreSQL keeps in lists of the process is thrown away without asking whether there is any,
-// which costs less than asking. Only the rest needs a transaction of its own.
+// What can be known is not searched for: settings are undone by a GUC nest level of their own, as
+// in a function with SET; the transaction knows whether temporary tables were touched. What
+// PostgreSQL keeps in lists of the process is dropped without a check whether there is any, because
+// the check would cost more. Only the rest needs a transaction of its own.
 #pragma once
 
 #include "pg/transaction.hpp"
@@ -13,20 +13,21 @@ namespace hipq::execute {
 // One handler's use of the session.
 class SessionUse {
 public:
-    // In the handler's transaction, before it starts.
+    // Call in the handler's transaction, before the handler starts.
     void begin();
 
-    // After the handler, in its transaction (or the last of them): settings, role and LISTEN are as
-    // before when it commits.
+    // Call after the handler, in its transaction (or the last of them): restores settings, role and
+    // LISTEN to what they were before.
     void put_back();
 
-    // After the end of that transaction, commit or abort: session advisory locks, prepared
-    // statements, cursors, sequences' last values. Temporary tables too, and all of it, in a
-    // transaction of its own, if the handler had any or has committed midway.
+    // Call after the end of that transaction, commit or abort: drops session advisory locks,
+    // prepared statements, cursors and sequences' last values. If the handler had temporary tables,
+    // or has committed midway, also drops temporary tables and resets everything, in a transaction
+    // of its own.
     void clean();
 
-    // Before an abort: whether the handler has committed midway, so that what it left outlives the
-    // abort.
+    // Call before an abort: notes whether the handler has committed midway, so that what it left
+    // outlives the abort.
     void look();
 
 private:

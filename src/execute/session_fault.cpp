@@ -1,4 +1,4 @@
-// Tells which failures are the session's fault, and ends this executor after one.
+// Decides which failures are the session's fault, and ends this executor after one.
 #include "execute/session_fault.hpp"
 
 #include "job/finish.hpp"

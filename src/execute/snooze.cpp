@@ -1,5 +1,5 @@
-// hipq.snooze, hipq.complete_later and hipq.extend: more time, for a job that comes again later,
-// that somebody else completes, or that runs.
+// hipq.snooze, hipq.complete_later and hipq.extend: more time for a job, which comes again later,
+// which another session completes, or which runs.
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
 #include "catalog/rights.hpp"
@@ -14,7 +14,7 @@ namespace hipq::execute {
 
 namespace {
 
-// A job whose handler is about to start, or has ended, is looked at again.
+// How often to look again at a job whose handler is about to start, or has just ended.
 constexpr int most_looks = 50;
 constexpr long pause_microseconds = 10'000;
 
@@ -25,7 +25,7 @@ constexpr long pause_microseconds = 10'000;
                errdetail("It has exceeded its timeout, or was cancelled."));
 }
 
-// Seconds that the jobs of this session's queue may run.
+// The longest time, in seconds, that jobs of this session's queue may run.
 std::int64_t longest_of_current()
 {
     const auto catalogue = catalog::catalogue();
@@ -80,8 +80,8 @@ pg::Time extend_elsewhere(const catalog::Catalogue &catalogue, std::int64_t id,
     return nodes::time_of(nodes::call_for_job(catalogue, {"extend_job", id, {more, queue}, queue}));
 }
 
-// A handler that asks for its own job does not open the queue's tables: it would keep them from
-// being changed until it ends.
+// A handler that extends its own job does not open the queue's tables: their locks would keep the
+// tables from being changed until the handler ends.
 pg::Time extend(std::int64_t id, std::int64_t more, const std::optional<std::string> &queue)
 {
     if (job::is_current_job(id))

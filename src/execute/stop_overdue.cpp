@@ -1,6 +1,7 @@
-// Ends handlers that do not stop when told to, step by step.
+// Ends handlers that do not stop when cancelled, step by step.
 //
-// The steps are in shared/executors/stop_control.cpp; here is their clock and what the log says.
+// The steps are in shared/executors/stop_control.cpp; this file has their clock and their log
+// messages.
 #include "execute/execute.hpp"
 
 #include "process/process.hpp"

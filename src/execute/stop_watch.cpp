@@ -1,6 +1,6 @@
 // Watches running user code for its deadline and for requests to cancel it.
 //
-// The timer, the slot in shared memory and the signal handler, begun and ended in one order.
+// It begins and ends the timer, the slot in shared memory and the signal handler in one order.
 #include "execute/stop_watch.hpp"
 
 #include "catalog/cache.hpp"

@@ -1,5 +1,5 @@
-// What is watched while user code runs for a job: its deadline, requests to cancel it, and which
-// jobs this session works on.
+// Watches user code while it runs for a job: its deadline, requests to cancel it, and which jobs
+// this session works on.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -9,30 +9,30 @@
 
 namespace hipq::execute {
 
-// What made user code stop, whatever it made of that itself: it may have caught it, or ended just
+// Why user code was stopped, however it reacted: it may have caught the cancellation, or ended just
 // then.
 struct Stop {
     bool missed_deadline = false;
-    std::optional<std::string> cancelled;  // hipq.cancel(): what the job ends with
-    std::int64_t extended = 0;             // hipq.extend(): seconds more than its timeout
+    std::optional<std::string> cancelled;  // hipq.cancel(): the error that the job ends with
+    std::int64_t extended = 0;             // hipq.extend(): seconds added to its timeout
 };
 
 class StopControl {
 public:
-    // Over a handler. The timeout counts from now; a batch is over when the time of its first job
-    // is.
+    // Watches a handler. The timeout counts from now; a batch gets the shortest timeout of its
+    // jobs.
     explicit StopControl(const Task &task);
-    // Over a retry handler.
+    // Watches a retry handler.
     explicit StopControl(const job::ClaimedJob &job);
     ~StopControl();
     StopControl(const StopControl &) = delete;
     StopControl &operator=(const StopControl &) = delete;
 
-    // Whether it has been cancelled before it started.
+    // Returns whether a cancellation came before the start.
     bool comes_too_late() const { return comes_too_late_; }
 
-    // User code has ended: nothing is cancelled any more. The current jobs stay, since their finish
-    // belongs to them. Always gives the same answer.
+    // User code has ended: it is not cancelled any more. The current jobs stay current, because the
+    // finish needs them. Further calls return the same result.
     const Stop &stop();
 
 private:
@@ -42,11 +42,11 @@ private:
     bool stopped_ = false;
 };
 
-// How an attempt failed that was stopped; nothing when it was not.
+// The failure of an attempt that was stopped; nothing if it was not stopped.
 std::optional<job::Failure> stop_failure(const Stop &stop, const job::ClaimedJob &job);
 
-// Before announce_idle(): ends jobs that somebody wants to be cancelled while there was no code to
-// stop. Own transactions.
+// Call before announce_idle(): ends jobs whose cancellation was requested while there was no code
+// to stop. Runs transactions of its own.
 void heed_cancellations(const catalog::Queue &queue);
 
 }  // namespace hipq::execute

@@ -1,4 +1,4 @@
-// A call of a handler: the jobs that were claimed for it, with what it takes to run them.
+// A call of a handler: the jobs that were claimed for it, and what is needed to run them.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -18,55 +18,57 @@ struct Executor : claim::Claimer {
     }
 
     executors::ExecutorTicket ticket;
-    MemoryContext job_memory;          // reset before each call
-    lanes::LaneWindow window{128, 0};  // of the due lanes, which may be very many
-    bool sees_more = false;            // the last look for jobs found others that are due
-    bool owes_jobs_a_turn = false;     // it has just handled a dead letter
-    bool is_warm = false;              // a handler has run in its session
-    pg::Time single_until{0};  // a batch could not be claimed: until then jobs go one by one
+    MemoryContext job_memory;  // reset before each call
+    lanes::LaneWindow window{128,
+                             0};  // the window over the due lanes, of which there may be very many
+    bool sees_more = false;       // the last look for jobs found more due jobs
+    bool owes_jobs_a_turn = false;  // the executor has just handled a dead letter
+    bool is_warm = false;           // a handler has run in the executor's session
+    pg::Time single_until{0};  // a batch could not be claimed: claim jobs one by one until then
 };
 
-// The catalogue stays as it was at the claim.
+// The task keeps the catalogue as it was at the claim.
 struct Task {
     std::shared_ptr<const catalog::Catalogue> catalogue;
     const catalog::Queue *queue;
     std::optional<catalog::Handler>
-        handler;  // nothing: it does not exist, and the type says to fail then
+        handler;  // nothing: it does not exist, and the job type says to fail then
     core::ClaimMode mode;
     std::vector<job::ClaimedJob> jobs;       // one, or a batch
-    std::optional<std::int64_t> run_time{};  // us; of jobs of this type, as far as it is known
+    std::optional<std::int64_t> run_time{};  // us; of jobs of this type, if known
 };
 
 // Looks for the next due jobs of the owner's queues and takes about 10 ms of work of one lane into
-// the prefetched batch. Own transaction. False: there is nothing to run.
+// the prefetched batch. Runs a transaction of its own. Returns false if there is nothing to run.
 [[nodiscard]] bool prefetch_jobs(Executor &executor);
 
 // Claims the next job of the prefetched batch, or the next batch. By record: the claim is durable
-// when it returns. By lock: the transaction stays open, and whoever runs the task ends it. Nothing:
-// none of them could be claimed, there is no room for them under a throttle limit, or their time
-// windows have closed meanwhile; no transaction is open.
+// when the call returns. By lock: the transaction stays open, and the code that runs the task ends
+// it. Returns nothing, with no transaction open, if no job could be claimed, there is no room for
+// them under a throttle limit, or their time windows have closed meanwhile.
 std::optional<Task> claim_next(Executor &executor);
 
-// The same for one job of a batch that failed.
+// Does the same for one job of a batch that failed.
 std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id);
 
-// Puts off a job of the prefetched batch against which there is a database error.
+// Puts off a job of the prefetched batch that a database error keeps from starting.
 void put_off(Executor &executor, std::int64_t job_id);
 
-// Says in shared memory what runs now: from before the claim is durable until the jobs have left.
+// Publishes in shared memory what runs now: from before the claim is durable until the jobs have
+// left.
 void announce(const Task &task);
 
-// Calls the handler and finishes its jobs in one transaction. When it failed, a batch is run again
-// one by one, and the failure of a single job is resolved in another transaction. Returns whether
-// it succeeded at once.
+// Calls the handler and finishes its jobs in one transaction. If the handler failed, the jobs of a
+// batch run again one by one; the failure of a single job is resolved in another transaction.
+// Returns whether the first call succeeded.
 bool run_task(Executor &executor, Task &task);
 
-// Makes the next retry decision that somebody left behind for this queue owner. False: there is
-// none.
+// Makes the next retry decision that another process left for this queue owner. Returns false if
+// there is none.
 bool run_next_decision(const Executor &executor);
 
-// Asks the retry handler of a job in state `error`, or the policy of its type if it has none, and
-// carries out what it says.
+// Calls the retry handler of a job in state `error`, or the policy of its type if there is none,
+// and carries out the decision.
 void decide(const Executor &executor, const catalog::Queue &queue, std::int64_t id);
 
 }  // namespace hipq::execute

@@ -7,7 +7,7 @@ namespace hipq::execute {
 
 namespace {
 
-// Members of the schema themselves ($1), or all that hangs on them too.
+// Members of the temporary schema themselves; or these and all that depends on them.
 constinit pg::Statement members(R"(
     SELECT depend.classid, depend.objid
     FROM pg_depend AS depend
@@ -32,7 +32,7 @@ Objects objects_of(pg::Statement &statement)
     return objects;
 }
 
-// With what has come to depend on it.
+// Drops an object, and what has come to depend on it.
 void drop(Oid catalogue, Oid object)
 {
     pg::call([&] {
@@ -56,7 +56,7 @@ void drop_temporary_objects_but(const Objects &clients)
         return std::find_if(objects.begin(), objects.end(),
                             [&](const auto &each) { return !clients.contains(each); });
     };
-    // One by one: the next may have gone with this one.
+    // Drop one at a time: the next may have been dropped together with this one.
     for (Objects left = objects_of(members); find_strange(left) != left.end();
          left = objects_of(members)) {
         const auto [catalogue, object] = *find_strange(left);

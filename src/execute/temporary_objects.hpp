@@ -1,4 +1,4 @@
-// The temporary objects of this session, and what hangs on them.
+// The temporary objects of this session, and what depends on them.
 #pragma once
 
 #include "execute/execute.hpp"
@@ -6,7 +6,7 @@
 
 namespace hipq::execute {
 
-// How the client's objects are defended. Raises 42501.
+// Protects the client's objects: raises 42501.
 [[noreturn]] void refuse_change_of_temporary_objects();
 
 }  // namespace hipq::execute
