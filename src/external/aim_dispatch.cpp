@@ -1,7 +1,7 @@
 // Dispatches jobs that are for one named worker: a duty of the scheduler.
 //
-// A look reads them all. It takes a tenth of the scheduler's time at most, however many wait for
-// workers that do not come.
+// Each look reads all of these jobs. Looks take a tenth of the scheduler's time at most, however
+// many jobs wait for workers that do not come.
 #include "external/aim_dispatch.hpp"
 
 #include "catalog/cache.hpp"
@@ -27,10 +27,10 @@ using catalog::Queue;
 using job::AimedJob;
 
 constexpr std::int64_t waiting_interval =
-    1'000'000;  // us: whatever makes room for them asks for a dispatch, as a rule
+    1'000'000;  // us: usually, the event that makes room for them also requests a dispatch
 constexpr std::int64_t idle_share = 10;
 
-// What a look finds in one queue.
+// The result of a look at one queue.
 struct QueueAims {
     const Queue &queue;
     pg::Time now;
@@ -40,7 +40,7 @@ struct QueueAims {
 
     void again_at(pg::Time time) { next = std::min(next, time); }
 
-    // Who resumes it asks for a look.
+    // A resume requests a new look.
     bool is_paused(const AimedJob &aimed) const
     {
         const std::vector<std::string> keys = queue.paused_keys(aimed.job_type);
@@ -61,7 +61,7 @@ struct QueueAims {
             return;
         if (aimed.ends <= now) {
             late[aimed.worker].push_back(aimed.job);
-            again_at(now + waiting_interval);  // somebody may hold its row
+            again_at(now + waiting_interval);  // another session may hold its row
             return;
         }
         again_at(aimed.ends);
@@ -76,7 +76,7 @@ struct QueueAims {
         lanes.back().jobs.push_back(aimed.job);
     }
 
-    // Needs a transaction.
+    // Call in a transaction.
     void read()
     {
         catalog::lock_or_raise(queue);

@@ -1,4 +1,4 @@
-// Jobs that are for one external worker each (job/aimed_jobs.hpp), as dispatch meets them.
+// Jobs that are for one external worker each (job/aimed_jobs.hpp), as dispatch needs them.
 #pragma once
 
 #include "external/external.hpp"
@@ -11,13 +11,13 @@ struct AimedLane {
     int queue_id;
     std::string worker;
     std::string job_type;
-    int priority;  // of the first
+    int priority;  // of the first job
     std::vector<job::DueJob> jobs;
 };
 
-// Those that may start. Gives up those whose worker could not be given them in time
-// (queue_timeout; they are for any worker from then on). Nothing when there is nothing new.
-// `next` becomes the time to look again, if that is earlier. Own transactions.
+// Returns the jobs that may start; nothing when nothing is new. Gives up the jobs that could not be
+// given to their worker in time (queue_timeout; from then on any worker may get them). Sets `next`
+// to the time of the next look, if that is earlier. Runs transactions of its own.
 std::vector<AimedLane> look_at_aims(Aims &aims, pg::Time &next);
 
 }  // namespace hipq::external

@@ -1,7 +1,8 @@
-// hipq.claim: an external worker accepts what it was given, and waits for that if it wants to.
+// hipq.claim: an external worker accepts the jobs that it was given, and waits for them if it asks
+// to.
 //
-// What a worker has been given stands in shared memory; its rows decide. An entry that no row bears
-// out is dropped, or it would be looked at for ever.
+// Shared memory says which jobs a worker has been given; the rows decide. An entry that has no
+// matching row is dropped; otherwise it would be looked at for ever.
 #include "claim/claim.hpp"
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
@@ -37,18 +38,18 @@ using workers::WorkerSlot;
 constexpr std::int32_t most_jobs_of_claim = 10'000;
 constexpr std::int64_t microseconds_between_looks = 100'000;
 
-// The end of an attempt shows in its row a moment before its entry goes.
+// The end of an attempt shows in its row a moment before its entry in shared memory goes.
 constexpr int most_looks_at_entry = 10;
 constexpr long pause_between_those = 10'000;  // us
 
 using Jobs = std::vector<ExternalJob>;
 
 struct Accepted {
-    const Queue *queue;  // of the look's catalogue
+    const Queue *queue;  // in the catalogue of the look
     ClaimedJob job;
 };
 
-// ---- what cannot be ----
+// ---- checks ----
 
 std::size_t check_number(std::int32_t max_jobs)
 {
@@ -59,7 +60,7 @@ std::size_t check_number(std::int32_t max_jobs)
     return static_cast<std::size_t>(max_jobs);
 }
 
-// A snapshot of the transaction's beginning shows no job that was given since.
+// A snapshot from the beginning of the transaction shows no job that was given to the worker later.
 void demand_fresh_snapshots()
 {
     if (IsolationUsesXactSnapshot())
@@ -70,14 +71,15 @@ void demand_fresh_snapshots()
                    errhint("Wait in a transaction of isolation level READ COMMITTED."));
 }
 
-// So that statement_timeout does not end it: that would look like a fault, where no job has come.
+// Limits the wait so that statement_timeout does not end it: when no job comes, that would look
+// like an error.
 std::int64_t within_the_statement(std::int64_t wait)
 {
     const std::int64_t half = StatementTimeout * (std::int64_t{1'000} / 2);
     return half > 0 ? std::min(wait, half) : wait;
 }
 
-// ---- entries that no row bears out ----
+// ---- entries without a matching row ----
 
 bool is_still_there(const ExternalJob &job)
 {
@@ -110,7 +112,7 @@ void drop_those_that_stay(Jobs suspects)
     for (const ExternalJob &job : suspects)
         drop(job);
     if (!suspects.empty())
-        wakeup::note_restore();  // what their rows tell is to be found out
+        wakeup::note_restore();  // the scheduler reads what their rows say
 }
 
 claim::Attempts attempts_of(const Jobs &jobs)
@@ -140,13 +142,14 @@ void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refuse
 
 // ---- accepting ----
 
-// PostgreSQL regime.
+// Call inside pg::call() only.
 bool is_utf8(const char *text)
 {
     return ::pg_verify_mbstr(PG_UTF8, text, static_cast<int>(std::strlen(text)), true);
 }
 
-// A database in SQL_ASCII takes any bytes, and its clients do too. Other encodings are converted.
+// In a database with encoding SQL_ASCII any bytes are stored, and clients get them unconverted.
+// Other encodings are converted.
 bool is_readable(const ClaimedJob &job)
 {
     return pg::call([&] {
@@ -156,7 +159,7 @@ bool is_readable(const ClaimedJob &job)
     });
 }
 
-// Why it cannot be given to a worker, if it cannot.
+// Returns why the job cannot be given to a worker; nothing if it can.
 std::optional<job::Failure> misfit(const Queue &queue, const ClaimedJob &job)
 {
     const catalog::JobType *type = queue.find_job_type(job.type);
@@ -172,8 +175,8 @@ std::optional<job::Failure> misfit(const Queue &queue, const ClaimedJob &job)
     return std::nullopt;
 }
 
-// What its type has not let an executor start is not started here either. Returns whether that is
-// so; it has failed then.
+// A job that its type would not let an executor start does not start here either: it fails. Returns
+// whether it has failed.
 bool end_misfit(const Queue &queue, const ClaimedJob &job)
 {
     const auto failure = misfit(queue, job);
@@ -185,8 +188,9 @@ bool end_misfit(const Queue &queue, const ClaimedJob &job)
     return true;
 }
 
-// Of one queue. It may be dropped since, which the scheduler is about to see; or the worker may
-// have lost its right: then others get the job when its time is up.
+// Accepts jobs of one queue. The queue may have been dropped meanwhile, which the scheduler will
+// notice; or the worker may have lost its privilege: then other workers get the job when its time
+// is up.
 void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs,
             std::vector<Accepted> &accepted)
 {
@@ -225,8 +229,9 @@ void put_in_order(std::vector<Accepted> &accepted, const Jobs &dispatched)
     });
 }
 
-// What was given to the worker and not accepted yet, in that order; and how many more it may run
-// beside those, and what claims of others are about to accept.
+// Leaves in `jobs` what was given to the worker and not accepted yet, in that order. Returns how
+// many jobs it may run besides those that run already and those that other claims are about to
+// accept.
 std::size_t capacity_of(const WorkerSlot &worker, Jobs &jobs, std::size_t claimed_by_others)
 {
     const std::size_t running =
@@ -239,13 +244,13 @@ std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &
                                   std::size_t most)
 {
     const auto depth = static_cast<std::size_t>(std::max(worker.record.depth, 1));
-    const std::size_t taken = std::min(most, depth);  // the others' claims may want the rest
+    const std::size_t taken = std::min(most, depth);  // claims of other sessions may want the rest
     const std::size_t claimed_by_others =
-        workers::take_places(worker.id, taken);  // before looking at what it runs
+        workers::take_places(worker.id, taken);  // take them before looking at what the worker runs
     Jobs dispatched = workers::jobs_of_worker(worker.id);
     most = std::min(taken, capacity_of(worker, dispatched, claimed_by_others));
     std::vector<Accepted> accepted;
-    // What cannot be accepted now does not keep what was given after it.
+    // A job that cannot be accepted now does not keep back the jobs that were given after it.
     for (std::span<const ExternalJob> rest = dispatched; !rest.empty() && accepted.size() < most;) {
         const std::size_t count = std::min(rest.size(), most - accepted.size());
         accept_chunk(catalogue, worker.id, rest.first(count), accepted);
@@ -258,7 +263,7 @@ std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &
 
 // ---- waiting ----
 
-// As long as it lives, this process is woken when the worker is given a job.
+// While an object lives, this process is woken when the worker is given a job.
 class Waiting {
 public:
     explicit Waiting(std::int64_t worker_id) : worker_id_(worker_id)
@@ -269,7 +274,7 @@ public:
     Waiting(const Waiting &) = delete;
     Waiting &operator=(const Waiting &) = delete;
 
-    // A moment, or until woken.
+    // Waits a moment, or until woken.
     static void wait(TimestampTz end)
     {
         const std::int64_t left =
@@ -288,12 +293,12 @@ private:
 };
 
 struct Look {
-    std::shared_ptr<const Catalogue> catalogue;  // of the queues of what was accepted
+    std::shared_ptr<const Catalogue> catalogue;  // has the queues of the accepted jobs
     std::vector<Accepted> accepted;
     bool is_draining;
 };
 
-// One that drains is given nothing more.
+// A worker that drains is given no further jobs.
 Look look_for_jobs(std::int64_t worker_id, std::size_t most)
 {
     const WorkerSlot worker = require_own_worker(worker_id);

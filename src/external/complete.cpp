@@ -1,4 +1,5 @@
-// hipq.complete: an external worker has done a job, or whoever was to complete it later.
+// hipq.complete: an external worker has done a job, or a session completes a job that was left
+// running.
 #include "catalog/cache.hpp"
 #include "external/held_attempt.hpp"
 #include "job/claimed_job.hpp"
@@ -13,7 +14,7 @@ namespace {
 using catalog::Queue;
 using job::ClaimedJob;
 
-// As it is to be stored: a value read from another table may still lie there.
+// Returns the value as it is to be stored, detoasted: it may be a TOAST value of another table.
 pg::RawValue checked_result(pg::RawValue result)
 {
     if (result.null)
@@ -32,7 +33,7 @@ std::int64_t complete(const HeldAttempt &attempt, pg::RawValue result)
 
 using Results = std::map<AttemptName, pg::RawValue>;
 
-// The first counts where an attempt is named twice.
+// If an attempt is named twice, its first result counts.
 Results results_by_attempt(const pg::Arguments &arguments, const std::vector<AttemptName> &names)
 {
     Results results;

@@ -1,10 +1,10 @@
 // Gives jobs to external workers: the scheduler takes them from lanes and chooses the best worker.
 //
-// Lane by lane: as many jobs as the workers of its type have capacity for, in one transaction; then
-// one that only notifies.
+// It goes lane by lane: one transaction gives away as many jobs as the workers of the type have
+// capacity for; the next one only notifies.
 //
 // A database error leaves the jobs of a transaction as they were. Then they are tried one by one,
-// and one that fails even so is set aside for a while that doubles.
+// and a job that fails by itself is set aside for a time that doubles.
 #include "external/external.hpp"
 
 #include "catalog/cache.hpp"
@@ -48,23 +48,23 @@ using Workers = std::span<const workers::WorkerRef>;
 
 // ---- which lanes ----
 
-// A lane, and who serves its type.
+// A lane, and the workers that serve its type.
 struct ServedLane {
     claim::Lane lane;
     Workers workers;
-    std::vector<DueJob> aimed{};  // the lane is of these jobs, which are for these workers alone;
-                                  // none: it is a lane
+    std::vector<DueJob> aimed{};  // if not empty: the lane has only these jobs, for these workers
+                                  // alone none: it is a lane
 };
 
-// The lanes, and what they point into.
+// The lanes, and the data that they refer to.
 struct Lanes {
     std::shared_ptr<const catalog::Catalogue> catalogue;
     std::shared_ptr<const catalog::WorkerServices> services;
-    std::list<std::vector<workers::WorkerRef>>
-        named;  // of the lanes of jobs that are for them alone
+    std::list<std::vector<workers::WorkerRef>> named;  // the workers of lanes of aimed jobs
     std::vector<ServedLane> due;
 
-    // Something has changed since they were found: one may be paused now. Needs a transaction.
+    // Returns whether the catalogue has changed since the lanes were found: one may be paused now.
+    // Call in a transaction.
     bool are_outdated() const { return catalog::working_catalogue() != catalogue; }
 };
 
@@ -74,7 +74,7 @@ bool is_for_workers(const Queue &queue, const std::string &job_type)
     return type != nullptr && type->is_without_handler();
 }
 
-// Of the queues in turn, each with its jobs in order.
+// Orders lanes by queues in turn, and the lanes of a queue by their first jobs.
 bool comes_before(const ServedLane &left, const ServedLane &right, int first_queue)
 {
     const auto turn = [&](const ServedLane &each) {
@@ -84,7 +84,7 @@ bool comes_before(const ServedLane &left, const ServedLane &right, int first_que
                                      : claim::runs_before(left.lane.head, right.lane.head);
 }
 
-// The lanes that are due and that workers serve. `next` is when the next of all others is.
+// Returns the lanes that are due and that workers serve. `next`: when the first other lane is due.
 std::vector<ServedLane> due_lanes(const catalog::Catalogue &catalogue,
                                   const catalog::WorkerServices &services, int first_queue,
                                   pg::Time now, pg::Time &next)
@@ -108,7 +108,8 @@ std::vector<ServedLane> due_lanes(const catalog::Catalogue &catalogue,
     return lanes;
 }
 
-// They come before the lanes: nobody else can take them, and their time for that is short.
+// Aimed jobs come before the lanes: no other worker can take them, and their time for that is
+// short.
 void add_aimed_lanes(Lanes &lanes, std::vector<AimedLane> &aimed)
 {
     std::vector<ServedLane> served;
@@ -133,8 +134,8 @@ void add_aimed_lanes(Lanes &lanes, std::vector<AimedLane> &aimed)
 
 // ---- one lane, in a transaction ----
 
-// Chooses a worker for one job after the other, until no worker may be given one more. From then on
-// the worker counts the job.
+// Chooses a worker for one job after the other, until no worker may be given one more. The worker
+// counts a job from here on.
 std::vector<Dispatched> choose_workers(claim::Chosen chosen, std::span<const DueJob> jobs,
                                        Workers workers, workers::JobShares &shares)
 {
@@ -154,7 +155,7 @@ std::vector<Dispatched> choose_workers(claim::Chosen chosen, std::span<const Due
     return given;
 }
 
-// A job may not start here any more; the catalogue that the lanes were found by is an old one.
+// A job may not start on this node any more: the lanes come from an old catalogue.
 struct SlotHasLeft {};
 
 // Chooses workers for the jobs, and claims the jobs for them.
@@ -172,7 +173,8 @@ claim::Written assign(const ServedLane &served, claim::Chosen chosen, workers::J
     return {claim::dispatch(queue, type, assignments, now), given.size()};
 }
 
-// Leaves the jobs that were claimed. Of the others the workers are told that they do not get them.
+// Leaves in `given` the jobs that were claimed. Tells the workers of the other jobs that they do
+// not get them.
 void leave_claimed(std::span<const ClaimedJob> claimed, std::vector<Dispatched> &given)
 {
     std::vector<Dispatched> left;
@@ -189,8 +191,8 @@ void leave_claimed(std::span<const ClaimedJob> claimed, std::vector<Dispatched> 
     given = std::move(left);
 }
 
-// Throws SlotHasLeft. Raises 40001 when a job weighs something else by now than it has capacity
-// for: its row is read again then.
+// Throws SlotHasLeft. Raises 40001 when the weight of a job is no longer the one that it has
+// capacity for: then its row is read again.
 void demand_claimed(claim::ClaimOutcome outcome)
 {
     if (outcome == claim::ClaimOutcome::slot_has_left)
@@ -200,7 +202,7 @@ void demand_claimed(claim::ClaimOutcome outcome)
                    errmsg("the weight of a job has changed"));
 }
 
-// Needs a transaction. What is given is the workers' when that has committed.
+// Call in a transaction. The jobs in `given` are the workers' when the transaction has committed.
 void give_away(Dispatcher &dispatcher, const ServedLane &served, std::size_t most,
                std::vector<Dispatched> &given)
 {
@@ -228,8 +230,8 @@ void give_away(Dispatcher &dispatcher, const ServedLane &served, std::size_t mos
         return;
     leave_claimed(claim.jobs, given);
     workers::begin_dispatch(given);
-    execute::commit_without_waiting();  // whoever accepts the job makes that durable, and this with
-                                        // it
+    execute::commit_without_waiting();  // the commit that accepts the job makes this commit
+                                        // durable, too it
     HIPQ_POINT("after-dispatch");
 }
 
@@ -247,12 +249,12 @@ void report_trouble(const Queue &queue, std::int64_t id, const pg::Error &error)
     });
 }
 
-// What one try came to.
+// The result of one try.
 struct Given {
     std::size_t jobs = 0;
     bool lanes_are_outdated = false;
     std::optional<pg::Error> trouble{};
-    std::int64_t first = 0;  // with trouble: the first of the jobs that were tried
+    std::int64_t first = 0;  // if there is an error: the first of the jobs that were tried
 };
 
 Given try_to_give_away(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &served,
@@ -290,7 +292,7 @@ Given try_to_give_away(Dispatcher &dispatcher, const Lanes &lanes, const ServedL
     return result;
 }
 
-// The first job of a lane makes trouble by itself.
+// The first job of a lane fails by itself.
 void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
 {
     memory::raise_alert(memory::Alert::job_set_aside);
@@ -299,16 +301,16 @@ void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
         report_trouble(queue, given.first, *given.trouble);
 }
 
-// What came of a lane: nothing more can be given of it now, another look at it may find more, as
-// jobs were given away or one was set aside that was in the way, or all lanes have to be found
-// anew.
+// The result of a lane. nothing: no more of its jobs can be given away now. something: another look
+// may find more, because jobs were given away, or a job in the way was set aside. outdated: all
+// lanes must be looked for again.
 enum class Came : unsigned char { nothing, something, outdated };
 
 Came try_lane(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &served)
 {
     const workers::CapacityForJobs capacity =
         workers::capacity_for_jobs(served.workers, dispatcher.shares);
-    if (capacity.shared <= 0) {  // whoever makes capacity asks for a dispatch
+    if (capacity.shared <= 0) {  // the event that makes capacity requests a dispatch
         if (capacity.wanted > 0)
             memory::raise_alert(dispatcher.shares.is_table_full()
                                     ? memory::Alert::jobs_in_flight_full
@@ -353,7 +355,7 @@ Lanes find_lanes(Dispatcher &dispatcher, pg::Time &next)
     return lanes;
 }
 
-// Once through all lanes. Returns whether it is worth going through them again.
+// Goes once through all lanes. Returns whether it is worth going through them again.
 bool go_through(Dispatcher &dispatcher, pg::Time &next)
 {
     const Lanes lanes = find_lanes(dispatcher, next);

@@ -1,5 +1,5 @@
-// hipq.extend(id, attempt, more): an external worker needs so much time from now on. In its
-// transaction; hipq.extend_job(id, more) is for what executors run.
+// hipq.extend(id, attempt, more): gives an external worker more time, counted from now, in the
+// caller's transaction. hipq.extend_job(id, more) is for jobs that executors run.
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
 #include "external/held_attempt.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t century = std::int64_t{36'525} * USECS_PER_DAY;
 
-// It is to be accepted first: until then its deadline is that of the acceptance.
+// The worker must accept the job first: until then its deadline is that of the acceptance.
 void require_accepted(const HeldAttempt &attempt)
 {
     if (!job::is_accepted(attempt.job))
@@ -21,7 +21,7 @@ void require_accepted(const HeldAttempt &attempt)
                    errhint("Accept it with hipq.claim(), then ask for more time."));
 }
 
-// Counted from its acceptance.
+// max_timeout counts from the acceptance.
 void require_time_left(const HeldAttempt &attempt, pg::Time deadline)
 {
     const std::int64_t most = attempt.queue->caps.max_timeout;

@@ -1,5 +1,5 @@
-// External workers: registering, dispatch to them, and what they say of their jobs. What other
-// rooms may use.
+// External workers: registering, dispatch to them, and what they report of their jobs. Other rooms
+// may use these names.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -14,12 +14,12 @@ namespace hipq::external {
 
 // ---- aim dispatch ----
 
-// What a scheduler keeps of them from one look to the next.
+// What a scheduler keeps about aimed jobs from one look to the next.
 struct Aims {
     unsigned seen = 0;       // databases::count_aims() at the last look; 0: there was none
-    bool any = false;        // there were such jobs then
-    pg::Time looked{0};      // when that was
-    pg::Time not_before{0};  // reading them again sooner would take more of the scheduler's time
+    bool any = false;        // the last look found such jobs
+    pg::Time looked{0};      // when the last look was
+    pg::Time not_before{0};  // an earlier look would take too much of the scheduler's time
                              // than they are worth
 };
 
@@ -29,24 +29,24 @@ struct Aims {
 struct Dispatcher {
     claim::Claimer claimer;
     std::set<std::int64_t> reported;  // jobs that made trouble, and were logged
-    int first_queue = 0;              // whose turn it is to be looked at first
+    int first_queue = 0;              // the queue whose turn it is to be first
     Aims aims{};
     workers::JobShares
-        shares{};  // at the beginning of a way through the lanes, and what was given since
+        shares{};  // as they were when going through the lanes began, and the jobs given since
 };
 
-// Gives away what is due as long as there are workers for it. The dispatch is the claim, made on
-// behalf of the worker, who is told by NOTIFY on its channel when it has committed. It does not
-// wait for the disk: a worker that accepts the job does (claim::accept()), and before that nobody
-// has begun with it. Own transactions. Whether anything may run in this database the caller has
-// asked. Returns when it is worth calling again even if nobody asks for it
+// Gives due jobs away as long as there are workers for them. The dispatch is the claim, made on
+// behalf of the worker, which is notified on its channel after the commit. The dispatch does not
+// wait for the disk: the acceptance does (claim::accept()), and no worker begins the job before
+// that. Runs transactions of its own. The caller must have checked that jobs may run in this
+// database. Returns when to call again even if no process requests it
 // (databases::was_asked_for_dispatch()).
 pg::Time dispatch(Dispatcher &dispatcher);
 
 // ---- give up waiting ----
 
-// Fails those that have been due for longer than that (worker_unavailable): the policy decides what
-// follows. Own transactions. Returns when to be called again.
+// Fails jobs that have been due for longer than their worker_wait_ttl (worker_unavailable): the
+// policy decides what follows. Runs transactions of its own. Returns when to call again.
 pg::Time give_up_waiting(const catalog::Catalogue &catalogue);
 
 // ---- held attempt ----
@@ -58,24 +58,25 @@ struct AttemptName {
         default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 
-// That it runs and is the caller's, without holding it: as its row says, for who finds nothing in
-// shared memory. A sign of life, and raises the same.
+// Checks that the attempt runs and is the caller's, without locking its row; for callers that find
+// nothing about it in shared memory. Records a heartbeat, and raises the same errors as
+// hold_attempt().
 void look_at_attempt(const catalog::Catalogue &catalogue, AttemptName name);
 
 // ---- look after workers ----
 
-// Knows them again after a restart; nothing when they are known.
+// Reads the workers from the table after a restart; does nothing when they are known.
 void recall_workers();
 
-// Forgets those that are gone and have nothing in flight: a while after their session has ended, or
-// when they have been silent for a day. Returns when to look again.
+// Forgets workers that are gone and have nothing in flight: a while after their session has ended,
+// or after a day of silence. Returns when to look again.
 pg::Time forget_workers(pg::Time now);
 
 // ---- short ttl ----
 
-// Warns when jobs of the type take so long that a worker with one in flight may well not get round
-// to the next within `seconds`: over half of that, as measured. Nothing is known of a type whose
-// jobs have not run since the server started.
+// Warns when jobs of the type run so long that a worker with one in flight may not start the next
+// within `seconds`: when the measured run time is over half of that. Jobs of a type that have not
+// run since the server started have no measured run time.
 void warn_of_short_ttl(const catalog::Queue &queue, std::string_view job_type,
                        std::optional<std::int32_t> seconds);
 

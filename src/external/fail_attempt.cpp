@@ -1,7 +1,7 @@
 // hipq.fail and hipq.release: an external worker could not do a job, or gives it back.
 //
-// A failure is resolved as that of a handler: by policy here, or by the type's retry handler, which
-// an executor asks once the failure has committed.
+// A failure is resolved like that of a handler: by the policy here, or by the type's retry handler,
+// which an executor calls once the failure has committed.
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
 #include "catalog/queue_statements.hpp"
@@ -25,7 +25,7 @@ core::Reason reason_of(bool is_retriable)
     return is_retriable ? core::Reason::transient_error : core::Reason::explicit_failure;
 }
 
-// Functions of an extension of the release before do not take it.
+// Functions of the previous release of the extension do not take this argument.
 std::optional<std::int64_t> retry_after_of(const pg::Arguments &arguments, int i)
 {
     if (!arguments.takes(i) || !arguments.has(i))
@@ -44,7 +44,7 @@ std::vector<std::optional<std::int64_t>> retry_afters_of(const pg::Arguments &ar
     return delays;
 }
 
-// What a worker says of an attempt that failed.
+// A worker's report of an attempt that failed.
 struct Said {
     std::string error;
     bool is_retriable;

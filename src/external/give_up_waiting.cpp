@@ -1,10 +1,10 @@
-// Ends the wait of jobs that no external worker could be given in time.
+// Ends the wait of jobs that could not be given to any external worker in time.
 //
-// An attempt that is over before it has begun, in one transaction.
+// Such a job gets an attempt that is over before it has begun, in one transaction.
 //
-// Since when no worker can be given jobs of a type is in shared memory. It is watched here, while
-// jobs are due: whatever makes the last worker of a type go away wakes the scheduler, but for its
-// silence, whose time is known.
+// Shared memory says since when no worker can be given jobs of a type. This file watches it while
+// jobs are due: an event that makes the last worker of a type go away wakes the scheduler, except
+// for the worker's silence, whose time is known.
 #include "external/give_up_waiting.hpp"
 
 #include "catalog/cache.hpp"
@@ -47,7 +47,7 @@ std::int64_t patience_of(const Queue &queue, const JobType &type)
     return std::int64_t{wait_of(queue, type)} * USECS_PER_SEC;
 }
 
-// What is paused does not wait for a worker: from its resume on it does.
+// A paused job does not wait for a worker; its wait begins with the resume.
 void note_paused(const catalog::Catalogue &catalogue)
 {
     for (const int id : workers::unserved_queues()) {
@@ -61,7 +61,7 @@ void note_paused(const catalog::Catalogue &catalogue)
     }
 }
 
-// Its jobs are due and do not wait for ever.
+// Returns whether jobs of the lane do not wait for ever.
 bool is_impatient(const claim::Lane &lane)
 {
     const JobType *type = lane.queue->find_job_type(lane.head.job_type);
@@ -69,7 +69,7 @@ bool is_impatient(const claim::Lane &lane)
            claim::runs_outside(*lane.queue, *type);
 }
 
-// Needs a transaction.
+// Call in a transaction.
 std::vector<claim::Lane> impatient_lanes(const catalog::Catalogue &catalogue, pg::Time now)
 {
     const auto may_wait = [](const Queue &queue) {
@@ -80,8 +80,8 @@ std::vector<claim::Lane> impatient_lanes(const catalog::Catalogue &catalogue, pg
     return lanes;
 }
 
-// No job of the lane has waited long enough before: for so long there has been a worker, or there
-// is one now, whose silence would be noticed then. Needs a transaction.
+// No job of the lane has waited long enough before this time: there was a worker until then, or
+// there is one now, whose silence would be noticed only then. Call in a transaction.
 pg::Time first_end(const claim::Lane &lane, pg::Time now)
 {
     const JobType &type = *lane.queue->find_job_type(lane.head.job_type);
@@ -100,14 +100,14 @@ job::Failure failure_of(const Queue &queue, const JobType &type)
                 std::to_string(wait_of(queue, type)) + " s"};
 }
 
-// Waiting jobs of a queue that are to fail.
+// Waiting jobs of a queue that must fail.
 struct GivingUp {
     const Queue &queue;
     const job::Failure &failure;
     pg::Time now;
-    std::vector<std::int64_t> asks{};  // whose retry handler is to be asked
+    std::vector<std::int64_t> asks{};  // jobs whose retry handler must be called
 
-    // In a transaction of its own. Returns the error against it.
+    // Fails the jobs in a transaction of its own. Returns the error that prevents it.
     std::optional<pg::Error> fail(std::span<const job::DueJob> waiting)
     {
         const std::size_t asked_before = asks.size();
@@ -120,7 +120,7 @@ struct GivingUp {
         });
     }
 
-    // Each in its own transaction, as one of them makes trouble.
+    // Fails each job in its own transaction, because one of them causes an error.
     void fail_one_by_one(std::span<const job::DueJob> waiting)
     {
         asks.clear();
@@ -135,14 +135,14 @@ struct GivingUp {
     }
 };
 
-// A lane whose jobs nobody has been able to run for as long as their type says.
+// A lane whose jobs no worker has been able to run for as long as their type says.
 struct UnservedLane {
     const claim::Lane &lane;
     const Queue &queue;
     const JobType &type;
     pg::Time now;
 
-    // Those whose time is up, at most so many. Needs a transaction.
+    // Returns the jobs whose time is up, a limited number. Call in a transaction.
     std::vector<job::DueJob> first_overdue() const
     {
         claim::StartWindows windows(queue.id, type.name, now);
@@ -162,11 +162,12 @@ struct UnservedLane {
     pg::Time end_of(pg::Time due) const
     {
         const pg::Time end = due + patience_of(queue, type);
-        return end > now ? end : now + retry_interval;  // somebody holds its row
+        return end > now ? end : now + retry_interval;  // another session holds its row
     }
 
-    // When the first of those left has waited long enough. What the lane says of its head is a
-    // limit, no job may be due then: the rows tell. Needs a transaction.
+    // Returns when the first of the remaining jobs has waited long enough. The lane's time of its
+    // first job is only a lower limit, at which no job may be due: the rows have the exact time.
+    // Call in a transaction.
     pg::Time next_end() const
     {
         claim::StartWindows windows(queue.id, type.name, now);
@@ -180,7 +181,7 @@ struct UnservedLane {
     }
 };
 
-// Returns when the next of the lane has waited long enough.
+// Returns when the next job of the lane has waited long enough.
 pg::Time fail_lane(const claim::Lane &lane, pg::Time now)
 {
     const UnservedLane unserved{lane, *lane.queue, *lane.queue->find_job_type(lane.head.job_type),
@@ -214,7 +215,7 @@ pg::Time give_up_waiting(const catalog::Catalogue &catalogue)
     pg::Time next = pg::infinity;
     const pg::Time now = pg::now();
     std::vector<std::pair<claim::Lane, pg::Time>>
-        waiting;  // with the time from which on they have waited long enough
+        waiting;  // with the time when its jobs have waited long enough
     process::do_duty(Duty::worker_wait, nullptr, [&] {
         pg::with_transaction([&] {
             note_paused(catalogue);

@@ -1,4 +1,5 @@
-// Jobs that no external worker could be given in time: worker_wait_ttl says how long they wait.
+// Jobs that could not be given to any external worker in time: worker_wait_ttl says how long they
+// wait.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -8,8 +9,8 @@
 
 namespace hipq::external {
 
-// Fails waiting jobs of a queue that nobody could be given, each that still waits: the policy
-// decides what follows. One that cannot be failed is set aside. Own transactions.
+// Fails those of the jobs that still wait; the policy decides what follows. A job that cannot be
+// failed is set aside. Runs transactions of its own.
 void give_up(const catalog::Queue &queue, std::span<const job::DueJob> waiting,
              const job::Failure &failure, pg::Time now);
 

@@ -1,7 +1,7 @@
 // Finds and locks the attempts that external workers name.
 //
-// Shared memory says in which queue a worker's job is; without an entry (there was no room, or the
-// attempt is over) the tables do.
+// Shared memory says in which queue a worker's job is. If it has no entry (there was no room, or
+// the attempt is over), the tables say it.
 #include "external/held_attempt.hpp"
 
 #include "catalog/cache.hpp"
@@ -35,7 +35,7 @@ constexpr const char *key_sql = R"(
       {+AND ($3 IS NULL OR job.shard_key COLLATE "C" = $3)+}
     LIMIT 2)";
 
-// ---- whose it is ----
+// ---- ownership ----
 
 bool is_own(std::int64_t worker)
 {
@@ -48,8 +48,8 @@ bool is_callers(const Queue &queue, std::int64_t worker)
            catalog::may(catalog::caller(), queue, catalog::Privilege::work);
 }
 
-// His worker has it, and he may not work on the queue any more: what he may see has nothing to do
-// with it.
+// The caller's worker holds the job, but the caller has lost the work privilege. The error says so
+// whatever else the caller may see.
 [[noreturn]] void raise_revoked(const Queue &queue, std::int64_t id)
 {
     const std::string name = queue.full_name();
@@ -92,7 +92,7 @@ HeldAttempt held(const Queue &queue, ClaimedJob job)
     return {&queue, std::move(job)};
 }
 
-// ---- what there is instead ----
+// ---- errors for other states of the job ----
 
 bool is_with_executor(std::int64_t id)
 {
@@ -106,17 +106,17 @@ bool is_with_executor(std::int64_t id)
                errhint("Its handler ends it; hipq.cancel() stops it."));
 }
 
-// Where the job stands, as its row has it.
+// The state of the job in its row.
 struct JobStatus {
     std::string state;
     int attempt;
-    std::optional<std::int64_t> worker;  // none: an executor's; 0: it was left running
+    std::optional<std::int64_t> worker;  // none: an executor has it; 0: it was left running
 
     bool is(int number) const { return state == "running" && attempt == number; }
     bool is_outside(int number) const { return is(number) && worker.has_value(); }
 };
 
-// As committed by now; nothing: there is no such job.
+// Returns the latest committed state; nothing if there is no such job.
 std::optional<JobStatus> job_status(const Queue &queue, std::int64_t id)
 {
     const pg::Rows rows =
@@ -156,8 +156,8 @@ pg::Rows jobs_with_key(const Queue &queue, const JobKey &key)
     });
 }
 
-// Where keys are unique for each shard key several jobs may have one. Whoever names none of them
-// may mean one that does not run.
+// Where keys are unique for each shard key, several jobs may have one key. A caller that gives no
+// shard key may mean a job that does not run.
 void demand_one_job(const Queue &queue, const JobKey &key)
 {
     const std::string name = queue.full_name();
@@ -193,7 +193,7 @@ void demand_one_job(const Queue &queue, const JobKey &key)
                errdetail("It is in state \"%s\".", state.c_str()));
 }
 
-// ---- finding it ----
+// ---- finding the job ----
 
 // Without a queue: there is no such job.
 struct Whereabouts {
@@ -215,8 +215,8 @@ const Queue *queue_of(const Catalogue &catalogue, std::int64_t id)
     return whereabouts_of(catalogue, id).queue;
 }
 
-// Whether the caller has to do with attempts of the queue. For others, and for who may enqueue
-// alone, its jobs do not exist: they neither wait for a row nor hear how it stands.
+// Returns whether the caller may know of attempts of the queue. To other roles, and to roles that
+// may only enqueue, its jobs do not exist: they neither wait for a row nor learn its state.
 bool may_know_attempts(const Queue &queue)
 {
     const Oid role = catalog::caller();
@@ -225,7 +225,8 @@ bool may_know_attempts(const Queue &queue)
            catalog::may(role, queue, catalog::Privilege::operate);
 }
 
-// Whatever has become of the right to work: what its worker has in flight is known to its role.
+// Returns whether a worker of the caller's role holds the job. The role knows of it even if it has
+// lost the work privilege.
 bool is_with_own_worker(std::int64_t id)
 {
     const auto entry = workers::find_external_job(id);
@@ -248,13 +249,13 @@ const Queue &require_queue_of(const Catalogue &catalogue, std::int64_t id)
 
 // ---- many ----
 
-// In the order of the queues' numbers: everybody goes through them in one order.
+// Orders queues by number, so that all sessions lock in the same order.
 struct ByNumber {
     bool operator()(const Queue *left, const Queue *right) const { return left->id < right->id; }
 };
 using AttemptsByQueue = std::map<const Queue *, claim::Attempts, ByNumber>;
 
-// What the caller may know of.
+// Groups by queue the attempts that the caller may know of.
 AttemptsByQueue by_queue(const Catalogue &catalogue, std::span<const AttemptName> names)
 {
     AttemptsByQueue queues;
@@ -273,7 +274,7 @@ AttemptsByQueue by_queue(const Catalogue &catalogue, std::span<const AttemptName
     return queues;
 }
 
-// Whose they are is asked once for each worker, and so is a sign of life enough.
+// Check ownership, and record a heartbeat, once per worker.
 void hold_of_queue(const Queue &queue, const claim::Attempts &attempts,
                    std::vector<HeldAttempt> &all)
 {
@@ -331,8 +332,9 @@ std::vector<std::int64_t> look_at_attempts(const Catalogue &catalogue,
 
 std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<AttemptName> names)
 {
-    std::sort(names.begin(),
-              names.end());  // one order for everybody: they wait for each other's rows
+    std::sort(
+        names.begin(),
+        names.end());  // all sessions use the same order, since they wait for each other's rows
     names.erase(std::unique(names.begin(), names.end()), names.end());
     std::vector<HeldAttempt> all;
     for (const auto &[queue, attempts] : by_queue(catalogue, names))

@@ -27,7 +27,7 @@ constinit pg::Statement select_servants(R"(
         JOIN hipq.instance ON instance.instance_id = queue.instance_id
         WHERE queue.queue_id = ANY ($1) AND instance.name || '.' || queue.name = ANY (worker.queues)))");
 
-// Those that serve a queue which the caller may read.
+// Returns the workers that serve a queue which the caller may read.
 std::set<std::int64_t> servants(catalog::Sight &sight)
 {
     std::set<std::int64_t> ids;
@@ -39,7 +39,7 @@ std::set<std::int64_t> servants(catalog::Sight &sight)
     return ids;
 }
 
-// All to monitors; to others their own, and those that serve what they may read.
+// Monitors see all workers; other roles see their own, and those that serve queues they may read.
 std::vector<WorkerSlot> visible_workers()
 {
     std::vector<WorkerSlot> slots = workers::list_workers();
@@ -63,7 +63,7 @@ void list_workers(FunctionCallInfo fcinfo)
     std::vector<Seen> seen;
     for (const WorkerSlot &slot : visible_workers())
         seen.push_back({slot, workers::candidate_of(slot, limits, now)});
-    for (Seen &one : seen)  // it has to be seen as it is, whatever dispatch tries with it
+    for (Seen &one : seen)  // show the worker's own state, whatever dispatch tries with it
         one.candidate.may_be_probed = false;
     std::sort(seen.begin(), seen.end(), [](const Seen &one, const Seen &other) {
         return core::is_better(one.candidate, other.candidate);

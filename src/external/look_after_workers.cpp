@@ -1,6 +1,6 @@
-// Forgets external workers whose time is over, and reads them in after a restart.
+// Forgets external workers that are gone, and reads workers from the table after a restart.
 //
-// Runs a statement only when there is a worker to be forgotten, and once after a restart.
+// It runs a statement only when there is a worker to be forgotten, and once after a restart.
 #include "external/external.hpp"
 
 #include "catalog/worker_rows.hpp"
@@ -17,10 +17,10 @@ namespace {
 // A program that is down for a while keeps its registration.
 constexpr std::int64_t longest_silence = 24 * 3'600'000'000LL;
 
-// Its row may be held by a session of its role, for which nobody else is to wait.
+// A session of the worker's role may hold its row; the scheduler must not wait for it.
 constexpr std::int64_t held_delay = 1'000'000;  // us
 
-// Returns when to try again; infinity: it is forgotten.
+// Returns when to try again; infinity: the worker is forgotten.
 pg::Time forget(std::int64_t id, pg::Time now)
 {
     bool is_forgotten = false;
@@ -41,8 +41,8 @@ void report_revoked(const workers::WorkerSlot &slot)
     });
 }
 
-// Those whose role may not work any more, which would keep their places for as long as they send
-// heartbeats. Their jobs have been taken from them.
+// Forgets workers whose role may not work any more: they would keep their places as long as they
+// send heartbeats. Their jobs have been taken from them already.
 pg::Time forget_revoked(pg::Time now)
 {
     pg::Time next = pg::infinity;
@@ -59,7 +59,7 @@ pg::Time forget_revoked(pg::Time now)
     return next;
 }
 
-// When a worker without jobs in flight is to be forgotten; infinity: not by itself.
+// Returns when to forget a worker without jobs in flight; infinity: never by itself.
 pg::Time end_of(const workers::WorkerSlot &slot, bool is_recovered)
 {
     if (slot.record.depth > 0 || slot.running > 0)
@@ -71,7 +71,7 @@ pg::Time end_of(const workers::WorkerSlot &slot, bool is_recovered)
     return slot.record.is_bound ? pg::infinity : pg::Time{slot.record.last_sign} + longest_silence;
 }
 
-// Of those that are bound to a session.
+// Raises an alert for silent workers that are bound to a session.
 void tell_of_mute_workers(pg::Time now)
 {
     const core::HealthLimits limits = workers::health_limits();

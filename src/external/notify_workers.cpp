@@ -18,7 +18,7 @@ namespace {
 
 using workers::Dispatched;
 
-// Each once. A worker that hears nothing finds its jobs when it polls.
+// Notifies each worker once. A worker that misses the notification finds its jobs when it polls.
 void notify(std::span<const Dispatched> given)
 {
     std::set<std::int64_t> workers;

@@ -7,8 +7,8 @@
 
 namespace hipq::external {
 
-// Tells each worker once, in a transaction of its own. A database error is a WARNING: a worker that
-// hears nothing finds its jobs when it polls.
+// Notifies each worker once, in a transaction of its own. A database error becomes a WARNING: a
+// worker that misses the notification finds its jobs when it polls.
 void notify_workers(std::span<const workers::Dispatched> given);
 
 }  // namespace hipq::external

@@ -51,7 +51,7 @@ void raise_strange_worker(std::int64_t id)
 
 namespace {
 
-// Whoever finds out has the scheduler take its jobs and its place.
+// A session that finds this out makes the scheduler take the worker's jobs and its place.
 [[noreturn]] void raise_without_work(std::int64_t id)
 {
     databases::work_due(MyDatabaseId, pg::now());

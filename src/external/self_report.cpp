@@ -1,6 +1,6 @@
-// Reads what a worker reports of its own health.
+// Reads a worker's report of its own health.
 //
-// Reads it value by value: a report counts whole or not at all.
+// It reads value by value; a report counts as a whole or not at all.
 #include "external/self_report.hpp"
 
 extern "C" {
@@ -19,7 +19,7 @@ struct Value {
     const char *text;  // in the current memory context
 };
 
-// PostgreSQL regime. JSON's null is as good as nothing.
+// Call inside pg::call() only. JSON's null counts as missing.
 Value value_of(Jsonb *object, const char *key)
 {
     JsonbValue buffer;

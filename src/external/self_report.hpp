@@ -1,4 +1,4 @@
-// What a worker says of its own health: JSON with the keys that hipq.workers_detail.health shows.
+// A worker's report of its own health: JSON with the keys that hipq.workers_detail.health shows.
 #pragma once
 
 #include "core/workers/worker_health.hpp"
@@ -6,18 +6,19 @@
 
 namespace hipq::external {
 
-// The report, or why it cannot be taken: a sentence. Keys that mean nothing are passed over.
+// The report, or a sentence that says why it is rejected. Unknown keys are ignored.
 using ReadReport = std::variant<core::SelfReport, std::string>;
 ReadReport read_self_report(Datum json);
 
-// The value of the key "health" of an object; nothing if it has none. In the current memory
-// context.
+// Returns the value of the key "health" of an object, in the current memory context; nothing if it
+// has none.
 std::optional<Datum> health_in(Datum json);
 
-// A text as jsonb; nothing if it is none. Runs in a subtransaction, which an error rolls back.
+// Returns a text as jsonb; nothing if it is not valid JSON. Runs in a subtransaction, which an
+// error rolls back.
 std::optional<Datum> parse_json(const std::string &text);
 
-// Says to client and log that a report was kept out.
+// Reports to client and log that a report was rejected.
 void warn_of_report(const std::string &worker, const std::string &problem);
 
 }  // namespace hipq::external

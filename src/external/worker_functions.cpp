@@ -1,6 +1,6 @@
 // hipq.register_worker, heartbeat, heartbeat_attempts, drain_worker and deregister_worker.
 //
-// A worker belongs to the role that registered it: nobody else says that it is alive. An
+// A worker belongs to the role that registered it: no other role can send its heartbeats. An
 // administrator may drain and deregister it.
 #include "pg/compat.hpp"
 #include "shared/workers/registered.hpp"
@@ -36,7 +36,7 @@ using catalog::Queue;
 using workers::WorkerSlot;
 
 constexpr std::int32_t most_jobs_of_worker = 1'000'000;
-// What everybody's dispatch reads of each worker.
+// Limits: each dispatch in the database reads this much of each worker.
 constexpr std::size_t most_queues = 100;
 constexpr std::size_t most_job_types = 100;
 constexpr std::size_t longest_report = 8'192;  // bytes
@@ -62,7 +62,7 @@ constinit pg::Statement insert_worker(R"(
 constinit pg::Statement
     drain_row("UPDATE hipq.worker SET is_draining = true WHERE worker_id = $1 AND NOT is_draining");
 
-// ---- what a worker says it serves ----
+// ---- what a worker serves ----
 
 std::vector<std::string> without_repetition(std::vector<std::string> names)
 {
@@ -115,7 +115,7 @@ std::vector<const Queue *> queues_to_serve(const catalog::Catalogue &catalogue,
     return queues;
 }
 
-// A queue can be named in two ways; the table has one.
+// A queue can be named in two ways; the table stores one.
 std::vector<std::string> full_names(const std::vector<const Queue *> &queues)
 {
     std::vector<std::string> names(queues.size());
@@ -170,8 +170,8 @@ pg::RawValue as_role(Oid role)
     return {REGROLEOID, ObjectIdGetDatum(role)};
 }
 
-// Each role has names of its own: nobody can take another's. One is free when no worker of the role
-// has it, or none that is there. Returns who had it.
+// Each role has names of its own, and no role can take another's. A name is free when no worker of
+// the role has it, or when the worker that has it is not live. Returns the worker that had it.
 std::optional<std::int64_t> free_name(const std::string &name, Oid role, bool takes_over)
 {
     const pg::Rows rows = pg::as_hipq([&] { return lock_worker.run(as_role(role), name); });
@@ -219,7 +219,7 @@ std::int64_t insert(const pg::Arguments &arguments, const std::string &name, Oid
                                  arguments.maybe_int(capacity), arguments.maybe_int(prefetch),
                                  arguments.raw(capabilities, JSONBOID), listens);
     });
-    if (rows.empty())  // somebody has registered it since
+    if (rows.empty())  // another session has registered the name meanwhile
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
                    errmsg("worker \"%s\" is already there", name.c_str()),
                    errhint("Choose another name, or use take_over => true if it is the same "
@@ -240,7 +240,8 @@ void take_place(const workers::NewWorker &worker, std::optional<std::int64_t> pr
             errdetail("A role may register 1000 workers at once, and 20 each second from then on."),
             errhint("Try again in a second; let a worker stay for many jobs."));
     memory::raise_alert(memory::Alert::worker_quota);
-    databases::work_due(MyDatabaseId, pg::now());  // some may be there that nobody needs any more
+    databases::work_due(MyDatabaseId,
+                        pg::now());  // there may be workers that are not needed any more
     if (registered == workers::Registered::no_share)
         HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
                    errmsg("role \"%s\" has as many workers as it may have", role.c_str()),
@@ -282,13 +283,13 @@ std::int64_t register_worker(const pg::Arguments &arguments)
     const std::string channel = core::worker_channel(id);
     if (listens)
         pg::call([&] { ::Async_Listen(channel.c_str()); });
-    wakeup::note_look();  // jobs may have waited for it
+    wakeup::note_look();  // jobs may have waited for this worker
     return id;
 }
 
-// ---- a worker that is there ----
+// ---- access to a registered worker ----
 
-// For its role, superusers and the extension owner.
+// Permits the worker's role, superusers and the extension owner.
 void require_control(std::int64_t id)
 {
     const Oid role = require_role_of(id);
@@ -340,7 +341,7 @@ void drain(std::int64_t id)
     require_control(id);
     pg::as_hipq([&] { drain_row.run(id); });
     workers::note_draining(id);
-    wakeup::note_look();  // what it has not begun is somebody else's now
+    wakeup::note_look();  // other workers get what it has not begun
     job::forbid_two_phase(job::NoTwoPhase::worker_changed);
 }
 
@@ -353,7 +354,7 @@ void deregister(std::int64_t id)
     const std::string channel = core::worker_channel(id);
     if (slot.has_value() && slot->process == pg::own_number())
         pg::call([&] { ::Async_Unlisten(channel.c_str()); });
-    wakeup::note_look();  // what it had is somebody else's now
+    wakeup::note_look();  // other workers get what it had
 }
 
 }  // namespace
