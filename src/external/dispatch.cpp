@@ -52,8 +52,7 @@ using Workers = std::span<const workers::WorkerRef>;
 struct ServedLane {
     claim::Lane lane;
     Workers workers;
-    std::vector<DueJob> aimed{};  // if not empty: the lane has only these jobs, for these workers
-                                  // alone none: it is a lane
+    std::vector<DueJob> aimed{};  // not empty: the lane has these jobs only, for these workers only
 };
 
 // The lanes, and the data that they refer to.
@@ -230,8 +229,7 @@ void give_away(Dispatcher &dispatcher, const ServedLane &served, std::size_t mos
         return;
     leave_claimed(claim.jobs, given);
     workers::begin_dispatch(given);
-    execute::commit_without_waiting();  // the commit that accepts the job makes this commit
-                                        // durable, too it
+    execute::commit_without_waiting();  // the commit that accepts the job flushes this one, too
     HIPQ_POINT("after-dispatch");
 }
 

@@ -20,7 +20,6 @@ struct Aims {
     bool any = false;        // the last look found such jobs
     pg::Time looked{0};      // when the last look was
     pg::Time not_before{0};  // an earlier look would take too much of the scheduler's time
-                             // than they are worth
 };
 
 // ---- dispatch ----
