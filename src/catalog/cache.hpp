@@ -48,8 +48,8 @@ struct Shards {
     std::string channel;  // start of the names of the objects that connect the nodes
     std::bitset<core::slot_count> coming;  // slots whose jobs may still run on the old node
     bool has_leaving;                      // some slots are leaving for another node
-    // On the router: it must still tell a shard that slots leave in strict order that no node sends
-    // to it by the old map any more.
+    // On the router: slots leave a shard in strict order, and the router has not yet sent that
+    // shard the letter that no job comes to it by the old map any more (`last`).
     bool awaits_last;
     bool is_settling;  // slots have come in strict order, and some of their jobs may still be held
     bool is_in_step;   // false: the node was promoted or restored; see timeline.hpp
