@@ -12,8 +12,9 @@ bool ask_for_leaves(int queue_id) noexcept;
 
 // For the scheduler: the queues with requests that are not answered yet.
 std::vector<int> requested_leaves();
-// Marks a request as answered: the leaves exist. Rows that still go to the default leaf ask in vain
-// until forget_leaf_requests(), so that not every finish wakes the scheduler.
+// Marks a request as answered: the leaves exist. Until forget_leaf_requests(), further requests
+// for the queue, from rows that still go to the default leaf, do not wake the scheduler: otherwise
+// every finish would.
 void leaves_are_made(int queue_id) noexcept;
 // Deletes all requests, at the start of a pass of maintenance, which looks at all trees.
 void forget_leaf_requests() noexcept;
