@@ -28,8 +28,9 @@ constexpr std::int64_t moment = 200'000;  // us
 constexpr std::int64_t pages_at_once = 512;
 constexpr std::size_t orphans_at_once = 500;
 
-// Rescues the first jobs of a list. Jobs that cannot be rescued now wait. The call of
-// recovery_done() makes the next scheduler find them if this process ends meanwhile.
+// Rescues the first jobs of a list. Jobs that cannot be rescued now are tried again later. For
+// them, recovery_done(0) notes that jobs are left, so that the next scheduler reads the leaves and
+// finds them if this process ends meanwhile.
 void rescue(Recovery &recovery, std::vector<Left> &list)
 {
     for (Left &left : rescue_first(recovery.postponed, list).postponed) {

@@ -73,7 +73,7 @@ pg::Time reclaim(TakingBack &taking);
 // dispatch, because a worker that had no job may have one now.
 pg::Time next_loss(pg::Time now);
 
-// The jobs went with their queues. Their workers have room again.
+// Forgets jobs that were dropped with their queues, so that their workers have room again.
 void forget_jobs_of_dropped_queues(const catalog::Catalogue &catalogue);
 
 // ---- recover ----
@@ -96,9 +96,9 @@ struct Recovery {
 
 // Works for a moment, and at least as long as the other work took, in its own transactions.
 // (Looking at a lane that begins with many rows in `running` takes long, and this makes them
-// fewer.) First come the jobs that executors of this run of the server and the flight recorder
-// know; then the live leaves are read piece by piece. Returns when to call it again: at once while
-// there is more to read, infinity when nothing is left.
+// fewer.) Rescues first the jobs that slots of ended executors and the flight recorder name; then
+// reads the live leaves piece by piece. Returns when to call it again: at once while there is more
+// to read, infinity when nothing is left.
 pg::Time recover(Recovery &recovery);
 
 // ---- resolve external ----
@@ -114,11 +114,11 @@ void forget_stale_cases();
 
 // ---- type crashes ----
 
-// The type has other handlers now, so its crashes are forgotten. Needs a transaction.
+// Forgets the crashes of a type, because it has other handlers now. Needs a transaction.
 void forget_type_crashes(int queue_id, std::string_view job_type);
 
-// The handler of dead letters is to be called again. Returns whether it was held or had any crashes
-// against it. Needs a transaction.
+// Forgets the crashes of a queue's handler of dead letters, so that it is called again. Returns
+// whether it was held or had any crashes against it. Needs a transaction.
 bool forget_dead_letter_crashes(int queue_id);
 
 }  // namespace hipq::recovery

@@ -260,7 +260,8 @@ std::vector<Left> take_off(std::vector<Left> &list)
     return jobs;
 }
 
-// Jobs that were rescued before the error turn out to be so the next time.
+// Puts all jobs off, also those that were rescued before the error: the next try finds that they
+// need no rescue.
 std::vector<Fate> put_all_off(PostponedJobs &postponed, const Queue &queue,
                               std::span<const Left> jobs)
 {

@@ -17,8 +17,8 @@ retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJ
 
 // Resolves an attempt whose worker is gone (worker_lost), silent (worker_heartbeat_stale), or gives
 // back what it has not begun (released). An attempt that was never accepted is not charged, because
-// nothing can have happened. Otherwise the policy decides, except that a released one stays where
-// it is and the result is stale. Needs a transaction.
+// nothing can have happened. For an accepted attempt the policy decides; but with reason released
+// the attempt stays with its worker, and the result is stale. Needs a transaction.
 retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
                                   core::Reason reason, pg::Time now);
 
