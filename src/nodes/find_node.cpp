@@ -167,8 +167,8 @@ private:
         return core::search_plan(call_->id, instance_->shards->own_node, place_, shards);
     }
 
-    // Asks again after everything that may have been on its way has been read; and once more if
-    // slots have begun to move in the meantime, or this one no longer moves.
+    // Asks again after everything that may have been on its way has been read. Repeats that as long
+    // as the place of the job's slot changes in the meantime: its move has begun or ended.
     void ask_until_certain()
     {
         if (!instance_->is_router() || plan_ == core::SearchPlan{})
