@@ -3,8 +3,9 @@
 // It looks up the holder, changes its row unless another transaction has it locked, and repeats
 // that as long as necessary.
 //
-// The row of a running job may be that of a waiting one: the registry tells, and the row is locked.
-// So the code never simply waits for a row lock, which may belong to a handler.
+// A running job that was claimed by lock still has the row of a waiting job, locked by its
+// executor; only the registry tells that it runs. So the code never simply waits for a row lock,
+// which may be held for as long as a handler runs.
 #include "enqueue/on_duplicate.hpp"
 
 #include "catalog/cache.hpp"
@@ -168,8 +169,8 @@ std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
     const auto id = add_successor(newcomer);
     if (!id.has_value())
         return std::nullopt;
-    // While this one waited for its place, an earlier successor may have taken the key: then that
-    // is the one more job.
+    // While this transaction waited for the row of an earlier successor, that successor may have
+    // become the job with the key. Then this one is not needed: the caller looks again.
     const auto present = find_holder(newcomer);
     if (present.has_value() && present->id == holder.id && present->runs) {
         wakeup::note_look();
