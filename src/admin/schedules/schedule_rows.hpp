@@ -20,10 +20,11 @@ struct Schedule {
     pg::RawValue expires_after{INTERVALOID, Datum{0}, true};
 };
 
-// With the expires_time of a job enqueued at `now`. Nothing if there is none.
+// Return a schedule, with the expires_time of a job that it would enqueue at `now`; nothing if
+// there is no such schedule.
 std::optional<Schedule> find_schedule(int queue_id, std::string_view name, pg::Time now);
 std::optional<Schedule> find_schedule(int id, pg::Time now);
-// In all queues.
+// Returns the schedules of that name in all queues.
 std::vector<Schedule> find_schedules(std::string_view name, pg::Time now);
 // Locks the schedule until the transaction ends, and returns its latest state. Call it only for a
 // role that may change or run the schedule: a run waits for the session that holds the lock.
