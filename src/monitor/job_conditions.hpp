@@ -13,9 +13,9 @@ namespace hipq::monitor {
 // the lane of its queue.
 claim::Condition lane_condition(const job::FoundJob &job);
 
-// Returns the condition that keeps a waiting job from starting: the first unmet one that has to be
-// fixed, else the first unmet one, which is meant to be so. If all are met, others have their turn.
-// Needs a transaction.
+// Returns the condition that keeps a waiting job from starting: the first unmet one that an
+// operator has to fix; else the first unmet one that is intended, such as a pause; else, if all are
+// met, the finding that it is the turn of other jobs. Needs a transaction.
 claim::Condition decisive_condition(const job::FoundJob &job);
 
 // Returns what keeps due jobs of one kind from starting, apart from their number: "window", "hold"

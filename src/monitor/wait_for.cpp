@@ -198,7 +198,7 @@ std::optional<JobStatus> wait_here(const catalog::Catalogue &catalogue, const ca
 
 // ---- on another node ----
 
-constexpr std::int64_t longest_turn = 5'000'000;  // us: a lost caller goes unnoticed there
+constexpr std::int64_t longest_turn = 5'000'000;  // us; that node does not notice a lost caller
 constexpr long held_look = 100;                   // ms
 
 constinit pg::Statement read_status(R"(
