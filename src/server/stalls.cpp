@@ -1,8 +1,9 @@
 // Raises the alarm when a due job does not start although nothing prevents it.
 //
 // Checks shared memory first, which costs almost nothing: has any job of the owner started since
-// the last look, and could one have? Only after a second of no and yes does it search the tables
-// for a job that should have started, and check 5 s later whether that job is still there.
+// the last look, and could one have started? If for a second none has although one could have, it
+// searches the tables for a job that should have started, and checks 5 s later whether that job is
+// still there.
 #include "server/stalls.hpp"
 
 #include "catalog/cache.hpp"

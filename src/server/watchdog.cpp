@@ -43,9 +43,10 @@ std::int64_t ask_for_looks_at_lanes()
     return next;
 }
 
-// Requests a look at databases whose executors have been about to move for a while, as long as they
-// are. For a lane that has never been read, the time since a job in it is due is not known, and a
-// job in flight is in no lane.
+// Requests looks at databases in which an executor should have acted for a while
+// (executors_about_to_move()), again and again until it acts. The lanes do not show that: a lane
+// that has never been read does not know since when a job in it is due, and a job in flight is in
+// no lane.
 std::int64_t ask_for_looks_at_executors()
 {
     std::int64_t next = process::longest_wait;
