@@ -1,7 +1,9 @@
-// Tells a shard that slots have left that the router sends it no more jobs of them.
+// Sends a shard from which slots have left the letter `last`: the router sends it no more jobs of
+// these slots.
 //
-// Streams keep their order, so no job of them comes after this letter. No session has to wait: the
-// locks on the map show which transactions may still have the previous one (older_maps.hpp).
+// Streams keep their order, so no job of these slots comes after this letter. No session has to
+// wait: the locks on the map show which transactions may still use the previous map
+// (older_maps.hpp).
 #include "shards/end_of_sending.hpp"
 
 #include "catalog/cache.hpp"

@@ -111,7 +111,8 @@ bool is_about_letter(const pg::Error &error)
            category == ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 }
 
-// Each job has been judged by itself then, and so has each part of a set-up.
+// Letters of jobs and set-ups are never refused as a whole: take_effect() handles the error of each
+// job, and of each part of a set-up, by itself.
 bool can_be_refused(const Letter &letter)
 {
     return letter.kind != "jobs" && letter.kind != "moved" && letter.kind != "set_up";

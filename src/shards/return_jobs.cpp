@@ -41,7 +41,7 @@ constinit pg::Statement select_last_seen_leaving(R"(
     FROM hipq.shard_leaving AS leaving
     WHERE leaving.instance_id = $1 AND leaving.busy_keys IS NULL)");
 
-// No transaction brings jobs by the previous map any more.
+// Returns whether no transaction can bring jobs by the previous map any more.
 bool is_quiet(int instance_id)
 {
     const pg::Rows seen = select_last_seen_leaving.run(instance_id);

@@ -19,9 +19,9 @@ pg::Time show_life(const catalog::Catalogue &catalogue);
 
 // ---- end of sending ----
 
-// On the router: sends it when all transactions that may know the previous map have ended. Returns
-// when to look again; infinity: no shard is to get one. A duty of the scheduler; call with no
-// transaction open.
+// On the router: sends the letter `last` when all transactions that may know the previous map have
+// ended. Returns when to look again; infinity: no shard is to get one. A duty of the scheduler;
+// call with no transaction open.
 pg::Time send_last(const catalog::Catalogue &catalogue);
 
 // ---- incoming slots ----
@@ -103,9 +103,9 @@ pg::Time keep_shares(Shares &shares);
 
 // ---- return jobs ----
 
-// Sends their waiting jobs to the nodes that have the slots now, and tells these which keys still
-// run here. Returns when to call it again; infinity: no slot is leaving. Call with no transaction
-// open.
+// Sends the waiting jobs of slots that leave this node to the nodes that have the slots now, and
+// tells these nodes which keys still run here. Returns when to call it again; infinity: no slot is
+// leaving. Call with no transaction open.
 pg::Time return_jobs(const catalog::Catalogue &catalogue);
 
 // ---- send stats ----

@@ -13,7 +13,8 @@ public:
     explicit AuthorityTurn(const SharedLimit &limit);
 
     void take(const core::PermitRequest &request);
-    // Passes the turn to the next node; silent nodes want nothing.
+    // Passes the turn to the next node. A node that has not asked for long counts as wanting
+    // nothing.
     void look_after_all();
     // Tells nodes that have not been heard to ask.
     void call_unheard();

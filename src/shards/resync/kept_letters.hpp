@@ -28,8 +28,8 @@ struct KeptLetter {
     bool has_jobs() const { return kind == "jobs" || kind == "moved"; }
 };
 
-// Returns whether all letters that the receiver may lack are kept. Letters arrive in order, so the
-// receiver has had those that are no longer kept if it has had the oldest one that is.
+// Returns whether all letters that the receiver may lack are kept. Letters arrive in order: if the
+// receiver has received the oldest kept letter, it has received the deleted ones before it, too.
 bool are_all_kept(const Line &line);
 
 // In the order of their numbers.

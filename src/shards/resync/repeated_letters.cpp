@@ -43,7 +43,8 @@ constinit pg::Statement leave_jobs_out(R"(
     FROM pg_catalog.jsonb_array_elements($1::jsonb -> 'jobs') WITH ORDINALITY AS job (value, place)
     WHERE (job.value ->> 'id')::bigint = ANY ($2))");
 
-// Only its name counts.
+// Turns a letter that has no jobs left, or is superseded, into a sign of life: the shard needs only
+// its name.
 constinit pg::Statement leave_all_out(R"(
     SELECT ($1::jsonb || '{"kind": "alive", "queue": null, "jobs": null, "body": null}')::text)");
 
