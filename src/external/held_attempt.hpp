@@ -17,7 +17,7 @@ struct HeldAttempt {
     job::ClaimedJob job;
 };
 
-// Each of these functions records a heartbeat of the worker, and keeps the transaction from being
+// Locking an attempt records a heartbeat of the worker, and keeps the transaction from being
 // prepared for a two-phase commit.
 //
 // Locks the attempt. Raises HQ003 if the attempt is over, 42704 if there is no such job that the
