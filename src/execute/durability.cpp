@@ -19,8 +19,7 @@ namespace {
 constexpr std::int64_t flush_interval = 10'000;  // us
 
 constinit bool waits_no_more = false;  // the current transaction
-constinit int setting =
-    0;  // synchronous_commit as it was before hipq turned it off for that transaction
+constinit int setting = 0;             // the transaction's own synchronous_commit, while it is off
 constinit TimestampTz oldest_unflushed = 0;
 constinit XLogRecPtr last_commit = InvalidXLogRecPtr;
 

@@ -142,9 +142,9 @@ void watch_visits();
 // "`what` while cursor ...".
 void refuse_open_cursors(const char *what);
 
-// Call before the first handler: what the client has deferred to the commit happens now, as it would
-// before an executor saw the jobs. Raises what that raises, 42501 for a trigger that defers itself
-// again, and 24000 for an open cursor of the client.
+// Call before the first handler: what the client has deferred to the commit happens now, as it
+// would before an executor saw the jobs. Raises what that raises, 42501 for a trigger that defers
+// itself again, and 24000 for an open cursor of the client.
 void clear_the_way();
 
 // One use of the session by a handler, in a subtransaction.

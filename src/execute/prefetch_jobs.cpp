@@ -154,8 +154,8 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
     const catalog::JobType *for_workers = lane.queue->find_job_type(lane.head.job_type);
     if (for_workers != nullptr && for_workers->is_without_handler())
         return Tried::nothing;
-    if (!catalog::try_to_lock(*lane.queue)) {  // the queue's owner, or a session that locks it,
-                                               // must not block this executor
+    // The queue's owner, or another session that locks the queue, must not block this executor.
+    if (!catalog::try_to_lock(*lane.queue)) {
         executor.next_due = std::min(executor.next_due, now + lock_delay);
         return Tried::nothing;
     }
@@ -164,7 +164,7 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
         return Tried::nothing;
     }
     if (!claim::capacity_condition(*lane.queue, lane.head.job_type).passed())
-        return Tried::nothing;  // the process that makes room wakes executors
+        return Tried::nothing;  // the process that makes room reports it
     const catalog::JobType &type = *lane.queue->find_job_type(lane.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
     executor.prefetched = claim::batch_of(*lane.queue, type, batch_size);
@@ -233,8 +233,7 @@ std::optional<std::size_t> take_from_first(Executor &executor, std::vector<claim
         if (outcome == Tried::taken)
             return tried.size() - 1;
     }
-    for (std::size_t i = 0; i < lanes.size();
-         ++i) {  // the lanes that come before these had nothing
+    for (std::size_t i = 0; i < lanes.size(); ++i) {  // the lanes that come first had nothing
         if (tried[i] != Tried::left)
             continue;
         lanes[i].not_after = core::lane_end;

@@ -175,8 +175,7 @@ bool is_asked_elsewhere(const Executor &executor, const Queue &queue, std::int64
     if (!fault.has_value())
         return false;
     if (!executors::offer_decision({MyDatabaseId, queue.owner, queue.id, id}))
-        databases::jobs_restored(
-            MyDatabaseId);  // the scheduler finds the job as it finds those of a restore
+        databases::jobs_restored(MyDatabaseId);  // found like the jobs of a restore
     databases::look_due(MyDatabaseId, pg::Time{0});
     leave_session(*fault);
     return true;

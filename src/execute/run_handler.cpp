@@ -172,8 +172,7 @@ struct FirstValue {
 Datum copy_of(Datum value, const Form_pg_attribute attribute)
 {
     if (attribute->attbyval)
-        return Datum{
-            0};  // callers use jsonb, jsonb[] and interval only, which are passed by reference
+        return Datum{0};  // callers use only jsonb, jsonb[] and interval: by reference
     if (attribute->attlen == -1)
         return PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
     return ::datumCopy(value, false, attribute->attlen);

@@ -60,9 +60,8 @@ std::optional<Failure> call(const Executor &executor, const Task &task, StopCont
     HIPQ_POINT("before-handler");
     const std::vector<pg::RawValue> results = run_user_code(executor, task);
     HIPQ_POINT("after-handler");
-    if (auto stopped = stop_failure(control.stop(),
-                                    task.jobs.front()))  // the handler caught the cancellation, or
-                                                         // was done before it took effect
+    // The handler may have caught the cancellation, or been done before it took effect.
+    if (auto stopped = stop_failure(control.stop(), task.jobs.front()))
         return stopped;
     session.put_back();
     conclude(*task.queue, task.jobs, results);

@@ -18,12 +18,11 @@ struct Executor : claim::Claimer {
     }
 
     executors::ExecutorTicket ticket;
-    MemoryContext job_memory;  // reset before each call
-    lanes::LaneWindow window{128,
-                             0};  // the window over the due lanes, of which there may be very many
-    bool sees_more = false;       // the last look for jobs found more due jobs
-    bool owes_jobs_a_turn = false;  // the executor has just handled a dead letter
-    bool is_warm = false;           // a handler has run in the executor's session
+    MemoryContext job_memory;          // reset before each call
+    lanes::LaneWindow window{128, 0};  // over the due lanes, of which there may be very many
+    bool sees_more = false;            // the last look for jobs found more due jobs
+    bool owes_jobs_a_turn = false;     // the executor has just handled a dead letter
+    bool is_warm = false;              // a handler has run in the executor's session
     pg::Time single_until{0};  // a batch could not be claimed: claim jobs one by one until then
 };
 

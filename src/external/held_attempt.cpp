@@ -332,9 +332,8 @@ std::vector<std::int64_t> look_at_attempts(const Catalogue &catalogue,
 
 std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<AttemptName> names)
 {
-    std::sort(
-        names.begin(),
-        names.end());  // all sessions use the same order, since they wait for each other's rows
+    // All sessions use the same order, because they wait for each other's rows.
+    std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
     std::vector<HeldAttempt> all;
     for (const auto &[queue, attempts] : by_queue(catalogue, names))
