@@ -1,5 +1,5 @@
-# The errors of test/clients/errors.json, and others as nasty, from every client: each job ends at
-# once as failed with a text, and the worker goes on.
+# Every client reports errors with difficult texts (test/clients/errors.json): each job fails at
+# once with a text, and the worker continues.
 use strict;
 use warnings;
 use HipqCluster;
@@ -17,7 +17,7 @@ $hipq->sql(q{CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'
 my $latin = $hipq->in('latin');
 $latin->sql('CREATE EXTENSION hipq');
 
-# A failure that is not told ends as "timeout".
+# A failure that is not reported ends as "timeout".
 foreach my $database ($hipq, $latin)
 {
 	$database->create_queue('app.errors');
@@ -25,14 +25,14 @@ foreach my $database ($hipq, $latin)
 		handler_kind => 'notify', default_timeout => 60)});
 }
 
-# The table. Perl's JSON refuses halves of pairs; of such a row only its name and what is to be seen
-# of the text are asked here.
+# The table. Perl's JSON module refuses halves of surrogate pairs. Of such a row the test uses only
+# the name and the part of the text that must be visible.
 my $half = qr/\\u(?:d83d(?!\\ude00)|(?<!\\ud83d\\u)de00|dc..)/;
 my $table = slurp_file("$folder/errors.json") =~ s/$half/?/gr;
 my @rows = @{ JSON::PP->new->utf8->decode($table) };
-cmp_ok(scalar @rows, '>=', 20, 'there is a table');
+cmp_ok(scalar @rows, '>=', 20, 'the table has at least 20 rows');
 
-# What became of jobs with such data, once all of them have ended, by their names.
+# The results of jobs with such data by name, once all of them have ended.
 sub ended
 {
 	my ($database, @data) = @_;
@@ -47,7 +47,7 @@ sub ended
 	return map { $_->{name} => $_ } @{ JSON::PP->new->utf8->decode($ended) };
 }
 
-# A job has failed by its own fault, at its first attempt, with an error that says something.
+# Checks that a job failed by its own fault, at its first attempt, with an error text.
 sub has_failed
 {
 	my ($job, $what, $reason, $shows) = @_;
@@ -56,7 +56,7 @@ sub has_failed
 	return ok($is_well, "$what: fails") || diag("$end: " . substr($error, 0, 300));
 }
 
-# The table, as errors of one kind.
+# All rows of the table, as errors of one kind.
 sub all_texts
 {
 	my ($database, $client, $how) = @_;
@@ -70,7 +70,7 @@ sub all_texts
 	return;
 }
 
-# What else the program knows to go wrong.
+# The other kinds of errors that the program knows.
 sub all_ways
 {
 	my ($database, $client) = @_;
@@ -81,7 +81,7 @@ sub all_ways
 	return;
 }
 
-# A client, and the command that starts a worker of that name with it.
+# Tests a client, given the command that starts a worker of that name with it.
 sub prove
 {
 	my ($client, $command, %environment) = @_;
@@ -91,12 +91,12 @@ sub prove
 		my $program = HipqProgram->start($hipq, $command, \%environment);
 		my $worker = "SELECT worker_id FROM hipq.workers WHERE status = 'active'";
 		my $is_there = $program->wait_for(sub { $database->sql($worker) ne '' }, 20);
-		ok($is_there, "$client is there") || return diag($program->said);
+		ok($is_there, "worker with $client registers") || return diag($program->said);
 		my $id = $database->sql($worker);
 		all_texts($database, $client, $_) foreach qw(text permanent);
 		all_ways($database, $client);
-		is($database->sql($worker), $id, "$client goes on");
-		is($program->stop, 0, "$client stops well");
+		is($database->sql($worker), $id, "worker with $client is still the same one");
+		is($program->stop, 0, "worker with $client stops with exit code 0");
 	}
 	return;
 }
@@ -117,7 +117,8 @@ SKIP: {
 	prove('Node.js', [ 'node', "$folder/errors.mjs" ], HIPQ_CLIENT => $client);
 }
 
-# Others have the texts as bytes, in files. A column of the table says them where they are no UTF-8.
+# The other clients have the texts as bytes, in files. A column of the table gives the bytes that
+# are no UTF-8.
 my $texts = PostgreSQL::Test::Utils::tempdir();
 foreach my $row (@rows)
 {

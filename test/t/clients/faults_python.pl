@@ -1,13 +1,17 @@
-# A worker in Python, with threads (test/clients/worker.py), and what may befall it: see HipqWorkerFaults.
+# A worker in Python with threads (test/clients/worker.py) withstands the faults of
+# HipqWorkerFaults.
 use strict;
 use warnings;
 use HipqWorkerFaults;
 use Test::More;
 
 my $python = '/usr/bin/python3';
-plan skip_all => 'python3-psycopg is not installed' if system("$python -c 'import psycopg' 2>/dev/null") != 0;
-my %environment = (PYTHONPATH => "$ENV{HIPQ_ROOT}/clients/python/src", PYTHONDONTWRITEBYTECODE => 1);
-my $faults = HipqWorkerFaults->new('python', [ $python, "$ENV{HIPQ_ROOT}/test/clients/worker.py" ], environment => \%environment);
+plan skip_all => 'python3-psycopg is not installed'
+	if system("$python -c 'import psycopg' 2>/dev/null") != 0;
+my %environment = (PYTHONPATH => "$ENV{HIPQ_ROOT}/clients/python/src",
+	PYTHONDONTWRITEBYTECODE => 1);
+my $faults = HipqWorkerFaults->new('python', [ $python, "$ENV{HIPQ_ROOT}/test/clients/worker.py" ],
+	environment => \%environment);
 $faults->prove;
 $faults->silent_server;
 done_testing();

@@ -1,4 +1,5 @@
-# The client for Node.js (clients/node): compiles with its types, and its own tests hold against a cluster. Packages come from npm.
+# The client for Node.js (clients/node) compiles with its types, and its own tests pass against a
+# cluster. Its packages come from npm.
 use strict;
 use warnings;
 use HipqCluster;
@@ -17,7 +18,8 @@ my $pooler = HipqPooler->new($hipq, 'app');
 foreach my $test (glob 'test/*.test.js')
 {
 	my $said = '';
-	my $done = IPC::Run::run([ 'timeout', '-k', '5', '240', 'node', '--test-reporter=tap', $test ], '>&', \$said);
+	my $done = IPC::Run::run([ 'timeout', '-k', '5', '240', 'node', '--test-reporter=tap', $test ],
+		'>&', \$said);
 	my ($passed, $failed) = (0, 0);
 	foreach my $line (split /\n/, $said)
 	{

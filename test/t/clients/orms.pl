@@ -1,4 +1,5 @@
-# ORMs with the right 'enqueue' alone: the programs of test/orms, which docs/clients/orms.md shows, against a cluster and a pgbouncer.
+# ORMs enqueue jobs with the right 'enqueue' alone: the programs of test/orms, which
+# docs/clients/orms.md shows, run against a cluster and a pgbouncer.
 use strict;
 use warnings;
 use File::Copy qw(copy);
@@ -12,36 +13,46 @@ use Test::More;
 
 my $python = '/usr/bin/python3';
 my $source = "$ENV{HIPQ_ROOT}/test/orms";
-my $copy = PostgreSQL::Test::Utils::tempdir();    # whoever runs tests may not write into the checkout
+# the user that runs tests may not write into the checkout
+my $copy = PostgreSQL::Test::Utils::tempdir();
 
-# What is shown of each, what it takes, how it is run; what it raises for a key that is taken, and for an upsert; and whether it
-# gives the ids of jobs when it leaves out those whose key is taken.
+# For each ORM: the files that the page shows, its folder, its command, what it lacks, the error for
+# a taken key and for an upsert, and whether it returns the ids of new jobs only.
 my %orms = (
-	SQLAlchemy => { shows => [qw(sqlalchemy/models.py sqlalchemy/jobs.py)], in => 'sqlalchemy', run => [ $python, 'run.py' ],
-		lacks => lacks_python('sqlalchemy'), taken => 'IntegrityError', upsert => '42P10', gives_new_ids => 1 },
-	Django => { shows => [qw(django/shop/models.py django/shop/jobs.py)], in => 'django', run => [ $python, 'run.py' ],
+	SQLAlchemy => { shows => [qw(sqlalchemy/models.py sqlalchemy/jobs.py)], in => 'sqlalchemy',
+		run => [ $python, 'run.py' ],
+		lacks => lacks_python('sqlalchemy'), taken => 'IntegrityError', upsert => '42P10',
+			gives_new_ids => 1 },
+	Django => { shows => [qw(django/shop/models.py django/shop/jobs.py)], in => 'django',
+		run => [ $python, 'run.py' ],
 		lacks => lacks_python('django'), taken => 'IntegrityError', upsert => '42501' },
 	Sequelize => { shows => ['node/sequelize.js'], in => 'node', run => [qw(node run.js sequelize)],
 		taken => 'SequelizeUniqueConstraintError', upsert => '42P10' },
-	Knex => { shows => ['node/knex.js'], in => 'node', run => [qw(node run.js knex)], taken => 'error', upsert => '42P10',
+	Knex => { shows => ['node/knex.js'], in => 'node', run => [qw(node run.js knex)],
+		taken => 'error', upsert => '42P10',
 		gives_new_ids => 1 },
-	Kysely => { shows => ['node/kysely.ts'], in => 'node', run => [qw(node run.js kysely)], taken => 'error', upsert => '42P10',
+	Kysely => { shows => ['node/kysely.ts'], in => 'node', run => [qw(node run.js kysely)],
+		taken => 'error', upsert => '42P10',
 		gives_new_ids => 1 },
-	ActiveRecord => { shows => [qw(activerecord/models.rb activerecord/jobs.rb)], in => 'activerecord', run => [qw(ruby run.rb)],
-		lacks => lacks_ruby(), taken => 'ActiveRecord::RecordNotUnique', upsert => 'ArgumentError', gives_new_ids => 1 },
+	ActiveRecord => { shows => [qw(activerecord/models.rb activerecord/jobs.rb)],
+		in => 'activerecord', run => [qw(ruby run.rb)],
+		lacks => lacks_ruby(), taken => 'ActiveRecord::RecordNotUnique', upsert => 'ArgumentError',
+			gives_new_ids => 1 },
 );
 my @node_orms = grep { $orms{$_}{in} eq 'node' } sort keys %orms;
 
-# Whether a command works, and what it says. NAME=VALUE before it are settings.
+# Runs a command; returns whether it succeeded, and its output. NAME=VALUE before the command are
+# variables.
 sub said_by
 {
 	my (@command) = @_;
 	my $said = '';
-	my $done = IPC::Run::run([ 'env', @command ], '>&', \$said);    # env is there, if the command is not
+	# env exists even if the command does not
+	my $done = IPC::Run::run([ 'env', @command ], '>&', \$said);
 	return ($done, $said);
 }
 
-# The same in a folder of the copy.
+# Runs a command in a folder of the copy.
 sub said_in { my ($folder, @command) = @_; return said_by('-C', "$copy/$folder", @command); }
 
 sub has_tool { my ($tool) = @_; return grep { -x "$_/$tool" } split /:/, $ENV{PATH}; }
@@ -61,7 +72,8 @@ sub lacks_ruby
 
 sub copy_programs
 {
-	foreach my $file (grep { -f } map { glob "$source/$_" } qw(*/*.py */*.js */*.ts */*.json */*.rb */*/*.py))
+	foreach my $file (grep { -f } map { glob "$source/$_" } qw(*/*.py */*.js */*.ts
+			*/*.json */*.rb */*/*.py))
 	{
 		my $to = $copy . substr $file, length $source;
 		make_path($to =~ s{/[^/]+$}{}r);
@@ -70,14 +82,19 @@ sub copy_programs
 	return;
 }
 
-# Packages from npm, and the types of Kysely.
+# Installs packages from npm, and checks the types of Kysely.
 sub prepare_node
 {
-	if (grep { !has_tool($_) } qw(node npm)) { $orms{$_}{lacks} = 'needs node and npm' foreach @node_orms; return; }
-	foreach my $command ([qw(npm ci --no-audit --no-fund --loglevel=error)], ['node_modules/.bin/tsc'])
+	if (grep { !has_tool($_) } qw(node npm))
+	{
+		$orms{$_}{lacks} = 'needs node and npm' foreach @node_orms;
+		return;
+	}
+	foreach my $command ([qw(npm ci --no-audit --no-fund --loglevel=error)],
+		['node_modules/.bin/tsc'])
 	{
 		my ($done, $said) = said_in('node', @$command);
-		next if ok($done, "$command->[0] for the ORMs of Node.js");
+		next if ok($done, "$command->[0] works for the ORMs of Node.js");
 		diag($said);
 		$orms{$_}{lacks} = 'its packages cannot be had' foreach @node_orms;
 		return;
@@ -95,48 +112,63 @@ sub set_up { my ($block) = grep { $_->{mark} eq 'set-up' } $page->blocks; return
 sub is_shown
 {
 	my ($file) = @_;
-	return is($page->file("test/orms/$file"), slurp_file("$source/$file"), "the page shows $file as it is");
+	return is($page->file("test/orms/$file"), slurp_file("$source/$file"),
+		"the page shows $file unchanged");
 }
 
 # ---- the server ----
 
-my $hipq = HipqCluster->new('orms', TimeZone => 'America/New_York');    # another zone than the programs'
+# another zone than that of the programs
+my $hipq = HipqCluster->new('orms', TimeZone => 'America/New_York');
 my $queue = 'hipq.app_mail';
 my $role = 'web';
 
 sub clear { return $hipq->sql("SELECT hipq.cancel_jobs('app.mail'); TRUNCATE customer"); }
 
-sub jobs_where { my ($what, $where) = @_; return $hipq->sql("SELECT $what FROM $queue WHERE state = 'initial' AND $where"); }
+sub jobs_where
+{
+	my ($what, $where) = @_;
+	return $hipq->sql("SELECT $what FROM $queue WHERE state = 'initial' AND $where");
+}
 
-# Statements that put jobs into the table, but for the upsert that is refused.
+# The number of statements that insert jobs into the table, without the refused upsert.
 sub count_inserts
 {
 	my ($offset) = @_;
 	my $log = slurp_file($hipq->node->logfile, $offset);
-	return scalar grep { !/do update/i } $log =~ /LOG:  (?:statement|execute [^:]*): (insert into "?hipq"?\."?app_mail"? .*)/gi;
+	return scalar grep { !/do update/i } $log
+		=~ /LOG:  (?:statement|execute [^:]*): (insert into "?hipq"?\."?app_mail"? .*)/gi;
 }
 
-# ---- what came of it ----
+# ---- checks of the results
 
 sub check_signing_up
 {
 	my ($orm, $said, $where) = @_;
-	is(jobs_where("id || ' ' || job_key || ' ' || job_data || ' ' || max_retries || ' ' || priority", "job_type = 'welcome'"),
-		qq($said->{signed_up} ann\@example.com {"to": "ann\@example.com"} 0 0), "$where: a job, whose id was read back");
-	is($hipq->sql(q{SELECT string_agg(email, ' ') FROM customer}), 'ann@example.com', "$where: the customer beside it");
-	like($said->{refused}, qr/ 23514$/, "$where: a customer was refused");
-	is($hipq->sql("SELECT count(*) FROM $queue WHERE job_key = 'nobody'"), 0, "$where: and the job before it was rolled back");
-	is($said->{duplicate}, "$orms{$orm}{taken} 23505", "$where: so was one with a key that is taken");
+	is(jobs_where("id || ' ' || job_key || ' ' || job_data || ' ' || max_retries || ' ' || "
+			. "priority", "job_type = 'welcome'"),
+		qq($said->{signed_up} ann\@example.com {"to": "ann\@example.com"} 0 0),
+			"$where: the job is there, and its id was read back");
+	is($hipq->sql(q{SELECT string_agg(email, ' ') FROM customer}), 'ann@example.com',
+		"$where: the customer was committed with the job");
+	like($said->{refused}, qr/ 23514$/, "$where: a wrong customer was refused");
+	is($hipq->sql("SELECT count(*) FROM $queue WHERE job_key = 'nobody'"), 0,
+		"$where: the job before a refused customer was rolled back");
+	is($said->{duplicate}, "$orms{$orm}{taken} 23505", "$where: a taken key raises an error");
 	return;
 }
 
 sub check_bulk
 {
 	my ($orm, $said, $where) = @_;
-	my @jobs = map { [ split / / ] } split /\n/, jobs_where(q{id || ' ' || (job_data->>'to') || ' ' || priority}, "job_type = 'invite' ORDER BY id");
-	is(scalar @jobs, 100, "$where: many at once");
-	is("@{ $said->{invited} }", join(' ', map { $_->[0] } @jobs), "$where: their ids were read back");
-	is(join(' ', map { "$_->[1] $_->[2]" } @jobs), join(' ', map { "guest$_\@example.com 10" } 1 .. 100), "$where: in their order, with their data");
+	my @jobs = map { [ split / / ] } split /\n/, jobs_where(
+		q{id || ' ' || (job_data->>'to') || ' ' || priority}, "job_type = 'invite' ORDER BY id");
+	is(scalar @jobs, 100, "$where: 100 jobs were enqueued at once");
+	is("@{ $said->{invited} }", join(' ', map { $_->[0] } @jobs),
+		"$where: the ids of many jobs were read back");
+	is(join(' ', map { "$_->[1] $_->[2]" } @jobs),
+		join(' ', map { "guest$_\@example.com 10" } 1 .. 100),
+		"$where: many jobs keep their order and data");
 	return;
 }
 
@@ -145,18 +177,20 @@ sub check_duplicates
 	my ($orm, $said, $where) = @_;
 	my $bob = jobs_where('id', "job_type = 'remind' AND job_key = 'bob\@example.com'");
 	my $eve = jobs_where('id', "job_type = 'remind' AND job_key = 'eve\@example.com'");
-	is(jobs_where('count(*)', "job_type = 'remind'"), 2, "$where: one job for each key");
+	is(jobs_where('count(*)', "job_type = 'remind'"), 2, "$where: each key has one job");
 	my $ids = $orms{$orm}{gives_new_ids} ? "[[$bob],[$eve]]" : '[null,null]';
-	is(JSON::PP->new->encode($said->{reminded}) =~ tr/"//dr, $ids, "$where: the ids of new ones, where it can tell them");
-	is($said->{moved}, $bob, "$where: hipq.enqueue gives the id of the job that it changed");
-	is(jobs_where(q{scheduled_run_time AT TIME ZONE 'UTC'}, "id = $bob"), '2100-01-01 00:00:00', "$where: which has its new time");
+	is(JSON::PP->new->encode($said->{reminded}) =~ tr/"//dr, $ids,
+		"$where: the ids of new jobs are returned if the ORM can tell them");
+	is($said->{moved}, $bob, "$where: hipq.enqueue returns the id of the changed job");
+	is(jobs_where(q{scheduled_run_time AT TIME ZONE 'UTC'}, "id = $bob"), '2100-01-01 00:00:00',
+		"$where: the changed job has its new time");
 	return;
 }
 
 sub check_mistakes
 {
 	my ($orm, $said, $where) = @_;
-	like($said->{read}, qr/ 42501$/, "$where: jobs cannot be read");
+	like($said->{read}, qr/ 42501$/, "$where: the role cannot read jobs");
 	like($said->{upsert}, qr/\b$orms{$orm}{upsert}$/, "$where: an upsert is an error");
 	return;
 }
@@ -166,11 +200,13 @@ sub run_orm
 	my ($orm, $where, @settings) = @_;
 	clear();
 	my $offset = -s $hipq->node->logfile;
-	my ($done, $output) = said_in($orms{$orm}{in}, "PGUSER=$role", 'PGDATABASE=postgres', @settings, @{ $orms{$orm}{run} });
+	my ($done, $output) = said_in($orms{$orm}{in}, "PGUSER=$role", 'PGDATABASE=postgres', @settings,
+		@{ $orms{$orm}{run} });
 	my $said = eval { decode_json($output) };
 	ok($done && defined $said, "$where: the program works") or return diag($output);
-	$_->($orm, $said, $where) foreach \&check_signing_up, \&check_bulk, \&check_duplicates, \&check_mistakes;
-	is(count_inserts($offset), 6, "$where: an INSERT for each call, however many jobs");
+	$_->($orm, $said, $where) foreach \&check_signing_up, \&check_bulk,
+		\&check_duplicates, \&check_mistakes;
+	is(count_inserts($offset), 6, "$where: each call is one INSERT");
 	return;
 }
 
@@ -184,13 +220,15 @@ local @ENV{qw(PGHOST PGPORT)} = ($hipq->node->host, $hipq->node->port);
 foreach my $orm (sort keys %orms)
 {
 	is_shown($_) foreach @{ $orms{$orm}{shows} };
-	like($text, qr/^\| $orm \| `$orms{$orm}{taken}`/m, "the page says what $orm raises for a key that is taken");
+	like($text, qr/^\| $orm \| `$orms{$orm}{taken}`/m,
+		"the page names the error that $orm raises for a taken key");
   SKIP:
 	{
 		skip("$orm: $orms{$orm}{lacks}", 1) if defined $orms{$orm}{lacks};
 		run_orm($orm, $orm, 'DATABASE_URL=postgresql:///postgres');
 		skip("$orm: no pgbouncer", 1) unless $pooler;
-		run_orm($orm, "$orm behind a pooler", "PGHOST=$ENV{POOLER_HOST}", "PGPORT=$ENV{POOLER_PORT}",
+		run_orm($orm, "$orm behind a pooler", "PGHOST=$ENV{POOLER_HOST}",
+			"PGPORT=$ENV{POOLER_PORT}",
 			'DATABASE_URL=postgresql:///postgres?prepared_statements=false');
 	}
 }

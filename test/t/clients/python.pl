@@ -1,4 +1,5 @@
-# The Python client: the tests of clients/python/tests, against a cluster, one ok for each.
+# The Python client passes its own tests (clients/python/tests) against a cluster; each of them is
+# one test here.
 use strict;
 use warnings;
 use HipqCluster;
@@ -22,16 +23,21 @@ local $ENV{PGUSER};
 delete $ENV{PGUSER};
 local $ENV{HIPQ_PGDATA} = $node->data_dir;    # a test restarts the server
 local $ENV{HIPQ_PGLOG} = $node->logfile;
-local $ENV{PYTHONPATH} = "$client/src:$ENV{HIPQ_ROOT}/build/python-opentelemetry";    # where there is one
+# if there is one
+local $ENV{PYTHONPATH} = "$client/src:$ENV{HIPQ_ROOT}/build/python-opentelemetry";
 local $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 
-# Says what a line of TAP says.
+# Reports a line of TAP as a test of this file.
 sub repeat
 {
 	my ($line) = @_;
 	my ($not, $name) = $line =~ /^(not )?ok\b[ \d]*-? ?(.*)$/;
 	return $line =~ /^1\.\./ ? () : diag($line) unless defined $name;
-	if ($name =~ s/ # SKIP (.*)//) { note("$name: skipped, $1"); return pass("$name (skipped: $1)"); }
+	if ($name =~ s/ # SKIP (.*)//)
+	{
+		note("$name: skipped, $1");
+		return pass("$name (skipped: $1)");
+	}
 	return ok(!$not, $name);
 }
 
@@ -42,6 +48,6 @@ is($?, 0, 'all tests of the client have run');
 undef $pooler;                                # it keeps sessions
 $node->_update_pid(1);                        # of the server that was restarted
 my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE usename = 'worker'};
-ok($hipq->wait_until($sessions, 0), 'no session is left behind');
-ok($hipq->wait_until('SELECT count(*) FROM hipq.running', 0), 'nor a job that runs');
+ok($hipq->wait_until($sessions, 0), 'no session is left');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.running', 0), 'no job is running after the tests');
 done_testing();

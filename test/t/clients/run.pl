@@ -1,4 +1,5 @@
-# hipq-run: what its program gets, and what becomes of a job by its exit code and output; how it ends by itself; logs, metrics, systemd.
+# hipq-run passes a job to its program, ends the job by the program's exit code and output, ends by
+# itself when asked to, and has logs, metrics and systemd support.
 use strict;
 use warnings;
 use HTTP::Tiny;
@@ -12,115 +13,163 @@ use PostgreSQL::Test::Utils;
 use Socket qw(SOCK_DGRAM);
 use Test::More;
 
-plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing' unless defined HipqRun::program();
+plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing'
+	unless defined HipqRun::program();
 my $hipq = HipqCluster->new('run', 'hipq.worker_grace' => '500ms', 'hipq.health_enabled' => 'off');
 HipqRun::create_queue($hipq, qw(say env other));
 my $there = PostgreSQL::Test::Utils::tempdir_short();
 
-# Does what the member "do" of its data says.
+# Runs the command in the member "do" of its data.
 my $program = HipqRun::script(<<'END');
 read -r data
 eval "$(printf '%s' "$data" | sed -n 's/^.*"do": "\(.*\)"}$/\1/p' | sed 's/\\"/"/g; s/\\\\/\\/g')"
 END
 my @worker = ('--queue', 'app.run', '--types', 'say', '--', $program);
 my $run = HipqRun->new($hipq, arguments => [ '--jobs', 4, @worker ]);
-ok($run->is_ready, 'it registers');
-sub enqueue { my ($do, $rest) = @_; return $hipq->enqueue('say', sprintf q{jsonb_build_object('do', $do$%s$do$), queue => 'app.run'%s}, $do, $rest // ''); }
-sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs_detail WHERE id = $id"); }
+ok($run->is_ready, 'the worker registers');
+sub enqueue
+{
+	my ($do, $rest) = @_;
+	return $hipq->enqueue('say',
+		sprintf q{jsonb_build_object('do', $do$%s$do$), queue => 'app.run'%s}, $do, $rest // '');
+}
+sub job
+{
+	my ($id) = @_;
+	$hipq->outcome($id);
+	return $hipq->sql(
+		"SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs_detail WHERE id = $id");
+}
 
 # ---- exit codes and output
 
 foreach my $case (
 	[ 'echo hello', 'succeeded "hello"', '', 'a text is a JSON string' ],
-	[ q{echo '{"a": 1.10, "b": 12345678901234567890123}'}, 'succeeded {"a": 1.10, "b": 12345678901234567890123}', '', 'JSON stands as it is' ],
-	[ 'echo 1e100', 'succeeded 1' . '0' x 100, '', '... of any size' ],
-	[ 'echo 1e400', 'succeeded 1' . '0' x 400, '', '... that no double holds' ],
-	[ q{printf '\\357\\273\\277{"a": 1}'}, 'succeeded {"a": 1}', '', '... behind a mark' ],
+	[ q{echo '{"a": 1.10, "b": 12345678901234567890123}'},
+		'succeeded {"a": 1.10, "b": 12345678901234567890123}', '', 'JSON stands as it is' ],
+	[ 'echo 1e100', 'succeeded 1' . '0' x 100, '', 'a number of 101 digits keeps all of them' ],
+	[ 'echo 1e400', 'succeeded 1' . '0' x 400, '',
+		'a number too large for a double keeps its digits' ],
+	[ q{printf '\\357\\273\\277{"a": 1}'}, 'succeeded {"a": 1}', '',
+		'a byte order mark is dropped' ],
 	[ 'true', 'succeeded', '', 'nothing is null' ],
-	[ q{printf 'a\\0b\\377'}, "succeeded \"a\x{FFFD}b\x{FFFD}\"", '', 'what is no text of PostgreSQL is replaced' ],
-	[ 'echo no luck >&2; exit 75', 'failed exit code 75: no luck', '1 transient_error, 2 transient_error', '75: tried again' ],
-	[ 'echo no hope >&2; exit 78', 'failed exit code 78: no hope', '1 explicit_failure', '78: never again' ],
-	[ 'exit 1', 'failed exit code 1', '1 transient_error, 2 transient_error', '1: failed, tried again' ],
+	[ q{printf 'a\\0b\\377'}, "succeeded \"a\x{FFFD}b\x{FFFD}\"", '',
+		'what is no text of PostgreSQL is replaced' ],
+	[ 'echo no luck >&2; exit 75', 'failed exit code 75: no luck',
+		'1 transient_error, 2 transient_error', '75: tried again' ],
+	[ 'echo no hope >&2; exit 78', 'failed exit code 78: no hope', '1 explicit_failure',
+		'78: never again' ],
+	[ 'exit 1', 'failed exit code 1', '1 transient_error, 2 transient_error',
+		'1: failed, tried again' ],
 	[ 'exit 255', 'failed exit code 255', '1 transient_error, 2 transient_error', '255: failed' ],
-	[ 'kill -SEGV $$', 'failed killed by signal 11 (Segmentation fault)', '1 transient_error, 2 transient_error', 'a signal: failed' ],
-	[ 'head -c 2000000 /dev/zero', 'failed the result is longer than --max-output allows', '1 explicit_failure', 'a result that is too long: never again' ],
-	[ q{printf '[%.0s' $(seq 1 5000); printf ']%.0s' $(seq 1 5000)}, qr/^failed .*deep/, '1 explicit_failure', 'a result that the server refuses: never again' ],
+	[ 'kill -SEGV $$', 'failed killed by signal 11 (Segmentation fault)',
+		'1 transient_error, 2 transient_error', 'a signal: failed' ],
+	[ 'head -c 2000000 /dev/zero', 'failed the result is longer than --max-output allows',
+		'1 explicit_failure', 'a result that is too long: never again' ],
+	[ q{printf '[%.0s' $(seq 1 5000); printf ']%.0s' $(seq 1 5000)}, qr/^failed .*deep/,
+		'1 explicit_failure', 'a result that the server refuses: never again' ],
 	[ 'exec 0<&-; echo early', 'succeeded "early"', '', 'it need not read its data' ],
-	[ '(sleep 600; echo late) & echo soon', 'succeeded "soon"', '', 'what it leaves behind is not waited for' ])
+	[ '(sleep 600; echo late) & echo soon', 'succeeded "soon"', '',
+			'what it leaves behind is not waited for' ])
 {
 	my ($do, $expected, $attempts, $what) = @$case;
 	my $id = enqueue($do);
 	my $got = job($id);
 	utf8::decode($got);
 	ref $expected ? like($got, $expected, $what) : is($got, $expected, $what);
-	is($hipq->attempts($id), $attempts, '... after these attempts') if $attempts;
+	is($hipq->attempts($id), $attempts, "the job has the expected attempts: $what") if $attempts;
 }
 
-# A retry that waits as the program says, once it is charged; one that needs no retry says it in vain.
-sub waits { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', retry_count, extract(epoch FROM scheduled_run_time - update_time), error) FROM hipq.jobs_detail WHERE id = $id"); }
-my $later = enqueue(q{echo 'retry after 1 h' >&3; echo 'retry after 7 min' >&3; echo busy >&2; exit 75});
-ok($hipq->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $later", 'retry'), 'a program says when to try again');
-is(waits($later), '1 420.000000 exit code 75: busy', '... the last time counts, and it is charged');
+# A retry waits for the time that the program gives, and is charged. If the job needs no retry, that
+# time has no effect.
+sub waits
+{
+	my ($id) = @_;
+	return $hipq->sql("SELECT concat_ws(' ', retry_count, extract(epoch
+		FROM scheduled_run_time - update_time), error) FROM hipq.jobs_detail WHERE id = $id");
+}
+my $later = enqueue(
+	q{echo 'retry after 1 h' >&3; echo 'retry after 7 min' >&3; echo busy >&2; exit 75});
+ok($hipq->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $later", 'retry'),
+	"a program's retry time makes its job wait");
+is(waits($later), '1 420.000000 exit code 75: busy',
+	'the last retry time counts, and the retry is charged');
 $hipq->sql("SELECT hipq.cancel($later)");
-is(job(enqueue(q{echo 'retry after 1 h' >&3; echo well})), 'succeeded "well"', '... of a program that succeeds nothing');
+is(job(enqueue(q{echo 'retry after 1 h' >&3; echo well})), 'succeeded "well"',
+	'a retry time has no effect if the program succeeds');
 $later = enqueue(q{echo 'retry after 1 h' >&3; exit 78});
-is(job($later), 'failed exit code 78', '... nor of one that fails for good');
+is(job($later), 'failed exit code 78',
+	'a retry time has no effect if the program fails permanently');
 foreach my $none ('soon', '-1 s')
 {
 	$later = enqueue("echo 'retry after $none' >&3; echo busy >&2; exit 1");
-	is(job($later), 'failed exit code 1: busy', "$none: fails as usual");
-	is($hipq->attempts($later), '1 transient_error, 2 transient_error', '... is tried again');
+	is(job($later), 'failed exit code 1: busy', "retry after $none: the job fails as usual");
+	is($hipq->attempts($later), '1 transient_error, 2 transient_error',
+		"retry after $none: the job has its usual retries");
 }
-ok($run->logs('answer refused', $_), '... and it is logged') foreach qr/"soon"/, qr/negative|range/;
+ok($run->logs('answer refused', $_), "a wrong retry time is logged: $_") foreach qr/"soon"/,
+	qr/negative|range/;
 
 my $id = enqueue('seq 1 5000 >&2; exit 78');
-like(job($id), qr/^failed exit code 78: \d+\n(?:\d+\n)+5000$/, 'of much that it says the end is kept');
-cmp_ok($hipq->sql("SELECT length(error) FROM hipq.jobs_detail WHERE id = $id"), '>', 7000, '... which is much, too');
+like(job($id), qr/^failed exit code 78: \d+\n(?:\d+\n)+5000$/, 'of a long stderr the end is kept');
+cmp_ok($hipq->sql("SELECT length(error) FROM hipq.jobs_detail WHERE id = $id"), '>', 7000,
+	'the kept part of stderr is long');
 
-# ---- what it gets
+# ---- what the program gets
 
 my $trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-$id = enqueue('env', ", job_key => 'the key', max_retries => 3, timeout => '1 h', traceparent => '$trace'");
-my %got = map { /^([A-Z_]+)=(.*)$/ ? ($1 => $2) : () } split /\n/, decode_json('[' . $hipq->result($id) . ']')->[0];
+$id = enqueue('env',
+	", job_key => 'the key', max_retries => 3, timeout => '1 h', traceparent => '$trace'");
+my %got = map { /^([A-Z_]+)=(.*)$/ ? ($1 => $2) : () } split /\n/,
+	decode_json('[' . $hipq->result($id) . ']')->[0];
 is_deeply({ map { $_ => $got{$_} } grep { /^HIPQ/ && !/DEADLINE/ } keys %got },
-	{ HIPQ_JOB_ID => $id, HIPQ_ATTEMPT => 1, HIPQ_QUEUE => 'app.run', HIPQ_JOB_TYPE => 'say', HIPQ_JOB_KEY => 'the key', HIPQ_RETRY_COUNT => 0,
-		HIPQ_MAX_RETRIES => 3, HIPQ_PROGRESS_FD => 3 }, 'the job is in its environment');
+	{ HIPQ_JOB_ID => $id, HIPQ_ATTEMPT => 1, HIPQ_QUEUE => 'app.run', HIPQ_JOB_TYPE => 'say',
+		HIPQ_JOB_KEY => 'the key', HIPQ_RETRY_COUNT => 0,
+		HIPQ_MAX_RETRIES => 3, HIPQ_PROGRESS_FD => 3 }, "the job is in the program's environment");
 my ($deadline) = map { $_->{HIPQ_DEADLINE} } \%got;
-is($hipq->sql("SELECT abs(extract(epoch FROM '$deadline'::timestamptz - now()) - 3600) < 60"), 't', '... and when it times out');
-is($got{TRACEPARENT}, $trace, '... and its trace');
-unlike($hipq->result(enqueue('env')), qr/HIPQ_JOB_KEY|TRACEPARENT/, 'without them there is none');
+is($hipq->sql("SELECT abs(extract(epoch FROM '$deadline'::timestamptz - now()) - 3600) < 60"), 't',
+	'the time of the timeout is in the environment');
+is($got{TRACEPARENT}, $trace, 'the trace is in the environment');
+unlike($hipq->result(enqueue('env')), qr/HIPQ_JOB_KEY|TRACEPARENT/,
+	'a job without key and trace has no variables for them');
 
 # ---- progress, more time
 
-my $slow = enqueue("echo 3/10 on the way >&3; echo nonsense >&3; echo 'extend 2 h' >&3; while [ ! -e $there/go ]; do sleep 0.05; done; echo done");
-ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $slow", '30.0 on the way'), 'progress is seen')
+my $slow = enqueue("echo 3/10 on the way >&3; echo nonsense >&3; echo 'extend 2 h' >&3; while [ ! "
+	. "-e $there/go ]; do sleep 0.05; done; echo done");
+ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $slow",
+		'30.0 on the way'), "a program's progress is seen")
   or diag($hipq->sql('TABLE hipq.progress_detail'));
-ok($run->logs('progress not understood', qr/^nonsense$/), 'a line that is none is logged');
-ok($hipq->wait_until("SELECT deadline > now() + '1 h' FROM hipq.running_detail WHERE id = $slow"), 'it has more time')
+ok($run->logs('progress not understood', qr/^nonsense$/), 'a line that is no progress is logged');
+ok($hipq->wait_until("SELECT deadline > now() + '1 h' FROM hipq.running_detail WHERE id = $slow"),
+	'a program gets more time')
   or diag($hipq->sql("SELECT row_to_json(running) FROM hipq.running_detail AS running"));
 append_to_file("$there/go", '');
-is(job($slow), 'succeeded "done"', 'and it ends');
+is(job($slow), 'succeeded "done"', 'a program with more time ends well');
 
-# ---- a program that is not there, at the start of a job
+# ---- a program that is missing when a job starts
 
-is($run->stop, 0, 'SIGTERM ends it');
+is($run->stop, 0, 'SIGTERM ends hipq-run');
 my $vanishing = HipqRun::script('echo here');
-$run = HipqRun->new($hipq, arguments => [ '--queue', 'app.run', '--types', 'say', '--', $vanishing ]);
-ok($run->is_ready, 'a program is there');
+$run = HipqRun->new($hipq,
+	arguments => [ '--queue', 'app.run', '--types', 'say', '--', $vanishing ]);
+ok($run->is_ready, 'a worker with an existing program registers');
 unlink $vanishing or die $!;
 $id = enqueue('');
-ok($run->logs('program not run', qr/No such file/), 'a program that vanishes is told of');
-ok($hipq->wait_until("SELECT state = 'retry' AND retry_count = 0 AND scheduled_run_time > now() FROM hipq.jobs_detail WHERE id = $id"), 'the job is given back, uncharged');
-is($run->stop, 0, 'it ends');
+ok($run->logs('program not run', qr/No such file/), 'a missing program is logged');
+ok($hipq->wait_until("SELECT state = 'retry' AND retry_count = 0 AND scheduled_run_time > now()
+		FROM hipq.jobs_detail WHERE id = $id"),
+	'the job of a missing program is released, uncharged');
+is($run->stop, 0, 'hipq-run without a program ends');
 $hipq->sql("SELECT hipq.cancel($id)");
 
 # ---- --once, --drain, --on-failure, --config
 
 my ($code, $out, $err) = HipqRun::answer($hipq, '--drain', '--idle', '0.5', @worker);
-is($code, 0, '--drain ends when there is nothing');
+is($code, 0, '--drain ends if there are no jobs');
 
-# Runs one that drains until the query says so: it ends early when the server is too busy to give it the next job in time. That is rare,
-# and what takes more than three is not drained.
+# Runs hipq-run with --drain until the query is true. It may end early if the server is too busy to
+# return the next job in time. That is rare, and after three runs the test stops trying.
 sub drain
 {
 	my ($is_done, @arguments) = @_;
@@ -136,31 +185,37 @@ sub drain
 my @jobs = map { enqueue('echo job') } 1 .. 5;
 ($code) = HipqRun::answer($hipq, '--once', @worker);
 is($code, 0, '--once ends');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 0), 'and leaves nothing running');
-is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4] AND outcome = 'succeeded'"), 1, '... after one job');
-my $all = "SELECT count(*) = 5 FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4] AND outcome = 'succeeded'";
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 0), '--once leaves no job running');
+is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4]
+		AND outcome = 'succeeded'"), 1, '--once runs one job');
+my $all = "SELECT count(*) = 5 FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4]
+	AND outcome = 'succeeded'";
 ($code) = drain($all, '--drain', '--idle', '0.5', '--jobs', 2, @worker);
-is($code . $hipq->sql($all), '0t', '--drain runs all of them');
+is($code . $hipq->sql($all), '0t', '--drain runs all jobs');
 $id = enqueue('exit 3');
 HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
-is($hipq->attempts($id), '1 explicit_failure', '--on-failure final: exit code 3 is never tried again');
+is($hipq->attempts($id), '1 explicit_failure', '--on-failure final: exit code 3 is not retried');
 $id = enqueue('exit 75');
 HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
 HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
-is($hipq->attempts($id), '1 transient_error, 2 transient_error', '... 75 is');
+is($hipq->attempts($id), '1 transient_error, 2 transient_error',
+	'--on-failure final: exit code 75 is retried');
 
-$hipq->sql(q{SELECT hipq.enqueue_many('say', array_agg(jsonb_build_object('do', 'echo quick')), queue => 'app.run') FROM generate_series(1, 300)});
+$hipq->sql(q{SELECT hipq.enqueue_many('say', array_agg(jsonb_build_object('do', 'echo quick')),
+	queue => 'app.run') FROM generate_series(1, 300)});
 $all = q{SELECT count(*) = 300 FROM hipq.jobs_detail WHERE result = '"quick"'};
 drain($all, '--drain', '--idle', '2', '--jobs', 8, '--prefetch', 20, @worker);
-is($hipq->sql($all), 't', '... many of them, without a pause');
+is($hipq->sql($all), 't', '--drain runs many jobs without a pause');
 
 my $config = "$there/config.json";
-append_to_file($config, encode_json({ queue => ['app.run'], types => [ 'say', 'other' ], drain => JSON::PP::true, idle => 0.5, name => 'configured', command => [$program] })
+append_to_file($config, encode_json({ queue => ['app.run'], types => [ 'say', 'other' ],
+		drain => JSON::PP::true, idle => 0.5, name => 'configured', command => [$program] })
 	  =~ s/^\{/{ \/\/ comments are allowed\n/r);
 $id = enqueue('echo by file');
-($code, $out, $err) = drain("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", '--config', $config, '--log-level', 'warning');
-is($code . $err, '0', 'a file says all of it');
-is(job($id), 'succeeded "by file"', '... and jobs are run');
+($code, $out, $err) = drain("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id",
+	'--config', $config, '--log-level', 'warning');
+is($code . $err, '0', 'a configuration file can give all options');
+is(job($id), 'succeeded "by file"', 'a worker with a configuration file runs jobs');
 
 # ---- logs
 
@@ -169,46 +224,64 @@ $id = enqueue('echo "said \\"so\\"" >&2; exit 78');
 my @entries = map { decode_json($_) } split /\n/, $err;
 my ($failed) = grep { $_->{event} eq 'job failed' } @entries;
 is_deeply({ map { $_ => $failed->{$_} } qw(level job_id attempt type message) },
-	{ level => 'error', job_id => $id, attempt => 1, type => 'say', message => 'exit code 78: said "so"' }, 'a line of the log is JSON');
-is((grep { $_->{event} eq 'stderr' && $_->{message} eq 'said "so"' && $_->{job_id} == $id } @entries), 1, 'what a program says is in it');
-is((grep { $_->{time} !~ /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ } @entries), 0, '... with times');
+	{ level => 'error', job_id => $id, attempt => 1, type => 'say',
+			message => 'exit code 78: said "so"' }, 'a line of the log is JSON');
+is((grep { $_->{event} eq 'stderr' && $_->{message} eq 'said "so"'
+		&& $_->{job_id} == $id } @entries), 1, "the log has the program's stderr");
+is((grep { $_->{time} !~ /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ } @entries), 0,
+	'all lines of the log have times');
 enqueue('exit 78');
 ($code, $out, $err) = HipqRun::answer($hipq, '--once', @worker);
-like($err, qr/^\S+Z error: job failed: job \d+ \(say, attempt 1\): exit code 78$/m, 'or text');
+like($err, qr/^\S+Z error: job failed: job \d+ \(say, attempt 1\): exit code 78$/m,
+	'the log can be text');
 
 # ---- metrics
 
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 $run = HipqRun->new($hipq, arguments => [ '--metrics', $port, @worker ]);
-ok($run->is_ready, 'one with metrics');
-is(job(enqueue('echo counted')), 'succeeded "counted"', 'a job succeeds');
-is(job(enqueue('exit 78')), 'failed exit code 78', 'one fails');
+ok($run->is_ready, 'a worker with metrics registers');
+is(job(enqueue('echo counted')), 'succeeded "counted"', 'a job succeeds beside the metrics');
+is(job(enqueue('exit 78')), 'failed exit code 78', 'a job fails beside the metrics');
 my $get = sub { return HTTP::Tiny->new->get("http://127.0.0.1:$port$_[0]") };
-ok($run->wait_for(sub { $get->('/metrics')->{content} =~ /^hipq_run_jobs_total\{outcome="failed"\} 1$/m }), 'metrics count jobs');
+ok($run->wait_for(sub { $get->('/metrics')->{content}
+		=~ /^hipq_run_jobs_total\{outcome="failed"\} 1$/m }), 'metrics count failed jobs');
 my $page = $get->('/metrics')->{content};
-like($page, qr/^hipq_run_jobs_total\{outcome="succeeded"\} 1$/m, '... of each kind');
-like($page, qr/^hipq_run_connected 1$/m, '... and tell of the connection');
-like($page, qr/^hipq_run_job_seconds_count 2$/m, '... and of times');
-is($get->('/')->{status}, 404, 'another page is not there');
-is(HTTP::Tiny->new->post("http://127.0.0.1:$port/metrics")->{status}, 405, 'nor is another method');
+like($page, qr/^hipq_run_jobs_total\{outcome="succeeded"\} 1$/m, 'metrics count succeeded jobs');
+like($page, qr/^hipq_run_connected 1$/m, 'metrics have the state of the connection');
+like($page, qr/^hipq_run_job_seconds_count 2$/m, 'metrics count the times of jobs');
+is($get->('/')->{status}, 404, 'another page than /metrics is not found');
+is(HTTP::Tiny->new->post("http://127.0.0.1:$port/metrics")->{status}, 405,
+	'another method than GET is refused');
 ($code, $out, $err) = HipqRun::answer($hipq, '--metrics', $port, @worker);
-is($code, 64, 'a port that is taken is wrong');
-like($err, qr/^hipq-run: --metrics $port: Address already in use$/m, '... and it says so');
-is($run->stop, 0, 'it stops');
+is($code, 64, 'a port in use ends hipq-run with exit code 64');
+like($err, qr/^hipq-run: --metrics $port: Address already in use$/m,
+	'the error names the port in use');
+is($run->stop, 0, 'hipq-run with metrics stops');
 
 # ---- systemd
 
 my $socket = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => "$there/notify") or die $!;
 my $select = IO::Select->new($socket);
-sub told { my ($expected) = @_; while ($select->can_read($PostgreSQL::Test::Utils::timeout_default)) { $socket->recv(my $state, 4096); return 1 if $state =~ $expected; } return 0; }
-$run = HipqRun->new($hipq, arguments => \@worker, env => { NOTIFY_SOCKET => "$there/notify", WATCHDOG_USEC => 200_000 });
-ok(told(qr/^READY=1$/m), 'systemd is told that it is ready');
-ok(told(qr/^WATCHDOG=1$/m), '... that it is alive') foreach 1 .. 3;
-unlike($hipq->result(enqueue('env')), qr/NOTIFY_SOCKET|WATCHDOG/, '... by itself alone');
+sub told
+{
+	my ($expected) = @_;
+	while ($select->can_read($PostgreSQL::Test::Utils::timeout_default))
+	{
+		$socket->recv(my $state, 4096);
+		return 1 if $state =~ $expected;
+	}
+	return 0;
+}
+$run = HipqRun->new($hipq, arguments => \@worker,
+	env => { NOTIFY_SOCKET => "$there/notify", WATCHDOG_USEC => 200_000 });
+ok(told(qr/^READY=1$/m), 'systemd is told that hipq-run is ready');
+ok(told(qr/^WATCHDOG=1$/m), 'systemd is told that hipq-run is alive') foreach 1 .. 3;
+unlike($hipq->result(enqueue('env')), qr/NOTIFY_SOCKET|WATCHDOG/,
+	'programs do not get the variables for systemd');
 $run->signal('TERM');
-ok(told(qr/^STOPPING=1$/m), '... and that it stops');
-is($run->exit_code, 0, 'which it does');
+ok(told(qr/^STOPPING=1$/m), 'systemd is told that hipq-run stops');
+is($run->exit_code, 0, 'hipq-run under systemd exits with 0');
 
-is($hipq->sql(q{SELECT count(*) FROM hipq.running}), 0, 'no job runs any more');
+is($hipq->sql(q{SELECT count(*) FROM hipq.running}), 0, 'no job is running after all runs');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.workers', 0), 'no worker is left');
 done_testing();

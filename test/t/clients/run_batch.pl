@@ -1,4 +1,5 @@
-# hipq-run --batch: one program for all jobs, a line of JSON for each; what becomes of them when it is wrong, hangs or dies.
+# hipq-run --batch runs one program for all jobs, with a line of JSON for each, and loses no job if
+# the program is wrong, hangs or dies.
 use strict;
 use warnings;
 use HipqCluster;
@@ -6,12 +7,15 @@ use HipqRun;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing' unless defined HipqRun::program();
-my $hipq = HipqCluster->new('run_batch', 'hipq.worker_grace' => '500ms', 'hipq.health_enabled' => 'off');
+plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing'
+	unless defined HipqRun::program();
+my $hipq = HipqCluster->new('run_batch', 'hipq.worker_grace' => '500ms',
+	'hipq.health_enabled' => 'off');
 HipqRun::create_queue($hipq, 'line');
 my $there = PostgreSQL::Test::Utils::tempdir_short();
 
-# Answers a job with the member "say" of its data, %d being its id; dies for "die", and says nothing for "nothing".
+# Answers a job with the member "say" of its data, %d being the job's id. It dies for "die", and
+# does not answer for "nothing".
 append_to_file("$there/program.pl", <<'END');
 use strict; use warnings; use JSON::PP; $| = 1;
 print STDERR "started $$\n";
@@ -29,80 +33,117 @@ print STDERR "stdin has ended\n";
 END
 my @worker = ('--queue', 'app.run', '--types', 'line', '--batch', '--kill-after', 1);
 my @program = ('--', 'perl', "$there/program.pl");
-my $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, @program ], env => { HEEDS => 1 });
-ok($run->is_ready, 'it registers');
-sub enqueue { my ($say, $rest) = @_; return $hipq->enqueue('line', sprintf q{jsonb_build_object('say', $say$%s$say$), queue => 'app.run'%s}, $say, $rest // ''); }
-sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs_detail WHERE id = $id"); }
-sub starts { return scalar grep { $_->{event} eq 'stderr' && $_->{message} =~ /^started/ } $run->entries; }
+my $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, @program ],
+	env => { HEEDS => 1 });
+ok($run->is_ready, 'the worker registers');
+sub enqueue
+{
+	my ($say, $rest) = @_;
+	return $hipq->enqueue('line',
+		sprintf q{jsonb_build_object('say', $say$%s$say$), queue => 'app.run'%s},
+		$say, $rest // '');
+}
+sub job
+{
+	my ($id) = @_;
+	$hipq->outcome($id);
+	return $hipq->sql(
+		"SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs_detail WHERE id = $id");
+}
+sub starts
+{
+	return scalar grep { $_->{event} eq 'stderr' && $_->{message} =~ /^started/ } $run->entries;
+}
 
 my $id = enqueue('{"id": %d, "result": {"sent": true}}');
-is(job($id), 'succeeded {"sent": true}', 'an answer is a line');
+is(job($id), 'succeeded {"sent": true}', 'a line is an answer');
 my $numbers = '[12345678901234567890123, 1.10]';
 is(job(enqueue(qq({"id": %d, "result": $numbers}))), "succeeded $numbers",
 	'numbers keep all their digits');
 is(job(enqueue('{"id": %d, "result": 1e400}')), 'succeeded 1' . '0' x 400,
-	'... those that no double holds');
-like(job($id = enqueue('{"id": %d, "result": NaN}')), qr/^failed invalid input syntax for type json/,
-	'what is no JSON fails the job');
-is($hipq->attempts($id), '1 explicit_failure', '... for good');
-is(job(enqueue('{"id": %d, "error": "no luck"}')), 'failed no luck', 'an error is tried again');
-is(job($id = enqueue('{"id": %d, "error": "no hope", "retriable": false}')), 'failed no hope', '... or not');
-is($hipq->attempts($id), '1 explicit_failure', '... for good');
+	'a number too large for a double keeps its digits');
+like(job($id = enqueue('{"id": %d, "result": NaN}')),
+	qr/^failed invalid input syntax for type json/,
+	'a result that is no JSON fails the job');
+is($hipq->attempts($id), '1 explicit_failure', 'a result that is no JSON is not retried');
+is(job(enqueue('{"id": %d, "error": "no luck"}')), 'failed no luck', 'an error is retried');
+is(job($id = enqueue('{"id": %d, "error": "no hope", "retriable": false}')), 'failed no hope',
+	'an error with "retriable": false fails the job');
+is($hipq->attempts($id), '1 explicit_failure', 'an error with "retriable": false is not retried');
 $id = enqueue('{"id": %d, "error": "busy", "retry_after": "7 min"}');
-ok($hipq->wait_until("SELECT concat_ws(' ', state, retry_count, extract(epoch FROM scheduled_run_time - update_time), error) FROM hipq.jobs_detail WHERE id = $id",
-	'retry 1 420.000000 busy'), '... or later');
+ok($hipq->wait_until("SELECT concat_ws(' ', state, retry_count, extract(epoch
+		FROM scheduled_run_time - update_time), error) FROM hipq.jobs_detail WHERE id = $id",
+	'retry 1 420.000000 busy'), 'an error with "retry_after" is retried after that time');
 $hipq->sql("SELECT hipq.cancel($id)");
-is(job($id = enqueue('{"id": %d, "error": "busy", "retry_after": ["soon"]}')), 'failed busy', '... as usual if that is no delay');
-is($hipq->attempts($id), '1 transient_error, 2 transient_error', '... which is tried again');
-ok($run->logs('answer refused', qr/soon/), '... and logged');
+is(job($id = enqueue('{"id": %d, "error": "busy", "retry_after": ["soon"]}')), 'failed busy',
+	'an error with a wrong "retry_after" fails the job');
+is($hipq->attempts($id), '1 transient_error, 2 transient_error',
+	'an error with a wrong "retry_after" has the usual retries');
+ok($run->logs('answer refused', qr/soon/), 'a wrong "retry_after" is logged');
 $id = enqueue('all', q{, job_key => 'the key'});
-is($hipq->result($id), qq({"id": $id, "key": "the key", "data": {"say": "all"}, "type": "line", "queue": "app.run", "attempt": 1, "max_retries": 1, "retry_count": 0}),
-	'the job is in its line');
-ok($run->wait_for(sub { starts() == 1 }), 'all of that is one program');
+is($hipq->result($id),
+	qq({"id": $id, "key": "the key", "data": {"say": "all"}, "type": "line", "queue": "app.run", "attempt": 1, "max_retries": 1, "retry_count": 0}),
+	'the line of a job has the whole job');
+ok($run->wait_for(sub { starts() == 1 }), 'all jobs so far had the same program');
 
-$id = enqueue("not JSON\n{\"id\": %d}\n{\"id\": 0, \"result\": 1}\n{\"id\": %d, \"progress\": 3, \"total\": 10, \"message\": \"on\"}\n{\"id\": %d, \"extend\": \"1 h\"}");
-ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $id", '30.0 on'), 'progress is seen');
-ok($hipq->wait_until("SELECT deadline > now() + '50 min' FROM hipq.running_detail WHERE id = $id"), 'more time is given');
-ok($run->logs('answer not understood', $_), "a wrong line is logged: $_") foreach qr/^not a JSON object: not JSON/, qr/^no member "result"/, qr/^job 0 does not run/;
+$id = enqueue("not JSON\n{\"id\": %d}\n{\"id\": 0, \"result\": 1}\n{\"id\": %d, \"progress\": 3, "
+	. "\"total\": 10, \"message\": \"on\"}\n{\"id\": %d, \"extend\": \"1 h\"}");
+ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $id",
+		'30.0 on'), 'progress in a line is seen');
+ok($hipq->wait_until("SELECT deadline > now() + '50 min' FROM hipq.running_detail WHERE id = $id"),
+	'a line can ask for more time');
+ok($run->logs('answer not understood', $_), "a wrong line is logged: $_")
+	foreach qr/^not a JSON object: not JSON/, qr/^no member "result"/, qr/^job 0 does not run/;
 $hipq->sql("SELECT hipq.cancel($id)");
 ok($run->logs('stderr', qr/^over $id$/), 'the program is told of a cancelled job');
-is(job(enqueue('{"id": %d, "result": 1}')), 'succeeded 1', 'and works on, if it heeds that');
-ok($run->wait_for(sub { starts() == 1 }), '... the same one');
+is(job(enqueue('{"id": %d, "result": 1}')), 'succeeded 1',
+	'a program that heeds a cancelled job continues');
+ok($run->wait_for(sub { starts() == 1 }), 'the same program continues');
 
 $id = enqueue('nothing');
-ok($hipq->wait_until("SELECT is_accepted FROM hipq.running_detail WHERE id = $id"), 'a job waits for its answer');
-like(job(enqueue('die', q{, max_retries => 0})), qr/^failed the program ended with this job: exit code 7: started.*\nno way$/s, 'the program dies with its jobs');
-ok($hipq->wait_until("SELECT concat(state, attempt) FROM hipq.jobs_detail WHERE id = $id", 'running2'), 'the others are tried again');
-ok($run->wait_for(sub { starts() == 2 }), '... in a new one');
+ok($hipq->wait_until("SELECT is_accepted FROM hipq.running_detail WHERE id = $id"),
+	'a job waits for its answer');
+like(job(enqueue('die', q{, max_retries => 0})),
+	qr/^failed the program ended with this job: exit code 7: started.*\nno way$/s,
+	'a job whose program dies fails');
+ok($hipq->wait_until("SELECT concat(state, attempt) FROM hipq.jobs_detail WHERE id = $id",
+		'running2'), 'the other jobs of a program that died are retried');
+ok($run->wait_for(sub { starts() == 2 }), 'a new program has the retried jobs');
 $hipq->sql("SELECT hipq.cancel($id)");
-ok($run->logs('stderr', qr/^over $id$/), 'it is cancelled');
-is($run->stop, 0, 'SIGTERM ends it');
-ok($run->logs('stderr', qr/^stdin has ended$/), '... by the end of its stdin');
+ok($run->logs('stderr', qr/^over $id$/), 'the retried job is cancelled');
+is($run->stop, 0, 'SIGTERM ends hipq-run');
+ok($run->logs('stderr', qr/^stdin has ended$/), 'the program is ended by the end of its stdin');
 
-# ---- a program that goes on with what is over
+# ---- a program that does not heed a cancelled job
 
 $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, @program ]);
 my @jobs = map { enqueue('nothing') } 1 .. 2;
-ok($hipq->wait_until('SELECT count(*) FROM hipq.running_detail WHERE is_accepted', 2), 'two jobs wait for their answers');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.running_detail WHERE is_accepted', 2),
+	'two jobs wait for their answers');
 $hipq->sql("SELECT hipq.cancel($jobs[0])");
-ok($run->logs('program ended', qr/went on with job $jobs[0]/), 'a program that heeds no end is ended itself');
-ok($hipq->wait_until("SELECT concat(state, attempt, retry_count) FROM hipq.jobs_detail WHERE id = $jobs[1]", 'running20'), 'the other job is given back, and comes again');
+ok($run->logs('program ended', qr/went on with job $jobs[0]/),
+	'a program that does not heed a cancelled job is ended');
+ok($hipq->wait_until("SELECT concat(state, attempt, retry_count) FROM hipq.jobs_detail
+		WHERE id = $jobs[1]", 'running20'), 'the other job is released, and runs again');
 $run->signal('TERM');
-ok($run->logs('draining'), 'SIGTERM drains it');
+ok($run->logs('draining'), 'SIGTERM drains hipq-run');
 $run->signal('TERM');
-is($run->exit_code, 0, 'a second one ends it');
-is($hipq->sql("SELECT concat(state, retry_count) FROM hipq.jobs_detail WHERE id = $jobs[1]"), 'retry0', 'what it had is given back, uncharged');
+is($run->exit_code, 0, 'a second SIGTERM ends hipq-run');
+is($hipq->sql("SELECT concat(state, retry_count) FROM hipq.jobs_detail WHERE id = $jobs[1]"),
+	'retry0', 'a second SIGTERM releases the running jobs, uncharged');
 $hipq->sql("SELECT hipq.cancel($jobs[1])");
 
 # ---- a program that dies at once
 
 $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, '--', 'sh', '-c', 'exit 1' ]);
-is(job($id = enqueue('nothing')), 'failed the program ended with this job: exit code 1', 'a program that dies at once fails the job');
-is($run->stop, 0, '... and no more');
+is(job($id = enqueue('nothing')), 'failed the program ended with this job: exit code 1',
+	'a program that dies at once fails the job');
+is($run->stop, 0, 'hipq-run with a program that dies at once stops');
 
-# ---- bytes that are no text, in a database that takes any
+# ---- bytes that are no text, in a database that accepts any bytes
 
-$hipq->sql(q{CREATE DATABASE ascii ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0});
+$hipq->sql(
+	q{CREATE DATABASE ascii ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0});
 my $ascii = $hipq->in('ascii');
 $ascii->sql('CREATE EXTENSION hipq');
 HipqRun::create_queue($ascii, 'line');
@@ -112,16 +153,20 @@ my @bad = ($ascii->enqueue('line', q{('{"say": "' || E'\xff' || '"}')::jsonb, qu
 my $readable = $ascii->enqueue('line', $good);
 $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, '--drain', '--idle', 1, @program ],
 	env => { PGDATABASE => 'ascii' });
-is($run->exit_code, 0, 'hipq-run goes on');
-is($ascii->outcome($readable), 'succeeded', 'with the jobs that can be read');
-is($ascii->attempts($_), '1 invalid_parameters 22021', 'one that cannot has failed for good') foreach @bad;
+is($run->exit_code, 0, 'hipq-run ends well among unreadable jobs');
+is($ascii->outcome($readable), 'succeeded', 'a readable job beside unreadable ones succeeds');
+is($ascii->attempts($_), '1 invalid_parameters 22021', 'an unreadable job fails without a retry')
+	foreach @bad;
 
-# ---- many
+# ---- many jobs
 
-$hipq->sql(q{SELECT hipq.enqueue_many('line', array_agg(jsonb_build_object('say', '{"id": %d, "result": "many"}')), queue => 'app.run') FROM generate_series(1, 5000)});
-$run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 100, '--prefetch', 100, '--drain', '--idle', 8, @program ]);
-is($run->exit_code, 0, 'it ends when there are no more');
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE result = '"many"'}), 5000, 'many jobs are answered, without a pause as long as that');
-ok($run->wait_for(sub { starts() == 1 }), '... by one program');
-is($hipq->sql('SELECT count(*) FROM hipq.running'), 0, 'no job runs any more');
+$hipq->sql(q{SELECT hipq.enqueue_many('line', array_agg(jsonb_build_object('say',
+	'{"id": %d, "result": "many"}')), queue => 'app.run') FROM generate_series(1, 5000)});
+$run = HipqRun->new($hipq,
+	arguments => [ @worker, '--jobs', 100, '--prefetch', 100, '--drain', '--idle', 8, @program ]);
+is($run->exit_code, 0, 'hipq-run ends when there are no more jobs');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE result = '"many"'}), 5000,
+	'5000 jobs are answered without a pause of the idle time');
+ok($run->wait_for(sub { starts() == 1 }), 'one program answers 5000 jobs');
+is($hipq->sql('SELECT count(*) FROM hipq.running'), 0, 'no job is running after all runs');
 done_testing();

@@ -1,4 +1,5 @@
-# hipq-run doctor: findings as text and as JSON, and exit codes that tell a finding from a question that could not be asked.
+# hipq-run doctor prints findings as text or JSON, and its exit code tells a finding from a question
+# that could not be asked.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,43 +8,53 @@ use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing' unless defined HipqRun::program();
+plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing'
+	unless defined HipqRun::program();
 my $hipq = HipqCluster->new('run_doctor');
 sub doctor { my (@arguments) = @_; return HipqRun::answer($hipq, 'doctor', @arguments); }
 
 # ---- questions that cannot be asked
 my ($code, $out, $err) = doctor('-d', 'nowhere');
-is($code, 2, 'without a connection: exit code 2');
-like($err, qr/^hipq-run doctor: .*database "nowhere" does not exist$/m, '... and libpq says why');
-is($out, '', '... nothing is found');
+is($code, 2, 'no connection: exit code 2');
+like($err, qr/^hipq-run doctor: .*database "nowhere" does not exist$/m,
+	'no connection: the message of libpq is printed');
+is($out, '', 'no connection: no findings are printed');
 $hipq->sql('CREATE DATABASE plain');
 ($code, undef, $err) = doctor('--dbname=dbname=plain');
-is($code, 2, 'without the extension');
-like($err, qr/^Extension hipq is not installed in this database: CREATE EXTENSION hipq\.$/m, '... it says so');
+is($code, 2, 'no extension: exit code 2');
+like($err, qr/^Extension hipq is not installed in this database: CREATE EXTENSION hipq\.$/m,
+	'no extension: the error says so');
 ($code, undef, $err) = doctor();
-is($code, 2, 'without a right');
-like($err, qr/permission denied for schema hipq\nThe role needs to be a member of pg_monitor/, '... it says which');
+is($code, 2, 'no right: exit code 2');
+like($err, qr/permission denied for schema hipq\nThe role needs to be a member of pg_monitor/,
+	'no right: the error names the right');
 $hipq->sql('GRANT pg_monitor TO app');
 
 # ---- options
-foreach my $case ([ ['--nonsense'], 'doctor has no option --nonsense' ], [ ['--format'], '--format needs a value: text|json' ], [ [ '--format', 'xml' ], '--format xml: needs "text" or "json"' ],
-	[ ['--fail-on=all'], '--fail-on all: needs "error", "warning" or "never"' ], [ ['--help=yes'], '--help takes no value' ], [ ['more'], 'doctor has no option more' ])
+foreach my $case ([ ['--nonsense'], 'doctor has no option --nonsense' ],
+	[ ['--format'], '--format needs a value: text|json' ],
+	[ [ '--format', 'xml' ], '--format xml: needs "text" or "json"' ],
+	[ ['--fail-on=all'], '--fail-on all: needs "error", "warning" or "never"' ],
+		[ ['--help=yes'], '--help takes no value' ], [ ['more'], 'doctor has no option more' ])
 {
 	my ($wrong, $message) = @$case;
 	($code, $out, $err) = doctor(@$wrong);
-	is("$code$out $err", "64 hipq-run: $message\nTry hipq-run doctor --help.\n", "@$wrong is wrong");
+	is("$code$out $err", "64 hipq-run: $message\nTry hipq-run doctor --help.\n",
+		"@$wrong is wrong");
 }
-like((doctor('--version'))[1], qr/^hipq-run \d+\.\d+\.\d+$/, 'it has the version of hipq-run');
+like((doctor('--version'))[1], qr/^hipq-run \d+\.\d+\.\d+$/, 'doctor has the version of hipq-run');
 
 # ---- nothing to find
-is_deeply([ doctor() ], [ 0, qq{Database "postgres": nothing is wrong.\n}, '' ], 'a new server is healthy');
-is_deeply([ doctor('--format', 'json') ], [ 0, "[]\n", '' ], '... as JSON');
+is_deeply([ doctor() ], [ 0, qq{Database "postgres": nothing is wrong.\n}, '' ],
+	'a new server has no findings');
+is_deeply([ doctor('--format', 'json') ], [ 0, "[]\n", '' ],
+	'a new server has no findings in JSON');
 
 # ---- a warning
 $hipq->set('hipq.retry_base' => '1h');
 ($code, $out) = doctor();
-is($code, 0, 'a warning is no error');
-is($out, <<'END', '... and is printed');
+is($code, 0, 'a warning has exit code 0');
+is($out, <<'END', 'a warning is printed');
 warning: setting hipq.retry_base: contradicting settings
     hipq.retry_base (1h) is longer than hipq.retry_max (5min), which cuts every delay.
     Make it shorter, or the other one longer. Then reload: SELECT pg_reload_conf().
@@ -51,7 +62,7 @@ warning: setting hipq.retry_base: contradicting settings
 
 Database "postgres": 0 errors, 1 warning, 0 for information.
 END
-is((doctor('--fail-on', 'warning'))[0], 1, 'with --fail-on warning it is one');
+is((doctor('--fail-on', 'warning'))[0], 1, 'with --fail-on warning a warning has exit code 1');
 
 # ---- an error
 $hipq->create_queue('app.main');
@@ -60,11 +71,13 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'work', handler => 'work')});
 $hipq->sql('DROP FUNCTION work(jsonb)');
 ($code, $out) = doctor('--format=json');
-is($code, 1, 'an error is exit code 1');
+is($code, 1, 'an error has exit code 1');
 my $found = JSON::PP->new->decode($out);
-is(join(', ', map { "$_->{severity} $_->{finding}" } @$found), 'error missing handler, warning contradicting settings', 'the worst comes first');
-is($found->[0]{statement}, undef, 'where there is no statement it is null');
-is(join(' ', sort keys %{ $found->[0] }), 'detail finding hint severity statement subject', 'members have the names of columns');
-is((doctor('--fail-on', 'never'))[0], 0, 'unless nobody asks');
+is(join(', ', map { "$_->{severity} $_->{finding}" } @$found),
+	'error missing handler, warning contradicting settings', 'errors come before warnings');
+is($found->[0]{statement}, undef, 'a missing statement is null in JSON');
+is(join(' ', sort keys %{ $found->[0] }), 'detail finding hint severity statement subject',
+	'the members of JSON have the names of the columns');
+is((doctor('--fail-on', 'never'))[0], 0, 'with --fail-on never an error has exit code 0');
 
 done_testing();

@@ -1,33 +1,39 @@
-# The options of hipq-run: whatever is wrong with them is said, with exit code 64 and nothing taken; manual page, completion and manual
-# name all of them. What each wrong value says is in clients/run/test/options_test.cpp.
+# hipq-run reports wrong options with exit code 64 and takes no jobs, and its manual page,
+# completion and manual name all options. The messages for wrong values are in
+# clients/run/test/options_test.cpp.
 use strict;
 use warnings;
 use HipqRun;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing' unless defined HipqRun::program();
+plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing'
+	unless defined HipqRun::program();
 # No server is asked: there is none.
-local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = (PostgreSQL::Test::Utils::tempdir_short(), 1, 'nobody', 'none');
+local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = (PostgreSQL::Test::Utils::tempdir_short(), 1,
+	'nobody', 'none');
 my @right = ('--queue', 'app.mail', '--types', 'welcome');
 my @program = ('--', 'true');
 
 my ($code, $help, $err) = HipqRun::answer(undef, '--help');
-is($code . $err, '0', 'it has a help');
-like((HipqRun::answer(undef, '--version'))[1], qr/^hipq-run \d+\.\d+\.\d+$/, 'and a version');
+is($code . $err, '0', 'hipq-run has --help');
+like((HipqRun::answer(undef, '--version'))[1], qr/^hipq-run \d+\.\d+\.\d+$/,
+	'hipq-run has --version');
 my @options = $help =~ /^ +(?:-\w, )?--([\w-]+)/mg;
-cmp_ok(scalar @options, '>', 20, 'there are options');
+cmp_ok(scalar @options, '>', 20, '--help lists more than 20 options');
 my %takes_value = map { $_ => 1 } $help =~ /^ +(?:-\w, )?--([\w-]+) [A-Za-z]/mg;
 
 foreach my $option (grep { $takes_value{$_} } @options)
 {
 	my ($status, undef, $said) = HipqRun::answer(undef, @right, "--$option");
 	is($status, 64, "--$option without its value is wrong");
-	is($said, "hipq-run: --$option needs a value: " . ($help =~ /^ +(?:-\w, )?--$option (\S+)/m)[0] . "\nTry hipq-run --help.\n", '... and it says so');
+	is($said, "hipq-run: --$option needs a value: " . ($help =~ /^ +(?:-\w, )?--$option (\S+)/m)[0]
+		. "\nTry hipq-run --help.\n", "the error names the missing value of --$option");
 }
 foreach my $option (grep { !$takes_value{$_} } @options)
 {
-	is((HipqRun::answer(undef, @right, "--$option=yes", @program))[0], 64, "--$option takes no value");
+	is((HipqRun::answer(undef, @right, "--$option=yes", @program))[0], 64,
+		"--$option takes no value");
 }
 my $folder = PostgreSQL::Test::Utils::tempdir_short();
 append_to_file("$folder/wrong.json", '{"jobs": "many"}');
@@ -38,34 +44,43 @@ foreach my $case (
 	[ [ @right, '--', 'no-such-program' ], 'there is no program "no-such-program"' ],
 	[ [ @right, '--', $folder ], qq{there is no program "$folder"} ],
 	[ [ @right, '--jobs', 'many', @program ], '--jobs many: needs a whole number from 1 to 10000' ],
-	[ [ @right, '--config', "$folder/none.json", @program ], "--config $folder/none.json: cannot be read" ],
-	[ [ @right, '--config', "$folder/wrong.json", @program ], qq{--config $folder/wrong.json: "jobs": needs a whole number from 1 to 10000} ],
-	[ [ @right, '-d', 'postgresql://%zz', @program ], '--dbname: invalid percent-encoded token: "%zz"' ],
+	[ [ @right, '--config', "$folder/none.json", @program ],
+		"--config $folder/none.json: cannot be read" ],
+	[ [ @right, '--config', "$folder/wrong.json", @program ],
+		qq{--config $folder/wrong.json: "jobs": needs a whole number from 1 to 10000} ],
+	[ [ @right, '-d', 'postgresql://%zz', @program ],
+		'--dbname: invalid percent-encoded token: "%zz"' ],
 	[ [ @right, '-d', 'nonsense=1', @program ], '--dbname: invalid connection option "nonsense"' ],
-	[ [ @right, '--traces', 'localhost:4318', @program ], '--traces localhost:4318: needs a URL such as http://localhost:4318/v1/traces' ],
-	[ [ @right, '--metrics', '203.0.113.1:9188', @program ], '--metrics 203.0.113.1:9188: Cannot assign requested address' ])
+	[ [ @right, '--traces', 'localhost:4318', @program ],
+		'--traces localhost:4318: needs a URL such as http://localhost:4318/v1/traces' ],
+	[ [ @right, '--metrics', '203.0.113.1:9188', @program ],
+			'--metrics 203.0.113.1:9188: Cannot assign requested address' ])
 {
 	my ($arguments, $expected) = @$case;
 	my ($status, $out, $said) = HipqRun::answer(undef, @$arguments);
 	is("$status $out$said", "64 hipq-run: $expected\nTry hipq-run --help.\n", $expected);
 }
 my ($status, undef, $said) = HipqRun::answer(undef, @right, '-d', 'service=nowhere', @program);
-is($status, 64, 'a service that is not there is wrong');
-like($said, qr/definition of service "nowhere" not found/, '... and it says so');
-is((HipqRun::answer(undef, @right, $_, @program))[0], 69, "$_: without a server it ends") foreach qw(--once --drain);
+is($status, 64, 'a missing service is wrong');
+like($said, qr/definition of service "nowhere" not found/, 'the error names the missing service');
+is((HipqRun::answer(undef, @right, $_, @program))[0], 69,
+	"$_: without a server hipq-run ends with exit code 69") foreach qw(--once --drain);
 
-# ---- what else tells of them
+# ---- other texts that name the options
 
 my $root = $ENV{HIPQ_ROOT};
-my %texts = map { $_ => slurp_file("$root/$_") =~ s/\\-/-/gr } qw(clients/run/hipq-run.1 clients/run/hipq-run.bash docs/hipq-run.md);
+my %texts = map { $_ => slurp_file("$root/$_")
+	=~ s/\\-/-/gr } qw(clients/run/hipq-run.1 clients/run/hipq-run.bash docs/hipq-run.md);
 my @of_doctor = (HipqRun::answer(undef, 'doctor', '--help'))[1] =~ /^ +(?:-\w, )?--([\w-]+)/mg;
-cmp_ok(scalar @of_doctor, '>=', 5, 'hipq-run doctor has options, too');
+cmp_ok(scalar @of_doctor, '>=', 5, 'hipq-run doctor has options');
 foreach my $text (sort keys %texts)
 {
-	is(join(' ', grep { $texts{$text} !~ /--$_\b/ } @options, @of_doctor), '', "$text names all options");
+	is(join(' ', grep { $texts{$text} !~ /--$_\b/ } @options, @of_doctor), '',
+		"$text names all options");
 	my %known = map { $_ => 1 } @options, @of_doctor;
 	my %others = map { $_ => 1 } qw(now sharedir);    # of other programs
-	is(join(' ', grep { !$known{$_} && !$others{$_} } $texts{$text} =~ /(?<![\w-])--([a-z][\w-]*)/g), '', '... and no others');
+	is(join(' ', grep { !$known{$_} && !$others{$_} } $texts{$text}
+			=~ /(?<![\w-])--([a-z][\w-]*)/g), '', "$text names no other options");
 }
 
 # ---- completion
@@ -74,17 +89,20 @@ sub completed
 {
 	my (@words) = @_;
 	my ($out, $error) = ('', '');
-	my $script = "source $root/clients/run/hipq-run.bash; COMP_WORDS=(\"\$@\"); COMP_CWORD=\$((\$# - 1)); _hipq_run; printf '%s\\n' \"\${COMPREPLY[@]}\"";
-	IPC::Run::run([ 'bash', '-c', $script, 'hipq-run', 'hipq-run', @words ], '>', \$out, '2>', \$error);
+	my $script =
+		"source $root/clients/run/hipq-run.bash; COMP_WORDS=(\"\$@\"); COMP_CWORD=\$((\$# - 1)); _hipq_run; printf '%s\\n' \"\${COMPREPLY[@]}\"";
+	IPC::Run::run([ 'bash', '-c', $script, 'hipq-run', 'hipq-run', @words ], '>',
+		\$out, '2>', \$error);
 	return $error eq '' ? join ' ', split /\n/, $out : $error;
 }
 is(completed('--po'), '--poll', 'an option is completed');
-is(completed('--on-failure', ''), 'retry final', 'so is its value');
-is(completed('--log', 'j'), 'json', '... begun');
-like(completed('-q', 'app.mail', 'tru'), qr/\btrue\b/, 'so is the program');
-like(completed('-q', 'app.mail', '--', 'tru'), qr/\btrue\b/, '... after --');
-is(completed('-q', 'app'), '', 'a name of a queue is not');
-like(completed('doct'), qr{(?:^| )doctor$}, 'so is the doctor');
-is(completed('doctor', '--fa'), '--fail-on', '... with its options');
-is(completed('doctor', '--format', ''), 'text json', '... and their values');
+is(completed('--on-failure', ''), 'retry final', 'the values of an option are completed');
+is(completed('--log', 'j'), 'json', 'a partial value is completed');
+like(completed('-q', 'app.mail', 'tru'), qr/\btrue\b/, 'the program is completed');
+like(completed('-q', 'app.mail', '--', 'tru'), qr/\btrue\b/, 'the program is completed after --');
+is(completed('-q', 'app'), '', 'the name of a queue is not completed');
+like(completed('doct'), qr{(?:^| )doctor$}, 'doctor is completed');
+is(completed('doctor', '--fa'), '--fail-on', 'the options of doctor are completed');
+is(completed('doctor', '--format', ''), 'text json',
+	"the values of doctor's options are completed");
 done_testing();

@@ -1,6 +1,6 @@
-# hipq-web under attack: it answers to the names of this machine alone, and lives, within bounds of
-# memory and threads, whatever is sent to it; nobody takes all places, and nothing is left of a
-# password. FUZZ_MINUTES (0.1), SEED; `make fuzz` takes ten.
+# hipq-web withstands hostile clients: it answers only to the names of this machine, stays within
+# bounds of memory and threads whatever is sent to it, lets nobody take all places, and keeps no
+# password. FUZZ_MINUTES (0.1), SEED; `make fuzz` takes ten minutes.
 use strict;
 use warnings;
 use HipqCluster;
@@ -44,10 +44,10 @@ my $host = "127.0.0.1:$web->{port}";
 my $ann = $web->browser;
 status_is(sign_in($ann, 'ann'), 200, 'a role signs in');
 
-# Whether it is there, the same process, and answers soon.
+# Whether hipq-web is there, the same process, and answers soon.
 sub is_alive { return $ann->get('/api/session')->{status} == 200 && kill(0, $web->pid) == 1; }
 
-# ---- JSON without end
+# ---- JSON nested without limit
 
 my $deep = '[' x 49_000 . ']' x 49_000;
 my %nested = (
@@ -59,22 +59,22 @@ my %nested = (
 foreach my $path (sort keys %nested)
 {
 	status_is($ann->post($path, $nested{$path}), 400, "what is nested too deep is refused: $path");
-	ok(is_alive(), '... and nothing else happens');
+	ok(is_alive(), "hipq-web is alive after JSON nested too deep: $path");
 }
 my $deeper = '{"contains": ' . '[' x 100_000 . ']' x 100_000 . '}';
-status_is($ann->post('/api/jobs/search', $deeper), 413, '... so is what is deeper');
-ok(is_alive(), '... and nothing else happens');
+status_is($ann->post('/api/jobs/search', $deeper), 413, 'JSON nested deeper is too long');
+ok(is_alive(), 'hipq-web is alive after JSON nested deeper');
 status_is($ann->post('/api/jobs/search', { contains => [ [ [ { n => [1] } ] ] ] }), 200,
-	'what is not is looked for');
+	'JSON nested a few levels deep is searched for');
 
-# A job may hold 500 arrays within each other.
+# A job may hold 500 nested arrays.
 my $job = $hipq->sql(q{
 	INSERT INTO hipq.app_mail (job_type, job_data, scheduled_run_time)
 	VALUES ('deep', (repeat('[', 490) || repeat(']', 490))::jsonb, '2100-01-01') RETURNING id});
 status_is($ann->get("/api/jobs/$job"), 200, 'a job with data nested deep is shown');
-ok(is_alive(), '... and nothing else happens');
+ok(is_alive(), 'hipq-web is alive after data nested deep');
 
-# ---- requests without end
+# ---- requests without limit
 
 sub request
 {
@@ -88,8 +88,8 @@ my $get = 'GET / HTTP/1.1';
 my @refused = (
 	[ 411, 'a body in chunks', request($post, 'Transfer-Encoding: chunked') . $chunk x 10 ],
 	[ 413, 'a body of a length too great', request($post, 'Content-Length: 100001') . 'A' x 1e7 ],
-	[ 413, '... that is no length', request($post, 'Content-Length: ' . '9' x 30) ],
-	[ 400, '... that is no number', request($post, 'Content-Length: 0x10') ],
+	[ 413, 'a length of 30 digits', request($post, 'Content-Length: ' . '9' x 30) ],
+	[ 400, 'a length in hexadecimal', request($post, 'Content-Length: 0x10') ],
 	[ 400, 'two lengths', request($post, 'Content-Length: 1', 'Content-Length: 2') . '{}' ],
 	[ 415, 'a compressed body', request($post, 'Content-Encoding: gzip', 'Content-Length: 2') ],
 	[ 415, 'a form', request($post, 'Content-Type: multipart/form-data; boundary=x') ],
@@ -111,14 +111,14 @@ foreach my $case (@refused)
 	my $answer = $web->raw($bytes);
 	is(HipqWeb::status_of($answer), $status, "refused: $what") or diag(substr $answer, 0, 500);
 	my (undef, @more) = $answer =~ m{HTTP/1\.1 (\d+)}g;
-	is_deeply(\@more, \@later, '... and the connection ends');
+	is_deeply(\@more, \@later, "the connection ends after: $what");
 }
-ok(is_alive(), 'after all that it answers');
-cmp_ok($web->kernel_says('VmHWM'), '<', 100_000, '... and has had no need of memory');
+ok(is_alive(), 'hipq-web is alive after all refused requests');
+cmp_ok($web->kernel_says('VmHWM'), '<', 100_000, 'refused requests need little memory');
 
 my $twice = $web->raw(request($get, 'Range: bytes=0-3') . request($get, 'Connection: close'));
-is(scalar(() = $twice =~ m{^HTTP/1\.1 200}mg), 2, 'requests may come one after the other');
-is(scalar(() = $twice =~ m{</html>}g), 2, '... and are answered whole');
+is(scalar(() = $twice =~ m{^HTTP/1\.1 200}mg), 2, 'two requests on one connection are answered');
+is(scalar(() = $twice =~ m{</html>}g), 2, 'two requests on one connection are answered whole');
 
 # ---- other names
 
@@ -127,21 +127,22 @@ foreach my $name ('127.evil.com', '127.0.0.1.evil.com', '[::1].evil.com', 'local
 {
 	foreach my $path (qw(/api/session /metrics /))
 	{
-		my @head = ("GET $path HTTP/1.1", "Host: $name:$service->{port}", 'Connection: close', '', '');
+		my @head = ("GET $path HTTP/1.1", "Host: $name:$service->{port}",
+			'Connection: close', '', '');
 		my $bytes = join "\r\n", @head;
 		is(HipqWeb::status_of($service->raw($bytes)), 421, "not answered: $path of $name");
 	}
 }
-is($service->stop, 0, 'the service ends');
+is($service->stop, 0, 'the service ends by SIGTERM');
 my ($code, undef, $why) = HipqWeb::answer('--listen', '127.evil.com:8484');
-is($code, 64, 'it does not listen on such a name');
-like($why, qr/others could read passwords/, '... and says why');
+is($code, 64, 'hipq-web does not listen on a hostile name');
+like($why, qr/others could read passwords/, 'the error says why hipq-web does not listen');
 
 # ---- long names
 
 my $log = length $web->said;
 status_is($web->browser->sign_in('r' x 90_000, 'x'), 400, 'a role of a name that none can have');
-is(length $web->said, $log, '... is not in the log');
+is(length $web->said, $log, 'a long role name is not in the log');
 status_is($web->browser->sign_in('r' x 63, 'x'), 401, 'one of the longest name can be tried');
 
 # ---- clients that are slow
@@ -150,17 +151,18 @@ my @slow = map { $web->connection } 1 .. 700;
 my @parts = ("$get\r\nHost: ", request($post, 'Content-Length: 100000') . 'A' x 90_000);
 syswrite $slow[$_], $parts[ $_ % 2 ] foreach 0 .. $#slow;
 my $asked = time();
-ok(is_alive(), 'while 700 clients are slow another one is answered');
-$hipq->in_time(time() - $asked, 5, '... soon');
-cmp_ok($web->kernel_says('Threads'), '<=', 510, '... within the bound of threads');
+ok(is_alive(), 'another client is answered beside 700 slow ones');
+$hipq->in_time(time() - $asked, 5, 'another client is answered soon beside 700 slow ones');
+cmp_ok($web->kernel_says('Threads'), '<=', 510,
+	'700 slow clients stay within the bound of threads');
 my $gone = 0;
 foreach my $socket (@slow)
 {
 	$socket->blocking(0);
 	$gone++ if defined sysread $socket, my $end, 1;
 }
-cmp_ok($gone, '>', 150, '... for whom those left that were slow for longest');
-cmp_ok($web->kernel_says('VmHWM'), '<', 150_000, '... and no memory');
+cmp_ok($gone, '>', 150, 'the slowest clients are disconnected');
+cmp_ok($web->kernel_says('VmHWM'), '<', 150_000, '700 slow clients need little memory');
 @slow = ();
 
 # ---- random requests, while one client sends a byte now and then
@@ -177,7 +179,8 @@ my %known = (
 	'/api/pauses/resume' => [qw(queue job_type throttle_key instance)]);
 my @paths = (sort(keys %known), qw(/api/sign-in /api/events /api/queues/%ff%00 / /%2e%2e/x));
 my @texts = (
-	('app.mail') x 6, 'deep', $job, '', '0', '-1', '9' x 18, '9' x 30, '1:1', '7:99999999999999999999',
+	('app.mail') x 6, 'deep', $job, '', '0', '-1', '9' x 18, '9' x 30, '1:1',
+		'7:99999999999999999999',
 	'NaN', 'now', '294276-01-01', 'infinity 1', "a\0b", "\x{fffd}\x{10ffff}", '%', '\\', q{'"},
 	'{queue}', '$1', 'x' x 9_000);
 my $writer = JSON::PP->new->utf8->allow_nonref;
@@ -217,9 +220,11 @@ sub random_bytes
 		'Cookie: ' . one_of($ann->{cookie}, 'hipq=' . 'x.' x 3000, ';;=;'),
 		"X-CSRF-Token: $ann->{csrf}", "Origin: http://$host", 'Range: bytes=' . '0-,' x 3000,
 		'Expect: 100-continue', 'X-Forwarded-For: ' . one_of('::', '1.1.1.1, ', ',' x 1000),
-		'Connection: Upgrade', 'Accept-Encoding: gzip, br', ('a' x rand 300) . ': ' . 'b' x rand 9000);
+		'Connection: Upgrade', 'Accept-Encoding: gzip, br',
+			('a' x rand 300) . ': ' . 'b' x rand 9000);
 	my $line = one_of(qw(GET POST HEAD PUT DELETE OPTIONS TRACE x)) . " $path HTTP/";
-	my $bytes = join "\r\n", $line . one_of('1.1', '1.0', '2', ''), "Host: $host", @headers, '', $body;
+	my $bytes = join "\r\n", $line . one_of('1.1', '1.0', '2', ''), "Host: $host",
+		@headers, '', $body;
 	my $odd = join '', map { chr rand 256 } 1 .. rand 20;
 	substr($bytes, rand length $bytes, rand 20) = $odd if rand() < 0.5;
 	return $bytes;
@@ -249,19 +254,19 @@ until (@odd >= 20 || time() > $end && (defined $drip_end || time() > $dripped + 
 	$asks++;
 }
 note("$asks of each kind: ", join ', ', map { "$_ $statuses{$_}" } sort keys %statuses);
-is(join("\n", @odd), '', 'random requests are answered with a sensible status')
+is(join("\n", @odd), '', 'random requests get a sensible status')
   or diag("SEED=$seed");
-cmp_ok($statuses{200} // 0, '>', 0, '... some by what they ask for');
-ok(is_alive(), '... and all leave it alive') or diag("SEED=$seed\n" . $web->said);
-cmp_ok($web->kernel_says('VmHWM'), '<', 150_000, '... without need of memory');
-$hipq->in_time($drip_end // 999, 20, 'a request has to come within ten seconds');
+cmp_ok($statuses{200} // 0, '>', 0, 'some random requests succeed');
+ok(is_alive(), 'hipq-web is alive after random requests') or diag("SEED=$seed\n" . $web->said);
+cmp_ok($web->kernel_says('VmHWM'), '<', 150_000, 'random requests need little memory');
+$hipq->in_time($drip_end // 999, 20, 'a request has to arrive within ten seconds');
 
-# ---- what it remembers
+# ---- what stays in memory
 
-# Another process: it has not the stacks of 500 threads to look through.
+# Another process, which does not have the stacks of 500 threads to look through.
 my $fresh = HipqWeb->new($hipq);
 
-# Where it has a text in its memory.
+# The place where a process has a text in its memory.
 sub remembers
 {
 	my ($text) = @_;
@@ -281,13 +286,13 @@ sub remembers
 # libpq keeps the password as long as its connection.
 my %signed_in = map { $_ => $fresh->browser } @roles;
 status_is(sign_in($signed_in{$_}, $_), 200, "$_ signs in") foreach @roles;
-isnt(remembers($signed_in{ann}{csrf}), '', 'what it has to remember is in its memory');
+isnt(remembers($signed_in{ann}{csrf}), '', 'the token of a session is in memory');
 status_is($signed_in{$_}->post('/api/sign-out'), 200, "$_ signs out") foreach @roles;
-# What is free has other things at its begin, so look for the end.
-is(remembers(substr $password{$_}, -12), '', "... and nothing is left of the password of $_")
+# Freed memory has other data at its beginning, so the test looks for the end.
+is(remembers(substr $password{$_}, -12), '', "the password of $_ is no longer in memory")
   foreach @roles;
-is($fresh->stop, 0, 'it ends by SIGTERM');
-is($web->stop, 0, 'it ends by SIGTERM');
+is($fresh->stop, 0, 'the process without secrets ends by SIGTERM');
+is($web->stop, 0, 'the process under attack ends by SIGTERM');
 
 # ---- shares
 
@@ -296,11 +301,12 @@ is($web->stop, 0, 'it ends by SIGTERM');
 	my @browsers = map { $few->browser } 1 .. 4;
 	status_is(sign_in($browsers[$_], 'ann'), 200, 'a role signs in again') foreach 0, 1;
 	my $third = sign_in($browsers[2], 'ann');
-	status_is($third, 503, '... but takes no more than half of all sessions');
-	like($third->{json}{error}{hint}, qr/gets half of the places/, '... and is told so');
+	status_is($third, 503, 'a role takes no more than half of all sessions');
+	like($third->{json}{error}{hint}, qr/gets half of the places/,
+		'the hint says that a role gets half of the places');
 	status_is(sign_in($browsers[2], 'bob'), 200, 'another role has the other half');
 	status_is($browsers[0]->post('/api/sign-out'), 200, 'one signs out');
-	status_is(sign_in($browsers[3], 'ann'), 200, '... and makes room');
+	status_is(sign_in($browsers[3], 'ann'), 200, 'a sign-out makes room for another session');
 
 	# Live figures.
 	my ($mine, $other) = @browsers[ 1, 2 ];
@@ -317,14 +323,14 @@ is($web->stop, 0, 'it ends by SIGTERM');
 	};
 	my @looks = map { [ $look->($mine) ] } 1 .. 101;
 	is(join(' ', map { $_->[1] } @looks),
-		join(' ', (200) x 100, 503), 'a role takes no more than half of the live figures');
+		join(' ', (200) x 100, 503), 'a role gets no more than half of the live figures');
 	my ($socket, $status) = $look->($other);
-	is($status, 200, '... another one has some, too');
+	is($status, 200, 'another role gets live figures');
 	@looks = ();
 	ok($few->wait_for(sub { ($look->($mine))[1] == 200 }),
-		'... and places are free when viewers have left');
+		'places are free again when viewers have left');
 
-	# Requests that wait: all of a role's for its sessions' connections.
+	# Requests that wait: all requests of a role wait for its sessions' connections.
 	my $lock = $hipq->session;
 	$lock->query_safe('BEGIN; LOCK TABLE hipq.app_mail IN ACCESS EXCLUSIVE MODE');
 	my @waiting = map {
@@ -338,13 +344,14 @@ is($web->stop, 0, 'it ends by SIGTERM');
 		select $read, undef, undef, 0.1;
 		return scalar grep { vec $read, fileno $_, 1 } @waiting;
 	};
-	ok($few->wait_for(sub { $refusals->() >= 10 }), 'of too many requests of a role some are refused');
-	status_is($mine->get('/api/session'), 503, '... as its next one is');
-	status_is($other->get('/api/session'), 200, '... while another role is answered');
+	ok($few->wait_for(sub { $refusals->() >= 10 }),
+		"some of a role's requests are refused if too many wait");
+	status_is($mine->get('/api/session'), 503, 'the next request of the role is refused');
+	status_is($other->get('/api/session'), 200, 'another role is answered meanwhile');
 	$lock->query_safe('COMMIT');
 	ok($few->wait_for(sub { $mine->get('/api/session')->{status} == 200 }),
-		'... and so is that one, later');
-	is($few->stop, 0, 'it ends by SIGTERM');
+		'the role is answered again later');
+	is($few->stop, 0, 'the process with few sessions ends by SIGTERM');
 }
 {
 	my $port = PostgreSQL::Test::Cluster::get_free_port();
@@ -352,22 +359,24 @@ is($web->stop, 0, 'it ends by SIGTERM');
 	my $far = HipqWeb->new($hipq, port => $port, arguments => \@proxy);
 	my $visit = sub {
 		my ($role, $senders) = @_;
-		my $browser = $far->browser(url => "http://jobs.example:$port", 'X-Forwarded-For' => $senders);
+		my $browser = $far->browser(url => "http://jobs.example:$port",
+			'X-Forwarded-For' => $senders);
 		return sign_in($browser, $role);
 	};
 	status_is($visit->($_, '1.2.3.4'), 200, "from one address: $_") foreach qw(ann bob);
-	status_is($visit->('bob', '1.2.3.4'), 503, '... which takes no more than half of all sessions');
-	status_is($visit->('bob', $_), 503, '... nor when it names another one')
+	status_is($visit->('bob', '1.2.3.4'), 503,
+		'an address takes no more than half of all sessions');
+	status_is($visit->('bob', $_), 503, 'naming another address gets no more sessions')
 	  foreach '5.6.7.8, 1.2.3.4', [ '5.6.7.8', '1.2.3.4' ];
-	status_is($visit->('bob', '5.6.7.8'), 200, '... so another address has some');
-	is($far->stop, 0, 'it ends by SIGTERM');
+	status_is($visit->('bob', '5.6.7.8'), 200, 'another address gets a session');
+	is($far->stop, 0, 'the process behind a proxy ends by SIGTERM');
 }
 
-# ---- the judges
+# ---- the test's own judgement
 
 {
 	my $victim = HipqWeb->new($hipq);
 	kill 'KILL', $victim->pid;
-	is($victim->exit_code, 'signal 9', 'an end would be seen');
+	is($victim->exit_code, 'signal 9', 'a killed hipq-web is noticed');
 }
 done_testing();

@@ -1,4 +1,5 @@
-# hipq-web with many queues and jobs: a search goes through all of them in short statements, and viewers share theirs.
+# hipq-web with many queues and jobs searches all of them in short statements, and viewers share the
+# statements of live figures.
 use strict;
 use warnings;
 use HipqCluster;
@@ -9,7 +10,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-plan skip_all => 'hipq-web was not built: libcpp-httplib-dev, libssl-dev or nlohmann-json3-dev is missing' unless defined HipqWeb::program();
+plan skip_all => 'hipq-web was not built: libcpp-httplib-dev, libssl-dev or nlohmann-json3-dev is '
+	. 'missing' unless defined HipqWeb::program();
 my ($queues, $jobs) = (45, 2000);
 my $hipq = HipqCluster->new('web_many', log_min_duration_statement => 0, autovacuum => 'off');
 my $node = $hipq->node;
@@ -29,9 +31,9 @@ END
 $hipq->ask_for_passwords('many');
 my $web = HipqWeb->new($hipq);
 my $browser = $web->browser;
-is($browser->sign_in('many')->{status}, 200, 'signed in');
+is($browser->sign_in('many')->{status}, 200, 'a role signs in');
 
-# All pages of a search: the ids, and how many pages they were.
+# All pages of a search: the ids, and the number of pages.
 sub all_of
 {
 	my (%conditions) = @_;
@@ -46,40 +48,48 @@ sub all_of
 	return (\@ids, $calls);
 }
 
-my @rare = split /\n/, $hipq->sql(q{SELECT id FROM hipq.jobs_detail WHERE job_data @> '{"rare": true}' ORDER BY id});
-is(scalar @rare, $queues, 'a job in each queue');
+my @rare = split /\n/,
+	$hipq->sql(q{SELECT id FROM hipq.jobs_detail WHERE job_data @> '{"rare": true}' ORDER BY id});
+is(scalar @rare, $queues, 'each queue has a rare job');
 foreach my $limit (7, 45, 100)
 {
 	my ($ids, $calls) = all_of(contains => { rare => \1 }, limit => $limit);
-	is_deeply([ sort { $a <=> $b } @$ids ], \@rare, "a search of all queues, $limit at a time, finds each of them once, in $calls calls");
+	is_deeply([ sort { $a <=> $b } @$ids ], \@rare,
+		"a search of all queues, $limit at a time, finds each rare job once ($calls calls)");
 }
 my $first = $browser->post('/api/jobs/search', { contains => { rare => \1 }, limit => 3 })->{json};
-ok($first->{by_queue}, '... and says that it goes by queue');
+ok($first->{by_queue}, 'the answer says that the search goes by queue');
 my ($few) = all_of(queue => 'app.q_b', contains => { rare => \1 });
-is_deeply($few, [ $hipq->sql(q{SELECT id FROM hipq.app_q_b WHERE job_data @> '{"rare": true}'}) ], 'so does one of a queue');
+is_deeply($few, [ $hipq->sql(q{SELECT id FROM hipq.app_q_b WHERE job_data @> '{"rare": true}'}) ],
+	'a search of one queue finds its rare job');
 my ($every, $calls) = all_of(queue => 'app.q_b', limit => 100);
-is_deeply($every, [ reverse split /\n/, $hipq->sql('SELECT id FROM hipq.app_q_b ORDER BY id') ], "all jobs of a queue are gone through, newest first, in $calls pages");
+is_deeply($every, [ reverse split /\n/, $hipq->sql('SELECT id FROM hipq.app_q_b ORDER BY id') ],
+	"a search lists all jobs of a queue, the newest first ($calls pages)");
 
-# ---- what it asks of the server
+# ---- the load of the server
 
-# The time of each statement of hipq-web since a place in the log, parse, bind and execute together, in ms.
+# The time of each statement of hipq-web since an offset of the log: parse, bind and execute
+# together, in ms.
 sub statements_since
 {
 	my ($offset) = @_;
 	my ($sum, @all) = (0);
 	foreach my $line (split /\n/, slurp_file($node->logfile, $offset))
 	{
-		my ($took, $step) = $line =~ /\] hipq-web LOG:  duration: ([\d.]+) ms  (parse|bind|execute) / or next;
+		my ($took, $step) = $line
+			=~ /\] hipq-web LOG:  duration: ([\d.]+) ms  (parse|bind|execute) / or next;
 		$sum = $took + ($step eq 'parse' ? 0 : $sum);
 		push @all, $sum if $step eq 'execute';
 	}
 	return @all;
 }
 
-my @calls = map { [ 'GET', "/api/$_" ] } 'queues', 'queues/app.q_b', "jobs/$rare[0]", 'throughput', 'workers', 'executors', 'schedules', 'pauses', 'dead-letters/groups';
-push @calls, map { [ 'POST', '/api/jobs/search', $_ ] } {}, { queue => 'app.q_b' }, { queue => 'app.q_b', outcome => 'failed' }, { job_key => 'key-7' };
+my @calls = map { [ 'GET', "/api/$_" ] } 'queues', 'queues/app.q_b', "jobs/$rare[0]", 'throughput',
+	'workers', 'executors', 'schedules', 'pauses', 'dead-letters/groups';
+push @calls, map { [ 'POST', '/api/jobs/search', $_ ] } {}, { queue => 'app.q_b' },
+	{ queue => 'app.q_b', outcome => 'failed' }, { job_key => 'key-7' };
 $browser->ask(@$_) foreach @calls, @calls;
-# The least of some times: what else the machine does comes on top.
+# The least of several times: other load of the machine only makes them longer.
 my $bound = 50;    # ms
 foreach my $call (@calls)
 {
@@ -88,18 +98,20 @@ foreach my $call (@calls)
 	{
 		my $offset = -s $node->logfile;
 		my $answer = $browser->ask(@$call);
-		is($answer->{status}, 200, $call->[1] . (defined $call->[2] ? ' ' . join ' ', %{ $call->[2] } : '')) if $try == 1;
+		is($answer->{status}, 200,
+			$call->[1] . (defined $call->[2] ? ' ' . join ' ', %{ $call->[2] } : '')) if $try == 1;
 		push @slowest, max(0, statements_since($offset));
 		last if $try >= 5 && min(@slowest) < $bound;
 	}
-	cmp_ok(min(@slowest), '>', 0, '... asks the server');
-	$hipq->in_time(min(@slowest) / 1000, $bound / 1000, "... in statements of at most $bound ms");
+	cmp_ok(min(@slowest), '>', 0, "$call->[1] asks the server");
+	$hipq->in_time(min(@slowest) / 1000, $bound / 1000,
+		"$call->[1] has no statement over $bound ms");
 }
 
 # ---- viewers
 
 my @viewers = map { $web->browser } 1 .. 4;
-is($_->sign_in('many')->{status}, 200, 'a viewer') foreach @viewers;
+is($_->sign_in('many')->{status}, 200, 'a viewer signs in') foreach @viewers;
 my $offset = -s $node->logfile;
 my ($start, @pids) = time();
 foreach my $viewer (@viewers)
@@ -110,15 +122,17 @@ foreach my $viewer (@viewers)
 }
 waitpid $_, 0 foreach @pids;
 my $seconds = time() - $start;
-my $polls = () = slurp_file($node->logfile, $offset) =~ /execute .*: \s*\n?WITH catalogue AS MATERIALIZED/g;
-cmp_ok($polls, '>=', 4, 'four viewers of a role are sent figures each second');
-cmp_ok($polls, '<=', $seconds + 3, sprintf '... by one statement a second for all of them (%d in %.1f s)', $polls, $seconds);
-# That a viewer has gone shows when something is sent to him.
+my $polls = () = slurp_file($node->logfile, $offset)
+	=~ /execute .*: \s*\n?WITH catalogue AS MATERIALIZED/g;
+cmp_ok($polls, '>=', 4, 'four viewers of a role get figures each second');
+cmp_ok($polls, '<=', $seconds + 3,
+	sprintf 'four viewers share one statement a second (%d in %.1f s)', $polls, $seconds);
+# hipq-web notices that a viewer has left when it sends something to him.
 my $is_quiet = sub {
 	my $offset = -s $node->logfile;
 	$hipq->sql('SELECT pg_sleep(2.5)');
 	return slurp_file($node->logfile, $offset) !~ /WITH catalogue AS MATERIALIZED/;
 };
-ok($web->wait_for($is_quiet), '... and none when nobody looks');
-is($web->stop, 0, 'it ends by SIGTERM');
+ok($web->wait_for($is_quiet), 'without viewers there are no statements of figures');
+is($web->stop, 0, 'hipq-web ends by SIGTERM');
 done_testing();

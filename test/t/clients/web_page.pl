@@ -1,5 +1,6 @@
-# The page of hipq-web (clients/web/page) in a real browser: signing in, each page in both schemes and at three widths, what is shown
-# and done, by whom. The tests are in clients/web/test/browser.
+# The page of hipq-web (clients/web/page) works in a real browser: signing in, each page in both
+# colour schemes and at three widths, and what each role sees and does. The tests are in
+# clients/web/test/browser.
 use strict;
 use warnings;
 use File::Basename qw(basename);
@@ -17,13 +18,15 @@ my $source = "$ENV{HIPQ_ROOT}/clients/web/test/browser";
 my $hipq = HipqCluster->new('web_page');
 $hipq->ask_for_passwords(qw(web_operator web_developer web_monitor));
 $hipq->sql(slurp_file("$source/setup.sql"));
-ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM hipq.jobs WHERE outcome IN ('waiting', 'running')}), 'the jobs are done');
+ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM hipq.jobs
+		WHERE outcome IN ('waiting', 'running')}), 'the jobs are done');
 
 my $web = HipqWeb->new($hipq);
 my $service = HipqWeb->new($hipq, arguments => ['--service']);
-@ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = ($hipq->node->host, $hipq->node->port, 'postgres', 'postgres');
+@ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = ($hipq->node->host, $hipq->node->port,
+	'postgres', 'postgres');
 @ENV{qw(HIPQ_WEB_URL HIPQ_WEB_SERVICE_URL)} = map { "$_->{url}/" } $web, $service;
 HipqBrowser::run($tests, basename($_)) foreach sort glob "$source/*.test.js";
 
-is($_->stop, 0, 'it ends by SIGTERM') foreach $web, $service;
+is($_->stop, 0, 'hipq-web ends by SIGTERM') foreach $web, $service;
 done_testing();

@@ -1,4 +1,5 @@
-# hipq-web: signing in, sessions, what each role sees and may do, searches, live figures, and what keeps other sites out.
+# hipq-web signs roles in, shows and does for each role what it may see and do, searches jobs, sends
+# live figures, and keeps other sites out.
 use strict;
 use warnings;
 use HipqCluster;
@@ -8,7 +9,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-plan skip_all => 'hipq-web was not built: libcpp-httplib-dev, libssl-dev or nlohmann-json3-dev is missing' unless defined HipqWeb::program();
+plan skip_all => 'hipq-web was not built: libcpp-httplib-dev, libssl-dev or nlohmann-json3-dev is '
+	. 'missing' unless defined HipqWeb::program();
 my $hipq = HipqCluster->new('web_server', 'hipq.worker_grace' => '500ms');
 $hipq->sql(<<'END');
 CREATE ROLE eyes LOGIN PASSWORD 'eyes';
@@ -36,100 +38,150 @@ INSERT INTO hipq.app_mail (job_type, job_key, job_data, scheduled_run_time) SELE
 INSERT INTO hipq.app_other (job_type, job_data) VALUES ('thing', '{"n": 1}');
 END
 $hipq->ask_for_passwords(qw(eyes hands monitor nobody asleep));
-ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 24 FROM hipq.jobs_detail WHERE state = 'final'}), 'the jobs have run');
+ok($hipq->node->poll_query_until('postgres',
+		q{SELECT count(*) = 24 FROM hipq.jobs_detail WHERE state = 'final'}), 'the jobs have run');
 my $web = HipqWeb->new($hipq);
 
-sub status_is { my ($response, $status, $name) = @_; return is($response->{status}, $status, $name) || diag($response->{content}); }
-sub problem { my ($response) = @_; return $response->{json}{error}{message} // $response->{content}; }
+sub status_is
+{
+	my ($response, $status, $name) = @_;
+	return is($response->{status}, $status, $name) || diag($response->{content});
+}
+sub problem
+{
+	my ($response) = @_;
+	return $response->{json}{error}{message} // $response->{content};
+}
 sub ids { return join ' ', map { $_->{id} } @{ $_[0]->{json}{jobs} }; }
-sub expected_ids { my ($where) = @_; return $hipq->sql("SELECT string_agg(id::text, ' ' ORDER BY id DESC) FROM hipq.jobs_detail WHERE $where"); }
+sub expected_ids
+{
+	my ($where) = @_;
+	return $hipq->sql(
+		"SELECT string_agg(id::text, ' ' ORDER BY id DESC) FROM hipq.jobs_detail WHERE $where");
+}
 
 # ---- the page, and its headers
 
 my $stranger = $web->browser;
 my $page = $stranger->get('/');
 status_is($page, 200, 'the page is served');
-like($page->{headers}{'content-security-policy'}, qr/^default-src 'none'; script-src 'self'; style-src 'self';/, '... with a strict policy');
-is($page->{headers}{'x-content-type-options'}, 'nosniff', '... as what it is');
-unlike($page->{headers}{'content-security-policy'}, qr/unsafe/, '... nothing inline');
-status_is($stranger->get('/', 'If-None-Match' => $page->{headers}{etag}), 304, 'who has it is not sent it again');
+like($page->{headers}{'content-security-policy'},
+	qr/^default-src 'none'; script-src 'self'; style-src 'self';/, 'the page has a strict policy');
+is($page->{headers}{'x-content-type-options'}, 'nosniff', "the page's type must not be guessed");
+unlike($page->{headers}{'content-security-policy'}, qr/unsafe/, 'the policy allows nothing inline');
+status_is($stranger->get('/', 'If-None-Match' => $page->{headers}{etag}), 304,
+	'who has it is not sent it again');
 status_is($stranger->get('/nothing.js'), 404, 'a file that is not there is not');
-status_is($stranger->get("/$_"), 404, "no way out of the folder: $_") foreach '../README.md', '%2e%2e/README.md', '..%2fREADME.md', 'js/../../README.md', 'js';
+status_is($stranger->get("/$_"), 404, "no way out of the folder: $_") foreach '../README.md',
+	'%2e%2e/README.md', '..%2fREADME.md', 'js/../../README.md', 'js';
 
 # ---- signing in
 
-is($stranger->get('/api/session')->{json}{signed_in}, JSON::PP::false, 'at first nobody is signed in');
-status_is($stranger->get("/api/$_"), 401, "... and $_ is not shown") foreach qw(queues jobs/1 events settings alerts);
-status_is($stranger->post('/api/jobs/search'), 401, '... and no job looked for');
+is($stranger->get('/api/session')->{json}{signed_in}, JSON::PP::false,
+	'at first nobody is signed in');
+status_is($stranger->get("/api/$_"), 401, "nothing is shown without signing in: $_")
+	foreach qw(queues jobs/1 events settings alerts);
+status_is($stranger->post('/api/jobs/search'), 401, 'no job is searched for without signing in');
 status_is($stranger->sign_in('eyes', 'wrong'), 401, 'a wrong password');
 my $wrong = problem($stranger->sign_in('eyes', 'wrong'));
-is(problem($stranger->sign_in($_, 'x')), $wrong, "a role that cannot sign in is not told apart: $_") foreach qw(unheard_of asleep);
-status_is($stranger->sign_in('postgres', 'x'), 403, 'a role of which the server asks no password gets in by none');
+is(problem($stranger->sign_in($_, 'x')), $wrong,
+	"the answer to a role that cannot sign in is the same: $_") foreach qw(unheard_of asleep);
+status_is($stranger->sign_in('postgres', 'x'), 403,
+	'a role of which the server asks no password gets in by none');
 status_is($stranger->sign_in('eyes', ''), 400, 'no password');
 status_is($stranger->sign_in("eyes\0x", 'eyes'), 400, 'no role has such a name');
 {
 	local $ENV{PGPASSWORD} = 'eyes';
 	my $with = HipqWeb->new($hipq, env => { PGPASSWORD => 'eyes' });
-	status_is($with->browser->sign_in('eyes', 'wrong'), 401, 'the password of hipq-web itself does not stand in');
-	is($with->stop, 0, 'it ends by SIGTERM');
+	status_is($with->browser->sign_in('eyes', 'wrong'), 401,
+		'the password of hipq-web itself does not stand in');
+	is($with->stop, 0, 'hipq-web with a password of its own ends by SIGTERM');
 }
 my $eyes = $web->browser;
 my $session = $eyes->sign_in('eyes');
 status_is($session, 200, 'a role signs in with its password');
-like($session->{headers}{'set-cookie'}, qr/^hipq-\d+=[0-9a-f]{64}\.[0-9a-f]{64}; Path=\/; HttpOnly; SameSite=Strict$/, '... and has a signed cookie');
-is($session->{headers}{'cache-control'}, 'no-store', '... nothing of which is kept');
+like($session->{headers}{'set-cookie'},
+	qr/^hipq-\d+=[0-9a-f]{64}\.[0-9a-f]{64}; Path=\/; HttpOnly; SameSite=Strict$/,
+	'the session has a signed cookie');
+is($session->{headers}{'cache-control'}, 'no-store', 'the session must not be cached');
 is_deeply({ %{ $session->{json} }{qw(role database may_monitor read_only service)} },
-	{ role => 'eyes', database => 'postgres', may_monitor => JSON::PP::false, read_only => JSON::PP::false, service => JSON::PP::false }, '... the page is told who it is');
+	{ role => 'eyes', database => 'postgres', may_monitor => JSON::PP::false,
+			read_only => JSON::PP::false, service => JSON::PP::false },
+		'the session has the role and its rights');
 is($eyes->get('/api/session')->{json}{role}, 'eyes', 'the session lasts');
-like($hipq->sql(q{SELECT string_agg(application_name, ' ') FROM pg_stat_activity WHERE usename = 'eyes'}), qr/^hipq-web$/, '... with a connection of its own, which has a name');
+like($hipq->sql(q{SELECT string_agg(application_name, ' ') FROM pg_stat_activity
+		WHERE usename = 'eyes'}), qr/^hipq-web$/,
+	'the session has its own connection, with a name');
 my $forged = $web->browser;
 $forged->{cookie} = $eyes->{cookie} =~ s/.$/$& eq '0' ? '1' : '0'/er;
 status_is($forged->get('/api/queues'), 401, 'a cookie that was not signed so is none');
 
 # ---- other sites
 
-status_is($eyes->post('/api/jobs/search', {}, 'X-CSRF-Token' => 'x' x 64), 403, 'a POST needs the token of the session');
-status_is($eyes->post('/api/jobs/search', {}, Origin => 'http://evil.example'), 403, '... and to come from the page');
-status_is($eyes->post('/api/jobs/search', {}, 'Sec-Fetch-Site' => 'cross-site'), 403, '... as the browser says, too');
-status_is($web->browser(Origin => 'http://evil.example')->sign_in('eyes'), 403, 'another site signs nobody in');
+status_is($eyes->post('/api/jobs/search', {}, 'X-CSRF-Token' => 'x' x 64), 403,
+	'a POST needs the token of the session');
+status_is($eyes->post('/api/jobs/search', {}, Origin => 'http://evil.example'), 403,
+	'a POST needs the origin of the page');
+status_is($eyes->post('/api/jobs/search', {}, 'Sec-Fetch-Site' => 'cross-site'), 403,
+	'a POST must not be cross-site');
+status_is($web->browser(Origin => 'http://evil.example')->sign_in('eyes'), 403,
+	'another site signs nobody in');
 status_is($eyes->post('/api/jobs/search', '[1]'), 400, 'a body that is no object');
 {
 	# A name of another site that resolves to this machine.
 	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $web->{port}) or die $!;
-	print $socket "GET /api/session HTTP/1.1\r\nHost: evil.example:$web->{port}\r\nConnection: close\r\n\r\n";
-	like(join('', <$socket>), qr/^HTTP\/1.1 421 /, 'another name than ours is not answered');
+	print $socket "GET /api/session HTTP/1.1\r\nHost: "
+		. "evil.example:$web->{port}\r\nConnection: close\r\n\r\n";
+	like(join('', <$socket>), qr/^HTTP\/1.1 421 /, 'a name of another site is not answered');
 }
 
 # ---- what each role sees
 
 my %browser = (eyes => $eyes);
-foreach my $role (qw(hands monitor)) { status_is(($browser{$role} = $web->browser)->sign_in($role), 200, "$role signs in"); }
-is($web->browser->sign_in('nobody')->{json}{error}{sqlstate}, '42501', 'who has no right on any queue is told so');
+foreach my $role (qw(hands monitor))
+{
+	status_is(($browser{$role} = $web->browser)->sign_in($role), 200, "$role signs in");
+}
+is($web->browser->sign_in('nobody')->{json}{error}{sqlstate}, '42501',
+	'a role without rights on any queue is told so');
 my %queues = (eyes => 'app.mail', hands => 'app.mail', monitor => 'app.mail app.other');
 foreach my $role (sort keys %queues)
 {
 	my $answer = $browser{$role}->get('/api/queues');
-	is(join(' ', map { $_->{queue} } @{ $answer->{json}{queues} }), $queues{$role}, "$role sees its queues");
+	is(join(' ', map { $_->{queue} } @{ $answer->{json}{queues} }), $queues{$role},
+		"$role sees its queues");
 }
 status_is($eyes->get('/api/queues/app.other'), 404, 'a queue that one may not see is not there');
 my $mail = $eyes->get('/api/queues/app.mail')->{json};
-is_deeply([ map { $_->{job_type} } @{ $mail->{job_types} } ], ['welcome'], 'a queue is shown with its job types');
-is_deeply($mail->{may}, { read => JSON::PP::true, control => JSON::PP::false }, '... and what one may do');
-is($mail->{queue}{owner}, 'app', '... and settings');
-is((grep { !defined $_->{job_type} && $_->{period} eq 'total' } @{ $mail->{statistics} })[0]{succeeded}, 20, '... and statistics');
-like(join(' ', map { $_->{kind} } @{ $mail->{sizes} }), qr/^live( final)+$/, '... and sizes');
-is($eyes->get('/api/alerts')->{json}{error}{sqlstate}, '42501', 'alerts are for pg_monitor');
-status_is($browser{monitor}->get("/api/$_"), 200, "the monitor sees $_") foreach qw(alerts doctor job-types workers executors schedules pauses settings throughput dead-letters/groups);
-is_deeply([ @{ $browser{monitor}->post('/api/jobs/search')->{json} }{qw(jobs hidden)} ], [ [], 2 ], '... and of no queue the jobs, which is said');
-is(problem($browser{monitor}->post('/api/jobs/search', { queue => 'app.mail' })), 'permission denied for table app_mail', '... in the words of the server');
+is_deeply([ map { $_->{job_type} } @{ $mail->{job_types} } ], ['welcome'],
+	'a queue is shown with its job types');
+is_deeply($mail->{may}, { read => JSON::PP::true, control => JSON::PP::false },
+	'a queue is shown with what the role may do');
+is($mail->{queue}{owner}, 'app', 'a queue is shown with its settings');
+is((grep { !defined $_->{job_type} && $_->{period} eq 'total' } @{
+		$mail->{statistics} })[0]{succeeded}, 20, 'a queue is shown with its statistics');
+like(join(' ', map { $_->{kind} } @{ $mail->{sizes} }), qr/^live( final)+$/,
+	'a queue is shown with its sizes');
+is($eyes->get('/api/alerts')->{json}{error}{sqlstate}, '42501',
+	'only members of pg_monitor may see alerts');
+status_is($browser{monitor}->get("/api/$_"), 200, "the monitor sees $_") foreach qw(alerts doctor
+	job-types workers executors schedules pauses settings throughput dead-letters/groups);
+is_deeply([ @{ $browser{monitor}->post('/api/jobs/search')->{json} }{qw(jobs hidden)} ], [ [], 2 ],
+	'the monitor sees no jobs, and is told how many queues are hidden');
+is(problem($browser{monitor}->post('/api/jobs/search', { queue => 'app.mail' })),
+	'permission denied for table app_mail', "the refusal is the server's message");
 
 # ---- searches
 
 my $search = sub { return $eyes->post('/api/jobs/search', $_[0]); };
-is(ids($search->({ limit => 10 })), $hipq->sql(q{SELECT string_agg(id::text, ' ') FROM (SELECT id FROM hipq.app_mail ORDER BY id DESC LIMIT 10) AS newest}), 'without conditions: the newest ones');
+is(ids($search->({ limit => 10 })), $hipq->sql(q{SELECT string_agg(id::text, ' ')
+		FROM (SELECT id FROM hipq.app_mail ORDER BY id DESC LIMIT 10) AS newest}),
+	'a search without conditions finds the newest jobs');
 my ($pages, $seen, $after) = (0, '');
-do { my $part = $search->({ limit => 25, after => $after }); $seen .= ids($part) . ' '; $after = $part->{json}{next}; $pages++ } while defined $after && $pages < 20;
-is($seen =~ s/ $//r, expected_ids(q{queue = 'app.mail'}), "page by page: all of them, each once ($pages pages)");
+do { my $part = $search->({ limit => 25, after => $after }); $seen .= ids($part) . ' ';
+	$after = $part->{json}{next}; $pages++ } while defined $after && $pages < 20;
+is($seen =~ s/ $//r, expected_ids(q{queue = 'app.mail'}),
+	"all pages of a search have each job once ($pages pages)");
 foreach my $case (
 	[ { outcome => 'failed' }, q{outcome = 'failed'} ],
 	[ { outcome => 'succeeded' }, q{outcome = 'succeeded' AND queue = 'app.mail'} ],
@@ -145,37 +197,53 @@ foreach my $case (
 {
 	my ($conditions, $where) = @$case;
 	my $found = $search->({ limit => 100, %$conditions });
-	is(ids($found), expected_ids($where) , 'found: ' . JSON::PP->new->canonical->encode($conditions)) or diag($found->{content});
-	is_deeply([ @{ $found->{json} }{qw(next partial)} ], [ undef, JSON::PP::false ], '... and that is all');
+	is(ids($found), expected_ids($where) ,
+		'found: ' . JSON::PP->new->canonical->encode($conditions)) or diag($found->{content});
+	is_deeply([ @{ $found->{json} }{qw(next partial)} ], [ undef, JSON::PP::false ],
+		'the search is complete');
 }
-status_is($search->($_), 400, 'makes no sense: ' . JSON::PP->new->encode($_)) foreach { outcome => 'odd' }, { limit => 0 }, { id => 'x' }, { job_key => 7 }, { contains => 'x' }, { contains => '"x"' }, { contains => 7 }, { after => 'x' };
-is($search->({ from => 'soon' })->{json}{error}{sqlstate}, '22007', 'the server says what is no time');
+status_is($search->($_), 400, 'makes no sense: ' . JSON::PP->new->encode($_))
+	foreach { outcome => 'odd' }, { limit => 0 }, { id => 'x' }, { job_key => 7 },
+	{ contains => 'x' }, { contains => '"x"' }, { contains => 7 }, { after => 'x' };
+is($search->({ from => 'soon' })->{json}{error}{sqlstate}, '22007',
+	'the server refuses a wrong time');
 status_is($search->({ queue => 'app.other' }), 404, 'a queue that one may not see is not searched');
 
 # ---- a job
 
-my ($bad, $late, $other) = split /\|/, $hipq->sql(q{SELECT max(id) FILTER (WHERE job_key = 'bad-2'), max(id) FILTER (WHERE job_key = 'late-1'), max(id) FILTER (WHERE queue = 'app.other') FROM hipq.jobs});
+my ($bad, $late, $other) = split /\|/, $hipq->sql(
+	q{SELECT max(id) FILTER (WHERE job_key = 'bad-2'), max(id) FILTER (WHERE job_key = 'late-1'),
+	max(id) FILTER (WHERE queue = 'app.other') FROM hipq.jobs});
 foreach my $path ("/api/jobs/$bad", "/api/jobs/$bad?queue=app.mail")
 {
 	my $job = $eyes->get($path)->{json};
-	is_deeply({ %{ $job->{job} }{qw(id queue outcome error)} }, { id => $bad, queue => 'app.mail', outcome => 'failed', error => 'No Mailbox' }, "a job: $path");
-	like($job->{job}{job_data_text}, qr/^    "fault": "No Mailbox"$/m, '... its data, to be read by people');
-	is_deeply([ map { $_->{sqlstate} } @{ $job->{attempts} } ], ['22023'], '... its attempts');
-	is_deeply([ map { $_->{message} } @{ $job->{log} } ], [ "job $bad says hello", 'No Mailbox' ], '... what it said');
-	is_deeply([ map { $_->{job_id} } @{ $job->{chain} } ], [$bad], '... its chain');
-	is($job->{dead_letter}{state}, 'waiting', '... its dead letter');
-	is(may($eyes, $bad), '', '... who only reads may do nothing');
+	is_deeply({ %{ $job->{job} }{qw(id queue outcome error)} }, { id => $bad, queue => 'app.mail',
+			outcome => 'failed', error => 'No Mailbox' }, "a job is shown: $path");
+	like($job->{job}{job_data_text}, qr/^    "fault": "No Mailbox"$/m,
+		"$path: the data are formatted");
+	is_deeply([ map { $_->{sqlstate} } @{ $job->{attempts} } ], ['22023'],
+		"$path: the attempts are shown");
+	is_deeply([ map { $_->{message} } @{ $job->{log} } ], [ "job $bad says hello", 'No Mailbox' ],
+		"$path: the log is shown");
+	is_deeply([ map { $_->{job_id} } @{ $job->{chain} } ], [$bad], "$path: the chain is shown");
+	is($job->{dead_letter}{state}, 'waiting', "$path: the dead letter is shown");
+	is(may($eyes, $bad), '', "$path: a role with read alone may do nothing");
 }
-like($eyes->get('/api/jobs/' . $hipq->sql(q{SELECT max(id) FROM hipq.jobs WHERE job_key = 'key-1'}))->{json}{job}{job_data_text}, qr/"token": "\*\*\*"/, 'a secret is masked');
-is((grep { !$_->{passed} } @{ $eyes->get("/api/jobs/$late")->{json}{why} })[0]{condition}, 'scheduled time', 'why a job waits');
+like($eyes->get('/api/jobs/' . $hipq->sql(q{SELECT max(id) FROM hipq.jobs
+		WHERE job_key = 'key-1'}))->{json}{job}{job_data_text}, qr/"token": "\*\*\*"/,
+	'a secret is masked');
+is((grep { !$_->{passed} } @{ $eyes->get("/api/jobs/$late")->{json}{why} })[0]{condition},
+	'scheduled time', 'the unmet condition of a waiting job is shown');
 my $numbers = '{"id": 12345678901234567890123, "size": 1e400}';
 my $exact = $hipq->sql("INSERT INTO hipq.app_mail (job_type, job_data, scheduled_run_time)
 	VALUES ('welcome', '$numbers', now() + interval '1 day') RETURNING id");
 like($eyes->get("/api/jobs/$exact")->{json}{job}{job_data_text}, qr/"id": 12345678901234567890123,/,
-	'numbers have all their digits');
-is(ids($search->({ contains => $numbers })), $exact, '... and are found by them');
-is(ids($search->({ contains => $numbers =~ s/23,/24,/r })), '', '... and not by others');
-status_is($eyes->get("/api/jobs/$other"), 404, 'a job of a queue that one may not read is not there');
+	'numbers keep all their digits');
+is(ids($search->({ contains => $numbers })), $exact, 'a job is found by a number with many digits');
+is(ids($search->({ contains => $numbers =~ s/23,/24,/r })), '',
+	'a job is not found by another number');
+status_is($eyes->get("/api/jobs/$other"), 404,
+	'a job of a queue that one may not read is not there');
 status_is($eyes->get('/api/jobs/999999999999'), 404, 'nor one that nobody has');
 
 # ---- actions
@@ -189,69 +257,101 @@ sub may
 }
 
 my $denied = $eyes->post('/api/jobs/cancel', { ids => [$late] })->{json};
-is_deeply([ $denied->{done}, $denied->{refused}[0]{sqlstate} ], [ 0, '42501' ], 'who may only read cancels nothing');
-is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $late"), 'waiting', '... really');
+is_deeply([ $denied->{done}, $denied->{refused}[0]{sqlstate} ], [ 0, '42501' ],
+	'a role with read alone cancels nothing');
+is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $late"), 'waiting',
+	'the job is not cancelled in the database');
 my $hands = $browser{hands};
-is(may($hands, $late), 'cancel reschedule', 'who may control is told what');
-is(may($hands, $bad), 'dead_letter retry', '... of a final job');
+is(may($hands, $late), 'cancel reschedule',
+	'a role with control may cancel and reschedule a waiting job');
+is(may($hands, $bad), 'dead_letter retry',
+	'a role with control may retry a final job and manage its dead letter');
 $hipq->sql(q{SELECT hipq.grant_queue('app.mail', 'eyes', 'operate')});
-is(may($eyes, $late), 'cancel reschedule', 'who may operate, too');
-is(may($eyes, $bad), 'retry', '... but for dead letters');
+is(may($eyes, $late), 'cancel reschedule',
+	'a role with operate may cancel and reschedule a waiting job');
+is(may($eyes, $bad), 'retry', 'a role with operate may retry a final job only');
 $hipq->sql(q{SELECT hipq.revoke_queue('app.mail', 'eyes', 'operate')});
-is($hands->post('/api/jobs/reschedule', { id => $late, time => '2030-01-02T03:04:05Z' })->{json}{done}, 1, 'a job is moved');
-is($hipq->sql("SELECT scheduled_run_time AT TIME ZONE 'UTC' FROM hipq.jobs WHERE id = $late"), '2030-01-02 03:04:05', '... to the time');
-my $cancelled = $hands->post('/api/jobs/cancel', { ids => [ $late, $bad, '999999999999' ], reason => 'by hand' })->{json};
-is_deeply([ $cancelled->{done}, map { $_->{id} } @{ $cancelled->{refused} } ], [ 1, $bad, '999999999999' ], 'of many jobs those are cancelled that can be');
-is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $late"), 'cancelled: by hand', '... with the reason');
+is($hands->post('/api/jobs/reschedule',
+		{ id => $late, time => '2030-01-02T03:04:05Z' })->{json}{done}, 1, 'a job is rescheduled');
+is($hipq->sql("SELECT scheduled_run_time AT TIME ZONE 'UTC' FROM hipq.jobs WHERE id = $late"),
+	'2030-01-02 03:04:05', 'the job has its new time in the database');
+my $cancelled = $hands->post('/api/jobs/cancel',
+	{ ids => [ $late, $bad, '999999999999' ], reason => 'by hand' })->{json};
+is_deeply([ $cancelled->{done}, map { $_->{id} } @{ $cancelled->{refused} } ],
+	[ 1, $bad, '999999999999' ], 'of several jobs those that can be cancelled are');
+is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $late"), 'cancelled: by hand',
+	'the cancelled job has its reason');
 my $retried = $hands->post('/api/jobs/retry', { ids => [$bad], reason => 'once more' })->{json};
 my $again = $hipq->sql("SELECT id FROM hipq.jobs_detail WHERE retry_of = $bad");
-is_deeply([ @{$retried}{qw(done new)} ], [ 1, { $bad => $again } ], 'a job is retried, and the new one named');
+is_deeply([ @{$retried}{qw(done new)} ], [ 1, { $bad => $again } ],
+	'a job is retried, and the new id is returned');
 $hipq->outcome($again);
-is_deeply([ map { $_->{job_id} } @{ $hands->get("/api/jobs/$again")->{json}{chain} } ], [ $bad, $again ], '... and the chain shows both');
-status_is($hands->post('/api/jobs/cancel', { ids => $_ }), 400, 'no ids: ' . JSON::PP->new->encode($_)) foreach [], ['1; DROP TABLE'], [ ('1') x 501 ];
-is($hands->post('/api/pauses', { queue => 'app.mail', job_type => 'welcome', reason => 'tea' })->{json}{done}, JSON::PP::true, 'a job type is paused');
-is_deeply([ map { "$_->{queue} $_->{job_type} $_->{paused_by} $_->{reason}" } @{ $hands->get('/api/pauses')->{json}{pauses} } ], ['app.mail welcome hands tea'], '... which is shown');
-is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome' })->{json}{done}, JSON::PP::true, '... and resumed');
+is_deeply([ map { $_->{job_id} } @{ $hands->get("/api/jobs/$again")->{json}{chain} } ],
+	[ $bad, $again ], 'the chain has both jobs');
+status_is($hands->post('/api/jobs/cancel', { ids => $_ }), 400,
+	'no ids: ' . JSON::PP->new->encode($_)) foreach [], ['1; DROP TABLE'], [ ('1') x 501 ];
+is($hands->post('/api/pauses', { queue => 'app.mail', job_type => 'welcome',
+		reason => 'tea' })->{json}{done}, JSON::PP::true, 'a job type is paused');
+is_deeply([ map { "$_->{queue} $_->{job_type} $_->{paused_by} $_->{reason}" } @{ $hands->get(
+		'/api/pauses')->{json}{pauses} } ], ['app.mail welcome hands tea'], 'the pause is shown');
+is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome' })->{json}{done},
+	JSON::PP::true, 'a job type is resumed');
 $hands->post('/api/pauses', { queue => 'app.mail', job_type => 'welcome', throttle_key => 'ann' });
 is($hipq->sql('SELECT throttle_key FROM hipq.pauses'), 'ann', 'a throttle key alone is paused');
-is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome', throttle_key => 'ann' })->{json}{done}, JSON::PP::true, '... and resumed');
-status_is($eyes->post('/api/pauses', { queue => 'app.mail' }), 403, '... not by who may not');
+is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome',
+		throttle_key => 'ann' })->{json}{done}, JSON::PP::true, 'a throttle key is resumed');
+status_is($eyes->post('/api/pauses', { queue => 'app.mail' }), 403,
+	'a role without control may not pause a queue');
 
 # ---- dead letters
 
 my $letters = $hands->post('/api/dead-letters/search', { queue => 'app.mail', limit => 2 })->{json};
-is(scalar @{ $letters->{dead_letters} }, 2, 'dead letters, page by page');
-is(scalar @{ $hands->post('/api/dead-letters/search', { queue => 'app.mail', since => '2100-01-01' })->{json}{dead_letters} }, 0, 'none has died since then');
-my $rest = $hands->post('/api/dead-letters/search', { queue => 'app.mail', limit => 2, after => $letters->{next} })->{json};
-is(join(' ', sort { $a <=> $b } map { $_->{job_id} } @{ $letters->{dead_letters} }, @{ $rest->{dead_letters} }),
-	$hipq->sql(q{SELECT string_agg(job_id::text, ' ' ORDER BY job_id) FROM hipq.dead_letters}), '... are all of them');
-is_deeply([ map { "$_->{job_type} $_->{reason} $_->{dead_letters}" } @{ $hands->get('/api/dead-letters/groups')->{json}{groups} } ], ['welcome invalid_parameters 4'], '... counted by reason');
-is($hands->post('/api/dead-letters/dismiss', { ids => [$again] })->{json}{done}, 1, 'one is dismissed');
-is($hands->post('/api/dead-letters/redrive', { queue => 'app.mail', job_type => 'welcome', reason => 'invalid_parameters', limit => 10 })->{json}{done}, 2, 'those that wait are redriven');
-is($eyes->post('/api/dead-letters/redrive', { queue => 'app.mail' })->{json}{error}{sqlstate}, '42501', '... not by who may not');
+is(scalar @{ $letters->{dead_letters} }, 2, 'a search of dead letters has pages');
+is(scalar @{ $hands->post('/api/dead-letters/search',
+		{ queue => 'app.mail', since => '2100-01-01' })->{json}{dead_letters} }, 0,
+	'a search of dead letters by time finds none');
+my $rest = $hands->post('/api/dead-letters/search',
+	{ queue => 'app.mail', limit => 2, after => $letters->{next} })->{json};
+is(join(' ', sort { $a <=> $b } map { $_->{job_id} } @{ $letters->{dead_letters} },
+		@{ $rest->{dead_letters} }),
+	$hipq->sql(q{SELECT string_agg(job_id::text, ' ' ORDER BY job_id) FROM hipq.dead_letters}),
+		'the pages have all dead letters');
+is_deeply([ map { "$_->{job_type} $_->{reason} $_->{dead_letters}" } @{ $hands->get(
+		'/api/dead-letters/groups')->{json}{groups} } ], ['welcome invalid_parameters 4'],
+	'dead letters are counted by reason');
+is($hands->post('/api/dead-letters/dismiss', { ids => [$again] })->{json}{done}, 1,
+	'one dead letter is dismissed');
+is($hands->post('/api/dead-letters/redrive', { queue => 'app.mail', job_type => 'welcome',
+		reason => 'invalid_parameters', limit => 10 })->{json}{done}, 2,
+	'the waiting dead letters are redriven');
+is($eyes->post('/api/dead-letters/redrive', { queue => 'app.mail' })->{json}{error}{sqlstate},
+	'42501', 'a role without control cannot redrive');
 
 # ---- live figures
 
 my @events = $eyes->events(sub { @_ >= 2 });
-is($events[0]{data}{whole}, JSON::PP::true, 'the first event has all queues');
-is_deeply([ map { $_->{queue} } @{ $events[0]{data}{queues} } ], ['app.mail'], '... that the role sees');
-cmp_ok($events[0]{data}{queues}[0]{total}{succeeded}, '>=', 20, '... with its counters');
-is($events[1]{data}{whole}, JSON::PP::false, 'the next one has what changed');
-ok(!exists $events[0]{data}{alerts}, 'who may not monitor is told of no alerts');
+is($events[0]{data}{whole}, JSON::PP::true, 'the first event has all figures');
+is_deeply([ map { $_->{queue} } @{ $events[0]{data}{queues} } ], ['app.mail'],
+	"the first event has the role's queues");
+cmp_ok($events[0]{data}{queues}[0]{total}{succeeded}, '>=', 20, 'the first event has the counters');
+is($events[1]{data}{whole}, JSON::PP::false, 'the next event has the changes');
+ok(!exists $events[0]{data}{alerts}, 'a role without pg_monitor gets no alerts');
 my ($first) = $browser{monitor}->events(sub { @_ >= 1 });
-ok(exists $first->{data}{alerts}{alarm}, '... who may is');
-is(join(' ', sort map { $_->{queue} } @{ $first->{data}{queues} }), 'app.mail app.other', '... and sees all queues');
+ok(exists $first->{data}{alerts}{alarm}, 'a member of pg_monitor gets alerts');
+is(join(' ', sort map { $_->{queue} } @{ $first->{data}{queues} }), 'app.mail app.other',
+	'a member of pg_monitor gets all queues');
 
 # ---- ends of sessions
 
 my $leaving = $web->browser;
 $leaving->sign_in('eyes');
 status_is($leaving->post('/api/sign-out'), 200, 'one signs out');
-status_is($leaving->get('/api/queues'), 401, '... and is a stranger');
-ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE usename = 'eyes'}), '... whose connection is closed');
+status_is($leaving->get('/api/queues'), 401, 'a role that signed out is signed in no longer');
+ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE usename = 'eyes'}), 'the connection of a role that signed out is closed');
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hands'});
 status_is($hands->get('/api/queues'), 503, 'a connection that is lost is told of');
-status_is($hands->get('/api/queues'), 401, '... and ends the session');
+status_is($hands->get('/api/queues'), 401, 'a lost connection ends the session');
 
 # ---- the limit on tries
 
@@ -260,52 +360,68 @@ my $tries = 0;
 my $limited;
 until (($limited = $thief->sign_in('hands', 'wrong'))->{status} == 429 || ++$tries >= 15) { }
 status_is($limited, 429, "after $tries wrong passwords there is a limit");
-cmp_ok($limited->{headers}{'retry-after'}, '>=', 1, '... which says when it is over');
-status_is($thief->sign_in('hands'), 429, '... the right one helps nobody meanwhile');
+cmp_ok($limited->{headers}{'retry-after'}, '>=', 1, 'the limit says when it is over');
+status_is($thief->sign_in('hands'), 429, 'at the limit the right password is refused too');
 status_is($thief->get('/metrics'), 404, 'metrics are those of a service');
-is($web->stop, 0, 'it ends by SIGTERM');
+is($web->stop, 0, 'hipq-web ends by SIGTERM');
 
 # ---- the service
 
-my $service = HipqWeb->new($hipq, arguments => ['--service'], env => { PGUSER => 'hands', PGPASSWORD => 'hands' });
+my $service = HipqWeb->new($hipq, arguments => ['--service'],
+	env => { PGUSER => 'hands', PGPASSWORD => 'hands' });
 my $viewer = $service->browser;
-is_deeply({ %{ $viewer->get('/api/session')->{json} }{qw(role read_only service)} }, { role => 'hands', read_only => JSON::PP::true, service => JSON::PP::true }, 'the service shows what its role sees');
-is(ids($viewer->post('/api/jobs/search', { outcome => 'failed', limit => 100 })), expected_ids(q{outcome = 'failed'}), '... also searches');
-is(may($viewer, $bad), '', '... nothing may be done');
-status_is($viewer->post($_, { ids => [$bad], queue => 'app.mail' }), 403, "... not $_") foreach qw(/api/jobs/cancel /api/jobs/retry /api/pauses /api/dead-letters/redrive);
-status_is($viewer->sign_in('eyes'), 403, '... nobody signs in');
+is_deeply({ %{ $viewer->get('/api/session')->{json} }{qw(role read_only service)} },
+	{ role => 'hands', read_only => JSON::PP::true, service => JSON::PP::true },
+	'the service shows what its role may see');
+is(ids($viewer->post('/api/jobs/search', { outcome => 'failed', limit => 100 })),
+	expected_ids(q{outcome = 'failed'}), 'the service searches jobs');
+is(may($viewer, $bad), '', 'the service offers no actions');
+status_is($viewer->post($_, { ids => [$bad], queue => 'app.mail' }), 403, "the service refuses $_")
+	foreach qw(/api/jobs/cancel /api/jobs/retry /api/pauses /api/dead-letters/redrive);
+status_is($viewer->sign_in('eyes'), 403, 'the service lets nobody sign in');
 status_is($viewer->get('/healthz'), 200, 'its health');
 my $metrics = $viewer->get('/metrics');
-like($metrics->{headers}{'content-type'}, qr{^application/openmetrics-text; version=1\.0\.0}, 'its metrics are OpenMetrics');
-like($metrics->{content}, qr/^hipq_jobs_failed_total\{.*queue="app\.mail".*\} [1-9].*^# EOF\n\z/ms, '... to the end');
+like($metrics->{headers}{'content-type'}, qr{^application/openmetrics-text; version=1\.0\.0},
+	'the metrics are OpenMetrics');
+like($metrics->{content}, qr/^hipq_jobs_failed_total\{.*queue="app\.mail".*\} [1-9].*^# EOF\n\z/ms,
+	'the metrics are complete');
 $hipq->node->restart;
 status_is($viewer->get('/api/queues'), 200, 'after a restart of the server it goes on');
 $hipq->node->stop;
 status_is($viewer->get($_), 503, "$_ while there is no server") foreach qw(/healthz /metrics);
 $hipq->node->start;
-status_is($viewer->get($_), 200, "... $_ when there is one again") foreach qw(/healthz /metrics);
-is($service->stop, 0, 'it ends by SIGTERM');
+status_is($viewer->get($_), 200, "$_ when there is a server again") foreach qw(/healthz /metrics);
+is($service->stop, 0, 'the service ends by SIGTERM');
 
 # ---- behind a proxy
 
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 my $name = "jobs.example.com:$port";
-my $proxied = HipqWeb->new($hipq, port => $port, arguments => [ '--behind-proxy', "https://$name" ]);
-my $far = $proxied->browser(url => "http://$name", Origin => "https://$name", 'X-Forwarded-For' => '1.2.3.4');
-like($far->sign_in('eyes')->{headers}{'set-cookie'}, qr/^__Host-hipq=.*; Secure$/, 'behind TLS the cookie is for TLS alone');
-like($far->get('/api/session')->{headers}{'strict-transport-security'}, qr/max-age/, '... as all that comes after');
-status_is($proxied->browser(%$_)->get('/api/session'), 421, 'what does not come by the name of the proxy is not answered') foreach {}, { 'X-Forwarded-Host' => $name };
-is($proxied->stop('INT'), 0, 'it ends by SIGINT');
+my $proxied = HipqWeb->new($hipq, port => $port,
+	arguments => [ '--behind-proxy', "https://$name" ]);
+my $far = $proxied->browser(url => "http://$name", Origin => "https://$name",
+	'X-Forwarded-For' => '1.2.3.4');
+like($far->sign_in('eyes')->{headers}{'set-cookie'}, qr/^__Host-hipq=.*; Secure$/,
+	'behind TLS the cookie is for TLS alone');
+like($far->get('/api/session')->{headers}{'strict-transport-security'}, qr/max-age/,
+	'behind TLS the session tells browsers to stay with TLS');
+status_is($proxied->browser(%$_)->get('/api/session'),
+	421, 'what does not come by the name of the proxy is not answered')
+	foreach {}, { 'X-Forwarded-Host' => $name };
+is($proxied->stop('INT'), 0, 'hipq-web ends by SIGINT');
 
-# ---- a socket that takes no more connections
+# ---- a socket that accepts no more connections
 
-# The descriptor of the socket on which a process listens, as one of ours: by pidfd_open() and pidfd_getfd(), which have these numbers on every
-# machine. Nothing, if the kernel does not let us.
+# Gets the listening socket of a process as a descriptor of this process, by pidfd_open() and
+# pidfd_getfd(), which have these numbers on every machine. Returns nothing if the kernel does not
+# allow it.
 sub listener_of
 {
 	my ($pid, $on) = @_;
-	my ($inode) = slurp_file('/proc/net/tcp') =~ /^ *\d+: \w+:@{[ sprintf '%04X', $on ]} \w+:\w+ 0A (?:\S+ +){5}(\d+) /m or return;
-	my ($theirs) = map { m{/(\d+)$} } grep { (readlink($_) // '') eq "socket:[$inode]" } glob "/proc/$pid/fd/*" or return;
+	my ($inode) = slurp_file('/proc/net/tcp')
+		=~ /^ *\d+: \w+:@{[ sprintf '%04X', $on ]} \w+:\w+ 0A (?:\S+ +){5}(\d+) /m or return;
+	my ($theirs) = map { m{/(\d+)$} } grep {
+		(readlink($_) // '') eq "socket:[$inode]" } glob "/proc/$pid/fd/*" or return;
 	my $process = syscall(434, $pid, 0);
 	my $descriptor = $process < 0 ? -1 : syscall(438, $process, 0 + $theirs, 0);
 	return if $descriptor < 0;
@@ -314,34 +430,45 @@ sub listener_of
 }
 
 SKIP: {
-	my $deaf = HipqWeb->new($hipq, arguments => ['--service'], env => { PGUSER => 'hands', PGPASSWORD => 'hands' });
-	my $socket = listener_of($deaf->pid, $deaf->{port}) or skip 'the kernel lends no descriptors of other processes', 3;
+	my $deaf = HipqWeb->new($hipq, arguments => ['--service'],
+		env => { PGUSER => 'hands', PGPASSWORD => 'hands' });
+	my $socket = listener_of($deaf->pid, $deaf->{port})
+		or skip 'the kernel lends no descriptors of other processes', 3;
 	my $last = $deaf->browser;
 	$last->get('/api/session');
 	my $seen = 0;
-	my @last = $last->events(sub { shutdown($socket, 2) if @_ && !$seen++; return @_ >= 20 || grep { $_->{name} eq 'bye' } @_ });
-	is((map { $_->{name} } @last)[-1], 'bye', 'when no more connections can be taken, viewers are sent home');
-	is($deaf->exit_code, 1, '... and hipq-web ends, by exit code 1, for whatever starts it again');
-	like($deaf->said, qr/^hipq-web: no more connections can be taken$/m, '... and says so');
+	my @last = $last->events(sub { shutdown($socket, 2)
+			if @_ && !$seen++; return @_ >= 20 || grep { $_->{name} eq 'bye' } @_ });
+	is((map { $_->{name} } @last)[-1], 'bye',
+		'viewers get an end event if no more connections are accepted');
+	is($deaf->exit_code, 1,
+		'hipq-web without connections ends with exit code 1, so that it is started again');
+	like($deaf->said, qr/^hipq-web: no more connections can be taken$/m,
+		'the log says that no more connections can be taken');
 }
 
 # ---- options
 
 foreach my $case (
-	[ qr/others could read passwords/, '--listen', '0.0.0.0:8484' ], [ qr/needs HOST:PORT/, '--listen', '::1:8484' ], [ qr/there is no option --nope/, '--nope' ],
-	[ qr/needs a value/, '--listen' ], [ qr/without a path/, '--behind-proxy', 'https://a/b' ], [ qr/--dbname: missing "="/, '--dbname', 'host=a b' ],
-	[ qr/takes no value/, '--service=1' ], [ qr/there is no page in/, '--page', '/nonexistent' ], [ qr/whole number from 1/, '--idle', '0' ])
+	[ qr/others could read passwords/, '--listen', '0.0.0.0:8484' ], [ qr/needs HOST:PORT/,
+		'--listen', '::1:8484' ], [ qr/there is no option --nope/, '--nope' ],
+	[ qr/needs a value/, '--listen' ], [ qr/without a path/, '--behind-proxy', 'https://a/b' ],
+		[ qr/--dbname: missing "="/, '--dbname', 'host=a b' ],
+	[ qr/takes no value/, '--service=1' ], [ qr/there is no page in/, '--page', '/nonexistent' ],
+		[ qr/whole number from 1/, '--idle', '0' ])
 {
 	my ($expected, @arguments) = @$case;
 	my ($code, undef, $err) = HipqWeb::answer(@arguments);
-	is($code, 64, "refused: @arguments");
-	like($err, $expected, '... and told why');
+	is($code, 64, 'refused: @arguments');
+	like($err, $expected, 'the error says why: @arguments');
 }
 my ($code, $out) = HipqWeb::answer('--help');
-is($code, 0, '--help');
+is($code, 0, '--help exits with 0');
 foreach my $option ($out =~ /^ +(?:-\w, )?--([\w-]+)/mg)
 {
-	like(slurp_file("$ENV{HIPQ_ROOT}/clients/web/hipq-web.1"), qr/\\-\\-\Q@{[ $option =~ s{-}{\\-}gr ]}\E\b/, "the manual page has --$option");
+	like(slurp_file("$ENV{HIPQ_ROOT}/clients/web/hipq-web.1"),
+		qr/\\-\\-\Q@{[ $option =~ s{-}{\\-}gr ]}\E\b/, "the manual page has --$option");
 }
-like((HipqWeb::answer('--version'))[1], qr/^hipq-web \d+\.\d+\.\d+$/, '--version');
+like((HipqWeb::answer('--version'))[1], qr/^hipq-web \d+\.\d+\.\d+$/,
+	'--version prints the version');
 done_testing();
