@@ -1,4 +1,5 @@
-# The packages of the client libraries, installed as a user would, in a clean folder: they enqueue, and have their types.
+# The packages of the client libraries work when installed as a user would install them, in a clean
+# folder: they enqueue, and have their types.
 use strict;
 use warnings;
 use HipqCluster;
@@ -9,25 +10,28 @@ use Test::More;
 my $hipq = HipqCluster->new('client_packages');
 $hipq->create_queue('app.mail');
 $hipq->sql(q{SELECT hipq.register_job_type('app.mail', 'scan', handler_kind => 'notify')});
-local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = ($hipq->node->host, $hipq->node->port, 'app', 'postgres');
+local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = ($hipq->node->host, $hipq->node->port,
+	'app', 'postgres');
 my ($version) = slurp_file("$ENV{HIPQ_ROOT}/hipq.control") =~ /^default_version = '(.*)'$/m;
 
-# What was enqueued by it.
+# Checks that the program has enqueued its job.
 sub enqueues
 {
 	my ($language, $id) = @_;
-	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $id"), qq({"from": "$language"}), 'it enqueues');
+	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $id"),
+		qq({"from": "$language"}), 'the program enqueues a job');
 	return;
 }
 
-# Makes the packages; the paths of those whose names match.
+# Makes the packages; returns the paths of those with the given names.
 sub packages_of
 {
 	my ($language, @names) = @_;
 	my $folder = PostgreSQL::Test::Utils::tempdir();
-	command_ok([ "$ENV{HIPQ_ROOT}/tools/client-packages", $language, $folder ], "the packages for $language are made");
+	command_ok([ "$ENV{HIPQ_ROOT}/tools/client-packages", $language, $folder ],
+		"the packages for $language are made");
 	my @made = sort map { s{.*/}{}r } glob("$folder/*");
-	is_deeply(\@made, [ sort @names ], '... under their names');
+	is_deeply(\@made, [ sort @names ], 'the packages have their names');
 	return map { "$folder/$_" } @names;
 }
 
@@ -37,7 +41,8 @@ subtest 'Node.js' => sub {
 	my $there = PostgreSQL::Test::Utils::tempdir();
 	local $ENV{HOME} = $there;
 	append_to_file("$there/package.json", '{"type": "module"}');
-	HipqNodeClient::succeeds('it is installed', $there, qw(npm install --no-audit --no-fund --loglevel=error pg @types/pg @types/node@20 typescript@5), $package) or return;
+	HipqNodeClient::succeeds('the package is installed', $there, qw(npm install --no-audit --no-fund
+			--loglevel=error pg @types/pg @types/node@20 typescript@5), $package) or return;
 	append_to_file("$there/enqueue.ts", <<'END');
 import pg from "pg";
 import { enqueue, Worker, type Job } from "hipq";
@@ -49,28 +54,33 @@ console.log(id);
 await client.end();
 new Worker({ name: "typed", queues: ["app.mail"] }).job("scan", (job: Job<{ from: string }>) => job.data.from.length);
 END
-	HipqNodeClient::succeeds('it brings types', $there, "$there/node_modules/.bin/tsc", qw(--strict --target es2022 --module nodenext --moduleResolution nodenext --types node enqueue.ts)) or return;
+	HipqNodeClient::succeeds('the package has types', $there, "$there/node_modules/.bin/tsc",
+		qw(--strict --target es2022 --module nodenext --moduleResolution nodenext --types node
+			enqueue.ts)) or return;
 	my ($id, $error) = run_command([ 'node', "$there/enqueue.js" ]);
-	is($error, '', 'it runs');
+	is($error, '', 'the program runs without an error');
 	enqueues('node', $id);
 };
 
 subtest 'Python' => sub {
 	my $python = '/usr/bin/python3';
-	plan skip_all => 'python3-psycopg, -setuptools, -wheel or -pip is missing' if system("$python -c 'import psycopg, setuptools, wheel, pip' 2>/dev/null") != 0;
-	foreach my $package (packages_of('python', "hipq-$version-py3-none-any.whl", "hipq-$version.tar.gz"))
+	plan skip_all => 'python3-psycopg, -setuptools, -wheel or -pip is missing'
+		if system("$python -c 'import psycopg, setuptools, wheel, pip' 2>/dev/null") != 0;
+	foreach my $package (packages_of('python', "hipq-$version-py3-none-any.whl",
+			"hipq-$version.tar.gz"))
 	{
 		my $there = PostgreSQL::Test::Utils::tempdir();
-		command_ok([ $python, qw(-m pip install --quiet --no-deps --no-index --no-build-isolation --target), $there, $package ], 'one is installed');
+		command_ok([ $python, qw(-m pip install --quiet --no-deps --no-index --no-build-isolation
+				--target), $there, $package ], 'one is installed');
 		append_to_file("$there/enqueue.py", <<'END');
 import hipq, hipq.aio, psycopg
 with psycopg.connect() as connection:
     print(hipq.enqueue(connection, "scan", {"from": "python"}, queue="app.mail"))
 END
 		my ($id, $error) = run_command([ $python, "$there/enqueue.py" ]);
-		is($error, '', 'it runs');
+		is($error, '', 'the program runs without an error');
 		enqueues('python', $id);
-		ok(-e "$there/hipq/py.typed", 'it brings types');
+		ok(-e "$there/hipq/py.typed", 'the package has types');
 	}
 };
 

@@ -1,5 +1,5 @@
-# What `make install` and CMake's install leave in a user's server: a library without symbols, and all that CREATE EXTENSION and
-# ALTER EXTENSION UPDATE read. Builds for tests keep the symbols.
+# `make install` and CMake's install put into a user's server a library without symbols, and all
+# files that CREATE EXTENSION and ALTER EXTENSION UPDATE read. Builds for tests keep the symbols.
 use strict;
 use warnings;
 use PostgreSQL::Test::Utils;
@@ -13,7 +13,7 @@ my @scripts = split ' ', `make -s --no-print-directory -C '$root' print-DATA_bui
 
 sub has_symbols { return scalar grep { /\s\.(?:symtab|debug_info)\s/ } `readelf -W -S '$_[0]'`; }
 
-# What was installed below a folder: all files, as the server would look for them.
+# The files that were installed below a folder, with the paths that the server uses.
 sub installed
 {
 	my ($below) = @_;
@@ -21,51 +21,64 @@ sub installed
 	return \@files;
 }
 
-ok(has_symbols("$root/hipq.so"), 'the library of the build for tests has symbols');
+ok(has_symbols("$root/hipq.so"), 'the library of a build for tests has symbols');
 
-# Whatever library is there is installed; nothing is compiled.
+# The existing library is installed; nothing is compiled.
 my @make = ('make', '-s', '-C', $root, (map { ('-o', $_) } 'hipq.so', @scripts), 'install');
-my $expected = [ sort "$libraries/hipq.so", map { "$share/extension/$_" } 'hipq.control', @scripts ];
-foreach my $case ([ users => 0 ], [ tests => 1, 'WERROR=1' ], [ packagers => 1, 'INSTALL_STRIP_FLAG=' ])
+my $expected = [ sort "$libraries/hipq.so", map { "$share/extension/$_" } 'hipq.control',
+	@scripts ];
+foreach my $case ([ users => 0 ], [ tests => 1, 'WERROR=1' ],
+	[ packagers => 1, 'INSTALL_STRIP_FLAG=' ])
 {
 	my ($who, $symbols, @variables) = @$case;
 	my $to = PostgreSQL::Test::Utils::tempdir();
 	command_ok([ @make, "DESTDIR=$to", 'PROGRAMS=', @variables ], "make install for $who");
-	is_deeply(installed($to), $expected, '... installs what the server looks for');
-	is(!!has_symbols("$to$libraries/hipq.so"), !!$symbols, '... with' . ($symbols ? '' : 'out') . ' symbols');
+	is_deeply(installed($to), $expected, "$who get all files that the server looks for");
+	is(!!has_symbols("$to$libraries/hipq.so"), !!$symbols,
+		"the library for $who has" . ($symbols ? '' : ' no') . ' symbols');
 }
 
-# Programs whose libraries are missing are left out, and which ones is said.
-command_like([ qw(make -s -C), $root, 'top-left-out', 'not_found=curses.h' ], qr/^hipq-top is not built: curses\.h is missing$/, 'what is missing is named');
-command_like([ qw(make -s --no-print-directory -C), $root, 'print-built_programs', 'not_found=curses.h' ], qr/^run +web$/, '... and the program that needs it left out');
+# Programs whose libraries are missing are left out, with a message.
+command_like([ qw(make -s -C), $root, 'top-left-out', 'not_found=curses.h' ],
+	qr/^hipq-top is not built: curses\.h is missing$/, 'the missing library is named');
+command_like([ qw(make -s --no-print-directory -C), $root, 'print-built_programs',
+		'not_found=curses.h' ], qr/^run +web$/, 'the program that needs the library is left out');
 
-# A unit of systemd is right, for a program that is installed; the name of an instance is of no matter.
+# Checks a systemd unit of an installed program. The name of an instance does not matter.
 sub systemd_likes
 {
 	my ($unit) = @_;
 	SKIP: {
-		skip 'there is no systemd here', 1 unless grep { -x "$_/systemd-analyze" } split /:/, $ENV{PATH};
-		my ($out, $err) = run_command([ 'systemd-analyze', 'verify', '--man=no', $unit =~ s/\@(?=\.service$)/\@name/r ]);
-		is("$out$err", '', '... with which systemd finds nothing wrong');
+		skip 'there is no systemd here', 1
+			unless grep { -x "$_/systemd-analyze" } split /:/, $ENV{PATH};
+		my ($out, $err) = run_command([ 'systemd-analyze', 'verify', '--man=no',
+				$unit =~ s/\@(?=\.service$)/\@name/r ]);
+		is("$out$err", '', 'systemd finds no fault in the unit');
 	}
 	return;
 }
 
-# hipq-run, as it was built for tests, with what goes along.
+# hipq-run as it was built for tests, with its other files.
 SKIP: {
 	skip 'hipq-run was not built', 6 unless -x "$root/build/run-test/hipq-run";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
 	my $to = PostgreSQL::Test::Utils::tempdir();
-	command_ok([ 'make', '-s', '-C', "$root/clients/run", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-run');
-	is_deeply(installed($to), [ sort "$programs/hipq-run", "$manual/man1/hipq-run.1", map { "$share/hipq/$_" } 'hipq-run.bash', 'hipq-run@.service' ],
-		'... installs the program, its manual page, completion and unit');
-	ok(!has_symbols("$to$programs/hipq-run"), '... without symbols');
-	like(slurp_file("$to$share/hipq/hipq-run\@.service"), qr{^ExecStart=\Q$programs\E/hipq-run --config /etc/hipq/%i.json }m, '... and the unit knows where it is');
+	command_ok([ 'make', '-s', '-C', "$root/clients/run", 'install', 'WERROR=1',
+			'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-run');
+	is_deeply(installed($to), [ sort "$programs/hipq-run", "$manual/man1/hipq-run.1",
+			map { "$share/hipq/$_" } 'hipq-run.bash', 'hipq-run@.service' ],
+		'hipq-run has its program, manual page, completion and unit');
+	ok(!has_symbols("$to$programs/hipq-run"), 'hipq-run has no symbols');
+	like(slurp_file("$to$share/hipq/hipq-run\@.service"),
+		qr{^ExecStart=\Q$programs\E/hipq-run --config /etc/hipq/%i.json }m,
+		"the unit of hipq-run has the program's path");
 	systemd_likes("$to$share/hipq/hipq-run\@.service");
-	command_like([ "$to$programs/hipq-run", '--version' ], qr/^hipq-run \Q$version\E$/, '... which is this version');
+	command_like([ "$to$programs/hipq-run", '--version' ], qr/^hipq-run \Q$version\E$/,
+		'the installed program has this version');
 }
 
-# A distribution's server has its programs where no PATH leads: then those of hipq go to /usr/local.
+# The programs of a distribution's server are in a folder outside PATH. Then hipq's programs go to
+# /usr/local.
 SKIP: {
 	skip 'hipq-run was not built', 3 unless -x "$root/build/run-test/hipq-run";
 	my ($to, $there) = map { PostgreSQL::Test::Utils::tempdir() } 1 .. 2;
@@ -74,44 +87,54 @@ SKIP: {
 if [ "$1" = --bindir ]; then echo /usr/lib/postgresql/15/bin; else exec pg_config "$@"; fi
 END
 	chmod 0755, "$there/pg_config" or die $!;
-	command_ok([ 'make', '-s', '-C', "$root/clients/run", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s',
+	command_ok([ 'make', '-s', '-C', "$root/clients/run", 'install', 'WERROR=1',
+			'INSTALL_STRIP_FLAG=-s',
 			"DESTDIR=$to", "PG_CONFIG=$there/pg_config" ],
 		"make install of hipq-run beside a distribution's server");
 	is_deeply(installed($to), [ map { "/usr/local/$_" } qw(
 				bin/hipq-run lib/systemd/system/hipq-run@.service
 				share/bash-completion/completions/hipq-run share/man/man1/hipq-run.1) ],
-		'... goes where shells, man, bash and systemd look');
+		'hipq-run goes where shells, man, bash and systemd look');
 	like(slurp_file("$to/usr/local/lib/systemd/system/hipq-run\@.service"),
-		qr{^ExecStart=/usr/local/bin/hipq-run }m, '... and the unit knows that');
+		qr{^ExecStart=/usr/local/bin/hipq-run }m, 'the unit has the path in /usr/local');
 }
 
-# hipq-top, likewise.
+# hipq-top, in the same way.
 SKIP: {
 	skip 'hipq-top was not built', 4 unless -x "$root/build/top-test/hipq-top";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
 	my $to = PostgreSQL::Test::Utils::tempdir();
-	command_ok([ 'make', '-s', '-C', "$root/clients/top", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-top');
-	is_deeply(installed($to), [ sort "$programs/hipq-top", "$manual/man1/hipq-top.1", "$share/hipq/hipq-top.bash" ],
-		'... installs the program, its manual page and completion');
-	ok(!has_symbols("$to$programs/hipq-top"), '... without symbols');
-	command_like([ "$to$programs/hipq-top", '--version' ], qr/^hipq-top \Q$version\E$/, '... which is this version');
+	command_ok([ 'make', '-s', '-C', "$root/clients/top", 'install', 'WERROR=1',
+			'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-top');
+	is_deeply(installed($to),
+		[ sort "$programs/hipq-top", "$manual/man1/hipq-top.1", "$share/hipq/hipq-top.bash" ],
+		'hipq-top has its program, manual page and completion');
+	ok(!has_symbols("$to$programs/hipq-top"), 'hipq-top has no symbols');
+	command_like([ "$to$programs/hipq-top", '--version' ], qr/^hipq-top \Q$version\E$/,
+		'the installed program has this version');
 }
 
-# hipq-web, likewise.
+# hipq-web, in the same way.
 SKIP: {
 	skip 'hipq-web was not built', 7 unless -x "$root/build/web-test/hipq-web";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
 	my $to = PostgreSQL::Test::Utils::tempdir();
-	command_ok([ 'make', '-s', '-C', "$root/clients/web", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-web');
+	command_ok([ 'make', '-s', '-C', "$root/clients/web", 'install', 'WERROR=1',
+			'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-web');
 	my @installed = @{ installed($to) };
-	is_deeply([ grep { !m{^\Q$share\E/hipq/web/} } @installed ], [ sort "$programs/hipq-web", "$manual/man1/hipq-web.1", map { "$share/hipq/$_" } 'hipq-web.bash', 'hipq-web.service' ],
-		'... installs the program, its manual page, completion and unit');
+	is_deeply([ grep { !m{^\Q$share\E/hipq/web/} } @installed ],
+		[ sort "$programs/hipq-web", "$manual/man1/hipq-web.1",
+			map { "$share/hipq/$_" } 'hipq-web.bash', 'hipq-web.service' ],
+		'hipq-web has its program, manual page, completion and unit');
 	chomp(my @page = `cd '$root/clients/web/page' && find . -type f -printf '%P\n'`);
-	is_deeply([ grep { m{^\Q$share\E/hipq/web/} } @installed ], [ sort map { "$share/hipq/web/$_" } @page ], '... and the page');
-	ok(!has_symbols("$to$programs/hipq-web"), '... without symbols');
-	like(slurp_file("$to$share/hipq/hipq-web.service"), qr{^ExecStart=\Q$programs\E/hipq-web }m, '... and the unit knows where it is');
+	is_deeply([ grep { m{^\Q$share\E/hipq/web/} } @installed ],
+		[ sort map { "$share/hipq/web/$_" } @page ], 'hipq-web has its page');
+	ok(!has_symbols("$to$programs/hipq-web"), 'hipq-web has no symbols');
+	like(slurp_file("$to$share/hipq/hipq-web.service"), qr{^ExecStart=\Q$programs\E/hipq-web }m,
+		"the unit of hipq-web has the program's path");
 	systemd_likes("$to$share/hipq/hipq-web.service");
-	command_like([ "$to$programs/hipq-web", '--version' ], qr/^hipq-web \Q$version\E$/, '... which is this version');
+	command_like([ "$to$programs/hipq-web", '--version' ], qr/^hipq-web \Q$version\E$/,
+		'the installed program has this version');
 }
 
 # Roots of other versions of PostgreSQL (tools/root) have no CMake.
@@ -125,12 +148,15 @@ sub cmake_installs
 {
 	my ($who, $symbols, $werror) = @_;
 	my ($build, $to) = map { PostgreSQL::Test::Utils::tempdir() } 1 .. 2;
-	command_ok([ 'cmake', '-S', $root, '-B', $build, "-DWERROR=$werror", '-DHIPQ_RUN=OFF', '-DHIPQ_TOP=OFF', '-DHIPQ_WEB=OFF' ], "CMake configures for $who");
+	command_ok([ 'cmake', '-S', $root, '-B', $build, "-DWERROR=$werror", '-DHIPQ_RUN=OFF',
+			'-DHIPQ_TOP=OFF', '-DHIPQ_WEB=OFF' ], "CMake configures for $who");
 	system('cp', "$root/hipq.so", "$build/hipq.so") == 0 or die 'cp failed';
 	local $ENV{DESTDIR} = $to;
-	command_ok([ 'cmake', '--install', $build ], '... and installs');
-	is_deeply(installed($to), $expected, '... what the server looks for');
-	is(!!has_symbols("$to$libraries/hipq.so"), !!$symbols, '... with' . ($symbols ? '' : 'out') . ' symbols');
+	command_ok([ 'cmake', '--install', $build ], "CMake installs for $who");
+	is_deeply(installed($to), $expected,
+		"CMake's install for $who has all files that the server looks for");
+	is(!!has_symbols("$to$libraries/hipq.so"), !!$symbols,
+		"the library for $who has" . ($symbols ? '' : ' no') . ' symbols');
 	return;
 }
 

@@ -1,4 +1,5 @@
-# META.json keeps to the specification of PGXN (PGXN Meta Spec 1.0), and everything that names hipq's version names the same one.
+# META.json keeps to the specification of PGXN (PGXN Meta Spec 1.0), and all files that name hipq's
+# version name the same one.
 use strict;
 use warnings;
 use JSON::PP;
@@ -7,10 +8,11 @@ use Test::More;
 
 my $root = $ENV{HIPQ_ROOT};
 
-# ---- the specification: a check for each value, which returns whether it is right
+# ---- the specification: a check for each value, which returns whether the value is right
 
 my $number = qr/(?:0|[1-9]\d*)/;
-my $semantic = qr/$number\.$number\.$number(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?/;
+my $semantic =
+	qr/$number\.$number\.$number(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?/;
 my $one_of_range = qr/(?:(?:[=!]=|[<>]=?)\s*)?$semantic/;
 
 sub text { return !ref $_[0] && length $_[0] }
@@ -19,39 +21,60 @@ sub tag { return text(@_) && $_[0] =~ m{^[^/\\[:cntrl:]]{1,255}$} }
 sub version { return text(@_) && $_[0] =~ /^$semantic$/ }
 sub range { return text(@_) && $_[0] =~ /^(?:0|$one_of_range(?:,\s*$one_of_range)*)$/ }
 sub path { return text(@_) && $_[0] !~ m{^/|\\|(?:^|/)\.\.(?:/|$)} && -e "$root/$_[0]" }
-sub url { return text(@_) && $_[0] =~ m{^[a-z][a-z0-9+.-]*://[^/?#]+} && $_[0] !~ m{://[^/]*\bexample\b|\.invalid\b} }
+sub url
+{
+	return text(@_) && $_[0]
+		=~ m{^[a-z][a-z0-9+.-]*://[^/?#]+} && $_[0] !~ m{://[^/]*\bexample\b|\.invalid\b}
+}
 sub email { return text(@_) && $_[0] =~ /^[^@\s]+@[^@\s]+$/ }
 sub one_of { my %known = map { $_ => 1 } @_; return sub { text(@_) && $known{ $_[0] } } }
-sub list_of { my ($check) = @_; return sub { my @all = ref $_[0] eq 'ARRAY' ? @{ $_[0] } : $_[0]; @all && !grep { !$check->($_) } @all } }
+sub list_of
+{
+	my ($check) = @_;
+	return sub { my @all = ref $_[0] eq 'ARRAY' ? @{ $_[0] } : $_[0];
+		@all && !grep { !$check->($_) } @all }
+}
 
-# An object with these keys; a key with "!" has to be there, "*" stands for any other. Whoever likes adds keys that start with x_.
+# An object with these keys. A key with "!" is required, "*" stands for any other key. Keys that
+# start with x_ are always allowed.
 sub object
 {
 	my (%keys) = @_;
 	my %checks = map { s/!$//r => $keys{$_} } keys %keys;
 	return sub {
 		my ($value, $where, $complaints) = @_;
-		if (ref $value ne 'HASH' || !%$value) { push @$complaints, "$where is no object"; return 1; }
-		push @$complaints, map { "$where.$_ is missing" } sort grep { s/!$// && !exists $value->{$_} } keys %{ {%keys} };
+		if (ref $value ne 'HASH' || !%$value)
+		{
+			push @$complaints, "$where is no object";
+			return 1;
+		}
+		push @$complaints, map { "$where.$_ is missing" } sort grep { s/!$//
+			&& !exists $value->{$_} } keys %{ {%keys} };
 		foreach my $key (sort keys %$value)
 		{
 			next if $key =~ /^x_./i;
 			my $check = $checks{$key} // $checks{'*'};
 			if (!$check) { push @$complaints, "$where.$key is unknown"; }
-			elsif (!$check->($value->{$key}, "$where.$key", $complaints)) { push @$complaints, "$where.$key is wrong"; }
+			elsif (!$check->($value->{$key}, "$where.$key", $complaints))
+			{
+				push @$complaints, "$where.$key is wrong";
+			}
 		}
 		return 1;
 	};
 }
 
-my $relations = object(map { $_ => object('*' => \&range) } qw(requires recommends suggests conflicts));
+my $relations =
+	object(map { $_ => object('*' => \&range) } qw(requires recommends suggests conflicts));
 my $specification = object(
 	'name!' => \&term,
 	'version!' => \&version,
 	'abstract!' => \&text,
 	'maintainer!' => list_of(\&text),
-	'license!' => list_of(one_of(qw(postgresql bsd mit apache_2_0 gpl_2 gpl_3 open_source restricted unrestricted unknown))),
-	'provides!' => object('*' => object('file!' => \&path, 'version!' => \&version, abstract => \&text, docfile => \&path)),
+	'license!' => list_of(one_of(qw(postgresql bsd mit apache_2_0 gpl_2 gpl_3 open_source restricted
+			unrestricted unknown))),
+	'provides!' => object('*' => object('file!' => \&path, 'version!' => \&version,
+			abstract => \&text, docfile => \&path)),
 	'meta-spec!' => object('version!' => one_of('1.0.0'), url => \&url),
 	description => \&text,
 	generated_by => \&text,
@@ -62,13 +85,20 @@ my $specification = object(
 	resources => object(
 		homepage => \&url,
 		bugtracker => object(web => \&url, mailto => \&email),
-		repository => object(url => \&url, web => \&url, type => sub { text(@_) && $_[0] !~ /[A-Z]/ }),
+		repository => object(url => \&url, web => \&url,
+			type => sub { text(@_) && $_[0] !~ /[A-Z]/ }),
 	),
 );
 
-sub complaints { my ($meta) = @_; my @found; $specification->($meta, 'META', \@found); return join '; ', @found; }
+sub complaints
+{
+	my ($meta) = @_;
+	my @found;
+	$specification->($meta, 'META', \@found);
+	return join '; ', @found;
+}
 
-# ---- META.json, and samples that are wrong
+# ---- META.json, and wrong samples
 
 my $text = slurp_file("$root/META.json");
 my $meta = decode_json($text);
@@ -81,51 +111,63 @@ foreach my $case (
 	[ 'META.name is wrong' => sub { $_[0]{name} = 'job queue' } ],
 	[ 'META.tags is wrong' => sub { $_[0]{tags} = [ 'queue', 'a/b' ] } ],
 	[ 'META.maintainer is wrong' => sub { $_[0]{maintainer} = [] } ],
-	[ 'META.resources.homepage is wrong' => sub { $_[0]{resources} = { homepage => 'https://hipq.example/' } } ],
-	[ 'META.resources.bugtracker.mailto is wrong' => sub { $_[0]{resources} = { bugtracker => { mailto => 'nobody' } } } ],
-	[ 'META.resources.repository is no object' => sub { $_[0]{resources} = { repository => 'https://server/hipq.git' } } ],
+	[ 'META.resources.homepage is wrong' => sub { $_[0]{resources} =
+			{ homepage => 'https://hipq.example/' } } ],
+	[ 'META.resources.bugtracker.mailto is wrong' => sub { $_[0]{resources} =
+			{ bugtracker => { mailto => 'nobody' } } } ],
+	[ 'META.resources.repository is no object' => sub { $_[0]{resources} =
+			{ repository => 'https://server/hipq.git' } } ],
 	[ 'META.provides.hipq.file is wrong' => sub { $_[0]{provides}{hipq}{file} = 'sql/none.sql' } ],
 	[ 'META.provides.hipq.version is missing' => sub { delete $_[0]{provides}{hipq}{version} } ],
 	[ 'META.prereqs.runtime.needs is unknown' => sub { $_[0]{prereqs}{runtime}{needs} = {} } ],
-	[ 'META.prereqs.runtime.requires.PostgreSQL is wrong' => sub { $_[0]{prereqs}{runtime}{requires}{PostgreSQL} = '>= 15' } ],
+	[ 'META.prereqs.runtime.requires.PostgreSQL is wrong' =>
+		sub { $_[0]{prereqs}{runtime}{requires}{PostgreSQL} = '>= 15' } ],
 	[ 'META.meta-spec.version is wrong' => sub { $_[0]{'meta-spec'}{version} = '2.0.0' } ],
 	[ 'META.release_status is wrong' => sub { $_[0]{release_status} = 'alpha' } ])
 {
 	my ($complaint, $spoil) = @$case;
 	my $sample = decode_json($text);
 	$spoil->($sample);
-	is(complaints($sample), $complaint, "it is seen that $complaint");
+	is(complaints($sample), $complaint, "the check finds that $complaint");
 }
 
 # ---- versions
 
 my ($version) = slurp_file("$root/hipq.control") =~ /^default_version = '(.*)'$/m;
 ok(version($version), "hipq.control has a semantic version, $version");
-is($meta->{version}, $version, 'META.json has that version');
-is($meta->{provides}{hipq}{version}, $version, '... twice');
+is($meta->{version}, $version, 'META.json has the version of hipq.control');
+is($meta->{provides}{hipq}{version}, $version, 'META.json has the version in "provides" too');
 
-is((slurp_file("$root/clients/python/pyproject.toml") =~ /^version = "(.*)"$/m)[0], $version, '... and so have the package for Python');
-is(decode_json(slurp_file("$root/clients/node/$_"))->{version}, $version, "... and $_ for Node.js") foreach qw(package.json package-lock.json);
+is((slurp_file("$root/clients/python/pyproject.toml") =~ /^version = "(.*)"$/m)[0], $version,
+	'the package for Python has the version');
+is(decode_json(slurp_file("$root/clients/node/$_"))->{version}, $version,
+	"$_ for Node.js has the version") foreach qw(package.json package-lock.json);
 
 my ($newest, $before) = slurp_file("$root/CHANGELOG.md") =~ /^## (\[.*)$/mg;
 my $is_released = $newest !~ /Unreleased/;
-like($newest, $is_released ? qr/^\[\Q$version\E\] - \d{4}-\d\d-\d\d$/ : qr/^\[Unreleased\] - \Q$version\E$/, 'CHANGELOG.md begins with it');
+like($newest, $is_released ? qr/^\[\Q$version\E\] - \d{4}-\d\d-\d\d$/
+	: qr/^\[Unreleased\] - \Q$version\E$/, 'CHANGELOG.md begins with the version');
 my ($previous) = $before =~ /^\[($semantic)\] - \d{4}-\d\d-\d\d$/;
-ok(-e "$root/sql/update/$previous--$version.sql", "there are the changes of tables since $previous, the release before");
+ok(-e "$root/sql/update/$previous--$version.sql",
+	"there are changes of tables since $previous, the release before");
 
 my ($debian, $suite) = slurp_file("$root/debian/changelog") =~ /^hipq \((\S+)-\d+\) (\S+);/;
-is($debian, $version, 'debian/changelog begins with it');
-is($suite eq 'UNRELEASED' ? 'not released' : 'released', $is_released ? 'released' : 'not released', '... and says likewise whether it is released');
+is($debian, $version, 'debian/changelog begins with the version');
+is($suite eq 'UNRELEASED' ? 'not released' : 'released', $is_released ? 'released' : 'not released',
+	'debian/changelog agrees with CHANGELOG.md about the release');
 
 # ---- versions of PostgreSQL
 
 chomp(my $supported = `make -s --no-print-directory -C '$root' print-SUPPORTED`);
 my @supported = split ' ', $supported;
-is(slurp_file("$root/debian/pgversions"), join('', map { "$_\n" } @supported), 'debian/pgversions has those that the Makefile allows');
-is($meta->{prereqs}{runtime}{requires}{PostgreSQL}, ">= $supported[0].0.0, < " . ($supported[-1] + 1) . '.0.0', 'and META.json their range');
+is(slurp_file("$root/debian/pgversions"), join('', map { "$_\n" } @supported),
+	'debian/pgversions has the versions that the Makefile allows');
+is($meta->{prereqs}{runtime}{requires}{PostgreSQL}, ">= $supported[0].0.0, < "
+	. ($supported[-1] + 1) . '.0.0', 'META.json has the range of versions of PostgreSQL');
 
 is($meta->{name}, 'hipq', 'META.json has the name of the extension');
-is($meta->{release_status}, $version =~ /^0\.|-/ ? 'testing' : 'stable', 'and calls it stable from 1.0.0 on');
+is($meta->{release_status}, $version =~ /^0\.|-/ ? 'testing' : 'stable',
+	'META.json calls the release stable from 1.0.0 on');
 
 # ---- the container of editors
 
