@@ -1,5 +1,6 @@
-# Tests of a web page in a real browser (clients/web/test/browser), which is Debian's Chromium: with their packages from npm, in a copy, as
-# whoever runs tests may not write into the checkout.
+# Runs tests of a web page in a real browser (clients/web/test/browser), Debian's Chromium, with
+# their packages from npm. They run in a copy, because the user that runs tests may not write into
+# the checkout.
 package HipqBrowser;
 
 use strict;
@@ -12,17 +13,20 @@ use Test::More;
 
 my @names = qw(chromium chromium-browser google-chrome);
 
-# The browser; nothing where there is none.
-sub browser { return (grep { -x } map { my $name = $_; map { "$_/$name" } split /:/, $ENV{PATH} } @names)[0]; }
+# The browser; nothing if there is none.
+sub browser
+{
+	return (grep { -x } map { my $name = $_; map { "$_/$name" } split /:/, $ENV{PATH} } @names)[0];
+}
 
-# What of it all is missing, in words.
+# What is missing, in words.
 sub missing
 {
 	return 'needs node and npm' if HipqNodeClient::is_missing();
 	return defined browser() ? undef : 'needs chromium';
 }
 
-# The folder of the copy; nothing if that was in vain, which is told.
+# The folder of the copy; nothing if it could not be made, which is reported.
 sub build
 {
 	my $copy = PostgreSQL::Test::Utils::tempdir();
@@ -31,17 +35,19 @@ sub build
 		copy($file, $copy) or die "$file: $!";
 	}
 	local $ENV{HOME} = $copy;
-	return HipqNodeClient::succeeds('the packages of the tests can be had', $copy, qw(npm ci --no-audit --no-fund --loglevel=error)) ? $copy : undef;
+	return HipqNodeClient::succeeds('the packages of the tests can be had', $copy,
+		qw(npm ci --no-audit --no-fund --loglevel=error)) ? $copy : undef;
 }
 
-# Runs a file of tests there, each of which is one of ours.
+# Runs a file of tests there; each of them is one test here.
 sub run
 {
 	my ($folder, $file) = @_;
 	local $ENV{HOME} = $folder;
 	local $ENV{HIPQ_BROWSER} = browser();
 	my $said = '';
-	my $done = IPC::Run::run([ 'timeout', '-k', '5', '300', 'node', '--test-reporter=tap', $file ], '>&', \$said, init => sub { chdir $folder or die $! });
+	my $done = IPC::Run::run([ 'timeout', '-k', '5', '300', 'node', '--test-reporter=tap', $file ],
+		'>&', \$said, init => sub { chdir $folder or die $! });
 	my ($passed, $failed) = (0, 0);
 	foreach my $line (split /\n/, $said)
 	{

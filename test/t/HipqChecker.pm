@@ -1,46 +1,55 @@
-# Judges a history: whether what clients were told, what handlers did and what the tables say can have been a correct queue's doing.
+# Judges a history: whether what clients were told, what handlers did and what the tables say can
+# have been a correct queue's doing.
 #
-# It knows no server: a history is plain data, so that tests can give it histories that went wrong. HipqHistory.pm reads real ones.
-# The invariants have the names of RELIABILITY.md. All of a history is expected after the queue has drained, with faults off.
+# It knows no server: a history is plain data, so that tests can give it histories that went wrong.
+# HipqHistory.pm reads real ones. The invariants have the names of RELIABILITY.md. All of a history
+# is expected after the queue has drained, with faults off.
 #
 #   {
-#     operations => [ { op, outcome => ok | refused | unknown, count, ids => [...] or nothing } ],   # what clients were told
-#     jobs       => [ { id, op, queue, type, key, state, outcome, attempt, retry_count, max_retries, fails, claim, group, batch, weak,
-#                      excused } ],
-#     effects    => [ [ id, attempt ] ],                                        # rows that handlers wrote in their transaction
-#     marks      => [ [ time, pid, what, id, attempt ] ],                       # lines of hipq_marks, in their order
-#     changes    => [ [ xid, table, action, id, state, attempt, key ] ],        # commit order; or nothing
-#     letters    => [ id ],                                                     # dead letters; or nothing
-#     charges    => 0,                                                          # how many failures faults may have cost innocent jobs
+#     # what clients were told
+#     operations => [ { op, outcome => ok | refused | unknown, count, ids => [...] or nothing } ],
+#     jobs       => [ { id, op, queue, type, key, state, outcome, attempt, retry_count, max_retries,
+#                      fails, claim, group, batch, weak, excused } ],
+#     effects    => [ [ id, attempt ] ],    # rows that handlers wrote in their transaction
+#     marks      => [ [ time, pid, what, id, attempt ] ],    # lines of hipq_marks, in their order
+#     # in commit order; or nothing
+#     changes    => [ [ xid, table, action, id, state, attempt, key ] ],
+#     letters    => [ id ],    # dead letters; or nothing
+#     charges    => 0,         # how many failures faults may have cost innocent jobs
 #   }
 #
-# Of a job: op says which operation made it; fails, how many times its handler fails on purpose; claim, the way it was claimed;
-# group, that its queue's commits do not wait for the disk (a crash may lose the last of them); batch, that its handler takes many
-# at once, and each alone when that failed; weak, that its handler's effects
-# are not one transaction; excused (or nothing), how many failures a fault may have cost this one; given_up (or nothing), that it may
-# have failed for good because a fault kept its retry handler from answering.
+# Of a job: op says which operation made it; fails, how many times its handler fails on purpose;
+# claim, the way it was claimed; group, that its queue's commits do not wait for the disk (a crash
+# may lose the last of them); batch, that its handler takes many at once, and each alone when that
+# failed; weak, that its handler's effects are not one transaction; excused (or nothing), how many
+# failures a fault may have cost this one; given_up (or nothing), that it may have failed for good
+# because a fault kept its retry handler from answering.
 package HipqChecker;
 
 use strict;
 use warnings;
 use List::Util qw(max min);
 
-# A cancelled run ends with its transaction, and is free for others a moment before its mark of that is written.
+# A cancelled run ends with its transaction, and is free for others a moment before its mark of that
+# is written.
 my $late_mark = 1_000_000;
 
-# What one transaction may make of a job. A transaction may commit the net effect of several steps: claim => 'lock' claims, runs and
-# finishes or fails in one.
+# What one transaction may make of a job. A transaction may commit the net effect of several steps:
+# claim => 'lock' claims, runs and finishes or fails in one.
 my %edges = map { $_ => 1 } (
-	'none initial', 'initial initial', 'initial running', 'initial final', 'initial error', 'initial retry',
+	'none initial', 'initial initial', 'initial running', 'initial final',
+		'initial error', 'initial retry',
 	'running running', 'running error', 'running retry', 'running final',
 	'error retry', 'error final',
 	'retry retry', 'retry running', 'retry final', 'retry error');
 
 my @checks = (
-	\&check_operations, \&check_origin, \&check_rows, \&check_drained, \&check_runs, \&check_reruns, \&check_effects,
+	\&check_operations, \&check_origin, \&check_rows, \&check_drained, \&check_runs,
+		\&check_reruns, \&check_effects,
 	\&check_commits, \&check_charges, \&check_letters, \&check_changes);
 
-# Returns what is wrong: a list of [ invariant, sentence ], empty for a history that a correct queue can have.
+# Returns what is wrong: a list of [ invariant, sentence ], empty for a history that a correct queue
+# can have.
 sub check
 {
 	my ($history) = @_;
@@ -67,7 +76,8 @@ sub describe
 sub index_of
 {
 	my ($history) = @_;
-	my %index = (rows => {}, of_op => {}, effects => {}, runs => runs_of($history->{marks}), runs_of => {});
+	my %index = (rows => {}, of_op => {}, effects => {},
+		runs => runs_of($history->{marks}), runs_of => {});
 	foreach my $job (@{ $history->{jobs} })
 	{
 		push @{ $index{rows}{ $job->{id} } }, $job;
@@ -78,8 +88,8 @@ sub index_of
 	return \%index;
 }
 
-# The runs of handlers, in the order of their beginnings. One ends by its own word (end, fail), or with its transaction (commit,
-# abort), or with the server's life (crash), or not at all (nothing).
+# The runs of handlers, in the order of their beginnings. One ends by its own word (end, fail), or
+# with its transaction (commit, abort), or with the server's life (crash), or not at all (nothing).
 sub runs_of
 {
 	my ($marks) = @_;
@@ -100,7 +110,8 @@ sub runs_of
 		my $name = "$id $attempt";
 		if ($what eq 'begin')
 		{
-			my $run = { id => $id, attempt => $attempt, pid => $pid, life => $life, begin => $line, begin_time => $time };
+			my $run = { id => $id, attempt => $attempt, pid => $pid, life => $life, begin => $line,
+				begin_time => $time };
 			push @runs, $run;
 			$open{$pid}{$name} = $run;
 			$last{"$pid $name"} = $run;
@@ -138,10 +149,14 @@ sub check_operations
 		my $there = scalar @{ $index->{of_op}{$op} // [] };
 		if ($outcome eq 'ok')
 		{
-			push @found, [ 'I1', "operation $op was acknowledged with $count jobs, $there are there" ] if $there < $count;
-			push @found, map { [ 'I1', "job $_ of operation $op was acknowledged and is not there" ] }
+			push @found,
+				[ 'I1', "operation $op was acknowledged with $count jobs, $there are there" ]
+				if $there < $count;
+			push @found,
+				map { [ 'I1', "job $_ of operation $op was acknowledged and is not there" ] }
 			  grep { !$index->{rows}{$_} } @{ $operation->{ids} // [] };
-			push @found, [ 'I2', "operation $op made $count jobs, $there are there" ] if $there > $count;
+			push @found, [ 'I2', "operation $op made $count jobs, $there are there" ]
+				if $there > $count;
 		}
 		elsif ($outcome eq 'refused')
 		{
@@ -149,7 +164,8 @@ sub check_operations
 		}
 		else
 		{
-			push @found, [ 'I2', "operation $op left $there jobs of $count: neither all nor none" ] if $there != 0 && $there != $count;
+			push @found, [ 'I2', "operation $op left $there jobs of $count: neither all nor none" ]
+				if $there != 0 && $there != $count;
 		}
 	}
 	return @found;
@@ -159,10 +175,12 @@ sub check_origin
 {
 	my ($history, $index) = @_;
 	my %known = map { $_->{op} => 1 } @{ $history->{operations} };
-	my @found = map { [ 'I2', "job $_->{id} comes from operation $_->{op}, which nobody has begun" ] }
+	my @found = map { [ 'I2',
+			"job $_->{id} comes from operation $_->{op}, which nobody has begun" ] }
 	  grep { !$known{ $_->{op} } } @{ $history->{jobs} };
 	my %ghosts = map { $_->{id} => 1 } grep { !$index->{rows}{ $_->{id} } } @{ $index->{runs} };
-	push @found, map { [ 'I2', "job $_ has run and is not there" ] } sort { $a <=> $b } keys %ghosts;
+	push @found,
+		map { [ 'I2', "job $_ has run and is not there" ] } sort { $a <=> $b } keys %ghosts;
 	return @found;
 }
 
@@ -178,7 +196,8 @@ sub check_rows
 sub check_drained
 {
 	my ($history) = @_;
-	return map { [ 'I15', "job $_->{id} ($_->{type}) is still $_->{state}" ] } grep { !is_final($_) } @{ $history->{jobs} };
+	return map { [ 'I15', "job $_->{id} ($_->{type}) is still $_->{state}" ] } grep {
+		!is_final($_) } @{ $history->{jobs} };
 }
 
 # ---- I5: runs
@@ -192,11 +211,14 @@ sub check_runs
 		my $before;    # the run that ends last of those so far
 		foreach my $run (@{ $index->{runs_of}{$id} })
 		{
-			push @found, [ 'I5', "job $id: two runs overlap, attempts $before->{attempt} and $run->{attempt}" ]
+			push @found, [ 'I5',
+				"job $id: two runs overlap, attempts $before->{attempt} and $run->{attempt}" ]
 			  if $before && overlap($before, $run);
-			$before = $run if !$before || !$run->{end} || ($before->{end} && $run->{end} > $before->{end});
+			$before = $run
+				if !$before || !$run->{end} || ($before->{end} && $run->{end} > $before->{end});
 		}
-		push @found, [ 'I5', "job $id: a run of attempt $before->{attempt} has not ended" ] unless $before->{end};
+		push @found, [ 'I5', "job $id: a run of attempt $before->{attempt} has not ended" ]
+			unless $before->{end};
 	}
 	return @found;
 }
@@ -211,7 +233,8 @@ sub overlap
 	return 1;
 }
 
-# A committed attempt never runs again; under claim => 'record' no attempt does, but in the same process after its batch failed.
+# A committed attempt never runs again; under claim => 'record' no attempt does, but in the same
+# process after its batch failed.
 sub check_reruns
 {
 	my ($history, $index) = @_;
@@ -226,7 +249,8 @@ sub check_reruns
 			$seen{ $run->{attempt} } = $run;
 			next unless $before;
 			my $is_lost = $job->{group} && $before->{life} < $run->{life};
-			push @found, [ 'I5', "job $id: attempt $run->{attempt} has committed and run again" ] if $before->{commit} && !$is_lost;
+			push @found, [ 'I5', "job $id: attempt $run->{attempt} has committed and run again" ]
+				if $before->{commit} && !$is_lost;
 			my $is_again_alone = $job->{batch} && $before->{abort} && $before->{pid} == $run->{pid};
 			push @found, [ 'I5', "job $id: attempt $run->{attempt} has run twice" ]
 			  if !$before->{commit} && $job->{claim} eq 'record' && !$is_lost && !$is_again_alone;
@@ -247,13 +271,16 @@ sub check_effects
 		my $count = scalar @$effects;
 		if ($job->{outcome} eq 'succeeded')
 		{
-			push @found, [ 'I6', "job $job->{id} has succeeded and has $count effects" ] if $job->{weak} ? $count < 1 : $count != 1;
-			push @found, [ 'I6', "job $job->{id} has succeeded at attempt $job->{attempt}, its effect is of attempt $effects->[0]" ]
+			push @found, [ 'I6', "job $job->{id} has succeeded and has $count effects" ]
+				if $job->{weak} ? $count < 1 : $count != 1;
+			push @found, [ 'I6', "job $job->{id} has succeeded at attempt $job->{attempt}, its "
+				. "effect is of attempt $effects->[0]" ]
 			  if $count == 1 && $effects->[0] != $job->{attempt} && !$job->{weak};
 		}
 		elsif (!$job->{weak})
 		{
-			push @found, [ 'I6', "job $job->{id} is $job->{outcome} and has $count effects" ] if $count > 0;
+			push @found, [ 'I6', "job $job->{id} is $job->{outcome} and has $count effects" ]
+				if $count > 0;
 		}
 	}
 	push @found, map { [ 'I6', "there is an effect of job $_, which is not there" ] }
@@ -273,12 +300,16 @@ sub check_commits
 		{
 			next if $job->{outcome} eq 'succeeded' && $job->{attempt} == $run->{attempt};
 			next if $job->{group} && $run->{life} < last_life($history);
-			push @found, [ 'I6', "job $job->{id}: attempt $run->{attempt} has committed, but the job is $job->{outcome} at attempt $job->{attempt}" ];
+			push @found, [ 'I6', "job $job->{id}: attempt $run->{attempt} has committed, but the "
+				. "job is $job->{outcome} at attempt $job->{attempt}" ];
 		}
 		next unless $job->{outcome} eq 'succeeded';
-		# One of this attempt's runs has come to its end without failing; a crash may have come before its mark of the commit.
-		push @found, [ 'I6', "job $job->{id} has succeeded at attempt $job->{attempt}, which has not run to its end" ]
-		  unless grep { $_->{attempt} == $job->{attempt} && $_->{how} && $_->{how} eq 'end' && !$_->{abort} } @runs;
+		# One of this attempt's runs has come to its end without failing; a crash may have come
+		# before its mark of the commit.
+		push @found, [ 'I6', "job $job->{id} has succeeded at attempt $job->{attempt}, which has "
+			. "not run to its end" ]
+		  unless grep { $_->{attempt} == $job->{attempt} && $_->{how} && $_->{how} eq 'end'
+		  	&& !$_->{abort} } @runs;
 	}
 	return @found;
 }
@@ -300,22 +331,28 @@ sub check_charges
 	foreach my $job (grep { !$_->{weak} } @{ $history->{jobs} })
 	{
 		my $id = $job->{id};
-		push @found, map { [ 'I8', "job $id: attempt $_->{attempt} has run, the job's last is $job->{attempt}" ] }
-		  grep { $_->{attempt} < 1 || $_->{attempt} > $job->{attempt} } @{ $index->{runs_of}{$id} // [] };
-		push @found, [ 'I8', "job $id has $job->{retry_count} retries and $job->{attempt} attempts" ]
+		push @found, map { [ 'I8',
+				"job $id: attempt $_->{attempt} has run, the job's last is $job->{attempt}" ] }
+		  grep { $_->{attempt} < 1 || $_->{attempt} > $job->{attempt} } @{ $index->{runs_of}{$id}
+		  	// [] };
+		push @found, [ 'I8',
+			"job $id has $job->{retry_count} retries and $job->{attempt} attempts" ]
 		  if is_final($job) && $job->{retry_count} >= max(1, $job->{attempt});
 		my $expected = min($job->{fails}, $job->{max_retries});
 		my $too_many = $job->{retry_count} - $expected;
 		next if $job->{given_up} && $job->{outcome} eq 'failed' && $too_many <= 0;
 		my $excused = $job->{excused} // $history->{charges} // 0;
 		$charges += max(0, $too_many) unless defined $job->{excused};
-		push @found, [ 'I8', "job $id fails $job->{fails} times and was charged $job->{retry_count}" ]
+		push @found, [ 'I8',
+			"job $id fails $job->{fails} times and was charged $job->{retry_count}" ]
 		  if $too_many > $excused || ($too_many < 0 && $job->{outcome} =~ /^(succeeded|failed)$/);
 		my $should_fail = $job->{fails} > $job->{max_retries};
-		push @found, [ 'I8', "job $id has $job->{outcome}, though its handler fails $job->{fails} times and may $job->{max_retries} times" ]
+		push @found, [ 'I8', "job $id has $job->{outcome}, though its handler fails $job->{fails} "
+			. "times and may $job->{max_retries} times" ]
 		  if $job->{outcome} eq ($should_fail ? 'succeeded' : 'failed');
 	}
-	push @found, [ 'I8', "innocent jobs were charged $charges times" ] if $charges > ($history->{charges} // 0);
+	push @found, [ 'I8', "innocent jobs were charged $charges times" ]
+		if $charges > ($history->{charges} // 0);
 	return @found;
 }
 
@@ -330,10 +367,13 @@ sub check_letters
 	foreach my $job (@{ $history->{jobs} })
 	{
 		my $has_letter = delete $letters{ $job->{id} };
-		push @found, [ 'I20', "job $job->{id} has failed and left no dead letter" ] if $job->{outcome} eq 'failed' && !$has_letter;
-		push @found, [ 'I20', "job $job->{id} is $job->{outcome} and has a dead letter" ] if $job->{outcome} eq 'succeeded' && $has_letter;
+		push @found, [ 'I20', "job $job->{id} has failed and left no dead letter" ]
+			if $job->{outcome} eq 'failed' && !$has_letter;
+		push @found, [ 'I20', "job $job->{id} is $job->{outcome} and has a dead letter" ]
+			if $job->{outcome} eq 'succeeded' && $has_letter;
 	}
-	push @found, map { [ 'I20', "there is a dead letter of job $_, which is not there" ] } sort keys %letters;
+	push @found, map { [ 'I20',
+			"there is a dead letter of job $_, which is not there" ] } sort keys %letters;
 	return @found;
 }
 
@@ -355,7 +395,8 @@ sub check_changes
 		push @transaction, $change;
 	}
 	my @missing = grep { !$book->{state}{$_} } keys %{ $index->{rows} };
-	push @{ $book->{found} }, map { [ 'I4', "job $_ is there, and no commit made it" ] } sort { $a <=> $b } @missing;
+	push @{ $book->{found} },
+		map { [ 'I4', "job $_ is there, and no commit made it" ] } sort { $a <=> $b } @missing;
 	push @{ $book->{found} }, map { [ 'I3', "job $_ entered final $book->{final}{$_} times" ] }
 	  grep { $book->{final}{$_} != 1 } sort { $a <=> $b } keys %{ $book->{final} };
 	return @{ $book->{found} };
@@ -379,7 +420,9 @@ sub enter_transaction
 	my (%after, %effects);
 	if (my @moved = moved_rows(@changes))
 	{
-		push @{ $book->{found} }, map { [ 'I4', "job $_ was moved among final ones, which it was not" ] } grep { ($book->{state}{$_} // 'none') ne 'final' } @moved;
+		push @{ $book->{found} },
+			map { [ 'I4', "job $_ was moved among final ones, which it was not" ] } grep {
+			($book->{state}{$_} // 'none') ne 'final' } @moved;
 		return;
 	}
 	foreach my $change (@changes)
@@ -394,9 +437,11 @@ sub enter_transaction
 		$place->{$table} = $action eq 'delete' ? 'none' : [ $state, $attempt, $key ];
 	}
 	enter_job($index, $book, $_, $after{$_}, delete $effects{$_}) foreach sort keys %after;
-	push @{ $book->{found} }, map { [ 'I6', "an effect of job $_ committed without the job's end" ] }
+	push @{ $book->{found} },
+		map { [ 'I6', "an effect of job $_ committed without the job's end" ] }
 	  grep { !is_weak($index, $_) } sort { $a <=> $b } keys %effects;
-	my @twice = grep { keys %{ $book->{held}{$_} } > 1 } map { key_of($after{$_}) // () } keys %after;
+	my @twice = grep { keys %{ $book->{held}{$_} } > 1 } map { key_of($after{$_})
+		// () } keys %after;
 	push @{ $book->{found} }, map { [ 'I7', "two unfinished jobs hold key $_" ] } @twice;
 	return;
 }
@@ -420,7 +465,8 @@ sub enter_job
 	my $before = $book->{state}{$id} // 'none';
 	my ($live, $final) = @{$place}{qw(live final)};
 	my $now = ref $final ? $final : ref $live ? $live : undef;
-	push @$found, [ 'I3', "job $id is live and final at once" ] if ref $final && (ref $live || ($before ne 'none' && !defined $live));
+	push @$found, [ 'I3', "job $id is live and final at once" ]
+		if ref $final && (ref $live || ($before ne 'none' && !defined $live));
 	unless ($now)
 	{
 		push @$found, [ 'I1', "job $id was taken out in state $before and not made final" ];
@@ -429,12 +475,14 @@ sub enter_job
 	my ($state, $attempt, $key) = @$now;
 	push @$found, [ 'I4', "job $id went from $before to $state" ]
 	  unless $edges{"$before $state"} || ($before eq 'none' && $state eq 'final');
-	push @$found, [ 'I9', "job $id left running at attempt $attempt, it had entered it at attempt $book->{running}{$id}" ]
+	push @$found, [ 'I9', "job $id left running at attempt $attempt, it had entered it at attempt "
+		. "$book->{running}{$id}" ]
 	  if $before eq 'running' && $state ne 'running' && $attempt != $book->{running}{$id};
 	$book->{running}{$id} = $attempt if $state eq 'running';
 	$book->{final}{$id}++ if $state eq 'final';
 	$book->{state}{$id} = $state;
-	delete $_->{$id} foreach grep { exists $_->{$id} } map { $book->{held}{$_} } defined $book->{key}{$id} ? $book->{key}{$id} : ();
+	delete $_->{$id} foreach grep { exists $_->{$id} } map {
+		$book->{held}{$_} } defined $book->{key}{$id} ? $book->{key}{$id} : ();
 	if ($state ne 'final' && defined $key)
 	{
 		$book->{held}{$key}{$id} = 1;
@@ -444,7 +492,8 @@ sub enter_job
 	return if $job->{weak};
 	my $succeeds = $state eq 'final' && $job->{outcome} eq 'succeeded';
 	push @$found, [ 'I6', "job $id became final without its effect" ] if $succeeds && !$has_effect;
-	push @$found, [ 'I6', "an effect of job $id committed without the job's end" ] if !$succeeds && $has_effect;
+	push @$found, [ 'I6', "an effect of job $id committed without the job's end" ]
+		if !$succeeds && $has_effect;
 	return;
 }
 

@@ -1,4 +1,4 @@
-# A cluster with hipq preloaded, and what most of its tests do: enqueue, wait for the outcome, look.
+# A cluster with hipq preloaded, with what most tests do: enqueue, wait for the outcome, look.
 package HipqCluster;
 
 use strict;
@@ -11,9 +11,10 @@ use Time::HiRes qw(usleep time);
 my @clusters;
 my %looks;    # sessions, by what they are connected to
 
-# new($name, setting => value ..., database => ..., extension => 0): a running cluster, the extension in its database, role "app".
-# preload => 0 leaves hipq out of shared_preload_libraries; streaming and archiving make it a primary for others. install_path => of
-# another version of PostgreSQL.
+# new($name, setting => value ..., database => ..., extension => 0): a running cluster, the
+# extension in its database, role "app". preload => 0 leaves hipq out of shared_preload_libraries;
+# streaming and archiving make it a primary for others. install_path => of another version of
+# PostgreSQL.
 sub new
 {
 	my ($class, $name, %settings) = @_;
@@ -28,8 +29,10 @@ sub new
 	delete $ENV{INITDB_TEMPLATE} if defined $path;    # it is of one version only
 	my $self = bless { node => $node, database => $database }, $class;
 	init($node, allows_streaming => $streaming, has_archiving => $archiving);
-	$node->adjust_conf('postgresql.conf', 'autovacuum_worker_slots', undef) if defined $path;    # which 18 writes, and older ones do not know
-	$node->append_conf('postgresql.conf', "max_connections = 20\nmax_worker_processes = 20\nrestart_after_crash = on\nlog_statement = none\n");
+	# which 18 writes, and older ones do not know
+	$node->adjust_conf('postgresql.conf', 'autovacuum_worker_slots', undef) if defined $path;
+	$node->append_conf('postgresql.conf', "max_connections = 20\nmax_worker_processes = 20\n"
+		. "restart_after_crash = on\nlog_statement = none\n");
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'\n") if $preload;
 	$node->append_conf('postgresql.conf', "$_ = '$settings{$_}'\n") foreach sort keys %settings;
 	start_metronome() unless @clusters;
@@ -40,8 +43,8 @@ sub new
 	return $self;
 }
 
-# initdb takes longer than the rest of a start. So there is one for all tests, which is copied (INITDB_TEMPLATE, from test/run).
-# Cluster.pm does so by itself from PostgreSQL 16 on.
+# initdb takes longer than the rest of a start. So there is one for all tests, which is copied
+# (INITDB_TEMPLATE, from test/run). Cluster.pm does so by itself from PostgreSQL 16 on.
 sub init
 {
 	my ($node, @options) = @_;
@@ -49,7 +52,10 @@ sub init
 	my $run = \&PostgreSQL::Test::Utils::system_or_bail;
 	no warnings 'redefine';
 	local *PostgreSQL::Test::Utils::system_or_bail =
-	  sub { return $run->($_[0] eq 'initdb' ? ('cp', '-RPp', $ENV{INITDB_TEMPLATE}, $node->data_dir) : @_); };
+	  sub {
+		return $run->($_[0] eq 'initdb'
+			? ('cp', '-RPp', $ENV{INITDB_TEMPLATE}, $node->data_dir) : @_);
+	  };
 	return $node->init(@options);
 }
 
@@ -62,15 +68,16 @@ END
 	close_looks();
 	foreach my $cluster (grep { !$_->{expects_cursor_miss} } @clusters)
 	{
-		my ($miss) = slurp_file($cluster->node->logfile) =~ /^(.*waited where no executor would have looked.*(?:\n.*DETAIL.*)?)$/m;
+		my ($miss) = slurp_file($cluster->node->logfile)
+			=~ /^(.*waited where no executor would have looked.*(?:\n.*DETAIL.*)?)$/m;
 		next unless defined $miss;
 		Test::More::diag("a cursor miss: $miss");
 		$? ||= 1;
 	}
 }
 
-# test/one keeps the servers of a failed test running. This END runs before that of PostgreSQL's module, which would stop them and remove
-# the folders of their sockets.
+# test/one keeps the servers of a failed test running. This END runs before that of PostgreSQL's
+# module, which would stop them and remove the folders of their sockets.
 END
 {
 	if ($ENV{HIPQ_LEAVE_RUNNING} && ($? || !Test::More->builder->is_passing))
@@ -80,21 +87,25 @@ END
 	}
 }
 
-# How many times slower this machine is right now than one that has nothing else to do: by what a session takes that asks for
-# nothing of hipq, the median of nine. Bounds of times grow with it, so that they tell of hipq, not of other load.
+# How many times slower this machine is right now than one that has nothing else to do: by what a
+# session takes that asks for nothing of hipq, the median of nine. Bounds of times grow with it, so
+# that they tell of hipq, not of other load.
 sub slowness
 {
 	my ($self) = @_;
 	my $usual = 0.05;    # s
-	my @took = sort { $a <=> $b } map { my $start = time(); $self->sql('SELECT 1'); time() - $start } 1 .. 9;
-	my $most = 5;        # so that hipq, if it kept the machine busy itself, could not excuse what is late without end
+	my @took = sort { $a <=> $b } map { my $start = time(); $self->sql('SELECT 1');
+		time() - $start } 1 .. 9;
+	# so that hipq, if it kept the machine busy itself, could not excuse what is late without end
+	my $most = 5;
 	my $slowness = $took[4] < $usual ? 1 : $took[4] < $most * $usual ? $took[4] / $usual : $most;
-	Test::More::note(sprintf 'slowness %.1f: a session that does nothing takes %d ms', $slowness, 1000 * $took[4]);
+	Test::More::note(sprintf 'slowness %.1f: a session that does nothing takes %d ms',
+		$slowness, 1000 * $took[4]);
 	return $slowness;
 }
 
-# A process of its own, which wants to run for a moment each 20 ms, and writes how late it was when that was much. It is no child of the
-# test's, which may wait for those, and ends when the test has.
+# A process of its own, which wants to run for a moment each 20 ms, and writes how late it was when
+# that was much. It is no child of the test's, which may wait for those, and ends when the test has.
 my $stalls;
 sub start_metronome
 {
@@ -109,7 +120,8 @@ sub start_metronome
 	}
 	POSIX::_exit(0) if fork;
 	$SIG{$_} = 'DEFAULT' foreach qw(TERM INT);
-	POSIX::close($_) foreach grep { $_ != fileno $file } 0 .. 63;    # prove waits for whoever has the test's output
+	# prove waits for whoever has the test's output
+	POSIX::close($_) foreach grep { $_ != fileno $file } 0 .. 63;
 	while (kill 0, $test)
 	{
 		my $start = time();
@@ -120,8 +132,8 @@ sub start_metronome
 	POSIX::_exit(0);
 }
 
-# A bound of so many seconds from a start, longer by how slow the machine is and how long it has stood still since. The server may be
-# away.
+# A bound of so many seconds from a start, longer by how slow the machine is and how long it has
+# stood still since. The server may be away.
 sub grown_bound
 {
 	my ($self, $seconds, $start) = @_;
@@ -143,8 +155,8 @@ sub stalled
 	return $stalled;
 }
 
-# That something took less than so many seconds; or, where the machine is slower than usual, or stood still in the last minute, than so
-# much more.
+# That something took less than so many seconds; or, where the machine is slower than usual, or
+# stood still in the last minute, than so much more.
 sub in_time
 {
 	my ($self, $took, $bound, $name) = @_;
@@ -156,10 +168,15 @@ sub in_time
 sub node { return $_[0]->{node}; }
 
 # The server's major version.
-sub version { my ($self) = @_; return $self->{version} //= int $self->sql('SHOW server_version_num') / 10_000; }
+sub version
+{
+	my ($self) = @_;
+	return $self->{version} //= int $self->sql('SHOW server_version_num') / 10_000;
+}
 
-# For a process that a test has forked: it ends by a signal. The modules of PostgreSQL's tests would have it stop the test's servers. It
-# also ends when the test has, however that ended: prove waits for whoever has the test's output.
+# For a process that a test has forked: it ends by a signal. The modules of PostgreSQL's tests would
+# have it stop the test's servers. It also ends when the test has, however that ended: prove waits
+# for whoever has the test's output.
 sub end_by_signals
 {
 	$SIG{$_} = 'DEFAULT' foreach qw(TERM INT);
@@ -176,13 +193,19 @@ sub in
 	return bless { %$self, database => $database }, ref $self;
 }
 
-# Whether a view has left a queue out, as its table was locked, which it is for a moment while leaves are made. It warns of that.
-sub is_incomplete { return ($_[0] // '') =~ /WARNING:  queue "[^"]*" is left out because its table is locked/; }
+# Whether a view has left a queue out, as its table was locked, which it is for a moment while
+# leaves are made. It warns of that.
+sub is_incomplete
+{
+	return ($_[0] // '') =~ /WARNING:  queue "[^"]*" is left out because its table is locked/;
+}
 
-# Whether a call by id says that nobody knows yet: other servers have not read what was sent to them within 5 s. It has done nothing.
+# Whether a call by id says that nobody knows yet: other servers have not read what was sent to them
+# within 5 s. It has done nothing.
 sub is_unknown { return ($_[0] // '') =~ /not all servers that may have it have answered/; }
 
-# Whether the statement only reads tables and views of hipq. Every session gives the same answer to it.
+# Whether the statement only reads tables and views of hipq. Every session gives the same answer to
+# it.
 sub is_look
 {
 	my ($sql) = @_;
@@ -200,10 +223,12 @@ sub looks
 	return $looks{$connection} //= HipqLooks->new($connection);
 }
 
-# Ends the sessions for looks. A test calls it before it waits for clients to leave, as a smart stop does.
+# Ends the sessions for looks. A test calls it before it waits for clients to leave, as a smart stop
+# does.
 sub close_looks { %looks = (); return; }
 
-# Ends the sessions for looks before a statement that lists sessions, or that needs a database for itself.
+# Ends the sessions for looks before a statement that lists sessions, or that needs a database for
+# itself.
 sub make_way
 {
 	my ($sql) = @_;
@@ -211,9 +236,10 @@ sub make_way
 	return;
 }
 
-# Runs SQL that must work, returns what it says. What only reads, and got less than there is, is asked again for some seconds; so is a
-# single call that nobody knows the answer of. The session for looks answers a look, which takes a thirtieth of a psql's processor time. If
-# that fails, a new psql runs the statement.
+# Runs SQL that must work, returns what it says. What only reads, and got less than there is, is
+# asked again for some seconds; so is a single call that nobody knows the answer of. The session for
+# looks answers a look, which takes a thirtieth of a psql's processor time. If that fails, a new
+# psql runs the statement.
 sub sql
 {
 	my ($self, $sql, @options) = @_;
@@ -224,30 +250,36 @@ sub sql
 		close_looks() if $status != 0;                # the server may be gone
 	}
 	make_way($sql);
-	my $only_reads = $sql =~ /^\s*(?:SET\s[^;]*;\s*)*(?:SELECT|WITH)\b/ && $sql !~ /\b(?:INSERT|UPDATE|DELETE|CREATE|ALTER|CALL|DO)\b|\bhipq\.(?!now|why)\w+\(/;
+	my $only_reads = $sql =~ /^\s*(?:SET\s[^;]*;\s*)*(?:SELECT|WITH)\b/
+		&& $sql !~ /\b(?:INSERT|UPDATE|DELETE|CREATE|ALTER|CALL|DO)\b|\bhipq\.(?!now|why)\w+\(/;
 	my $is_single = $sql !~ /;\s*\S/;
 	my $end = time() + 15;
 	while (1)
 	{
 		my ($out, $err) = ('', '');
-		my $works = eval { $self->node->psql($self->{database}, $sql, stdout => \$out, stderr => \$err, on_error_die => 1, @options); 1 };
-		if (time() < $end && ($works ? $only_reads && is_incomplete($err) : $is_single && is_unknown($@)))
+		my $works = eval { $self->node->psql($self->{database}, $sql, stdout => \$out,
+				stderr => \$err, on_error_die => 1, @options); 1 };
+		if (time() < $end
+			&& ($works ? $only_reads && is_incomplete($err) : $is_single && is_unknown($@)))
 		{
 			usleep(100_000);
 			next;
 		}
 		die $@ unless $works;
-		print "#### Begin standard error\n$err\n#### End standard error\n" if $err ne '';    # as safe_psql() has it
+		# as safe_psql() has it
+		print "#### Begin standard error\n$err\n#### End standard error\n" if $err ne '';
 		return $out;
 	}
 }
 
-# Runs SQL while the server may be away: status (0: it worked), what it says, and what it says on stderr.
+# Runs SQL while the server may be away: status (0: it worked), what it says, and what it says on
+# stderr.
 sub try_sql
 {
 	my ($self, $sql) = @_;
 	make_way($sql);
-	my @answer = eval { $self->node->psql($self->{database}, $sql) };    # IPC::Run dies when psql is gone before it has read
+	# IPC::Run dies when psql is gone before it has read
+	my @answer = eval { $self->node->psql($self->{database}, $sql) };
 	return @answer ? @answer : (-1, '', $@);
 }
 
@@ -256,7 +288,8 @@ sub error_of
 {
 	my ($self, $sql, %options) = @_;
 	make_way($sql);
-	my ($status, $out, $err) = $self->node->psql($self->{database}, "\\set VERBOSITY verbose\n$sql", %options);
+	my ($status, $out, $err) = $self->node->psql($self->{database},
+		"\\set VERBOSITY verbose\n$sql", %options);
 	return $status == 0 ? "no error: $out" : $err;
 }
 
@@ -267,8 +300,8 @@ sub sql_as
 	return $self->sql($sql, extra_params => [ '-U', $role ]);
 }
 
-# A psql that stays, in which a test asks one query after another (->query_safe); end it with ->quit. role => of another role; what
-# else there is goes to background_psql.
+# A psql that stays, in which a test asks one query after another (->query_safe); end it with
+# ->quit. role => of another role; what else there is goes to background_psql.
 sub session
 {
 	my ($self, %options) = @_;
@@ -279,24 +312,28 @@ sub session
 	return $session;
 }
 
-# Waits until the query says "t" (or what is expected). Returns whether it came to that. A limit of its own is meant for a server
-# that gets PG_TEST_TIMEOUT_DEFAULT=60, and grows with it: those with sanitizers are slow. It grows as a bound of in_time() does.
+# Waits until the query says "t" (or what is expected). Returns whether it came to that. A limit of
+# its own is meant for a server that gets PG_TEST_TIMEOUT_DEFAULT=60, and grows with it: those with
+# sanitizers are slow. It grows as a bound of in_time() does.
 sub wait_until
 {
 	my ($self, $query, $expected, $seconds) = @_;
 	$expected //= 't';
 	my ($is_so, $out, $err) = $self->poll($query, sub { $_[0] eq $expected }, $seconds);
-	Test::More::diag("waited in vain for \"$expected\" from: $query\nlast answer: $out\n$err") unless $is_so;
+	Test::More::diag("waited in vain for \"$expected\" from: $query\nlast answer: $out\n$err")
+		unless $is_so;
 	return $is_so;
 }
 
-# Asks until the answer is as wanted: whether it was, the last answer, the last error. A look is one of the session for looks. Of
-# other queries the first is a psql, as each session of a client is, and all others are those of one session that is there until the
-# answer has come. By try_sql() alone what is more than one statement; or by what does the same.
+# Asks until the answer is as wanted: whether it was, the last answer, the last error. A look is one
+# of the session for looks. Of other queries the first is a psql, as each session of a client is,
+# and all others are those of one session that is there until the answer has come. By try_sql()
+# alone what is more than one statement; or by what does the same.
 sub poll
 {
 	my ($self, $query, $is_wanted, $seconds, $ask) = @_;
-	my $is_single = !defined $ask && $query =~ /^\s*(?:SELECT|WITH|TABLE)\b/ && $query !~ /;\s*\S|\\/;
+	my $is_single = !defined $ask && $query
+		=~ /^\s*(?:SELECT|WITH|TABLE)\b/ && $query !~ /;\s*\S|\\/;
 	$ask //= sub { $self->try_sql($_[0]) };
 	my $default = $PostgreSQL::Test::Utils::timeout_default;
 	$seconds *= $default / 60 if defined $seconds && $default > 60;
@@ -308,7 +345,8 @@ sub poll
 	my ($status, $out, $err) = $looks ? $looks->ask($query) : $ask->($query);
 	while (1)
 	{
-		return (1, $out, $err) if $status == 0 && $is_wanted->($out) && !(is_incomplete($err) && time() < $start + 5);
+		return (1, $out, $err)
+			if $status == 0 && $is_wanted->($out) && !(is_incomplete($err) && time() < $start + 5);
 		usleep($pause);
 		$pause *= 1.5 if $pause < ($is_single ? 40_000 : 150_000);
 		if ($has_bound && time() >= $end)    # as in_time() has it
@@ -322,14 +360,19 @@ sub poll
 			close_looks();
 			undef $looks;
 		}
-		if ($is_single && !$looks) { $looks = is_look($query) ? $self->looks : HipqLooks->new($self->node->connstr($self->{database})); }
+		if ($is_single && !$looks)
+		{
+			$looks = is_look($query) ? $self->looks
+				: HipqLooks->new($self->node->connstr($self->{database}));
+		}
 		($status, $out, $err) = $looks ? $looks->ask($query) : $ask->($query);
 	}
 	return (0, $out, $err);
 }
 
-# Runs SQL that locks the tables of others, as ALTER TABLE hipq.job does, moves slots, or enqueues several keys on a shard: again if a
-# deadlock has ended it (40P01), or somebody was in its way for 5 s (55P03).
+# Runs SQL that locks the tables of others, as ALTER TABLE hipq.job does, moves slots, or enqueues
+# several keys on a shard: again if a deadlock has ended it (40P01), or somebody was in its way for
+# 5 s (55P03).
 sub sql_again
 {
 	my ($self, $sql) = @_;
@@ -341,11 +384,13 @@ sub sql_again
 	}
 }
 
-# The alerts that there are: "mute worker, shard". Those of processes that the machine did not let run are no business of most tests.
+# The alerts that there are: "mute worker, shard". Those of processes that the machine did not let
+# run are no business of most tests.
 sub alerts
 {
 	my ($self) = @_;
-	return $self->sql(q{SELECT coalesce(string_agg(alert, ', ' ORDER BY alert), '') FROM hipq.alerts WHERE alert NOT IN ('executors', 'no start', 'scheduler')});
+	return $self->sql(q{SELECT coalesce(string_agg(alert, ', ' ORDER BY alert), '') FROM hipq.alerts
+		WHERE alert NOT IN ('executors', 'no start', 'scheduler')});
 }
 
 # Changes settings by ALTER SYSTEM and waits until new sessions have them.
@@ -356,12 +401,14 @@ sub set
 	return $self->reload;
 }
 
-# hipq.enabled = off, and none of its processes is there that has yet to read so. Jobs that run are waited for.
+# hipq.enabled = off, and none of its processes is there that has yet to read so. Jobs that run are
+# waited for.
 sub switch_off
 {
 	my ($self) = @_;
 	$self->set('hipq.enabled' => 'off');
-	$self->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler')}, 0);
+	$self->wait_until(q{SELECT count(*) FROM pg_stat_activity
+		WHERE backend_type IN ('hipq executor', 'hipq scheduler')}, 0);
 	return;
 }
 
@@ -375,14 +422,16 @@ sub reload
 	return;
 }
 
-# These roles have to prove by their passwords who they are; all others are trusted, as the test itself is.
+# These roles have to prove by their passwords who they are; all others are trusted, as the test
+# itself is.
 sub ask_for_passwords
 {
 	my ($self, @roles) = @_;
 	my $file = $self->node->data_dir . '/pg_hba.conf';
 	my $rules = slurp_file($file);
 	unlink $file or die $!;
-	$self->node->append_conf('pg_hba.conf', 'local all ' . join(',', @roles) . " scram-sha-256\n$rules");
+	$self->node->append_conf('pg_hba.conf',
+		'local all ' . join(',', @roles) . " scram-sha-256\n$rules");
 	return $self->reload;
 }
 
@@ -406,7 +455,8 @@ sub enqueue
 sub outcome
 {
 	my ($self, $id, $seconds) = @_;
-	my ($is_final, $outcome) = $self->poll("SELECT outcome FROM hipq.jobs WHERE id = $id AND outcome NOT IN ('waiting', 'running')", sub { $_[0] ne '' }, $seconds);
+	my ($is_final, $outcome) = $self->poll("SELECT outcome FROM hipq.jobs
+		WHERE id = $id AND outcome NOT IN ('waiting', 'running')", sub { $_[0] ne '' }, $seconds);
 	return $outcome if $is_final;
 	Test::More::diag("job $id does not end\n" . $self->look_at($id));
 	return $self->sql("SELECT outcome FROM hipq.jobs WHERE id = $id");
@@ -430,7 +480,8 @@ sub result
 sub attempts
 {
 	my ($self, $id) = @_;
-	return $self->sql("SELECT string_agg(concat_ws(' ', attempt, reason, sqlstate), ', ' ORDER BY ended_time) FROM hipq.attempts WHERE job_id = $id");
+	return $self->sql("SELECT string_agg(concat_ws(' ', attempt, reason, sqlstate), ', '
+		ORDER BY ended_time) FROM hipq.attempts WHERE job_id = $id");
 }
 
 # Everything about a job, for a failed test's log.
@@ -438,8 +489,10 @@ sub look_at
 {
 	my ($self, $id) = @_;
 	my ($status, $out) = $self->node->psql($self->{database},
-		"SELECT row_to_json(job) FROM hipq.jobs_detail AS job WHERE id = $id; SELECT * FROM hipq.why($id);"
-		  . " SELECT pid, backend_type, datname, usename, state, wait_event, query FROM pg_stat_activity WHERE backend_type LIKE 'hipq%';"
+		"SELECT row_to_json(job) FROM hipq.jobs_detail AS job WHERE id = $id;
+			SELECT * FROM hipq.why($id);"
+		  . " SELECT pid, backend_type, datname, usename, state, wait_event, query
+		  	FROM pg_stat_activity WHERE backend_type LIKE 'hipq%';"
 		  . " SELECT * FROM hipq.attempts WHERE job_id = $id; SELECT * FROM hipq._executors()");
 	return $out;
 }
@@ -448,7 +501,8 @@ sub look_at
 sub why
 {
 	my ($self, $id) = @_;
-	return $self->sql("SELECT condition || ': ' || explanation FROM hipq.why($id) WHERE NOT passed LIMIT 1");
+	return $self->sql(
+		"SELECT condition || ': ' || explanation FROM hipq.why($id) WHERE NOT passed LIMIT 1");
 }
 
 # The process that runs a job, once it does.
@@ -468,8 +522,8 @@ sub hold_lock
 	return $session;
 }
 
-# PostgreSQL's own has one limit for all its life. Here each query has it, and so has the end: a session that holds a lock may
-# wait for as long as a slow machine takes for the rest of its test.
+# PostgreSQL's own has one limit for all its life. Here each query has it, and so has the end: a
+# session that holds a lock may wait for as long as a slow machine takes for the rest of its test.
 package HipqSession;
 
 use parent -norequire, 'PostgreSQL::Test::BackgroundPsql';
@@ -490,7 +544,8 @@ sub new
 {
 	my ($class, $connection) = @_;
 	my $self = bless { in => '', out => '', err => '', asked => 0, process => $$ }, $class;
-	$self->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $connection, '-f', '-' ], '<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err});
+	$self->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $connection, '-f', '-' ], '<',
+		\$self->{in}, '>', \$self->{out}, '2>', \$self->{err});
 	return $self;
 }
 
@@ -501,7 +556,8 @@ sub ask
 	my $end = 'answer ' . ++$self->{asked};
 	@{$self}{qw(out err)} = ('', '');
 	$self->{in} .= "$query\n;\n\\echo '$end'\n\\warn '$end'\n";
-	my $is_there = eval { while ($self->{out} !~ /^$end\n/m || $self->{err} !~ /$end\n/) { $self->{run}->pump } 1 };
+	my $is_there = eval { while ($self->{out} !~ /^$end\n/m
+			|| $self->{err} !~ /$end\n/) { $self->{run}->pump } 1 };
 	my ($out, $err) = map { s/$end\n//r =~ s/\n\z//r } @{$self}{qw(out err)};
 	return (!$is_there || $err =~ /(?:ERROR|FATAL|PANIC):  / ? 3 : 0, $out, $err);
 }
@@ -511,7 +567,8 @@ sub is_ours { return $_[0]->{process} == $$; }
 sub DESTROY
 {
 	my ($self) = @_;
-	return unless $self->is_ours && ${^GLOBAL_PHASE} ne 'DESTRUCT';    # when IPC::Run is no longer whole
+	# when IPC::Run is no longer whole
+	return unless $self->is_ours && ${^GLOBAL_PHASE} ne 'DESTRUCT';
 	local ($?, $@);
 	eval { $self->{in} .= "\\q\n"; $self->{run}->finish };
 	return;

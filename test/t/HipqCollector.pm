@@ -1,5 +1,5 @@
-# A collector of traces beside a test: a server of HTTP on the loopback that keeps what is posted to it by OTLP in JSON, and answers as
-# it is told.
+# A collector of traces beside a test: an HTTP server on the loopback interface that keeps what is
+# sent to it by OTLP in JSON, and answers as the test tells it.
 package HipqCollector;
 
 use strict;
@@ -13,10 +13,18 @@ use Time::HiRes qw(usleep time);
 sub new
 {
 	my ($class) = @_;
-	my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16) or die "cannot listen: $!";
+	my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16)
+		or die "cannot listen: $!";
 	my $folder = PostgreSQL::Test::Utils::tempdir();
 	my $pid = fork // die $!;
-	if ($pid == 0) { $SIG{TERM} = 'DEFAULT'; eval { serve($listener, $folder) }; print STDERR $@; require POSIX; POSIX::_exit(1); }
+	if ($pid == 0)
+	{
+		$SIG{TERM} = 'DEFAULT';
+		eval { serve($listener, $folder) };
+		print STDERR $@;
+		require POSIX;
+		POSIX::_exit(1);
+	}
 	return bless { pid => $pid, folder => $folder, port => $listener->sockport }, $class;
 }
 
@@ -26,7 +34,8 @@ sub url { my ($self) = @_; return "http://127.0.0.1:$self->{port}"; }
 sub answer
 {
 	my ($self, $status, $body) = @_;
-	PostgreSQL::Test::Utils::append_to_file("$self->{folder}/answer.new", "$status\n" . ($body // '{}'));
+	PostgreSQL::Test::Utils::append_to_file("$self->{folder}/answer.new",
+		"$status\n" . ($body // '{}'));
 	return rename "$self->{folder}/answer.new", "$self->{folder}/answer";
 }
 
@@ -34,10 +43,12 @@ sub answer
 sub requests
 {
 	my ($self) = @_;
-	return map { JSON::PP::decode_json(PostgreSQL::Test::Utils::slurp_file($_)) } sort glob "$self->{folder}/request-*";
+	return map { JSON::PP::decode_json(
+			PostgreSQL::Test::Utils::slurp_file($_)) } sort glob "$self->{folder}/request-*";
 }
 
-# The spans of requests that were answered with success. Their attributes and those of their resource are hashes.
+# The spans of requests that were answered with success. Their attributes and those of their
+# resource are hashes.
 sub spans
 {
 	my ($self) = @_;
@@ -48,7 +59,8 @@ sub spans
 		foreach my $of_resource (@{ $body->{resourceSpans} })
 		{
 			my $resource = attributes($of_resource->{resource});
-			push @spans, map { { %$_, attributes => attributes($_), resource => $resource } } map { @{ $_->{spans} } } @{ $of_resource->{scopeSpans} };
+			push @spans, map { { %$_, attributes => attributes($_), resource => $resource } } map {
+				@{ $_->{spans} } } @{ $of_resource->{scopeSpans} };
 		}
 	}
 	return @spans;
@@ -60,7 +72,11 @@ sub spans_of
 	my ($self, $job, $count) = @_;
 	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
 	my @spans;
-	while ((@spans = grep { ($_->{attributes}{'hipq.job.id'} // '') eq $job } $self->spans) < ($count // 1) && time() < $end) { usleep(20_000); }
+	while ((@spans = grep { ($_->{attributes}{'hipq.job.id'} // '') eq $job } $self->spans)
+		< ($count // 1) && time() < $end)
+	{
+		usleep(20_000);
+	}
 	@spans = sort { $a->{attributes}{'hipq.attempt'} <=> $b->{attributes}{'hipq.attempt'} } @spans;
 	return @spans;
 }
@@ -89,13 +105,16 @@ sub serve
 	while (my $client = $listener->accept)
 	{
 		my $request = request_of($client) // next;
-		my ($status, $body) = -e "$folder/answer" ? split /\n/, PostgreSQL::Test::Utils::slurp_file("$folder/answer"), 2 : (200, '{}');
+		my ($status, $body) = -e "$folder/answer" ? split /\n/,
+			PostgreSQL::Test::Utils::slurp_file("$folder/answer"), 2 : (200, '{}');
 		$request->{status} = $status eq 'silence' ? 0 : $status;
 		my $file = sprintf '%s/request-%06d', $folder, ++$count;
 		PostgreSQL::Test::Utils::append_to_file("$folder/new", JSON::PP::encode_json($request));
 		rename "$folder/new", $file or die $!;
 		if ($status eq 'silence') { push @silent, $client; next; }
-		print {$client} "HTTP/1.1 $status As-Told\r\nContent-Type: application/json\r\nContent-Length: " . length($body) . "\r\nConnection: close\r\n\r\n$body";
+		print {$client} "HTTP/1.1 $status "
+			. "As-Told\r\nContent-Type: application/json\r\nContent-Length: " . length($body)
+			. "\r\nConnection: close\r\n\r\n$body";
 	}
 	return;
 }
@@ -106,7 +125,13 @@ sub request_of
 	local $/ = "\r\n";
 	my $first = <$client> // return;
 	my (%headers, $body);
-	while (defined(my $line = <$client>)) { chomp $line; last if $line eq ''; my ($name, $value) = split /:\s*/, $line, 2; $headers{ lc $name } = $value; }
+	while (defined(my $line = <$client>))
+	{
+		chomp $line;
+		last if $line eq '';
+		my ($name, $value) = split /:\s*/, $line, 2;
+		$headers{ lc $name } = $value;
+	}
 	read $client, $body, $headers{'content-length'} // 0;
 	return { path => (split / /, $first)[1], headers => \%headers, body => $body };
 }

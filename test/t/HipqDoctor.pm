@@ -1,4 +1,4 @@
-# What hipq.doctor() finds, and that its statements mend it.
+# Checks what hipq.doctor() finds, and that its statements fix it.
 package HipqDoctor;
 
 use strict;
@@ -9,20 +9,22 @@ use Test::More;
 
 our @EXPORT = qw(findings finding_of is_found is_mended is_gone);
 
-# All that it finds, "error queue "app.mail": owner gone" and so on, a line each; of some severities alone.
+# All findings, as lines such as "error queue "app.mail": owner gone"; of the given severities only.
 sub findings
 {
 	my ($hipq, @severities) = @_;
 	@severities = qw(error warning information) unless @severities;
 	my $list = join ', ', map { "'$_'" } @severities;
-	return $hipq->sql("SELECT concat(severity, ' ', subject, ': ', finding) FROM hipq.doctor() WHERE severity IN ($list)");
+	return $hipq->sql("SELECT concat(severity, ' ', subject, ': ', finding) FROM hipq.doctor()
+		WHERE severity IN ($list)");
 }
 
 # A finding by its name and its subject: a hash of its columns, or undef.
 sub finding_of
 {
 	my ($hipq, $finding, $subject) = @_;
-	my $row = $hipq->sql(qq{SELECT row_to_json(doctor) FROM hipq.doctor() WHERE finding = \$\$$finding\$\$ AND subject = \$\$$subject\$\$ LIMIT 1});
+	my $row = $hipq->sql(qq{SELECT row_to_json(doctor) FROM hipq.doctor()
+		WHERE finding = \$\$$finding\$\$ AND subject = \$\$$subject\$\$ LIMIT 1});
 	return $row eq '' ? undef : JSON::PP->new->decode($row);
 }
 
@@ -32,7 +34,7 @@ sub is_found
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $found = finding_of($hipq, $finding, $subject);
 	is($found->{severity}, $severity, "$subject: $finding") or diag(findings($hipq));
-	like($found->{detail} // '', $detail, '... in detail') if defined $detail;
+	like($found->{detail} // '', $detail, "$subject: $finding has its detail") if defined $detail;
 	return $found;
 }
 
@@ -41,17 +43,18 @@ sub is_gone
 	my ($hipq, $finding, $subject) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $found = finding_of($hipq, $finding, $subject);
-	return ok(!defined $found, "... and is gone") || diag($found->{detail});
+	return ok(!defined $found, "$subject: $finding is no longer found") || diag($found->{detail});
 }
 
-# It is found, its statement runs, and it is found no more. Settings are loaded again before the second look.
+# Checks that it is found, runs its statement, and checks that it is no longer found. Settings are
+# loaded again before the second look.
 sub is_mended
 {
 	my ($hipq, $severity, $finding, $subject, $detail) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $found = is_found($hipq, $severity, $finding, $subject, $detail);
 	my $statement = $found->{statement};
-	ok(defined $statement, '... has a statement') or return $found;
+	ok(defined $statement, "$subject: $finding has a statement") or return $found;
 	note($statement);
 	my $before = $hipq->sql('SELECT pg_conf_load_time()');
 	$hipq->sql($statement);

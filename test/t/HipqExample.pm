@@ -1,4 +1,5 @@
-# An example of examples/: its story, run to the end on a cluster of its own that has the example's settings.
+# Runs the story of an example of examples/ to its end, on a cluster of its own with the example's
+# settings.
 package HipqExample;
 
 use strict;
@@ -9,7 +10,8 @@ use Test::More;
 
 my $needs_something = 77;    # the exit code of a story that lacks a tool
 
-# The story has been run, and has worked; with settings beside its own. Skips the whole test if something is missing that the example needs.
+# The story has been run, and has worked; with settings beside its own. Skips the whole test if
+# something is missing that the example needs.
 sub new
 {
 	my ($class, $name, %settings) = @_;
@@ -17,7 +19,8 @@ sub new
 	my $hipq = HipqCluster->new($name =~ tr/-/_/r, extension => 0, settings_of($folder), %settings);
 	$hipq->sql('DROP ROLE app');    # examples make their own roles
 	$hipq->sql('CREATE DATABASE example');
-	my $self = bless { hipq => $hipq->in('example'), files => PostgreSQL::Test::Utils::tempdir }, $class;
+	my $self = bless { hipq => $hipq->in('example'),
+		files => PostgreSQL::Test::Utils::tempdir }, $class;
 	$self->run_story("$folder/story");
 	return $self;
 }
@@ -34,12 +37,14 @@ sub run_story
 {
 	my ($self, $story) = @_;
 	my $node = $self->hipq->node;
-	local @ENV{qw(PGHOST PGPORT PGDATABASE EXAMPLE_FILES)} = ($node->host, $node->port, 'example', $self->{files});
+	local @ENV{qw(PGHOST PGPORT PGDATABASE EXAMPLE_FILES)} = ($node->host, $node->port,
+		'example', $self->{files});
 	my $said = "$self->{files}/said";
 	my $status = system('bash', '-c', '"$0" >"$1" 2>&1', $story, $said) >> 8;
 	$self->{said} = slurp_file($said);
 	if ($status == $needs_something) { plan skip_all => $self->{said} =~ s/\n.*//sr }
-	is($status, 0, 'the story comes to its end') or diag($self->{said}, map { "$_:\n" . slurp_file($_) } glob "$self->{files}/*.log");
+	is($status, 0, 'the story comes to its end') or diag($self->{said},
+		map { "$_:\n" . slurp_file($_) } glob "$self->{files}/*.log");
 	return;
 }
 
@@ -56,9 +61,11 @@ sub file { my ($self, $name) = @_; return slurp_file("$self->{files}/$name"); }
 sub has_ended
 {
 	my ($self) = @_;
-	my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()};
-	ok($self->hipq->wait_until($sessions, 0), 'no program is left behind');
-	is($self->hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0, 'nor an unfinished job');
+	my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'
+		AND pid <> pg_backend_pid()};
+	ok($self->hipq->wait_until($sessions, 0), 'no program of the story is left');
+	is($self->hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0,
+		'no job of the story is unfinished');
 	return;
 }
 

@@ -6,8 +6,9 @@ use warnings;
 use POSIX ();
 use Time::HiRes qw(usleep time);
 
-# Makes orphans children of this process, which takes note of their end at once: init may take seconds, and until then no server
-# starts in the directory of one whose postmaster was killed. (prctl(PR_SET_CHILD_SUBREAPER); where that fails it takes longer.)
+# Makes orphans children of this process, which takes note of their end at once: init may take
+# seconds, and until then no server starts in the directory of one whose postmaster was killed.
+# (prctl(PR_SET_CHILD_SUBREAPER); where that fails it takes longer.)
 sub adopt_orphans
 {
 	my %prctl = (x86_64 => 157, aarch64 => 167);
@@ -18,7 +19,8 @@ sub adopt_orphans
 
 adopt_orphans();
 
-# Each gets the cluster and does its worst. Those after which somebody has to start the server again are in %stops.
+# Each gets the cluster and does its worst. Those after which somebody has to start the server again
+# are in %stops.
 my %faults = (
 	'kill executor' => sub { signal_one($_[0], 'KILL', 'hipq executor') },
 	'abort executor' => sub { signal_one($_[0], 'ABRT', 'hipq executor') },
@@ -36,7 +38,8 @@ my %faults = (
 
 sub names { return sort keys %faults; }
 
-# Does it. Returns what it did, in words; false if there was nobody to do it to. After a crash the server has begun anew.
+# Does it. Returns what it did, in words; false if there was nobody to do it to. After a crash the
+# server has begun anew.
 sub inject
 {
 	my ($hipq, $name) = @_;
@@ -49,14 +52,15 @@ sub inject
 # Whether the server ends all its processes and begins anew for it.
 sub crashes { return $_[0] =~ /^(kill|abort)\b/ && !stops($_[0]) ? 1 : 0; }
 
-# The server answers for a moment after the process has died that makes it crash. Waits until its log, from there on, has `first`
-# and then says that all processes are gone.
+# The server answers for a moment after the process has died that makes it crash. Waits until its
+# log, from there on, has `first` and then says that all processes are gone.
 sub wait_for_crash
 {
 	my ($hipq, $offset, $first) = @_;
 	$first //= qr//;
 	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
-	until (PostgreSQL::Test::Utils::slurp_file($hipq->node->logfile, $offset) =~ /$first.*all server processes terminated; reinitializing/s)
+	until (PostgreSQL::Test::Utils::slurp_file($hipq->node->logfile, $offset)
+		=~ /$first.*all server processes terminated; reinitializing/s)
 	{
 		die 'the server does not crash' if time() > $end;
 		usleep(10_000);
@@ -87,12 +91,13 @@ sub pids_of
 {
 	my ($hipq, $type) = @_;
 	my ($status, $out) = $hipq->try_sql(
-		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' AND pid <> pg_backend_pid() ORDER BY state = 'active' DESC, random()");
+		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' AND pid <> pg_backend_pid()
+			ORDER BY state = 'active' DESC, random()");
 	return $status == 0 ? split /\n/, $out : ();
 }
 
-# Stops (SIGSTOP) hipq's process of a type while it is idle, and returns its pid: elsewhere it may hold locks, which others would wait
-# for until it goes on. Dies if it does not come to rest.
+# Stops (SIGSTOP) hipq's process of a type while it is idle, and returns its pid: elsewhere it may
+# hold locks, which others would wait for until it goes on. Dies if it does not come to rest.
 sub stop_at_rest
 {
 	my ($hipq, $type) = @_;
@@ -111,7 +116,8 @@ sub stop_at_rest
 sub is_idle
 {
 	my ($hipq, $pid) = @_;
-	my ($status, $out) = $hipq->try_sql("SELECT state = 'idle' AND wait_event_type = 'Extension' AND xact_start IS NULL FROM pg_stat_activity WHERE pid = $pid");
+	my ($status, $out) = $hipq->try_sql("SELECT state = 'idle' AND wait_event_type = 'Extension'
+		AND xact_start IS NULL FROM pg_stat_activity WHERE pid = $pid");
 	return $status == 0 && $out eq 't';
 }
 
@@ -161,10 +167,12 @@ sub kill_postmaster
 	$hipq->node->kill9;
 	while (my @left = grep { is_alive($_) } $postmaster, @children)
 	{
-		die "processes @left go on without postmaster" if time() > $since + $PostgreSQL::Test::Utils::timeout_default;
+		die "processes @left go on without postmaster"
+			if time() > $since + $PostgreSQL::Test::Utils::timeout_default;
 		usleep(5_000);
 	}
-	return sprintf 'KILL to the postmaster, the last of %d processes was gone after %.1f s', scalar @children, time() - $since;
+	return sprintf 'KILL to the postmaster, the last of %d processes was gone after %.1f s',
+		scalar @children, time() - $since;
 }
 
 sub is_alive

@@ -1,5 +1,5 @@
-# A limit on running jobs that several servers share, seen from outside: handlers write when they begin and end into their servers'
-# logs, and what was under way at once is summed up from there.
+# Measures a limit on running jobs that several servers share: handlers write their beginnings and
+# ends into their servers' logs, and the module sums up what was running at the same time.
 package HipqLimits;
 
 use strict;
@@ -7,16 +7,19 @@ use warnings;
 use List::Util qw(max sum0);
 use PostgreSQL::Test::Utils;
 
-# The handler: pauses for job_data->>'ms', and says so at both ends. A job's clock is that of the machine.
+# The handler: pauses for job_data->>'ms', and says so at both ends. A job's clock is that of the
+# machine.
 our $handler = q{CREATE FUNCTION pause_for(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
-		RAISE LOG 'begins: % % % %', job.id, job.job_type, job.throttle_factor, extract(epoch FROM clock_timestamp());
+		RAISE LOG 'begins: % % % %', job.id, job.job_type, job.throttle_factor,
+			extract(epoch FROM clock_timestamp());
 		PERFORM pg_sleep((job.job_data->>'ms')::float8 / 1000);
-		RAISE LOG 'ends: % % % %', job.id, job.job_type, job.throttle_factor, extract(epoch FROM clock_timestamp());
+		RAISE LOG 'ends: % % % %', job.id, job.job_type, job.throttle_factor,
+			extract(epoch FROM clock_timestamp());
 	END $$};
 
-# Runs of a server: [begin, end, weight, type, id]. One without an end was killed with the server, the first time after it began;
-# $killed: when that was over, each time.
+# Runs of a server: [begin, end, weight, type, id]. One without an end was killed with the server,
+# the first time after it began; $killed: when that was over, each time.
 sub runs_of
 {
 	my ($cluster, $killed) = @_;
@@ -24,7 +27,8 @@ sub runs_of
 	open my $log, '<', $cluster->node->logfile or die $!;
 	while (<$log>)
 	{
-		my ($what, $id, $type, $weight, $time) = /LOG:  (begins|ends): (\d+) (\S+) (\S+) (\S+)$/ or next;
+		my ($what, $id, $type, $weight, $time) = /LOG:  (begins|ends): (\d+) (\S+) (\S+) (\S+)$/
+			or next;
 		if ($what eq 'begins')
 		{
 			push @runs, [ $time, undef, $weight, $type, $id ];
@@ -40,12 +44,13 @@ sub runs_of
 	return @runs;
 }
 
-# The most that was under way at once, and how much on average, from $from to $to. At one moment ends come before beginnings: they
-# are written before others may begin.
+# The most that was under way at once, and how much on average, from $from to $to. At one moment
+# ends come before beginnings: they are written before others may begin.
 sub sweep
 {
 	my ($from, $to, @runs) = @_;
-	my @events = sort { $a->[0] <=> $b->[0] || $a->[1] <=> $b->[1] } map { ([ $_->[0], $_->[2] ], [ $_->[1], -$_->[2] ]) } @runs;
+	my @events = sort { $a->[0] <=> $b->[0] || $a->[1] <=> $b->[1] } map { ([ $_->[0], $_->[2] ],
+			[ $_->[1], -$_->[2] ]) } @runs;
 	my ($sum, $most, $used, $last) = (0, 0, 0, $from);
 	foreach my $event (@events)
 	{

@@ -1,4 +1,5 @@
-# The client for Node.js (clients/node), with its packages from npm and compiled: in a copy, as whoever runs tests may not write into the checkout.
+# The client for Node.js (clients/node), compiled, with its packages from npm. It is a copy, because
+# the user that runs tests may not write into the checkout.
 package HipqNodeClient;
 
 use strict;
@@ -9,9 +10,12 @@ use IPC::Run ();
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-sub is_missing { return 0 < grep { my $tool = $_; !grep { -x "$_/$tool" } split /:/, $ENV{PATH} } qw(node npm); }
+sub is_missing
+{
+	return 0 < grep { my $tool = $_; !grep { -x "$_/$tool" } split /:/, $ENV{PATH} } qw(node npm);
+}
 
-# The folder of the copy; nothing if that was in vain, which is told.
+# The folder of the copy; nothing if it could not be made, which is reported.
 sub build
 {
 	my $source = "$ENV{HIPQ_ROOT}/clients/node";
@@ -23,12 +27,13 @@ sub build
 		copy($file, $to) or die "$file: $!";
 	}
 	local $ENV{HOME} = $copy;
-	my $is_built = succeeds('its packages can be had', $copy, qw(npm ci --no-audit --no-fund --loglevel=error))
+	my $is_built = succeeds('its packages can be had', $copy,
+		qw(npm ci --no-audit --no-fund --loglevel=error))
 	  && succeeds('it compiles', $copy, "$copy/node_modules/.bin/tsc");
 	return $is_built ? $copy : undef;
 }
 
-# A command with what it says; what went wrong is told.
+# Runs a command; reports its output if it fails.
 sub succeeds
 {
 	my ($what, $folder, @command) = @_;

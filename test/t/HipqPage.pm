@@ -1,6 +1,8 @@
-# Runs the code blocks of a page of the manual, as its reader would: one psql and one shell for the whole page.
+# Runs the code blocks of a page of the manual, as its reader would: one psql and one shell for the
+# whole page.
 #
-# A block of SQL or shell may be followed by a block of language "text": what the reader sees. Comments in front of a block say more:
+# A block of SQL or shell may be followed by a block of language "text": what the reader sees.
+# Comments in front of a block say more:
 #   <!-- look again -->        the block only looks; it is run until it shows the text
 #   <!-- file: NAME -->        the block is the contents of a file
 #   <!-- not run: REASON -->   the block is for the reader alone
@@ -47,8 +49,9 @@ sub file
 	return $block ? $block->{text} : die "$self->{path} has no file $name";
 }
 
-# run(psql => [command ...], shell => [command ...], directory => ...): runs all blocks in their order, one test for each. The psql
-# command gets "-U ROLE" appended where a block is run as another role.
+# run(psql => [command ...], shell => [command ...], directory => ...): runs all blocks in their
+# order, one test for each. The psql command gets "-U ROLE" appended where a block is run as another
+# role.
 sub run
 {
 	my ($self, %with) = @_;
@@ -61,7 +64,12 @@ sub run
 		if ($block->{mark} =~ /^file: (\S+)$/) { $self->write_file($1, $block->{text}); next; }
 		next if $block->{language} eq 'text' || $block->{mark} =~ /^not run: \S/;
 		my $kind = { sql => 'psql', sh => 'shell' }->{ $block->{language} };
-		if (!defined $kind) { fail("$self->{path}:$block->{line}: a block of language \"$block->{language}\" cannot be run"); next; }
+		if (!defined $kind)
+		{
+			fail("$self->{path}:$block->{line}: a block of language "
+				. "\"$block->{language}\" cannot be run");
+			next;
+		}
 		my $expected = $next && $next->{language} eq 'text' ? $next->{text} : undef;
 		$shown++ if defined $expected;
 		$self->run_block($block, $kind, $expected);
@@ -91,7 +99,8 @@ sub run_block
 	while (1)
 	{
 		$output = $self->ask($kind, $role, $block->{text});
-		$matches = defined $expected ? same($output) eq same($expected) : $output !~ /ERROR:|FATAL:|command not found|Traceback/;
+		$matches = defined $expected ? same($output) eq same($expected)
+			: $output !~ /ERROR:|FATAL:|command not found|Traceback/;
 		last if $matches || $block->{mark} ne 'look again' || time() > $end;
 		usleep(100_000);
 	}
@@ -126,8 +135,10 @@ sub ask
 	$session->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
 	$session->{out} = '';
 	$session->{in} .= $text . ($kind eq 'psql' ? "\\echo $marker\n" : "echo $marker\n");
-	IPC::Run::pump($session->{run}) until $session->{out} =~ /^\Q$marker\E$/m || $session->{timer}->is_expired;
-	$session->{out} =~ s/^\Q$marker\E\n//m or die "$self->{path}: no end of\n$text\nso far:\n$session->{out}";
+	IPC::Run::pump($session->{run}) until $session->{out}
+		=~ /^\Q$marker\E$/m || $session->{timer}->is_expired;
+	$session->{out} =~ s/^\Q$marker\E\n//m
+		or die "$self->{path}: no end of\n$text\nso far:\n$session->{out}";
 	return $session->{out};
 }
 
@@ -136,8 +147,10 @@ sub session
 	my ($self, $kind, $role) = @_;
 	my @command = @{ $self->{with}{$kind} };
 	push @command, '-U', $role if $role ne '';
-	my $session = { in => '', out => '', timer => IPC::Run::timer($PostgreSQL::Test::Utils::timeout_default) };
-	$session->{run} = IPC::Run::start([ 'bash', '-c', 'exec "$@" 2>&1', 'bash', @command ], '<', \$session->{in}, '>', \$session->{out},
+	my $session = { in => '', out => '',
+		timer => IPC::Run::timer($PostgreSQL::Test::Utils::timeout_default) };
+	$session->{run} = IPC::Run::start([ 'bash', '-c', 'exec "$@" 2>&1', 'bash', @command ], '<',
+		\$session->{in}, '>', \$session->{out},
 		$session->{timer});
 	return $session;
 }

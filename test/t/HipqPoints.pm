@@ -1,4 +1,4 @@
-# The points of a test build (src/pg/point.hpp): arms them, and tells who has come by.
+# Arms the points of a test build (src/pg/point.hpp), and tells which processes have reached them.
 package HipqPoints;
 
 use strict;
@@ -11,17 +11,21 @@ sub new
 	my ($class, $hipq) = @_;
 	$hipq->sql(q{
 		CREATE SCHEMA point;
-		CREATE FUNCTION point.arm(name text, action text, pass integer) RETURNS void LANGUAGE c AS 'hipq', 'hipq_test_arm_point';
+		CREATE FUNCTION point.arm(name text, action text, pass integer) RETURNS void
+			LANGUAGE c AS 'hipq', 'hipq_test_arm_point';
 		CREATE FUNCTION point.reset() RETURNS void LANGUAGE c AS 'hipq', 'hipq_test_reset_points';
-		CREATE FUNCTION point.list(OUT name text, OUT reached bigint, OUT fired bigint, OUT armed text, OUT waiting integer) RETURNS SETOF record
+		CREATE FUNCTION point.list(OUT name text, OUT reached bigint, OUT fired bigint,
+			OUT armed text, OUT waiting integer) RETURNS SETOF record
 			LANGUAGE c AS 'hipq', 'hipq_test_list_points';
 		-- Waits until the point has fired, or a process is held there: its pid.
-		CREATE PROCEDURE point.wait(point text, held boolean, seconds float, INOUT answer text) LANGUAGE plpgsql AS $$
+		CREATE PROCEDURE point.wait(point text, held boolean, seconds float, INOUT answer text)
+			LANGUAGE plpgsql AS $$
 		DECLARE
 			latest timestamptz := clock_timestamp() + seconds * interval '1 second';
 		BEGIN
 			LOOP
-				SELECT CASE WHEN held THEN nullif(waiting, 0)::text ELSE nullif(fired > 0, false)::text END
+				SELECT CASE WHEN held THEN nullif(waiting, 0)::text ELSE
+					nullif(fired > 0, false)::text END
 				INTO answer FROM point.list() WHERE name = point;
 				EXIT WHEN answer IS NOT NULL OR clock_timestamp() > latest;
 				COMMIT;
@@ -38,11 +42,13 @@ sub names
 	return split /\n/, $self->{hipq}->sql('SELECT name FROM point.list()');
 }
 
-# The next process that reaches the point (after letting `pass` go by) does the action. Everything armed before is disarmed.
+# The next process that reaches the point (after letting `pass` go by) does the action. Everything
+# armed before is disarmed.
 sub arm
 {
 	my ($self, $point, $action, $pass) = @_;
-	$self->{hipq}->sql("SELECT point.reset(); SELECT point.arm('$point', '$action', " . ($pass // 0) . ')');
+	$self->{hipq}->sql("SELECT point.reset(); SELECT point.arm('$point', '$action', "
+		. ($pass // 0) . ')');
 	return;
 }
 
@@ -54,8 +60,8 @@ sub reset
 	return;
 }
 
-# Waits in the server, as a psql for each look is too much for a busy machine; which may be away meanwhile. Returns the answer, or
-# nothing after so many seconds in a server that was there.
+# Waits in the server, as a psql for each look is too much for a busy machine; which may be away
+# meanwhile. Returns the answer, or nothing after so many seconds in a server that was there.
 sub wait_for
 {
 	my ($self, $point, $held, $seconds) = @_;
@@ -63,7 +69,8 @@ sub wait_for
 	for (;;)
 	{
 		my $left = $end - time();
-		my ($status, $out) = $self->{hipq}->try_sql("CALL point.wait('$point', $held, " . ($left > 0 ? $left : 0) . ', NULL)');
+		my ($status, $out) = $self->{hipq}->try_sql("CALL point.wait('$point', $held, "
+			. ($left > 0 ? $left : 0) . ', NULL)');
 		return $out eq '' ? undef : $out if $status == 0;
 		return if $left < -$PostgreSQL::Test::Utils::timeout_default;
 		usleep(20_000);

@@ -1,4 +1,5 @@
-# pgbouncer before a cluster, as one role, in transaction mode unless another one is said; it ends with the object, or with the test.
+# Runs pgbouncer in front of a cluster, as one role, in transaction mode unless another mode is
+# given. It ends with the object, or with the test.
 package HipqPooler;
 
 use strict;
@@ -11,15 +12,17 @@ my $program = '/usr/sbin/pgbouncer';
 
 sub is_missing { return !-x $program; }
 
-# new($hipq, $role, pool_mode => ..., default_pool_size => ...). Clients find it by the environment: POOLER_HOST, a folder of sockets, and POOLER_PORT;
-# or by where(). Returns nothing where there is no pgbouncer.
+# new($hipq, $role, pool_mode => ..., default_pool_size => ...). Clients find it by the environment:
+# POOLER_HOST, a folder of sockets, and POOLER_PORT; or by where(). Returns nothing where there is
+# no pgbouncer.
 sub new
 {
 	my ($class, $hipq, $role, %settings) = @_;
 	return if is_missing();
 	%settings = (pool_mode => 'transaction', server_login_retry => 1, %settings);
 	my $settings = join '', map { "$_ = $settings{$_}\n" } sort keys %settings;
-	my ($folder, $port) = (PostgreSQL::Test::Utils::tempdir_short(), PostgreSQL::Test::Cluster::get_free_port());
+	my ($folder, $port) = (PostgreSQL::Test::Utils::tempdir_short(),
+		PostgreSQL::Test::Cluster::get_free_port());
 	my ($host, $server_port) = ($hipq->node->host, $hipq->node->port);
 	append_to_file("$folder/users", qq{"$role" ""\n});
 	append_to_file("$folder/pgbouncer.ini", <<~END);

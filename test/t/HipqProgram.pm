@@ -1,4 +1,5 @@
-# A program beside a test: started as a role that connects to a cluster, its log read, signals sent, its end awaited.
+# Runs a program beside a test, as a role that connects to a cluster: reads its log, sends signals,
+# waits for its end.
 package HipqProgram;
 
 use strict;
@@ -16,10 +17,14 @@ sub start
 {
 	my ($class, $hipq, $command, $environment) = @_;
 	my $name = basename($command->[0]) =~ s/\W/_/gr;
-	my $log = sprintf '%s/%s-%s-%d.log', $PostgreSQL::Test::Utils::log_path, basename($0, '.pl'), $name, ++$number;    # other tests run at the same time
-	my %environment = (PGHOST => $hipq->node->host, PGPORT => $hipq->node->port, PGUSER => 'app', PGDATABASE => 'postgres', %{ $environment // {} });
+	# other tests run at the same time
+	my $log = sprintf '%s/%s-%s-%d.log', $PostgreSQL::Test::Utils::log_path, basename($0,
+		'.pl'), $name, ++$number;
+	my %environment = (PGHOST => $hipq->node->host, PGPORT => $hipq->node->port, PGUSER => 'app',
+		PGDATABASE => 'postgres', %{ $environment // {} });
 	my @assignments = map { "$_=$environment{$_}" } sort keys %environment;
-	my $run = IPC::Run::start([ 'env', @assignments, @$command ], '<', '/dev/null', '>', '/dev/null', '2>', $log);
+	my $run = IPC::Run::start([ 'env', @assignments, @$command ], '<', '/dev/null', '>',
+		'/dev/null', '2>', $log);
 	return bless { run => $run, log => $log, hipq => $hipq, pid => $run->{KIDS}[0]{PID} }, $class;
 }
 
@@ -42,7 +47,8 @@ sub signal { my ($self, $name) = @_; return kill $name, $self->{pid}; }
 sub has_ended
 {
 	my ($self, $seconds) = @_;
-	my $is_over = sub { !$self->{run}->pumpable || do { $self->{run}->reap_nb; !grep { !defined $_->{RESULT} } grep { defined $_->{PID} } @{ $self->{run}{KIDS} } } };
+	my $is_over = sub { !$self->{run}->pumpable || do { $self->{run}->reap_nb;
+			!grep { !defined $_->{RESULT} } grep { defined $_->{PID} } @{ $self->{run}{KIDS} } } };
 	return $self->wait_for($is_over, $seconds);
 }
 

@@ -1,4 +1,5 @@
-# A connection to a server that can be frozen (packets vanish, nobody notices), stranded and cut: a process that passes bytes on.
+# A connection to a server that can be frozen (packets vanish, nobody notices), stranded and cut: a
+# process that passes bytes on.
 package HipqProxy;
 
 use strict;
@@ -14,7 +15,8 @@ my $is_stranding = 0;
 sub new
 {
 	my ($class, $node, $port) = @_;
-	my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1', LocalPort => $port // 0, ReuseAddr => 1, Proto => 'tcp')
+	my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1',
+		LocalPort => $port // 0, ReuseAddr => 1, Proto => 'tcp')
 	  or die "cannot listen: $!";
 	my $pid = fork;
 	die "cannot fork: $!" unless defined $pid;
@@ -27,12 +29,24 @@ sub new
 	return bless { pid => $pid, port => $listener->sockport }, $class;
 }
 
-sub connstr { my ($self, $database) = @_; return "host=127.0.0.1 port=$self->{port} dbname=$database"; }
+sub connstr
+{
+	my ($self, $database) = @_;
+	return "host=127.0.0.1 port=$self->{port} dbname=$database";
+}
 sub freeze { kill 'STOP', $_[0]->{pid}; return; }
 sub thaw { kill 'CONT', $_[0]->{pid}; return; }
-# Connections that are there stay open, and nothing comes over them any more; new ones work. So does a firewall that has forgotten them.
+# Connections that are there stay open, and nothing comes over them any more; new ones work. So does
+# a firewall that has forgotten them.
 sub strand { kill 'USR1', $_[0]->{pid}; return; }
-sub cut { my ($self) = @_; kill 'KILL', $self->{pid}; waitpid $self->{pid}, 0; $self->{pid} = undef; return; }
+sub cut
+{
+	my ($self) = @_;
+	kill 'KILL', $self->{pid};
+	waitpid $self->{pid}, 0;
+	$self->{pid} = undef;
+	return;
+}
 sub DESTROY { my ($self) = @_; local $?; $self->cut if defined $self->{pid}; return; }
 
 # Each client's socket and its socket to the server are each other's peer.
@@ -40,7 +54,8 @@ sub pass_on
 {
 	my ($listener, $path) = @_;
 	my $select = IO::Select->new($listener);
-	my %peer;                             # has all of them, so that those that are stranded stay open
+	# has all of them, so that those that are stranded stay open
+	my %peer;
 	while (1)
 	{
 		my @ready = $select->can_read;    # none: a signal has come

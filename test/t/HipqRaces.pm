@@ -1,5 +1,6 @@
-# Races of two sessions, many side by side: in each pair the first one has done something and keeps its transaction open, the second one
-# comes, the first one commits or rolls back. What both are told, and whether the second one waits, is for the test to judge.
+# Runs races of two sessions, many side by side: in each pair the first session has done something
+# and keeps its transaction open, the second one does something, and the first one commits or rolls
+# back. The test judges what both were told, and whether the second one waited.
 package HipqRaces;
 
 use strict;
@@ -18,7 +19,8 @@ sub new
 			EXECUTE statement INTO answer;
 			RETURN coalesce(nullif(answer, ''), 'done');
 		EXCEPTION WHEN OTHERS THEN
-			RETURN SQLSTATE || ' ' || regexp_replace(SQLERRM, '\m(job|worker) (-?[0-9]+|"[^"]*")', '\1 <id>');
+			RETURN SQLSTATE || ' ' || regexp_replace(SQLERRM,
+				'\m(job|worker) (-?[0-9]+|"[^"]*")', '\1 <id>');
 		END $$});
 	my $self = bless { hipq => $hipq }, $class;
 	$self->{$_} = [ map { $self->open_session } 1 .. $pairs ] foreach qw(first second);
@@ -35,7 +37,8 @@ sub pids { my ($self) = @_; return map { $_->{pid} } $self->all; }
 sub open_session
 {
 	my ($self) = @_;
-	my $pid = open2(my $out, my $in, 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $self->{hipq}->node->connstr('postgres'));
+	my $pid = open2(my $out, my $in, 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+		$self->{hipq}->node->connstr('postgres'));
 	$in->autoflush(1);
 	my $session = { psql => $pid, in => $in, out => $out, read => '', sent => 0 };
 	push @{ $self->{sessions} }, $session;
@@ -67,7 +70,8 @@ sub answer_of
 			return if defined $seconds;
 			die "a session does not answer: $session->{sql}";
 		}
-		sysread($session->{out}, $session->{read}, 65536, length $session->{read}) or die "a session has ended: $session->{sql}";
+		sysread($session->{out}, $session->{read}, 65536, length $session->{read})
+			or die "a session has ended: $session->{sql}";
 	}
 	my ($answer) = $session->{read} =~ /\A(.*?)\n?^\Q$mark\E/ms;
 	$session->{read} = '';
@@ -83,23 +87,33 @@ sub run
 	return map { answer_of($_) } @sessions;
 }
 
-# Each race has "one" and "two", statements of the first and the second session, and an "end", COMMIT or ROLLBACK. Fills in what both
-# were told, "told_one" and "told_two", and whether the second one "waited" for the first. Without "two" that one does nothing.
-# between => what is called when all second ones have come to an end, or wait.
+# Each race has "one" and "two", statements of the first and the second session, and an "end",
+# COMMIT or ROLLBACK. Fills in what both were told, "told_one" and "told_two", and whether the
+# second one "waited" for the first. Without "two" that one does nothing. between => what is called
+# when all second ones have come to an end, or wait.
 sub hold
 {
 	my ($self, $races, %options) = @_;
 	my @places = 0 .. $#$races;
 	my ($first, $second) = @$self{qw(first second)};
-	foreach my $i (@places) { send_to($first->[$i], 'BEGIN; SELECT try($try$' . $races->[$i]{one} . '$try$)'); }
+	foreach my $i (@places)
+	{
+		send_to($first->[$i], 'BEGIN; SELECT try($try$' . $races->[$i]{one} . '$try$)');
+	}
 	foreach my $i (@places) { $races->[$i]{told_one} = answer_of($first->[$i]); }
 	my @coming = grep { defined $races->[$_]{two} } @places;
-	foreach my $i (@coming) { send_to($second->[$i], 'SELECT try($try$' . $races->[$i]{two} . '$try$)'); }
+	foreach my $i (@coming)
+	{
+		send_to($second->[$i], 'SELECT try($try$' . $races->[$i]{two} . '$try$)');
+	}
 	$self->wait_for_seconds($races, @coming);
 	$options{between}->() if defined $options{between};
 	foreach my $i (@places) { send_to($first->[$i], $races->[$i]{end}); }
 	answer_of($first->[$_]) foreach @places;
-	foreach my $i (grep { $races->[$_]{waited} } @coming) { $races->[$i]{told_two} = answer_of($second->[$i]); }
+	foreach my $i (grep { $races->[$_]{waited} } @coming)
+	{
+		$races->[$i]{told_two} = answer_of($second->[$i]);
+	}
 	return;
 }
 
@@ -112,24 +126,32 @@ sub wait_for_seconds
 	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
 	while (@coming)
 	{
-		die 'neither answered nor waits for its first one: ' . join '; ', map { $_->{two} } @$races[@coming] if time() > $end;
+		die 'neither answered nor waits for its first one: ' . join '; ',
+			map { $_->{two} } @$races[@coming] if time() > $end;
 		foreach my $i (@coming) { $races->[$i]{told_two} = answer_of($second->[$i], 0.002); }
 		@coming = grep { !defined $races->[$_]{told_two} } @coming;
 		last unless @coming;
 		my $pairs = join ',', map { "($_, $second->[$_]{pid}, $first->[$_]{pid})" } @coming;
-		my ($blocked) = $self->ask("SELECT coalesce(string_agg(n::text, ' '), '') FROM (VALUES $pairs) AS pair (n, pid, holder) WHERE pg_isolation_test_session_is_blocked(pid, ARRAY[holder])");
+		my ($blocked) = $self->ask("SELECT coalesce(string_agg(n::text, ' '), '')
+			FROM (VALUES $pairs) AS pair (n, pid, holder)
+			WHERE pg_isolation_test_session_is_blocked(pid, ARRAY[holder])");
 		$races->[$_]{waited} = 1 foreach split / /, $blocked;
 		@coming = grep { !$races->[$_]{waited} } @coming;
 	}
 	return;
 }
 
-# A statement of the first session alone, or of the second one, in a transaction of its own: fills in what it was told.
+# A statement of the first session alone, or of the second one, in a transaction of its own: fills
+# in what it was told.
 sub call
 {
 	my ($self, $races, $which) = @_;
-	my ($sessions, $key) = $which eq 'one' ? ($self->{first}, 'told_one') : ($self->{second}, 'told_two');
-	foreach my $i (0 .. $#$races) { send_to($sessions->[$i], 'SELECT try($try$' . $races->[$i]{$which} . '$try$)'); }
+	my ($sessions, $key) = $which eq 'one' ? ($self->{first},
+		'told_one') : ($self->{second}, 'told_two');
+	foreach my $i (0 .. $#$races)
+	{
+		send_to($sessions->[$i], 'SELECT try($try$' . $races->[$i]{$which} . '$try$)');
+	}
 	foreach my $i (0 .. $#$races) { $races->[$i]{$key} = answer_of($sessions->[$i]); }
 	return;
 }

@@ -1,4 +1,5 @@
-# hipq-run (clients/run) beside a test: started as a role, its log read, signals sent, its end awaited.
+# Runs hipq-run (clients/run) beside a test, as a role: reads its log, sends signals, waits for its
+# end.
 package HipqRun;
 
 use strict;
@@ -12,18 +13,21 @@ use parent 'HipqProgram';
 # The program, installed beside the server's; nothing where it was not built.
 sub program { return (grep { -x } map { "$_/hipq-run" } split /:/, $ENV{PATH})[0]; }
 
-# new($hipq, arguments => [...], env => {...}): runs it as role "app", with its log as JSON, in a folder of the test.
+# new($hipq, arguments => [...], env => {...}): runs it as role "app", with its log as JSON, in a
+# folder of the test.
 sub new
 {
 	my ($class, $hipq, %options) = @_;
-	return $class->start($hipq, [ program(), '--log', 'json', @{ $options{arguments} } ], $options{env});
+	return $class->start($hipq, [ program(), '--log', 'json', @{ $options{arguments} } ],
+		$options{env});
 }
 
 # What it has logged so far.
 sub entries
 {
 	my ($self) = @_;
-	return map { JSON::PP::decode_json($_) } grep { /^\{.*\}$/ } split /\n/, slurp_file($self->{log});
+	return map { JSON::PP::decode_json($_) } grep { /^\{.*\}$/ } split /\n/,
+		slurp_file($self->{log});
 }
 
 # Waits until it has logged an event, whose message matches, so many times.
@@ -31,7 +35,8 @@ sub logs
 {
 	my ($self, $event, $message, $times) = @_;
 	$message //= qr//;
-	return $self->wait_for(sub { (grep { $_->{event} eq $event && ($_->{message} // '') =~ $message } $self->entries) >= ($times // 1) })
+	return $self->wait_for(sub { (grep { $_->{event} eq $event && ($_->{message} // '')
+			=~ $message } $self->entries) >= ($times // 1) })
 	  || !diag("no event \"$event\" in:\n" . slurp_file($self->{log}));
 }
 
@@ -42,8 +47,10 @@ sub answer
 {
 	my ($hipq, @arguments) = @_;
 	my ($out, $err) = ('', '');
-	local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = defined $hipq ? ($hipq->node->host, $hipq->node->port, 'app', 'postgres') : @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)};
-	my $run = IPC::Run::start([ 'timeout', '-k', '5', '60', program(), @arguments ], '<', \'', '>', \$out, '2>', \$err);
+	local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = defined $hipq ? ($hipq->node->host,
+		$hipq->node->port, 'app', 'postgres') : @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)};
+	my $run = IPC::Run::start([ 'timeout', '-k', '5', '60', program(), @arguments ], '<', \'', '>',
+		\$out, '2>', \$err);
 	$run->finish;
 	return ($run->result(0), $out, $err);
 }
@@ -53,7 +60,8 @@ sub create_queue
 {
 	my ($hipq, @types) = @_;
 	$hipq->create_queue('app.run');
-	$hipq->sql("SELECT hipq.register_job_type('app.run', '$_', handler_kind => 'notify', max_retries => 1, retry_base => '0 s')") foreach @types;
+	$hipq->sql("SELECT hipq.register_job_type('app.run', '$_', handler_kind => 'notify',
+		max_retries => 1, retry_base => '0 s')") foreach @types;
 	return;
 }
 

@@ -1,4 +1,4 @@
-# A program on a terminal of its own, tmux: keys are typed, and what stands on the screen is read.
+# Runs a program on a terminal of its own, tmux: types keys, and reads the screen.
 package HipqScreen;
 
 use strict;
@@ -17,7 +17,8 @@ sub new
 	my ($class, $command, %options) = @_;
 	my $self = bless { socket => PostgreSQL::Test::Utils::tempdir_short() . '/tmux' }, $class;
 	my @assignments = map { "$_=$options{env}{$_}" } sort keys %{ $options{env} // {} };
-	$self->ask('new-session', '-d', '-x', $options{columns} // 120, '-y', $options{lines} // 30, 'env', @assignments, @$command);
+	$self->ask('new-session', '-d', '-x', $options{columns} // 120, '-y', $options{lines} // 30,
+		'env', @assignments, @$command);
 	# What it leaves when it has ended is to be read, too.
 	$self->ask('set-option', '-g', 'remain-on-exit', 'on');
 	return $self;
@@ -28,14 +29,25 @@ sub ask
 {
 	my ($self, @words) = @_;
 	my ($out, $err) = ('', '');
-	IPC::Run::run([ tmux(), '-f', '/dev/null', '-S', $self->{socket}, @words ], '<', \'', '>', \$out, '2>', \$err);
+	IPC::Run::run([ tmux(), '-f', '/dev/null', '-S', $self->{socket}, @words ], '<', \'', '>',
+		\$out, '2>', \$err);
 	return $out;
 }
 
 # Keys as tmux names them: a, Enter, Escape, Down ...
 sub press { my ($self, @keys) = @_; $self->ask('send-keys', @keys); return $self; }
-sub type { my ($self, $text) = @_; $self->ask('send-keys', '-l', $text); return $self->press('Enter'); }
-sub resize { my ($self, $columns, $lines) = @_; $self->ask('resize-window', '-x', $columns, '-y', $lines); return $self; }
+sub type
+{
+	my ($self, $text) = @_;
+	$self->ask('send-keys', '-l', $text);
+	return $self->press('Enter');
+}
+sub resize
+{
+	my ($self, $columns, $lines) = @_;
+	$self->ask('resize-window', '-x', $columns, '-y', $lines);
+	return $self;
+}
 
 # What stands on the screen; with what has scrolled away; with its colours as escape sequences.
 sub history { my ($self) = @_; return $self->ask('capture-pane', '-p', '-S', '-'); }
@@ -55,7 +67,8 @@ sub shows
 	return 1;
 }
 
-# Waits for the program's end: its exit code. tmux now and then misses that a child of it has ended, until another one does.
+# Waits for the program's end: its exit code. tmux now and then misses that a child of it has ended,
+# until another one does.
 sub exit_code
 {
 	my ($self) = @_;
@@ -70,7 +83,12 @@ sub exit_code
 	return $code;
 }
 
-sub pid { my ($self) = @_; chomp(my $pid = $self->ask('list-panes', '-F', '#{pane_pid}')); return $pid; }
+sub pid
+{
+	my ($self) = @_;
+	chomp(my $pid = $self->ask('list-panes', '-F', '#{pane_pid}'));
+	return $pid;
+}
 
 sub DESTROY { my ($self) = @_; local ($?, $@); $self->ask('kill-server'); return; }
 

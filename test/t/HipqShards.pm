@@ -1,32 +1,39 @@
-# A router and its shards: clusters of their own, of one instance "app" with queue "app.mail", divided by job_data->>'tenant'.
+# A router and its shards: clusters of their own, of one instance "app" with queue "app.mail",
+# divided by job_data->>'tenant'.
 package HipqShards;
 
 use strict;
 use warnings;
 use HipqCluster;
 
-# new($name, $shards, setting => value ...): running and connected; each shard has its part of the slots. install_paths => [...]: of
-# other versions of PostgreSQL, of the router and each shard. before => SQL: of all of them, before they are connected, and
-# router_before => SQL of the router alone.
+# new($name, $shards, setting => value ...): running and connected; each shard has its part of the
+# slots. install_paths => [...]: of other versions of PostgreSQL, of the router and each shard.
+# before => SQL: of all of them, before they are connected, and router_before => SQL of the router
+# alone.
 sub new
 {
 	my ($class, $name, $shards, %settings) = @_;
 	my $paths = delete $settings{install_paths} // [];
 	my ($before, $router_before) = (delete $settings{before}, delete $settings{router_before});
-	# PostgreSQL's modules allow 10 connections to a server that streams. A procedure makes one for each thing that it asks, and on a
-	# busy machine those of before are not gone yet.
-	my %wal = (streaming => 'logical', wal_sender_timeout => '10s', wal_retrieve_retry_interval => '200ms', max_connections => 50, %settings);
-	my @nodes = map { HipqCluster->new($_ == 0 ? "${name}_router" : "${name}_shard$_", install_path => $paths->[$_], %wal) } 0 .. $shards;
+	# PostgreSQL's modules allow 10 connections to a server that streams. A procedure makes one for
+	# each thing that it asks, and on a busy machine those of before are not gone yet.
+	my %wal = (streaming => 'logical', wal_sender_timeout => '10s',
+		wal_retrieve_retry_interval => '200ms', max_connections => 50, %settings);
+	my @nodes = map { HipqCluster->new($_ == 0 ? "${name}_router" : "${name}_shard$_",
+			install_path => $paths->[$_], %wal) } 0 .. $shards;
 	my $self = bless { nodes => \@nodes }, $class;
-	$_->sql(q{CREATE TABLE ran (id bigint, node text DEFAULT current_setting('port'), tenant text); GRANT ALL ON ran TO app;
-		CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS 'INSERT INTO ran (id, tenant) VALUES (job.id, job.shard_key)'})
+	$_->sql(q{CREATE TABLE ran (id bigint, node text DEFAULT current_setting('port'), tenant text);
+		GRANT ALL ON ran TO app;
+		CREATE FUNCTION run(job hipq.job) RETURNS void
+			LANGUAGE sql AS 'INSERT INTO ran (id, tenant) VALUES (job.id, job.shard_key)'})
 	  foreach @nodes;
 	$self->router->sql(q{CREATE EXTENSION dblink;
 		SELECT hipq.create_queue('app.mail', owner => 'app', shard_key => $$job_data->>'tenant'$$);
 		SELECT hipq.register_job_type('app.mail', 'run', handler => 'run')});
 	if (defined $before) { $_->sql($before) foreach @nodes; }
 	$self->router->sql($router_before) if defined $router_before;
-	$self->router->sql(sprintf("CALL hipq.create_shard('app', %d, '%s', publisher => '%s')", $_, $self->conninfo($_), $self->conninfo(0))) foreach 1 .. $shards;
+	$self->router->sql(sprintf("CALL hipq.create_shard('app', %d, '%s', publisher => '%s')", $_,
+			$self->conninfo($_), $self->conninfo(0))) foreach 1 .. $shards;
 	$self->router->sql(q{SELECT hipq.rebalance('app')}) if $shards > 0;
 	return $self;
 }
@@ -42,8 +49,8 @@ sub conninfo
 	return sprintf 'host=%s port=%d dbname=postgres user=postgres', $node->host, $node->port;
 }
 
-# Waits until no slot moves, and each node knows that: the router is told so before the jobs have come to the node that gets them. All
-# nodes have to be there.
+# Waits until no slot moves, and each node knows that: the router is told so before the jobs have
+# come to the node that gets them. All nodes have to be there.
 sub settled
 {
 	my ($self) = @_;
@@ -53,12 +60,14 @@ sub settled
 	my $generation = $router->sql("SELECT generation $map");
 	foreach my $node ($self->nodes)
 	{
-		return 0 unless $node->wait_until("SELECT generation >= $generation AND NOT EXISTS (SELECT FROM hipq.shard_coming) $map");
+		return 0 unless $node->wait_until(
+			"SELECT generation >= $generation AND NOT EXISTS (SELECT FROM hipq.shard_coming) $map");
 	}
 	return 1;
 }
 
-# Runs SQL on a node that moves slots or enqueues several keys; again if it was in the way of a server that is stopped, or of jobs that come.
+# Runs SQL on a node that moves slots or enqueues several keys; again if it was in the way of a
+# server that is stopped, or of jobs that come.
 sub on_router { my ($self, $sql) = @_; return $self->on(0, $sql); }
 sub on { my ($self, $number, $sql) = @_; return $self->node($number)->sql_again($sql); }
 
@@ -81,7 +90,8 @@ sub cut_off
 	my ($self, $standby) = @_;
 	$standby->safe_psql('postgres', q{ALTER SYSTEM SET primary_conninfo = ''});
 	$standby->reload;
-	$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver') or die 'the standby goes on';
+	$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver')
+		or die 'the standby goes on';
 	return;
 }
 
@@ -97,17 +107,21 @@ sub promote
 }
 
 # Whether an error says that a busy machine has given no connection.
-sub is_unconnected { return $_[0] =~ /could not (?:establish connection|connect to the publisher)|too many clients/; }
+sub is_unconnected
+{
+	return $_[0] =~ /could not (?:establish connection|connect to the publisher)|too many clients/;
+}
 
-# Calls resync_shard() on the router: what it says. Again, as the manual has it, if a busy machine gives no connection; what else it
-# raises is an error.
+# Calls resync_shard() on the router: what it says. Again, as the manual has it, if a busy machine
+# gives no connection; what else it raises is an error.
 sub resync
 {
 	my ($self, $arguments) = @_;
 	my ($status, $err);
 	foreach my $try (1 .. 3)
 	{
-		($status, undef, $err) = $self->router->node->psql('postgres', "CALL hipq.resync_shard('app', $arguments)");
+		($status, undef, $err) = $self->router->node->psql('postgres',
+			"CALL hipq.resync_shard('app', $arguments)");
 		return $err if $status == 0;
 		Test::More::diag("resync_shard($arguments) fails, try $try: $err");
 		last unless is_unconnected($err);
@@ -119,18 +133,21 @@ sub resync
 sub tenant_of
 {
 	my ($self, $node) = @_;
-	return $self->router->sql("SELECT min(n) FROM generate_series(1, 1000) AS n, hipq.shard_map WHERE nodes[hipq.slot_of(n::text) + 1] = $node");
+	return $self->router->sql("SELECT min(n) FROM generate_series(1, 1000) AS n, hipq.shard_map
+		WHERE nodes[hipq.slot_of(n::text) + 1] = $node");
 }
 
 # How many jobs have run, on each node: "0 12 13".
 sub counts { return join ' ', map { $_->sql('SELECT count(*) FROM ran') } $_[0]->nodes; }
 
-# Whether a count comes to 0 so many days later. Maintenance looks each minute, and what it may drop it knows from how far others had
-# to read at an earlier look: so the clocks go on by two minutes each time.
+# Whether a count comes to 0 so many days later. Maintenance looks each minute, and what it may drop
+# it knows from how far others had to read at an earlier look: so the clocks go on by two minutes
+# each time.
 sub forgotten
 {
 	my ($self, $days, $node, $count) = @_;
-	my $limit = time + 3 * $PostgreSQL::Test::Utils::timeout_default;    # it sets clocks of all nodes each time
+	# it sets clocks of all nodes each time
+	my $limit = time + 3 * $PostgreSQL::Test::Utils::timeout_default;
 	for (my $minutes = 0; time < $limit; $minutes += 2)
 	{
 		$_->set('hipq.clock_offset' => 86_400 * $days + 60 * $minutes) foreach $self->nodes;

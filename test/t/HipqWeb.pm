@@ -1,4 +1,4 @@
-# hipq-web (clients/web) beside a test: started on a port of its own, and asked as a browser would ask it.
+# Runs hipq-web (clients/web) beside a test, on a port of its own, and asks it as a browser would.
 package HipqWeb;
 
 use strict;
@@ -17,12 +17,14 @@ my $json = JSON::PP->new->utf8->canonical;
 # The program, installed beside the server's; nothing where it was not built.
 sub program { return (grep { -x } map { "$_/hipq-web" } split /:/, $ENV{PATH})[0]; }
 
-# new($hipq, arguments => [...], env => {...}, port => ...): runs it with the page of the checkout, and waits until it serves.
+# new($hipq, arguments => [...], env => {...}, port => ...): runs it with the page of the checkout,
+# and waits until it serves.
 sub new
 {
 	my ($class, $hipq, %options) = @_;
 	my $port = $options{port} // PostgreSQL::Test::Cluster::get_free_port();
-	my @command = (program(), '--listen', $port, '--page', "$ENV{HIPQ_ROOT}/clients/web/page", @{ $options{arguments} // [] });
+	my @command = (program(), '--listen', $port, '--page', "$ENV{HIPQ_ROOT}/clients/web/page",
+		@{ $options{arguments} // [] });
 	my $self = $class->start($hipq, \@command, $options{env});
 	@{$self}{qw(port url)} = ($port, "http://127.0.0.1:$port");
 	$self->wait_for(sub { $self->said =~ /serving on/ }) or diag($self->said);
@@ -34,7 +36,8 @@ sub answer
 {
 	my (@arguments) = @_;
 	my ($out, $err) = ('', '');
-	my $run = IPC::Run::start([ 'timeout', '-k', '5', '60', program(), @arguments ], '<', \'', '>', \$out, '2>', \$err);
+	my $run = IPC::Run::start([ 'timeout', '-k', '5', '60', program(), @arguments ], '<', \'', '>',
+		\$out, '2>', \$err);
 	$run->finish;
 	return ($run->result(0), $out, $err);
 }
@@ -43,10 +46,12 @@ sub answer
 sub connection
 {
 	my ($self) = @_;
-	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) // die "no connection: $!";
+	return IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+		PeerPort => $self->{port}) // die "no connection: $!";
 }
 
-# Sends bytes, and reads until the connection ends: the answers. After so many seconds it ends it itself.
+# Sends bytes, and reads until the connection ends: the answers. After so many seconds it ends it
+# itself.
 sub raw
 {
 	my ($self, $bytes, $seconds) = @_;
@@ -60,8 +65,14 @@ sub raw
 		vec($write, fileno $socket, 1) = 1 if $sent < length $bytes;
 		next if select($read, $write, undef, $end - time()) <= 0;
 		# Once it is refused nobody takes the rest.
-		if (vec($write, fileno $socket, 1)) { $sent += syswrite($socket, $bytes, 65536, $sent) // length $bytes; }
-		if (vec($read, fileno $socket, 1)) { sysread($socket, $answer, 65536, length $answer) or last; }
+		if (vec($write, fileno $socket, 1))
+		{
+			$sent += syswrite($socket, $bytes, 65536, $sent) // length $bytes;
+		}
+		if (vec($read, fileno $socket, 1))
+		{
+			sysread($socket, $answer, 65536, length $answer) or last;
+		}
 	}
 	return $answer;
 }
@@ -70,16 +81,22 @@ sub raw
 sub status_of { my ($answer) = @_; return $answer =~ m{^HTTP/1\.1 (\d+)} ? $1 : 'none'; }
 
 # A line of what the kernel says of the process.
-sub kernel_says { my ($self, $name) = @_; return slurp_file("/proc/$self->{pid}/status") =~ /^$name:\s+(\d+)/m ? $1 : 0; }
+sub kernel_says
+{
+	my ($self, $name) = @_;
+	return slurp_file("/proc/$self->{pid}/status") =~ /^$name:\s+(\d+)/m ? $1 : 0;
+}
 
-# A browser of its own: with a cookie, and the token of its session. Of a URL with another name the port counts alone; one by TLS takes
-# the file of an authority, which has to have signed the certificate.
+# A browser of its own: with a cookie, and the token of its session. Of a URL with another name the
+# port counts alone; one by TLS takes the file of an authority, which has to have signed the
+# certificate.
 sub browser
 {
 	my ($self, %headers) = @_;
 	my $url = delete $headers{url} // $self->{url};
 	my %tls = (verify_SSL => 1, SSL_options => { SSL_ca_file => delete $headers{authority} });
-	return bless { url => $url, http => HTTP::Tiny->new(keep_alive => 0, timeout => 60, %tls), headers => { Origin => $url, %headers } }, 'HipqWeb::Browser';
+	return bless { url => $url, http => HTTP::Tiny->new(keep_alive => 0, timeout => 60, %tls),
+		headers => { Origin => $url, %headers } }, 'HipqWeb::Browser';
 }
 
 sub HipqWeb::Browser::ask
@@ -97,15 +114,29 @@ sub HipqWeb::Browser::ask
 	my ($cookie) = ($response->{headers}{'set-cookie'} // '') =~ /^([^;]+)/;
 	$self->{cookie} = $cookie if defined $cookie;
 	$response->{json} = eval { $json->decode($response->{content}) };
-	$self->{csrf} = $response->{json}{csrf} if ref $response->{json} eq 'HASH' && defined $response->{json}{csrf};
+	$self->{csrf} = $response->{json}{csrf} if ref $response->{json} eq 'HASH'
+		&& defined $response->{json}{csrf};
 	return $response;
 }
 
-sub HipqWeb::Browser::get { my ($self, $path, %headers) = @_; return $self->ask('GET', $path, undef, %headers); }
-sub HipqWeb::Browser::post { my ($self, $path, $body, %headers) = @_; return $self->ask('POST', $path, $body // {}, %headers); }
-sub HipqWeb::Browser::sign_in { my ($self, $role, $password) = @_; return $self->post('/api/sign-in', { role => $role, password => $password // $role }); }
+sub HipqWeb::Browser::get
+{
+	my ($self, $path, %headers) = @_;
+	return $self->ask('GET', $path, undef, %headers);
+}
+sub HipqWeb::Browser::post
+{
+	my ($self, $path, $body, %headers) = @_;
+	return $self->ask('POST', $path, $body // {}, %headers);
+}
+sub HipqWeb::Browser::sign_in
+{
+	my ($self, $role, $password) = @_;
+	return $self->post('/api/sign-in', { role => $role, password => $password // $role });
+}
 
-# The events that come within the time that a condition on them needs: asked of by a session of its own, as it goes on and on.
+# The events that come within the time that a condition on them needs: asked of by a session of its
+# own, as it goes on and on.
 sub HipqWeb::Browser::events
 {
 	my ($self, $enough) = @_;
@@ -119,8 +150,10 @@ sub HipqWeb::Browser::events
 		}
 		die "enough\n" if $enough->(@events);
 	};
-	my %headers = (%{ $self->{headers} }, defined $self->{cookie} ? (Cookie => $self->{cookie}) : ());
-	$self->{http}->request('GET', "$self->{url}/api/events", { peer => '127.0.0.1', headers => \%headers, data_callback => $heard });
+	my %headers = (%{ $self->{headers} },
+		defined $self->{cookie} ? (Cookie => $self->{cookie}) : ());
+	$self->{http}->request('GET', "$self->{url}/api/events",
+		{ peer => '127.0.0.1', headers => \%headers, data_callback => $heard });
 	return @events;
 }
 

@@ -1,6 +1,7 @@
-# What may befall a worker program that uses a client library, whatever its language: bad input, crashes and failover of the server, ended sessions, a
-# network that freezes, vanishes and is cut, SIGSTOP, kill -9. A ledger that the programs (test/clients) write shows what has run; no job is lost, and each
-# answer that counts is that of an attempt which ran to its end, once.
+# A worker program that uses a client library, in any language, loses no job, and each answer that
+# counts is from an attempt that ran to its end once, in spite of: bad input, crashes and failover
+# of the server, ended sessions, a network that freezes, vanishes and is cut, SIGSTOP, kill -9. A
+# ledger that the programs (test/clients) write shows what has run.
 package HipqWorkerFaults;
 
 use strict;
@@ -12,18 +13,22 @@ use HipqProxy;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# new($client, [command], environment => { VARIABLE => value }): a cluster, and how to start the program. keeps_trying: it does not end if it cannot
-# connect, as libpq does not say whether that is for good.
+# new($client, [command], environment => { VARIABLE => value }): a cluster, and how to start the
+# program. keeps_trying: it does not end if it cannot connect, as libpq does not say whether that is
+# for good.
 sub new
 {
 	my ($class, $client, $command, %options) = @_;
-	my $hipq = HipqCluster->new("faults_$client", streaming => 1, 'hipq.worker_grace' => '20s', 'hipq.unhealthy_failures' => 1000);
+	my $hipq = HipqCluster->new("faults_$client", streaming => 1, 'hipq.worker_grace' => '20s',
+		'hipq.unhealthy_failures' => 1000);
 	my $folder = PostgreSQL::Test::Utils::tempdir_short();
 	append_to_file("$folder/ledger", '');
 	$hipq->create_queue('app.run');
-	$hipq->sql("SELECT hipq.register_job_type('app.run', '$_', handler_kind => 'notify', max_retries => 1, retry_base => '0 s')") foreach qw(short long);
+	$hipq->sql("SELECT hipq.register_job_type('app.run', '$_', handler_kind => 'notify',
+		max_retries => 1, retry_base => '0 s')") foreach qw(short long);
 	my %environment = (%{ $options{environment} // {} }, HIPQ_LEDGER => $folder);
-	return bless { %options, hipq => $hipq, command => $command, environment => \%environment, folder => $folder }, $class;
+	return bless { %options, hipq => $hipq, command => $command, environment => \%environment,
+		folder => $folder }, $class;
 }
 
 # All of it.
@@ -51,7 +56,8 @@ sub hipq { return $_[0]->{hipq}; }
 sub program
 {
 	my ($self, $name, %environment) = @_;
-	return HipqProgram->start($self->hipq, $self->{command}, { %{ $self->{environment} }, HIPQ_NAME => $name, %environment });
+	return HipqProgram->start($self->hipq, $self->{command},
+		{ %{ $self->{environment} }, HIPQ_NAME => $name, %environment });
 }
 
 # A program that works.
@@ -59,16 +65,33 @@ sub starts
 {
 	my ($self, $name, %environment) = @_;
 	my $program = $self->program($name, %environment);
-	ok($self->is_there($name), "worker \"$name\" is there") or diag($program->said);
+	ok($self->is_there($name), "worker \"$name\" registers") or diag($program->said);
 	return $program;
 }
 
-sub is_there { my ($self, $name) = @_; return $self->hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name' AND status = 'active'", 1); }
-sub ends_well { my ($self, $program, $what) = @_; return is($program->stop, 0, $what // 'it stops') || diag($program->said); }
+sub is_there
+{
+	my ($self, $name) = @_;
+	return $self->hipq->wait_until(
+		"SELECT count(*) FROM hipq.workers WHERE name = '$name' AND status = 'active'", 1);
+}
+sub ends_well
+{
+	my ($self, $program, $what) = @_;
+	return is($program->stop, 0, $what // 'the worker stops') || diag($program->said);
+}
 
-sub enqueue { my ($self, $type, $rest) = @_; return $self->hipq->enqueue($type, q{'{}', queue => 'app.run'} . ($rest // '')); }
+sub enqueue
+{
+	my ($self, $type, $rest) = @_;
+	return $self->hipq->enqueue($type, q{'{}', queue => 'app.run'} . ($rest // ''));
+}
 sub let_go { my ($self, $id) = @_; append_to_file("$self->{folder}/$id", ''); return; }
-sub written { my ($self, $line) = @_; return scalar grep { /^$line$/ } split /\n/, slurp_file("$self->{folder}/ledger"); }
+sub written
+{
+	my ($self, $line) = @_;
+	return scalar grep { /^$line$/ } split /\n/, slurp_file("$self->{folder}/ledger");
+}
 sub writes { my ($self, $line) = @_; return HipqProgram->wait_for(sub { $self->written($line) }); }
 
 # A long job that runs.
@@ -85,9 +108,11 @@ sub succeeds
 {
 	my ($self, $id, $what, $attempt) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my ($outcome, $counted) = ($self->hipq->outcome($id), $self->hipq->sql("SELECT result FROM hipq.jobs_detail WHERE id = $id"));
+	my ($outcome, $counted) = ($self->hipq->outcome($id),
+		$self->hipq->sql("SELECT result FROM hipq.jobs_detail WHERE id = $id"));
 	$attempt //= 1;
-	return is(join(' ', $outcome, $counted, $self->written("end $id $attempt")), "succeeded $attempt 1", $what);
+	return is(join(' ', $outcome, $counted, $self->written("end $id $attempt")),
+		"succeeded $attempt 1", $what);
 }
 
 # Another attempt than the first one counts.
@@ -96,7 +121,8 @@ sub succeeds_later
 	my ($self, $id, $what) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $attempt = $self->hipq->result($id);
-	return $self->succeeds($id, $what, $attempt) && isnt($attempt, 1, '... in another attempt');
+	return $self->succeeds($id, $what, $attempt) && isnt($attempt, 1,
+		'another attempt than the first one counts');
 }
 
 # It may take a second attempt, when the job was given to a session that had ended.
@@ -117,14 +143,18 @@ sub bad_input
 {
 	my ($self) = @_;
 	my $second = $self->program('bound');
-	is($second->exit_code, 1, 'a second program of the name ends');
-	like($second->said, qr/"?bound"? is (?:there already|already there)/, '... and says why');
+	is($second->exit_code, 1, 'a second program of the same name ends');
+	like($second->said, qr/"?bound"? is (?:there already|already there)/,
+		'the second program says why it ends');
 	my $astray = $self->program('astray', HIPQ_QUEUE => 'app.nowhere');
-	is($astray->exit_code, 1, 'so does one of a queue that does not exist');
-	like($astray->said, qr/queue "app\.nowhere" does not exist/, '... and says which');
+	is($astray->exit_code, 1, 'a program for a missing queue ends');
+	like($astray->said, qr/queue "app\.nowhere" does not exist/,
+		'the program names the missing queue');
 	my $nobody = $self->program('nobody', PGUSER => 'nobody_at_all');
-	ok($nobody->wait_for(sub { $nobody->said =~ /role "nobody_at_all" does not exist/ }), 'one of a role that does not exist says so') or diag($nobody->said);
-	is($self->{keeps_trying} ? $nobody->stop : $nobody->exit_code, $self->{keeps_trying} ? 0 : 1, '... and ends');
+	ok($nobody->wait_for(sub { $nobody->said =~ /role "nobody_at_all" does not exist/ }),
+		'a program with a missing role says so') or diag($nobody->said);
+	is($self->{keeps_trying} ? $nobody->stop : $nobody->exit_code, $self->{keeps_trying} ? 0 : 1,
+		'a program with a missing role ends, or can be stopped');
 	return $self->works('the worker that was there works on');
 }
 
@@ -134,24 +164,25 @@ sub crash_of_the_server
 	my ($during, $after) = map { $self->begun } 1 .. 2;
 	$self->crash;
 	$self->let_go($during);
-	ok($self->writes("end $during 1"), 'a job ends while the server is away');
-	is($self->written("end $after 1"), 0, '... another one runs on');
+	ok($self->writes("end $during 1"), 'a job ends while the server is down');
+	is($self->written("end $after 1"), 0, 'another job is still running while the server is down');
 	$self->hipq->node->start;
-	$self->succeeds($during, 'what had ended by then is told when the server is back');
+	$self->succeeds($during, 'a job that ended while the server was down counts');
 	$self->let_go($after);
-	$self->succeeds($after, 'what ran on counts, too');
-	ok($self->is_there('bound'), 'it is registered again');
-	return $self->works('... and works');
+	$self->succeeds($after, 'a job that continued while the server was down counts');
+	ok($self->is_there('bound'), 'the worker registers again after the crash');
+	return $self->works('the worker runs a new job');
 }
 
 sub ended_sessions
 {
 	my ($self, $worker) = @_;
 	my $id = $self->begun;
-	$self->hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'});
+	$self->hipq->sql(
+		q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'});
 	$self->let_go($id);
 	$self->succeeds($id, 'a job outlives the sessions');
-	return $self->works('... and the worker, too');
+	return $self->works('the worker runs jobs too');
 }
 
 # Somebody locks the table of the queue; sessions of the worker's role give up waiting for that.
@@ -168,26 +199,31 @@ sub answer_refused_for_now
 	$session->query_safe('BEGIN; LOCK TABLE hipq.app_run_live');
 	$self->let_go($id);
 	ok($self->writes("end $id 1"), 'a job ends while the table is locked');
-	ok(HipqProgram->wait_for(sub { slurp_file($hipq->node->logfile, $log) =~ /lock timeout/ }), '... and the answer is refused');
+	ok(HipqProgram->wait_for(sub { slurp_file($hipq->node->logfile, $log) =~ /lock timeout/ }),
+		'the answer is refused while the table is locked');
 	$session->query_safe('ROLLBACK');
 	$session->quit;
-	$self->succeeds($id, '... which is given again');
+	$self->succeeds($id, 'the job with the refused answer succeeds later');
 	return $hipq->sql(q{ALTER ROLE app RESET lock_timeout});
 }
 
-# One job is ready to end as the program thaws, another one is not. While it is frozen, more attempts may be given to it and time out.
+# One job is ready to end as the program thaws, another one is not. While it is frozen, more
+# attempts may be given to it and time out.
 sub frozen_program
 {
 	my ($self, $worker) = @_;
 	my ($late, $stays) = map { $self->begun(', timeout => 2, max_retries => 100') } 1 .. 2;
 	$worker->signal('STOP');
-	ok($self->hipq->wait_until("SELECT count(DISTINCT job_id) FROM hipq.attempts WHERE job_id IN ($late, $stays) AND reason = 'timeout'", 2), 'frozen, its jobs time out');
+	ok($self->hipq->wait_until("SELECT count(DISTINCT job_id) FROM hipq.attempts WHERE job_id
+			IN ($late, $stays) AND reason = 'timeout'", 2), 'the jobs of a frozen worker time out');
 	$self->let_go($late);
 	$worker->signal('CONT');
-	$self->succeeds_later($late, 'thawed, it runs the job again, and what it says of the first attempt does not count');
-	ok($self->writes("over $stays 1"), 'a handler that runs on is told that its attempt is over');
+	$self->succeeds_later($late,
+		'a worker that continues runs its job again, and the first attempt does not count');
+	ok($self->writes("over $stays 1"),
+		'a handler that is still running is told that its attempt is over');
 	$self->let_go($stays);
-	$self->succeeds_later($stays, '... and the next one counts');
+	$self->succeeds_later($stays, 'a later attempt counts');
 	return $self->ends_well($worker);
 }
 
@@ -199,19 +235,19 @@ sub network
 	my $id = $self->begun;
 	$proxy->cut;
 	$self->let_go($id);
-	ok($self->writes("end $id 1"), 'the network is cut, a job ends');
+	ok($self->writes("end $id 1"), 'a job ends while the network is cut');
 	$proxy = HipqProxy->new($self->hipq->node, $proxy->{port});
-	$self->succeeds($id, 'the answer is given when the network is back');
-	$self->works('... and the worker works');
+	$self->succeeds($id, 'an answer during the cut counts when the network is back');
+	$self->works('the worker runs jobs after the cut');
 	$proxy->freeze;
 	my $stuck = $self->enqueue('short');
 	$proxy->thaw;
-	$self->succeeds($stuck, 'packets that are late do no harm');
+	$self->succeeds($stuck, 'late packets do no harm');
 	$id = $self->begun;
 	$proxy->strand;
 	$self->let_go($id);
-	$self->succeeds($id, 'connections on which nothing comes any more are given up');
-	$self->works('... both of them');
+	$self->succeeds($id, 'silent connections are given up');
+	$self->works('both workers run jobs');
 	return $self->ends_well($far);
 }
 
@@ -221,13 +257,15 @@ sub silent_server
 	my ($self) = @_;
 	my $proxy = HipqProxy->new($self->hipq->node);
 	$proxy->freeze;
-	my %both = (PGHOST => '127.0.0.1,' . $self->hipq->node->host, PGPORT => "$proxy->{port}," . $self->hipq->node->port);
+	my %both = (PGHOST => '127.0.0.1,' . $self->hipq->node->host,
+		PGPORT => "$proxy->{port}," . $self->hipq->node->port);
 	my $worker = $self->starts('patient', %both, PGTARGETSESSIONATTRS => 'read-write');
 	$self->works('the next server is taken where one does not answer');
 	return $self->ends_well($worker);
 }
 
-# Through a pooler, if there is one: a long job outlives the sessions, whatever hipq.worker_grace is.
+# Through a pooler, if there is one: a long job outlives the sessions, whatever hipq.worker_grace
+# is.
 sub unbound
 {
 	my ($self) = @_;
@@ -240,13 +278,14 @@ sub unbound
 	$self->hipq->node->start;
 	$self->works('unbound, it works on when the server has crashed');
 	$self->let_go($id);
-	$self->succeeds($id, '... and a job that ran meanwhile counts');
-	is($self->hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'unbound'}), 1, '... of the same worker');
+	$self->succeeds($id, 'a job that ran during the crash counts');
+	is($self->hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'unbound'}), 1,
+		'the unbound worker is the same one');
 	return $self->ends_well($worker);
 }
 
-# Where statements may take less time than an unbound worker looks for jobs. It is no worker any more
-# when it has stopped, whatever is wrong then, so that its name is free.
+# Where statements may take less time than an unbound worker looks for jobs. It is no worker any
+# more when it has stopped, whatever is wrong then, so that its name is free.
 sub under_statement_timeout
 {
 	my ($self) = @_;
@@ -257,14 +296,15 @@ sub under_statement_timeout
 	my %begun;
 	my $has_looked = sub { $begun{ $hipq->sql("SELECT query_start $looks") }++; keys %begun > 4 };
 	ok($worker->wait_for($has_looked), 'an unbound worker looks for jobs again and again');
-	unlike($worker->said, qr/lost|cancel|timeout/, '... and sees no fault where there are none');
-	$self->works('... and works');
+	unlike($worker->said, qr/lost|cancel|timeout/,
+		'an unbound worker sees no fault where there are none');
+	$self->works('the worker runs a new job');
 
 	my $ends = sub {
 		my ($when) = @_;
-		ok($worker->has_ended(20), "it ends $when");
+		ok($worker->has_ended(20), "the unbound worker ends $when");
 		my $those = q{SELECT count(*) FROM hipq.workers WHERE name = 'hurried'};
-		return is($hipq->sql($those), 0, '... and is no worker any more');
+		return is($hipq->sql($those), 0, 'the unbound worker is no longer registered');
 	};
 	$hipq->sql("ALTER ROLE app NOLOGIN; SELECT pg_terminate_backend(pid) $looks");
 	$worker->signal('TERM');
@@ -283,7 +323,8 @@ sub no_server
 	my $worker = $self->starts('left alone');
 	$self->begun;
 	$self->crash;
-	ok($worker->wait_for(sub { $worker->signal('TERM'); $worker->has_ended(0.5) }), 'more than one signal ends a program that has no server');
+	ok($worker->wait_for(sub { $worker->signal('TERM'); $worker->has_ended(0.5) }),
+		'more than one signal ends a program without a server');
 	$self->hipq->node->start;
 	return $self->hipq->sql(q{SELECT hipq.cancel_jobs('app.run')});
 }
@@ -298,18 +339,21 @@ sub failover
 	my $standby = PostgreSQL::Test::Cluster->new($hipq->node->name . '_standby');
 	$standby->init_from_backup($hipq->node, 'copy', has_streaming => 1);
 	$standby->start;
-	my %both = (PGHOST => join(',', map { $_->host } $hipq->node, $standby), PGPORT => join(',', map { $_->port } $hipq->node, $standby));
+	my %both = (PGHOST => join(',', map { $_->host } $hipq->node, $standby),
+		PGPORT => join(',', map { $_->port } $hipq->node, $standby));
 	my $worker = $self->starts('moving', %both, PGTARGETSESSIONATTRS => 'read-write');
 	my $id = $self->begun;
-	ok($hipq->wait_until("SELECT is_accepted FROM hipq.running_detail WHERE id = $id"), 'its job is accepted');
+	ok($hipq->wait_until("SELECT is_accepted FROM hipq.running_detail WHERE id = $id"),
+		'the job of the moving worker is accepted');
 	$hipq->node->wait_for_catchup($standby);
 	$self->crash;
 	$standby->promote;
 	$self->{hipq} = bless { %$hipq, node => $standby }, ref $hipq;
-	ok($self->is_there('moving'), 'after the failover it registers with the new server') or diag($worker->said);
+	ok($self->is_there('moving'), 'the worker registers with the new server after the failover')
+		or diag($worker->said);
 	$self->let_go($id);
-	$self->succeeds($id, '... and the job that ran meanwhile counts');
-	$self->works('... and it works');
+	$self->succeeds($id, 'a job that ran during the failover counts');
+	$self->works('the moved worker runs a new job');
 	return $worker;
 }
 
@@ -319,20 +363,24 @@ sub killed_again_and_again
 	my $hipq = $self->hipq;
 	$hipq->set('hipq.worker_grace' => '500ms');
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.run', 'short', max_retries => 100)});
-	$hipq->sql(q{SELECT hipq.enqueue_many('short', array_agg(jsonb_build_object('n', n)), queue => 'app.run') FROM generate_series(1, 300) AS n});
+	$hipq->sql(q{SELECT hipq.enqueue_many('short', array_agg(jsonb_build_object('n', n)),
+		queue => 'app.run') FROM generate_series(1, 300) AS n});
 	foreach my $round (1 .. 4)
 	{
 		my $next = $self->starts("round $round");
 		my $done = $hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'final'});
-		$hipq->wait_until("SELECT count(*) > $done + 10 OR NOT EXISTS (SELECT FROM hipq.jobs_detail WHERE state <> 'final') FROM hipq.jobs_detail WHERE state = 'final'");
+		$hipq->wait_until("SELECT count(*) > $done + 10 OR NOT EXISTS (SELECT FROM hipq.jobs_detail
+			WHERE state <> 'final') FROM hipq.jobs_detail WHERE state = 'final'");
 		$last->stop('KILL');
 		$last = $next;
 		next if $round % 2;
 		$self->crash;
 		$hipq->node->start;
 	}
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0), 'all jobs end');
-	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded' AND job_data ? 'n'}), 300, 'all have succeeded');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0),
+		'all jobs end');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded'
+			AND job_data ? 'n'}), 300, 'all jobs have succeeded');
 	$self->compare_ledger;
 	return $self->ends_well($last);
 }
@@ -342,10 +390,12 @@ sub compare_ledger
 	my ($self) = @_;
 	my %ends;
 	$ends{$_}++ foreach slurp_file("$self->{folder}/ledger") =~ /^end (\d+ \d+)$/mg;
-	my @counted = split /\n/, $self->hipq->sql(q{SELECT id || ' ' || result FROM hipq.jobs_detail WHERE outcome = 'succeeded'});
-	cmp_ok(scalar @counted, '>=', 300, 'the ledger is compared with what counts');
-	is((grep { ($ends{$_} // 0) != 1 } @counted), 0, 'what counts has run to its end, once');
-	return is((grep { $_ > 1 } values %ends), 0, 'no attempt has run twice');
+	my @counted = split /\n/, $self->hipq->sql(
+		q{SELECT id || ' ' || result FROM hipq.jobs_detail WHERE outcome = 'succeeded'});
+	cmp_ok(scalar @counted, '>=', 300, 'the ledger has at least 300 jobs');
+	is((grep { ($ends{$_} // 0) != 1 } @counted), 0,
+		'each attempt that counts ran to its end once');
+	return is((grep { $_ > 1 } values %ends), 0, 'no attempt ran twice');
 }
 
 1;

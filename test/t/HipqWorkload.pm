@@ -1,7 +1,9 @@
-# A load of jobs of which everything is known: what each client was told, which handlers ran, what they left.
+# A load of jobs of which everything is known: what each client was told, which handlers ran, what
+# they left.
 #
-# Handlers write marks (test/marks) and an effect; clients write a ledger. history() gathers it all for HipqChecker. Job types come
-# in every way of claiming, queues in every durability, so that each fault meets each of them.
+# Handlers write marks (test/marks) and an effect; clients write a ledger. history() gathers it all
+# for HipqChecker. Job types come in every way of claiming, queues in every durability, so that each
+# fault meets each of them.
 package HipqWorkload;
 
 use strict;
@@ -23,7 +25,8 @@ my @kinds = (
 	{ name => 'bad batch', weight => 1, type => 'batch', fails => 1 },
 	{ name => 'procedure', weight => 1, type => 'step' });
 
-# new($hipq, changes => 1): makes the schema of the load. With changes: a slot of logical decoding sees the order of commits.
+# new($hipq, changes => 1): makes the schema of the load. With changes: a slot of logical decoding
+# sees the order of commits.
 sub new
 {
 	my ($class, $hipq, %options) = @_;
@@ -33,7 +36,8 @@ sub new
 	$self->{durabilities} = [qw(strict group)];
 	$self->make_handlers;
 	$self->make_queue($_) foreach @{ $self->{durabilities} };
-	$hipq->sql(q{SELECT pg_create_logical_replication_slot('changes', 'test_decoding')}) if $self->{changes};
+	$hipq->sql(q{SELECT pg_create_logical_replication_slot('changes', 'test_decoding')})
+		if $self->{changes};
 	return $self;
 }
 
@@ -41,16 +45,20 @@ sub new
 sub settings
 {
 	return (
-		shared_preload_libraries => 'hipq, hipq_marks_test', wal_level => 'logical', max_replication_slots => 2,
-		'hipq.max_executors' => 6, 'hipq.retry_jitter' => 0, 'hipq.max_type_crashes' => 0, 'hipq.suspect_pause' => 0, checkpoint_timeout => '1h', max_wal_size => '4GB');
+		shared_preload_libraries => 'hipq, hipq_marks_test', wal_level => 'logical',
+			max_replication_slots => 2,
+		'hipq.max_executors' => 6, 'hipq.retry_jitter' => 0, 'hipq.max_type_crashes' => 0,
+			'hipq.suspect_pause' => 0, checkpoint_timeout => '1h', max_wal_size => '4GB');
 }
 
 sub make_handlers
 {
 	my ($self) = @_;
-	my $live = join ' UNION ALL ', map { "SELECT count(*) FROM hipq.load_${_}_live" } @{ $self->{durabilities} };
+	my $live = join ' UNION ALL ',
+		map { "SELECT count(*) FROM hipq.load_${_}_live" } @{ $self->{durabilities} };
 	$self->{hipq}->sql(q{
-		CREATE FUNCTION mark(what text, job_id bigint, attempt integer) RETURNS void LANGUAGE c STRICT AS 'hipq_marks_test', 'marks_mark';
+		CREATE FUNCTION mark(what text, job_id bigint, attempt integer) RETURNS void
+			LANGUAGE c STRICT AS 'hipq_marks_test', 'marks_mark';
 		CREATE TABLE effect (job_id bigint, attempt integer);
 		GRANT ALL ON effect TO app;
 
@@ -58,7 +66,8 @@ sub make_handlers
 		BEGIN
 			PERFORM mark('begin', job.id, job.attempt);
 			INSERT INTO effect VALUES (job.id, job.attempt);
-			IF job.job_data ? 'sleep' AND job.attempt = 1 THEN PERFORM pg_sleep((job.job_data->>'sleep')::float / 1000); END IF;
+			IF job.job_data ? 'sleep' AND job.attempt = 1 THEN
+				PERFORM pg_sleep((job.job_data->>'sleep')::float / 1000); END IF;
 			IF job.retry_count < coalesce((job.job_data->>'fails')::integer, 0) THEN
 				PERFORM mark('fail', job.id, job.attempt);
 				RAISE 'fails on purpose';
@@ -73,7 +82,8 @@ sub make_handlers
 		BEGIN
 			FOREACH job IN ARRAY jobs LOOP PERFORM mark('begin', job.id, job.attempt); END LOOP;
 			INSERT INTO effect SELECT id, attempt FROM unnest(jobs);
-			IF EXISTS (SELECT FROM unnest(jobs) WHERE retry_count < coalesce((job_data->>'fails')::integer, 0)) THEN
+			IF EXISTS (SELECT FROM unnest(jobs)
+				WHERE retry_count < coalesce((job_data->>'fails')::integer, 0)) THEN
 				FOREACH job IN ARRAY jobs LOOP PERFORM mark('fail', job.id, job.attempt); END LOOP;
 				RAISE 'fails on purpose';
 			END IF;
@@ -97,7 +107,8 @@ sub make_handlers
 		BEGIN
 			LOOP
 				SELECT sum(queues.waiting_jobs) INTO jobs FROM (LIVE) AS queues (waiting_jobs);
-				EXIT WHEN jobs = 0 OR (jobs = before AND clock_timestamp() > since + patience * interval '1 second');
+				EXIT WHEN jobs = 0 OR (jobs = before
+					AND clock_timestamp() > since + patience * interval '1 second');
 				IF jobs IS DISTINCT FROM before THEN
 					before := jobs;
 					since := clock_timestamp();
@@ -107,7 +118,8 @@ sub make_handlers
 			END LOOP;
 		END $$;
 
-		CREATE FUNCTION ask(job hipq.job) RETURNS interval LANGUAGE sql AS $$ SELECT CASE WHEN job.retry_count < 2 THEN interval '10 ms' END $$} =~ s/LIVE/$live/r);
+		CREATE FUNCTION ask(job hipq.job) RETURNS interval LANGUAGE sql AS $$ SELECT CASE
+			WHEN job.retry_count < 2 THEN interval '10 ms' END $$} =~ s/LIVE/$live/r);
 	return;
 }
 
@@ -121,16 +133,20 @@ sub make_queue
 	foreach my $claim (@{ $self->{claims} })
 	{
 		my $policy = q{max_retries => 3, retry_base => '10 ms', retry_multiplier => 1};
-		$hipq->sql("SELECT hipq.register_job_type('$queue', 'work_$claim', handler => 'work', $policy, claim => '$claim')");
-		$hipq->sql("SELECT hipq.register_job_type('$queue', 'asked_$claim', handler => 'work', max_retries => 2, retry_handler => 'ask', claim => '$claim')");
-		$hipq->sql("SELECT hipq.register_job_type('$queue', 'batch_$claim', handler => 'work_on_all', batch_size => 25, $policy, claim => '$claim')");
+		$hipq->sql("SELECT hipq.register_job_type('$queue', 'work_$claim', handler => 'work',
+			$policy, claim => '$claim')");
+		$hipq->sql("SELECT hipq.register_job_type('$queue', 'asked_$claim', handler => 'work',
+			max_retries => 2, retry_handler => 'ask', claim => '$claim')");
+		$hipq->sql("SELECT hipq.register_job_type('$queue', 'batch_$claim',
+			handler => 'work_on_all', batch_size => 25, $policy, claim => '$claim')");
 	}
-	$hipq->sql("SELECT hipq.register_job_type('$queue', 'step_record', handler => 'step', max_retries => 20, retry_base => '10 ms', retry_multiplier => 1)");
+	$hipq->sql("SELECT hipq.register_job_type('$queue', 'step_record', handler => 'step',
+		max_retries => 20, retry_base => '10 ms', retry_multiplier => 1)");
 	return;
 }
 
-# More types: handlers and retry handlers that end badly, and a brief handler that leaves no marks. (Jobs without "op" in their
-# data are not in the history.)
+# More types: handlers and retry handlers that end badly, and a brief handler that leaves no marks.
+# (Jobs without "op" in their data are not in the history.)
 sub add_rare_types
 {
 	my ($self) = @_;
@@ -148,21 +164,26 @@ sub add_rare_types
 			END IF;
 			PERFORM mark('end', job.id, job.attempt);
 		END $$;
-		CREATE FUNCTION ask_badly(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN RAISE 'cannot say'; END $$});
-	$self->{hipq}->sql(q{SELECT hipq.register_job_type('load.strict', 'brief', handler_kind => 'statement', handler => $$SELECT pg_sleep(($1->>'sleep')::float)$$)});
+		CREATE FUNCTION ask_badly(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN
+			RAISE 'cannot say'; END $$});
+	$self->{hipq}->sql(q{SELECT hipq.register_job_type('load.strict', 'brief',
+		handler_kind => 'statement', handler => $$SELECT pg_sleep(($1->>'sleep')::float)$$)});
 	foreach my $durability (@{ $self->{durabilities} })
 	{
 		foreach my $claim (@{ $self->{claims} })
 		{
-			$self->{hipq}->sql("SELECT hipq.register_job_type('load.$durability', 'dying_$claim', handler => 'die_once', max_retries => 3, claim => '$claim')");
-			$self->{hipq}->sql("SELECT hipq.register_job_type('load.$durability', 'unanswered_$claim', handler => 'work', retry_handler => 'ask_badly', max_retries => 0, claim => '$claim')");
+			$self->{hipq}->sql("SELECT hipq.register_job_type('load.$durability', 'dying_$claim',
+				handler => 'die_once', max_retries => 3, claim => '$claim')");
+			$self->{hipq}->sql("SELECT hipq.register_job_type('load.$durability',
+				'unanswered_$claim', handler => 'work', retry_handler => 'ask_badly',
+				max_retries => 0, claim => '$claim')");
 		}
 	}
 	return;
 }
 
-# The SQL of one operation that makes a job of every fate. Common fates come in every way of claiming and every durability, rare
-# ones in one of them, which op chooses.
+# The SQL of one operation that makes a job of every fate. Common fates come in every way of
+# claiming and every durability, rare ones in one of them, which op chooses.
 sub one_of_each
 {
 	my ($self, $op) = @_;
@@ -172,19 +193,25 @@ sub one_of_each
 	{
 		foreach my $claim (@{ $self->{claims} })
 		{
-			push @$jobs, [ "work_$claim", qq({"op": $op}) ], [ "work_$claim", qq({"op": $op, "sleep": 20}) ], [ "work_$claim", qq({"op": $op, "fails": 1}) ];
+			push @$jobs, [ "work_$claim", qq({"op": $op}) ], [ "work_$claim",
+				qq({"op": $op, "sleep": 20}) ], [ "work_$claim", qq({"op": $op, "fails": 1}) ];
 			push @$jobs, map { [ "batch_$claim", qq({"op": $op}) ] } 1 .. 3;
 		}
 	}
 	foreach my $rare (
-		[ 'dying', qq({"op": $op}) ], [ 'asked', qq({"op": $op, "fails": 1}) ], [ 'asked', qq({"op": $op, "fails": 9}) ],
-		[ 'unanswered', qq({"op": $op, "fails": 9}) ], [ 'work', qq({"op": $op, "fails": 9}) ], [ 'work', qq({"op": $op}), "'key $op'" ],
-		[ 'work', qq({"op": $op}), q('NONE'), q(hipq.now() + interval '20 ms'), q(hipq.now() + interval '20 ms') ],    # expires
+		[ 'dying', qq({"op": $op}) ], [ 'asked', qq({"op": $op, "fails": 1}) ], [ 'asked',
+			qq({"op": $op, "fails": 9}) ],
+		[ 'unanswered', qq({"op": $op, "fails": 9}) ], [ 'work', qq({"op": $op, "fails": 9}) ],
+			[ 'work', qq({"op": $op}), "'key $op'" ],
+		# expires
+		[ 'work', qq({"op": $op}), q('NONE'), q(hipq.now() + interval '20 ms'),
+			q(hipq.now() + interval '20 ms') ],
 		[ 'batch', qq({"op": $op, "fails": 1}) ])
 	{
 		my ($type, @rest) = @$rare;
 		my $claim = $self->{claims}[ $turn % @{ $self->{claims} } ];
-		my $durability = $self->{durabilities}[ $turn++ / @{ $self->{claims} } % @{ $self->{durabilities} } ];
+		my $durability =
+			$self->{durabilities}[ $turn++ / @{ $self->{claims} } % @{ $self->{durabilities} } ];
 		push @{ $jobs{$durability} }, [ "${type}_$claim", @rest ];
 	}
 	push @{ $jobs{strict} }, [ 'step_record', qq({"op": $op}) ];
@@ -198,14 +225,16 @@ sub long_job
 	return [ ($type // 'work') . "_$claim", qq({"op": $op, "sleep": $milliseconds}) ];
 }
 
-# The SQL that inserts jobs into queues, in one transaction: durability => [ [ type, data, and expressions: key,
-# scheduled_run_time, expires_time ], ... ].
+# The SQL that inserts jobs into queues, in one transaction: durability => [ [ type, data, and
+# expressions: key, scheduled_run_time, expires_time ], ... ].
 sub insert_jobs
 {
 	my ($self, %jobs) = @_;
-	my $values = sub { sprintf q{('%s', '%s', %s, %s, %s)}, @{$_[0]}[ 0, 1 ], $_[0][2] // q('NONE'), $_[0][3] // 'hipq.now()', $_[0][4] // q('infinity'); };
+	my $values = sub { sprintf q{('%s', '%s', %s, %s, %s)}, @{$_[0]}[ 0, 1 ], $_[0][2] // q('NONE'),
+		$_[0][3] // 'hipq.now()', $_[0][4] // q('infinity'); };
 	my @inserts = map {
-		"INSERT INTO hipq.load_$_ (job_type, job_data, job_key, scheduled_run_time, expires_time) VALUES "
+		"INSERT INTO hipq.load_$_ (job_type, job_data, job_key, scheduled_run_time, expires_time)
+			VALUES "
 		  . join(', ', map { $values->($_) } @{ $jobs{$_} }) . " RETURNING id;\n"
 	} grep { @{ $jobs{$_} } } sort keys %jobs;
 	return join '', "BEGIN;\n", @inserts, "COMMIT;\n";
@@ -224,9 +253,11 @@ sub make_job
 	$total += $_->{weight} foreach @candidates;
 	my $n = rand $total;
 	my $kind = (grep { ($n -= $_->{weight}) < 0 } @candidates)[0];
-	my $claim = ($kind->{type} // '') eq 'step' ? 'record' : $only{claim} // pick(@{ $self->{claims} });
+	my $claim = ($kind->{type} // '') eq 'step' ? 'record'
+		: $only{claim} // pick(@{ $self->{claims} });
 	my @data = (qq("op": $op), map { $kind->{$_} ? qq("$_": $kind->{$_}) : () } qw(sleep fails));
-	return [ ($kind->{type} // 'work') . "_$claim", '{' . join(', ', @data) . '}', rand() < 0.1 ? 'key ' . int rand 1000 : undef, rand() < 0.1 ? rand 2 : 0 ];
+	return [ ($kind->{type} // 'work') . "_$claim", '{' . join(', ', @data) . '}',
+		rand() < 0.1 ? 'key ' . int rand 1000 : undef, rand() < 0.1 ? rand 2 : 0 ];
 }
 
 sub values_of
@@ -244,23 +275,27 @@ sub operation
 	my $durability = pick(@{ $self->{durabilities} });
 	my ($queue, $table) = ("load.$durability", "hipq.load_$durability");
 	my @jobs = map { $self->make_job($op) } 1 .. $count;
-	my $insert = sub { "INSERT INTO $table (job_type, job_data, job_key, scheduled_run_time, priority) VALUES " . join(', ', map { values_of($_) } @_) . " RETURNING id;\n"; };
+	my $insert = sub { "INSERT INTO $table (job_type, job_data, job_key, scheduled_run_time,
+		priority) VALUES " . join(', ', map { values_of($_) } @_) . " RETURNING id;\n"; };
 	my $form = rand;
 	return $insert->(@jobs) if $form < 0.5;
 	if ($form < 0.65)
 	{
 		my ($half, @rest) = (int($count / 2), @jobs);
 		my @first = splice @rest, 0, $half;
-		return "BEGIN;\n" . join('', map { $insert->(@$_) } grep { @$_ } \@first, \@rest) . "COMMIT;\n";
+		return "BEGIN;\n" . join('', map { $insert->(@$_) } grep { @$_ } \@first,
+			\@rest) . "COMMIT;\n";
 	}
 	return "BEGIN;\n" . $insert->(@jobs) . "ROLLBACK;\n\\echo rolled back\n" if $form < 0.68;
 	if ($form < 0.85)
 	{
 		my @lines = map { "$_->[0]|$_->[1]|" . ($_->[2] // 'NONE') } @jobs;
-		return "COPY $table (job_type, job_data, job_key) FROM STDIN (DELIMITER '|');\n" . join("\n", @lines) . "\n\\.\n\\echo copied\n";
+		return "COPY $table (job_type, job_data, job_key) FROM STDIN (DELIMITER '|');\n"
+			. join("\n", @lines) . "\n\\.\n\\echo copied\n";
 	}
 	my ($type) = @{ $jobs[0] };
-	return "SELECT hipq.enqueue_many('$type', ARRAY[" . join(', ', map { "'$_->[1]'" } grep { $_->[0] eq $type } @jobs) . "]::jsonb[], queue => '$queue');\n";
+	return "SELECT hipq.enqueue_many('$type', ARRAY[" . join(', ',
+		map { "'$_->[1]'" } grep { $_->[0] eq $type } @jobs) . "]::jsonb[], queue => '$queue');\n";
 }
 
 # How many jobs an operation makes if it works.
@@ -278,7 +313,8 @@ sub run_operation
 	my $count = count_of($sql);
 	print $ledger "begin $op $count\n";
 	my ($in, $out, $err) = ("\\echo connected\n$sql", '', '');
-	my @psql = ('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-v', 'VERBOSITY=verbose', '-d', $self->{hipq}->node->connstr($self->{hipq}{database}) . ' user=app');
+	my @psql = ('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-v', 'VERBOSITY=verbose', '-d',
+		$self->{hipq}->node->connstr($self->{hipq}{database}) . ' user=app');
 	# It dies when psql is gone before it has read all; then nobody knows what psql had done.
 	my $has_read_all = eval { IPC::Run::run([@psql], '<', \$in, '>', \$out, '2>', \$err); 1 };
 	my $status = $? >> 8;
@@ -295,7 +331,8 @@ sub run_operation
 	return (split / /, $outcome)[0];
 }
 
-# A client in a process of its own: goes on until it has been told of `jobs` jobs (or for sure not, or maybe). Returns its pid.
+# A client in a process of its own: goes on until it has been told of `jobs` jobs (or for sure not,
+# or maybe). Returns its pid.
 sub start_client
 {
 	my ($self, %options) = @_;
@@ -351,7 +388,11 @@ sub operations
 	foreach my $line (map { lines_of($_) } glob "$self->{ledger}.*")
 	{
 		my ($step, $op, @rest) = split / /, $line;
-		if ($step eq 'begin') { $operations{$op} = { op => $op, outcome => 'unknown', count => $rest[0] }; next; }
+		if ($step eq 'begin')
+		{
+			$operations{$op} = { op => $op, outcome => 'unknown', count => $rest[0] };
+			next;
+		}
 		my $outcome = shift @rest;
 		$operations{$op}{outcome} = $outcome;
 		$operations{$op}{ids} = \@rest if $outcome eq 'ok' && "@rest" ne '?';
@@ -367,7 +408,8 @@ sub rows
 }
 
 my $select_jobs = q{
-	SELECT id, job_data->>'op' AS op, queue, job_type, job_key, state, outcome, attempt, retry_count, max_retries,
+	SELECT id, job_data->>'op' AS op, queue, job_type, job_key, state, outcome, attempt,
+		retry_count, max_retries,
 		coalesce((job_data->>'fails')::integer, 0) AS fails
 	FROM hipq.jobs_detail
 	WHERE job_data ? 'op'};
@@ -376,11 +418,14 @@ my $select_jobs = q{
 sub keep
 {
 	my ($self) = @_;
-	$self->{hipq}->sql("CREATE TABLE kept_job AS $select_jobs LIMIT 0; CREATE TABLE kept_letter AS SELECT job_id FROM hipq.dead_letters LIMIT 0")
+	$self->{hipq}->sql("CREATE TABLE kept_job AS $select_jobs LIMIT 0;
+		CREATE TABLE kept_letter AS SELECT job_id FROM hipq.dead_letters LIMIT 0")
 	  unless $self->has_kept;
 	$self->{hipq}->sql(qq{
-		INSERT INTO kept_job $select_jobs AND state = 'final' AND id NOT IN (SELECT id FROM kept_job);
-		INSERT INTO kept_letter SELECT job_id FROM hipq.dead_letters WHERE job_id NOT IN (SELECT job_id FROM kept_letter)});
+		INSERT INTO kept_job $select_jobs AND state = 'final'
+			AND id NOT IN (SELECT id FROM kept_job);
+		INSERT INTO kept_letter SELECT job_id FROM hipq.dead_letters
+			WHERE job_id NOT IN (SELECT job_id FROM kept_letter)});
 	return;
 }
 
@@ -403,7 +448,8 @@ sub jobs
 	my ($self) = @_;
 	my @names = qw(id op queue type key state outcome attempt retry_count max_retries fails);
 	my @jobs;
-	my $kept = $self->has_kept ? 'AND id NOT IN (SELECT id FROM kept_job) UNION ALL SELECT * FROM kept_job' : '';
+	my $kept = $self->has_kept
+		? 'AND id NOT IN (SELECT id FROM kept_job) UNION ALL SELECT * FROM kept_job' : '';
 	foreach my $row ($self->rows("$select_jobs $kept"))
 	{
 		my %job;
@@ -422,12 +468,14 @@ sub changes
 {
 	my ($self) = @_;
 	my $file = $self->{hipq}->node->data_dir . '/changes';
-	$self->{hipq}->sql("\\o $file\nSELECT xid, data FROM pg_logical_slot_peek_changes('changes', NULL, NULL, 'include-xids', 'off', 'skip-empty-xacts', 'on')");
+	$self->{hipq}->sql("\\o $file\nSELECT xid, data FROM pg_logical_slot_peek_changes('changes',
+		NULL, NULL, 'include-xids', 'off', 'skip-empty-xacts', 'on')");
 	open my $handle, '<', $file or die "$file: $!";
 	my @changes;
 	while (my $line = <$handle>)
 	{
-		my ($xid, $table, $action, $row) = $line =~ /^(\d+)\|table (\S+): (INSERT|UPDATE|DELETE): (.*)/ or next;
+		my ($xid, $table, $action, $row) = $line
+			=~ /^(\d+)\|table (\S+): (INSERT|UPDATE|DELETE): (.*)/ or next;
 		if ($table eq 'public.effect')
 		{
 			push @changes, [ $xid, 'effect', lc $action, $row =~ /job_id\[bigint\]:(\d+)/ ];
@@ -440,7 +488,8 @@ sub changes
 		my ($attempt) = $row =~ / attempt\[integer\]:(\d+)/;
 		my ($type) = $row =~ / job_type\[text\]:'(\w+)'/;
 		my ($key) = $row =~ / job_key\[text\]:'([^']*)'/;
-		push @changes, [ $xid, $leaf, lc $action, $id, $state, $attempt, !defined $key || $key eq 'NONE' ? undef : "$queue $type $key" ];
+		push @changes, [ $xid, $leaf, lc $action, $id, $state, $attempt,
+			!defined $key || $key eq 'NONE' ? undef : "$queue $type $key" ];
 	}
 	close $handle;
 	unlink $file;
@@ -477,9 +526,12 @@ sub drain
 		last;
 	}
 	Test::More::diag("$left jobs are left:\n" . join "\n", $self->{hipq}->try_sql(q{
-		SELECT row_to_json(jobs) FROM hipq.jobs_detail AS jobs WHERE state <> 'final' ORDER BY id LIMIT 3;
-		SELECT condition, passed, explanation FROM hipq.why((SELECT min(id) FROM hipq.job WHERE state <> 'final'));
-		SELECT pid, backend_type, usename, state, wait_event, clock_timestamp() - backend_start, clock_timestamp() - state_change, query
+		SELECT row_to_json(jobs) FROM hipq.jobs_detail AS jobs WHERE state <> 'final'
+			ORDER BY id LIMIT 3;
+		SELECT condition, passed, explanation
+			FROM hipq.why((SELECT min(id) FROM hipq.job WHERE state <> 'final'));
+		SELECT pid, backend_type, usename, state, wait_event, clock_timestamp() - backend_start,
+			clock_timestamp() - state_change, query
 		FROM pg_stat_activity WHERE backend_type LIKE 'hipq%';
 		SELECT * FROM hipq._executors()}));
 	return 0;
