@@ -1,4 +1,4 @@
-# What the tests of packages share: commands whose output is kept, and clean roots (tools/clean-root).
+# What the tests of packages share: commands with their output, and clean roots (tools/clean-root).
 package HipqRoots;
 
 use strict;
@@ -17,7 +17,8 @@ $> == 0 or die "packages are tried in roots, which only root makes and enters\n"
 sub run
 {
 	my (@command) = @_;
-	open my $from, '-|', 'sh', '-c', 'exec "$@" 2>&1 </dev/null', 'sh', @command or die "$command[0]: $!\n";
+	open my $from, '-|', 'sh', '-c', 'exec "$@" 2>&1 </dev/null', 'sh', @command
+		or die "$command[0]: $!\n";
 	my $said = do { local $/; <$from> } // '';
 	close $from;
 	return ($said, $?);
@@ -44,7 +45,8 @@ sub succeeds
 	return $said;
 }
 
-# make_root($suite, $name, package ...): a new copy of the least that Debian's suite is, and these packages.
+# make_root($suite, $name, package ...): a new copy of the least that Debian's suite is, and these
+# packages.
 sub make_root
 {
 	my ($suite, $name, @packages) = @_;

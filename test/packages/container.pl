@@ -1,5 +1,6 @@
-# The Containerfile, in bare roots, as there need be no container engine: each step does what it says, and the server that comes of it
-# runs README's first SQL, keeps its job over a restart, and asks for passwords. PG (15) chooses the version of PostgreSQL.
+# The Containerfile works, tested in bare roots because there need be no container engine: each step
+# does what it says, and the resulting server runs README's first screen, keeps its jobs over a
+# restart, and asks for passwords. PG (15) is the version of PostgreSQL.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -29,14 +30,16 @@ my (%stages, $stage, %defaults);
 sub expanded
 {
 	my ($text, $variables) = @_;
-	return $text =~ s/\$(?:\{(\w+)\}|(\w+))/$variables->{ $1 \/\/ $2 } \/\/ die "\$$+ is not set\n"/ger;
+	return $text
+		=~ s/\$(?:\{(\w+)\}|(\w+))/$variables->{ $1 \/\/ $2 } \/\/ die "\$$+ is not set\n"/ger;
 }
 
 # What compiles uses what was compiled before; but for that it starts as bare as the other.
 sub begin_stage
 {
 	my ($image, $name) = @_;
-	my ($suite) = $image =~ /^debian:(\w+)-slim$/ or die "FROM $image: the test knows Debian alone\n";
+	my ($suite) = $image =~ /^debian:(\w+)-slim$/
+		or die "FROM $image: the test knows Debian alone\n";
 	my $root = "container-$version-" . ($name // 'final');
 	make_root($suite, $root, defined $name ? 'ccache' : ());
 	$stages{$name} = $root if defined $name;
@@ -52,15 +55,18 @@ sub in_stage
 	my %environment = (%{ $stage->{env} }, %{ $stage->{arguments} });
 	$environment{PATH} = "/usr/lib/ccache:$environment{PATH}";
 	my $exports = join '', map { "export $_='$environment{$_}'\n" } sort keys %environment;
-	my $inner = $stage->{user} eq 'root' ? "sh -euc \"\$1\"" : "setpriv --reuid=$stage->{user} --regid=$stage->{user} --init-groups -- sh -euc \"\$1\"";
-	return ('tools/clean-root', 'run', $stage->{root}, @options, with_ccache(), 'sh', '-euc', "${exports}cd '$stage->{folder}'\n$inner", 'sh', $script);
+	my $inner = $stage->{user} eq 'root' ? "sh -euc \"\$1\""
+		: "setpriv --reuid=$stage->{user} --regid=$stage->{user} --init-groups -- sh -euc \"\$1\"";
+	return ('tools/clean-root', 'run', $stage->{root}, @options, with_ccache(), 'sh', '-euc',
+		"${exports}cd '$stage->{folder}'\n$inner", 'sh', $script);
 }
 
 sub with_ccache
 {
 	my $cache = chomped('tools/clean-root', 'path', 'ccache');
 	chomped('mkdir', '-p', $cache);
-	return ("--bind=$cache:/ccache", 'env', 'CCACHE_DIR=/ccache', 'CCACHE_DEPEND=1', 'CCACHE_NOHASHDIR=1',
+	return ("--bind=$cache:/ccache", 'env', 'CCACHE_DIR=/ccache', 'CCACHE_DEPEND=1',
+		'CCACHE_NOHASHDIR=1',
 		'CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime');
 }
 
@@ -69,12 +75,14 @@ sub copy
 {
 	my ($from, $to, @paths) = @_;
 	my $target = chomped('tools/clean-root', 'path', $stage->{root}) . $to;
-	my $source = defined $from ? chomped('tools/clean-root', 'path', $stages{$from} // die "COPY: no stage $from\n") : '.';
+	my $source = defined $from ? chomped('tools/clean-root', 'path',
+		$stages{$from} // die "COPY: no stage $from\n") : '.';
 	foreach my $path (@paths)
 	{
 		chomped('mkdir', '-p', $target);
 		if (!-d "$source/$path") { chomped('cp', "$source/$path", "$target/"); next; }
-		chomped('sh', '-c', 'tar -C "$1" ${3:+--anchored --exclude-from="$3"} -cf - $(ls -A "$1") | tar -C "$2" --keep-directory-symlink -xf -',
+		chomped('sh', '-c', 'tar -C "$1" ${3:+--anchored --exclude-from="$3"} -cf - $(ls -A "$1") '
+			. '| tar -C "$2" --keep-directory-symlink -xf -',
 			'sh', "$source/$path", $target, defined $from ? '' : '.dockerignore');
 	}
 	return 1;
@@ -83,9 +91,11 @@ sub copy
 my %steps = (
 	ARG => sub {
 		my ($name, $default) = $_[0] =~ /^(\w+)(?:=(.*))?$/ or die "ARG $_[0]\n";
-		($stage ? $stage->{arguments} : \%defaults)->{$name} = $arguments{$name} // $default // $defaults{$name};
+		($stage ? $stage->{arguments} : \%defaults)->{$name} = $arguments{$name} // $default
+			// $defaults{$name};
 	},
-	FROM => sub { my ($image, $name) = $_[0] =~ /^(\S+)(?: AS (\w+))?$/ or die "FROM $_[0]\n"; begin_stage(expanded($image, \%defaults), $name) },
+	FROM => sub { my ($image, $name) = $_[0] =~ /^(\S+)(?: AS (\w+))?$/
+		or die "FROM $_[0]\n"; begin_stage(expanded($image, \%defaults), $name) },
 	RUN => sub { succeeds("RUN $_[0]", in_stage($_[0])) },
 	COPY => sub {
 		my ($from, $paths) = $_[0] =~ /^(?:--from=(\w+) )?(.*)$/;
@@ -97,9 +107,11 @@ my %steps = (
 		my %known = (%{ $stage->{env} }, %{ $stage->{arguments} });
 		$stage->{env}{$_} = expanded($new{$_}, \%known) foreach keys %new;
 	},
-	WORKDIR => sub { $stage->{folder} = $_[0]; chomped(in_root($stage->{root}, "mkdir -p '$_[0]'")) },
+	WORKDIR => sub { $stage->{folder} = $_[0];
+		chomped(in_root($stage->{root}, "mkdir -p '$_[0]'")) },
 	USER => sub { $stage->{user} = $_[0] },
-	map { my $word = $_; $word => sub { $stage->{$word} = $_[0] } } qw(VOLUME EXPOSE STOPSIGNAL ENTRYPOINT),
+	map { my $word = $_; $word => sub { $stage->{$word} = $_[0] } } qw(VOLUME EXPOSE
+		STOPSIGNAL ENTRYPOINT),
 );
 
 foreach my $instruction (instructions('Containerfile'))
@@ -109,13 +121,16 @@ foreach my $instruction (instructions('Containerfile'))
 	$step->($rest =~ s/\s+$//r);
 }
 is($stage->{user}, 'postgres', 'the server runs as user postgres');
-is($stage->{EXPOSE}, '5432 8484', '... on port 5432, and the web page on another one');
-is($stage->{STOPSIGNAL}, 'SIGINT', '... and is stopped by a fast shutdown');
+is($stage->{EXPOSE}, '5432 8484', 'the server has port 5432, and the web page has 8484');
+is($stage->{STOPSIGNAL}, 'SIGINT', 'the container is stopped by a fast shutdown');
 my ($entry) = $stage->{ENTRYPOINT} =~ /^\["([\w-]+)"\]$/;
-isnt($entry, undef, 'it is started by one program');
-like(chomped(in_stage('pwd; ls -A')), qr{^\Q$stage->{VOLUME}\E\s*$}, 'the volume is there, and empty');
-my $library = chomped('tools/clean-root', 'path', $stage->{root}) . "/usr/lib/postgresql/$version/lib/hipq.so";
-unlike(chomped('readelf', '-W', '-S', $library), qr/\s\.(?:symtab|debug_info)\s/, 'its library has no symbols');
+isnt($entry, undef, 'one program starts the server');
+like(chomped(in_stage('pwd; ls -A')), qr{^\Q$stage->{VOLUME}\E\s*$},
+	'the volume exists and is empty');
+my $library = chomped('tools/clean-root', 'path',
+	$stage->{root}) . "/usr/lib/postgresql/$version/lib/hipq.so";
+unlike(chomped('readelf', '-W', '-S', $library), qr/\s\.(?:symtab|debug_info)\s/,
+	'the library has no symbols');
 
 # ---- the container runs
 
@@ -146,9 +161,11 @@ END
 
 my ($said, $status) = run(in_stage($entry, '--alone'));
 isnt($status, 0, 'without a password no cluster is made');
-like($said, qr/POSTGRES_PASSWORD: is needed to make the cluster/, '... and it says what is missing');
+like($said, qr/POSTGRES_PASSWORD: is needed to make the cluster/,
+	'the error names the missing password');
 
-$said = succeeds("README's first SQL works", in_stage(serve("POSTGRES_PASSWORD='it is secret' ", <<'END'), '--alone'));
+$said = succeeds("README's first screen works",
+	in_stage(serve("POSTGRES_PASSWORD='it is secret' ", <<'END'), '--alone'));
 ask -f /tmp/screen.sql
 for i in $(seq 300); do
     case $(ask -At -c "SELECT string_agg(addr, ' ' ORDER BY addr) FROM sent") in 'ann@example.com') break ;; esac
@@ -159,9 +176,11 @@ PGPASSWORD='it is secret' psql -X -h localhost -d postgres -At -c "SELECT 'with 
 PGPASSWORD=guessed psql -X -h localhost -d postgres -At -c "SELECT 'without it'" 2>&1 || true
 tr '\0' '\n' </proc/$(head -n 1 $PGDATA/postmaster.pid)/environ | grep -c POSTGRES_PASSWORD= || true
 END
-like($said, qr/^sent: ann\@example.com$/m, '... and its job runs');
-like($said, qr/^with the password: 5432$/m, 'over the network who has the password comes in');
-like($said, qr/password authentication failed/, '... and nobody else');
+like($said, qr/^sent: ann\@example.com$/m, 'the job runs');
+like($said, qr/^with the password: 5432$/m,
+	'over the network a role with the right password gets in');
+like($said, qr/password authentication failed/,
+	'over the network a role with a wrong password does not get in');
 like($said, qr/^0$/m, 'the server does not keep the password in its environment');
 like($said, qr/^stopped: 0$/m, 'it stops cleanly');
 
@@ -180,10 +199,10 @@ done
 ask -At -c "SELECT 'scheduled: ' || last_action FROM hipq.schedules_detail"
 kill $web
 END
-like($said, qr/^jobs: 1$/m, '... with its job');
-like($said, qr/^app\.mail\b/m, 'hipq-top shows its queue');
+like($said, qr/^jobs: 1$/m, 'the server has its job after a restart');
+like($said, qr/^app\.mail\b/m, 'hipq-top shows the queue');
 like($said, qr{^HTTP/1\.1 200 OK\n.*<title>hipq</title>}ms, 'hipq-web serves its page');
-like($said, qr/^scheduled: enqueued$/m, 'a schedule enqueues');
+like($said, qr/^scheduled: enqueued$/m, 'a schedule enqueues a job');
 
 remove_root($_) foreach values %stages, $stage->{root};
 done_testing();

@@ -1,5 +1,6 @@
-# Debian's packages: built from the tarball, looked at, installed into a clean root, used there with Debian's own tools, purged.
-# PG (15) chooses the version of PostgreSQL, and with it the suite. Root runs it, with prove; see suite_packages in test/run.
+# Debian's packages, built from the tarball, have the right files, work in a clean root with
+# Debian's own tools, and leave nothing when purged. PG (15) is the version of PostgreSQL, and with
+# it the suite. Root runs it, with prove; see suite_packages in test/run.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -18,62 +19,83 @@ my $extension = chomped('sed', '-n', "s/^default_version = '\\(.*\\)'/\\1/p", 'h
 succeeds('the packages are built', 'tools/build-package', $version);
 my ($deb) = glob("$built/${package}_$extension-*.deb");
 my ($symbols) = glob("$built/$package-dbgsym_$extension-*.deb");
-isnt($deb, undef, "there is $package") or BAIL_OUT('no package');
-isnt($symbols, undef, 'there is one with its symbols');
+isnt($deb, undef, "package $package was built") or BAIL_OUT('no package');
+isnt($symbols, undef, 'the package with the symbols was built');
 my @programs = qw(hipq-run hipq-top hipq-web);
 my %program_deb = map { $_ => (glob("$built/${_}_$extension-*.deb"))[0] } @programs;
-foreach my $program (@programs) { isnt($program_deb{$program}, undef, "there is $program") or BAIL_OUT("no package of $program"); }
+foreach my $program (@programs)
+{
+	isnt($program_deb{$program}, undef, "package $program was built")
+		or BAIL_OUT("no package of $program");
+}
 my ($headers) = glob("$built/libhipq-client-dev_$extension-*_all.deb");
-isnt($headers, undef, 'there is libhipq-client-dev') or BAIL_OUT('no package of the client for C++');
-is(scalar(my @dsc = glob("$built/hipq_$extension-*.dsc")), 1, 'there is a source package');
+isnt($headers, undef, 'package libhipq-client-dev was built')
+	or BAIL_OUT('no package of the client for C++');
+is(scalar(my @dsc = glob("$built/hipq_$extension-*.dsc")), 1, 'the source package was built');
 chomp(my @warnings = `grep -E '^(src/|cc1plus).* warning: ' '$built/build.log' | sort -u`);
-is("@warnings", '', 'the compiler has nothing to say of our sources');
+is("@warnings", '', "the compiler has no warnings for hipq's sources");
 if ($suite eq chomped('sh', '-c', '. /etc/os-release; echo $VERSION_CODENAME'))
 {
-	succeeds('debian/control is what debian/control.in gives in this suite', 'cmp', 'debian/control', glob("$built/hipq-*/debian/control"));
+	succeeds('debian/control is what debian/control.in gives in this suite', 'cmp',
+		'debian/control', glob("$built/hipq-*/debian/control"));
 }
 
 # ---- what is in them
 
 my ($library) = "usr/lib/postgresql/$version/lib/hipq.so";
 # The files that a package installs.
-sub files_of { my ($from) = @_; return map { s{^\./}{}r } grep { !m{/$} } split /\n/, chomped('sh', '-c', "dpkg-deb --fsys-tarfile '$from' | tar -t"); }
+sub files_of
+{
+	my ($from) = @_;
+	return map { s{^\./}{}r } grep { !m{/$} } split /\n/, chomped('sh', '-c',
+		"dpkg-deb --fsys-tarfile '$from' | tar -t");
+}
 
 my @files = files_of($deb);
 my @code = grep { !m{^usr/share/doc/} } @files;
 my @scripts = split ' ', chomped('make', '-s', '--no-print-directory', 'print-DATA_built');
-is_deeply([ sort @code ], [ sort $library, map { "usr/share/postgresql/$version/extension/$_" } 'hipq.control', @scripts ],
-	'the package has the library and what CREATE EXTENSION reads');
+is_deeply([ sort @code ], [ sort $library,
+		map { "usr/share/postgresql/$version/extension/$_" } 'hipq.control', @scripts ],
+	'the package has the library and the files that CREATE EXTENSION reads');
 my %documents = map { s{^usr/share/doc/\Q$package\E/}{}r => 1 } @files;
-is(join(' ', grep { !$documents{$_} } split /\n/, chomped('find', qw(README.md docs monitoring examples -type f))), '', '... and the manual and examples');
-ok($documents{$_}, "... and $_") foreach qw(copyright changelog.gz changelog.Debian.gz);
+is(join(' ', grep { !$documents{$_} } split /\n/,
+		chomped('find', qw(README.md docs monitoring examples -type f))), '',
+	'the package has the manual and the examples');
+ok($documents{$_}, "the package has $_") foreach qw(copyright changelog.gz changelog.Debian.gz);
 
-# Where systemd's units lie is for the suite to say.
+# The folder of systemd's units depends on the suite.
 my %also = (
-	'hipq-run' => [ 'usr/share/bash-completion/completions/hipq-run', 'lib/systemd/system/hipq-run@.service' ],
+	'hipq-run' => [ 'usr/share/bash-completion/completions/hipq-run',
+		'lib/systemd/system/hipq-run@.service' ],
 	'hipq-top' => ['usr/share/bash-completion/completions/hipq-top'],
 	'hipq-web' => [
 		'usr/share/bash-completion/completions/hipq-web', 'lib/systemd/system/hipq-web.service',
-		split /\n/, chomped('find', 'clients/web/page', '-type', 'f', '-printf', "usr/share/hipq/web/%P\n")
+		split /\n/, chomped('find', 'clients/web/page', '-type', 'f', '-printf',
+			"usr/share/hipq/web/%P\n")
 	]);
-my %needs = ('hipq-run' => [qw(libcurl libpq5)], 'hipq-top' => [qw(libncursesw6 libpq5)], 'hipq-web' => [qw(libcpp-httplib libpq5 libssl)]);
+my %needs = ('hipq-run' => [qw(libcurl libpq5)], 'hipq-top' => [qw(libncursesw6 libpq5)],
+	'hipq-web' => [qw(libcpp-httplib libpq5 libssl)]);
 foreach my $program (@programs)
 {
 	my $from = $program_deb{$program};
 	my @has = map { s{^usr/(?=lib/systemd)}{}r } grep { !m{^usr/share/doc/} } files_of($from);
-	is_deeply([ sort @has ], [ sort "usr/bin/$program", "usr/share/man/man1/$program.1.gz", @{ $also{$program} } ], "$program has what belongs to it");
+	is_deeply([ sort @has ], [ sort "usr/bin/$program", "usr/share/man/man1/$program.1.gz",
+			@{ $also{$program} } ], "$program has its files");
 	my $depends = chomped('dpkg-deb', '-f', $from, 'Depends');
-	like($depends, qr/\b\Q$_\E/, "... and depends on $_") foreach @{ $needs{$program} };
-	unlike($depends, qr/\bpostgresql-\d/, '... and on no server');
+	like($depends, qr/\b\Q$_\E/, "$program depends on $_") foreach @{ $needs{$program} };
+	unlike($depends, qr/\bpostgresql-\d/, "$program depends on no server");
 }
 
 my $unpacked = "$built/unpacked";
-succeeds('they are unpacked', 'sh', '-c', "rm -rf $unpacked && dpkg-deb -x $deb $unpacked && dpkg-deb -x $symbols $unpacked");
-unlike(chomped('readelf', '-W', '-S', "$unpacked/$library"), qr/\s\.(?:symtab|debug_info)\s/, 'the library has no symbols');
+succeeds('they are unpacked', 'sh', '-c',
+	"rm -rf $unpacked && dpkg-deb -x $deb $unpacked && dpkg-deb -x $symbols $unpacked");
+unlike(chomped('readelf', '-W', '-S', "$unpacked/$library"), qr/\s\.(?:symtab|debug_info)\s/,
+	'the library has no symbols');
 my ($id) = chomped('readelf', '-n', "$unpacked/$library") =~ /Build ID: (\w+)/;
 my $debug_file = "$unpacked/usr/lib/debug/.build-id/" . ($id =~ s/^(..)/$1\//r) . '.debug';
-ok(-e $debug_file, 'the other package has those of this very library') or BAIL_OUT('no symbols');
-like(chomped('readelf', '-W', '-S', $debug_file), qr/\s\.debug_info\s/, '... with what debuggers want');
+ok(-e $debug_file, 'the other package has the symbols of this library') or BAIL_OUT('no symbols');
+like(chomped('readelf', '-W', '-S', $debug_file), qr/\s\.debug_info\s/,
+	'the symbols have what debuggers need');
 cmp_ok(-s "$unpacked/$library", '<', 8e6, 'the library has less than 8 MB');
 
 # ---- a clean root
@@ -82,18 +104,35 @@ my $root = "packages-$version";
 make_root($suite, $root);
 copy_into($root, '/packages', $deb, values %program_deb, $headers);
 copy_into($root, '/hipq', 'README.md', 'debian');
-succeeds('it is installed, with the server that it needs', in_root($root, 'apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/*.deb'));
-my $said = succeeds("README's first SQL works with Debian's tools", in_root($root, 'cd /hipq && debian/tests/first-use', '--alone'));
-like($said, qr/^first use works on PostgreSQL $version$/m, "... on PostgreSQL $version");
-like(succeeds("$_ starts beside it", in_root($root, "$_ --version")), qr/^$_ \Q$extension\E$/m, '... and is of this version') foreach @programs;
-succeeds('a server has it preloaded', in_root($root, "pg_createcluster $version kept && pg_conftool $version kept set shared_preload_libraries 'pg_stat_statements, hipq'"));
+succeeds('it is installed, with the server that it needs', in_root($root,
+		'apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/*.deb'));
+my $said = succeeds("README's first screen works with Debian's tools",
+	in_root($root, 'cd /hipq && debian/tests/first-use', '--alone'));
+like($said, qr/^first use works on PostgreSQL $version$/m,
+	"README's first use works on PostgreSQL $version");
+like(succeeds("$_ starts beside it", in_root($root, "$_ --version")), qr/^$_ \Q$extension\E$/m,
+	'... and is of this version') foreach @programs;
+succeeds('a server has it preloaded', in_root($root, "pg_createcluster $version kept && "
+		. "pg_conftool $version kept set shared_preload_libraries 'pg_stat_statements, hipq'"));
 like(succeeds('the package is removed', in_root($root, "apt-get remove -y -qq $package 2>&1")),
-	qr/^WARNING: server $version\/kept has hipq in shared_preload_libraries, and will not start again/m, '... with a warning that this server will not start');
-succeeds('it is installed again', in_root($root, "apt-get install -y -qq --no-install-recommends /packages/postgresql-*.deb && pg_conftool $version kept set shared_preload_libraries ''"));
-unlike(succeeds('removed where no server has it', in_root($root, "apt-get remove -y -qq $package 2>&1")), qr/WARNING: server/, '... it says nothing');
-succeeds('once more', in_root($root, "pg_dropcluster $version kept && apt-get install -y -qq --no-install-recommends /packages/postgresql-*.deb"));
-succeeds('it is purged', in_root($root, "apt-get purge -y -qq $package @programs libhipq-client-dev"));
-sub leaves_nothing { my ($in) = @_; return is(chomped(in_root($in, q{find / -xdev -path /hipq -prune -o -path /packages -prune -o -name 'hipq*' -print})), '', '... and leaves nothing'); }
+	qr/^WARNING: server $version\/kept has hipq in shared_preload_libraries, and will not start again/m,
+		'... with a warning that this server will not start');
+succeeds('it is installed again',
+	in_root($root, "apt-get install -y -qq --no-install-recommends /packages/postgresql-*.deb && "
+		. "pg_conftool $version kept set shared_preload_libraries ''"));
+unlike(succeeds('removed where no server has it', in_root($root,
+		"apt-get remove -y -qq $package 2>&1")), qr/WARNING: server/, '... it says nothing');
+succeeds('once more', in_root($root, "pg_dropcluster $version kept && apt-get install -y -qq "
+		. "--no-install-recommends /packages/postgresql-*.deb"));
+succeeds('it is purged',
+	in_root($root, "apt-get purge -y -qq $package @programs libhipq-client-dev"));
+sub leaves_nothing
+{
+	my ($in) = @_;
+	return is(chomped(in_root($in,
+			q{find / -xdev -path /hipq -prune -o -path /packages -prune -o -name 'hipq*' -print})),
+		'', 'nothing is left after the purge');
+}
 leaves_nothing($root);
 remove_root($root);
 
@@ -102,11 +141,14 @@ remove_root($root);
 my $client = "programs-$version";
 make_root($suite, $client);
 copy_into($client, '/packages', values %program_deb);
-succeeds('the programs are installed alone, with the libraries that they need', in_root($client, 'apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/*.deb'));
+succeeds('the programs are installed alone, with the libraries that they need', in_root($client,
+		'apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/*.deb'));
 foreach my $program (@programs)
 {
-	like(succeeds("$program starts", in_root($client, "$program --version")), qr/^$program \Q$extension\E$/m, '... and is of this version');
-	like(succeeds('... and helps', in_root($client, "$program --help")), qr/ --help\b/, '... with its options');
+	like(succeeds("$program starts", in_root($client, "$program --version")),
+		qr/^$program \Q$extension\E$/m, '... and is of this version');
+	like(succeeds('... and helps', in_root($client, "$program --help")), qr/ --help\b/,
+		'... with its options');
 }
 $said = succeeds('hipq-web serves', in_root($client, <<'END', '--alone'));
 hipq-web --listen 8484 2>/tmp/log &
@@ -119,10 +161,13 @@ find . -type f | sed 's/^.//' | while read -r file; do
     get "$file" | sed '1,/^\r$/d' | cmp -s - ".$file" || echo "differs: $file"
 done
 END
-like($said, qr{^HTTP/1\.1 200 OK\n.*<title>hipq</title>}ms, '... its page, from where it is installed');
+like($said, qr{^HTTP/1\.1 200 OK\n.*<title>hipq</title>}ms,
+	'... its page, from where it is installed');
 unlike($said, qr/^differs: /m, '... and every file of it');
-succeeds('systemd is installed', in_root($client, 'apt-get install -y -qq --no-install-recommends systemd'));
-is(chomped(in_root($client, "systemd-analyze verify --man=no $_ 2>&1")), '', "... and finds nothing wrong with $_") foreach qw(hipq-web.service hipq-run@name.service);
+succeeds('systemd is installed',
+	in_root($client, 'apt-get install -y -qq --no-install-recommends systemd'));
+is(chomped(in_root($client, "systemd-analyze verify --man=no $_ 2>&1")), '',
+	"... and finds nothing wrong with $_") foreach qw(hipq-web.service hipq-run@name.service);
 succeeds('they are purged', in_root($client, "apt-get purge -y -qq @programs"));
 leaves_nothing($client);
 remove_root($client);
