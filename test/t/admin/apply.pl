@@ -26,9 +26,12 @@ sub entries
 my $state = q{{
 	"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}],
 	"job_types": [{"queue": "app.mail", "job_type": "run", "handler": "run", "time_zone": "UTC"}],
-	"grants": [{"queue": "app.mail", "role": "producer", "privilege": "enqueue"}, {"queue": "app.mail", "role": "reader", "privilege": "read"}],
-	"schedules": [{"name": "nightly", "cron": "5 3 * * *", "job_type": "run", "role": "producer", "expires_after": "1 h", "priority": 3},
-		{"name": "weekly", "cron": "@weekly", "queue": "app.mail", "job_type": "run", "job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}],
+	"grants": [{"queue": "app.mail", "role": "producer", "privilege": "enqueue"},
+		{"queue": "app.mail", "role": "reader", "privilege": "read"}],
+	"schedules": [{"name": "nightly", "cron": "5 3 * * *", "job_type": "run", "role": "producer",
+		"expires_after": "1 h", "priority": 3},
+		{"name": "weekly", "cron": "@weekly", "queue": "app.mail", "job_type": "run",
+			"job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}],
 	"pauses": [{"queue": "app.mail", "job_type": "run", "reason": "until monday"}]}};
 like(apply("'$state', dry_run => true"),
 	qr/^schedule "nightly" of queue "app\.mail"\|create\|\|\|/m, 'a dry run tells of schedules');
@@ -42,22 +45,28 @@ is(apply('hipq.describe(), drop_others => true'), '',
 	'applying what describe() says changes nothing');
 is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron still has the schedules');
 
-is(apply(q{'{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "6 3 * * *", "job_type": "run", "role": "producer"}]}'}),
+is(apply(q{'{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "6 3 * * *",
+		"job_type": "run", "role": "producer"}]}'}),
 	join("\n", map {
 			"schedule \"nightly\" of queue \"app.mail\"|change|$_" } 'cron|"5 3 * * *"|"6 3 * * *"',
 		'expires_after|"01:00:00"|null', 'priority|3|null'),
 	'apply() tells what it changes of a schedule');
 is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'a changed schedule is changed in pg_cron');
 like($hipq->error_of(q{SELECT
-		hipq.apply('{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "61 * * * *", "job_type": "run", "role": "producer"}]}')}),
+		hipq.apply('{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "61 * * * *",
+			"job_type": "run", "role": "producer"}]}')}),
 	qr/22023: schedules\[0\]: invalid cron expression "61 \* \* \* \*"/,
 		'an error names the schedule by its position');
 
 # ---- a schedule's name belongs to its queue
 
 my $two =
-	q{"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}, {"queue": "app.bulk"}], "schedules": [{"name": "nightly", "cron": "6 3 * * *", "job_type": "run", "role": "producer"},
-	{"name": "nightly", "queue": "app.bulk", "cron": "7 3 * * *", "job_type": "scan"}, {"name": "weekly", "queue": "app.mail", "cron": "@weekly", "job_type": "run", "job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}]};
+	q{"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}, {"queue": "app.bulk"}],
+	"schedules": [
+		{"name": "nightly", "cron": "6 3 * * *", "job_type": "run", "role": "producer"},
+		{"name": "nightly", "queue": "app.bulk", "cron": "7 3 * * *", "job_type": "scan"},
+		{"name": "weekly", "queue": "app.mail", "cron": "@weekly", "job_type": "run",
+			"job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}]};
 is($hipq->sql("SET client_min_messages = warning;
 		SELECT object, action FROM hipq.apply('{$two}', drop_others => true)"),
 	qq{queue "app.bulk"|create\nschedule "nightly" of queue "app.bulk"|create},
@@ -66,7 +75,8 @@ is(entries(), '0 0 * * 0 app, 6 3 * * * producer, 7 3 * * * postgres',
 	'pg_cron has both schedules of the name');
 my $again = q{{"name": "nightly", "queue": "app.mail", "cron": "8 3 * * *", "job_type": "run"}};
 like($hipq->error_of(qq{SELECT
-		hipq.apply('{"schedules": [{"name": "nightly", "cron": "6 3 * * *", "job_type": "run"}, $again]}')}),
+		hipq.apply('{"schedules": [
+			{"name": "nightly", "cron": "6 3 * * *", "job_type": "run"}, $again]}')}),
 	qr/22023: schedules\[1\] describes schedule "nightly" of queue "app\.mail" again\nHINT:  It is described by schedules\[0\]\./,
 		'a schedule described twice, once without its queue, is refused');
 like($hipq->error_of(qq{SELECT hipq.apply('{"schedules": [$again, $again]}')}),

@@ -217,7 +217,8 @@ ok($hipq->wait_until(q{SELECT last_outcome FROM hipq.schedules WHERE name = 'eac
 ok($hipq->wait_until(q{SELECT string_agg(DISTINCT concat_ws(' ', data->>'to', by_whom), ', ')
 		FROM ran WHERE data->>'to' <> 'by hand'}, 'each minute app, no key app'),
 	"a scheduled job runs with the queue owner's privileges");
-is(shown(q{last_run_time BETWEEN now() - interval '3 min' AND now() AND next_run_time BETWEEN now() AND now() + interval '1 min'},
+is(shown(q{last_run_time BETWEEN now() - interval '3 min' AND now()
+		AND next_run_time BETWEEN now() AND now() + interval '1 min'},
 		'each minute'), 't', 'view schedules shows last and next run');
 is($hipq->sql(q{SELECT bool_and(expires_time = created_time + interval '1 day'
 		OR expires_time - created_time BETWEEN interval '23:59:59' AND interval '1 day 1 s')

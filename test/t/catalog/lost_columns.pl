@@ -110,7 +110,8 @@ foreach my $call (qw(enqueue enqueue_many insert copy update cancel))
 		"with job.throttle_key as bigint $call names the column");
 }
 alter_table(
-	q{hipq.job ALTER COLUMN throttle_key TYPE text COLLATE "C" USING 'NONE', ALTER COLUMN throttle_key SET DEFAULT 'NONE'});
+	q{hipq.job ALTER COLUMN throttle_key TYPE text COLLATE "C" USING 'NONE',
+		ALTER COLUMN throttle_key SET DEFAULT 'NONE'});
 is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't',
 	'with job.throttle_key as text again enqueue() works');
 

@@ -80,7 +80,8 @@ $hipq->create_queue('app.mail');
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', type, handler_kind => 'notify', max_retries => 1,
 		retry_base => '0 s')
-	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, later, slow, told, many, typed_many, all, one_over, span}'::text[])
+	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, later,
+		slow, told, many, typed_many, all, one_over, span}'::text[])
 		AS type;
 	CREATE TABLE signup (address text); GRANT INSERT ON signup TO app});
 

@@ -97,7 +97,8 @@ sub by_hand
 	$claim //= $wait;
 	my $id = $hipq->enqueue('short', q{'{}', queue => 'app.pool'});
 	my $said = say_in(
-		"$register\nSELECT id, attempt FROM hipq.claim(:worker, $claim) \\gset\n$answer\nSELECT hipq.deregister_worker(:worker);");
+		"$register\nSELECT id, attempt FROM hipq.claim(:worker, $claim) \\gset\n"
+			. "$answer\nSELECT hipq.deregister_worker(:worker);");
 	unlike($said, qr/ERROR/, 'an attempt by statements has no error');
 	return $id;
 }
@@ -123,7 +124,8 @@ sub is_notified
 		$hipq->node->port) : @{$one}{qw(host port)};
 	my $looks = "SELECT 1;\n" x 200;
 	return say_in(
-		"LISTEN hipq_worker_0;\n\\! psql -XAtq -h $host -p $port -c 'NOTIFY hipq_worker_0' >/dev/null\n$looks")
+		"LISTEN hipq_worker_0;\n\\! psql -XAtq -h $host -p $port -c 'NOTIFY hipq_worker_0' >/dev/null\n"
+			. $looks)
 		=~ /Asynchronous notification "hipq_worker_0"/;
 }
 
@@ -170,7 +172,9 @@ my %tries = (
 	},
 	'`claim` with `wait`' => sub {
 		my $said = say_in(
-			"$register\nSELECT clock_timestamp() AS start \\gset\nSELECT count(*), clock_timestamp() - :'start' >= '1 s' FROM hipq.claim(:worker, wait => '1 s');\nSELECT hipq.deregister_worker(:worker);");
+			"$register\nSELECT clock_timestamp() AS start \\gset\n"
+				. "SELECT count(*), clock_timestamp() - :'start' >= '1 s' "
+				. "FROM hipq.claim(:worker, wait => '1 s');\nSELECT hipq.deregister_worker(:worker);");
 		return $said =~ /^0\|t$/m
 			&& $hipq->outcome(by_hand('SELECT hipq.complete(:id, :attempt);')) eq 'succeeded';
 	},

@@ -22,10 +22,20 @@ print STDERR "started $$\n";
 while (my $line = <STDIN>)
 {
 	my $job = decode_json($line);
-	if ($job->{over}) { print STDERR "over $job->{id}\n"; print qq({"id": $job->{id}, "result": "late"}\n) if $ENV{HEEDS}; next; }
+	if ($job->{over})
+	{
+		print STDERR "over $job->{id}\n";
+		print qq({"id": $job->{id}, "result": "late"}\n) if $ENV{HEEDS};
+		next;
+	}
 	my $say = $job->{data}{say};
 	if ($say eq 'die') { print STDERR "no way\n"; exit 7; }
-	if ($say eq 'all') { print encode_json({ id => $job->{id}, result => { map { $_ => $job->{$_} } grep { $_ ne 'deadline' } sort keys %$job } }), "\n"; next; }
+	if ($say eq 'all')
+	{
+		my %all = map { $_ => $job->{$_} } grep { $_ ne 'deadline' } sort keys %$job;
+		print encode_json({ id => $job->{id}, result => \%all }), "\n";
+		next;
+	}
 	next if $say eq 'nothing';
 	print $say =~ s/%d/$job->{id}/gr, "\n";
 }

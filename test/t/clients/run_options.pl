@@ -90,7 +90,8 @@ sub completed
 	my (@words) = @_;
 	my ($out, $error) = ('', '');
 	my $script =
-		"source $root/clients/run/hipq-run.bash; COMP_WORDS=(\"\$@\"); COMP_CWORD=\$((\$# - 1)); _hipq_run; printf '%s\\n' \"\${COMPREPLY[@]}\"";
+		"source $root/clients/run/hipq-run.bash; COMP_WORDS=(\"\$@\"); "
+		. "COMP_CWORD=\$((\$# - 1)); _hipq_run; printf '%s\\n' \"\${COMPREPLY[@]}\"";
 	IPC::Run::run([ 'bash', '-c', $script, 'hipq-run', 'hipq-run', @words ], '>',
 		\$out, '2>', \$error);
 	return $error eq '' ? join ' ', split /\n/, $out : $error;

@@ -402,7 +402,8 @@ $hipq->sql(q{
 			COMMIT;
 		END LOOP;
 	END $$;
-	-- Of some times the least, in a session that has asked before, as hipq-top's has: what else the machine does costs nothing then.
+	-- Of some times the least, in a session that has asked before, as hipq-top's has: what else
+	-- the machine does costs nothing then.
 	CREATE FUNCTION takes(statement text) RETURNS double precision LANGUAGE plpgsql AS $$
 	DECLARE
 		took double precision[];

@@ -120,7 +120,8 @@ while (my $line = <STDIN>)
 {
 	my $job = decode_json($line);
 	my $how = $job->{data}{do};
-	print encode_json({ id => $job->{id}, $how eq 'release' && $job->{attempt} == 1 ? (release => '0') : ($how => $job->{traceparent}) }), "\n";
+	print encode_json({ id => $job->{id}, $how eq 'release' && $job->{attempt} == 1
+		? (release => '0') : ($how => $job->{traceparent}) }), "\n";
 }
 PERL
 @worker = ('--queue', 'app.run', '--types', 'say', '--batch', '--', 'perl', "$there/batch.pl");

@@ -17,13 +17,16 @@ my $hipq = HipqCluster->new('web_many', log_min_duration_statement => 0, autovac
 my $node = $hipq->node;
 $hipq->sql(<<"END");
 CREATE ROLE many LOGIN PASSWORD 'many';
-CREATE FUNCTION queue_name(n integer) RETURNS text LANGUAGE sql AS \$\$ SELECT 'app.q_' || translate(n::text, '0123456789', 'abcdefghij') \$\$;
+CREATE FUNCTION queue_name(n integer) RETURNS text LANGUAGE sql AS
+    \$\$ SELECT 'app.q_' || translate(n::text, '0123456789', 'abcdefghij') \$\$;
 CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
 SELECT hipq.create_queue(queue_name(n), owner => 'many') FROM generate_series(1, $queues) AS n;
-SELECT hipq.register_job_type(queue_name(n), 'work', handler => 'work') FROM generate_series(1, $queues) AS n;
+SELECT hipq.register_job_type(queue_name(n), 'work', handler => 'work')
+    FROM generate_series(1, $queues) AS n;
 DO \$\$ BEGIN FOR n IN 1..$queues LOOP
     EXECUTE format('INSERT INTO hipq.%I (job_type, job_key, job_data, scheduled_run_time)
-        SELECT ''work'', ''key-'' || i, CASE WHEN i = 1000 THEN ''{"rare": true}'' ELSE ''{}'' END::jsonb, now() + interval ''1 day'' FROM generate_series(1, $jobs) AS i',
+        SELECT ''work'', ''key-'' || i, CASE WHEN i = 1000 THEN ''{"rare": true}'' ELSE ''{}'' END::jsonb,
+            now() + interval ''1 day'' FROM generate_series(1, $jobs) AS i',
         replace(queue_name(n), '.', '_'));
 END LOOP; END \$\$;
 VACUUM ANALYZE;

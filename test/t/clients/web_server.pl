@@ -21,20 +21,29 @@ CREATE ROLE asleep NOLOGIN PASSWORD 'asleep';
 CREATE FUNCTION work(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
     RAISE NOTICE 'job % says hello', job.id;
-    IF job.job_data ? 'fault' THEN RAISE EXCEPTION '%', job.job_data->>'fault' USING ERRCODE = '22023'; END IF;
+    IF job.job_data ? 'fault' THEN
+        RAISE EXCEPTION '%', job.job_data->>'fault' USING ERRCODE = '22023';
+    END IF;
     RETURN job.job_data->'n';
 END $$;
 END
 $hipq->create_queue($_) foreach 'app.mail', 'app.other';
 $hipq->sql(<<'END');
-SELECT hipq.register_job_type('app.mail', 'welcome', handler => 'work', attempt_log => true, max_retries => 0,
-    parameters => '{"token": {"type": "string", "required": false, "secret": true}, "n": {"type": "integer"}, "fault": {"type": "string", "required": false}}');
+SELECT hipq.register_job_type('app.mail', 'welcome', handler => 'work', attempt_log => true,
+    max_retries => 0, parameters => '{"token": {"type": "string", "required": false, "secret": true},
+        "n": {"type": "integer"}, "fault": {"type": "string", "required": false}}');
 SELECT hipq.register_job_type('app.other', 'thing', handler => 'work');
 SELECT hipq.grant_queue('app.mail', 'eyes', 'read');
 SELECT hipq.grant_queue('app.mail', 'hands', p) FROM unnest('{read,control}'::text[]) AS p;
-INSERT INTO hipq.app_mail (job_type, job_key, job_data) SELECT 'welcome', 'key-' || n, jsonb_build_object('n', n, 'token', 'secret') FROM generate_series(1, 20) AS n;
-INSERT INTO hipq.app_mail (job_type, job_key, job_data) SELECT 'welcome', 'bad-' || n, jsonb_build_object('n', n, 'fault', 'No Mailbox') FROM generate_series(1, 3) AS n;
-INSERT INTO hipq.app_mail (job_type, job_key, job_data, scheduled_run_time) SELECT 'welcome', 'late-' || n, jsonb_build_object('n', n), now() + interval '1 day' FROM generate_series(1, 60) AS n;
+INSERT INTO hipq.app_mail (job_type, job_key, job_data)
+    SELECT 'welcome', 'key-' || n, jsonb_build_object('n', n, 'token', 'secret')
+    FROM generate_series(1, 20) AS n;
+INSERT INTO hipq.app_mail (job_type, job_key, job_data)
+    SELECT 'welcome', 'bad-' || n, jsonb_build_object('n', n, 'fault', 'No Mailbox')
+    FROM generate_series(1, 3) AS n;
+INSERT INTO hipq.app_mail (job_type, job_key, job_data, scheduled_run_time)
+    SELECT 'welcome', 'late-' || n, jsonb_build_object('n', n), now() + interval '1 day'
+    FROM generate_series(1, 60) AS n;
 INSERT INTO hipq.app_other (job_type, job_data) VALUES ('thing', '{"n": 1}');
 END
 $hipq->ask_for_passwords(qw(eyes hands monitor nobody asleep));

@@ -149,7 +149,8 @@ foreach my $type ('by_lock', 'by_record')
 	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'strictly', handler => 'work',
 		claim => 'record',
 		parameters =>
-			'{"to": {"type": "string", "required": true}, "lock": {"type": "number"}, "lang": {"type": "string", "default": "en"}}')});
+			'{"to": {"type": "string", "required": true},
+			"lock": {"type": "number"}, "lang": {"type": "string", "default": "en"}}')});
 	my ($first, $lock) = start('strictly', '', '{"to": "a", "lock": 1}');
 	like($hipq->error_of(q{SELECT hipq.enqueue('strictly', '{"lang": "de"}', job_key => 'k',
 			on_duplicate => 'after')}), qr/22023: job_data of job type "strictly" lacks "to"/,
@@ -272,7 +273,8 @@ $hipq->sql(q{
 # ---- all modes at once, on few keys, while executors run the jobs
 $hipq->sql(q{
 	CREATE TABLE did (action text, id bigint);
-	-- No two jobs of one key run at once. (A lock for that would be held a moment longer than the job is there for others.)
+	-- No two jobs of one key run at once. (A lock for that would be held a moment longer than
+	-- the job is there for others.)
 	CREATE TABLE stay (key text, start_time timestamptz, end_time timestamptz);
 	GRANT INSERT ON stay TO app;
 	CREATE FUNCTION busy(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$

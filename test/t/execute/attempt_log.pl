@@ -89,9 +89,8 @@ is(said(run('proceed', '{}')), '1 NOTICE 00000 before; 1 NOTICE 00000 after',
 	'the messages of a procedure are kept, before and after its COMMIT');
 
 $id = run('speak', '{"fails": true}');
-is(said($id), join('; ', map {
-		"$_ NOTICE 00000 order 1 is packed; $_ WARNING 01H01 stock is low; $_ INFO 00000 it goes on; $_ ERROR P0001 no stamps" } 1,
-		2),
+is(said($id), join('; ', map { "$_ NOTICE 00000 order 1 is packed; $_ WARNING 01H01 stock is low; "
+			. "$_ INFO 00000 it goes on; $_ ERROR P0001 no stamps" } 1, 2),
 	'the messages of each attempt are kept, and how it failed');
 is($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id AND level = 'ERROR'"), 0,
 	'errors are not kept twice');

@@ -73,7 +73,8 @@ is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'sql',
 
 # ---- the role of a handler
 my $who =
-	q{RETURN concat_ws(' ', current_user, session_user, pg_has_role('producer', 'USAGE'), current_setting('is_superuser'));};
+	q{RETURN concat_ws(' ', current_user, session_user, pg_has_role('producer', 'USAGE'),
+		current_setting('is_superuser'));};
 is(result_of('(data jsonb) RETURNS text', $who), '"app app f off"',
 	'a handler runs as the queue owner for a superuser');
 my $id = $hipq->sql_as('producer', "SELECT hipq.enqueue('type_$number', queue => 'app.main')");
@@ -86,8 +87,10 @@ result_of('(data jsonb) RETURNS void', q{SET search_path = pg_temp; PERFORM set_
 	'1MB', false); CREATE TEMP TABLE left_over (); PERFORM pg_advisory_lock(7);
 	EXECUTE 'PREPARE left_plan AS SELECT 1';});
 is(result_of('(data jsonb) RETURNS text',
-		q{RETURN concat_ws(' ', current_setting('search_path'), current_setting('work_mem'), to_regclass('pg_temp.left_over'),
-	(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'), (SELECT count(*) FROM pg_prepared_statements WHERE name = 'left_plan'));}),
+		q{RETURN concat_ws(' ', current_setting('search_path'), current_setting('work_mem'),
+			to_regclass('pg_temp.left_over'),
+			(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'),
+			(SELECT count(*) FROM pg_prepared_statements WHERE name = 'left_plan'));}),
 	'"\\"$user\\", public 4MB 0 0"', 'the next job finds a clean session');
 
 # ---- procedures and statements
@@ -109,7 +112,8 @@ is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'first',
 $hipq->sql('TRUNCATE written');
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'statement', handler =>
-		'INSERT INTO public.written SELECT ($1->>''what'') || '' '' || ($2 > 0) FROM generate_series(1, 3)');
+		'INSERT INTO public.written SELECT ($1->>''what'') || '' '' || ($2 > 0)
+			FROM generate_series(1, 3)');
 	SELECT hipq.register_job_type('app.main', 'bare', handler => 'DELETE FROM public.written');
 	CREATE TABLE owned (); ALTER TABLE owned OWNER TO app;
 	SELECT hipq.register_job_type('app.main', 'vacuum',

@@ -202,19 +202,28 @@ sub sight_of
 # ---- the queue and its jobs
 
 $hipq->sql(<<"SQL");
-SELECT hipq.create_queue('race.ext', max_timeout => 1000000, history => 'all', throttle_limit => 1000);
-SELECT hipq.register_job_type('race.ext', kind || n, handler_kind => 'notify', max_retries => 5, retry_base => '10000 days', retry_max => '10000 days', queue_ttl => ttl)
-FROM generate_series(0, $most_jobs) AS n, (VALUES ('t', hipq.duration '$long s'), ('s', '$short s')) AS kind (kind, ttl);
+SELECT hipq.create_queue('race.ext', max_timeout => 1000000, history => 'all',
+    throttle_limit => 1000);
+SELECT hipq.register_job_type('race.ext', kind || n, handler_kind => 'notify', max_retries => 5,
+    retry_base => '10000 days', retry_max => '10000 days', queue_ttl => ttl)
+FROM generate_series(0, $most_jobs) AS n,
+    (VALUES ('t', hipq.duration '$long s'), ('s', '$short s')) AS kind (kind, ttl);
 CREATE TABLE racer (n integer, batch integer, worker bigint, job bigint);
 CREATE VIEW sight AS
 SELECT racer.batch, racer.n,
-       concat_ws(' ', job.state, job.attempt, job.retry_count, job.retry_reason, CASE WHEN job.accepted_time < '9998-01-01' THEN 'accepted' ELSE 'given' END,
-                 CASE WHEN job.state = 'running' AND job.deadline > hipq.now() + interval '12 hours' THEN 'longer' ELSE 'plain' END,
-                 CASE WHEN memory.is_accepted THEN 'running' WHEN memory.is_accepted IS NOT NULL THEN 'waiting' ELSE 'none' END,
-                 coalesce((SELECT string_agg(attempt.reason, ',' ORDER BY attempt.reason COLLATE "C") FROM hipq.attempt AS attempt WHERE attempt.job_id = job.id), 'none')) AS seen,
-       worker.queue_depth = (memory.is_accepted IS false)::integer AND worker.running_jobs = (memory.is_accepted IS true)::integer AS counts_fit
+       concat_ws(' ', job.state, job.attempt, job.retry_count, job.retry_reason,
+                 CASE WHEN job.accepted_time < '9998-01-01' THEN 'accepted' ELSE 'given' END,
+                 CASE WHEN job.state = 'running' AND job.deadline > hipq.now() + interval '12 hours'
+                      THEN 'longer' ELSE 'plain' END,
+                 CASE WHEN memory.is_accepted THEN 'running'
+                      WHEN memory.is_accepted IS NOT NULL THEN 'waiting' ELSE 'none' END,
+                 coalesce((SELECT string_agg(attempt.reason, ',' ORDER BY attempt.reason COLLATE "C")
+                           FROM hipq.attempt AS attempt WHERE attempt.job_id = job.id), 'none')) AS seen,
+       worker.queue_depth = (memory.is_accepted IS false)::integer
+           AND worker.running_jobs = (memory.is_accepted IS true)::integer AS counts_fit
 FROM racer JOIN hipq.race_ext AS job ON job.id = racer.job
-LEFT JOIN hipq._running_jobs() AS memory ON memory.job_id = job.id AND memory.worker_id = racer.worker
+LEFT JOIN hipq._running_jobs() AS memory ON memory.job_id = job.id
+    AND memory.worker_id = racer.worker
 LEFT JOIN hipq._workers() AS worker ON worker.worker_id = racer.worker;
 SQL
 my $clock = 0;

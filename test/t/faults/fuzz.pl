@@ -54,8 +54,8 @@ $hipq->sql(q{
 	CREATE FUNCTION fuzz.run_sql(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 		EXECUTE data #>> '{}'; END $$;
 
-	-- A refusal takes back what it did: with one snapshot only its own doing could be seen. What it could leave all the same: locks and
-	-- settings of its session.
+	-- A refusal takes back what it did: with one snapshot only its own doing could be seen.
+	-- What it could leave all the same: locks and settings of its session.
 	CREATE FUNCTION fuzz.digest() RETURNS text LANGUAGE sql SECURITY DEFINER
 		SET search_path = pg_catalog, pg_temp AS $$
 		SELECT md5(concat(
@@ -81,7 +81,8 @@ $hipq->sql(q{
 			RAISE 'FUZZ: refused with %, but something was changed', SQLSTATE; END IF;
 		RAISE;
 	END $$;
-	-- The same for a statement that was alone: what others see of it afterwards, shared memory included.
+	-- The same for a statement that was alone: what others see of it afterwards,
+	-- shared memory included.
 	CREATE FUNCTION fuzz.digest_alone() RETURNS text LANGUAGE sql SECURITY DEFINER
 		SET search_path = pg_catalog, pg_temp AS $$
 		SELECT md5(concat(fuzz.digest(),
@@ -143,7 +144,8 @@ $hipq->sql(q{
 	FROM unnest('{app.main,app.ext}'::text[]) AS queue,
 		(VALUES ('fuzz_enqueue', 'enqueue'), ('"Fuzz Reader"', 'read'), ('fuzz_control', 'control'),
 			('fuzz_worker', 'work')) AS given (role, privilege);
-	-- What none but its owner and pg_monitor may read anywhere; names of tables stand in pg_class, for everybody.
+	-- What none but its owner and pg_monitor may read anywhere; names of tables stand in
+	-- pg_class, for everybody.
 	SELECT hipq.create_queue('hidden.queue', owner => 'fuzz_hidden');
 	SELECT hipq.register_job_type('hidden.queue', 'topsecret_type', handler => 'fuzz.fails',
 		max_retries => 0);

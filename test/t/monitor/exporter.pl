@@ -34,7 +34,8 @@ $hipq->sql(q{
 		FROM unnest('{one, two}'::text[]) AS name;
 	SELECT hipq.heartbeat(worker_id, CASE name
 		WHEN 'one' THEN '{"queue_depth": 12}'
-		ELSE '{"status": "degraded", "queue_depth": 6, "total_executions": 20, "failed_executions": 5, "consecutive_failures": 2}'
+		ELSE '{"status": "degraded", "queue_depth": 6, "total_executions": 20,
+			"failed_executions": 5, "consecutive_failures": 2}'
 			END) FROM hipq.workers;
 	INSERT INTO hipq.app_main (job_type, job_data, scheduled_run_time)
 		VALUES ('work', '{}', '2100-01-01');

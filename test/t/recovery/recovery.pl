@@ -28,10 +28,14 @@ sub leave
 	my ($type, $state, $count, $rest) = @_;
 	my $error = $state eq 'error' ? 'it failed' : 'NONE';
 	$hipq->sql(
-		qq{COPY (SELECT nextval('hipq.job_id_seq'), hipq.now(), hipq.now(), hipq.now(), hipq.now(), '$state', 300, 1, 0, 0, 1, '$type', 'NONE', '$error',
-		'$type $state ' || n FROM generate_series(1, $count) AS n) TO '$PostgreSQL::Test::Utils::tmp_check/rows';
-		COPY hipq.app_main (id, scheduled_run_time, update_time, created_time, accepted_time, state, timeout, attempt, max_retries, priority, throttle_factor,
-			job_type, time_windows, error, job_key) FROM '$PostgreSQL::Test::Utils::tmp_check/rows'});
+		qq{COPY (SELECT nextval('hipq.job_id_seq'), hipq.now(), hipq.now(), hipq.now(), hipq.now(),
+			'$state', 300, 1, 0, 0, 1, '$type', 'NONE', '$error',
+		'$type $state ' || n FROM generate_series(1, $count) AS n)
+			TO '$PostgreSQL::Test::Utils::tmp_check/rows';
+		COPY hipq.app_main (id, scheduled_run_time, update_time, created_time, accepted_time,
+			state, timeout, attempt, max_retries, priority, throttle_factor,
+			job_type, time_windows, error, job_key)
+			FROM '$PostgreSQL::Test::Utils::tmp_check/rows'});
 	return;
 }
 

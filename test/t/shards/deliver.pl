@@ -94,7 +94,8 @@ sub copy
 	my $lines = join '',
 		map { qq({"tenant": "a", "various": "$from $_"}\t$rows[$_]\n) } 0 .. $#rows;
 	return $router->node->psql('postgres',
-		"COPY hipq.app_mail (job_data, job_type, priority, expires_time, scheduled_run_time, max_retries) FROM stdin;\n$lines\\.\n",
+		"COPY hipq.app_mail (job_data, job_type, priority, expires_time, scheduled_run_time, "
+			. "max_retries) FROM stdin;\n$lines\\.\n",
 		on_error_die => 1);
 }
 copy('together', @various);

@@ -71,7 +71,8 @@ sub move_slowly
 			$looking{$name}->quit if $try > 1;
 			$looking{$name} = $nodes{$name}->session(on_error_stop => 0);
 			$looking{$name}->query_until(qr/looks/,
-				"\\echo looks\n\\set VERBOSITY verbose\nSELECT 'found', count(*) FROM hipq.find_job($id);\n");
+				"\\echo looks\n\\set VERBOSITY verbose\n"
+					. "SELECT 'found', count(*) FROM hipq.find_job($id);\n");
 			($waits) = $router->poll(qq{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE
 				\$\$$looks{$name}\$\$ AND pid <> pg_backend_pid() AND wait_event = 'Extension'},
 				sub { $_[0] eq 't' }, 5);
