@@ -226,9 +226,15 @@ $begin = time;
 my $ms = $long ? 5 : 30;
 $router->sql(join ' ', map { enqueuing(2 * $part, $ms, $all),
 		enqueuing($part, $ms, $all, ', throttle_factor => 2') } 1 .. 10);
-my $round = 0;
-while (waiting() > $starts / 10 && $round < ($long ? 1000 : 6))
+my ($round, $jobs) = (0, $starts);
+while ($round < 3 || (waiting() > $starts / 10 && $round < ($long ? 1000 : 6)))
 {
+	# On a busy machine a stop takes so long that the jobs end before the third one.
+	if (waiting() <= $starts / 10)
+	{
+		enqueue(10 * $part, $ms, $all);
+		$jobs += 10 * $part;
+	}
 	my $number = $round++ % ($count + 1);
 	my $node = $shards->node($number);
 	usleep($long ? 5_000_000 : 700_000);
@@ -238,12 +244,11 @@ while (waiting() > $starts / 10 && $round < ($long ? 1000 : 6))
 	push @{ $killed{$number} }, time;
 	$node->node->start;
 }
-cmp_ok($round, '>', 2, "$round servers were stopped");
 wait_for_end('with faults', $long ? 3600 : 120);
 @runs = grep { $_->[0] >= $begin } runs('pause');
 my %ended;
 $ended{ $_->[4] }++ foreach @runs;
-is(scalar(keys %ended), $starts, 'with faults: each job has run');
+is(scalar(keys %ended), $jobs, 'with faults: each job has run');
 ($most, $used) = HipqLimits::sweep($begin, (sort { $b <=> $a } map { $_->[0] } @runs)[0], @runs);
 note sprintf '%d starts with %d stops: at most %g of %d at once, %.0f %% used, %.0f starts/s',
 	scalar(@runs), $round, $most, $limit, 100 * $used / $limit, @runs / (time - $begin);
