@@ -170,8 +170,9 @@ sub useful
 		"SELECT hipq.enqueue('$type', '{}', queue => 'app.main')",
 			"INSERT INTO hipq.app_main (job_type, job_key) VALUES ('$type', " . pick("'one'",
 			"'two'", "'NONE'") . ')',
-		"SELECT hipq.enqueue('ext', '{}', queue => 'app.ext')", "SELECT hipq.enqueue_many('$type',
-			array_fill('1'::jsonb, ARRAY[20]), queue => 'app.main')",
+		"SELECT hipq.enqueue('ext', '{}', queue => 'app.ext')",
+		"SELECT hipq.enqueue_many('$type', array_fill('1'::jsonb, ARRAY[20]), "
+			. "queue => 'app.main')",
 		"SELECT hipq.register_worker('worker', '{app.ext}', '{ext}', 10, 5, take_over => true)",
 			'SELECT hipq.claim(n, 5) FROM generate_series(1, 5) AS n',
 		'SELECT hipq.complete(n, 1) FROM generate_series(1, 50) AS n',
@@ -205,8 +206,8 @@ sub in_one_snapshot
 # What was there before it is compared with what is there after it.
 sub alone
 {
-	return "SELECT fuzz.digest_alone() AS before
-		\\gset \\\\ $_[0]; SELECT fuzz.judge_alone(:'before', :ERROR, :'SQLSTATE');";
+	return "SELECT fuzz.digest_alone() AS before "
+		. "\\gset \\\\ $_[0]; SELECT fuzz.judge_alone(:'before', :ERROR, :'SQLSTATE');";
 }
 
 # As the first statement of its process: nothing that an earlier one sets up is there.
@@ -230,8 +231,8 @@ sub surround
 	return first_in_session("$statement;") if $kind < 30;
 	return begin() . "; $statement; " . pick('COMMIT', 'ROLLBACK',
 		'COMMIT AND CHAIN; ROLLBACK') . ';' if $kind < 42;
-	return "BEGIN; SAVEPOINT one; $statement; ROLLBACK TO one; SELECT 1; $statement; RELEASE one;
-		COMMIT;" if $kind < 48;
+	return "BEGIN; SAVEPOINT one; $statement; ROLLBACK TO one; SELECT 1; $statement; "
+		. "RELEASE one; COMMIT;" if $kind < 48;
 	return "SET statement_timeout = '" . (1 + int(rand(15)))
 		. "ms'; $statement; RESET statement_timeout;" if $kind < 58;
 	return in_one_snapshot($statement) if $kind < 66;
@@ -244,8 +245,8 @@ sub surround
 	return "SET $in_parallel = on; $statement; RESET $in_parallel;" if $kind < 89;
 	return "PREPARE fuzz AS $statement; EXECUTE fuzz; EXECUTE fuzz; DEALLOCATE fuzz;"
 		if $kind < 94 && $statement =~ /^(?:SELECT|INSERT|UPDATE|DELETE)/;
-	return "BEGIN; DECLARE fuzz CURSOR WITH HOLD FOR $statement; FETCH 2 IN fuzz; COMMIT;
-		FETCH 2 IN fuzz; CLOSE fuzz;" if $is_query;
+	return "BEGIN; DECLARE fuzz CURSOR WITH HOLD FOR $statement; FETCH 2 IN fuzz; COMMIT; "
+		. "FETCH 2 IN fuzz; CLOSE fuzz;" if $is_query;
 	return "$statement;";
 }
 

@@ -73,8 +73,8 @@ sub without
 {
 	my ($table, $column, @calls) = @_;
 	my $definition = definition_of($table, $column);
-	my $before = $hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority), $$,
-		$$ ORDER BY id) FROM hipq.job');
+	my $before = $hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority),
+		$$, $$ ORDER BY id) FROM hipq.job');
 	alter_table("hipq.$table DROP COLUMN $column CASCADE");
 	foreach my $call (@calls)
 	{

@@ -253,8 +253,8 @@ $hipq->sql(q{
 	my $id = $hipq->enqueue('step', q{'{"n": 1, "mode": "error"}', job_key => 'own'});
 	is($hipq->outcome($id), 'failed', 'a procedure cannot enqueue under its own key');
 	is($hipq->sql("SELECT hint FROM hipq.attempts_detail WHERE job_id = $id"),
-		q{It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after',
-		or a function as handler.}, 'the hint says how a procedure can do it');
+		"It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after', "
+			. 'or a function as handler.', 'the hint says how a procedure can do it');
 	$hipq->sql('TRUNCATE ran');
 	$hipq->enqueue('step', q{'{"n": 1, "mode": "after"}', job_key => 'own'});
 	ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3', 20),

@@ -179,8 +179,8 @@ foreach my $statement (
 		'PREPARE left_over AS SELECT 1', 'DECLARE held CURSOR WITH HOLD FOR SELECT 1',
 	'CREATE TEMP TABLE left_over ()', 'SELECT pg_advisory_lock(1)',
 		q{SELECT nextval('public.counter')}, 'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY',
-	q{DO $do$ BEGIN SET work_mem = '2MB'; PERFORM pg_advisory_lock(3);
-		CREATE TEMP TABLE left_over (); COMMIT; SET TimeZone = 'Asia/Tokyo'; END $do$})
+	q{DO $do$ BEGIN SET work_mem = '2MB'; PERFORM pg_advisory_lock(3); }
+		. q{CREATE TEMP TABLE left_over (); COMMIT; SET TimeZone = 'Asia/Tokyo'; END $do$})
 {
 	my $type = 'statement_' . ++$number;
 	$hipq->sql(qq{SELECT hipq.register_job_type('app.main', '$type', handler_kind => 'statement',

@@ -208,8 +208,8 @@ $hipq->sql(q{
 	CREATE FUNCTION thrice(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
 	BEGIN INSERT INTO ran (id) VALUES (job.id);
 		RETURN CASE WHEN job.attempt < 3 AND job.state = 'error' THEN interval '20 ms' END; END $$;
-	CREATE FUNCTION broken(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN
-		RAISE 'cannot decide'; END $$;
+	CREATE FUNCTION broken(job hipq.job) RETURNS interval LANGUAGE plpgsql AS
+		$$ BEGIN RAISE 'cannot decide'; END $$;
 	SELECT hipq.register_job_type('app.main', 'thrice', handler => 'act', retry_handler => 'thrice',
 		max_retries => 3);
 	SELECT hipq.register_job_type('app.main', 'broken', handler => 'act',

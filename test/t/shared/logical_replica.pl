@@ -120,8 +120,9 @@ ok($replica->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = 
 $replica->sql('TRUNCATE ran');
 
 # ---- calls for the replica
-foreach my $statement ("SELECT hipq.enqueue('run')", "INSERT INTO hipq.app_main (job_type)
-	VALUES ('run')", "SELECT hipq.cancel($later)", "SELECT hipq.retry($done[1])",
+foreach my $statement ("SELECT hipq.enqueue('run')",
+	"INSERT INTO hipq.app_main (job_type) VALUES ('run')", "SELECT hipq.cancel($later)",
+	"SELECT hipq.retry($done[1])",
 	"SELECT hipq.reschedule($later, now())", "SELECT hipq.cancel_jobs('app.main')",
 	"SELECT hipq.retry_jobs('app.main')", "SELECT hipq.move_jobs('app.main', 'own.other', 'run')",
 	"SELECT hipq.move_jobs('own.other', 'app.main', 'own')", "SELECT hipq.erase($done[1])")
