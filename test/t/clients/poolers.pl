@@ -124,7 +124,8 @@ sub is_notified
 		$hipq->node->port) : @{$one}{qw(host port)};
 	my $looks = "SELECT 1;\n" x 200;
 	return say_in(
-		"LISTEN hipq_worker_0;\n\\! psql -XAtq -h $host -p $port -c 'NOTIFY hipq_worker_0' >/dev/null\n"
+		"LISTEN hipq_worker_0;\n"
+			. "\\! psql -XAtq -h $host -p $port -c 'NOTIFY hipq_worker_0' >/dev/null\n"
 			. $looks)
 		=~ /Asynchronous notification "hipq_worker_0"/;
 }
@@ -174,7 +175,8 @@ my %tries = (
 		my $said = say_in(
 			"$register\nSELECT clock_timestamp() AS start \\gset\n"
 				. "SELECT count(*), clock_timestamp() - :'start' >= '1 s' "
-				. "FROM hipq.claim(:worker, wait => '1 s');\nSELECT hipq.deregister_worker(:worker);");
+				. "FROM hipq.claim(:worker, wait => '1 s');\n"
+				. 'SELECT hipq.deregister_worker(:worker);');
 		return $said =~ /^0\|t$/m
 			&& $hipq->outcome(by_hand('SELECT hipq.complete(:id, :attempt);')) eq 'succeeded';
 	},

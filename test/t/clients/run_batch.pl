@@ -92,7 +92,8 @@ is($hipq->attempts($id), '1 transient_error, 2 transient_error',
 ok($run->logs('answer refused', qr/soon/), 'a wrong "retry_after" is logged');
 $id = enqueue('all', q{, job_key => 'the key'});
 is($hipq->result($id),
-	qq({"id": $id, "key": "the key", "data": {"say": "all"}, "type": "line", "queue": "app.run", "attempt": 1, "max_retries": 1, "retry_count": 0}),
+	qq({"id": $id, "key": "the key", "data": {"say": "all"}, "type": "line", "queue": "app.run", )
+		. '"attempt": 1, "max_retries": 1, "retry_count": 0}',
 	'the line of a job has the whole job');
 ok($run->wait_for(sub { starts() == 1 }), 'all jobs so far had the same program');
 

@@ -25,7 +25,8 @@ SELECT hipq.register_job_type(queue_name(n), 'work', handler => 'work')
     FROM generate_series(1, $queues) AS n;
 DO \$\$ BEGIN FOR n IN 1..$queues LOOP
     EXECUTE format('INSERT INTO hipq.%I (job_type, job_key, job_data, scheduled_run_time)
-        SELECT ''work'', ''key-'' || i, CASE WHEN i = 1000 THEN ''{"rare": true}'' ELSE ''{}'' END::jsonb,
+        SELECT ''work'', ''key-'' || i,
+            CASE WHEN i = 1000 THEN ''{"rare": true}'' ELSE ''{}'' END::jsonb,
             now() + interval ''1 day'' FROM generate_series(1, $jobs) AS i',
         replace(queue_name(n), '.', '_'));
 END LOOP; END \$\$;

@@ -30,7 +30,8 @@ END
 $hipq->create_queue($_) foreach 'app.mail', 'app.other';
 $hipq->sql(<<'END');
 SELECT hipq.register_job_type('app.mail', 'welcome', handler => 'work', attempt_log => true,
-    max_retries => 0, parameters => '{"token": {"type": "string", "required": false, "secret": true},
+    max_retries => 0, parameters => '{
+        "token": {"type": "string", "required": false, "secret": true},
         "n": {"type": "integer"}, "fault": {"type": "string", "required": false}}');
 SELECT hipq.register_job_type('app.other', 'thing', handler => 'work');
 SELECT hipq.grant_queue('app.mail', 'eyes', 'read');

@@ -217,8 +217,9 @@ SELECT racer.batch, racer.n,
                       THEN 'longer' ELSE 'plain' END,
                  CASE WHEN memory.is_accepted THEN 'running'
                       WHEN memory.is_accepted IS NOT NULL THEN 'waiting' ELSE 'none' END,
-                 coalesce((SELECT string_agg(attempt.reason, ',' ORDER BY attempt.reason COLLATE "C")
-                           FROM hipq.attempt AS attempt WHERE attempt.job_id = job.id), 'none')) AS seen,
+                 coalesce((
+                     SELECT string_agg(attempt.reason, ',' ORDER BY attempt.reason COLLATE "C")
+                     FROM hipq.attempt AS attempt WHERE attempt.job_id = job.id), 'none')) AS seen,
        worker.queue_depth = (memory.is_accepted IS false)::integer
            AND worker.running_jobs = (memory.is_accepted IS true)::integer AS counts_fit
 FROM racer JOIN hipq.race_ext AS job ON job.id = racer.job

@@ -213,7 +213,8 @@ for (my $time = 20; $end ne 'done' && $tries < 60; $time = int $time * 1.15 + 10
 is($end, 'done', "resync_shard(), cancelled " . ($tries - 1) . ' time(s)');
 cmp_ok($tries, '>', 3, 'resync_shard() was cancelled several times');
 is($router->sql('SELECT problem FROM hipq.shards
-		WHERE shard = 1 AND problem !~ $$^it (does not|is not) read$$'), '', 'the shard has no problem after resync_shard()');
+		WHERE shard = 1 AND problem !~ $$^it (does not|is not) read$$'), '',
+	'the shard has no problem after resync_shard()');
 more_is_enqueued(200);
 moves(1);
 
