@@ -308,7 +308,7 @@ TEST(Letters, bring_jobs_that_their_sender_may_have)
 
 TEST(Letters, are_those_of_the_comment_of_the_outbox)
 {
-    std::ifstream file(std::string(HIPQ_INSTALL_SCRIPTS) + "/shards.sql");
+    std::ifstream file(std::string(HIPQ_INSTALL_SCRIPTS) + "/shards/shards.sql");
     std::stringstream script;
     script << file.rdbuf();
     const std::string text_of_script = script.str();
