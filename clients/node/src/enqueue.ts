@@ -106,8 +106,8 @@ export async function enqueueMany(client: Queryable, type: string, data: unknown
 }
 
 /**
- * Waits until a job has ended, up to `timeout` (a minute); undefined: it has not ended. The job
- * must be committed: do not call this in the transaction that enqueued the job.
+ * Waits up to `timeout` (a minute) for a job to end, and returns its outcome, or undefined if the
+ * job has not ended. The job must be committed: do not call this in the transaction that enqueued it.
  */
 export async function waitFor<Result = unknown>(
   client: Queryable, id: string, options: { timeout?: Duration; queue?: string } = {},

@@ -36,7 +36,7 @@ export class AttemptOver extends Error {
 }
 
 const attemptIsOver = "HQ003";
-// The server shuts down, has crashed, or has not started.
+// The server is shutting down (57P01), has crashed (57P02) or is starting (57P03).
 const serverIsAway = new Set(["57P01", "57P02", "57P03"]);
 // It is not writable yet, a statement took too long, or waited too long for a lock.
 const passing = new Set(["25006", "57014", "55P03"]);

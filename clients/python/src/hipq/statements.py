@@ -27,7 +27,7 @@ STILL_RUN = "SELECT hipq.heartbeat_attempts(%s::bigint[], %s::integer[])"
 # For a handler, in its own transaction.
 COMPLETE = "SELECT hipq.complete(%s::bigint, %s::integer, %s::jsonb)"
 
-# For many attempts; return the ids of those that were not over.
+# Each takes many attempts, and returns the ids of the attempts that were still running.
 COMPLETE_MANY = "SELECT hipq.complete_attempts(%s::bigint[], %s::integer[], %s::jsonb[])"
 FAIL_MANY = "SELECT hipq.fail_attempts(%s::bigint[], %s::integer[], %s::text[])"
 FAIL_MANY_FOR_GOOD = (

@@ -50,7 +50,8 @@ struct Pipe {
     Descriptor write;
 };
 
-// Closed in programs that are started; with numbers above those that the programs get.
+// Both ends are closed in the programs that hipq-run starts. Their numbers are above those that the
+// programs get.
 inline Pipe make_pipe()
 {
     constexpr int lowest = 10;

@@ -127,7 +127,7 @@ Move ListScreen::key(int key)
 
 void ListScreen::show(Sheet sheet)
 {
-    // A user who has not moved sees the first row, whichever it is.
+    // Until the user moves, the first row stays chosen, even if another job is first.
     const std::string before = place() == 0 ? "" : chosen();
     complaint_.clear();
     sheet_ = std::move(sheet);

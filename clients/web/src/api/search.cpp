@@ -175,7 +175,7 @@ void Search::find_bounds()
     below_ = std::min(below_, greatest + 1);
 }
 
-// Adds the jobs from an id on, up to those that were read before.
+// Reads the jobs with ids of at least `from` that are below those read before.
 void Search::look_from(Id from)
 {
     Parameters parameters = parameters_;

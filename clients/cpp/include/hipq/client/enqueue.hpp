@@ -112,8 +112,8 @@ inline std::vector<std::int64_t> enqueue_many(PGconn *connection, const std::str
     return numbers_of(run(connection, call.select(" AS ids")).text(0, "ids"));
 }
 
-// Waits until a job has ended, up to `timeout`; none: it has not ended. The job must be committed:
-// do not call this in the transaction that enqueued the job.
+// Waits up to `timeout` for a job to end, and returns its outcome, or nothing if the job has not
+// ended. The job must be committed: do not call this in the transaction that enqueued the job.
 inline std::optional<Outcome> wait_for(PGconn *connection, std::int64_t id,
                                        const std::string &timeout = "1 min",
                                        const Value &queue = {})

@@ -79,7 +79,8 @@ inline bool attempt_is_over(const Error &error)
     return error.sqlstate() == "HQ003";
 }
 
-// The statement may be lost, or the server shuts down, has crashed, or has not started.
+// True if the statement may be lost, and if the server is shutting down, has crashed or is
+// starting.
 inline bool connection_is_lost(const Error &error)
 {
     const std::string &code = error.sqlstate();
