@@ -61,7 +61,7 @@ differs('... with a comment', qr/(?<=COMMENT ON FUNCTION hipq\.stat_reset)\(text
 differs('view with one column more', qr/, bytes(?=\nFROM hipq\.sizes_detail)/, '');
 differs('view with other columns', qr/SELECT queue, id,(?=[^;]*FROM hipq\.running_detail)/,
 	'SELECT id, queue,');
-differs('function and view less', qr/(?=-- Who may use what)/,
+differs('function and view less', qr/(?=DO \$rights\$)/,
 	"CREATE FUNCTION hipq.gone() RETURNS integer LANGUAGE sql "
 	. "SET search_path = pg_catalog, pg_temp AS 'SELECT 1';\n"
 	. "CREATE VIEW hipq.of_gone WITH (security_barrier) AS SELECT hipq.gone();\n");
