@@ -106,15 +106,15 @@ void check_reset(const std::vector<std::string> &reset, std::span<const char *co
     }
 }
 
-void require_object(const pg::Arguments &arguments, int i, const char *name)
+void require_object(const pg::Arguments &arguments, pg::Argument which)
 {
-    if (!arguments.has(i))
+    if (!arguments.has(which))
         return;
-    const Datum value = arguments.raw(i, JSONBOID).value;
-    pg::check_description(name, value);
+    const Datum value = arguments.raw(which, JSONBOID).value;
+    pg::check_description(which.name(), value);
     if (!pg::call([&] { return JB_ROOT_IS_OBJECT(DatumGetJsonbP(value)); }))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("%s must be a JSON object", name));
+                   errmsg("%s must be a JSON object", which.name()));
 }
 
 void raise_unknown_type(const std::string &name, const std::string &queue)

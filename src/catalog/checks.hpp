@@ -39,7 +39,7 @@ std::int64_t check_most(std::int32_t max_jobs);
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known);
 
 // Raises 22023 for a jsonb argument that is given and is not an object.
-void require_object(const pg::Arguments &arguments, int i, const char *name);
+void require_object(const pg::Arguments &arguments, pg::Argument which);
 
 // Raises 42704 for a job type that the queue does not have.
 [[noreturn]] void raise_unknown_type(const std::string &name, const std::string &queue);

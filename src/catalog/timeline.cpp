@@ -80,5 +80,5 @@ HIPQ_FUNCTION(hipq__own_timeline)
 HIPQ_FUNCTION(hipq__is_own_timeline)
 {
     return hipq::pg::return_bool(
-        hipq::catalog::is_own_timeline(hipq::pg::Arguments(fcinfo).text(0, "noted")));
+        hipq::catalog::is_own_timeline(hipq::pg::Arguments(fcinfo).text({0, "noted"})));
 }

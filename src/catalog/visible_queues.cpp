@@ -225,7 +225,7 @@ HIPQ_FUNCTION(hipq__reachable_queues)
 {
     hipq::catalog::note_function(fcinfo->flinfo->fn_oid);
     std::vector<std::int32_t> ids =
-        hipq::catalog::reachable(hipq::pg::Arguments(fcinfo).integers(0, "queues"));
+        hipq::catalog::reachable(hipq::pg::Arguments(fcinfo).integers({0, "queues"}));
     // The planner treats an empty array as no condition on partitions, and would wait for all
     // locks. No queue has number 0.
     if (ids.empty())

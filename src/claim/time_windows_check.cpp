@@ -4,6 +4,6 @@
 
 HIPQ_FUNCTION(hipq__are_time_windows)
 {
-    (void)hipq::pg::canonical_time_windows(hipq::pg::Arguments(fcinfo).text(0, "windows"));
+    (void)hipq::pg::canonical_time_windows(hipq::pg::Arguments(fcinfo).text({0, "windows"}));
     return hipq::pg::return_bool(true);
 }

@@ -19,26 +19,32 @@ namespace {
 using catalog::Catalogue;
 using catalog::Queue;
 
-// Positions of the arguments. enqueue_many has job_keys where enqueue has queue, and one argument
-// more from there on.
-enum : int { at_type = 0, at_data = 1 };
-struct Places {
-    int key;
-    int queue;
-    int scheduled_run_time;
-};
-constexpr Places enqueue_places{3, 2, 4};
-constexpr int at_worker = 14;
-constexpr Places enqueue_many_places{2, 3, 4};
-constexpr int at_traceparent_of_many = 14;
+// The arguments. enqueue_many has job_keys where enqueue has queue, and no worker.
+constexpr pg::Argument at_job_type(0, "job_type");
+constexpr pg::Argument at_job_data(1, "job_data");
+constexpr pg::Argument at_job_key(3, "job_key");
+constexpr pg::Argument at_job_keys(2, "job_keys");
+constexpr pg::Argument at_queue_of_one(2, "queue");
+constexpr pg::Argument at_queue_of_many(3, "queue");
+constexpr pg::Argument at_scheduled_run_time(4, "scheduled_run_time");
+constexpr pg::Argument at_priority(5, "priority");
+constexpr pg::Argument at_timeout(6, "timeout");
+constexpr pg::Argument at_throttle_factor(7, "throttle_factor");
+constexpr pg::Argument at_time_windows(8, "time_windows");
+constexpr pg::Argument at_max_retries(9, "max_retries");
+constexpr pg::Argument at_expires_time(10, "expires_time");
+constexpr pg::Argument at_on_duplicate(11, "on_duplicate");
+constexpr pg::Argument at_throttle_key(12, "throttle_key");
+constexpr pg::Argument at_queue_ttl(13, "queue_ttl");
+constexpr pg::Argument at_worker(14, "worker");
+constexpr pg::Argument at_job_text(15, "job_text");
+constexpr pg::Argument at_traceparent_of_many(14, "traceparent");
 
-// The form in which the functions take job_data, which determines the positions of their last
-// arguments.
+// The form in which the functions take job_data. Only those that take text have job_text.
 enum class DataForm : unsigned char { text, value };
-constexpr int at_text = 15;  // job_text
-constexpr int at_traceparent(DataForm form)
+constexpr pg::Argument at_traceparent(DataForm form)
 {
-    return form == DataForm::text ? 16 : 15;
+    return {form == DataForm::text ? 16 : 15, "traceparent"};
 }
 
 OnDuplicate demand_on_duplicate(const std::string &text)
@@ -62,23 +68,21 @@ std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given
 
 JobOptions options_of(const pg::Arguments &arguments)
 {
-    const int first = enqueue_places.scheduled_run_time;  // the same position in both functions
-    return {arguments.text(at_type, "job_type"),
-            arguments.maybe_time(first),
-            priority_of(arguments.maybe_int(first + 1)),
-            arguments.maybe_seconds(first + 2),
-            throttle_factor_of(arguments.maybe_double(first + 3)),
-            arguments.maybe_text(first + 4, core::most_time_windows),
-            arguments.maybe_int(first + 5),
-            arguments.maybe_time(first + 6),
-            arguments.maybe_text(first + 8),
-            arguments.maybe_seconds(first + 9)};
+    return {arguments.text(at_job_type),
+            arguments.maybe_time(at_scheduled_run_time),
+            priority_of(arguments.maybe_int(at_priority)),
+            arguments.maybe_seconds(at_timeout),
+            throttle_factor_of(arguments.maybe_double(at_throttle_factor)),
+            arguments.maybe_text(at_time_windows, core::most_time_windows),
+            arguments.maybe_int(at_max_retries),
+            arguments.maybe_time(at_expires_time),
+            arguments.maybe_text(at_throttle_key),
+            arguments.maybe_seconds(at_queue_ttl)};
 }
 
 OnDuplicate on_duplicate_of(const pg::Arguments &arguments, const char *if_not_given)
 {
-    return demand_on_duplicate(
-        arguments.maybe_text(enqueue_places.scheduled_run_time + 7).value_or(if_not_given));
+    return demand_on_duplicate(arguments.maybe_text(at_on_duplicate).value_or(if_not_given));
 }
 
 // ---- job_data ----
@@ -128,14 +132,13 @@ pg::RawValue json_of_any(pg::RawValue value)
 
 bool has_job_text(const pg::Arguments &arguments, DataForm form)
 {
-    return form == DataForm::text && arguments.has(at_text);
+    return form == DataForm::text && arguments.has(at_job_text);
 }
 
 // Whether job_data has its default value.
 bool is_default_data(const pg::Arguments &arguments)
 {
-    return !arguments.has(at_data) ||
-           arguments.text(at_data, "job_data", core::most_json_text) == "{}";
+    return !arguments.has(at_job_data) || arguments.text(at_job_data, core::most_json_text) == "{}";
 }
 
 // JSON is used as it is; text that is not JSON, and any job_text, becomes a JSON string; any other
@@ -148,17 +151,18 @@ pg::RawValue data_of(FunctionCallInfo fcinfo, DataForm form)
             HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                        errmsg("job_data and job_text cannot be given together"),
                        errhint("Give job_text alone: the job's data is that string."));
-        return json_string(arguments.text(at_text, "job_text", core::most_json_text));
+        return json_string(arguments.text(at_job_text, core::most_json_text));
     }
-    if (!arguments.has(at_data))
+    if (!arguments.has(at_job_data))
         return {JSONBOID, Datum{0}, true};
-    const Oid type =
-        pg::call([&] { return ::getBaseType(::get_fn_expr_argtype(fcinfo->flinfo, at_data)); });
+    const Oid type = pg::call([&] {
+        return ::getBaseType(::get_fn_expr_argtype(fcinfo->flinfo, *at_job_data.position()));
+    });
     if (type == JSONBOID)
-        return arguments.raw(at_data, JSONBOID);
+        return arguments.raw(at_job_data, JSONBOID);
     if (type == TEXTOID || type == VARCHAROID || type == BPCHAROID || !OidIsValid(type))
-        return json_of_text(arguments.text(at_data, "job_data", core::most_json_text));
-    return json_of_any(arguments.raw(at_data, type));
+        return json_of_text(arguments.text(at_job_data, core::most_json_text));
+    return json_of_any(arguments.raw(at_job_data, type));
 }
 
 // ---- the queue ----
@@ -266,12 +270,11 @@ Enqueued enqueue_one(FunctionCallInfo fcinfo, DataForm form, const char *on_dupl
     const auto worker = worker_of(arguments, on_duplicate);
     const JobOptions options = options_of(arguments);
     auto catalogue = catalog::catalogue();
-    const Queue &queue =
-        queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
+    const Queue &queue = queue_for(catalogue, arguments.maybe_text(at_queue_of_one), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
     const GivenTraceparent traceparent(arguments.maybe_text(at_traceparent(form)));
     const Enqueued job = enqueue(queue, options, data_of(fcinfo, form),
-                                 arguments.maybe_text(enqueue_places.key), on_duplicate);
+                                 arguments.maybe_text(at_job_key), on_duplicate);
     if (worker.has_value() && job.action == EnqueueAction::inserted)
         job::aim(queue, options.type, job.id, *worker);
     return job;
@@ -280,7 +283,7 @@ Enqueued enqueue_one(FunctionCallInfo fcinfo, DataForm form, const char *on_dupl
 Datum enqueue_unique(FunctionCallInfo fcinfo, DataForm form)
 {
     const pg::Arguments arguments(fcinfo);
-    const auto key = arguments.maybe_text(enqueue_places.key);
+    const auto key = arguments.maybe_text(at_job_key);
     if (!key.has_value() || *key == core::none_text)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("a job without key has no duplicate"),
@@ -305,21 +308,20 @@ std::vector<std::int64_t> enqueue_all(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
     const JobOptions options = options_of(arguments);
-    if (!arguments.has(at_data))
+    if (!arguments.has(at_job_data))
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("job_data cannot be NULL"),
                    errhint("Give an array of jsonb, it may be empty."));
-    const ArrayType *data = array_of(fcinfo->args[at_data].value);
+    const ArrayType *data = array_of(fcinfo->args[*at_job_data.position()].value);
     const auto count = static_cast<std::size_t>(
         pg::call([&] { return ::ArrayGetNItems(ARR_NDIM(data), ARR_DIMS(data)); }));
     pg::demand(core::check_count_of("job_data", count, core::most_jobs_at_once));
-    const auto keys = arguments.texts(enqueue_many_places.key, core::most_jobs_at_once);
-    if (arguments.has(enqueue_many_places.key) && keys.size() != count)
+    const auto keys = arguments.texts(at_job_keys, core::most_jobs_at_once);
+    if (arguments.has(at_job_keys) && keys.size() != count)
         HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                    errmsg("job_keys has %zu elements, job_data has %zu", keys.size(), count),
                    errhint("Give one key per job; NULL for a job without key."));
     auto catalogue = catalog::catalogue();
-    const Queue &queue =
-        queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
+    const Queue &queue = queue_for(catalogue, arguments.maybe_text(at_queue_of_many), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
     const GivenTraceparent traceparent(arguments.maybe_text(at_traceparent_of_many));
     return enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys,

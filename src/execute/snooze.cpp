@@ -117,7 +117,7 @@ pg::Time extend(std::int64_t id, std::int64_t more, const std::optional<std::str
 HIPQ_FUNCTION(hipq_snooze)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::job::request_snooze(hipq::catalog::check_delay("delay", arguments.duration(0, "delay")));
+    hipq::job::request_snooze(hipq::catalog::check_delay("delay", arguments.duration("delay")));
     return hipq::pg::return_void();
 }
 
@@ -132,7 +132,7 @@ HIPQ_FUNCTION(hipq_extend)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     const hipq::pg::Time deadline = hipq::execute::extend(
-        arguments.integer64(0, "id"), arguments.duration(1, "more"), arguments.maybe_text(2));
+        arguments.integer64("id"), arguments.duration("more"), arguments.maybe_text("queue"));
     if (deadline == hipq::pg::infinity)
         PG_RETURN_NULL();
     return TimestampTzGetDatum(deadline.value);
@@ -141,7 +141,7 @@ HIPQ_FUNCTION(hipq_extend)
 HIPQ_FUNCTION(hipq_extend_own)
 {
     const hipq::pg::Time deadline =
-        hipq::execute::extend_own(hipq::pg::Arguments(fcinfo).duration(0, "more"));
+        hipq::execute::extend_own(hipq::pg::Arguments(fcinfo).duration("more"));
     if (deadline == hipq::pg::infinity)
         PG_RETURN_NULL();
     return TimestampTzGetDatum(deadline.value);

@@ -340,9 +340,9 @@ pg::Time time_of(const ClaimedJob &job, core::Column column)
 void claim(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const std::int64_t worker_id = arguments.integer64(0, "worker");
-    const std::size_t most = check_number(arguments.integer(1, "max_jobs"));
-    const std::int64_t wait = catalog::check_delay("wait", arguments.duration(2, "wait"));
+    const std::int64_t worker_id = arguments.integer64({0, "worker"});
+    const std::size_t most = check_number(arguments.integer({1, "max_jobs"}));
+    const std::int64_t wait = catalog::check_delay("wait", arguments.duration({2, "wait"}));
     if (wait > 0)
         demand_fresh_snapshots();
     pg::ResultSet result(fcinfo);

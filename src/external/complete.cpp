@@ -37,9 +37,9 @@ using Results = std::map<AttemptName, pg::RawValue>;
 Results results_by_attempt(const pg::Arguments &arguments, const std::vector<AttemptName> &names)
 {
     Results results;
-    const bool are_given = arguments.has(2);
+    const bool are_given = arguments.has({2, "results"});
     const std::vector<pg::RawValue> given =
-        are_given ? arguments.jsons(2, "results") : std::vector<pg::RawValue>();
+        are_given ? arguments.jsons({2, "results"}) : std::vector<pg::RawValue>();
     if (are_given)
         check_same_number(names.size(), given.size(), "results");
     for (std::size_t i = 0; i < names.size(); ++i)
@@ -56,7 +56,7 @@ struct Batch {
 
 std::vector<std::int64_t> complete_many(const pg::Arguments &arguments)
 {
-    const std::vector<AttemptName> names = attempt_names(arguments, 0, 1);
+    const std::vector<AttemptName> names = attempt_names(arguments);
     const Results results = results_by_attempt(arguments, names);
     const auto catalogue = catalog::catalogue();
     std::map<const Queue *, Batch> batches;
@@ -74,18 +74,18 @@ std::vector<std::int64_t> complete_many(const pg::Arguments &arguments)
 
 void complete(const pg::Arguments &arguments)
 {
-    const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
-    const pg::RawValue result = checked_result(arguments.raw(2, JSONBOID));
+    const AttemptName name{arguments.integer64({0, "id"}), arguments.integer({1, "attempt"})};
+    const pg::RawValue result = checked_result(arguments.raw({2, "result"}, JSONBOID));
     const auto catalogue = catalog::catalogue();
     complete(hold_attempt(*catalogue, name), result);
 }
 
 std::int64_t complete_by_key(const pg::Arguments &arguments)
 {
-    const pg::RawValue result = checked_result(arguments.raw(3, JSONBOID));
+    const pg::RawValue result = checked_result(arguments.raw("result", JSONBOID));
     const auto catalogue = catalog::catalogue();
-    return complete(
-        hold_attempt(*catalogue, arguments.text(0, "queue"), job_key_of(arguments, 1, 4)), result);
+    return complete(hold_attempt(*catalogue, arguments.text("queue"), job_key_of(arguments)),
+                    result);
 }
 
 }  // namespace

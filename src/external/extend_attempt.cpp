@@ -43,8 +43,8 @@ pg::Time extend(const HeldAttempt &attempt, std::int64_t more)
 
 pg::Time extend(const pg::Arguments &arguments)
 {
-    const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
-    const std::int64_t more = catalog::check_more(arguments.duration(2, "more")) * USECS_PER_SEC;
+    const AttemptName name{arguments.integer64({0, "id"}), arguments.integer({1, "attempt"})};
+    const std::int64_t more = catalog::check_more(arguments.duration({2, "more"})) * USECS_PER_SEC;
     const auto catalogue = catalog::catalogue();
     const HeldAttempt attempt = hold_attempt(*catalogue, name);
     require_accepted(attempt);
@@ -53,8 +53,8 @@ pg::Time extend(const pg::Arguments &arguments)
 
 std::vector<std::int64_t> extend_many(const pg::Arguments &arguments)
 {
-    const std::vector<AttemptName> names = attempt_names(arguments, 0, 1);
-    const std::int64_t more = catalog::check_more(arguments.duration(2, "more")) * USECS_PER_SEC;
+    const std::vector<AttemptName> names = attempt_names(arguments);
+    const std::int64_t more = catalog::check_more(arguments.duration({2, "more"})) * USECS_PER_SEC;
     const auto catalogue = catalog::catalogue();
     const std::vector<HeldAttempt> attempts = hold_attempts(*catalogue, names);
     std::for_each(attempts.begin(), attempts.end(), require_accepted);

@@ -26,18 +26,19 @@ core::Reason reason_of(bool is_retriable)
 }
 
 // Functions of the previous release of the extension do not take this argument.
-std::optional<std::int64_t> retry_after_of(const pg::Arguments &arguments, int i)
+std::optional<std::int64_t> retry_after_of(const pg::Arguments &arguments, pg::Argument which)
 {
-    if (!arguments.takes(i) || !arguments.has(i))
+    if (!arguments.takes(which) || !arguments.has(which))
         return std::nullopt;
-    return catalog::check_delay("retry_after", *arguments.maybe_duration(i));
+    return catalog::check_delay("retry_after", arguments.duration(which));
 }
 
-std::vector<std::optional<std::int64_t>> retry_afters_of(const pg::Arguments &arguments, int i)
+std::vector<std::optional<std::int64_t>> retry_afters_of(const pg::Arguments &arguments)
 {
-    if (!arguments.takes(i))
+    constexpr pg::Argument which(4, "retry_after");
+    if (!arguments.takes(which))
         return {};
-    auto delays = arguments.durations(i);
+    auto delays = arguments.durations(which);
     for (const auto &delay : delays)
         if (delay.has_value())
             (void)catalog::check_delay("retry_after", *delay);
@@ -70,9 +71,10 @@ std::string state_of(const HeldAttempt &attempt)
 
 std::string fail(const pg::Arguments &arguments)
 {
-    const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
-    const Said said{arguments.text(2, "error", core::any_length), arguments.boolean(3, "retriable"),
-                    retry_after_of(arguments, 4)};
+    const AttemptName name{arguments.integer64({0, "id"}), arguments.integer({1, "attempt"})};
+    const Said said{arguments.text({2, "error"}, core::any_length),
+                    arguments.boolean({3, "retriable"}),
+                    retry_after_of(arguments, {4, "retry_after"})};
     const auto catalogue = catalog::catalogue();
     const HeldAttempt attempt = hold_attempt(*catalogue, name);
     fail(attempt, said);
@@ -81,22 +83,22 @@ std::string fail(const pg::Arguments &arguments)
 
 std::string fail_by_key(const pg::Arguments &arguments)
 {
-    const Said said{arguments.text(3, "error", core::any_length), arguments.boolean(4, "retriable"),
-                    retry_after_of(arguments, 6)};
+    const Said said{arguments.text("error", core::any_length), arguments.boolean("retriable"),
+                    retry_after_of(arguments, "retry_after")};
     const auto catalogue = catalog::catalogue();
     const HeldAttempt attempt =
-        hold_attempt(*catalogue, arguments.text(0, "queue"), job_key_of(arguments, 1, 5));
+        hold_attempt(*catalogue, arguments.text("queue"), job_key_of(arguments));
     fail(attempt, said);
     return state_of(attempt);
 }
 
 std::vector<std::int64_t> fail_many(const pg::Arguments &arguments)
 {
-    const std::vector<AttemptName> names = attempt_names(arguments, 0, 1);
+    const std::vector<AttemptName> names = attempt_names(arguments);
     const std::vector<std::string> errors =
-        arguments.texts_without_nulls(2, "errors", core::most_jobs_at_once, core::any_length);
-    const bool is_retriable = arguments.boolean(3, "retriable");
-    const auto retry_afters = retry_afters_of(arguments, 4);
+        arguments.texts_without_nulls({2, "errors"}, core::most_jobs_at_once, core::any_length);
+    const bool is_retriable = arguments.boolean({3, "retriable"});
+    const auto retry_afters = retry_afters_of(arguments);
     check_same_number(names.size(), errors.size(), "errors");
     if (!retry_afters.empty())
         check_same_number(names.size(), retry_afters.size(), "retry_after");
@@ -126,15 +128,15 @@ void release(const HeldAttempt &attempt, std::int64_t delay)
 
 void release(const pg::Arguments &arguments)
 {
-    const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
-    const std::int64_t delay = catalog::check_delay("delay", arguments.duration(2, "delay"));
+    const AttemptName name{arguments.integer64({0, "id"}), arguments.integer({1, "attempt"})};
+    const std::int64_t delay = catalog::check_delay("delay", arguments.duration({2, "delay"}));
     const auto catalogue = catalog::catalogue();
     release(hold_attempt(*catalogue, name), delay);
 }
 
 std::vector<std::int64_t> release_many(const pg::Arguments &arguments)
 {
-    const std::vector<AttemptName> names = attempt_names(arguments, 0, 1);
+    const std::vector<AttemptName> names = attempt_names(arguments);
     const auto catalogue = catalog::catalogue();
     std::vector<std::int64_t> ids;
     for (const HeldAttempt &attempt : hold_attempts(*catalogue, names)) {

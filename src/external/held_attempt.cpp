@@ -342,10 +342,10 @@ std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<A
     return all;
 }
 
-JobKey job_key_of(const pg::Arguments &arguments, int type, int shard_key)
+JobKey job_key_of(const pg::Arguments &arguments)
 {
-    return {arguments.text(type, "job_type"), arguments.text(type + 1, "job_key"),
-            arguments.maybe_text(shard_key)};
+    return {arguments.text("job_type"), arguments.text("job_key"),
+            arguments.maybe_text("shard_key")};
 }
 
 HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_name,
@@ -369,10 +369,10 @@ void check_same_number(std::size_t ids, std::size_t others, const char *name)
                    errdetail("There are %zu ids and %zu %s.", ids, others, name));
 }
 
-std::vector<AttemptName> attempt_names(const pg::Arguments &arguments, int ids, int attempts)
+std::vector<AttemptName> attempt_names(const pg::Arguments &arguments)
 {
-    const std::vector<std::int64_t> jobs = arguments.integers64(ids, "ids");
-    const std::vector<std::int32_t> numbers = arguments.integers(attempts, "attempts");
+    const std::vector<std::int64_t> jobs = arguments.integers64({0, "ids"});
+    const std::vector<std::int32_t> numbers = arguments.integers({1, "attempts"});
     check_same_number(jobs.size(), numbers.size(), "attempts");
     std::vector<AttemptName> names;
     for (std::size_t i = 0; i < jobs.size(); ++i)

@@ -40,8 +40,8 @@ struct JobKey {
     std::string key;
     std::optional<std::string> shard_key;
 };
-// Reads these arguments: job_type at index `type`, job_key next to it, and shard_key.
-JobKey job_key_of(const pg::Arguments &arguments, int type, int shard_key);
+// Reads the arguments job_type, job_key and shard_key.
+JobKey job_key_of(const pg::Arguments &arguments);
 
 // Locks the running attempt of the job with this key. Raises 42704 if no unfinished job has it,
 // 21000 if several have, 55000 if none of its attempts runs, 22023 for a shard key in a queue whose
@@ -51,7 +51,7 @@ HeldAttempt hold_attempt(const catalog::Catalogue &catalogue, const std::string 
 
 // Reads the arguments `ids` and `attempts`. Raises 22004 for nulls, 2202E unless there are as many
 // ids as attempts.
-std::vector<AttemptName> attempt_names(const pg::Arguments &arguments, int ids, int attempts);
+std::vector<AttemptName> attempt_names(const pg::Arguments &arguments);
 void check_same_number(std::size_t ids, std::size_t others, const char *name);
 
 }  // namespace hipq::external

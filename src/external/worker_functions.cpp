@@ -41,17 +41,6 @@ constexpr std::size_t most_queues = 100;
 constexpr std::size_t most_job_types = 100;
 constexpr std::size_t longest_report = 8'192;  // bytes
 
-enum Position {
-    name_argument,
-    queues_argument,
-    job_types_argument,
-    capacity,
-    prefetch,
-    capabilities,
-    listen,
-    take_over
-};
-
 constinit pg::Statement
     lock_worker("SELECT worker_id FROM hipq.worker WHERE role = $1 AND name = $2 FOR UPDATE");
 constinit pg::Statement insert_worker(R"(
@@ -71,13 +60,13 @@ std::vector<std::string> without_repetition(std::vector<std::string> names)
     return names;
 }
 
-std::vector<std::string> names_in(const pg::Arguments &arguments, int i, const char *name,
+std::vector<std::string> names_in(const pg::Arguments &arguments, const char *name,
                                   std::size_t most)
 {
-    if (!arguments.has(i))
+    if (!arguments.has(name))
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                    errmsg("argument \"%s\" must not be null", name));
-    std::vector<std::string> names = without_repetition(arguments.texts_without_nulls(i, name));
+    std::vector<std::string> names = without_repetition(arguments.texts_without_nulls(name));
     if (names.empty())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("%s must name at least one", name));
@@ -95,12 +84,12 @@ std::size_t size_of(Datum json)
 
 void check_capabilities(const pg::Arguments &arguments)
 {
-    if (arguments.has(capabilities) &&
-        size_of(arguments.raw(capabilities, JSONBOID).value) > core::most_description)
+    if (arguments.has("capabilities") &&
+        size_of(arguments.raw("capabilities", JSONBOID).value) > core::most_description)
         HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                    errmsg("capabilities are larger than %zu bytes", core::most_description),
                    errhint("Name only what job types require."));
-    catalog::require_object(arguments, capabilities, "capabilities");
+    catalog::require_object(arguments, "capabilities");
 }
 
 std::vector<const Queue *> queues_to_serve(const catalog::Catalogue &catalogue,
@@ -197,9 +186,9 @@ std::optional<std::int64_t> free_name(const std::string &name, Oid role, bool ta
 
 core::SelfReport first_report(const pg::Arguments &arguments, const std::string &name)
 {
-    if (!arguments.has(capabilities))
+    if (!arguments.has("capabilities"))
         return {};
-    const auto health = health_in(arguments.raw(capabilities, JSONBOID).value);
+    const auto health = health_in(arguments.raw("capabilities", JSONBOID).value);
     if (!health.has_value())
         return {};
     const ReadReport report = read_self_report(*health);
@@ -216,8 +205,8 @@ std::int64_t insert(const pg::Arguments &arguments, const std::string &name, Oid
 {
     const pg::Rows rows = pg::as_hipq([&] {
         return insert_worker.run(name, as_role(role), queues, job_types,
-                                 arguments.maybe_int(capacity), arguments.maybe_int(prefetch),
-                                 arguments.raw(capabilities, JSONBOID), listens);
+                                 arguments.maybe_int("capacity"), arguments.maybe_int("prefetch"),
+                                 arguments.raw("capabilities", JSONBOID), listens);
     });
     if (rows.empty())  // another session has registered the name meanwhile
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
@@ -258,25 +247,24 @@ void take_place(const workers::NewWorker &worker, std::optional<std::int64_t> pr
 std::int64_t register_worker(const pg::Arguments &arguments)
 {
     require_shared_memory();
-    const std::string name = arguments.text(name_argument, "name");
+    const std::string name = arguments.text("name");
     pg::demand(core::check_worker_name(name));
-    const std::vector<std::string> queue_names =
-        names_in(arguments, queues_argument, "queues", most_queues);
-    const std::vector<std::string> job_types =
-        names_in(arguments, job_types_argument, "job_types", most_job_types);
-    check_number("capacity", arguments.integer(capacity, "capacity"), 1);
-    check_number("prefetch", arguments.integer(prefetch, "prefetch"), 0);
+    const std::vector<std::string> queue_names = names_in(arguments, "queues", most_queues);
+    const std::vector<std::string> job_types = names_in(arguments, "job_types", most_job_types);
+    check_number("capacity", arguments.integer("capacity"), 1);
+    check_number("prefetch", arguments.integer("prefetch"), 0);
     check_capabilities(arguments);
-    const bool listens = arguments.maybe_bool(listen).value_or(false);
+    const bool listens = arguments.maybe_bool("listen").value_or(false);
     require_session(listens);
     const auto catalogue = catalog::catalogue();
     const std::vector<const Queue *> queues = queues_to_serve(*catalogue, queue_names);
     for (const std::string &type : job_types)
         check_job_type_to_serve(queues, type);
     const Oid role = catalog::caller();
-    const auto predecessor = free_name(name, role, arguments.maybe_bool(take_over).value_or(false));
+    const auto predecessor =
+        free_name(name, role, arguments.maybe_bool("take_over").value_or(false));
     const std::int64_t id = insert(arguments, name, role, full_names(queues), job_types, listens);
-    take_place({id, role, *arguments.maybe_int(capacity), *arguments.maybe_int(prefetch), false,
+    take_place({id, role, *arguments.maybe_int("capacity"), *arguments.maybe_int("prefetch"), false,
                 listens, name, first_report(arguments, name)},
                predecessor);
     job::forbid_two_phase(job::NoTwoPhase::worker_changed);
@@ -369,37 +357,38 @@ HIPQ_FUNCTION(hipq_register_worker)
 HIPQ_FUNCTION(hipq_heartbeat)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    const std::int64_t id = arguments.integer64(0, "worker");
+    const std::int64_t id = arguments.integer64("worker");
     return hipq::pg::return_text(hipq::external::heartbeat(
-        id, hipq::external::report_in_text(arguments.maybe_text(1, hipq::core::any_length))));
+        id,
+        hipq::external::report_in_text(arguments.maybe_text("health", hipq::core::any_length))));
 }
 
 HIPQ_FUNCTION(hipq_heartbeat_attempts)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     const auto catalogue = hipq::catalog::catalogue();
-    return hipq::pg::return_ids(hipq::external::look_at_attempts(
-        *catalogue, hipq::external::attempt_names(arguments, 0, 1)));
+    return hipq::pg::return_ids(
+        hipq::external::look_at_attempts(*catalogue, hipq::external::attempt_names(arguments)));
 }
 
 HIPQ_FUNCTION(hipq_heartbeat_jsonb)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    const std::int64_t id = arguments.integer64(0, "worker");
+    const std::int64_t id = arguments.integer64("worker");
     std::optional<hipq::external::ReadReport> report;
-    if (arguments.has(1))
-        report = hipq::external::report_in_json(arguments.raw(1, JSONBOID).value);
+    if (arguments.has("health"))
+        report = hipq::external::report_in_json(arguments.raw("health", JSONBOID).value);
     return hipq::pg::return_text(hipq::external::heartbeat(id, report));
 }
 
 HIPQ_FUNCTION(hipq_drain_worker)
 {
-    hipq::external::drain(hipq::pg::Arguments(fcinfo).integer64(0, "worker"));
+    hipq::external::drain(hipq::pg::Arguments(fcinfo).integer64("worker"));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq_deregister_worker)
 {
-    hipq::external::deregister(hipq::pg::Arguments(fcinfo).integer64(0, "worker"));
+    hipq::external::deregister(hipq::pg::Arguments(fcinfo).integer64("worker"));
     return hipq::pg::return_void();
 }

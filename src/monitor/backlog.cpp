@@ -40,7 +40,7 @@ Backlog count(const catalog::Queue &queue)
 // Returns no row for a queue that is being dropped, or that the caller may not see.
 void list_backlog(FunctionCallInfo fcinfo)
 {
-    const int queue_id = pg::Arguments(fcinfo).integer(0, "queue_id");
+    const int queue_id = pg::Arguments(fcinfo).integer({0, "queue_id"});
     pg::ResultSet result(fcinfo);
     catalog::Sight sight;
     const catalog::Queue *queue = sight.visible(queue_id);

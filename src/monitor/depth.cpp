@@ -195,7 +195,7 @@ Depth find_depth(int queue_id)
 HIPQ_FUNCTION(hipq__depth)
 {
     const auto depth =
-        hipq::monitor::find_depth(hipq::pg::Arguments(fcinfo).integer(0, "queue_id"));
+        hipq::monitor::find_depth(hipq::pg::Arguments(fcinfo).integer({0, "queue_id"}));
     const bool has_due = depth.oldest_due < hipq::pg::infinity;
     return hipq::pg::return_row(fcinfo, depth.jobs, depth.is_exact,
                                 has_due ? std::optional(depth.oldest_due) : std::nullopt);

@@ -17,25 +17,25 @@ Datum show(FunctionCallInfo fcinfo, Mask mask)
 {
     const pg::Arguments arguments(fcinfo);
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue *queue = catalogue->find(arguments.integer(0, "queue_id"));
+    const catalog::Queue *queue = catalogue->find(arguments.integer({0, "queue_id"}));
     if (queue == nullptr || !catalog::may(catalog::caller(), *queue, catalog::Privilege::read)) {
         fcinfo->isnull = true;
         return Datum{0};
     }
-    return mask(queue->find_job_type(arguments.text(1, "job_type")),
-                arguments.raw(2, JSONBOID).value);
+    return mask(queue->find_job_type(arguments.text({1, "job_type"})),
+                arguments.raw({2, "job_data"}, JSONBOID).value);
 }
 
 Datum fitting_data(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const pg::RawValue data = arguments.raw(3, JSONBOID);
-    const catalog::Queue *queue = catalogue->find(arguments.integer(0, "queue_id"));
+    const pg::RawValue data = arguments.raw({3, "job_data"}, JSONBOID);
+    const catalog::Queue *queue = catalogue->find(arguments.integer({0, "queue_id"}));
     const catalog::JobType *type =
-        queue == nullptr ? nullptr : queue->find_job_type(arguments.text(1, "job_type"));
+        queue == nullptr ? nullptr : queue->find_job_type(arguments.text({1, "job_type"}));
     return type == nullptr
                ? data.value
-               : catalog::complete_job_data(*type, data, arguments.integer64(2, "job_id")).value;
+               : catalog::complete_job_data(*type, data, arguments.integer64({2, "job_id"})).value;
 }
 
 }  // namespace

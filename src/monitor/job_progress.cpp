@@ -29,14 +29,13 @@ void check(std::int64_t done, std::optional<std::int64_t> total)
                           static_cast<long long>(*total)));
 }
 
-// Reads done, total and message, starting at position `first`.
-workers::Progress progress_in(const pg::Arguments &arguments, int first)
+workers::Progress progress_in(const pg::Arguments &arguments)
 {
-    const std::int64_t done = arguments.integer64(first, "done");
-    const std::optional<std::int64_t> total = arguments.maybe_int64(first + 1);
+    const std::int64_t done = arguments.integer64("done");
+    const std::optional<std::int64_t> total = arguments.maybe_int64("total");
     check(done, total);
     return workers::make_progress(
-        done, total, arguments.maybe_text(first + 2, core::any_length).value_or(""), pg::now());
+        done, total, arguments.maybe_text("message", core::any_length).value_or(""), pg::now());
 }
 
 void report_own(const workers::Progress &progress)
@@ -110,16 +109,15 @@ void list_progress(FunctionCallInfo fcinfo)
 
 HIPQ_FUNCTION(hipq_report_own_progress)
 {
-    hipq::monitor::report_own(hipq::monitor::progress_in(hipq::pg::Arguments(fcinfo), 0));
+    hipq::monitor::report_own(hipq::monitor::progress_in(hipq::pg::Arguments(fcinfo)));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq_report_progress)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    const hipq::external::AttemptName name{arguments.integer64(0, "id"),
-                                           arguments.integer(1, "attempt")};
-    hipq::monitor::report(name, hipq::monitor::progress_in(arguments, 2));
+    const hipq::external::AttemptName name{arguments.integer64("id"), arguments.integer("attempt")};
+    hipq::monitor::report(name, hipq::monitor::progress_in(arguments));
     return hipq::pg::return_void();
 }
 

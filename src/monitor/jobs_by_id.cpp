@@ -88,8 +88,8 @@ void list_jobs(FunctionCallInfo fcinfo)
 void list_unfinished(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const int queue_id = arguments.integer(0, "queue_id");
-    const std::int64_t id = arguments.integer64(1, "id");
+    const int queue_id = arguments.integer("queue_id");
+    const std::int64_t id = arguments.integer64("id");
     pg::ResultSet result(fcinfo);
     catalog::Sight sight;
     const catalog::Queue *queue = sight.visible(queue_id);

@@ -63,8 +63,8 @@ bool add_job_here(pg::ResultSet &result, std::int64_t id, const std::optional<st
 void find_job(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const std::int64_t id = arguments.integer64(0, "id");
-    const auto queue = arguments.maybe_text(1);
+    const std::int64_t id = arguments.integer64("id");
+    const auto queue = arguments.maybe_text("queue");
     pg::ResultSet result(fcinfo);
     const auto catalogue = catalog::catalogue();
     if (queue.has_value())

@@ -311,7 +311,7 @@ struct CountedQueue {
 
 void reset(const pg::Arguments &arguments)
 {
-    const auto queue_name = arguments.maybe_text(0);
+    const auto queue_name = arguments.maybe_text("queue");
     if (queue_name.has_value()) {
         const auto catalogue = catalog::catalogue();
         const catalog::Queue &queue = catalog::require_known_queue(*catalogue, *queue_name);

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 10> columns{
 
 std::string sort_of(const pg::Arguments &arguments)
 {
-    std::string sort = arguments.text(0, "sort");
+    std::string sort = arguments.text("sort");
     if (std::find(columns.begin(), columns.end(), sort) == columns.end())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("there is no column \"%s\" to sort by", sort.c_str()),

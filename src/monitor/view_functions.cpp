@@ -61,10 +61,10 @@ std::optional<std::string> end_of(const job::FoundJob &job, bool may_read)
 void why(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const std::int64_t id = arguments.integer64(0, "id");
+    const std::int64_t id = arguments.integer64("id");
     pg::ResultSet result(fcinfo);
     const auto catalogue = catalog::catalogue();
-    const auto job = job::find_job(*catalogue, id, arguments.maybe_text(1));
+    const auto job = job::find_job(*catalogue, id, arguments.maybe_text("queue"));
     const Oid role = catalog::caller();
     const bool may_read =
         job.has_value() && catalog::may(role, *job->queue, catalog::Privilege::read);
@@ -72,7 +72,7 @@ void why(FunctionCallInfo fcinfo)
         may_read ||
         (job.has_value() && catalog::may(role, *job->queue, catalog::Privilege::operate));
     if (!may_know) {
-        explain_elsewhere(result, *catalogue, id, arguments.maybe_text(1));
+        explain_elsewhere(result, *catalogue, id, arguments.maybe_text("queue"));
         return;
     }
     std::vector<claim::Condition> conditions = conditions_of(*job);
@@ -94,16 +94,16 @@ std::optional<std::string> first_unmet_condition_of(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue *queue = catalogue->find(arguments.integer(0, "queue_id"));
+    const catalog::Queue *queue = catalogue->find(arguments.integer("queue_id"));
     if (queue == nullptr || catalog::Sight().visible(queue->id) == nullptr)
         return std::nullopt;
-    const std::string type = arguments.text(1, "job_type");
-    const double factor = arguments.maybe_number(4).value_or(0);
+    const std::string type = arguments.text("job_type");
+    const double factor = arguments.maybe_number("throttle_factor").value_or(0);
     return first_unmet_condition(
-        *queue, {0, core::JobState::initial, type, pg::now(), pg::infinity,
-                 arguments.text(2, "time_windows"), claim::time_zone_of(queue->id, type),
-                 arguments.text(3, "throttle_key"),
-                 static_cast<core::Weight>(std::llround(factor * core::weight_unit))});
+        *queue,
+        {0, core::JobState::initial, type, pg::now(), pg::infinity, arguments.text("time_windows"),
+         claim::time_zone_of(queue->id, type), arguments.text("throttle_key"),
+         static_cast<core::Weight>(std::llround(factor * core::weight_unit))});
 }
 
 // ---- executors ----

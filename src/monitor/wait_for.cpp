@@ -256,11 +256,11 @@ JobStatus wait_for(std::int64_t id, std::optional<TimestampTz> end,
 Datum wait_for(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const std::int64_t id = arguments.integer64(0, "id");
-    const auto end = end_of(arguments.maybe_duration(1));
+    const std::int64_t id = arguments.integer64("id");
+    const auto end = end_of(arguments.maybe_duration("timeout"));
     demand_a_server_that_runs_jobs();
     demand_fresh_snapshots();
-    const JobStatus standing = wait_for(id, end, arguments.maybe_text(2));
+    const JobStatus standing = wait_for(id, end, arguments.maybe_text("queue"));
     return pg::return_row(fcinfo, standing.outcome, standing.result,
                           core::unless_none(standing.error));
 }

@@ -103,12 +103,12 @@ const catalog::Queue &require_visible(const catalog::Catalogue &catalogue, const
 void list_kinds(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const std::string name = arguments.text(0, "queue");
+    const std::string name = arguments.text("queue");
     pg::ResultSet result(fcinfo);
     const auto catalogue = catalog::catalogue();
     const catalog::Queue &queue = require_visible(*catalogue, name);
     const pg::Time now = pg::now();
-    for (const FillingKind &kind : filling_kinds_of(queue, arguments.maybe_int(1), now)) {
+    for (const FillingKind &kind : filling_kinds_of(queue, arguments.maybe_int("lines"), now)) {
         const auto key =
             kind.throttle_key == core::none_text ? std::nullopt : std::optional(kind.throttle_key);
         const auto &first = kind.first;

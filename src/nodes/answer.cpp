@@ -172,12 +172,12 @@ std::optional<std::optional<std::string>> ask_once(const Known &known, const Cal
 
 std::optional<std::string> answer(const pg::Arguments &arguments)
 {
-    const std::string instance = arguments.text(0, "instance_name");
-    const int asker = arguments.integer(1, "asker");
-    const std::string name = arguments.text(2, "role");
-    const Call call{arguments.text(3, "function"), arguments.integer64(4, "id"),
-                    arguments.texts(5, core::most_names, core::any_length), std::nullopt,
-                    arguments.boolean(6, "is_about_letter")};
+    const std::string instance = arguments.text({0, "instance_name"});
+    const int asker = arguments.integer({1, "asker"});
+    const std::string name = arguments.text({2, "role"});
+    const Call call{arguments.text({3, "function"}), arguments.integer64({4, "id"}),
+                    arguments.texts({5, "arguments"}, core::most_names, core::any_length),
+                    std::nullopt, arguments.boolean({6, "is_about_letter"})};
     (void)require_known(call);
     demand_neighbour(instance, asker);
     const Oid role = require_role(name);

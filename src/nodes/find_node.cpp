@@ -423,5 +423,5 @@ std::optional<std::string> require_certain(const Call &call, const Found &found)
 HIPQ_FUNCTION(hipq__wait_until_read)
 {
     return BoolGetDatum(
-        hipq::nodes::wait_for_all_readers(hipq::pg::Arguments(fcinfo).text(0, "instance_name")));
+        hipq::nodes::wait_for_all_readers(hipq::pg::Arguments(fcinfo).text("instance_name")));
 }

@@ -83,162 +83,189 @@ std::vector<Number> numbers_of(const Elements &elements, const char *name,
                errhint("The functions of hipq are declared by its script alone."));
 }
 
-}  // namespace
-
-void Arguments::raise_too_few() const
-{
-    raise_other_declaration(fcinfo_, "has fewer arguments than the library knows");
-}
-
-void Arguments::require(int i, const char *name) const
-{
-    if (!has(i))
-        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                   errmsg("argument \"%s\" must not be null", name));
-}
-
-// The name in the function's definition. For error messages: it reads a catalog.
-std::string Arguments::name_of(int i) const
-{
-    const char *name = pg::call([&]() -> const char * {
-        HeapTuple function = ::SearchSysCache1(PROCOID, ObjectIdGetDatum(fcinfo_->flinfo->fn_oid));
-        if (!HeapTupleIsValid(function))
-            return nullptr;
-        Oid *types = nullptr;
-        char **names = nullptr;
-        char *modes = nullptr;
-        const int count = ::get_func_arg_info(function, &types, &names, &modes);
-        const char *found = names != nullptr && i < count ? ::pstrdup(names[i]) : nullptr;
-        ::ReleaseSysCache(function);
-        return found;
-    });
-    return name == nullptr ? std::to_string(i + 1) : name;
-}
-
-void Arguments::check_length(int i, std::size_t bytes, std::size_t most) const
+void check_length(Argument which, std::size_t bytes, std::size_t most)
 {
     if (bytes > most)
-        demand(core::check_size_of(("argument \"" + name_of(i) + "\"").c_str(), bytes, most));
+        demand(core::check_size_of(("argument \"" + std::string(which.name()) + "\"").c_str(),
+                                   bytes, most));
 }
 
-void Arguments::check_count(int i, std::size_t elements, std::size_t most) const
+void check_count(Argument which, int elements, std::size_t most)
 {
-    if (elements > most)
-        demand(core::check_count_of(("argument \"" + name_of(i) + "\"").c_str(), elements, most));
+    const auto count = static_cast<std::size_t>(elements);
+    if (count > most)
+        demand(core::check_count_of(("argument \"" + std::string(which.name()) + "\"").c_str(),
+                                    count, most));
 }
 
-std::optional<std::string> Arguments::maybe_text(int i, std::size_t most) const
+// Returns the names of the IN arguments. A function of hipq names each.
+std::vector<std::string> declared_names(FunctionCallInfo fcinfo)
 {
-    if (!has(i))
+    char **names = nullptr;
+    char *modes = nullptr;
+    const int count = pg::call([&] {
+        HeapTuple function = ::SearchSysCache1(PROCOID, ObjectIdGetDatum(fcinfo->flinfo->fn_oid));
+        if (!HeapTupleIsValid(function))
+            return 0;
+        Oid *types = nullptr;
+        const int all = ::get_func_arg_info(function, &types, &names, &modes);
+        ::ReleaseSysCache(function);
+        return names == nullptr ? 0 : all;
+    });
+    std::vector<std::string> declared;
+    for (int i = 0; i < count; ++i)
+        if (modes == nullptr || (modes[i] != PROARGMODE_OUT && modes[i] != PROARGMODE_TABLE))
+            declared.emplace_back(names[i]);
+    return declared;
+}
+
+}  // namespace
+
+std::optional<int> Arguments::find(const char *name) const
+{
+    if (names_.empty())
+        names_ = declared_names(fcinfo_);
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    return found == names_.end() ? std::nullopt : std::optional<int>(found - names_.begin());
+}
+
+bool Arguments::takes(Argument which) const
+{
+    return which.position().has_value() ? *which.position() < fcinfo_->nargs
+                                        : find(which.name()).has_value();
+}
+
+// Memory beyond the last argument is undefined.
+const NullableDatum &Arguments::value(Argument which) const
+{
+    const auto position = which.position().has_value() ? which.position() : find(which.name());
+    if (!position.has_value() || *position >= fcinfo_->nargs)
+        raise_other_declaration(fcinfo_,
+                                ("has no argument \"" + std::string(which.name()) + "\"").c_str());
+    return fcinfo_->args[*position];
+}
+
+const NullableDatum &Arguments::require(Argument which) const
+{
+    const NullableDatum &found = value(which);
+    if (found.isnull)
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                   errmsg("argument \"%s\" must not be null", which.name()));
+    return found;
+}
+
+std::optional<std::string> Arguments::maybe_text(Argument which, std::size_t most) const
+{
+    const NullableDatum &found = value(which);
+    if (found.isnull)
         return std::nullopt;
-    const Bytes bytes = pg::call([&] { return detoasted_bytes(fcinfo_->args[i].value, most); });
-    check_length(i, bytes.size, most);
+    const Bytes bytes = pg::call([&] { return detoasted_bytes(found.value, most); });
+    check_length(which, bytes.size, most);
     return std::string(bytes.data, bytes.size);
 }
 
-std::optional<std::int32_t> Arguments::maybe_int(int i) const
+std::optional<std::int32_t> Arguments::maybe_int(Argument which) const
 {
-    return has(i) ? std::optional(DatumGetInt32(fcinfo_->args[i].value)) : std::nullopt;
+    const NullableDatum &found = value(which);
+    return found.isnull ? std::nullopt : std::optional(DatumGetInt32(found.value));
 }
 
-std::optional<std::int64_t> Arguments::maybe_int64(int i) const
+std::optional<std::int64_t> Arguments::maybe_int64(Argument which) const
 {
-    return has(i) ? std::optional<std::int64_t>(DatumGetInt64(fcinfo_->args[i].value))
-                  : std::nullopt;
+    const NullableDatum &found = value(which);
+    return found.isnull ? std::nullopt : std::optional<std::int64_t>(DatumGetInt64(found.value));
 }
 
-std::optional<bool> Arguments::maybe_bool(int i) const
+std::optional<bool> Arguments::maybe_bool(Argument which) const
 {
-    return has(i) ? std::optional(DatumGetBool(fcinfo_->args[i].value)) : std::nullopt;
+    const NullableDatum &found = value(which);
+    return found.isnull ? std::nullopt : std::optional(DatumGetBool(found.value));
 }
 
-std::optional<Oid> Arguments::maybe_oid(int i) const
+std::optional<Oid> Arguments::maybe_oid(Argument which) const
 {
-    return has(i) ? std::optional(DatumGetObjectId(fcinfo_->args[i].value)) : std::nullopt;
+    const NullableDatum &found = value(which);
+    return found.isnull ? std::nullopt : std::optional(DatumGetObjectId(found.value));
 }
 
-std::optional<pg::Time> Arguments::maybe_time(int i) const
+std::optional<pg::Time> Arguments::maybe_time(Argument which) const
 {
-    return has(i) ? std::optional(pg::Time{DatumGetTimestampTz(fcinfo_->args[i].value)})
-                  : std::nullopt;
+    const NullableDatum &found = value(which);
+    return found.isnull ? std::nullopt : std::optional(pg::Time{DatumGetTimestampTz(found.value)});
 }
 
-std::optional<double> Arguments::maybe_number(int i) const
+std::optional<double> Arguments::maybe_number(Argument which) const
 {
-    if (!has(i))
+    const NullableDatum &found = value(which);
+    if (found.isnull)
         return std::nullopt;
     return pg::call([&] {
-        return DatumGetFloat8(
-            DirectFunctionCall1(::numeric_float8_no_overflow, fcinfo_->args[i].value));
+        return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, found.value));
     });
 }
 
-std::optional<double> Arguments::maybe_double(int i) const
+std::optional<double> Arguments::maybe_double(Argument which) const
 {
-    return has(i) ? std::optional(DatumGetFloat8(fcinfo_->args[i].value)) : std::nullopt;
+    const NullableDatum &found = value(which);
+    return found.isnull ? std::nullopt : std::optional(DatumGetFloat8(found.value));
 }
 
-std::optional<std::int64_t> Arguments::maybe_duration(int i) const
+std::optional<std::int64_t> Arguments::maybe_duration(Argument which) const
 {
-    return maybe_int64(i);
+    return maybe_int64(which);
 }
 
-std::optional<std::int32_t> Arguments::maybe_seconds(int i, std::int32_t least) const
+std::optional<std::int32_t> Arguments::maybe_seconds(Argument which, std::int32_t least) const
 {
-    const auto length = maybe_duration(i);
+    const auto length = maybe_duration(which);
     if (!length.has_value())
         return std::nullopt;
     const std::int64_t whole = *length / USECS_PER_SEC;
     const std::int64_t seconds = *length % USECS_PER_SEC > 0 ? whole + 1 : whole;
-    if (core::check_seconds(seconds, "", least).has_value())
-        demand(core::check_seconds(seconds, name_of(i), least));
+    pg::demand(core::check_seconds(seconds, which.name(), least));
     return static_cast<std::int32_t>(seconds);
 }
 
-std::string Arguments::text(int i, const char *name, std::size_t most) const
+std::string Arguments::text(Argument which, std::size_t most) const
 {
-    require(i, name);
-    return *maybe_text(i, most);
+    (void)require(which);
+    return *maybe_text(which, most);
 }
 
-std::int32_t Arguments::integer(int i, const char *name) const
+std::int32_t Arguments::integer(Argument which) const
 {
-    require(i, name);
-    return *maybe_int(i);
+    return DatumGetInt32(require(which).value);
 }
 
-std::int64_t Arguments::integer64(int i, const char *name) const
+std::int64_t Arguments::integer64(Argument which) const
 {
-    require(i, name);
-    return *maybe_int64(i);
+    return DatumGetInt64(require(which).value);
 }
 
-bool Arguments::boolean(int i, const char *name) const
+bool Arguments::boolean(Argument which) const
 {
-    require(i, name);
-    return *maybe_bool(i);
+    return DatumGetBool(require(which).value);
 }
 
-Oid Arguments::oid(int i, const char *name) const
+Oid Arguments::oid(Argument which) const
 {
-    require(i, name);
-    return *maybe_oid(i);
+    return DatumGetObjectId(require(which).value);
 }
 
-std::int64_t Arguments::duration(int i, const char *name) const
+std::int64_t Arguments::duration(Argument which) const
 {
-    require(i, name);
-    return *maybe_duration(i);
+    return integer64(which);
 }
 
-std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most_elements,
+std::vector<std::optional<std::string>> Arguments::texts(Argument which, std::size_t most_elements,
                                                          std::size_t most) const
 {
     std::vector<std::optional<std::string>> result;
-    if (!has(i))
+    const NullableDatum &found = value(which);
+    if (found.isnull)
         return result;
-    const Elements elements = elements_of(fcinfo_->args[i].value, TEXTOID);
-    check_count(i, static_cast<std::size_t>(elements.count), most_elements);
+    const Elements elements = elements_of(found.value, TEXTOID);
+    check_count(which, elements.count, most_elements);
     // Elements of an array are never toasted individually, so nothing here can raise.
     for (int element = 0; element < elements.count; ++element) {
         if (elements.nulls[element]) {
@@ -246,34 +273,33 @@ std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most
         } else {
             const Bytes bytes = bytes_of(reinterpret_cast<const struct varlena *>(
                 DatumGetPointer(elements.values[element])));
-            check_length(i, bytes.size, most);
+            check_length(which, bytes.size, most);
             result.emplace_back(std::string(bytes.data, bytes.size));
         }
     }
     return result;
 }
 
-std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name,
-                                                        std::size_t most_elements,
+std::vector<std::string> Arguments::texts_without_nulls(Argument which, std::size_t most_elements,
                                                         std::size_t most) const
 {
     std::vector<std::string> result;
-    for (std::optional<std::string> &element : texts(i, most_elements, most)) {
+    for (std::optional<std::string> &element : texts(which, most_elements, most)) {
         if (!element.has_value())
-            raise_null_element(name);
+            raise_null_element(which.name());
         result.push_back(std::move(*element));
     }
     return result;
 }
 
-std::vector<std::optional<std::int64_t>> Arguments::durations(int i) const
+std::vector<std::optional<std::int64_t>> Arguments::durations(Argument which) const
 {
     std::vector<std::optional<std::int64_t>> result;
-    if (!has(i))
+    const NullableDatum &found = value(which);
+    if (found.isnull)
         return result;
-    const Elements elements =
-        elements_of(fcinfo_->args[i].value, INT8OID);  // a duration is stored like a bigint
-    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
+    const Elements elements = elements_of(found.value, INT8OID);  // stored like a bigint
+    check_count(which, elements.count, core::most_jobs_at_once);
     for (int element = 0; element < elements.count; ++element)
         result.push_back(elements.nulls[element] ? std::nullopt
                                                  : std::optional<std::int64_t>(
@@ -281,29 +307,26 @@ std::vector<std::optional<std::int64_t>> Arguments::durations(int i) const
     return result;
 }
 
-std::vector<std::int64_t> Arguments::integers64(int i, const char *name) const
+std::vector<std::int64_t> Arguments::integers64(Argument which) const
 {
-    require(i, name);
-    const Elements elements = elements_of(fcinfo_->args[i].value, INT8OID);
-    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
-    return numbers_of<std::int64_t>(elements, name,
+    const Elements elements = elements_of(require(which).value, INT8OID);
+    check_count(which, elements.count, core::most_jobs_at_once);
+    return numbers_of<std::int64_t>(elements, which.name(),
                                     [](Datum value) { return std::int64_t{DatumGetInt64(value)}; });
 }
 
-std::vector<std::int32_t> Arguments::integers(int i, const char *name) const
+std::vector<std::int32_t> Arguments::integers(Argument which) const
 {
-    require(i, name);
-    const Elements elements = elements_of(fcinfo_->args[i].value, INT4OID);
-    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
-    return numbers_of<std::int32_t>(elements, name,
+    const Elements elements = elements_of(require(which).value, INT4OID);
+    check_count(which, elements.count, core::most_jobs_at_once);
+    return numbers_of<std::int32_t>(elements, which.name(),
                                     [](Datum value) { return std::int32_t{DatumGetInt32(value)}; });
 }
 
-std::vector<pg::RawValue> Arguments::jsons(int i, const char *name) const
+std::vector<pg::RawValue> Arguments::jsons(Argument which) const
 {
-    require(i, name);
-    const Elements elements = elements_of(fcinfo_->args[i].value, JSONBOID);
-    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
+    const Elements elements = elements_of(require(which).value, JSONBOID);
+    check_count(which, elements.count, core::most_jobs_at_once);
     std::vector<pg::RawValue> values;
     values.reserve(static_cast<std::size_t>(elements.count));
     for (int element = 0; element < elements.count; ++element)

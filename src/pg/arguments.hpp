@@ -1,5 +1,4 @@
-// Arguments and results of SQL-callable functions as C++ values. Arguments are counted from 0; NULL
-// is an empty optional.
+// Arguments and results of SQL-callable functions as C++ values. NULL is an empty optional.
 #pragma once
 
 #include "core/job/bounds.hpp"
@@ -8,81 +7,91 @@
 
 namespace hipq::pg {
 
+// Names an argument as the function's declaration does. To find it by name reads the catalog; for
+// functions that run once or more for each job, its position, counted from 0, comes before its
+// name.
+class Argument {
+public:
+    constexpr Argument(const char *name) : name_(name) {}
+    Argument(int position) = delete;
+    constexpr Argument(int position, const char *name) : position_(position), name_(name) {}
+    constexpr std::optional<int> position() const { return position_; }
+    constexpr const char *name() const { return name_; }
+
+private:
+    std::optional<int> position_;
+    const char *name_;
+};
+
 class Arguments {
 public:
     explicit Arguments(FunctionCallInfo fcinfo) : fcinfo_(fcinfo) {}
 
     // Returns whether the function is declared with this argument: in an extension of the previous
-    // release it may not be.
-    bool takes(int i) const { return i < fcinfo_->nargs; }
+    // release it may not be. All other members raise 42P13 for an argument that it does not have.
+    bool takes(Argument which) const;
 
     // Returns whether the argument is not NULL.
-    bool has(int i) const { return !argument(i).isnull; }
+    bool has(Argument which) const { return !value(which).isnull; }
 
     // Required arguments: 22004, naming the argument, if it is NULL. Texts: 54000, naming the
     // argument, if it is longer than `most` bytes.
-    std::string text(int i, const char *name, std::size_t most = core::most_text) const;
-    std::int32_t integer(int i, const char *name) const;
-    std::int64_t integer64(int i, const char *name) const;
-    bool boolean(int i, const char *name) const;
-    Oid oid(int i, const char *name) const;
-    std::int64_t duration(int i, const char *name) const;
+    std::string text(Argument which, std::size_t most = core::most_text) const;
+    std::int32_t integer(Argument which) const;
+    std::int64_t integer64(Argument which) const;
+    bool boolean(Argument which) const;
+    Oid oid(Argument which) const;
+    std::int64_t duration(Argument which) const;
 
-    std::optional<std::string> maybe_text(int i, std::size_t most = core::most_text) const;
-    std::optional<std::int32_t> maybe_int(int i) const;
-    std::optional<std::int64_t> maybe_int64(int i) const;
-    std::optional<bool> maybe_bool(int i) const;
-    std::optional<Oid> maybe_oid(int i) const;
-    std::optional<pg::Time> maybe_time(int i) const;
+    std::optional<std::string> maybe_text(Argument which, std::size_t most = core::most_text) const;
+    std::optional<std::int32_t> maybe_int(Argument which) const;
+    std::optional<std::int64_t> maybe_int64(Argument which) const;
+    std::optional<bool> maybe_bool(Argument which) const;
+    std::optional<Oid> maybe_oid(Argument which) const;
+    std::optional<pg::Time> maybe_time(Argument which) const;
     // A numeric, and a double precision. NaN and infinity are returned unchanged.
-    std::optional<double> maybe_number(int i) const;
-    std::optional<double> maybe_double(int i) const;
+    std::optional<double> maybe_number(Argument which) const;
+    std::optional<double> maybe_double(Argument which) const;
     // A hipq.duration (duration.hpp), in microseconds.
-    std::optional<std::int64_t> maybe_duration(int i) const;
+    std::optional<std::int64_t> maybe_duration(Argument which) const;
     // The same in seconds, rounded up. 22023, naming the argument, unless it is between `least` and
     // 2^31 - 1.
-    std::optional<std::int32_t> maybe_seconds(int i, std::int32_t least = 1) const;
+    std::optional<std::int32_t> maybe_seconds(Argument which, std::int32_t least = 1) const;
 
     // The elements of a text[]; none for NULL. texts_without_nulls: 22004, naming the argument, if
     // an element is NULL. 54000 if there are more than `most_elements`, or one is longer than
     // `most` bytes.
-    std::vector<std::optional<std::string>> texts(int i, std::size_t most_elements,
+    std::vector<std::optional<std::string>> texts(Argument which, std::size_t most_elements,
                                                   std::size_t most = core::most_text) const;
-    std::vector<std::string> texts_without_nulls(int i, const char *name,
+    std::vector<std::string> texts_without_nulls(Argument which,
                                                  std::size_t most_elements = core::most_names,
                                                  std::size_t most = core::most_text) const;
 
     // The elements of a hipq.duration[], in microseconds; none for NULL. 54000 if there are more
     // than core::most_jobs_at_once.
-    std::vector<std::optional<std::int64_t>> durations(int i) const;
+    std::vector<std::optional<std::int64_t>> durations(Argument which) const;
 
     // The elements of a bigint[], an integer[], a jsonb[]. 22004, naming the argument, if it is
     // NULL, or for numbers if an element is NULL; 54000 if there are more than
     // core::most_jobs_at_once.
-    std::vector<std::int64_t> integers64(int i, const char *name) const;
-    std::vector<std::int32_t> integers(int i, const char *name) const;
-    std::vector<pg::RawValue> jsons(int i, const char *name) const;
+    std::vector<std::int64_t> integers64(Argument which) const;
+    std::vector<std::int32_t> integers(Argument which) const;
+    std::vector<pg::RawValue> jsons(Argument which) const;
 
     // The argument unchanged, as a parameter of a statement; NULL stays NULL.
-    pg::RawValue raw(int i, Oid type) const
+    pg::RawValue raw(Argument which, Oid type) const
     {
-        return {type, argument(i).value, argument(i).isnull};
+        const NullableDatum &found = value(which);
+        return {type, found.value, found.isnull};
     }
 
 private:
-    // Memory beyond the last argument is undefined.
-    const NullableDatum &argument(int i) const
-    {
-        if (i >= fcinfo_->nargs)
-            raise_too_few();
-        return fcinfo_->args[i];
-    }
-    [[noreturn]] void raise_too_few() const;
-    void require(int i, const char *name) const;
-    std::string name_of(int i) const;
-    void check_length(int i, std::size_t bytes, std::size_t most) const;
-    void check_count(int i, std::size_t elements, std::size_t most) const;
+    const NullableDatum &value(Argument which) const;
+    const NullableDatum &require(Argument which) const;
+    std::optional<int> find(const char *name) const;
+
     FunctionCallInfo fcinfo_;
+    mutable std::vector<std::string> names_;  // empty until an argument is looked up by name
 };
 
 // Results. return_text() allocates in the caller's memory context.

@@ -117,7 +117,7 @@ HIPQ_FUNCTION(hipq__duration_out)
 HIPQ_FUNCTION(hipq__duration_of_text)
 {
     return hipq::pg::datum_of(
-        hipq::pg::parse_duration(hipq::pg::Arguments(fcinfo).text(0, "duration")));
+        hipq::pg::parse_duration(hipq::pg::Arguments(fcinfo).text({0, "value"})));
 }
 
 HIPQ_FUNCTION(hipq__duration_of_interval)
@@ -157,5 +157,5 @@ HIPQ_FUNCTION(hipq__duration_of_double)
 HIPQ_FUNCTION(hipq__duration_of_numeric)
 {
     return hipq::pg::datum_of(
-        hipq::pg::duration_of_seconds(*hipq::pg::Arguments(fcinfo).maybe_number(0)));
+        hipq::pg::duration_of_seconds(*hipq::pg::Arguments(fcinfo).maybe_number({0, "value"})));
 }

@@ -9,9 +9,10 @@ namespace hipq::retry {
 
 namespace {
 
-[[noreturn]] void fail(const pg::Arguments &arguments, int i, const char *sqlstate)
+[[noreturn]] void fail(const pg::Arguments &arguments, const char *sqlstate)
 {
-    const std::string message = arguments.maybe_text(i, core::any_length).value_or("failed");
+    const std::string message =
+        arguments.maybe_text("message", core::any_length).value_or("failed");
     HIPQ_RAISE(
         errcode(MAKE_SQLSTATE(sqlstate[0], sqlstate[1], sqlstate[2], sqlstate[3], sqlstate[4])),
         errmsg("%s", message.c_str()));
@@ -23,18 +24,18 @@ namespace {
 
 HIPQ_FUNCTION(hipq_fail_retriable)
 {
-    hipq::retry::fail(hipq::pg::Arguments(fcinfo), 0, hipq::pg::retriable_failure_sqlstate);
+    hipq::retry::fail(hipq::pg::Arguments(fcinfo), hipq::pg::retriable_failure_sqlstate);
 }
 
 HIPQ_FUNCTION(hipq_retry_after)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     hipq::job::request_retry_after(
-        hipq::catalog::check_delay("delay", arguments.duration(0, "delay")));
-    hipq::retry::fail(arguments, 1, hipq::pg::retriable_failure_sqlstate);
+        hipq::catalog::check_delay("delay", arguments.duration("delay")));
+    hipq::retry::fail(arguments, hipq::pg::retriable_failure_sqlstate);
 }
 
 HIPQ_FUNCTION(hipq_fail_permanently)
 {
-    hipq::retry::fail(hipq::pg::Arguments(fcinfo), 0, hipq::pg::permanent_failure_sqlstate);
+    hipq::retry::fail(hipq::pg::Arguments(fcinfo), hipq::pg::permanent_failure_sqlstate);
 }

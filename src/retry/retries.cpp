@@ -176,8 +176,8 @@ Answer parse_answer(const std::string &text)
 
 Answer judge_job(const pg::Arguments &arguments)
 {
-    const std::int64_t id = arguments.integer64(0, "id");
-    const std::optional<std::string> queue = arguments.maybe_text(1);
+    const std::int64_t id = arguments.integer64("id");
+    const std::optional<std::string> queue = arguments.maybe_text("queue");
     const auto catalogue = catalog::catalogue();
     const auto found = job::find_permitted_job(*catalogue, id, queue, catalog::Privilege::read);
     if (!found.has_value())

@@ -244,8 +244,9 @@ HIPQ_FUNCTION(hipq_create_shard)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     hipq::shards::demand_step_by_step(fcinfo, "create_shard");
-    hipq::shards::create_shard({arguments.text(0, "instance"), arguments.integer(1, "shard"),
-                                arguments.text(2, "conninfo"), arguments.maybe_text(3).value_or(""),
-                                arguments.maybe_int(4).value_or(100)});
+    hipq::shards::create_shard({arguments.text("instance"), arguments.integer("shard"),
+                                arguments.text("conninfo"),
+                                arguments.maybe_text("publisher").value_or(""),
+                                arguments.maybe_int("weight").value_or(100)});
     return hipq::pg::return_void();
 }

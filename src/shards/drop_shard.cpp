@@ -278,7 +278,7 @@ HIPQ_FUNCTION(hipq_drop_shard)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     hipq::shards::demand_step_by_step(fcinfo, "drop_shard");
-    hipq::shards::drop_shard(arguments.text(0, "instance"), arguments.integer(1, "shard"),
-                             arguments.maybe_bool(2).value_or(false));
+    hipq::shards::drop_shard(arguments.text("instance"), arguments.integer("shard"),
+                             arguments.maybe_bool("force").value_or(false));
     return hipq::pg::return_void();
 }

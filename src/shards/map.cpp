@@ -277,20 +277,19 @@ HIPQ_FUNCTION(hipq_rebalance)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return hipq::pg::return_int(
-        static_cast<std::int32_t>(hipq::shards::rebalance(arguments.text(0, "instance"))));
+        static_cast<std::int32_t>(hipq::shards::rebalance(arguments.text("instance"))));
 }
 
 HIPQ_FUNCTION(hipq_drain_shard)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return hipq::pg::return_int(static_cast<std::int32_t>(
-        hipq::shards::drain_shard(arguments.text(0, "instance"), arguments.integer(1, "shard"))));
+        hipq::shards::drain_shard(arguments.text("instance"), arguments.integer("shard"))));
 }
 
 HIPQ_FUNCTION(hipq_move_slots)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return hipq::pg::return_int(static_cast<std::int32_t>(
-        hipq::shards::move_slots(arguments.text(0, "instance"), arguments.integers(1, "slots"),
-                                 arguments.integer(2, "shard"))));
+    return hipq::pg::return_int(static_cast<std::int32_t>(hipq::shards::move_slots(
+        arguments.text("instance"), arguments.integers("slots"), arguments.integer("shard"))));
 }

@@ -189,47 +189,47 @@ void unpublish(const std::string &publication)
 HIPQ_FUNCTION(hipq__join_shards)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::shards::join(arguments.text(0, "instance_name"), arguments.text(1, "cluster"),
-                       arguments.integer(2, "node"));
+    hipq::shards::join(arguments.text("instance_name"), arguments.text("cluster"),
+                       arguments.integer("node"));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq__publish_outbox)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::shards::publish(arguments.text(0, "publication"), arguments.text(1, "instance_name"),
-                          arguments.integer(2, "node"));
+    hipq::shards::publish(arguments.text("publication"), arguments.text("instance_name"),
+                          arguments.integer("node"));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq__keep_outbox)
 {
-    hipq::shards::keep_wal(hipq::pg::Arguments(fcinfo).text(0, "slot"));
+    hipq::shards::keep_wal(hipq::pg::Arguments(fcinfo).text("slot"));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq__leave_shards)
 {
-    hipq::shards::leave(hipq::pg::Arguments(fcinfo).text(0, "instance_name"));
+    hipq::shards::leave(hipq::pg::Arguments(fcinfo).text("instance_name"));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq__unsubscribe_from_outbox)
 {
-    hipq::shards::unsubscribe(hipq::pg::Arguments(fcinfo).text(0, "publication"));
+    hipq::shards::unsubscribe(hipq::pg::Arguments(fcinfo).text("publication"));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq__unpublish_outbox)
 {
-    hipq::shards::unpublish(hipq::pg::Arguments(fcinfo).text(0, "publication"));
+    hipq::shards::unpublish(hipq::pg::Arguments(fcinfo).text("publication"));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq__subscribe_to_outbox)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::shards::subscribe(arguments.text(0, "publication"), arguments.text(1, "publisher"),
-                            arguments.integer(2, "publisher_version"));
+    hipq::shards::subscribe(arguments.text("publication"), arguments.text("publisher"),
+                            arguments.integer("publisher_version"));
     return hipq::pg::return_void();
 }

@@ -40,7 +40,7 @@ bool has_users_since(pg::Time moment)
 
 HIPQ_FUNCTION(hipq__position_after_all_sent)
 {
-    const auto since = hipq::pg::Arguments(fcinfo).maybe_time(0);
+    const auto since = hipq::pg::Arguments(fcinfo).maybe_time({0, "since"});
     if (!since.has_value() || hipq::shards::has_users_since(*since))
         return hipq::pg::return_text("");
     return hipq::pg::return_text(

@@ -114,13 +114,13 @@ std::set<std::int64_t> send_again(const pg::Rows &rejects, const Queue &queue)
 std::int64_t resend(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
+    const Queue &queue = catalog::require_known_queue(*catalogue, arguments.text("queue"));
     catalog::require(queue, Privilege::control);
     catalog::require(queue, Privilege::enqueue);
-    const auto sqlstate = arguments.maybe_text(1);
-    const bool are_named = arguments.has(2);
-    const auto ids = are_named ? arguments.integers64(2, "ids") : std::vector<std::int64_t>{};
-    const std::int64_t most = catalog::check_most(arguments.integer(3, "max_jobs"));
+    const auto sqlstate = arguments.maybe_text("sqlstate");
+    const bool are_named = arguments.has("ids");
+    const auto ids = are_named ? arguments.integers64("ids") : std::vector<std::int64_t>{};
+    const std::int64_t most = catalog::check_most(arguments.integer("max_jobs"));
     demand_router(queue);
     const pg::Rows rejects = pg::as_hipq([&] {
         return take_rejects.run(queue.instance, queue.name, sqlstate, are_named, ids,
@@ -145,7 +145,7 @@ std::int64_t resend(const pg::Arguments &arguments)
 
 HIPQ_FUNCTION(hipq_slot_of)
 {
-    return hipq::pg::return_int(hipq::core::slot_of(hipq::pg::Arguments(fcinfo).text(0, "key")));
+    return hipq::pg::return_int(hipq::core::slot_of(hipq::pg::Arguments(fcinfo).text({0, "key"})));
 }
 
 HIPQ_FUNCTION(hipq_resend_rejects)

@@ -10,8 +10,8 @@
 HIPQ_FUNCTION(hipq_test_arm_point)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::pg::arm_point(arguments.text(0, "name"), arguments.text(1, "action"),
-                        arguments.integer(2, "pass"));
+    hipq::pg::arm_point(arguments.text({0, "name"}), arguments.text({1, "action"}),
+                        arguments.integer({2, "pass"}));
     return hipq::pg::return_void();
 }
 

@@ -57,12 +57,13 @@ void list_enqueued(FunctionCallInfo fcinfo)
     const pg::Arguments arguments(fcinfo);
     pg::ResultSet result(fcinfo);
     const auto catalogue = catalog::catalogue();
-    const std::vector<std::int64_t> queues = queues_to_read(*catalogue, arguments.maybe_text(1));
+    const std::vector<std::int64_t> queues =
+        queues_to_read(*catalogue, arguments.maybe_text("queue"));
     if (queues.empty())  // without a queue the statement would open, and lock, the tables of all
                          // queues
         return;
     const pg::Rows rows =
-        pg::as_hipq([&] { return select_waiting.run(queues, arguments.maybe_text(0)); });
+        pg::as_hipq([&] { return select_waiting.run(queues, arguments.maybe_text("job_type")); });
     for (const pg::Row row : rows)
         result.add_composite(row.raw(0));
 }
@@ -131,11 +132,11 @@ void refuse_state(const job::FoundJob &job)
 Datum dry_run(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const std::int64_t id = arguments.integer64(0, "id");
+    const std::int64_t id = arguments.integer64("id");
     demand_a_place_to_run("hipq.dry_run()");
     const auto catalogue = catalog::catalogue();
     const job::FoundJob job =
-        job::require_job(*catalogue, id, arguments.maybe_text(1), Privilege::control);
+        job::require_job(*catalogue, id, arguments.maybe_text("queue"), Privilege::control);
     catalog::require_owner(*job.queue);
     demand_own_session(*job.queue);
     refuse_state(job);
@@ -151,17 +152,18 @@ Datum dry_run(FunctionCallInfo fcinfo)
 Datum dry_fail(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const std::int64_t id = arguments.integer64(0, "id");
-    const bool is_retriable = arguments.boolean(2, "retriable");
+    const std::int64_t id = arguments.integer64("id");
+    const bool is_retriable = arguments.boolean("retriable");
     job::Failure failure{is_retriable ? core::Reason::transient_error
                                       : core::Reason::explicit_failure,
-                         "", arguments.text(1, "error", core::any_length)};
-    if (arguments.has(3))
-        failure.retry_after = catalog::check_delay("retry_after", *arguments.maybe_duration(3));
+                         "", arguments.text("error", core::any_length)};
+    if (arguments.has("retry_after"))
+        failure.retry_after =
+            catalog::check_delay("retry_after", *arguments.maybe_duration("retry_after"));
     demand_a_place_to_run("hipq.dry_fail()");
     const auto catalogue = catalog::catalogue();
     const job::FoundJob job =
-        job::require_job(*catalogue, id, arguments.maybe_text(4), Privilege::control);
+        job::require_job(*catalogue, id, arguments.maybe_text("queue"), Privilege::control);
     const catalog::JobType *type = job.queue->find_job_type(job.type);
     if (type != nullptr && type->retry_handler != "NONE") {
         catalog::require_owner(*job.queue);
@@ -187,7 +189,7 @@ HIPQ_FUNCTION(hipq_run_until_idle)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return hipq::pg::return_int(hipq::testing::run_until_queue_is_idle(
-        arguments.text(0, "queue"), arguments.integer(1, "max_jobs")));
+        arguments.text("queue"), arguments.integer("max_jobs")));
 }
 
 HIPQ_FUNCTION(hipq_dry_run)

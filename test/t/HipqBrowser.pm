@@ -39,14 +39,14 @@ sub build
 		qw(npm ci --no-audit --no-fund --loglevel=error)) ? $copy : undef;
 }
 
-# Runs a file of tests there; each of them is one test here.
+# Runs a file of tests there, for 15 minutes at most; each of them is one test here.
 sub run
 {
 	my ($folder, $file) = @_;
 	local $ENV{HOME} = $folder;
 	local $ENV{HIPQ_BROWSER} = browser();
 	my $said = '';
-	my $done = IPC::Run::run([ 'timeout', '-k', '5', '300', 'node', '--test-reporter=tap', $file ],
+	my $done = IPC::Run::run([ 'timeout', '-k', '5', '900', 'node', '--test-reporter=tap', $file ],
 		'>&', \$said, init => sub { chdir $folder or die $! });
 	my ($passed, $failed) = (0, 0);
 	foreach my $line (split /\n/, $said)

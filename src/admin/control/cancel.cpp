@@ -232,17 +232,16 @@ std::optional<core::JobState> unfinished_state(const std::optional<std::string> 
 
 std::int64_t cancel_jobs(const pg::Arguments &arguments)
 {
-    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
-                        unfinished_state(arguments.maybe_text(3)),
-                        arguments.maybe_time(4).value_or(pg::infinity),
-                        catalog::check_most(arguments.integer(6, "max_jobs"))};
+    const Filter filter{arguments.maybe_text("job_type"), arguments.maybe_text("job_key"),
+                        unfinished_state(arguments.maybe_text("state")),
+                        arguments.maybe_time("created_before").value_or(pg::infinity),
+                        catalog::check_most(arguments.integer("max_jobs"))};
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue =
-        catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
+    const catalog::Queue &queue = catalog::require_known_queue(*catalogue, arguments.text("queue"));
     catalog::require(queue, catalog::Privilege::control);
     catalog::demand_not_held(queue);
     return cancel_all(queue, find_jobs(queue, filter), filter,
-                      error_for(arguments.maybe_text(5, core::any_length)));
+                      error_for(arguments.maybe_text("reason", core::any_length)));
 }
 
 }  // namespace
@@ -252,9 +251,9 @@ std::int64_t cancel_jobs(const pg::Arguments &arguments)
 HIPQ_FUNCTION(hipq_cancel)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return BoolGetDatum(hipq::admin::cancel(arguments.integer64(0, "id"),
-                                            arguments.maybe_text(1, hipq::core::any_length),
-                                            arguments.maybe_text(2)));
+    return BoolGetDatum(hipq::admin::cancel(arguments.integer64("id"),
+                                            arguments.maybe_text("reason", hipq::core::any_length),
+                                            arguments.maybe_text("queue")));
 }
 
 HIPQ_FUNCTION(hipq_cancel_jobs)

@@ -223,28 +223,30 @@ HIPQ_FUNCTION(hipq_retry)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return Int64GetDatum(hipq::admin::retry(
-        arguments.integer64(0, "id"), arguments.maybe_text(1).value_or("manual_retry"),
-        arguments.raw(2, JSONBOID), arguments.maybe_int(4), arguments.maybe_text(3)));
+        arguments.integer64("id"), arguments.maybe_text("reason").value_or("manual_retry"),
+        arguments.raw("job_data", JSONBOID), arguments.maybe_int("max_retries"),
+        arguments.maybe_text("queue")));
 }
 
 HIPQ_FUNCTION(hipq_reschedule)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::admin::reschedule(arguments.integer64(0, "id"), arguments.maybe_time(1),
-                            arguments.maybe_int(2), arguments.maybe_text(3));
+    hipq::admin::reschedule(arguments.integer64("id"), arguments.maybe_time("scheduled_run_time"),
+                            arguments.maybe_int("priority"), arguments.maybe_text("queue"));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq_erase)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return BoolGetDatum(hipq::admin::erase(arguments.integer64(0, "id"), arguments.maybe_text(1)));
+    return BoolGetDatum(
+        hipq::admin::erase(arguments.integer64("id"), arguments.maybe_text("queue")));
 }
 
 HIPQ_FUNCTION(hipq_release_hold_of_queue)
 {
     hipq::catalog::demand_superuser("release the hold");
-    const std::string name = hipq::pg::Arguments(fcinfo).text(0, "queue");
+    const std::string name = hipq::pg::Arguments(fcinfo).text("queue");
     hipq::catalog::lock_queue_name(name);
     const auto catalogue = hipq::catalog::catalogue();
     hipq::catalog::release(hipq::catalog::require_queue(*catalogue, name));

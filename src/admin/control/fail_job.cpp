@@ -109,6 +109,6 @@ HIPQ_FUNCTION(hipq_fail_job)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return hipq::pg::return_text(hipq::admin::fail_job(
-        arguments.integer64(0, "id"), arguments.text(1, "error", hipq::core::any_length),
-        arguments.maybe_text(2)));
+        arguments.integer64("id"), arguments.text("error", hipq::core::any_length),
+        arguments.maybe_text("queue")));
 }

@@ -216,11 +216,11 @@ void demand_same_places(const Queue &from, const Queue &to, const std::vector<st
 void move_jobs(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const std::string job_type = arguments.text(2, "job_type");
-    const std::int64_t most = catalog::check_most(arguments.integer(3, "max_jobs"));
+    const std::string job_type = arguments.text("job_type");
+    const std::int64_t most = catalog::check_most(arguments.integer("max_jobs"));
     const auto catalogue = catalog::catalogue();
-    const Queue &from = require_controlled(*catalogue, arguments.text(0, "from_queue"));
-    const Queue &to = require_controlled(*catalogue, arguments.text(1, "to_queue"));
+    const Queue &from = require_controlled(*catalogue, arguments.text("from_queue"));
+    const Queue &to = require_controlled(*catalogue, arguments.text("to_queue"));
     if (from.id == to.id)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("both queues are the same"),
                    errhint("Name another queue to move jobs to."));

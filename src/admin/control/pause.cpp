@@ -216,15 +216,15 @@ HIPQ_FUNCTION(hipq_pause)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return hipq::pg::return_bool(
-        hipq::admin::pause({arguments.maybe_text(0), arguments.maybe_text(1),
-                            arguments.maybe_text(2), arguments.maybe_text(4)},
-                           arguments.maybe_text(3)));
+        hipq::admin::pause({arguments.maybe_text("queue"), arguments.maybe_text("job_type"),
+                            arguments.maybe_text("throttle_key"), arguments.maybe_text("instance")},
+                           arguments.maybe_text("reason")));
 }
 
 HIPQ_FUNCTION(hipq_resume)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return hipq::pg::return_bool(
-        hipq::admin::resume({arguments.maybe_text(0), arguments.maybe_text(1),
-                             arguments.maybe_text(2), arguments.maybe_text(3)}));
+    return hipq::pg::return_bool(hipq::admin::resume(
+        {arguments.maybe_text("queue"), arguments.maybe_text("job_type"),
+         arguments.maybe_text("throttle_key"), arguments.maybe_text("instance")}));
 }

@@ -221,11 +221,11 @@ void list_chain(const Catalogue &catalogue, const FoundJob &job, pg::ResultSet &
 HIPQ_FUNCTION(hipq_retry_chain)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    const std::int64_t id = arguments.integer64(0, "id");
+    const std::int64_t id = arguments.integer64("id");
     hipq::pg::ResultSet result(fcinfo);
     const auto catalogue = hipq::catalog::catalogue();
     hipq::admin::list_chain(*catalogue,
-                            hipq::job::require_job(*catalogue, id, arguments.maybe_text(1),
+                            hipq::job::require_job(*catalogue, id, arguments.maybe_text("queue"),
                                                    hipq::catalog::Privilege::read),
                             result);
     return hipq::pg::return_void();

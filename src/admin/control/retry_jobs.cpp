@@ -44,14 +44,13 @@ constexpr pg::Time always{DT_NOBEGIN};
 
 std::int64_t retry_jobs(const pg::Arguments &arguments)
 {
-    const std::int64_t most = catalog::check_most(arguments.integer(5, "max_jobs"));
+    const std::int64_t most = catalog::check_most(arguments.integer("max_jobs"));
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue =
-        catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
+    const catalog::Queue &queue = catalog::require_known_queue(*catalogue, arguments.text("queue"));
     catalog::require(queue, catalog::Privilege::control);
     catalog::demand_not_held(queue);
-    const std::string reason = arguments.maybe_text(4).value_or("manual_retry");
-    const auto max_retries = arguments.maybe_int(6);
+    const std::string reason = arguments.maybe_text("reason").value_or("manual_retry");
+    const auto max_retries = arguments.maybe_int("max_retries");
     if (max_retries.has_value())
         pg::demand(core::check_max_retries(*max_retries));
     return pg::as_hipq([&] {
@@ -61,8 +60,10 @@ std::int64_t retry_jobs(const pg::Arguments &arguments)
         const nodes::MadeJobs elsewhere;
         for (const pg::Row row :
              catalog::statement_for(queue, retry_many_sql)
-                 .run(reason, arguments.maybe_text(1), arguments.maybe_time(2).value_or(always),
-                      arguments.maybe_time(3).value_or(pg::infinity), most, max_retries)) {
+                 .run(reason, arguments.maybe_text("job_type"),
+                      arguments.maybe_time("failed_after").value_or(always),
+                      arguments.maybe_time("failed_before").value_or(pg::infinity), most,
+                      max_retries)) {
             retried.push_back(row.integer(0));
             made.push_back(row.integer(1));
         }

@@ -164,16 +164,16 @@ struct Redriven {
 Redriven redrive_jobs(const pg::Arguments &arguments)
 {
     constexpr std::array<const char *, 3> redrivable{"waiting", "handled", "dismissed"};
-    const std::optional<double> rate = arguments.maybe_double(4);
+    const std::optional<double> rate = arguments.maybe_double("rate");
     if (rate.has_value())
         pg::demand(core::check_redrive_rate(*rate));
-    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
-                        arguments.maybe_time(3).value_or(pg::infinity),
-                        check_state(arguments.text(6, "state"), redrivable),
-                        catalog::check_most(arguments.integer(7, "max_jobs"))};
+    const Filter filter{arguments.maybe_text("job_type"), arguments.maybe_text("reason"),
+                        arguments.maybe_time("before").value_or(pg::infinity),
+                        check_state(arguments.text("state"), redrivable),
+                        catalog::check_most(arguments.integer("max_jobs"))};
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = require_controlled(*catalogue, arguments.text(0, "queue"));
-    const Queue &to = target(*catalogue, queue, arguments.maybe_text(5));
+    const Queue &queue = require_controlled(*catalogue, arguments.text("queue"));
+    const Queue &to = target(*catalogue, queue, arguments.maybe_text("to_queue"));
     lock_redrives(queue);
     const pg::Rows chosen = pg::as_hipq([&] {
         return catalog::statement_for(to, choose_sql)
@@ -216,11 +216,11 @@ void dismiss(std::int64_t id)
 
 std::int64_t dismiss_many(const pg::Arguments &arguments)
 {
-    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
-                        arguments.maybe_time(3).value_or(pg::infinity), "waiting",
-                        catalog::check_most(arguments.integer(4, "max_jobs"))};
+    const Filter filter{arguments.maybe_text("job_type"), arguments.maybe_text("reason"),
+                        arguments.maybe_time("before").value_or(pg::infinity), "waiting",
+                        catalog::check_most(arguments.integer("max_jobs"))};
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = require_controlled(*catalogue, arguments.text(0, "queue"));
+    const Queue &queue = require_controlled(*catalogue, arguments.text("queue"));
     return pg::as_hipq([&] {
         return static_cast<std::int64_t>(dismiss_letters
                                              .run(queue.id, filter.job_type, filter.reason,
@@ -250,12 +250,12 @@ void purge(std::int64_t id)
 std::int64_t purge_many(const pg::Arguments &arguments)
 {
     constexpr std::array<const char *, 4> states{"waiting", "handled", "redriven", "dismissed"};
-    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
-                        arguments.maybe_time(3).value_or(pg::infinity),
-                        check_state(arguments.maybe_text(4), states),
-                        catalog::check_most(arguments.integer(5, "max_jobs"))};
+    const Filter filter{arguments.maybe_text("job_type"), arguments.maybe_text("reason"),
+                        arguments.maybe_time("before").value_or(pg::infinity),
+                        check_state(arguments.maybe_text("state"), states),
+                        catalog::check_most(arguments.integer("max_jobs"))};
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = require_controlled(*catalogue, arguments.text(0, "queue"));
+    const Queue &queue = require_controlled(*catalogue, arguments.text("queue"));
     return pg::as_hipq([&] {
         return static_cast<std::int64_t>(delete_letters
                                              .run(queue.id, filter.job_type, filter.reason,
@@ -272,7 +272,7 @@ HIPQ_FUNCTION(hipq_redrive)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return Int64GetDatum(
-        hipq::admin::redrive(arguments.integer64(0, "id"), arguments.maybe_text(1)));
+        hipq::admin::redrive(arguments.integer64("id"), arguments.maybe_text("to_queue")));
 }
 
 HIPQ_FUNCTION(hipq_redrive_jobs)
@@ -283,7 +283,7 @@ HIPQ_FUNCTION(hipq_redrive_jobs)
 
 HIPQ_FUNCTION(hipq_dismiss_dead_letter)
 {
-    hipq::admin::dismiss(hipq::pg::Arguments(fcinfo).integer64(0, "id"));
+    hipq::admin::dismiss(hipq::pg::Arguments(fcinfo).integer64("id"));
     return hipq::pg::return_void();
 }
 
@@ -294,7 +294,7 @@ HIPQ_FUNCTION(hipq_dismiss_dead_letters)
 
 HIPQ_FUNCTION(hipq_purge_dead_letter)
 {
-    hipq::admin::purge(hipq::pg::Arguments(fcinfo).integer64(0, "id"));
+    hipq::admin::purge(hipq::pg::Arguments(fcinfo).integer64("id"));
     return hipq::pg::return_void();
 }
 

@@ -68,12 +68,12 @@ std::int64_t handle_jobs_again(const pg::Arguments &arguments)
 {
     constexpr std::array<const char *, 2> states{"waiting", "handled"};
     demand_no_circle();
-    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
-                        arguments.maybe_time(3).value_or(pg::infinity),
-                        check_state(arguments.text(4, "state"), states),
-                        catalog::check_most(arguments.integer(5, "max_jobs"))};
+    const Filter filter{arguments.maybe_text("job_type"), arguments.maybe_text("reason"),
+                        arguments.maybe_time("before").value_or(pg::infinity),
+                        check_state(arguments.text("state"), states),
+                        catalog::check_most(arguments.integer("max_jobs"))};
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = require_controlled(*catalogue, arguments.text(0, "queue"));
+    const Queue &queue = require_controlled(*catalogue, arguments.text("queue"));
     demand_handler(queue);
     const auto again = pg::as_hipq([&] {
         return static_cast<std::int64_t>(handle_letters
@@ -91,7 +91,7 @@ std::int64_t handle_jobs_again(const pg::Arguments &arguments)
 
 HIPQ_FUNCTION(hipq_handle_again)
 {
-    hipq::admin::handle_again(hipq::pg::Arguments(fcinfo).integer64(0, "id"));
+    hipq::admin::handle_again(hipq::pg::Arguments(fcinfo).integer64("id"));
     return hipq::pg::return_void();
 }
 

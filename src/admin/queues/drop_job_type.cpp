@@ -32,9 +32,9 @@ bool has_unfinished_jobs(const Queue &queue, const std::string &job_type)
 void drop_job_type(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = catalog::require_own_queue(*catalogue, arguments.text(0, "queue"));
-    const std::string name = arguments.text(1, "job_type");
-    const bool force = arguments.maybe_bool(2).value_or(false);
+    const Queue &queue = catalog::require_own_queue(*catalogue, arguments.text("queue"));
+    const std::string name = arguments.text("job_type");
+    const bool force = arguments.maybe_bool("force").value_or(false);
     const std::string queue_name = queue.full_name();
     if (queue.find_job_type(name) == nullptr)
         catalog::raise_unknown_type(name, queue_name);

@@ -105,8 +105,8 @@ void tell_of_left_table(const std::string &text)
 // here.
 void drop_queue(const pg::Arguments &arguments)
 {
-    const std::string text = arguments.text(0, "queue");
-    const bool force = arguments.maybe_bool(1).value_or(false);
+    const std::string text = arguments.text("queue");
+    const bool force = arguments.maybe_bool("force").value_or(false);
     catalog::lock_queue_name(text);
     const auto catalogue = catalog::catalogue();
     if (catalogue->find(text) == nullptr)

@@ -240,10 +240,9 @@ namespace {
 void grant_queue(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue =
-        catalog::require_own_queue(*catalogue, arguments.text(0, "queue"));
-    const Oid role = arguments.oid(1, "role");
-    give_privilege(queue, role, require_privilege(arguments.text(2, "privilege")));
+    const catalog::Queue &queue = catalog::require_own_queue(*catalogue, arguments.text("queue"));
+    const Oid role = arguments.oid("role");
+    give_privilege(queue, role, require_privilege(arguments.text("privilege")));
 }
 
 void warn_of_schedules(const catalog::Queue &queue, Oid role)
@@ -264,10 +263,9 @@ void warn_of_schedules(const catalog::Queue &queue, Oid role)
 void revoke_queue(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue =
-        catalog::require_own_queue(*catalogue, arguments.text(0, "queue"));
-    const Oid role = arguments.oid(1, "role");
-    const Privilege privilege = require_privilege(arguments.text(2, "privilege"));
+    const catalog::Queue &queue = catalog::require_own_queue(*catalogue, arguments.text("queue"));
+    const Oid role = arguments.oid("role");
+    const Privilege privilege = require_privilege(arguments.text("privilege"));
     if (role == queue.owner) {
         const std::string name = queue.full_name();
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -281,9 +279,9 @@ void revoke_queue(const pg::Arguments &arguments)
 
 bool may(const pg::Arguments &arguments)
 {
-    const Privilege privilege = require_privilege(arguments.text(1, "privilege"));
+    const Privilege privilege = require_privilege(arguments.text("privilege"));
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue *queue = catalogue->find(arguments.maybe_int(0).value_or(0));
+    const catalog::Queue *queue = catalogue->find(arguments.maybe_int("queue_id").value_or(0));
     return queue != nullptr && catalog::may(catalog::caller(), *queue, privilege);
 }
 

@@ -20,10 +20,10 @@ std::string shown_value(const std::optional<std::string> &value)
 
 }  // namespace
 
-IfExists read_if_exists(const pg::Arguments &arguments, int first)
+IfExists read_if_exists(const pg::Arguments &arguments)
 {
-    const bool if_not_exists = arguments.maybe_bool(first).value_or(false);
-    const bool or_replace = arguments.maybe_bool(first + 1).value_or(false);
+    const bool if_not_exists = arguments.maybe_bool("if_not_exists").value_or(false);
+    const bool or_replace = arguments.maybe_bool("or_replace").value_or(false);
     if (if_not_exists && or_replace)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("if_not_exists and or_replace are both given"),

@@ -9,8 +9,8 @@ namespace hipq::admin {
 
 enum class IfExists : unsigned char { fails, stays, is_replaced };
 
-// Reads the two arguments; if_not_exists is at position `first`. 22023 if both are true.
-IfExists read_if_exists(const pg::Arguments &arguments, int first);
+// Reads the two arguments. 22023 if both are true.
+IfExists read_if_exists(const pg::Arguments &arguments);
 
 // Raise NOTICEs. A new object is reported only under or_replace.
 void tell_of_existing(const std::string &object);

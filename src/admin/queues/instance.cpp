@@ -2,7 +2,7 @@
 // check nothing else about the caller.
 #include "admin/queues/described_queues.hpp"
 #include "admin/queues/if_exists.hpp"
-#include "admin/queues/resettable.hpp"
+#include "admin/queues/options.hpp"
 #include "admin/queues/sections.hpp"
 #include "admin/queues/sharding.hpp"
 #include "catalog/identity.hpp"
@@ -111,27 +111,12 @@ struct Options {
     std::vector<std::string> to_reset{};  // goes back to the setting
 };
 
-// Positions of arguments that functions of 0.2.0 do not have.
-constexpr int max_retries_to_create = 7;
-constexpr int max_retries_to_alter = 5;
-constexpr int reset_to_alter = 6;
+// Functions of 0.2.0 do not have it.
+constexpr std::array<Option, 1> later_options{{{"max_retries", Option::Kind::integer}}};
 
-std::array<Resettable, 1> resettable(int position)
+std::optional<std::int32_t> read_max_retries(const pg::Arguments &arguments)
 {
-    return {{{"max_retries", position}}};
-}
-
-std::optional<std::int32_t> read_max_retries(const pg::Arguments &arguments, int position)
-{
-    return arguments.takes(position) ? arguments.maybe_int(position) : std::nullopt;
-}
-
-// Returns the options that go back to the setting in an instance that is replaced.
-std::vector<std::string> read_not_given(const pg::Arguments &arguments)
-{
-    return arguments.takes(max_retries_to_create)
-               ? not_given(arguments, resettable(max_retries_to_create))
-               : std::vector<std::string>();
+    return arguments.takes("max_retries") ? arguments.maybe_int("max_retries") : std::nullopt;
 }
 
 void check(const Options &options)
@@ -174,12 +159,13 @@ void change_instance(const std::string &name, const Options &options)
 
 void alter_instance(const pg::Arguments &arguments)
 {
-    const std::string name = arguments.text(0, "name");
-    Options options{arguments.maybe_text(2, core::most_shard_key), arguments.maybe_text(3),
-                    arguments.raw(4, JSONBOID), arguments.maybe_bool(1),
-                    read_max_retries(arguments, max_retries_to_alter)};
-    if (arguments.takes(reset_to_alter))
-        options.to_reset = read_reset(arguments, reset_to_alter, resettable(max_retries_to_alter));
+    const std::string name = arguments.text("name");
+    Options options{arguments.maybe_text("shard_key", core::most_shard_key),
+                    arguments.maybe_text("table_naming_strategy"),
+                    arguments.raw("db_config", JSONBOID), arguments.maybe_bool("strict"),
+                    read_max_retries(arguments)};
+    if (arguments.takes("reset"))
+        options.to_reset = read_reset(arguments, later_options);
     check(options);
     change_instance(name, options);
 }
@@ -224,13 +210,13 @@ std::int32_t replace_instance(const std::string &name, const Options &options)
 
 std::int32_t create_instance(const pg::Arguments &arguments, IfExists if_exists)
 {
-    const std::string name = arguments.text(0, "name");
-    const Options options{arguments.maybe_text(1, core::most_shard_key).value_or("NONE"),
-                          arguments.maybe_text(2).value_or("NONE"),
-                          arguments.raw(3, JSONBOID),
-                          arguments.maybe_bool(4).value_or(false),
-                          read_max_retries(arguments, max_retries_to_create),
-                          read_not_given(arguments)};
+    const std::string name = arguments.text("name");
+    const Options options{arguments.maybe_text("shard_key", core::most_shard_key).value_or("NONE"),
+                          arguments.maybe_text("table_naming_strategy").value_or("NONE"),
+                          arguments.raw("db_config", JSONBOID),
+                          arguments.maybe_bool("strict").value_or(false),
+                          read_max_retries(arguments),
+                          not_given(arguments, later_options)};
     if (!core::is_valid_name(name))
         HIPQ_RAISE(
             errcode(ERRCODE_INVALID_NAME), errmsg("invalid instance name \"%s\"", name.c_str()),
@@ -289,7 +275,7 @@ HIPQ_FUNCTION(hipq_create_or_replace_instance)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return hipq::pg::return_int(
-        hipq::admin::create_instance(arguments, hipq::admin::read_if_exists(arguments, 5)));
+        hipq::admin::create_instance(arguments, hipq::admin::read_if_exists(arguments)));
 }
 
 HIPQ_FUNCTION(hipq_alter_whole_instance)
@@ -300,6 +286,6 @@ HIPQ_FUNCTION(hipq_alter_whole_instance)
 
 HIPQ_FUNCTION(hipq_drop_instance)
 {
-    hipq::admin::drop_instance(hipq::pg::Arguments(fcinfo).text(0, "name"));
+    hipq::admin::drop_instance(hipq::pg::Arguments(fcinfo).text("name"));
     return hipq::pg::return_void();
 }

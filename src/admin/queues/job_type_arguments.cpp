@@ -20,10 +20,10 @@ void demand_if_given(const std::optional<Value> &value,
         catalog::demand(check(*value));
 }
 
-std::optional<std::int64_t> maybe_wide(const pg::Arguments &arguments, int i)
+std::optional<std::int64_t> maybe_wide(const pg::Arguments &arguments, const char *name)
 {
-    return arguments.has(i) ? std::optional<std::int64_t>(arguments.maybe_int(i).value())
-                            : std::nullopt;
+    return arguments.has(name) ? std::optional<std::int64_t>(arguments.integer(name))
+                               : std::nullopt;
 }
 
 void check_delay(const char *name, const std::optional<std::int64_t> &delay)
@@ -41,9 +41,9 @@ void check_fraction(const char *name, const std::optional<double> &value, double
                    errhint("Give a number between %g and %g.", least, most));
 }
 
-void check_rules(const char *name, const std::vector<std::string> &rules)
+void check_rules(const pg::Arguments &arguments, const char *name)
 {
-    for (const std::string &rule : rules)
+    for (const std::string &rule : arguments.texts_without_nulls(name))
         if (!core::is_valid_rule(rule))
             HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                        errmsg("invalid entry \"%s\" in %s", rule.c_str(), name),
@@ -72,11 +72,10 @@ std::string read_time_zone(const std::string &name)
 
 void check_parameters(const pg::Arguments &arguments)
 {
-    catalog::require_object(arguments, TypeArgument::parameters_argument, "parameters");
-    if (arguments.has(TypeArgument::parameters_argument))
-        catalog::check_job_parameters(
-            arguments.raw(TypeArgument::parameters_argument, JSONBOID).value);
-    const std::string when = arguments.maybe_text(TypeArgument::validate).value_or("enqueue");
+    catalog::require_object(arguments, "parameters");
+    if (arguments.has("parameters"))
+        catalog::check_job_parameters(arguments.raw("parameters", JSONBOID).value);
+    const std::string when = arguments.maybe_text("validate").value_or("enqueue");
     if (when != "enqueue" && when != "run")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("unknown validate \"%s\"", when.c_str()),
@@ -87,27 +86,28 @@ void check_parameters(const pg::Arguments &arguments)
 
 void check_values(const pg::Arguments &arguments)
 {
-    using enum TypeArgument::Position;
-    demand_if_given(maybe_wide(arguments, default_priority), core::check_priority);
-    demand_if_given(arguments.maybe_double(default_throttle_factor), core::check_throttle_factor);
-    demand_if_given(arguments.maybe_double(throttle_limit), core::check_throttle_limit);
-    if (arguments.has(throttle_limit_per_key))
-        pg::demand(core::check_throttle_limit(*arguments.maybe_double(throttle_limit_per_key),
+    demand_if_given(maybe_wide(arguments, "default_priority"), core::check_priority);
+    demand_if_given(arguments.maybe_double("default_throttle_factor"), core::check_throttle_factor);
+    demand_if_given(arguments.maybe_double("throttle_limit"), core::check_throttle_limit);
+    if (arguments.has("throttle_limit_per_key"))
+        pg::demand(core::check_throttle_limit(*arguments.maybe_double("throttle_limit_per_key"),
                                               "throttle_limit_per_key"));
-    demand_if_given(maybe_wide(arguments, max_retries), core::check_max_retries);
-    check_delay("retry_base", arguments.maybe_duration(retry_base));
-    check_delay("retry_max", arguments.maybe_duration(retry_max));
-    check_fraction("retry_multiplier", arguments.maybe_double(retry_multiplier), 1, 1000);
-    check_fraction("retry_jitter", arguments.maybe_double(retry_jitter), 0, 1);
-    const std::string missing = arguments.maybe_text(on_missing_handler).value_or("wait");
+    demand_if_given(maybe_wide(arguments, "max_retries"), core::check_max_retries);
+    check_delay("retry_base", arguments.maybe_duration("retry_base"));
+    check_delay("retry_max", arguments.maybe_duration("retry_max"));
+    check_fraction("retry_multiplier", arguments.maybe_double("retry_multiplier"), 1, 1000);
+    check_fraction("retry_jitter", arguments.maybe_double("retry_jitter"), 0, 1);
+    check_rules(arguments, "retry_on");
+    check_rules(arguments, "do_not_retry_on");
+    const std::string missing = arguments.maybe_text("on_missing_handler").value_or("wait");
     if (missing != "wait" && missing != "fail")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("unknown on_missing_handler \"%s\"", missing.c_str()),
                    errhint("It is wait or fail."));
-    demand_if_given(maybe_wide(arguments, batch_size), core::check_batch_size);
-    catalog::require_object(arguments, required, "requires");
+    demand_if_given(maybe_wide(arguments, "batch_size"), core::check_batch_size);
+    catalog::require_object(arguments, "requires");
     check_parameters(arguments);
-    const std::string rule = arguments.maybe_text(claim).value_or("auto");
+    const std::string rule = arguments.maybe_text("claim").value_or("auto");
     if (!core::parse_claim_rule(rule).has_value())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("unknown claim \"%s\"", rule.c_str()),
@@ -124,16 +124,6 @@ std::optional<std::string> zone_to_store(const std::optional<std::string> &given
 std::optional<std::string> read_time_windows(const std::optional<std::string> &text)
 {
     return text.has_value() ? std::optional(pg::canonical_time_windows(*text)) : std::nullopt;
-}
-
-std::optional<std::vector<std::string>> read_rules(const pg::Arguments &arguments, int i,
-                                                   const char *name)
-{
-    if (!arguments.has(i))
-        return std::nullopt;
-    std::vector<std::string> rules = arguments.texts_without_nulls(i, name);
-    check_rules(name, rules);
-    return rules;
 }
 
 void check_running(const std::string &handler_text, HandlerKind kind, core::ClaimRule rule,

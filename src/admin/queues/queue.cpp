@@ -6,9 +6,8 @@
 #include "admin/queues/described_queues.hpp"
 #include "admin/queues/grants.hpp"
 #include "admin/queues/if_exists.hpp"
-#include "admin/queues/later_options.hpp"
 #include "admin/queues/many_locks.hpp"
-#include "admin/queues/resettable.hpp"
+#include "admin/queues/options.hpp"
 #include "admin/queues/sections.hpp"
 #include "admin/queues/sharding.hpp"
 #include "admin/queues/table_name.hpp"
@@ -38,46 +37,24 @@ namespace {
 
 using catalog::Queue;
 
-// The arguments that create_queue and alter_queue share, by position.
-struct QueueArgument {
-    enum Position {
-        queue_argument,
-        owner,
-        throttle_limit,
-        retention,
-        history,
-        strict,
-        queue_ttl,
-        dead_letter_enabled,
-        dead_letter_retention,
-        durability,
-        weight,
-        dead_letter_max,
-        dead_letter_handler,
-        max_timeout,
-        highest_priority,
-        allow_free_jobs,
-        retry_enabled,
-        if_not_exists,  // of create_queue, before or_replace
-        reset = if_not_exists,
-        sharding_to_create = if_not_exists + 2,
-        sharding_to_alter = reset + 1,
-        later_to_create = sharding_to_create + 4,
-        later_to_alter = sharding_to_alter + 4,
-    };
-};
-
-// Arguments that fall back to a setting if the queue has no value.
-constexpr std::array<Resettable, 9> resettable_of_queue{
-    {{"retention", QueueArgument::retention},
-     {"queue_ttl", QueueArgument::queue_ttl},
-     {"dead_letter_enabled", QueueArgument::dead_letter_enabled},
-     {"dead_letter_retention", QueueArgument::dead_letter_retention},
-     {"dead_letter_max", QueueArgument::dead_letter_max},
-     {"max_timeout", QueueArgument::max_timeout},
-     {"highest_priority", QueueArgument::highest_priority},
-     {"retry_enabled", QueueArgument::retry_enabled},
-     {"strict", QueueArgument::strict}}};
+constexpr std::array<Option, 17> options_of_queue{
+    {{"throttle_limit", Option::Kind::number, "0"},
+     {"retention", Option::Kind::interval},
+     {"history", Option::Kind::text, "'failed'"},
+     {"strict", Option::Kind::boolean, nullptr, "is_strict"},
+     {"queue_ttl", Option::Kind::seconds},
+     {"dead_letter_enabled", Option::Kind::boolean},
+     {"dead_letter_retention", Option::Kind::interval},
+     {"durability", Option::Kind::text, "'strict'"},
+     {"weight", Option::Kind::integer, "100"},
+     {"dead_letter_max", Option::Kind::integer},
+     {"dead_letter_handler", Option::Kind::computed, "'NONE'"},
+     {"max_timeout", Option::Kind::seconds},
+     {"highest_priority", Option::Kind::integer},
+     {"allow_free_jobs", Option::Kind::boolean, "true"},
+     {"retry_enabled", Option::Kind::boolean},
+     {"worker_wait_ttl", Option::Kind::seconds_or_zero},
+     {"max_retries", Option::Kind::integer}}};
 
 constinit pg::Statement
     insert_plain_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
@@ -97,35 +74,6 @@ constinit pg::Statement select_dropped_queue(R"(
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1 AND queue.name = $2 AND queue.is_dropped)");
-constinit pg::Statement insert_queue(R"(
-    INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
-                            dead_letter_enabled, dead_letter_retention, durability, weight, dead_letter_max, dead_letter_handler,
-                            max_timeout, highest_priority, allow_free_jobs, retry_enabled, queue_id)
-    SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), $8, $9, $10, $11,
-           coalesce($12, 'strict'), coalesce($13, 100), $14, $15, $16, $17, coalesce($18, true), $19, $20
-    FROM hipq.instance
-    WHERE name = $1
-    FOR KEY SHARE)");
-constinit pg::Statement update_queue(R"(
-    UPDATE hipq.queue
-    SET owner = coalesce($2::regrole, owner),
-        throttle_limit = coalesce($3, throttle_limit),
-        retention = CASE WHEN 'retention' = ANY ($11) THEN NULL ELSE coalesce($4, retention) END,
-        history = coalesce($5, history),
-        is_strict = CASE WHEN 'strict' = ANY ($11) THEN NULL ELSE coalesce($6, is_strict) END,
-        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($11) THEN NULL ELSE coalesce($7, queue_ttl) END,
-        dead_letter_enabled = CASE WHEN 'dead_letter_enabled' = ANY ($11) THEN NULL ELSE coalesce($8, dead_letter_enabled) END,
-        dead_letter_retention = CASE WHEN 'dead_letter_retention' = ANY ($11) THEN NULL ELSE coalesce($9, dead_letter_retention) END,
-        durability = coalesce($10, durability),
-        weight = coalesce($12, weight),
-        dead_letter_max = CASE WHEN 'dead_letter_max' = ANY ($11) THEN NULL ELSE coalesce($13, dead_letter_max) END,
-        dead_letter_handler = coalesce($14, dead_letter_handler),
-        max_timeout = CASE WHEN 'max_timeout' = ANY ($11) THEN NULL ELSE coalesce($15, max_timeout) END,
-        highest_priority = CASE WHEN 'highest_priority' = ANY ($11) THEN NULL ELSE coalesce($16, highest_priority) END,
-        allow_free_jobs = coalesce($17, allow_free_jobs),
-        retry_enabled = CASE WHEN 'retry_enabled' = ANY ($11) THEN NULL ELSE coalesce($18, retry_enabled) END
-    WHERE queue_id = $1)");
-
 constexpr std::string_view built_in_instance = "hipq";
 
 // Raises a NOTICE, because the name may be misspelt.
@@ -142,24 +90,27 @@ void tell_of_new_instance(const std::string &name)
 // Checks the arguments of both functions; NULL passes.
 void check_options(const pg::Arguments &arguments)
 {
-    using enum QueueArgument::Position;
-    if (const auto limit = arguments.maybe_double(throttle_limit); limit.has_value())
+    if (const auto limit = arguments.maybe_double("throttle_limit"); limit.has_value())
         pg::demand(core::check_throttle_limit(*limit));
-    if (const auto share = arguments.maybe_int(weight); share.has_value())
+    if (const auto share = arguments.maybe_int("weight"); share.has_value())
         pg::demand(core::check_queue_weight(*share));
-    if (const auto highest = arguments.maybe_int(highest_priority); highest.has_value())
+    if (const auto highest = arguments.maybe_int("highest_priority"); highest.has_value())
         pg::demand(core::check_priority(*highest, "highest_priority"));
-    catalog::check_retention(arguments.maybe_duration(retention));
+    catalog::check_retention(arguments.maybe_duration("retention"));
     catalog::check_keeping("dead_letter_retention",
-                           arguments.maybe_duration(dead_letter_retention));
-    if (const auto most = arguments.maybe_int(dead_letter_max); most.has_value())
+                           arguments.maybe_duration("dead_letter_retention"));
+    if (const auto most = arguments.maybe_int("dead_letter_max"); most.has_value())
         pg::demand(core::check_dead_letter_max(*most));
-    const std::string kept = arguments.maybe_text(history).value_or("failed");
+    if (const auto retries =
+            arguments.takes("max_retries") ? arguments.maybe_int("max_retries") : std::nullopt;
+        retries.has_value())
+        pg::demand(core::check_max_retries(*retries));
+    const std::string kept = arguments.maybe_text("history").value_or("failed");
     if (kept != "failed" && kept != "all")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("unknown history \"%s\"", kept.c_str()),
                    errhint("History is failed or all."));
-    const std::string safe = arguments.maybe_text(durability).value_or("strict");
+    const std::string safe = arguments.maybe_text("durability").value_or("strict");
     if (safe != "strict" && safe != "group")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("unknown durability \"%s\"", safe.c_str()),
@@ -221,7 +172,7 @@ Queue describe(const core::QueueName &name, Oid role)
 std::optional<std::string> read_dead_letter_handler(const core::QueueName &name, Oid role,
                                                     const pg::Arguments &arguments)
 {
-    const auto text = arguments.maybe_text(QueueArgument::dead_letter_handler);
+    const auto text = arguments.maybe_text("dead_letter_handler");
     if (!text.has_value())
         return std::nullopt;
     return catalog::read_dead_letter_handler(describe(name, role), *text);
@@ -257,24 +208,20 @@ std::optional<std::int32_t> find_present(const core::QueueName &name, const std:
 std::int32_t insert_rows(const core::QueueName &name, Oid role, const std::string &table,
                          const pg::Arguments &arguments)
 {
-    using enum QueueArgument::Position;
-    const std::string handler = read_dead_letter_handler(name, role, arguments).value_or("NONE");
+    const auto handler = read_dead_letter_handler(name, role, arguments);
+    OptionValues values(arguments, options_of_queue);
+    values.set("dead_letter_handler", handler);
     catalog::claim_identity_if_new();
     std::int32_t id = 0;
     bool makes_instance = false;
     pg::as_hipq([&] {
         makes_instance = insert_plain_instance.run(name.instance).processed() > 0;
         id = tables::choose_queue_id(table);
-        insert_queue.run(
-            name.instance, name.queue, role, table, arguments.maybe_double(throttle_limit),
-            pg::interval_of(arguments.maybe_duration(retention)), arguments.maybe_text(history),
-            arguments.maybe_bool(strict), arguments.maybe_seconds(queue_ttl),
-            arguments.maybe_bool(dead_letter_enabled),
-            pg::interval_of(arguments.maybe_duration(dead_letter_retention)),
-            arguments.maybe_text(durability), arguments.maybe_int(weight),
-            arguments.maybe_int(dead_letter_max), handler, arguments.maybe_seconds(max_timeout),
-            arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs),
-            arguments.maybe_bool(retry_enabled), id);
+        pg::execute_once(
+            "INSERT INTO hipq.queue (instance_id, name, owner, table_name, queue_id, " +
+                values.columns() + ") SELECT instance_id, $2, $3::regrole, $4, $5, " +
+                values.of_new(6) + " FROM hipq.instance WHERE name = $1 FOR KEY SHARE",
+            values.after({name.instance, name.queue, role, table, id}));
     });
     if (makes_instance && name.instance != built_in_instance)
         tell_of_new_instance(name.instance);
@@ -313,31 +260,25 @@ void check_owner_of_handlers(const Queue &queue, Oid role)
 std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments &arguments,
                                         const std::vector<std::string> &to_reset)
 {
-    using enum QueueArgument::Position;
-    const std::optional<Oid> new_owner = arguments.maybe_oid(owner);
+    const std::optional<Oid> new_owner = arguments.maybe_oid("owner");
     check_options(arguments);
     note_places(queue);
-    if (arguments.has(queue_ttl))
+    if (arguments.has("queue_ttl"))
         for (const auto &[name, type] : queue.job_types())
             if (!type.queue_ttl.has_value() && type.is_without_handler())
-                external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
+                external::warn_of_short_ttl(queue, name, arguments.maybe_seconds("queue_ttl"));
     if (new_owner.has_value() && *new_owner != queue.owner) {
         check_new_owner(*new_owner);
         check_owner_of_handlers(queue, *new_owner);
     }
     auto handler = read_dead_letter_handler({queue.instance, queue.name},
                                             new_owner.value_or(queue.owner), arguments);
+    OptionValues values(arguments, options_of_queue);
+    values.set("dead_letter_handler", handler);
     pg::as_hipq([&] {
-        update_queue.run(
-            queue.id, new_owner, arguments.maybe_double(throttle_limit),
-            pg::interval_of(arguments.maybe_duration(retention)), arguments.maybe_text(history),
-            arguments.maybe_bool(strict), arguments.maybe_seconds(queue_ttl),
-            arguments.maybe_bool(dead_letter_enabled),
-            pg::interval_of(arguments.maybe_duration(dead_letter_retention)),
-            arguments.maybe_text(durability), to_reset, arguments.maybe_int(weight),
-            arguments.maybe_int(dead_letter_max), handler, arguments.maybe_seconds(max_timeout),
-            arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs),
-            arguments.maybe_bool(retry_enabled));
+        pg::execute_once("UPDATE hipq.queue SET owner = coalesce($3::regrole, owner), " +
+                             values.changes(4, 2) + " WHERE queue_id = $1",
+                         values.after({queue.id, to_reset, new_owner}));
     });
     if (new_owner.has_value() && *new_owner != queue.owner) {
         take_ownership(queue, queue.owner);
@@ -353,16 +294,12 @@ std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments 
 
 void alter_queue(const pg::Arguments &arguments)
 {
-    const std::string text = arguments.text(QueueArgument::queue_argument, "queue");
+    const std::string text = arguments.text("queue");
     catalog::lock_queue_name(text);
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, text);
-    constexpr int later = QueueArgument::later_to_alter;
-    const auto to_reset = read_reset(arguments, QueueArgument::reset,
-                                     with_later_options(resettable_of_queue, arguments, later));
-    change_sharding(queue, read_sharding(arguments, QueueArgument::sharding_to_alter),
-                    IfNoShardKey::stays);
-    set_later_options(queue.id, arguments, later, to_reset);
+    const auto to_reset = read_reset(arguments, options_of_queue);
+    change_sharding(queue, read_sharding(arguments), IfNoShardKey::stays);
     if (change_queue(queue, arguments, to_reset).has_value())
         recovery::forget_dead_letter_crashes(queue.id);
 }
@@ -373,12 +310,8 @@ void replace_queue(const std::string &name, const pg::Arguments &arguments)
     const auto catalogue = catalog::catalogue();
     const Queue &queue = catalog::require_own_queue(*catalogue, name);
     const Object before = read_queue(queue.id);
-    change_sharding(queue, read_sharding(arguments, QueueArgument::sharding_to_create),
-                    IfNoShardKey::is_reset);
-    constexpr int later = QueueArgument::later_to_create;
-    const auto to_reset =
-        not_given(arguments, with_later_options(resettable_of_queue, arguments, later));
-    set_later_options(queue.id, arguments, later, to_reset);
+    change_sharding(queue, read_sharding(arguments), IfNoShardKey::is_reset);
+    const auto to_reset = not_given(arguments, options_of_queue);
     const auto handler = change_queue(queue, arguments, to_reset);
     if (handler.has_value() && *handler != queue.dead_letter_handler)
         recovery::forget_dead_letter_crashes(queue.id);
@@ -387,9 +320,9 @@ void replace_queue(const std::string &name, const pg::Arguments &arguments)
 
 std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
 {
-    const std::string text = arguments.text(QueueArgument::queue_argument, "queue");
+    const std::string text = arguments.text("queue");
     const core::QueueName name = parse_name(text);
-    const Oid role = arguments.maybe_oid(QueueArgument::owner).value_or(catalog::caller());
+    const Oid role = arguments.maybe_oid("owner").value_or(catalog::caller());
     check_options(arguments);
     catalog::lock_queue_name(text);
     if (const auto present = find_present(name, text, if_exists); present.has_value()) {
@@ -408,9 +341,7 @@ std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
     Queue queue = describe(name, role);
     queue.id = insert_rows(name, role, table.text, arguments);
     queue.table = table.text;
-    const core::UniqueScope scope =
-        set_sharding(queue.id, read_sharding(arguments, QueueArgument::sharding_to_create));
-    set_later_options(queue.id, arguments, QueueArgument::later_to_create, {});
+    const core::UniqueScope scope = set_sharding(queue.id, read_sharding(arguments));
     make_tables(queue.id, queue.table, scope);
     give_ownership(queue, role);
     wakeup::note_catalogue_change();
@@ -432,9 +363,8 @@ std::int32_t create_queue_with_hint(const pg::Arguments &arguments, IfExists if_
 HIPQ_FUNCTION(hipq_create_or_replace_queue)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return hipq::pg::return_int(hipq::admin::create_queue_with_hint(
-        arguments,
-        hipq::admin::read_if_exists(arguments, hipq::admin::QueueArgument::if_not_exists)));
+    return hipq::pg::return_int(
+        hipq::admin::create_queue_with_hint(arguments, hipq::admin::read_if_exists(arguments)));
 }
 
 HIPQ_FUNCTION(hipq_alter_queue)

@@ -24,8 +24,8 @@ void list_schedule(const Queue &queue, const JobType &type, pg::ResultSet &resul
 void list_schedule_of_queue(const pg::Arguments &arguments, pg::ResultSet &result)
 {
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
-    const std::string name = arguments.text(1, "job_type");
+    const Queue &queue = catalog::require_known_queue(*catalogue, arguments.text("queue"));
+    const std::string name = arguments.text("job_type");
     catalog::require(queue, catalog::Privilege::read);
     const JobType *type = queue.find_job_type(name);
     if (type == nullptr)
@@ -37,7 +37,7 @@ void list_schedule_of_queue(const pg::Arguments &arguments, pg::ResultSet &resul
 void list_schedule_of_type(const pg::Arguments &arguments, pg::ResultSet &result)
 {
     const auto catalogue = catalog::catalogue();
-    const std::string name = arguments.text(0, "job_type");
+    const std::string name = arguments.text("job_type");
     const Queue *of = nullptr;
     const JobType *found = nullptr;
     std::string queues;

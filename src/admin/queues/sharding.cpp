@@ -53,18 +53,18 @@ void check_shard_key(const std::string &text)
 
 namespace {
 
-std::optional<std::string> read_shard_key(const pg::Arguments &arguments, int position)
+std::optional<std::string> read_shard_key(const pg::Arguments &arguments)
 {
-    auto shard_key = arguments.maybe_text(position);
+    auto shard_key = arguments.maybe_text("shard_key");
     if (shard_key.has_value())
         check_shard_key(*shard_key);
     return shard_key;
 }
 
-std::optional<std::string> read_mode(const pg::Arguments &arguments, int position, const char *name,
+std::optional<std::string> read_mode(const pg::Arguments &arguments, const char *name,
                                      std::array<const char *, 2> words)
 {
-    auto mode = arguments.maybe_text(position);
+    auto mode = arguments.maybe_text(name);
     if (mode.has_value() && *mode != words[0] && *mode != words[1])
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("unknown %s \"%s\"", name, mode->c_str()),
@@ -72,9 +72,9 @@ std::optional<std::string> read_mode(const pg::Arguments &arguments, int positio
     return mode;
 }
 
-std::optional<UniqueScope> read_unique_scope(const pg::Arguments &arguments, int position)
+std::optional<UniqueScope> read_unique_scope(const pg::Arguments &arguments)
 {
-    const auto text = arguments.maybe_text(position);
+    const auto text = arguments.maybe_text("unique_scope");
     if (!text.has_value())
         return std::nullopt;
     const auto scope = core::parse_unique_scope(*text);
@@ -186,12 +186,10 @@ void lock_live_leaf(const Queue &queue)
 
 }  // namespace
 
-Sharding read_sharding(const pg::Arguments &arguments, int first)
+Sharding read_sharding(const pg::Arguments &arguments)
 {
-    return {read_shard_key(arguments, first),
-            read_mode(arguments, first + 1, "throttle_mode", {"home", "shared"}),
-            read_mode(arguments, first + 2, "move_order", {"key", "strict"}),
-            read_unique_scope(arguments, first + 3)};
+    return {read_shard_key(arguments), read_mode(arguments, "throttle_mode", {"home", "shared"}),
+            read_mode(arguments, "move_order", {"key", "strict"}), read_unique_scope(arguments)};
 }
 
 core::UniqueScope set_sharding(int queue_id, const Sharding &sharding)

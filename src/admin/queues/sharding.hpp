@@ -15,8 +15,8 @@ struct Sharding {
     std::optional<std::string> move_order;     // what stays in order while slots move
     std::optional<core::UniqueScope> unique_scope;
 };
-// Reads the arguments from that position on, in this order. 22023 for an invalid value.
-Sharding read_sharding(const pg::Arguments &arguments, int first);
+// Reads the arguments of these names. 22023 for an invalid value.
+Sharding read_sharding(const pg::Arguments &arguments);
 
 // Stores the values for a queue that has no tables yet; without a shard key it gets the instance's.
 // Returns the scope in which its keys are unique. 22023 if that is the shard key and there is none.

@@ -22,22 +22,6 @@ namespace {
 using catalog::Privilege;
 using catalog::Queue;
 
-enum : int {
-    at_name,
-    at_cron,
-    at_type,
-    at_data,
-    at_queue,
-    at_key,
-    at_priority,
-    at_timeout,
-    at_throttle_factor,
-    at_time_windows,
-    at_max_retries,
-    at_expires_after,
-    at_throttle_key
-};
-
 // ---- when to run ----
 
 core::Cron require_cron(const std::string &text)
@@ -88,22 +72,22 @@ std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given
 Schedule schedule_of(const pg::Arguments &arguments, const Queue &queue)
 {
     Schedule schedule{0,
-                      arguments.text(at_name, "name"),
-                      arguments.text(at_cron, "cron", core::most_cron),
+                      arguments.text("name"),
+                      arguments.text("cron", core::most_cron),
                       catalog::caller(),
                       queue.id,
-                      arguments.maybe_text(at_key).value_or(arguments.text(at_name, "name")),
-                      arguments.raw(at_data, JSONBOID)};
-    schedule.options = {arguments.text(at_type, "job_type"),
+                      arguments.maybe_text("job_key").value_or(arguments.text("name")),
+                      arguments.raw("job_data", JSONBOID)};
+    schedule.options = {arguments.text("job_type"),
                         std::nullopt,
-                        priority_of(arguments.maybe_int(at_priority)),
-                        arguments.maybe_seconds(at_timeout),
-                        enqueue::throttle_factor_of(arguments.maybe_double(at_throttle_factor)),
-                        arguments.maybe_text(at_time_windows, core::most_time_windows),
-                        arguments.maybe_int(at_max_retries),
+                        priority_of(arguments.maybe_int("priority")),
+                        arguments.maybe_seconds("timeout"),
+                        enqueue::throttle_factor_of(arguments.maybe_double("throttle_factor")),
+                        arguments.maybe_text("time_windows", core::most_time_windows),
+                        arguments.maybe_int("max_retries"),
                         std::nullopt,
-                        arguments.maybe_text(at_throttle_key)};
-    schedule.expires_after = pg::interval_of(arguments.maybe_duration(at_expires_after));
+                        arguments.maybe_text("throttle_key")};
+    schedule.expires_after = pg::interval_of(arguments.maybe_duration("expires_after"));
     return schedule;
 }
 
@@ -129,7 +113,7 @@ void try_to_enqueue(const Queue &queue, const Schedule &schedule)
 void check_values(const pg::Arguments &arguments, const Queue &queue, const Schedule &schedule)
 {
     check_name(schedule.name);
-    if (const auto expires_after = arguments.maybe_duration(at_expires_after))
+    if (const auto expires_after = arguments.maybe_duration("expires_after"))
         catalog::check_delay("expires_after", *expires_after);
     if (schedule.job_key != core::none_text)
         pg::demand(core::check_job_key(schedule.job_key));
@@ -251,10 +235,10 @@ Schedule require_schedule(const catalog::Catalogue &catalogue, const std::string
 
 pg::Time schedule(const pg::Arguments &arguments)
 {
-    const pg::Time next = require_next_run(arguments.text(at_cron, "cron", core::most_cron));
+    const pg::Time next = require_next_run(arguments.text("cron", core::most_cron));
     auto catalogue = catalog::catalogue();
-    const Queue &queue = enqueue::queue_for(catalogue, arguments.maybe_text(at_queue),
-                                            arguments.text(at_type, "job_type"));
+    const Queue &queue =
+        enqueue::queue_for(catalogue, arguments.maybe_text("queue"), arguments.text("job_type"));
     catalog::require(queue, Privilege::enqueue);
     Schedule wanted = schedule_of(arguments, queue);
     check_values(arguments, queue, wanted);
@@ -328,24 +312,24 @@ HIPQ_FUNCTION(hipq_schedule)
 HIPQ_FUNCTION(hipq_unschedule)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::admin::unschedule(arguments.text(0, "name"), arguments.maybe_text(1));
+    hipq::admin::unschedule(arguments.text("name"), arguments.maybe_text("queue"));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq__run_schedule)
 {
     return hipq::pg::return_text(
-        hipq::admin::run(hipq::pg::Arguments(fcinfo).integer(0, "schedule_id")));
+        hipq::admin::run(hipq::pg::Arguments(fcinfo).integer("schedule_id")));
 }
 
 HIPQ_FUNCTION(hipq__next_run)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    const auto cron = hipq::core::parse_cron(arguments.text(0, "cron", hipq::core::most_cron));
+    const auto cron = hipq::core::parse_cron(arguments.text("cron", hipq::core::most_cron));
     const auto *readable = std::get_if<hipq::core::Cron>(&cron);
     const auto next = readable == nullptr
                           ? std::nullopt
-                          : hipq::admin::next_run(*readable, arguments.maybe_time(1));
+                          : hipq::admin::next_run(*readable, arguments.maybe_time("last_run_time"));
     if (!next.has_value())
         PG_RETURN_NULL();
     return TimestampTzGetDatum(next->value);
@@ -353,7 +337,7 @@ HIPQ_FUNCTION(hipq__next_run)
 
 HIPQ_FUNCTION(hipq__has_cron_entry)
 {
-    const int id = hipq::pg::Arguments(fcinfo).integer(0, "schedule_id");
+    const int id = hipq::pg::Arguments(fcinfo).integer("schedule_id");
     const auto schedule = hipq::admin::find_schedule(id, hipq::pg::now());
     const bool is_visible =
         schedule.has_value() && hipq::catalog::Sight().readable(schedule->queue_id) != nullptr;

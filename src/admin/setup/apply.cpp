@@ -190,13 +190,13 @@ Objects take_steps(Description &description, const Objects &present, bool drops_
 
 void apply(const pg::Arguments &arguments, pg::ResultSet &result)
 {
-    const bool is_dry = arguments.maybe_bool(1).value_or(false);
-    const bool drops_others = arguments.maybe_bool(2).value_or(false);
-    if (!arguments.has(0))
+    const bool is_dry = arguments.maybe_bool("dry_run").value_or(false);
+    const bool drops_others = arguments.maybe_bool("drop_others").value_or(false);
+    if (!arguments.has("state"))
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                    errmsg("argument \"state\" must not be null"));
     catalog::lock_set_up(catalog::caller());
-    Description description = read_description(arguments.raw(0, JSONBOID));
+    Description description = read_description(arguments.raw("state", JSONBOID));
     const Objects before = read_present();
     Objects after;
     if (const auto error =

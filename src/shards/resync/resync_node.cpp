@@ -244,8 +244,8 @@ bool receive_again(pg::RawValue json, bool after_loss)
 HIPQ_FUNCTION(hipq__begin_resync)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    const std::string instance = arguments.text(0, "instance_name");
-    const hipq::pg::RawValue truth = arguments.raw(1, JSONBOID);
+    const std::string instance = arguments.text("instance_name");
+    const hipq::pg::RawValue truth = arguments.raw("truth", JSONBOID);
     const std::string forgotten = hipq::shards::begin_resync(instance, truth);
     const hipq::pg::RawValue set_up = hipq::pg::as_extension_owner(
         [&] { return hipq::shards::select_part.run(truth, "set_up").front().raw(0); });
@@ -256,6 +256,6 @@ HIPQ_FUNCTION(hipq__begin_resync)
 HIPQ_FUNCTION(hipq__receive_again)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return hipq::pg::return_bool(hipq::shards::receive_again(arguments.raw(0, JSONBOID),
-                                                             arguments.boolean(1, "after_loss")));
+    return hipq::pg::return_bool(hipq::shards::receive_again(arguments.raw("letter", JSONBOID),
+                                                             arguments.boolean("after_loss")));
 }

@@ -296,9 +296,9 @@ HIPQ_FUNCTION(hipq_resync_shard)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     hipq::shards::demand_step_by_step(fcinfo, "resync_shard");
-    const std::string instance = arguments.text(0, "instance");
-    const int node = arguments.integer(1, "shard");
-    const bool is_forced = arguments.maybe_bool(2).value_or(false);
+    const std::string instance = arguments.text("instance");
+    const int node = arguments.integer("shard");
+    const bool is_forced = arguments.maybe_bool("force").value_or(false);
     if (node == hipq::core::router_node)
         hipq::shards::resync_router(instance, is_forced);
     else

@@ -128,12 +128,16 @@ export class Visitor {
     this.toasts = this.toasts.slice(this.toasts.findIndex(isWanted) + 1);
   }
 
-  /** The violations of accessibility rules that axe finds. */
-  async violations() {
+  /** The violations of accessibility rules that axe finds: of these rules, or of all. */
+  async violations(rules) {
     const session = await this.context.newCDPSession(this.page);
     await session.send("Runtime.evaluate", { expression: axe }); // the page's policy allows no scripts
     await session.detach();
-    const { violations } = await this.page.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
+    const runOnly = rules && { type: "rule", values: rules };
+    const { violations } = await this.page.evaluate(
+      (options) => window.axe.run({ resultTypes: ["violations"], ...options }),
+      runOnly ? { runOnly } : {},
+    );
     return violations.map(
       ({ id, nodes }) =>
         `${id}: ${nodes
