@@ -108,7 +108,7 @@ sources_of = $(patsubst %,%.cpp,$(filter $1 $1/%,$(source_names)))
 server_headers := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
 clang_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' $(if $(filter clients/%,$1),$(call client_flags,$(word 2,$(subst /, ,$1))),$(own_flags))
 own_flags = -D_GNU_SOURCE -DHIPQ_POINTS -Isrc -isystem $(server_headers)
-client_flags = -Iclients/$1/src -Iclients/metrics/src -Iclients/cpp/include -isystem $(libpq_headers) $(httplib_flags) -DHIPQ_PAGE='""'
+client_flags = -Iclients/$1/src -Iclients/program -Iclients/metrics/src -Iclients/cpp/include -isystem $(libpq_headers) $(httplib_flags) -DHIPQ_PAGE='""'
 httplib_flags := $(shell pkg-config --cflags cpp-httplib 2>/dev/null)
 test_flags = -DHIPQ_INSTALL_SCRIPTS='"sql/install"' -DHIPQ_REFERENCE='"docs/reference"'
 

@@ -45,7 +45,7 @@ apart_objects = $(apart:%.cpp=$(builddir)/$(name)/src/%.o)
 # compiler's time.
 CXXFLAGS ?= $(if $(INSTALL_STRIP_FLAG),$(if $(WERROR),-g1,-g0),-g1) -O1
 flags = -std=c++20 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -DHIPQ_VERSION='"$(version)"' $(own_flags)
-folders = $(foreach part,$(name) $(parts),-I$(clients)/$(part)/src) -I$(clients)/cpp/include -isystem $(shell $(PG_CONFIG) --includedir)
+folders = $(foreach part,$(name) $(parts),-I$(clients)/$(part)/src) -I$(clients)/program -I$(clients)/cpp/include -isystem $(shell $(PG_CONFIG) --includedir)
 # As the Makefile of the checkout does.
 ccache := $(if $(shell command -v ccache),CCACHE_BASEDIR=$(abspath $(root)) CCACHE_NOHASHDIR=1 ccache)
 compile = $(ccache) $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(flags) $(folders)

@@ -38,7 +38,7 @@ TEST(Doctor, OptionsAreReadInEachForm)
 
 TEST(Doctor, WrongOptionsAreToldByName)
 {
-    EXPECT_EQ(doctor_error({"--form", "json"}), "doctor has no option --form");
+    EXPECT_EQ(doctor_error({"--form", "json"}), "there is no option --form");
     EXPECT_EQ(doctor_error({"-d"}), "-d needs a value: CONNINFO");
     EXPECT_EQ(doctor_error({"--fail-on", "information"}),
               R"(--fail-on information: needs "error", "warning" or "never")");

@@ -31,11 +31,11 @@ like($err, qr/permission denied for schema hipq\nThe role needs to be a member o
 $hipq->sql('GRANT pg_monitor TO app');
 
 # ---- options
-foreach my $case ([ ['--nonsense'], 'doctor has no option --nonsense' ],
+foreach my $case ([ ['--nonsense'], 'there is no option --nonsense' ],
 	[ ['--format'], '--format needs a value: text|json' ],
 	[ [ '--format', 'xml' ], '--format xml: needs "text" or "json"' ],
 	[ ['--fail-on=all'], '--fail-on all: needs "error", "warning" or "never"' ],
-		[ ['--help=yes'], '--help takes no value' ], [ ['more'], 'doctor has no option more' ])
+		[ ['--help=yes'], '--help takes no value' ], [ ['more'], 'there is no option more' ])
 {
 	my ($wrong, $message) = @$case;
 	($code, $out, $err) = doctor(@$wrong);

@@ -9,99 +9,30 @@ namespace hipq::run {
 
 namespace {
 
-class CommandLine {
-public:
-    explicit CommandLine(const std::vector<std::string> &arguments) : arguments_(arguments) {}
+using CommandLine = program::CommandLine<Options>;
 
-    // Sets an option of the command line. It overrides the file, which is read before.
-    Options read()
-    {
-        while (at_ < arguments_.size() && is_option(arguments_[at_]))
-            if (arguments_[at_++] == "--")
-                break;
-            else
-                take(arguments_[at_ - 1]);
-        const std::vector<std::string> command(arguments_.begin() + static_cast<long>(at_),
-                                               arguments_.end());
-        Options options;
-        if (const std::string file = config_file(); !file.empty())
-            read_config(file, options);
-        apply(options);
-        if (!command.empty())
-            options.command = command;
-        return options;
+std::string config_file(const CommandLine &line)
+{
+    std::string file;
+    for (const auto &given : line.options)
+        if (given.option->name == "config")
+            file = given.value;
+    return file;
+}
+
+// Names on the command line replace those of the file.
+void apply(const CommandLine &line, Options &options)
+{
+    Options lists;
+    for (const auto &given : line.options) {
+        const bool adds = given.option->name == "queue" || given.option->name == "types";
+        given.set(adds ? lists : options);
     }
-
-private:
-    struct Given {
-        const Option *option;
-        std::string as;  // as the user wrote it
-        std::string value;
-    };
-
-    static bool is_option(const std::string &word) { return word.size() > 1 && word[0] == '-'; }
-
-    void take(const std::string &word)
-    {
-        const bool is_long = word[1] == '-';
-        const std::size_t equals = is_long ? word.find('=') : 2;
-        const std::string as = word.substr(0, equals);
-        const Option *option = is_long ? find_option(as.substr(2)) : find_letter(word[1]);
-        if (option == nullptr)
-            throw UsageError("there is no option " + as);
-        const bool has_value = equals != std::string::npos && equals < word.size();
-        if (option->is_switch()) {
-            if (has_value)
-                throw UsageError(as + " takes no value");
-            given_.push_back({option, as, "yes"});
-        } else if (has_value) {
-            given_.push_back({option, as, word.substr(equals + (is_long ? 1 : 0))});
-        } else if (at_ < arguments_.size()) {
-            given_.push_back({option, as, arguments_[at_++]});
-        } else {
-            throw UsageError(as + " needs a value: " + option->argument);
-        }
-    }
-
-    static const Option *find_letter(char letter)
-    {
-        for (const Option &option : option_table())
-            if (option.letter == letter)
-                return &option;
-        return nullptr;
-    }
-
-    std::string config_file() const
-    {
-        std::string file;
-        for (const Given &given : given_)
-            if (given.option->name == "config")
-                file = given.value;
-        return file;
-    }
-
-    void apply(Options &options) const
-    {
-        Options lists;
-        for (const Given &given : given_) {
-            const bool adds = given.option->name == "queue" || given.option->name == "types";
-            try {
-                given.option->set(adds ? lists : options, given.value);
-            } catch (const UsageError &error) {
-                throw UsageError(given.as + " " + given.value + ": " + error.what());
-            }
-        }
-        // Names on the command line replace those of the file.
-        if (!lists.queues.empty())
-            options.queues = lists.queues;
-        if (!lists.types.empty())
-            options.types = lists.types;
-    }
-
-    const std::vector<std::string> &arguments_;
-    std::size_t at_ = 0;
-    std::vector<Given> given_;
-};
+    if (!lists.queues.empty())
+        options.queues = lists.queues;
+    if (!lists.types.empty())
+        options.types = lists.types;
+}
 
 std::string default_name()
 {
@@ -115,7 +46,14 @@ std::string default_name()
 
 Options parse_command_line(const std::vector<std::string> &arguments)
 {
-    Options options = CommandLine(arguments).read();
+    const CommandLine line =
+        program::divide(arguments, option_table(), program::OptionsEnd::at_first_word);
+    Options options;
+    if (const std::string file = config_file(line); !file.empty())
+        read_config(file, options);
+    apply(line, options);
+    if (!line.words.empty())
+        options.command = line.words;
     if (!options.help && !options.version)
         check_options(options);
     return options;

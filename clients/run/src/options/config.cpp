@@ -46,7 +46,7 @@ void set(Options &options, const std::string &key, const json &value)
 {
     if (key == "command")
         return set_command(options, value);
-    const Option *option = find_option(key);
+    const Option *option = program::find_option(option_table(), key);
     if (option == nullptr || key == "config" || key == "help" || key == "version")
         throw UsageError("there is no such key");
     if (value.is_null() || value.is_boolean() != option->is_switch())

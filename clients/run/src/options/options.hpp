@@ -2,20 +2,16 @@
 // overrides.
 #pragma once
 
+#include "command_line.hpp"
+
 #include <chrono>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace hipq::run {
 
-// An error in the user's input.
-class UsageError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
+using program::UsageError;
 using Seconds = std::chrono::duration<double>;
 
 struct Options {
@@ -46,22 +42,11 @@ struct Options {
     std::vector<std::string> command;
 };
 
-// An option of the command line, which is also a key of the file.
-struct Option {
-    std::string name;      // without dashes
-    char letter;           // short form; 0: none
-    std::string argument;  // its argument, as shown by the help; empty: a switch
-    std::string help;
-    void (*set)(Options &options, const std::string &value);
-    // "yes" and "no" in the file are for switches.
-    bool is_switch() const { return argument.empty(); }
-};
+// An option of the command line, which is also a key of the file: "yes" and "no" are for switches.
+using Option = program::Option<Options>;
 
 // All options, in the order of the help.
 const std::vector<Option> &option_table();
-
-// The option with this name; null: there is none.
-const Option *find_option(const std::string &name);
 
 // Reads the command line, and the file that it names. Throws UsageError.
 Options parse_command_line(const std::vector<std::string> &arguments);

@@ -82,14 +82,6 @@ std::vector<Option> make_table()
     };
 }
 
-std::string help_line(const Option &option)
-{
-    std::string names = option.letter != 0 ? std::string("  -") + option.letter + ", " : "      ";
-    names += "--" + option.name + (option.argument.empty() ? "" : " " + option.argument);
-    names.resize(std::max<std::size_t>(names.size() + 2, 30), ' ');
-    return names + option.help + "\n";
-}
-
 }  // namespace
 
 const std::vector<Option> &option_table()
@@ -98,25 +90,15 @@ const std::vector<Option> &option_table()
     return table;
 }
 
-const Option *find_option(const std::string &name)
-{
-    for (const Option &option : option_table())
-        if (option.name == name)
-            return &option;
-    return nullptr;
-}
-
 std::string help_text()
 {
-    std::string text =
+    const std::string text =
         "hipq-run runs a program for each job of a queue of hipq.\n\n"
         "  hipq-run --queue app.mail --types welcome --jobs 8 -- ./send-mail\n\n"
         "The program gets the job's data on stdin, and HIPQ_JOB_ID and others in its "
         "environment.\nIts stdout is the result. Exit code 0: done; 75: try again; "
         "78: never again; others: failed.\n\nOptions:\n";
-    for (const Option &option : option_table())
-        text += help_line(option);
-    return text +
+    return text + program::help_lines(option_table()) +
            "\nhipq-run doctor tells what is wrong in how hipq is set up: hipq-run doctor --help."
            "\nThe manual is docs/hipq-run.md, and man hipq-run.\n";
 }

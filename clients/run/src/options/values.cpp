@@ -10,17 +10,6 @@
 
 namespace hipq::run {
 
-int read_number(const std::string &text, int least, int most)
-{
-    int number = 0;
-    const char *end = text.data() + text.size();
-    const auto [rest, problem] = std::from_chars(text.data(), end, number);
-    if (problem != std::errc() || rest != end || number < least || number > most)
-        throw UsageError("needs a whole number from " + std::to_string(least) + " to " +
-                         std::to_string(most));
-    return number;
-}
-
 Seconds read_seconds(const std::string &text)
 {
     double seconds = 0;

@@ -8,8 +8,7 @@
 
 namespace hipq::run {
 
-// A whole number from least to most.
-int read_number(const std::string &text, int least, int most);
+using program::read_number;
 // Seconds, not negative, with a fraction.
 Seconds read_seconds(const std::string &text);
 // Names between commas, none of them empty.

@@ -1,18 +1,15 @@
 // The command-line options of hipq-top.
 #pragma once
 
-#include <stdexcept>
+#include "command_line.hpp"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace hipq::top {
 
-// An error in the user's input.
-class UsageError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
+using program::UsageError;
 
 enum ExitCode { exit_done = 0, exit_failure = 1, exit_usage = 64, exit_unavailable = 69 };
 
@@ -31,13 +28,7 @@ struct Options {
     bool version = false;
 };
 
-struct Option {
-    std::string name;      // without dashes
-    char letter;           // short form; 0: none
-    std::string argument;  // its argument, as shown by the help; empty: a switch
-    std::string help;
-    void (*set)(Options &options, const std::string &value);
-};
+using Option = program::Option<Options>;
 
 // All options, in the order of the help.
 const std::vector<Option> &option_table();

@@ -17,16 +17,6 @@ double read_seconds(const std::string &text)
     return seconds;
 }
 
-int read_lines(const std::string &text)
-{
-    int lines = 0;
-    const char *end = text.data() + text.size();
-    const auto [rest, problem] = std::from_chars(text.data(), end, lines);
-    if (problem != std::errc() || rest != end || lines < 0 || lines > 100'000)
-        throw UsageError("needs a whole number from 0 to 100000");
-    return lines;
-}
-
 std::vector<Option> make_table()
 {
     using O = Options;
@@ -49,20 +39,12 @@ std::vector<Option> make_table()
          "the order of the queues, as hipq.top() takes it: backlog, p99, ... (busy)",
          [](O &o, const S &value) { o.sort = value; }},
         {"lines", 'n', "N", "how many queues (all)",
-         [](O &o, const S &value) { o.lines = read_lines(value); }},
+         [](O &o, const S &value) { o.lines = program::read_number(value, 0, 100'000); }},
         {"read-only", 'r', "", "changes nothing: without pause, cancel and so on",
          [](O &o, const S &) { o.read_only = true; }},
         {"help", '?', "", "prints this", [](O &o, const S &) { o.help = true; }},
         {"version", 'V', "", "prints the version", [](O &o, const S &) { o.version = true; }},
     };
-}
-
-std::string help_line(const Option &option)
-{
-    std::string names = option.letter != 0 ? std::string("  -") + option.letter + ", " : "      ";
-    names += "--" + option.name + (option.argument.empty() ? "" : " " + option.argument);
-    names.resize(std::max<std::size_t>(names.size() + 2, 28), ' ');
-    return names + option.help + "\n";
 }
 
 }  // namespace
@@ -75,13 +57,11 @@ const std::vector<Option> &option_table()
 
 std::string help_text()
 {
-    std::string text =
+    const std::string text =
         "hipq-top shows on a terminal what goes on in the queues of hipq.\n\n"
         "  hipq-top [OPTION ...] [DBNAME [ROLE]]\n\n"
         "What is left out say PGHOST, PGSERVICE, PGPASSFILE and so on.\n\nOptions:\n";
-    for (const Option &option : option_table())
-        text += help_line(option);
-    return text +
+    return text + program::help_lines(option_table()) +
            "\nKey ? says what the keys do. The manual is docs/hipq-top.md, and man hipq-top.\n";
 }
 

@@ -1,18 +1,15 @@
 // The command-line options of hipq-web.
 #pragma once
 
+#include "command_line.hpp"
+
 #include <chrono>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace hipq::web {
 
-// An error in the user's input.
-class UsageError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
+using program::UsageError;
 
 struct Options {
     std::string conninfo;
@@ -29,14 +26,7 @@ struct Options {
     bool version = false;
 };
 
-struct Option {
-    std::string name;      // without dashes
-    char letter;           // short form; 0: none
-    std::string argument;  // its argument, as shown by the help; empty: a switch
-    std::string help;
-    void (*set)(Options &options, const std::string &value);
-    bool is_switch() const { return argument.empty(); }
-};
+using Option = program::Option<Options>;
 
 // All options, in the order of the help.
 const std::vector<Option> &option_table();

@@ -37,14 +37,6 @@ std::vector<Option> make_table()
     };
 }
 
-std::string help_line(const Option &option)
-{
-    std::string names = option.letter != 0 ? std::string("  -") + option.letter + ", " : "      ";
-    names += "--" + option.name + (option.argument.empty() ? "" : " " + option.argument);
-    names.resize(std::max<std::size_t>(names.size() + 2, 30), ' ');
-    return names + option.help + "\n";
-}
-
 }  // namespace
 
 const std::vector<Option> &option_table()
@@ -55,13 +47,12 @@ const std::vector<Option> &option_table()
 
 std::string help_text()
 {
-    std::string text =
+    const std::string text =
         "hipq-web serves the web page of hipq, the job queue of a PostgreSQL database.\n\n"
         "  hipq-web --dbname \"host=db.example.com dbname=shop\" --listen 8484\n\n"
         "One signs in with one's role of PostgreSQL and sees and does what that may.\n\nOptions:\n";
-    for (const Option &option : option_table())
-        text += help_line(option);
-    return text + "\nThe manual is docs/hipq-web.md, and man hipq-web.\n";
+    return text + program::help_lines(option_table()) +
+           "\nThe manual is docs/hipq-web.md, and man hipq-web.\n";
 }
 
 }  // namespace hipq::web

@@ -3,20 +3,7 @@
 
 #include <arpa/inet.h>
 
-#include <charconv>
-
 namespace hipq::web {
-
-int read_number(const std::string &text, int least, int most)
-{
-    int number = 0;
-    const char *end = text.data() + text.size();
-    const auto [rest, problem] = std::from_chars(text.data(), end, number);
-    if (problem != std::errc() || rest != end || number < least || number > most)
-        throw UsageError("needs a whole number from " + std::to_string(least) + " to " +
-                         std::to_string(most));
-    return number;
-}
 
 void set_address(Options &options, const std::string &text)
 {

@@ -7,8 +7,7 @@
 
 namespace hipq::web {
 
-// A whole number from least to most.
-int read_number(const std::string &text, int least, int most);
+using program::read_number;
 
 // HOST:PORT, [HOST]:PORT or only PORT, which is on the loopback.
 void set_address(Options &options, const std::string &text);
