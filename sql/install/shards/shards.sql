@@ -376,39 +376,23 @@ COMMENT ON FUNCTION hipq._tell_shards()
     IS 'trigger: sends what is set up anew to the shards, before any job that needs it';
 
 -- PostgreSQL allows one event only for a trigger with transition tables.
-CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.instance
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER tell_shards_of_update;
-CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.instance
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER tell_shards_of_delete;
-CREATE TRIGGER tell_shards_of_insert AFTER INSERT ON hipq.queue
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards_of_insert;
-CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.queue
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards_of_update;
-CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.queue
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER tell_shards_of_delete;
-CREATE TRIGGER tell_shards_of_insert AFTER INSERT ON hipq.job_type
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards_of_insert;
-CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.job_type
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards_of_update;
-CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.job_type
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER tell_shards_of_delete;
-CREATE TRIGGER tell_shards_of_insert AFTER INSERT ON hipq.pause
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_insert;
-CREATE TRIGGER tell_shards_of_update AFTER UPDATE ON hipq.pause
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_update;
-CREATE TRIGGER tell_shards_of_delete AFTER DELETE ON hipq.pause
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards();
-ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER tell_shards_of_delete;
+DO $tell_shards$
+DECLARE
+    told record;
+BEGIN
+    FOR told IN
+        SELECT name, event,
+               concat_ws(' ', CASE WHEN event <> 'insert' THEN 'OLD TABLE AS old_rows' END,
+                         CASE WHEN event <> 'delete' THEN 'NEW TABLE AS new_rows' END) AS rows
+        FROM unnest('{instance,queue,job_type,pause}'::text[]) AS name,
+             unnest('{insert,update,delete}'::text[]) AS event
+        WHERE name <> 'instance' OR event <> 'insert'
+    LOOP
+        EXECUTE format('CREATE TRIGGER tell_shards_of_%1$s AFTER %1$s ON hipq.%2$s REFERENCING %3$s '
+                       'FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards()', told.event, told.name, told.rows);
+        EXECUTE format('ALTER TABLE hipq.%s ENABLE ALWAYS TRIGGER tell_shards_of_%s', told.name, told.event);
+    END LOOP;
+END $tell_shards$;
 
 -- ---- set-up ----
 
