@@ -9,7 +9,8 @@ SET TIME ZONE 'Europe/Vienna';
 
 -- Queues of other tests exist, too, so a role of this test calls describe().
 GRANT USAGE ON SCHEMA hipq TO regress_hipq_set_owner;
-GRANT EXECUTE ON FUNCTION hipq.create_queue, hipq.create_instance, hipq.drop_instance TO regress_hipq_set_owner;
+GRANT EXECUTE ON FUNCTION hipq.create_queue, hipq.create_instance,
+    hipq.drop_instance TO regress_hipq_set_owner;
 SET ROLE regress_hipq_set_owner;
 SELECT hipq.describe();
 
@@ -40,21 +41,31 @@ SET ROLE regress_hipq_set_owner;
 
 -- describe() returns what apply() made: everything is dropped and comes back the same.
 SELECT hipq.describe() AS described \gset
-SELECT object, action, after FROM hipq.apply('{"instances": [], "queues": [], "job_types": [], "grants": [], "schedules": [], "pauses": []}', drop_others => true);
+SELECT object, action, after
+FROM hipq.apply('{"instances": [], "queues": [], "job_types": [], "grants": [], "schedules": [],
+    "pauses": []}', drop_others => true);
 SELECT hipq.describe();
 SELECT count(*) FROM hipq.apply(:'described');
 SELECT hipq.describe() = :'described'::jsonb AS same;
 
 -- Changes. Objects that the document does not have are left alone, or dropped if drop_others is set
 -- and their section is there.
-SELECT * FROM hipq.apply('{"queues": [{"queue": "set.mail", "weight": 20, "retention": "720:00:00", "dead_letter_handler": "set_dead"}], "pauses": [{"queue": "set.bulk", "reason": "soon"}]}');
-SELECT * FROM hipq.apply('{"job_types": [{"queue": "set.mail", "job_type": "send", "handler": "set_send(jsonb)", "default_timeout": "5 min", "time_zone": null}]}', drop_others => true);
-SELECT * FROM hipq.apply('{"grants": [{"queue": "set.mail", "role": "regress_hipq_set_web", "privilege": "enqueue"}], "pauses": []}', dry_run => true, drop_others => true);
+SELECT * FROM hipq.apply('{
+    "queues": [{"queue": "set.mail", "weight": 20, "retention": "720:00:00",
+        "dead_letter_handler": "set_dead"}],
+    "pauses": [{"queue": "set.bulk", "reason": "soon"}]}');
+SELECT * FROM hipq.apply('{"job_types": [{"queue": "set.mail", "job_type": "send",
+    "handler": "set_send(jsonb)", "default_timeout": "5 min", "time_zone": null}]}',
+    drop_others => true);
+SELECT * FROM hipq.apply('{"grants": [{"queue": "set.mail", "role": "regress_hipq_set_web",
+    "privilege": "enqueue"}], "pauses": []}', dry_run => true, drop_others => true);
 SELECT * FROM hipq.apply('{}', drop_others => true);
-SELECT object, action FROM hipq.apply('{"queues": [{"queue": "set.mail"}]}', drop_others => true) ORDER BY 1, 2;
+SELECT object, action
+FROM hipq.apply('{"queues": [{"queue": "set.mail"}]}', drop_others => true) ORDER BY 1, 2;
 
 -- A queue with unfinished jobs is not dropped, and nothing else changes.
-SELECT hipq.enqueue('send', '{"to": "ann"}', queue => 'set.mail', scheduled_run_time => 'tomorrow') > 0 AS has_id;
+SELECT hipq.enqueue('send', '{"to": "ann"}', queue => 'set.mail', scheduled_run_time => 'tomorrow')
+    > 0 AS has_id;
 SELECT * FROM hipq.apply('{"queues": [{"queue": "set.new"}]}', drop_others => true);
 SELECT * FROM hipq.apply('{"job_types": []}', drop_others => true);
 SELECT jsonb_path_query_array(hipq.describe(), '$.queues[*].queue');
@@ -69,7 +80,8 @@ BEGIN
     RETURN 'fine';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', SQLSTATE || ' ' || SQLERRM, '  DETAIL: ' || nullif(detail, ''), '  HINT: ' || nullif(hint, ''));
+    RETURN concat_ws(E'\n', SQLSTATE || ' ' || SQLERRM, '  DETAIL: ' || nullif(detail, ''),
+        '  HINT: ' || nullif(hint, ''));
 END $$;
 \pset format unaligned
 \pset tuples_only
@@ -93,20 +105,28 @@ SELECT pg_temp.try('{"queues": [{"queue": "set.a", "retention": true}]}');
 SELECT pg_temp.try('{"queues": [{"queue": "set.a", "retention": "often"}]}');
 SELECT pg_temp.try('{"queues": [{"queue": "set.a", "owner": "regress_hipq_nobody"}]}');
 SELECT pg_temp.try('{"queues": [{"queue": "set.a", "owner": "regress_hipq_set_web"}]}');
-SELECT pg_temp.try('{"queues": [{"queue": "set.a"}, {"queue": "set.b"}, {"queue": "set.a", "weight": 7}]}');
+SELECT pg_temp.try(
+    '{"queues": [{"queue": "set.a"}, {"queue": "set.b"}, {"queue": "set.a", "weight": 7}]}');
 SELECT pg_temp.try('{"queues": [{"queue": "Set.a"}]}');
 SELECT pg_temp.try('{"job_types": [{"queue": "set.never", "job_type": "send"}]}');
 SELECT pg_temp.try('{"job_types": [{"queue": "hipq.set_mail", "job_type": "send"}]}');
-SELECT pg_temp.try('{"queues": [{"queue": "set.a"}], "job_types": [{"queue": "hipq.set_a", "job_type": "send"}]}');
-SELECT pg_temp.try('{"job_types": [{"queue": "set.mail", "job_type": "send", "handler": "no_such_function"}]}');
-SELECT pg_temp.try('{"job_types": [{"queue": "set.mail", "job_type": "send", "retry_on": "timeout"}]}');
-SELECT pg_temp.try('{"job_types": [{"queue": "set.mail", "job_type": "send", "retry_on": [null]}]}');
+SELECT pg_temp.try(
+    '{"queues": [{"queue": "set.a"}], "job_types": [{"queue": "hipq.set_a", "job_type": "send"}]}');
+SELECT pg_temp.try(
+    '{"job_types": [{"queue": "set.mail", "job_type": "send", "handler": "no_such_function"}]}');
+SELECT pg_temp.try(
+    '{"job_types": [{"queue": "set.mail", "job_type": "send", "retry_on": "timeout"}]}');
+SELECT pg_temp.try(
+    '{"job_types": [{"queue": "set.mail", "job_type": "send", "retry_on": [null]}]}');
 SELECT pg_temp.try('{"job_types": [{"queue": "set.mail", "job_type": "send", "requires": null}]}');
-SELECT pg_temp.try('{"grants": [{"queue": "set.mail", "role": "regress_hipq_set_web", "privilege": "all"}]}');
+SELECT pg_temp.try(
+    '{"grants": [{"queue": "set.mail", "role": "regress_hipq_set_web", "privilege": "all"}]}');
 SELECT pg_temp.try('{"grants": [{"queue": "set.mail", "role": "regress_hipq_set_web"}]}');
 SELECT pg_temp.try('{"schedules": [{"name": "nightly"}]}');
-SELECT pg_temp.try('{"schedules": [{"name": "nightly", "cron": "0 3 * * *", "job_type": "send", "queue": "set.mail", "role": "regress_hipq_set_web"}]}');
-SELECT pg_temp.try('{"grants": [{"queue": "set.mail", "role": "regress-hipq set", "privilege": "read"}]}');
+SELECT pg_temp.try('{"schedules": [{"name": "nightly", "cron": "0 3 * * *", "job_type": "send",
+    "queue": "set.mail", "role": "regress_hipq_set_web"}]}');
+SELECT pg_temp.try(
+    '{"grants": [{"queue": "set.mail", "role": "regress-hipq set", "privilege": "read"}]}');
 SELECT pg_temp.try('{"pauses": [{"reason": "who knows"}]}');
 SELECT pg_temp.try('{"pauses": [{"queue": "set.mail", "job_type": "never"}]}');
 \pset tuples_only
@@ -115,10 +135,12 @@ SELECT jsonb_path_query_array(hipq.describe(), '$.queues[*].queue');
 
 -- Each step needs the rights of the caller, and a step that changes nothing needs none.
 RESET ROLE;
-REVOKE EXECUTE ON FUNCTION hipq.create_queue, hipq.create_instance, hipq.drop_instance FROM regress_hipq_set_owner;
+REVOKE EXECUTE ON FUNCTION hipq.create_queue, hipq.create_instance,
+    hipq.drop_instance FROM regress_hipq_set_owner;
 SET ROLE "Regress-Hipq Set";
 SELECT * FROM hipq.apply(hipq.describe());
-SELECT * FROM hipq.apply('{"job_types": [{"queue": "set.mail", "job_type": "more", "handler": "set_send"}]}');
+SELECT * FROM hipq.apply(
+    '{"job_types": [{"queue": "set.mail", "job_type": "more", "handler": "set_send"}]}');
 SELECT * FROM hipq.apply('{"queues": [{"queue": "set.mail", "weight": 7}]}');
 RESET ROLE;
 GRANT USAGE ON SCHEMA hipq TO regress_hipq_set_web;

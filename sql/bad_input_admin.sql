@@ -51,7 +51,8 @@ SELECT try($$SELECT hipq.create_queue('bad.with_final')$$);
 SELECT try($$SELECT hipq.create_queue('bad.with_final_thing')$$);
 SELECT try($$SELECT hipq.create_queue('hipq.job')$$);
 SELECT try($$SELECT hipq.create_queue('hipq.worker_pool')$$);
-SELECT try($$SELECT hipq.create_queue('bad.a_name_that_is_far_too_long_as_its_table_would_have_seventy_')$$);
+SELECT try($$SELECT hipq.create_queue(
+    'bad.a_name_that_is_far_too_long_as_its_table_would_have_seventy_')$$);
 CREATE TABLE hipq.bad_taken ();
 SELECT try($$SELECT hipq.create_queue('bad.taken')$$);
 DROP TABLE hipq.bad_taken;
@@ -59,7 +60,8 @@ DROP TABLE hipq.bad_taken;
 -- Queues: tables named by a strategy
 SELECT hipq.create_instance('upper', table_naming_strategy => 'upper($2)') > 0;
 SELECT hipq.create_instance('nulls', table_naming_strategy => 'NULL') > 0;
-SELECT hipq.create_instance('many', table_naming_strategy => 'x FROM generate_series(1, 2) AS x') > 0;
+SELECT hipq.create_instance('many',
+    table_naming_strategy => 'x FROM generate_series(1, 2) AS x') > 0;
 SELECT hipq.create_instance('division', table_naming_strategy => '1 / length($1) / 0') > 0;
 SELECT hipq.create_instance('clash', table_naming_strategy => $$'bad_' || $2$$) > 0;
 SELECT try($$SELECT hipq.create_queue('upper.mail')$$);
@@ -68,18 +70,24 @@ SELECT try($$SELECT hipq.create_queue('many.mail')$$);
 SELECT try($$SELECT hipq.create_queue('division.mail')$$);
 SELECT try($$SELECT hipq.create_queue('clash.queue')$$);
 SELECT hipq.create_instance('endless', table_naming_strategy => $$repeat('x', 70)$$) > 0;
-SELECT hipq.create_instance('nobody', table_naming_strategy => 'x FROM generate_series(1, 0) AS x') > 0;
+SELECT hipq.create_instance('nobody',
+    table_naming_strategy => 'x FROM generate_series(1, 0) AS x') > 0;
 SELECT hipq.create_instance('gone', table_naming_strategy => 'public.bad_strategy($1, $2)') > 0;
 SELECT try($$SELECT hipq.create_queue('endless.mail')$$);
 SELECT try($$SELECT hipq.create_queue('nobody.mail')$$);
 SELECT try($$SELECT hipq.create_queue('gone.mail')$$);
-CREATE FUNCTION bad_strategy(text, text) RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE 'no name for %', $2 USING ERRCODE = 'HX001', DETAIL = 'It is monday.', HINT = 'Wait.'; END$$;
+CREATE FUNCTION bad_strategy(text, text) RETURNS text
+LANGUAGE plpgsql AS $$BEGIN RAISE 'no name for %', $2 USING ERRCODE = 'HX001',
+    DETAIL = 'It is monday.', HINT = 'Wait.'; END$$;
 SELECT try($$SELECT hipq.create_queue('gone.mail')$$);
 -- A call that fails leaves no object, and the session as it was.
-SELECT count(*) FROM hipq.queues WHERE split_part(queue, '.', 1) IN ('upper', 'nulls', 'many', 'division', 'clash', 'endless', 'nobody', 'gone');
+SELECT count(*) FROM hipq.queues
+WHERE split_part(queue, '.', 1)
+    IN ('upper', 'nulls', 'many', 'division', 'clash', 'endless', 'nobody', 'gone');
 SELECT count(*) FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relname ~ 'mail';
 SELECT current_user = session_user, current_setting('search_path');
-CREATE OR REPLACE FUNCTION bad_strategy(text, text) RETURNS text LANGUAGE sql AS $$SELECT 'named_' || $2$$;
+CREATE OR REPLACE FUNCTION bad_strategy(text, text)
+RETURNS text LANGUAGE sql AS $$SELECT 'named_' || $2$$;
 SELECT hipq.create_queue('gone.mail', owner => 'regress_hipq_bad_owner') > 0;
 SELECT to_regclass('hipq.named_mail');
 SELECT hipq.drop_queue('gone.mail'), hipq.drop_instance('gone');
@@ -135,8 +143,10 @@ SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_timeout => 
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_priority => 40000)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_throttle_factor => -0.5)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_throttle_factor => 'NaN')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_throttle_factor => 'infinity')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_time_windows => 'mon-fri 25:00')$$);
+SELECT try(
+    $$SELECT hipq.register_job_type('bad.queue', 'a', default_throttle_factor => 'infinity')$$);
+SELECT try(
+    $$SELECT hipq.register_job_type('bad.queue', 'a', default_time_windows => 'mon-fri 25:00')$$);
 SELECT try($$SELECT 'mon, wed 10:00-11:00'::hipq.time_windows$$);
 SELECT try($$SELECT 'rubbish'::hipq.time_windows$$);
 SELECT try($$SELECT '9:00-17:00'::hipq.time_windows$$);
@@ -170,10 +180,13 @@ CREATE FUNCTION bad_single(jsonb) RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION bad_batch(jsonb[]) RETURNS void LANGUAGE sql AS '';
 CREATE PROCEDURE bad_batch_procedure(jsonb[]) LANGUAGE sql AS '';
 CREATE PROCEDURE bad_locked(jsonb) LANGUAGE sql AS '';
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_single', batch_size => 10)$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'SELECT $1', batch_size => 10)$$);
+SELECT try(
+    $$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_single', batch_size => 10)$$);
+SELECT try(
+    $$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'SELECT $1', batch_size => 10)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_batch_procedure')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_locked', claim => 'lock')$$);
+SELECT try(
+    $$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_locked', claim => 'lock')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_handler => 'bad_batch')$$);
 SELECT hipq.register_job_type('bad.queue', 'batch', handler => 'bad_batch', batch_size => 10);
 SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'batch', handler => 'bad_single')$$);
@@ -194,46 +207,70 @@ CREATE FUNCTION bad_delay(jsonb) RETURNS interval LANGUAGE sql AS 'SELECT NULL::
 CREATE FUNCTION bad_delay(bigint, jsonb) RETURNS interval LANGUAGE sql AS 'SELECT NULL::interval';
 CREATE FUNCTION bad_private_delay(jsonb) RETURNS interval LANGUAGE sql AS 'SELECT NULL::interval';
 REVOKE EXECUTE ON FUNCTION bad_private_delay(jsonb) FROM PUBLIC;
-CREATE FUNCTION pg_temp.bad_temporary_delay(jsonb) RETURNS interval LANGUAGE sql AS 'SELECT NULL::interval';
+CREATE FUNCTION pg_temp.bad_temporary_delay(jsonb)
+RETURNS interval LANGUAGE sql AS 'SELECT NULL::interval';
 CREATE PROCEDURE bad_procedure(INOUT data jsonb) LANGUAGE sql AS 'SELECT $1';
 CREATE PROCEDURE good_procedure(data jsonb) LANGUAGE sql AS '';
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => '')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', handler_kind => 'magic')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    handler_kind => 'magic')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler_kind => 'function')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', handler_kind => 'notify')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    handler_kind => 'notify')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'no_such_function')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'no_such_function(jsonb)')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'nowhere.no_such_function')$$);
+SELECT try(
+    $$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'no_such_function(jsonb)')$$);
+SELECT try(
+    $$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'nowhere.no_such_function')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_result')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_arguments')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_trigger')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', handler_kind => 'procedure')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'good_procedure', handler_kind => 'function')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    handler_kind => 'procedure')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'good_procedure',
+    handler_kind => 'function')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_procedure')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_private')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'pg_temp.bad_temporary')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'count(*)')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'INSERT INTO')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'SELECT 1; SELECT 2')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'ROLLBACK', handler_kind => 'statement')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'ROLLBACK',
+    handler_kind => 'statement')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'COPY x TO STDOUT')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'bad_two(jsonb)')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'no_such_function')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'no_such_function(jsonb)')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'nowhere.no_such_function(jsonb)')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => '')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'bad_arguments')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'bad_result')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'bad_two')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'bad_delay')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'good_procedure')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'bad_private_delay')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'pg_temp.bad_temporary_delay')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'SELECT 1; SELECT 2')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'INSERT INTO')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'ROLLBACK')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)', retry_handler => 'VACUUM bad_table')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'bad_two(jsonb)')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'no_such_function')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'no_such_function(jsonb)')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'nowhere.no_such_function(jsonb)')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => '')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'bad_arguments')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'bad_result')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'bad_two')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'bad_delay')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'good_procedure')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'bad_private_delay')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'pg_temp.bad_temporary_delay')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'SELECT 1; SELECT 2')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'INSERT INTO')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'ROLLBACK')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_two(jsonb)',
+    retry_handler => 'VACUUM bad_table')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.root', 'a', retry_handler => 'bad_delay(jsonb)')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.root', 'a', handler => 'bad_two(jsonb)')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.root', 'a', handler => 'SELECT 1')$$);
@@ -245,7 +282,8 @@ SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'unknown', max_retries => 1
 SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'known', default_timeout => -1)$$);
 SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'known', handler_kind => 'function')$$);
 SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'known', reset => '{handler}')$$);
-SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'known', max_retries => 1, reset => '{max_retries}')$$);
+SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'known', max_retries => 1,
+    reset => '{max_retries}')$$);
 SELECT try($$SELECT hipq.alter_queue('bad.queue', owner => 'regress_hipq_bad_root')$$);
 SELECT try($$SELECT hipq.drop_job_type('bad.queue', 'unknown')$$);
 SELECT hipq.enqueue('known', scheduled_run_time => now() + '1 day', queue => 'bad.queue') > 0;
@@ -285,18 +323,22 @@ SELECT try($$SELECT hipq.alter_queue('bad.queue', owner => 'regress_hipq_bad_oth
 RESET ROLE;
 
 -- No effect remains
-SELECT instance.name, queue.name, job_type.name, queue.throttle_limit, queue.retention, queue.is_strict, queue.owner
+SELECT instance.name, queue.name, job_type.name, queue.throttle_limit, queue.retention,
+       queue.is_strict, queue.owner
 FROM hipq.queue
 JOIN hipq.instance USING (instance_id)
 LEFT JOIN hipq.job_type USING (queue_id)
-WHERE instance.name IN ('bad', 'fresh', 'upper', 'nulls', 'many', 'division', 'clash', 'endless', 'nobody', 'gone', 'orphan') AND job_type.name IS DISTINCT FROM 'far'
+WHERE instance.name IN ('bad', 'fresh', 'upper', 'nulls', 'many', 'division', 'clash', 'endless',
+    'nobody', 'gone', 'orphan') AND job_type.name IS DISTINCT FROM 'far'
 ORDER BY 1, 2, 3;
 SELECT current_user = session_user;
 
 SELECT hipq.drop_queue('bad.queue', force => true);
 SELECT hipq.drop_queue('bad.root', force => true);
-SELECT hipq.drop_instance(name) FROM unnest('{bad, upper, nulls, many, division, clash, endless, nobody, orphan}'::text[]) AS name;
+SELECT hipq.drop_instance(name)
+FROM unnest('{bad, upper, nulls, many, division, clash, endless, nobody, orphan}'::text[]) AS name;
 DROP PROCEDURE bad_procedure, good_procedure;
-DROP FUNCTION try, bad_result, bad_arguments, bad_trigger, bad_two(jsonb), bad_two(bigint, jsonb), bad_private, bad_delay(jsonb), bad_delay(bigint, jsonb), bad_private_delay;
+DROP FUNCTION try, bad_result, bad_arguments, bad_trigger, bad_two(jsonb), bad_two(bigint, jsonb),
+    bad_private, bad_delay(jsonb), bad_delay(bigint, jsonb), bad_private_delay;
 DROP OWNED BY regress_hipq_bad_other, regress_hipq_bad_owner, regress_hipq_bad_root;
 DROP ROLE regress_hipq_bad_owner, regress_hipq_bad_other, regress_hipq_bad_root;

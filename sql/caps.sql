@@ -6,11 +6,14 @@
 CREATE ROLE regress_hipq_caps_owner LOGIN;
 CREATE ROLE regress_hipq_caps_client LOGIN;
 CREATE ROLE regress_hipq_caps_worker LOGIN;
-SELECT hipq.create_queue('caps.main', owner => 'regress_hipq_caps_owner', max_timeout => 60, highest_priority => -5, allow_free_jobs => false) > 0 AS created;
+SELECT hipq.create_queue('caps.main', owner => 'regress_hipq_caps_owner', max_timeout => 60,
+    highest_priority => -5, allow_free_jobs => false) > 0 AS created;
 SELECT hipq.create_queue('caps.open', owner => 'regress_hipq_caps_owner') > 0 AS created;
-SELECT queue, max_timeout, highest_priority, allow_free_jobs FROM hipq.queues_detail WHERE queue LIKE 'caps.%' ORDER BY queue;
+SELECT queue, max_timeout, highest_priority, allow_free_jobs
+FROM hipq.queues_detail WHERE queue LIKE 'caps.%' ORDER BY queue;
 SELECT hipq.register_job_type('caps.main', 'plain');
-SELECT hipq.register_job_type('caps.main', 'urgent', default_priority => -100, default_throttle_factor => 0);
+SELECT hipq.register_job_type('caps.main', 'urgent', default_priority => -100,
+    default_throttle_factor => 0);
 SELECT hipq.register_job_type('caps.open', 'plain');
 SELECT hipq.grant_queue('caps.main', 'regress_hipq_caps_client', 'enqueue');
 SELECT hipq.grant_queue('caps.main', 'regress_hipq_caps_worker', 'work');
@@ -18,12 +21,15 @@ SELECT hipq.grant_queue('caps.main', 'regress_hipq_caps_worker', 'read');
 
 -- the setting's default is reduced to the cap, and the views of types show it so
 SELECT default_timeout FROM hipq.job_types WHERE queue = 'caps.main' AND job_type = 'plain';
-SELECT hipq.enqueue('plain', queue => 'caps.main') > 0 AS enqueued, hipq.enqueue('unknown', queue => 'caps.main') > 0 AS enqueued;
-SELECT job_type, timeout, priority, throttle_factor FROM hipq.jobs_detail WHERE queue = 'caps.main' ORDER BY id;
+SELECT hipq.enqueue('plain', queue => 'caps.main') > 0 AS enqueued,
+       hipq.enqueue('unknown', queue => 'caps.main') > 0 AS enqueued;
+SELECT job_type, timeout, priority, throttle_factor
+FROM hipq.jobs_detail WHERE queue = 'caps.main' ORDER BY id;
 
 -- enqueue, enqueue_many: values equal to the caps are allowed
 SET ROLE regress_hipq_caps_client;
-SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 60, priority => -5, throttle_factor => 0.001) > 0 AS enqueued;
+SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 60, priority => -5,
+    throttle_factor => 0.001) > 0 AS enqueued;
 SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 61);
 SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 2000000000);
 SELECT hipq.enqueue('plain', queue => 'caps.main', priority => -6);
@@ -44,15 +50,20 @@ plain	0
 
 -- on_duplicate
 SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one') > 0 AS enqueued;
-SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'replace', timeout => 61);
-SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'replace', priority => -6);
-SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'replace', throttle_factor => 0);
-SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'merge', timeout => 61) > 0 AS merged;
+SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'replace',
+    timeout => 61);
+SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'replace',
+    priority => -6);
+SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'replace',
+    throttle_factor => 0);
+SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'one', on_duplicate => 'merge',
+    timeout => 61) > 0 AS merged;
 
 -- values of the job type are the owner's choice, and may exceed the caps
 SELECT hipq.enqueue('urgent', queue => 'caps.main') > 0 AS enqueued;
 SELECT hipq.enqueue('urgent', queue => 'caps.main', job_key => 'u') > 0 AS enqueued;
-SELECT hipq.enqueue('urgent', queue => 'caps.main', job_key => 'u', on_duplicate => 'replace') > 0 AS enqueued;
+SELECT hipq.enqueue('urgent', queue => 'caps.main', job_key => 'u', on_duplicate => 'replace')
+    > 0 AS enqueued;
 SELECT hipq.enqueue('urgent', queue => 'caps.main', priority => -101);
 RESET ROLE;
 SELECT DISTINCT priority, throttle_factor FROM hipq.jobs_detail WHERE job_type = 'urgent';
@@ -75,7 +86,8 @@ SELECT hipq.alter_job_type('caps.main', 'plain', default_timeout => 60);
 SELECT hipq.enqueue('plain', queue => 'caps.open', timeout => 61) AS long \gset
 SELECT * FROM hipq.move_jobs('caps.open', 'caps.main', 'plain');
 SELECT hipq.cancel(:long);
-SELECT hipq.enqueue('plain', queue => 'caps.open', timeout => 50, throttle_factor => 0) AS free \gset
+SELECT hipq.enqueue('plain', queue => 'caps.open', timeout => 50,
+    throttle_factor => 0) AS free \gset
 SELECT * FROM hipq.move_jobs('caps.open', 'caps.main', 'plain');
 SELECT hipq.cancel(:free);
 SELECT hipq.enqueue('plain', queue => 'caps.open', timeout => 50, priority => -6) AS urgent \gset
@@ -104,20 +116,27 @@ SET ROLE regress_hipq_caps_client;
 SELECT hipq.schedule('capped', '@daily', 'plain', queue => 'caps.main', timeout => 61);
 SELECT hipq.schedule('capped', '@daily', 'plain', queue => 'caps.main', priority => -6);
 SELECT hipq.schedule('capped', '@daily', 'plain', queue => 'caps.main', throttle_factor => 0);
-SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'two', on_duplicate => 'after', timeout => 61);
-SELECT hipq.enqueue_many('plain', '{"{}"}', queue => 'caps.main', job_keys => '{one}', on_duplicate => 'replace', priority => -6);
-MERGE INTO hipq.caps_main USING (VALUES (1)) AS one (n) ON false WHEN NOT MATCHED THEN INSERT (job_type, timeout) VALUES ('plain', 61);
+SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'two', on_duplicate => 'after',
+    timeout => 61);
+SELECT hipq.enqueue_many('plain', '{"{}"}', queue => 'caps.main', job_keys => '{one}',
+    on_duplicate => 'replace', priority => -6);
+MERGE INTO hipq.caps_main USING (VALUES (1)) AS one (n) ON false WHEN NOT MATCHED THEN
+    INSERT (job_type, timeout) VALUES ('plain', 61);
 RESET ROLE;
 INSERT INTO hipq.caps_main_live (job_type, timeout) VALUES ('plain', 61);
-INSERT INTO hipq.job (queue_id, job_type, timeout) SELECT queue_id, 'plain', 61 FROM hipq.queue WHERE table_name = 'caps_main';
+INSERT INTO hipq.job (queue_id, job_type, timeout)
+SELECT queue_id, 'plain', 61 FROM hipq.queue WHERE table_name = 'caps_main';
 
 -- after a change of the caps, waiting jobs keep their values
 SELECT hipq.alter_queue('caps.main', max_timeout => 10);
 SELECT max(timeout) FROM hipq.jobs_detail WHERE queue = 'caps.main';
 SELECT default_timeout FROM hipq.job_types WHERE queue = 'caps.main' AND job_type = 'plain';
-SELECT hipq.alter_queue('caps.main', allow_free_jobs => true, reset => '{max_timeout, highest_priority}');
-SELECT max_timeout, highest_priority, allow_free_jobs FROM hipq.queues_detail WHERE queue = 'caps.main';
-SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 86400, priority => -32768, throttle_factor => 0) > 0 AS enqueued;
+SELECT hipq.alter_queue('caps.main', allow_free_jobs => true,
+    reset => '{max_timeout, highest_priority}');
+SELECT max_timeout, highest_priority, allow_free_jobs
+FROM hipq.queues_detail WHERE queue = 'caps.main';
+SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 86400, priority => -32768,
+    throttle_factor => 0) > 0 AS enqueued;
 SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 86401);
 
 -- invalid caps

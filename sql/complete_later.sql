@@ -1,4 +1,5 @@
--- complete_later, report_progress in a client's session: run_until_idle, dry_run. In executors: test/t/execute/complete_later.pl.
+-- complete_later and report_progress in a client's session, by run_until_idle and dry_run.
+-- test/t/execute/complete_later.pl tests them in executors.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -13,7 +14,8 @@ CREATE ROLE regress_hipq_later_owner LOGIN;
 CREATE ROLE regress_hipq_later_worker;
 CREATE ROLE regress_hipq_later_reader;
 SELECT hipq.create_queue('later.q', owner => 'regress_hipq_later_owner', throttle_limit => 2) > 0;
-SELECT hipq.grant_queue('later.q', 'regress_hipq_later_worker', 'work'), hipq.grant_queue('later.q', 'regress_hipq_later_reader', 'read');
+SELECT hipq.grant_queue('later.q', 'regress_hipq_later_worker', 'work'),
+       hipq.grant_queue('later.q', 'regress_hipq_later_reader', 'read');
 SELECT hipq.pause('later.q');
 
 CREATE TABLE later_note (said text);
@@ -55,7 +57,9 @@ SELECT hipq.pause('later.q');
 COMMIT;
 SELECT said FROM later_note;
 SELECT state, attempt, error, worker_id FROM hipq.jobs_detail WHERE id = :done;
-SELECT attempt, pid, worker_id, worker, is_accepted, deadline BETWEEN hipq.now() + '550 s' AND hipq.now() + '600 s' FROM hipq.running_detail WHERE id = :done;
+SELECT attempt, pid, worker_id, worker, is_accepted,
+       deadline BETWEEN hipq.now() + '550 s' AND hipq.now() + '600 s'
+FROM hipq.running_detail WHERE id = :done;
 SELECT throttle_used FROM hipq.queues_detail WHERE queue = 'later.q';
 SELECT running_jobs FROM hipq.queues WHERE queue = 'later.q';
 
@@ -66,14 +70,16 @@ SELECT hipq.report_progress(:done, 1, 1, 3, 'waits for an answer');
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 2, 1, 3)');
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 4, 3)');
 SET ROLE regress_hipq_later_reader;
-SELECT queue, id = :done, job_type, attempt, done, total, percent, message, reported_time <= hipq.now(), pid, worker_id,
+SELECT queue, id = :done, job_type, attempt, done, total, percent, message,
+       reported_time <= hipq.now(), pid, worker_id,
     expected_end_time > reported_time FROM hipq.progress_detail;
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 2, 3)');
 RESET ROLE;
 BEGIN;
 SELECT hipq.report_progress(:done, 1, 5, NULL, repeat('äöü', 40));
 ROLLBACK;
-SELECT done, total, percent, octet_length(message), message = repeat('äöü', 33) || 'ä' FROM hipq.progress_detail;
+SELECT done, total, percent, octet_length(message), message = repeat('äöü', 33) || 'ä'
+FROM hipq.progress_detail;
 SELECT hipq.report_progress(:done, 1, 0, 0);
 SELECT done, total, percent, message, expected_end_time FROM hipq.progress_detail;
 

@@ -15,28 +15,37 @@ SET ROLE regress_hipq_grant_owner;
 SELECT hipq.register_job_type('grants.mail', 'welcome', handler_kind => 'notify', max_retries => 1);
 SELECT hipq.register_job_type('grants.other', 'other', handler_kind => 'notify');
 SELECT hipq.grant_queue('grants.mail', role, privilege)
-FROM (VALUES ('regress_hipq_producer'::regrole, 'enqueue'), ('regress_hipq_worker', 'work'), ('regress_hipq_reader', 'read'),
-             ('regress_hipq_operator', 'control'), ('regress_hipq_helper', 'operate')) AS wanted (role, privilege);
+FROM (VALUES ('regress_hipq_producer'::regrole, 'enqueue'), ('regress_hipq_worker', 'work'),
+             ('regress_hipq_reader', 'read'),
+             ('regress_hipq_operator', 'control'),
+             ('regress_hipq_helper', 'operate')) AS wanted (role, privilege);
 RESET ROLE;
 
 CREATE VIEW rights AS
 SELECT role,
-       array(SELECT privilege FROM unnest('{enqueue, work, read, operate, control}'::text[]) AS privilege
-             WHERE CASE privilege WHEN 'enqueue' THEN has_table_privilege(role, 'hipq.grants_mail', 'INSERT')
-                                  WHEN 'read' THEN has_table_privilege(role, 'hipq.grants_mail', 'SELECT')
-                                  WHEN 'work' THEN has_column_privilege(role, 'hipq.grants_mail', 'job_data', 'UPDATE')
-                                  WHEN 'operate' THEN has_column_privilege(role, 'hipq.grants_mail_live', 'scheduled_run_time', 'UPDATE')
-                                  ELSE has_column_privilege(role, 'hipq.grants_mail_live', 'priority', 'UPDATE')
-                   END) AS privileges,
+       array(SELECT privilege
+             FROM unnest('{enqueue, work, read, operate, control}'::text[]) AS privilege
+             WHERE CASE privilege
+                 WHEN 'enqueue' THEN has_table_privilege(role, 'hipq.grants_mail', 'INSERT')
+                 WHEN 'read' THEN has_table_privilege(role, 'hipq.grants_mail', 'SELECT')
+                 WHEN 'work' THEN
+                     has_column_privilege(role, 'hipq.grants_mail', 'job_data', 'UPDATE')
+                 WHEN 'operate' THEN has_column_privilege(role, 'hipq.grants_mail_live',
+                     'scheduled_run_time', 'UPDATE')
+                 ELSE has_column_privilege(role, 'hipq.grants_mail_live', 'priority', 'UPDATE')
+             END) AS privileges,
        has_column_privilege(role, 'hipq.grants_mail', 'id', 'SELECT') AS sees_id,
        has_schema_privilege(role, 'hipq', 'USAGE') AS uses_schema,
        has_schema_privilege(role, 'hipq', 'CREATE') AS creates
-FROM unnest('{regress_hipq_grant_owner, regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, regress_hipq_operator,
-              regress_hipq_helper, regress_hipq_stranger}'::text[]) AS role;
+FROM unnest('{regress_hipq_grant_owner, regress_hipq_producer, regress_hipq_worker,
+              regress_hipq_reader, regress_hipq_operator, regress_hipq_helper,
+              regress_hipq_stranger}'::text[]) AS role;
 SELECT * FROM rights;
 SELECT role, string_agg(relname, ', ' ORDER BY relname) AS tables
-FROM unnest('{regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, regress_hipq_operator}'::text[]) WITH ORDINALITY AS roles (role, place)
-LEFT JOIN pg_class ON relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'S') AND has_table_privilege(role, oid, 'SELECT')
+FROM unnest('{regress_hipq_producer, regress_hipq_worker, regress_hipq_reader,
+              regress_hipq_operator}'::text[]) WITH ORDINALITY AS roles (role, place)
+LEFT JOIN pg_class ON relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'S')
+    AND has_table_privilege(role, oid, 'SELECT')
 GROUP BY role, place
 ORDER BY place;
 -- Roles get no other rights: the functions themselves check what their caller may do.
@@ -46,12 +55,15 @@ WHERE pronamespace = 'hipq'::regnamespace AND acl.grantee::regrole::text LIKE 'r
 UNION ALL
 SELECT pg_describe_object('pg_class'::regclass, oid, 0)
 FROM pg_class CROSS JOIN aclexplode(relacl) AS acl
-WHERE relnamespace = 'hipq'::regnamespace AND relname NOT LIKE 'grants%' AND acl.grantee::regrole::text LIKE 'regress\_hipq\_%';
+WHERE relnamespace = 'hipq'::regnamespace AND relname NOT LIKE 'grants%'
+  AND acl.grantee::regrole::text LIKE 'regress\_hipq\_%';
 
 -- enqueue: INSERT with RETURNING id, and nothing else.
 SET ROLE regress_hipq_producer;
-INSERT INTO hipq.grants_mail (job_type, scheduled_run_time) VALUES ('welcome', now() + '1 day') RETURNING id > 0 AS has_id;
-SELECT hipq.enqueue('welcome', queue => 'grants.mail', scheduled_run_time => now() + '1 day') > 0 AS has_id;
+INSERT INTO hipq.grants_mail (job_type, scheduled_run_time)
+VALUES ('welcome', now() + '1 day') RETURNING id > 0 AS has_id;
+SELECT hipq.enqueue('welcome', queue => 'grants.mail', scheduled_run_time => now() + '1 day')
+    > 0 AS has_id;
 SELECT count(*) FROM (SELECT id FROM hipq.grants_mail) AS ids;
 SELECT job_data FROM hipq.grants_mail;
 UPDATE hipq.grants_mail SET priority = 1;
@@ -103,14 +115,18 @@ SELECT * FROM hipq.redrive_jobs('grants.mail');
 SELECT count(*) FROM hipq.jobs;
 SELECT hipq.cancel(-1);
 RESET ROLE;
-SELECT wanted->>'role', wanted->>'privilege' FROM jsonb_array_elements(hipq.describe()->'grants') AS wanted WHERE wanted->>'role' ~ 'helper|operator' ORDER BY 1;
+SELECT wanted->>'role', wanted->>'privilege'
+FROM jsonb_array_elements(hipq.describe()->'grants') AS wanted
+WHERE wanted->>'role' ~ 'helper|operator' ORDER BY 1;
 -- control includes it, whatever else was granted and revoked.
-SELECT hipq.grant_queue('grants.mail', 'regress_hipq_operator', 'operate'), hipq.revoke_queue('grants.mail', 'regress_hipq_operator', 'operate');
+SELECT hipq.grant_queue('grants.mail', 'regress_hipq_operator', 'operate'),
+       hipq.revoke_queue('grants.mail', 'regress_hipq_operator', 'operate');
 
 -- _may gives the same answer about any role.
 CREATE FUNCTION may(queue_id integer) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(privilege, ', ' ORDER BY place)
-    FROM unnest('{enqueue, work, read, operate, control}'::text[]) WITH ORDINALITY AS all_privileges (privilege, place)
+    FROM unnest('{enqueue, work, read, operate, control}'::text[])
+        WITH ORDINALITY AS all_privileges (privilege, place)
     WHERE hipq._may(queue_id, privilege)
 $$;
 SELECT queue_id FROM hipq.queue WHERE table_name = 'grants_mail' \gset
@@ -135,7 +151,8 @@ SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_helper', 'operate');
 SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_stranger', 'control');
 SELECT * FROM rights;
 SET ROLE regress_hipq_producer;
-INSERT INTO hipq.grants_mail (job_type, scheduled_run_time) VALUES ('welcome', now() + '1 day') RETURNING id > 0 AS has_id;
+INSERT INTO hipq.grants_mail (job_type, scheduled_run_time)
+VALUES ('welcome', now() + '1 day') RETURNING id > 0 AS has_id;
 RESET ROLE;
 
 -- A member of the queue owner acts as the owner; rights pass through roles as in PostgreSQL.
@@ -150,13 +167,17 @@ SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_producer', 'enqueue');
 SELECT has_schema_privilege('regress_hipq_producer', 'hipq', 'USAGE') AS uses_schema;
 DROP ROLE regress_hipq_producer;
 -- DROP OWNED revokes the rights, too.
-SELECT hipq.grant_queue('grants.mail', 'regress_hipq_worker', 'work'), hipq.grant_queue('grants.mail', 'regress_hipq_worker', 'control');
+SELECT hipq.grant_queue('grants.mail', 'regress_hipq_worker', 'work'),
+       hipq.grant_queue('grants.mail', 'regress_hipq_worker', 'control');
 DROP OWNED BY regress_hipq_worker;
 DROP ROLE regress_hipq_worker;
 
 DROP VIEW rights;
 DROP FUNCTION may;
-SELECT hipq.drop_queue('grants.mail', force => true), hipq.drop_queue('grants.other', force => true);
+SELECT hipq.drop_queue('grants.mail', force => true),
+       hipq.drop_queue('grants.other', force => true);
 SELECT hipq.drop_instance('grants');
-DROP OWNED BY regress_hipq_grant_owner, regress_hipq_reader, regress_hipq_operator, regress_hipq_helper, regress_hipq_stranger;
-DROP ROLE regress_hipq_grant_owner, regress_hipq_reader, regress_hipq_operator, regress_hipq_helper, regress_hipq_stranger;
+DROP OWNED BY regress_hipq_grant_owner, regress_hipq_reader, regress_hipq_operator,
+    regress_hipq_helper, regress_hipq_stranger;
+DROP ROLE regress_hipq_grant_owner, regress_hipq_reader, regress_hipq_operator, regress_hipq_helper,
+    regress_hipq_stranger;

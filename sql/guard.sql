@@ -17,8 +17,10 @@ CREATE ROLE regress_hipq_guard_worker;
 SELECT hipq.create_queue('guarded.q', owner => 'regress_hipq_guard_owner') > 0;
 SELECT hipq.create_queue('guarded.other', owner => 'regress_hipq_guard_owner') > 0;
 SELECT hipq.register_job_type('guarded.q', 't');
-SELECT hipq.grant_queue('guarded.q', 'regress_hipq_guard_worker', 'work'), hipq.grant_queue('guarded.q', 'regress_hipq_guard_worker', 'read');
-INSERT INTO hipq.guarded_q (job_type, job_key, scheduled_run_time) VALUES ('t', 'waiting', '2100-01-01');
+SELECT hipq.grant_queue('guarded.q', 'regress_hipq_guard_worker', 'work'),
+       hipq.grant_queue('guarded.q', 'regress_hipq_guard_worker', 'read');
+INSERT INTO hipq.guarded_q (job_type, job_key, scheduled_run_time)
+VALUES ('t', 'waiting', '2100-01-01');
 
 -- ---- The trigger is on every table of the tree, and always fires
 SELECT class.relname, trigger.tgname, trigger.tgenabled
@@ -30,24 +32,38 @@ ORDER BY 1;
 -- ---- INSERT: bookkeeping columns
 CREATE TABLE pg_temp.given (n serial, col text, value text);
 INSERT INTO given (col, value) VALUES
-    ('id', '-1'), ('original_job_id', '1'), ('retry_of', '1'), ('worker_id', '1'), ('update_time', 'now()'), ('created_time', 'now()'),
-    ('accepted_time', 'now()'), ('deadline', 'now()'), ('state', '''running'''), ('state', '''error'''), ('state', '''retry'''), ('state', '''final'''),
-    ('attempt', '1'), ('retry_count', '1'), ('error', '''E'''), ('retry_reason', '''R'''), ('result', '''1'''), ('manual_reason', '''M''');
+    ('id', '-1'), ('original_job_id', '1'), ('retry_of', '1'), ('worker_id', '1'),
+    ('update_time', 'now()'), ('created_time', 'now()'),
+    ('accepted_time', 'now()'), ('deadline', 'now()'), ('state', '''running'''),
+    ('state', '''error'''), ('state', '''retry'''), ('state', '''final'''),
+    ('attempt', '1'), ('retry_count', '1'), ('error', '''E'''), ('retry_reason', '''R'''),
+    ('result', '''1'''), ('manual_reason', '''M''');
 GRANT SELECT ON pg_temp.given TO PUBLIC;
-SELECT col, value, pg_temp.try(format('INSERT INTO hipq.guarded_q (job_type, %I) VALUES (''t'', %s)', col, value)) FROM given ORDER BY n;
+SELECT col, value,
+       pg_temp.try(format('INSERT INTO hipq.guarded_q (job_type, %I) VALUES (''t'', %s)', col,
+           value))
+FROM given ORDER BY n;
 SET ROLE regress_hipq_guard_owner;
-SELECT col, value, pg_temp.try(format('INSERT INTO hipq.guarded_q (job_type, %I) VALUES (''t'', %s)', col, value)) FROM given ORDER BY n;
+SELECT col, value,
+       pg_temp.try(format('INSERT INTO hipq.guarded_q (job_type, %I) VALUES (''t'', %s)', col,
+           value))
+FROM given ORDER BY n;
 RESET ROLE;
 -- the start values are accepted
 BEGIN;
-INSERT INTO hipq.guarded_q (job_type, state, attempt, retry_count, error, retry_reason, result, accepted_time, deadline)
+INSERT INTO hipq.guarded_q (job_type, state, attempt, retry_count, error, retry_reason, result,
+    accepted_time, deadline)
 VALUES ('t', 'initial', 0, 0, 'NONE', 'NONE', 'null', 'infinity', 'infinity');
 ROLLBACK;
 
 -- ---- UPDATE of a waiting job: the columns that users choose
-SELECT pg_temp.try($$UPDATE hipq.guarded_q SET job_data = '[1]', scheduled_run_time = '2101-01-01', priority = 5, throttle_factor = 2, throttle_key = 'k',
-    time_windows = 'SAT', timeout = 9, max_retries = 8, expires_time = '2102-01-01' WHERE job_key = 'waiting'$$);
-SELECT job_data, scheduled_run_time, priority, throttle_factor, throttle_key, time_windows, timeout, max_retries, expires_time, state FROM hipq.guarded_q;
+SELECT pg_temp.try($$UPDATE hipq.guarded_q SET job_data = '[1]', scheduled_run_time = '2101-01-01',
+    priority = 5, throttle_factor = 2, throttle_key = 'k',
+    time_windows = 'SAT', timeout = 9, max_retries = 8, expires_time = '2102-01-01'
+    WHERE job_key = 'waiting'$$);
+SELECT job_data, scheduled_run_time, priority, throttle_factor, throttle_key, time_windows, timeout,
+       max_retries, expires_time, state
+FROM hipq.guarded_q;
 SET ROLE regress_hipq_guard_worker;
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET priority = 6$$);
 RESET ROLE;
@@ -64,13 +80,18 @@ RESET ROLE;
 SELECT priority, timeout, time_windows, max_retries FROM hipq.guarded_q;
 
 -- ---- UPDATE: state, bookkeeping and fixed columns
-INSERT INTO given (col, value) VALUES ('queue_id', '-5'), ('job_type', '''u'''), ('job_key', '''k'''), ('queue_ttl', '5'), ('shard_key', '''s''');
-SELECT col, value, pg_temp.try(format('UPDATE hipq.guarded_q SET %I = %s', col, value)) FROM given ORDER BY n;
+INSERT INTO given (col, value)
+VALUES ('queue_id', '-5'), ('job_type', '''u'''), ('job_key', '''k'''), ('queue_ttl', '5'),
+       ('shard_key', '''s''');
+SELECT col, value, pg_temp.try(format('UPDATE hipq.guarded_q SET %I = %s', col, value))
+FROM given ORDER BY n;
 SET ROLE regress_hipq_guard_owner;
-SELECT col, value, pg_temp.try(format('UPDATE hipq.guarded_q SET %I = %s', col, value)) FROM given ORDER BY n;
+SELECT col, value, pg_temp.try(format('UPDATE hipq.guarded_q SET %I = %s', col, value))
+FROM given ORDER BY n;
 RESET ROLE;
 -- from one queue to another
-SELECT pg_temp.try($$UPDATE hipq.job SET queue_id = (SELECT queue_id FROM hipq.queue WHERE table_name = 'guarded_other') WHERE job_key = 'waiting'$$);
+SELECT pg_temp.try($$UPDATE hipq.job SET queue_id = (SELECT queue_id FROM hipq.queue
+    WHERE table_name = 'guarded_other') WHERE job_key = 'waiting'$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q_live SET state = 'running', attempt = 1$$);
 -- an UPDATE that changes nothing is accepted
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET id = id, state = state, job_key = job_key$$);
@@ -79,7 +100,8 @@ SELECT tableoid::regclass, state, attempt, job_key FROM hipq.guarded_q WHERE job
 -- ---- Final jobs never change
 SELECT id FROM hipq.guarded_q WHERE job_key = 'waiting' \gset
 SELECT hipq.cancel(:id, 'for the test');
-SELECT col, value, pg_temp.try(format('UPDATE hipq.guarded_q SET %I = %s', col, value)) FROM given ORDER BY n;
+SELECT col, value, pg_temp.try(format('UPDATE hipq.guarded_q SET %I = %s', col, value))
+FROM given ORDER BY n;
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET priority = 1$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET priority = priority$$);
 
@@ -98,7 +120,8 @@ SELECT pg_temp.try($$UPDATE hipq.guarded_q SET priority = 1 WHERE job_key = 'r'$
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET priority = 1 WHERE job_key = 'e'$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET priority = 1 WHERE job_key = 'y'$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET priority = 1 WHERE job_key = 'f'$$);
-SELECT pg_temp.try($$UPDATE hipq.guarded_q SET state = 'initial', attempt = 0, error = 'NONE' WHERE job_key = 'y'$$);
+SELECT pg_temp.try($$UPDATE hipq.guarded_q SET state = 'initial', attempt = 0, error = 'NONE'
+    WHERE job_key = 'y'$$);
 -- keys and ids stay unique
 SAVEPOINT before_copy;
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
@@ -130,8 +153,12 @@ RESET ROLE;
 SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' AND state = 'running'$$);
 SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' AND state = 'error'$$);
 -- an UPDATE that changes nothing writes nothing to final rows
-WITH written AS (UPDATE hipq.guarded_q SET priority = priority WHERE job_type = 'loaded' AND state = 'final' RETURNING 1) SELECT count(*) FROM written;
-WITH gone AS (DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' AND state NOT IN ('running', 'error') RETURNING job_key) SELECT job_key FROM gone ORDER BY 1;
+WITH written AS (UPDATE hipq.guarded_q SET priority = priority WHERE job_type = 'loaded'
+    AND state = 'final' RETURNING 1)
+SELECT count(*) FROM written;
+WITH gone AS (DELETE FROM hipq.guarded_q WHERE job_type = 'loaded'
+    AND state NOT IN ('running', 'error') RETURNING job_key)
+SELECT job_key FROM gone ORDER BY 1;
 ROLLBACK;
 
 -- the CHECK constraints check restored rows
@@ -206,18 +233,25 @@ RESET ROLE;
 \set VERBOSITY default
 
 -- ---- MERGE
-INSERT INTO hipq.guarded_q (job_type, job_key, scheduled_run_time) VALUES ('t', 'merged', '2100-01-01');
-SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged'), ('fresh')) AS v(key) ON job.job_key = v.key
+INSERT INTO hipq.guarded_q (job_type, job_key, scheduled_run_time)
+VALUES ('t', 'merged', '2100-01-01');
+SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged'), ('fresh')) AS v(key)
+    ON job.job_key = v.key
     WHEN MATCHED THEN UPDATE SET priority = 9
     WHEN NOT MATCHED THEN INSERT (job_type, job_key, queue_id) VALUES ('t', v.key, NULL)$$);
 SELECT job_key, priority, state FROM hipq.guarded_q WHERE job_key IN ('merged', 'fresh') ORDER BY 1;
-SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged')) AS v(key) ON job.job_key = v.key WHEN MATCHED THEN UPDATE SET state = 'final'$$);
-SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged')) AS v(key) ON job.job_key = v.key WHEN MATCHED THEN UPDATE SET attempt = 3$$);
-SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('x')) AS v(key) ON job.job_key = v.key WHEN NOT MATCHED THEN INSERT (job_type, state) VALUES ('t', 'final')$$);
+SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged')) AS v(key)
+    ON job.job_key = v.key WHEN MATCHED THEN UPDATE SET state = 'final'$$);
+SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged')) AS v(key)
+    ON job.job_key = v.key WHEN MATCHED THEN UPDATE SET attempt = 3$$);
+SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('x')) AS v(key)
+    ON job.job_key = v.key WHEN NOT MATCHED THEN INSERT (job_type, state) VALUES ('t', 'final')$$);
 SET ROLE regress_hipq_guard_root;
-SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged')) AS v(key) ON job.job_key = v.key WHEN MATCHED THEN DELETE$$);
+SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged')) AS v(key)
+    ON job.job_key = v.key WHEN MATCHED THEN DELETE$$);
 RESET ROLE;
-SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged')) AS v(key) ON job.job_key = v.key WHEN MATCHED THEN DELETE$$);
+SELECT pg_temp.try($$MERGE INTO hipq.guarded_q AS job USING (VALUES ('merged')) AS v(key)
+    ON job.job_key = v.key WHEN MATCHED THEN DELETE$$);
 SELECT job_key, state FROM hipq.guarded_q WHERE job_key IN ('merged', 'fresh') ORDER BY 1;
 
 -- ---- INSERT ... ON CONFLICT DO UPDATE follows the same rules
@@ -231,19 +265,27 @@ SELECT job_key, job_data, state FROM hipq.guarded_q WHERE job_key = 'fresh';
 -- transaction: hipq rescues at once a row in state running that no process runs.)
 BEGIN;
 SET session_replication_role = replica;
-SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (id, update_time, created_time, state, timeout, attempt, max_retries, priority, throttle_factor, job_type, job_key, time_windows, scheduled_run_time)
-    VALUES (9000000041, now(), now(), 'running', 5, 1, 0, 0, 1, 'replicated', 'k', 'NONE', '2100-01-01')$$);
-SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (id, update_time, created_time, state, timeout, attempt, max_retries, priority, throttle_factor, job_type, job_key, time_windows, scheduled_run_time)
-    VALUES (9000000042, now(), now(), 'running', 5, 1, 0, 0, 1, 'replicated', 'k', 'NONE', '2100-01-01')$$);
+SELECT pg_temp.try(
+    $$INSERT INTO hipq.guarded_q (id, update_time, created_time, state, timeout, attempt,
+    max_retries, priority, throttle_factor, job_type, job_key, time_windows, scheduled_run_time)
+    VALUES (9000000041, now(), now(), 'running', 5, 1, 0, 0, 1, 'replicated', 'k', 'NONE',
+        '2100-01-01')$$);
+SELECT pg_temp.try(
+    $$INSERT INTO hipq.guarded_q (id, update_time, created_time, state, timeout, attempt,
+    max_retries, priority, throttle_factor, job_type, job_key, time_windows, scheduled_run_time)
+    VALUES (9000000042, now(), now(), 'running', 5, 1, 0, 0, 1, 'replicated', 'k', 'NONE',
+        '2100-01-01')$$);
 -- a row without an id was not replicated: it is a new job, as from a trigger on a replicated table
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (job_type) VALUES ('of a trigger')$$);
 SELECT state, id > 0 AS has_id FROM hipq.guarded_q WHERE job_type = 'of a trigger';
 SELECT hipq.enqueue('of a trigger', queue => 'guarded.q') > 0 AS enqueued;
 SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'of a trigger'$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET error = 'E' WHERE job_type = 'replicated'$$);
-SELECT pg_temp.try($$UPDATE hipq.guarded_q SET state = 'error', error = 'E' WHERE job_type = 'replicated'$$);
+SELECT pg_temp.try(
+    $$UPDATE hipq.guarded_q SET state = 'error', error = 'E' WHERE job_type = 'replicated'$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET state = 'final' WHERE job_type = 'replicated'$$);
-SELECT id, state, tableoid = 'hipq.guarded_q_live'::regclass AS is_live, error FROM hipq.guarded_q WHERE job_type = 'replicated';
+SELECT id, state, tableoid = 'hipq.guarded_q_live'::regclass AS is_live, error
+FROM hipq.guarded_q WHERE job_type = 'replicated';
 SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'replicated'$$);
 COMMIT;
 RESET session_replication_role;
@@ -254,10 +296,12 @@ RESET ROLE;
 -- ---- The trigger function works only as this trigger
 SELECT pg_temp.try($$SELECT hipq._guard_job()$$);
 CREATE TABLE pg_temp.mine (a integer);
-CREATE TRIGGER after_row AFTER INSERT ON pg_temp.mine FOR EACH ROW EXECUTE FUNCTION hipq._guard_job();
+CREATE TRIGGER after_row AFTER INSERT ON pg_temp.mine FOR EACH ROW
+    EXECUTE FUNCTION hipq._guard_job();
 SELECT pg_temp.try($$INSERT INTO pg_temp.mine VALUES (1)$$);
 CREATE TABLE pg_temp.strange (a integer);
-CREATE TRIGGER before_row BEFORE INSERT ON pg_temp.strange FOR EACH ROW EXECUTE FUNCTION hipq._guard_job();
+CREATE TRIGGER before_row BEFORE INSERT ON pg_temp.strange FOR EACH ROW
+    EXECUTE FUNCTION hipq._guard_job();
 SELECT pg_temp.try($$INSERT INTO pg_temp.strange VALUES (1)$$);
 
 SELECT hipq.drop_queue('guarded.q', force => true), hipq.drop_queue('guarded.other', force => true);

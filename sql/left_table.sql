@@ -30,14 +30,16 @@ SELECT queue, state FROM hipq.jobs_detail WHERE queue = 'left.apart';
 
 -- A table whose leaves are not named after its whole name
 SELECT pg_temp.leave('with_a_name_of_many_letters'), pg_temp.create('with_a_name_of_many_letters');
-SELECT hipq.enqueue('a', queue => 'left.with_a_name_of_many_letters', scheduled_run_time => 'tomorrow') > 0 AS enqueued;
+SELECT hipq.enqueue('a', queue => 'left.with_a_name_of_many_letters',
+    scheduled_run_time => 'tomorrow') > 0 AS enqueued;
 
 -- A queue already has the table.
 SELECT pg_temp.create('apart');
 
 -- Tables unlike those that hipq makes
-SELECT pg_temp.leave('indexless'), pg_temp.leave('finalless'), pg_temp.leave('strange'), pg_temp.leave('foreign'), pg_temp.leave('triggered'),
-       pg_temp.leave('secured'), pg_temp.leave('extended'), pg_temp.leave('full');
+SELECT pg_temp.leave('indexless'), pg_temp.leave('finalless'), pg_temp.leave('strange'),
+       pg_temp.leave('foreign'), pg_temp.leave('triggered'), pg_temp.leave('secured'),
+       pg_temp.leave('extended'), pg_temp.leave('full');
 DROP INDEX hipq.left_indexless_live_line;
 SELECT pg_temp.create('indexless');
 DROP TABLE hipq.left_finalless_final;
@@ -48,11 +50,13 @@ SELECT pg_temp.create('strange');
 ALTER TABLE hipq.left_foreign_live OWNER TO regress_hipq_left_owner;
 SELECT pg_temp.create('foreign');
 CREATE FUNCTION pg_temp.nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-CREATE TRIGGER later AFTER INSERT ON hipq.left_triggered_live FOR EACH ROW EXECUTE FUNCTION pg_temp.nothing();
+CREATE TRIGGER later AFTER INSERT ON hipq.left_triggered_live FOR EACH ROW
+    EXECUTE FUNCTION pg_temp.nothing();
 SELECT pg_temp.create('triggered');
 ALTER TABLE hipq.left_secured ENABLE ROW LEVEL SECURITY;
 SELECT pg_temp.create('secured');
-CREATE TABLE hipq.left_extended_final_mine PARTITION OF hipq.left_extended_final FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE TABLE hipq.left_extended_final_mine PARTITION OF hipq.left_extended_final
+    FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
 SELECT pg_temp.create('extended');
 
 -- A table that was repaired, or dropped, is no obstacle.
@@ -62,14 +66,16 @@ SELECT pg_temp.create('triggered'), pg_temp.create('finalless');
 
 -- Tables with jobs
 SET session_replication_role = replica;
-INSERT INTO hipq.left_full (id, update_time, created_time, timeout, max_retries, priority, throttle_factor, job_type, time_windows)
+INSERT INTO hipq.left_full (id, update_time, created_time, timeout, max_retries, priority,
+    throttle_factor, job_type, time_windows)
 VALUES (1, now(), now(), 1, 0, 0, 1, 'a', 'NONE');
 RESET session_replication_role;
 SELECT pg_temp.create('full');
 TRUNCATE hipq.left_full;
 SELECT pg_temp.create('full');
 
-DROP TABLE hipq.left_strange, hipq.left_indexless, hipq.left_foreign, hipq.left_secured, hipq.left_extended;
+DROP TABLE hipq.left_strange, hipq.left_indexless, hipq.left_foreign, hipq.left_secured,
+    hipq.left_extended;
 SELECT count(hipq.drop_queue(queue, force => true)) FROM hipq.queues WHERE queue LIKE 'left.%';
 SELECT hipq.drop_instance('left');
 DROP OWNED BY regress_hipq_left_owner;

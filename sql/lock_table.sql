@@ -13,11 +13,13 @@ SELECT hipq.create_queue('lock.mail', owner => 'regress_hipq_lock_owner') > 0 AS
 SELECT hipq.grant_queue('lock.mail', ('regress_hipq_lock_' || privilege)::regrole, privilege),
        hipq.grant_queue('lock.mail', 'regress_hipq_lock_all', privilege)
 FROM unnest('{enqueue, work, read, control}'::text[]) AS privilege;
-SELECT hipq.enqueue('welcome', queue => 'lock.mail', scheduled_run_time => now() + '1 day') AS job_id \gset
+SELECT hipq.enqueue('welcome', queue => 'lock.mail',
+    scheduled_run_time => now() + '1 day') AS job_id \gset
 
 -- The lock modes that each role gets on all tables and views of the schema, except those that
 -- reading takes. Enqueuers take ROW EXCLUSIVE anyway.
-CREATE FUNCTION try_locks(role text) RETURNS TABLE (relation text, lock_mode text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION try_locks(role text)
+RETURNS TABLE (relation text, lock_mode text) LANGUAGE plpgsql AS $$
 DECLARE
     name text;
     mode text;
@@ -25,7 +27,8 @@ BEGIN
     FOR name, mode IN
         SELECT 'hipq.' || quote_ident(relname), modes.mode
         FROM pg_class
-        CROSS JOIN unnest('{ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE, SHARE UPDATE EXCLUSIVE, SHARE, SHARE ROW EXCLUSIVE, EXCLUSIVE,
+        CROSS JOIN unnest('{ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE, SHARE UPDATE EXCLUSIVE, SHARE,
+                            SHARE ROW EXCLUSIVE, EXCLUSIVE,
                             ACCESS EXCLUSIVE}'::text[]) AS modes (mode)
         WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v')
     LOOP
@@ -47,7 +50,8 @@ END
 $$;
 -- From PostgreSQL 16 on, a role that may lock in a mode may also lock in weaker ones.
 SELECT role, relation, string_agg(DISTINCT lock_mode, ', ') AS modes
-FROM (SELECT substr(rolname, 19) AS role, rolname FROM pg_roles WHERE rolname ~ '^regress_hipq_lock_') AS roles
+FROM (SELECT substr(rolname, 19) AS role, rolname FROM pg_roles
+    WHERE rolname ~ '^regress_hipq_lock_') AS roles
 CROSS JOIN LATERAL try_locks(rolname)
 WHERE lock_mode NOT IN ('ACCESS SHARE', 'ROW SHARE')
 GROUP BY role, relation
@@ -56,7 +60,8 @@ ORDER BY role, relation;
 -- The work that the right 'work' is for remains possible.
 SET ROLE regress_hipq_lock_work;
 UPDATE hipq.lock_mail SET priority = 2, job_data = '{"a": 1}', scheduled_run_time = 'tomorrow',
-    expires_time = 'infinity', timeout = 60, max_retries = 1, throttle_factor = 0.5, throttle_key = 'k', time_windows = 'mon 09:00-10:00';
+    expires_time = 'infinity', timeout = 60, max_retries = 1, throttle_factor = 0.5,
+    throttle_key = 'k', time_windows = 'mon 09:00-10:00';
 UPDATE hipq.lock_mail SET state = 'final';
 -- 'control' neither changes nor reads data.
 SET ROLE regress_hipq_lock_control;
@@ -69,15 +74,18 @@ SELECT job_data, priority, timeout, outcome FROM hipq.jobs_detail WHERE queue = 
 
 -- Revoking takes everything, including privileges that were granted by hand on the whole table.
 GRANT UPDATE ON hipq.lock_mail, hipq.lock_mail_live TO regress_hipq_lock_all;
-SELECT hipq.revoke_queue('lock.mail', 'regress_hipq_lock_all', privilege) FROM unnest('{enqueue, work, read, control}'::text[]) AS privilege;
+SELECT hipq.revoke_queue('lock.mail', 'regress_hipq_lock_all', privilege)
+FROM unnest('{enqueue, work, read, control}'::text[]) AS privilege;
 SELECT has_any_column_privilege('regress_hipq_lock_all', table_name, privilege) AS has
-FROM unnest('{hipq.lock_mail, hipq.lock_mail_live}'::text[]) AS table_name, unnest('{SELECT, INSERT, UPDATE}'::text[]) AS privilege
+FROM unnest('{hipq.lock_mail, hipq.lock_mail_live}'::text[]) AS table_name,
+    unnest('{SELECT, INSERT, UPDATE}'::text[]) AS privilege
 GROUP BY 1;
 
 SELECT hipq.drop_queue('lock.mail', force => true);
 DROP FUNCTION try_locks;
 SELECT hipq.drop_instance('lock');
-DROP OWNED BY regress_hipq_lock_owner, regress_hipq_lock_enqueue, regress_hipq_lock_work, regress_hipq_lock_read,
-    regress_hipq_lock_control, regress_hipq_lock_all;
-DROP ROLE regress_hipq_lock_owner, regress_hipq_lock_enqueue, regress_hipq_lock_work, regress_hipq_lock_read,
-    regress_hipq_lock_control, regress_hipq_lock_all, regress_hipq_lock_monitor, regress_hipq_lock_stranger;
+DROP OWNED BY regress_hipq_lock_owner, regress_hipq_lock_enqueue, regress_hipq_lock_work,
+    regress_hipq_lock_read, regress_hipq_lock_control, regress_hipq_lock_all;
+DROP ROLE regress_hipq_lock_owner, regress_hipq_lock_enqueue, regress_hipq_lock_work,
+    regress_hipq_lock_read, regress_hipq_lock_control, regress_hipq_lock_all,
+    regress_hipq_lock_monitor, regress_hipq_lock_stranger;

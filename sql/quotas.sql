@@ -8,9 +8,11 @@ SELECT hipq.create_queue('counted.main', owner => 'regress_hipq_quota_owner') AS
 SELECT hipq.create_queue('counted.other', owner => 'regress_hipq_quota_owner') > 0 AS other;
 SHOW hipq.max_job_types;
 SHOW hipq.max_paused_keys;
-INSERT INTO hipq.job_type (queue_id, name) SELECT :main, 'type ' || n FROM generate_series(1, 9998) AS n;
+INSERT INTO hipq.job_type (queue_id, name)
+SELECT :main, 'type ' || n FROM generate_series(1, 9998) AS n;
 INSERT INTO hipq.pause (queue_id, job_type, throttle_key, paused_by, paused_time)
-SELECT :main, 'type ' || 1 + n % 2, 'key ' || n, 'somebody', now() FROM generate_series(1, 998) AS n;
+SELECT :main, 'type ' || 1 + n % 2, 'key ' || n, 'somebody', now()
+FROM generate_series(1, 998) AS n;
 
 SET SESSION AUTHORIZATION regress_hipq_quota_owner;
 -- ---- job types
@@ -33,10 +35,12 @@ SELECT * FROM hipq.apply('{"job_types": [{"queue": "counted.main", "job_type": "
 SELECT hipq.enqueue('four', '{}', queue => 'counted.main') > 0 AS enqueued;
 RESET SESSION AUTHORIZATION;
 -- as the scheduler does it
-INSERT INTO hipq.job_type (queue_id, name, is_registered) VALUES (:main, 'four', false) ON CONFLICT DO NOTHING;
+INSERT INTO hipq.job_type (queue_id, name, is_registered)
+VALUES (:main, 'four', false) ON CONFLICT DO NOTHING;
 SET SESSION AUTHORIZATION regress_hipq_quota_owner;
 SELECT hipq.alter_job_type('counted.main', 'four', max_retries => 1);
-SELECT job_type, is_registered FROM hipq.job_types_detail WHERE queue = 'counted.main' AND job_type NOT LIKE 'type %' ORDER BY job_type;
+SELECT job_type, is_registered FROM hipq.job_types_detail
+WHERE queue = 'counted.main' AND job_type NOT LIKE 'type %' ORDER BY job_type;
 -- existing types can be changed, and another queue has its own limit
 SELECT hipq.alter_job_type('counted.main', 'type 1', max_retries => 1);
 SELECT hipq.register_job_type('counted.main', 'type 2', or_replace => true, max_retries => 1);
@@ -44,7 +48,8 @@ SELECT hipq.register_job_type('counted.other', 'one');
 -- ---- throttle keys
 SELECT hipq.pause('counted.main', 'type 1', 'one'), hipq.pause('counted.main', 'type 2', 'two');
 SELECT hipq.pause('counted.main', 'type 1', 'three');
-SELECT hipq.pause('counted.main', 'type 1', 'one'), hipq.pause('counted.main', 'type 1'), hipq.pause('counted.main');
+SELECT hipq.pause('counted.main', 'type 1', 'one'), hipq.pause('counted.main', 'type 1'),
+       hipq.pause('counted.main');
 SELECT hipq.pause('counted.other', 'one', 'three');
 SELECT hipq.resume('counted.main', 'type 2', 'two'), hipq.pause('counted.main', 'type 1', 'three');
 RESET SESSION AUTHORIZATION;

@@ -17,44 +17,62 @@ CREATE ROLE regress_hipq_run_controller;
 CREATE ROLE regress_hipq_run_reader;
 CREATE ROLE regress_hipq_run_stranger;
 SELECT hipq.create_queue('try.q', owner => 'regress_hipq_run_owner', history => 'all') > 0,
-       hipq.create_queue('try.other', owner => 'regress_hipq_run_owner') > 0, hipq.create_queue('try.third') > 0;
-SELECT hipq.grant_queue('try.q', 'regress_hipq_run_controller', 'control'), hipq.grant_queue('try.q', 'regress_hipq_run_reader', 'read');
-SELECT hipq.grant_queue('try.third', 'regress_hipq_run_stranger', 'read'), hipq.grant_queue('try.third', 'regress_hipq_run_stranger', 'control');
+       hipq.create_queue('try.other', owner => 'regress_hipq_run_owner') > 0,
+       hipq.create_queue('try.third') > 0;
+SELECT hipq.grant_queue('try.q', 'regress_hipq_run_controller', 'control'),
+       hipq.grant_queue('try.q', 'regress_hipq_run_reader', 'read');
+SELECT hipq.grant_queue('try.third', 'regress_hipq_run_stranger', 'read'),
+       hipq.grant_queue('try.third', 'regress_hipq_run_stranger', 'control');
 
 CREATE TABLE run_note (said text, by_whom text DEFAULT current_user);
 CREATE TABLE run_parent (id integer PRIMARY KEY);
-CREATE TABLE run_child (parent integer CONSTRAINT run_child_has_a_parent REFERENCES run_parent DEFERRABLE INITIALLY DEFERRED);
-CREATE TABLE run_strict (parent integer CONSTRAINT run_strict_has_a_parent REFERENCES run_parent DEFERRABLE);
+CREATE TABLE run_child (parent integer
+    CONSTRAINT run_child_has_a_parent REFERENCES run_parent DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE run_strict (parent integer
+    CONSTRAINT run_strict_has_a_parent REFERENCES run_parent DEFERRABLE);
 GRANT ALL ON run_note, run_parent, run_child, run_strict TO regress_hipq_run_owner;
 CREATE FUNCTION run_note(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO run_note VALUES (format('%s %s, attempt %s', job.job_data->>'say', job.state, job.attempt));
-    IF job.job_data ? 'sqlstate' THEN RAISE EXCEPTION 'no' USING ERRCODE = job.job_data->>'sqlstate'; END IF;
+    INSERT INTO run_note
+    VALUES (format('%s %s, attempt %s', job.job_data->>'say', job.state, job.attempt));
+    IF job.job_data ? 'sqlstate' THEN
+        RAISE EXCEPTION 'no' USING ERRCODE = job.job_data->>'sqlstate'; END IF;
     RETURN job.job_data->'say';
 END $$;
 CREATE FUNCTION run_data(data jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
 BEGIN
-    IF data->>'do' LIKE 'SELECT %' THEN EXECUTE data->>'do' INTO answer; ELSE EXECUTE data->>'do'; END IF;
+    IF data->>'do' LIKE 'SELECT %' THEN EXECUTE data->>'do' INTO answer;
+    ELSE EXECUTE data->>'do'; END IF;
     RETURN answer;
 END $$;
 CREATE FUNCTION run_batch(jobs hipq.job[]) RETURNS jsonb[] LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO run_note SELECT string_agg(job.job_data->>'say', ' ' ORDER BY job.id) FROM unnest(jobs) AS job;
-    IF EXISTS (SELECT FROM unnest(jobs) AS job WHERE job.job_data->>'say' = 'bad') THEN RAISE EXCEPTION 'a bad one'; END IF;
+    INSERT INTO run_note
+    SELECT string_agg(job.job_data->>'say', ' ' ORDER BY job.id) FROM unnest(jobs) AS job;
+    IF EXISTS (SELECT FROM unnest(jobs) AS job WHERE job.job_data->>'say' = 'bad') THEN
+        RAISE EXCEPTION 'a bad one'; END IF;
     RETURN array(SELECT to_jsonb(cardinality(jobs)) FROM unnest(jobs));
 END $$;
-CREATE FUNCTION run_delay(job hipq.job) RETURNS interval LANGUAGE sql AS $$ SELECT CASE WHEN job.retry_count = 0 THEN interval '0' END $$;
-CREATE FUNCTION run_no_delay(job hipq.job) RETURNS interval LANGUAGE sql AS $$ SELECT interval '1 s' / (job.attempt - job.attempt) $$;
-CREATE PROCEDURE run_procedure(data jsonb) LANGUAGE sql AS $$ INSERT INTO run_note VALUES ('procedure') $$;
-SELECT hipq.register_job_type('try.q', 'note', handler => 'run_note', max_retries => 1, retry_base => '1 h', retry_jitter => 0),
+CREATE FUNCTION run_delay(job hipq.job)
+RETURNS interval LANGUAGE sql AS $$ SELECT CASE WHEN job.retry_count = 0 THEN interval '0' END $$;
+CREATE FUNCTION run_no_delay(job hipq.job)
+RETURNS interval LANGUAGE sql AS $$ SELECT interval '1 s' / (job.attempt - job.attempt) $$;
+CREATE PROCEDURE run_procedure(data jsonb)
+LANGUAGE sql AS $$ INSERT INTO run_note VALUES ('procedure') $$;
+SELECT hipq.register_job_type('try.q', 'note', handler => 'run_note', max_retries => 1,
+           retry_base => '1 h', retry_jitter => 0),
        hipq.register_job_type('try.q', 'do', handler => 'run_data'),
        hipq.register_job_type('try.q', 'batch', handler => 'run_batch', batch_size => 3),
-       hipq.register_job_type('try.q', 'asks', handler => 'run_note', retry_handler => 'run_delay', max_retries => 1),
-       hipq.register_job_type('try.q', 'asks in vain', handler => 'run_note', retry_handler => 'run_no_delay'),
-       hipq.register_job_type('try.q', 'sql', handler => 'INSERT INTO run_note VALUES ($1->>''say'')'),
-       hipq.register_job_type('try.q', 'night', handler => 'run_note', default_time_windows => '00:00-00:01', time_zone => 'UTC'),
+       hipq.register_job_type('try.q', 'asks', handler => 'run_note', retry_handler => 'run_delay',
+           max_retries => 1),
+       hipq.register_job_type('try.q', 'asks in vain', handler => 'run_note',
+           retry_handler => 'run_no_delay'),
+       hipq.register_job_type('try.q', 'sql',
+           handler => 'INSERT INTO run_note VALUES ($1->>''say'')'),
+       hipq.register_job_type('try.q', 'night', handler => 'run_note',
+           default_time_windows => '00:00-00:01', time_zone => 'UTC'),
        hipq.register_job_type('try.q', 'external', handler_kind => 'notify'),
        hipq.register_job_type('try.q', 'nothing'),
        hipq.register_job_type('try.other', 'procedure', handler => 'run_procedure'),
@@ -66,7 +84,8 @@ SET hipq.allow_foreign_handlers = on;
 -- ---- jobs enqueued, before anything is committed
 BEGIN;
 SELECT hipq.enqueue('note', '{"say": "first"}', queue => 'try.q') AS first \gset
-SELECT hipq.enqueue('sql', '{"say": "second"}', job_key => 'k', scheduled_run_time => '2040-01-01') AS second \gset
+SELECT hipq.enqueue('sql', '{"say": "second"}', job_key => 'k',
+    scheduled_run_time => '2040-01-01') AS second \gset
 SELECT hipq.enqueue('procedure') AS third \gset
 SELECT job_type, job_key, job_data->>'say', state, attempt FROM hipq.enqueued(queue => 'try.q');
 SELECT job_type FROM hipq.enqueued('procedure');
@@ -77,8 +96,10 @@ SELECT id = :second, scheduled_run_time FROM hipq.enqueued('sql', 'hipq.try_q');
 -- ---- run in the same transaction: due jobs, as the queue owner
 SELECT hipq.run_until_idle('try.q');
 TABLE run_note;
-SELECT job_type, outcome, result, attempt, error FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
-SELECT job_type, reason, executor_pid = pg_backend_pid() FROM hipq.attempts_detail WHERE queue = 'try.q' ORDER BY job_id;
+SELECT job_type, outcome, result, attempt, error
+FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
+SELECT job_type, reason, executor_pid = pg_backend_pid()
+FROM hipq.attempts_detail WHERE queue = 'try.q' ORDER BY job_id;
 SELECT hipq.run_until_idle('try.q');
 SET LOCAL hipq.clock_offset = '10000 d';
 SELECT hipq.run_until_idle('try.q');
@@ -97,8 +118,11 @@ SELECT hipq.enqueue('note', '{"say": "again", "sqlstate": "P0001"}', queue => 't
        hipq.enqueue('asks in vain', '{"say": "asks in vain", "sqlstate": "P0001"}') > 0;
 SELECT hipq.run_until_idle('try.q');
 SELECT said FROM run_note;
-SELECT job_data->>'say', state, error, attempt, retry_count, retry_reason, scheduled_run_time > hipq.now() FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
-SELECT job_type, attempt, reason, sqlstate, error FROM hipq.attempts_detail WHERE queue = 'try.q' ORDER BY job_id, attempt;
+SELECT job_data->>'say', state, error, attempt, retry_count, retry_reason,
+       scheduled_run_time > hipq.now()
+FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
+SELECT job_type, attempt, reason, sqlstate, error
+FROM hipq.attempts_detail WHERE queue = 'try.q' ORDER BY job_id, attempt;
 SELECT job_type, reason FROM hipq.dead_letters WHERE queue = 'try.q' ORDER BY job_id;
 -- the retry, an hour later
 SET LOCAL hipq.clock_offset = '2 h';
@@ -108,13 +132,17 @@ ROLLBACK;
 
 -- ---- jobs that handlers enqueue, also under their own key; successors; the limit; the order
 BEGIN;
-SELECT hipq.enqueue('do', '{"do": "SELECT hipq.enqueue(''note'', ''{\"say\": \"from a handler\"}'')"}') > 0;
-SELECT hipq.enqueue('do', '{"do": "SELECT hipq.enqueue(''do'', ''{\"do\": \"SELECT 2\"}'', job_key => ''self'')"}', job_key => 'self') > 0;
+SELECT hipq.enqueue('do',
+    '{"do": "SELECT hipq.enqueue(''note'', ''{\"say\": \"from a handler\"}'')"}') > 0;
+SELECT hipq.enqueue('do',
+    '{"do": "SELECT hipq.enqueue(''do'', ''{\"do\": \"SELECT 2\"}'', job_key => ''self'')"}',
+    job_key => 'self') > 0;
 SELECT hipq.enqueue('note', '{"say": "more urgent"}', priority => -5) > 0;
 SELECT hipq.run_until_idle('try.q', 2), (SELECT count(*) FROM hipq.enqueued(queue => 'try.q'));
 SELECT hipq.run_until_idle('try.q');
 SELECT said FROM run_note;
-SELECT job_key, outcome, result = '"2"' FROM hipq.jobs_detail WHERE queue = 'try.q' AND job_type = 'do' AND job_key IS NOT NULL ORDER BY id;
+SELECT job_key, outcome, result = '"2"'
+FROM hipq.jobs_detail WHERE queue = 'try.q' AND job_type = 'do' AND job_key IS NOT NULL ORDER BY id;
 ROLLBACK;
 BEGIN;
 SELECT hipq.enqueue('do', '{"do": "SELECT hipq.enqueue(''do'', ''{\"do\": \"SELECT 3\"}'', job_key => ''one'', on_duplicate => ''after'')"}', job_key => 'one') > 0;
@@ -124,7 +152,8 @@ ROLLBACK;
 
 -- ---- batches: in one call, or one by one
 BEGIN;
-SELECT cardinality(hipq.enqueue_many('batch', '{"{\"say\": \"a\"}", "{\"say\": \"b\"}", "{\"say\": \"c\"}", "{\"say\": \"d\"}", "{\"say\": \"bad\"}"}', queue => 'try.q'));
+SELECT cardinality(hipq.enqueue_many('batch', '{"{\"say\": \"a\"}", "{\"say\": \"b\"}",
+    "{\"say\": \"c\"}", "{\"say\": \"d\"}", "{\"say\": \"bad\"}"}', queue => 'try.q'));
 SELECT hipq.run_until_idle('try.q');
 SELECT said FROM run_note;
 SELECT job_data->>'say', outcome, result FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
@@ -132,11 +161,14 @@ ROLLBACK;
 
 -- ---- the conditions that jobs wait for with executors hold here too
 BEGIN;
-SELECT hipq.enqueue('night', '{"say": "night"}') > 0, hipq.enqueue('external') > 0, hipq.enqueue('nothing') > 0, hipq.enqueue('unknown', queue => 'try.q') > 0,
-       hipq.enqueue('note', '{"say": "key"}', throttle_key => 'k') > 0, hipq.enqueue('note', '{"say": "no key"}') > 0,
-       hipq.enqueue('sql', '{"say": "type"}') > 0;
+SELECT hipq.enqueue('night', '{"say": "night"}') > 0, hipq.enqueue('external') > 0,
+       hipq.enqueue('nothing') > 0, hipq.enqueue('unknown', queue => 'try.q') > 0,
+       hipq.enqueue('note', '{"say": "key"}', throttle_key => 'k') > 0,
+       hipq.enqueue('note', '{"say": "no key"}') > 0, hipq.enqueue('sql', '{"say": "type"}') > 0;
 SELECT hipq.pause('try.q', 'note', 'k'), hipq.pause('try.q', 'sql');
-UPDATE hipq.try_q SET time_windows = CASE WHEN (now() AT TIME ZONE 'UTC')::time < '12:00' THEN '18:00-19:00' ELSE '06:00-07:00' END WHERE job_type = 'night';
+UPDATE hipq.try_q SET time_windows = CASE WHEN (now() AT TIME ZONE 'UTC')::time < '12:00' THEN
+    '18:00-19:00' ELSE '06:00-07:00' END
+WHERE job_type = 'night';
 SELECT hipq.run_until_idle('try.q');
 SELECT said FROM run_note;
 SELECT hipq.pause('try.q');
@@ -154,16 +186,20 @@ SELECT hipq.alter_job_type('try.q', 'asks', on_missing_handler => 'fail', retry_
 ALTER FUNCTION run_note(hipq.job) RENAME TO run_note_away;
 SELECT hipq.run_until_idle('try.q');
 SELECT job_type, outcome, retry_reason FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
-SELECT pg_temp.try(format('SELECT hipq.dry_run(%s)', (SELECT min(id) FROM hipq.enqueued(queue => 'try.q'))));
+SELECT pg_temp.try(
+    format('SELECT hipq.dry_run(%s)', (SELECT min(id) FROM hipq.enqueued(queue => 'try.q'))));
 ROLLBACK;
 
 -- ---- functions for handlers
 BEGIN;
-SELECT hipq.enqueue('do', '{"do": "SELECT hipq.snooze(''1 h'')"}') > 0, hipq.enqueue('do', '{"do": "SELECT hipq.extend(interval ''1 h'')"}') > 0,
+SELECT hipq.enqueue('do', '{"do": "SELECT hipq.snooze(''1 h'')"}') > 0,
+       hipq.enqueue('do', '{"do": "SELECT hipq.extend(interval ''1 h'')"}') > 0,
        hipq.enqueue('do', '{"do": "SELECT hipq.fail_permanently(''never'')"}') > 0,
-       hipq.enqueue('do', '{"do": "SELECT hipq.run_until_idle(''try.q'')"}') > 0, hipq.enqueue('do', '{"do": "SELECT hipq.dry_run(1)"}') > 0;
+       hipq.enqueue('do', '{"do": "SELECT hipq.run_until_idle(''try.q'')"}') > 0,
+       hipq.enqueue('do', '{"do": "SELECT hipq.dry_run(1)"}') > 0;
 SELECT hipq.run_until_idle('try.q');
-SELECT state, result, error, retry_reason, retry_count, scheduled_run_time > hipq.now() FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
+SELECT state, result, error, retry_reason, retry_count, scheduled_run_time > hipq.now()
+FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 ROLLBACK;
 
 -- ---- requests in a block that is rolled back do not count, earlier requests do
@@ -189,25 +225,38 @@ SELECT hipq.enqueue('wish', wishes::jsonb) > 0 FROM (VALUES
     ('[{"kept": [{"snooze": "2 h"}]}, {"undone": [{"snooze": "1 h"}]}]'),
     ('[{"snooze": "2 h"}, {"undone": [{"kept": [{"snooze": "1 h"}]}]}]'),
     ('[{"snooze": "3 h"}, {"kept": [{"snooze": "2 h"}, {"undone": [{"snooze": "1 h"}]}]}]'),
-    ('[{"snooze": "3 h"}, {"undone": [{"snooze": "2 h"}, {"kept": [{"snooze": "1 h"}]}, {"kept": [{"snooze": "4 h"}]}]}]'),
-    ('[{"snooze": "3 h"}, {"undone": [{"kept": [{"snooze": "2 h"}]}, {"snooze": "1 h"}]}, {"undone": []}]')) AS wish (wishes);
+    ('[{"snooze": "3 h"}, {"undone": [{"snooze": "2 h"}, {"kept": [{"snooze": "1 h"}]},
+        {"kept": [{"snooze": "4 h"}]}]}]'),
+    ('[{"snooze": "3 h"}, {"undone": [{"kept": [{"snooze": "2 h"}]}, {"snooze": "1 h"}]},
+        {"undone": []}]')) AS wish (wishes);
 SELECT hipq.run_until_idle('try.q');
-SELECT job_data, state, error, round(extract(epoch FROM scheduled_run_time - hipq.now()) / 3600) AS hours FROM hipq.jobs_detail WHERE job_type = 'wish' ORDER BY id;
+SELECT job_data, state, error,
+       round(extract(epoch FROM scheduled_run_time - hipq.now()) / 3600) AS hours
+FROM hipq.jobs_detail WHERE job_type = 'wish' ORDER BY id;
 ROLLBACK;
 
 -- ---- with the queue owner's rights, which no handler can leave; its settings, cursors and
 -- deferred triggers end with it
 CREATE TABLE run_secret (said text);
-CREATE FUNCTION run_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO run_note VALUES ('deferred trigger'); RETURN NULL; END $$;
-CREATE CONSTRAINT TRIGGER run_at_commit AFTER INSERT ON run_parent DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION run_at_commit();
+CREATE FUNCTION run_at_commit() RETURNS trigger
+LANGUAGE plpgsql AS $$ BEGIN INSERT INTO run_note VALUES ('deferred trigger'); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER run_at_commit AFTER INSERT ON run_parent DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION run_at_commit();
 BEGIN;
-SELECT hipq.enqueue('do', '{"do": "INSERT INTO run_secret VALUES (1)"}') > 0, hipq.enqueue('do', '{"do": "RESET ROLE"}') > 0,
-       hipq.enqueue('do', '{"do": "SET work_mem = 77"}') > 0, hipq.enqueue('do', '{"do": "DECLARE theirs CURSOR WITH HOLD FOR SELECT 1"}') > 0,
+SELECT hipq.enqueue('do', '{"do": "INSERT INTO run_secret VALUES (1)"}') > 0,
+       hipq.enqueue('do', '{"do": "RESET ROLE"}') > 0,
+       hipq.enqueue('do', '{"do": "SET work_mem = 77"}') > 0,
+       hipq.enqueue('do', '{"do": "DECLARE theirs CURSOR WITH HOLD FOR SELECT 1"}') > 0,
        hipq.enqueue('do', '{"do": "INSERT INTO run_child VALUES (1)"}') > 0,
-       hipq.enqueue('do', '{"do": "WITH child AS (INSERT INTO run_child VALUES (2)) INSERT INTO run_parent VALUES (2)"}') > 0,
+       hipq.enqueue('do', '{
+        "do": "WITH child AS (INSERT INTO run_child VALUES (2)) INSERT INTO run_parent VALUES (2)"
+       }') > 0,
        hipq.enqueue('do', '{"do": "INSERT INTO run_strict VALUES (3)"}') > 0,
-       hipq.enqueue('do', '{"do": "CREATE TEMPORARY TABLE run_note AS SELECT 1 AS said"}') > 0, hipq.enqueue('do', '{"do": "CREATE TEMPORARY TABLE run_note AS SELECT 2 AS said"}') > 0,
-       hipq.enqueue('do', '{"do": "CREATE FUNCTION pg_temp.theirs() RETURNS integer LANGUAGE sql AS ''SELECT 1''"}') > 0;
+       hipq.enqueue('do', '{"do": "CREATE TEMPORARY TABLE run_note AS SELECT 1 AS said"}') > 0,
+       hipq.enqueue('do', '{"do": "CREATE TEMPORARY TABLE run_note AS SELECT 2 AS said"}') > 0,
+       hipq.enqueue('do', '{
+        "do": "CREATE FUNCTION pg_temp.theirs() RETURNS integer LANGUAGE sql AS ''SELECT 1''"
+       }') > 0;
 CREATE TEMPORARY TABLE run_mine AS SELECT 'mine' AS said;
 SELECT hipq.run_until_idle('try.q');
 SELECT job_data->>'do', outcome, error FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
@@ -232,10 +281,15 @@ SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
 ROLLBACK;
 
 -- a trigger that defers itself repeatedly ends here
-CREATE FUNCTION run_put_off() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN SET CONSTRAINTS run_put_off DEFERRED; INSERT INTO run_note VALUES (NEW.said); RETURN NULL; END $$;
-CREATE CONSTRAINT TRIGGER run_put_off AFTER INSERT ON run_note DEFERRABLE FOR EACH ROW EXECUTE FUNCTION run_put_off();
+CREATE FUNCTION run_put_off() RETURNS trigger
+LANGUAGE plpgsql AS $$ BEGIN SET CONSTRAINTS run_put_off DEFERRED; INSERT INTO run_note
+    VALUES (NEW.said); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER run_put_off AFTER INSERT ON run_note DEFERRABLE FOR EACH ROW
+    EXECUTE FUNCTION run_put_off();
 BEGIN;
-SELECT hipq.enqueue('do', '{"do": "SET CONSTRAINTS run_put_off DEFERRED; INSERT INTO run_note VALUES (1)"}', queue => 'try.q') > 0;
+SELECT hipq.enqueue('do',
+    '{"do": "SET CONSTRAINTS run_put_off DEFERRED; INSERT INTO run_note VALUES (1)"}',
+    queue => 'try.q') > 0;
 SELECT hipq.run_until_idle('try.q');
 SELECT outcome, error FROM hipq.jobs_detail WHERE queue = 'try.q';
 -- the caller's trigger too
@@ -250,8 +304,10 @@ DROP FUNCTION run_put_off();
 -- of them)
 PREPARE run_mine AS SELECT 'mine';
 BEGIN;
-SELECT hipq.enqueue('do', '{"do": "EXECUTE run_mine"}') > 0, hipq.enqueue('do', '{"do": "EXPLAIN ANALYZE EXECUTE run_mine"}') > 0,
-       hipq.enqueue('do', '{"do": "SELECT pg_advisory_lock(1)"}') > 0, hipq.enqueue('do', '{"do": "SELECT pg_advisory_xact_lock(1)"}') > 0,
+SELECT hipq.enqueue('do', '{"do": "EXECUTE run_mine"}') > 0,
+       hipq.enqueue('do', '{"do": "EXPLAIN ANALYZE EXECUTE run_mine"}') > 0,
+       hipq.enqueue('do', '{"do": "SELECT pg_advisory_lock(1)"}') > 0,
+       hipq.enqueue('do', '{"do": "SELECT pg_advisory_xact_lock(1)"}') > 0,
        hipq.enqueue('sql', '{"say": "hello"}') > 0;
 SELECT hipq.run_until_idle('try.q');
 SELECT job_data->>'do', outcome, error FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
@@ -353,11 +409,14 @@ RESET ROLE;
 
 -- ---- retry_after: the delay of the retry, instead of the type's; a request holds if its error
 -- ends the attempt
-SELECT hipq.register_job_type('try.q', 'later', handler => 'run_data', max_retries => 1, retry_base => '1 h', retry_jitter => 0),
-       hipq.register_job_type('try.q', 'asks later', handler => 'run_data', retry_handler => 'run_delay');
+SELECT hipq.register_job_type('try.q', 'later', handler => 'run_data', max_retries => 1,
+           retry_base => '1 h', retry_jitter => 0),
+       hipq.register_job_type('try.q', 'asks later', handler => 'run_data',
+           retry_handler => 'run_delay');
 BEGIN;
 SET LOCAL ROLE regress_hipq_run_owner;
-SELECT count(hipq.enqueue(job_type, jsonb_build_object('do', statement), queue => 'try.q', max_retries => max_retries))
+SELECT count(hipq.enqueue(job_type, jsonb_build_object('do', statement), queue => 'try.q',
+    max_retries => max_retries))
 FROM (VALUES ('later', $q$SELECT hipq.retry_after('7 min', 'busy')$q$, 1),
              ('later', $q$SELECT hipq.retry_after('0')$q$, 2),
              ('later', $q$SELECT hipq.retry_after('7 min')$q$, 0),
@@ -370,8 +429,10 @@ FROM (VALUES ('later', $q$SELECT hipq.retry_after('7 min', 'busy')$q$, 1),
              ('asks later', $q$SELECT 1 / 0$q$, 1)) AS wanted (job_type, statement, max_retries);
 SELECT hipq.run_until_idle('try.q');
 RESET ROLE;
-SELECT job_type, regexp_replace(job_data->>'do', '(SELECT hipq.|DO \$d\$ BEGIN PERFORM hipq.)', ''), state, attempt, retry_count, retry_reason, error,
-       CASE WHEN state = 'retry' THEN date_trunc('minute', scheduled_run_time - update_time + interval '30 s') END AS waits
+SELECT job_type, regexp_replace(job_data->>'do', '(SELECT hipq.|DO \$d\$ BEGIN PERFORM hipq.)', ''),
+       state, attempt, retry_count, retry_reason, error,
+       CASE WHEN state = 'retry' THEN
+           date_trunc('minute', scheduled_run_time - update_time + interval '30 s') END AS waits
 FROM hipq.job WHERE job_type LIKE '%later' ORDER BY id;
 ROLLBACK;
 SELECT pg_temp.try($$SELECT hipq.retry_after('7 min')$$);
@@ -382,15 +443,20 @@ BEGIN
     INSERT INTO run_note VALUES ('asked');
     IF job.error = 'weak' THEN RAISE 'no answer' USING ERRCODE = '22012'; END IF;
     RETURN CASE job.error WHEN 'no' THEN NULL ELSE job.attempt * interval '1 min' END
-        + CASE WHEN job.state = 'error' AND job.retry_reason = 'transient_error' THEN interval '5 s' ELSE '0' END;
+        + CASE WHEN job.state = 'error' AND job.retry_reason = 'transient_error' THEN
+            interval '5 s' ELSE '0' END;
 END $$;
-SELECT hipq.register_job_type('try.q', 'answers', handler => 'run_data', max_retries => 1, retry_handler => 'run_answer');
+SELECT hipq.register_job_type('try.q', 'answers', handler => 'run_data', max_retries => 1,
+    retry_handler => 'run_answer');
 BEGIN;
-SELECT hipq.enqueue('later', '{}', queue => 'try.q', max_retries => 1) AS plain, hipq.enqueue('later', '{}', queue => 'try.q', max_retries => 0) AS last,
+SELECT hipq.enqueue('later', '{}', queue => 'try.q', max_retries => 1) AS plain,
+       hipq.enqueue('later', '{}', queue => 'try.q', max_retries => 0) AS last,
        hipq.enqueue('answers', '{}', queue => 'try.q') AS asks \gset
-SELECT hipq.dry_fail(:plain), hipq.dry_fail(:plain, retriable => false), hipq.dry_fail(:plain, 'busy', retry_after => '7 min'), hipq.dry_fail(:last);
+SELECT hipq.dry_fail(:plain), hipq.dry_fail(:plain, retriable => false),
+       hipq.dry_fail(:plain, 'busy', retry_after => '7 min'), hipq.dry_fail(:last);
 SELECT hipq.cancel(:asks, queue => 'try.q');
-SELECT hipq.dry_fail(:asks), hipq.dry_fail(:asks, 'x', false), hipq.dry_fail(:asks, 'no'), hipq.dry_fail(:asks, 'x', retry_after => '7 min');
+SELECT hipq.dry_fail(:asks), hipq.dry_fail(:asks, 'x', false), hipq.dry_fail(:asks, 'no'),
+       hipq.dry_fail(:asks, 'x', retry_after => '7 min');
 SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s, %L)', :asks, 'weak'));
 SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s, %L)', :plain, NULL));
 SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s, retry_after => %L)', :plain, '-1 s'));
@@ -404,14 +470,19 @@ SET LOCAL ROLE regress_hipq_run_owner;
 SET LOCAL hipq.allow_foreign_handlers = off;
 SELECT pg_temp.try(format('SELECT hipq.dry_fail(%s)', :asks));
 RESET ROLE;
-SELECT job_type, state, attempt, error FROM hipq.job WHERE job_type IN ('later', 'answers') ORDER BY id;
+SELECT job_type, state, attempt, error
+FROM hipq.job WHERE job_type IN ('later', 'answers') ORDER BY id;
 SELECT count(*) FROM hipq.attempt WHERE job_id >= :plain AND job_type <> 'answers';
 SELECT count(*) FROM run_note;
 ROLLBACK;
 
-SELECT hipq.drop_queue('try.q', force => true), hipq.drop_queue('try.other', force => true), hipq.drop_queue('try.third');
+SELECT hipq.drop_queue('try.q', force => true), hipq.drop_queue('try.other', force => true),
+       hipq.drop_queue('try.third');
 DROP TABLE run_note, run_parent, run_child, run_strict, run_secret;
-DROP FUNCTION run_answer(hipq.job), run_note(hipq.job), run_data(jsonb), run_wish(jsonb), run_batch(hipq.job[]), run_delay(hipq.job), run_no_delay(hipq.job), run_at_commit();
+DROP FUNCTION run_answer(hipq.job), run_note(hipq.job), run_data(jsonb), run_wish(jsonb),
+    run_batch(hipq.job[]), run_delay(hipq.job), run_no_delay(hipq.job), run_at_commit();
 DROP PROCEDURE run_procedure(jsonb);
-DROP OWNED BY regress_hipq_run_owner, regress_hipq_run_member, regress_hipq_run_controller, regress_hipq_run_reader, regress_hipq_run_stranger;
-DROP ROLE regress_hipq_run_owner, regress_hipq_run_member, regress_hipq_run_controller, regress_hipq_run_reader, regress_hipq_run_stranger;
+DROP OWNED BY regress_hipq_run_owner, regress_hipq_run_member, regress_hipq_run_controller,
+    regress_hipq_run_reader, regress_hipq_run_stranger;
+DROP ROLE regress_hipq_run_owner, regress_hipq_run_member, regress_hipq_run_controller,
+    regress_hipq_run_reader, regress_hipq_run_stranger;

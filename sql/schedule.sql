@@ -10,14 +10,18 @@ SET client_min_messages = warning;
 \i :try
 \set ECHO all
 CREATE FUNCTION pg_temp.try_cron(cron text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(pg_temp.try(format('SELECT hipq.schedule(%L, %L, %L)', 'nightly', cron, 't')), '\n  HINT.*', '')
+    SELECT regexp_replace(pg_temp.try(
+        format('SELECT hipq.schedule(%L, %L, %L)', 'nightly', cron, 't')), '\n  HINT.*', '')
 $$;
 
 CREATE ROLE regress_hipq_cron_owner LOGIN;
 CREATE ROLE regress_hipq_cron_reader LOGIN;
 CREATE ROLE regress_hipq_cron_sleeper;
-SELECT hipq.create_queue('when.q', owner => 'regress_hipq_cron_owner') > 0, hipq.create_queue('when.strict', owner => 'regress_hipq_cron_owner', strict => true) > 0;
-SELECT hipq.register_job_type('when.q', 't'), hipq.grant_queue('when.q', 'regress_hipq_cron_reader', 'read'), hipq.grant_queue('when.q', 'regress_hipq_cron_sleeper', 'enqueue');
+SELECT hipq.create_queue('when.q', owner => 'regress_hipq_cron_owner') > 0,
+       hipq.create_queue('when.strict', owner => 'regress_hipq_cron_owner', strict => true) > 0;
+SELECT hipq.register_job_type('when.q', 't'),
+       hipq.grant_queue('when.q', 'regress_hipq_cron_reader', 'read'),
+       hipq.grant_queue('when.q', 'regress_hipq_cron_sleeper', 'enqueue');
 
 -- ---- cron expressions
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', 'every night', 't')$$);
@@ -38,11 +42,13 @@ SELECT pg_temp.try($$SELECT hipq.schedule(repeat('x', 64), '@daily', 't')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule(NULL, '@daily', 't')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', NULL)$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'no.such')$$);
-SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 'unknown', queue => 'when.strict')$$);
+SELECT pg_temp.try(
+    $$SELECT hipq.schedule('nightly', '@daily', 'unknown', queue => 'when.strict')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', priority => 40000)$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', timeout => 0)$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', throttle_factor => -0.0001)$$);
-SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', time_windows => '25:00-26:00')$$);
+SELECT pg_temp.try(
+    $$SELECT hipq.schedule('nightly', '@daily', 't', time_windows => '25:00-26:00')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', max_retries => -1)$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', expires_after => '-1 s')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', job_key => '')$$);
@@ -64,13 +70,18 @@ RESET ROLE;
 -- names only those that the caller may know
 CREATE FUNCTION pg_temp.add_schedules(role regrole, queues text[]) RETURNS void LANGUAGE sql AS $$
     INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key)
-    SELECT 'nightly', '@daily', role, queue_id, 't', 'NONE' FROM hipq.queue WHERE table_name = ANY (queues) ORDER BY table_name
+    SELECT 'nightly', '@daily', role, queue_id, 't', 'NONE'
+    FROM hipq.queue WHERE table_name = ANY (queues) ORDER BY table_name
 $$;
 CREATE VIEW pg_temp.schedules AS
-SELECT table_name FROM hipq.schedule JOIN hipq.queue USING (queue_id) WHERE schedule.name = 'nightly' ORDER BY table_name;
-SELECT hipq.create_queue('when.other') > 0, hipq.grant_queue('when.other', 'regress_hipq_cron_sleeper', 'enqueue');
-SELECT pg_temp.add_schedules('regress_hipq_cron_sleeper', '{when_q}'), pg_temp.add_schedules(current_user::regrole, '{when_other, when_strict}');
-SELECT split_part(pg_temp.try($$SELECT pg_temp.add_schedules(current_user::regrole, '{when_other}')$$), E'\n', 1);
+SELECT table_name FROM hipq.schedule JOIN hipq.queue USING (queue_id)
+WHERE schedule.name = 'nightly' ORDER BY table_name;
+SELECT hipq.create_queue('when.other') > 0,
+       hipq.grant_queue('when.other', 'regress_hipq_cron_sleeper', 'enqueue');
+SELECT pg_temp.add_schedules('regress_hipq_cron_sleeper', '{when_q}'),
+       pg_temp.add_schedules(current_user::regrole, '{when_other, when_strict}');
+SELECT split_part(
+    pg_temp.try($$SELECT pg_temp.add_schedules(current_user::regrole, '{when_other}')$$), E'\n', 1);
 SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
 SET ROLE regress_hipq_cron_owner;
 SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
@@ -94,21 +105,26 @@ SELECT hipq.unschedule('nightly', 'when.strict'), hipq.unschedule('nightly', 'hi
 SELECT pg_temp.add_schedules('regress_hipq_cron_sleeper', '{when_other, when_strict}');
 SELECT hipq.revoke_queue('when.other', 'regress_hipq_cron_sleeper', 'enqueue');
 SET ROLE regress_hipq_cron_sleeper;
-SELECT pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.strict')$$), pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.other')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.strict')$$),
+       pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.other')$$);
 SELECT pg_temp.try($$SELECT hipq.unschedule('nightly', 'when.other')$$);
 RESET ROLE;
 SELECT * FROM pg_temp.schedules;
 SELECT hipq.drop_queue('when.other');
 
 -- ---- only pg_cron is missing
-SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', '{"a": 1}', queue => 'when.q', job_key => 'NONE', priority => 1, timeout => 2, throttle_factor => 0.5,
-    time_windows => '22:00-06:00', max_retries => 3, expires_after => '1 h', throttle_key => 'k')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly',
+    '@daily', 't', '{"a": 1}', queue => 'when.q', job_key => 'NONE', priority => 1, timeout => 2,
+    throttle_factor => 0.5, time_windows => '22:00-06:00', max_retries => 3, expires_after => '1 h',
+    throttle_key => 'k')$$);
 SELECT count(*) FROM hipq.schedule;
 SELECT count(*) FROM hipq.when_q;
 
 -- ---- the next time of an expression
-SELECT hipq._next_run('@hourly', NULL) = date_trunc('hour', clock_timestamp()) + interval '1 h', hipq._next_run('nonsense', NULL), hipq._next_run('0 0 31 2 *', NULL);
-SELECT hipq._next_run('30 seconds', now() + interval '1 h') = now() + interval '1 h 30 s', hipq._next_run('30 seconds', now() - interval '1 h') >= now();
+SELECT hipq._next_run('@hourly', NULL) = date_trunc('hour', clock_timestamp()) + interval '1 h',
+       hipq._next_run('nonsense', NULL), hipq._next_run('0 0 31 2 *', NULL);
+SELECT hipq._next_run('30 seconds', now() + interval '1 h') = now() + interval '1 h 30 s',
+       hipq._next_run('30 seconds', now() - interval '1 h') >= now();
 
 SELECT hipq.drop_queue('when.q', force => true), hipq.drop_queue('when.strict');
 DROP OWNED BY regress_hipq_cron_owner, regress_hipq_cron_reader, regress_hipq_cron_sleeper;

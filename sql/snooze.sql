@@ -13,8 +13,10 @@ SET client_min_messages = warning;
 CREATE ROLE regress_hipq_snooze_owner LOGIN;
 CREATE ROLE regress_hipq_snooze_reader;
 CREATE ROLE regress_hipq_snooze_stranger;
-SELECT hipq.create_queue('nap.q', owner => 'regress_hipq_snooze_owner') > 0, hipq.create_queue('nap.other', owner => 'regress_hipq_snooze_owner') > 0;
-SELECT hipq.grant_queue('nap.q', 'regress_hipq_snooze_reader', 'read'), hipq.grant_queue('nap.other', 'regress_hipq_snooze_reader', 'control');
+SELECT hipq.create_queue('nap.q', owner => 'regress_hipq_snooze_owner') > 0,
+       hipq.create_queue('nap.other', owner => 'regress_hipq_snooze_owner') > 0;
+SELECT hipq.grant_queue('nap.q', 'regress_hipq_snooze_reader', 'read'),
+       hipq.grant_queue('nap.other', 'regress_hipq_snooze_reader', 'control');
 SELECT hipq.grant_queue('nap.other', 'regress_hipq_snooze_stranger', 'control');
 SELECT hipq.enqueue('t', queue => 'nap.q', scheduled_run_time => '2100-01-01') AS waiting \gset
 SELECT hipq.enqueue('t', queue => 'nap.q', scheduled_run_time => '2100-01-01') AS final \gset

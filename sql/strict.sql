@@ -23,5 +23,6 @@ SELECT pg_temp.try($$SELECT hipq.alter_instance('nowhere', strict => true)$$);
 SELECT hipq.create_instance('strictness_too', strict => true) > 0 AS made;
 SELECT hipq.create_queue('strictness_too.one') > 0 AS made;
 SELECT queue, is_strict FROM hipq.queues_detail WHERE instance = 'strictness_too';
-SELECT hipq.drop_queue(queue, force => true) FROM hipq.queues_detail WHERE instance LIKE 'strictness%' ORDER BY queue;
+SELECT hipq.drop_queue(queue, force => true)
+FROM hipq.queues_detail WHERE instance LIKE 'strictness%' ORDER BY queue;
 SELECT hipq.drop_instance(name) FROM unnest('{strictness, strictness_too}'::text[]) AS name;
