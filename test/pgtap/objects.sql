@@ -6,7 +6,8 @@ SET LOCAL search_path = pg_catalog, public;
 SELECT plan(15);
 
 SELECT set_eq($got$
-SELECT relname::text, relkind::text FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v', 'S') AND NOT relispartition
+SELECT relname::text, relkind::text FROM pg_class
+WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v', 'S') AND NOT relispartition
 $got$, $want$VALUES
     ('instance_id_seq', 'S'),
     ('job_id_seq', 'S'),
@@ -107,7 +108,8 @@ $got$, $want$VALUES
 $want$, 'tables (r, p), views (v), sequences (S)');
 
 SELECT set_eq($got$
-SELECT relname::text, attname::text, format_type(atttypid, atttypmod), attnotnull::text, coalesce(pg_get_expr(adbin, adrelid), '')
+SELECT relname::text, attname::text, format_type(atttypid, atttypmod), attnotnull::text,
+       coalesce(pg_get_expr(adbin, adrelid), '')
 FROM pg_class
 JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
 LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
@@ -163,7 +165,11 @@ $got$, $want$VALUES
     ('dead_letter', 'handler_error', 'text', 'false', ''),
     ('dead_letter', 'handler_retries', 'integer', 'true', '0'),
     ('dead_letter', 'handler_retry_time', 'timestamp with time zone', 'false', ''),
-    ('dead_letter', 'state', 'text', 'true', E'\nCASE\n    WHEN (redriven_time IS NOT NULL) THEN ''redriven''::text\n    WHEN (dismissed_time IS NOT NULL) THEN ''dismissed''::text\n    WHEN (handled_time IS NOT NULL) THEN ''handled''::text\n    ELSE ''waiting''::text\nEND'),
+    ('dead_letter', 'state', 'text', 'true',
+        E'\nCASE\n    WHEN (redriven_time IS NOT NULL) THEN ''redriven''::text\n'
+        '    WHEN (dismissed_time IS NOT NULL) THEN ''dismissed''::text\n'
+        '    WHEN (handled_time IS NOT NULL) THEN ''handled''::text\n    ELSE ''waiting''::text\n'
+        'END'),
     ('identity', 'system_identifier', 'bigint', 'true', ''),
     ('identity', 'database_oid', 'oid', 'true', ''),
     ('identity', 'token', 'uuid', 'false', ''),
@@ -185,9 +191,12 @@ $got$, $want$VALUES
     ('job', 'scheduled_run_time', 'timestamp with time zone', 'true', 'now()'),
     ('job', 'update_time', 'timestamp with time zone', 'true', ''),
     ('job', 'created_time', 'timestamp with time zone', 'true', ''),
-    ('job', 'accepted_time', 'timestamp with time zone', 'true', format('%L::timestamp with time zone', '9999-01-01 00:00:00+00'::timestamptz)),
-    ('job', 'deadline', 'timestamp with time zone', 'true', format('%L::timestamp with time zone', '9999-01-01 00:00:00+00'::timestamptz)),
-    ('job', 'expires_time', 'timestamp with time zone', 'true', format('%L::timestamp with time zone', '9999-01-01 00:00:00+00'::timestamptz)),
+    ('job', 'accepted_time', 'timestamp with time zone', 'true',
+        format('%L::timestamp with time zone', '9999-01-01 00:00:00+00'::timestamptz)),
+    ('job', 'deadline', 'timestamp with time zone', 'true',
+        format('%L::timestamp with time zone', '9999-01-01 00:00:00+00'::timestamptz)),
+    ('job', 'expires_time', 'timestamp with time zone', 'true',
+        format('%L::timestamp with time zone', '9999-01-01 00:00:00+00'::timestamptz)),
     ('job', 'queue_id', 'integer', 'true', ''),
     ('job', 'state', 'hipq.job_state', 'true', '''initial''::hipq.job_state'),
     ('job', 'timeout', 'integer', 'true', ''),
@@ -235,7 +244,8 @@ $got$, $want$VALUES
     ('job_type', 'requires', 'jsonb', 'true', '''{}''::jsonb'),
     ('job_type', 'created_time', 'timestamp with time zone', 'true', 'now()'),
     ('job_type', 'is_registered', 'boolean', 'true', 'true'),
-    ('job_type', 'crash_times', 'timestamp with time zone[]', 'true', '''{}''::timestamp with time zone[]'),
+    ('job_type', 'crash_times', 'timestamp with time zone[]', 'true',
+        '''{}''::timestamp with time zone[]'),
     ('queue_hold', 'queue_id', 'integer', 'true', ''),
     ('queue_hold', 'subscription', 'text', 'true', ''),
     ('queue_hold', 'held_time', 'timestamp with time zone', 'true', 'now()'),
@@ -268,7 +278,8 @@ $got$, $want$VALUES
     ('queue', 'dead_letter_retention', 'interval', 'false', ''),
     ('queue', 'dead_letter_max', 'integer', 'false', ''),
     ('queue', 'dead_letter_handler', 'text', 'true', '''NONE''::text'),
-    ('queue', 'dead_letter_crash_times', 'timestamp with time zone[]', 'true', '''{}''::timestamp with time zone[]'),
+    ('queue', 'dead_letter_crash_times', 'timestamp with time zone[]', 'true',
+        '''{}''::timestamp with time zone[]'),
     ('queue', 'max_timeout', 'integer', 'false', ''),
     ('queue', 'highest_priority', 'smallint', 'false', ''),
     ('queue', 'allow_free_jobs', 'boolean', 'true', 'true'),
@@ -449,8 +460,12 @@ $got$, $want$VALUES
     ('shard_outbox_mark', 'read_time', 'timestamp with time zone', 'false', '')
 $want$, 'columns of tables: type, NOT NULL, default');
 
-SELECT is((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'hipq.job'::regclass AND attnum > 0),
-    'id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result, manual_reason, traceparent',
+SELECT is((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute
+    WHERE attrelid = 'hipq.job'::regclass AND attnum > 0),
+    'id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, '
+    'accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, '
+    'max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, '
+    'time_windows, retry_reason, shard_key, job_data, result, manual_reason, traceparent',
     'order of the columns of hipq.job, the row type of handlers: new ones come last');
 
 -- It has the queue by name.
@@ -462,8 +477,10 @@ SELECT attname FROM pg_attribute WHERE attrelid = 'hipq.jobs_detail'::regclass
 $$, 'view jobs_detail shows each column of hipq.job');
 
 SELECT set_eq($got$
-SELECT relname::text, attname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0
-WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND attcollation = 'pg_catalog."C"'::regcollation
+SELECT relname::text, attname::text
+FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0
+WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+  AND attcollation = 'pg_catalog."C"'::regcollation
 $got$, $want$VALUES
     ('attempt', 'job_key'),
     ('attempt', 'job_type'),
@@ -1091,60 +1108,109 @@ SELECT set_eq($got$
 SELECT relname::text, conname::text, pg_get_constraintdef(pg_constraint.oid)
 FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition
-  AND contype <> 'n'  -- PostgreSQL 18 has a constraint for each NOT NULL, which is one of the columns above
+  AND contype
+      <> 'n'  -- PostgreSQL 18 has a constraint for each NOT NULL, which is one of the columns above
 $got$, $want$VALUES
     ('dead_letter', 'dead_letter_handler_starts_are_not_negative', 'CHECK ((handler_starts >= 0))'),
     ('dead_letter', 'dead_letter_pkey', 'PRIMARY KEY (queue_id, job_id)'),
     ('identity', 'identity_is_one_row', 'CHECK (only_row)'),
     ('identity', 'identity_pkey', 'PRIMARY KEY (only_row)'),
-    ('instance', 'instance_db_config_is_an_object', 'CHECK ((jsonb_typeof(db_config) = ''object''::text))'),
+    ('instance', 'instance_db_config_is_an_object',
+        'CHECK ((jsonb_typeof(db_config) = ''object''::text))'),
     ('instance', 'instance_max_retries_is_not_negative', 'CHECK ((max_retries >= 0))'),
     ('instance', 'instance_name_is_unique', 'UNIQUE (name)'),
-    ('instance', 'instance_name_is_valid', 'CHECK (((name ~ ''^[a-z][a-z0-9_]*$''::text) AND (octet_length(name) <= 63)))'),
+    ('instance', 'instance_name_is_valid',
+        'CHECK (((name ~ ''^[a-z][a-z0-9_]*$''::text) AND (octet_length(name) <= 63)))'),
     ('instance', 'instance_pkey', 'PRIMARY KEY (instance_id)'),
-    ('job', 'job_state_is_consistent', 'CHECK ((((state <> ''initial''::hipq.job_state) OR ((attempt = 0) AND (retry_count = 0) AND (error = ''NONE''::text))) AND ((state = ''initial''::hipq.job_state) OR (attempt >= 1) OR (error <> ''NONE''::text)) AND ((state <> ''running''::hipq.job_state) OR (error = ''NONE''::text)) AND ((state <> ALL (ARRAY[''error''::hipq.job_state, ''retry''::hipq.job_state])) OR (error <> ''NONE''::text))))'),
-    ('job', 'job_values_are_in_range', 'CHECK ((isfinite(scheduled_run_time) AND (expires_time <> ''-infinity''::timestamp with time zone) AND (timeout > 0) AND (queue_ttl > 0) AND (max_retries >= 0) AND (retry_count >= 0) AND (throttle_factor >= (0)::numeric) AND (throttle_factor <> ''NaN''::numeric) AND ((octet_length(job_type) >= 1) AND (octet_length(job_type) <= 63)) AND ((octet_length(job_key) >= 1) AND (octet_length(job_key) <= 1000)) AND ((octet_length(throttle_key) >= 1) AND (octet_length(throttle_key) <= 1000))))'),
-    ('job_type', 'job_type_throttle_limit_is_a_number', 'CHECK ((throttle_limit <> ''NaN''::numeric))'),
-    ('job_type', 'job_type_requires_is_an_object', 'CHECK ((jsonb_typeof(requires) = ''object''::text))'),
-    ('job_type', 'job_type_parameters_are_an_object', 'CHECK ((jsonb_typeof(parameters) = ''object''::text))'),
-    ('job_type', 'job_type_validate_is_known', 'CHECK ((validate = ANY (ARRAY[''enqueue''::text, ''run''::text])))'),
-    ('job_type', 'job_type_throttle_limit_per_key_is_a_number', 'CHECK ((throttle_limit_per_key <> ''NaN''::numeric))'),
-    ('job_type', 'job_type_batch_size_is_in_range', 'CHECK (((batch_size >= 1) AND (batch_size <= 1000)))'),
-    ('job_type', 'job_type_claim_is_known', 'CHECK ((claim = ANY (ARRAY[''auto''::text, ''lock''::text, ''record''::text])))'),
+    ('job', 'job_state_is_consistent',
+        'CHECK ((((state <> ''initial''::hipq.job_state) OR ((attempt = 0) AND (retry_count = 0) '
+        'AND (error = ''NONE''::text))) AND ((state = ''initial''::hipq.job_state) '
+        'OR (attempt >= 1) OR (error <> ''NONE''::text)) '
+        'AND ((state <> ''running''::hipq.job_state) OR (error = ''NONE''::text)) '
+        'AND ((state <> ALL (ARRAY[''error''::hipq.job_state, ''retry''::hipq.job_state])) '
+        'OR (error <> ''NONE''::text))))'),
+    ('job', 'job_values_are_in_range',
+        'CHECK ((isfinite(scheduled_run_time) '
+        'AND (expires_time <> ''-infinity''::timestamp with time zone) AND (timeout > 0) '
+        'AND (queue_ttl > 0) AND (max_retries >= 0) AND (retry_count >= 0) '
+        'AND (throttle_factor >= (0)::numeric) AND (throttle_factor <> ''NaN''::numeric) '
+        'AND ((octet_length(job_type) >= 1) AND (octet_length(job_type) <= 63)) '
+        'AND ((octet_length(job_key) >= 1) AND (octet_length(job_key) <= 1000)) '
+        'AND ((octet_length(throttle_key) >= 1) AND (octet_length(throttle_key) <= 1000))))'),
+    ('job_type', 'job_type_throttle_limit_is_a_number',
+        'CHECK ((throttle_limit <> ''NaN''::numeric))'),
+    ('job_type', 'job_type_requires_is_an_object',
+        'CHECK ((jsonb_typeof(requires) = ''object''::text))'),
+    ('job_type', 'job_type_parameters_are_an_object',
+        'CHECK ((jsonb_typeof(parameters) = ''object''::text))'),
+    ('job_type', 'job_type_validate_is_known',
+        'CHECK ((validate = ANY (ARRAY[''enqueue''::text, ''run''::text])))'),
+    ('job_type', 'job_type_throttle_limit_per_key_is_a_number',
+        'CHECK ((throttle_limit_per_key <> ''NaN''::numeric))'),
+    ('job_type', 'job_type_batch_size_is_in_range',
+        'CHECK (((batch_size >= 1) AND (batch_size <= 1000)))'),
+    ('job_type', 'job_type_claim_is_known',
+        'CHECK ((claim = ANY (ARRAY[''auto''::text, ''lock''::text, ''record''::text])))'),
     ('job_type', 'job_type_default_timeout_is_positive', 'CHECK ((default_timeout > 0))'),
-    ('job_type', 'job_type_handler_kind_is_known', 'CHECK ((handler_kind = ANY (ARRAY[''none''::text, ''function''::text, ''procedure''::text, ''statement''::text, ''notify''::text])))'),
-    ('job_type', 'job_type_handler_none_iff_kind_none', 'CHECK (((handler = ''NONE''::text) = (handler_kind = ANY (ARRAY[''none''::text, ''notify''::text]))))'),
+    ('job_type', 'job_type_handler_kind_is_known',
+        'CHECK ((handler_kind = ANY (ARRAY[''none''::text, ''function''::text, '
+        '''procedure''::text, ''statement''::text, ''notify''::text])))'),
+    ('job_type', 'job_type_handler_none_iff_kind_none',
+        'CHECK (((handler = ''NONE''::text) = (handler_kind = ANY (ARRAY[''none''::text, '
+        '''notify''::text]))))'),
     ('job_type', 'job_type_max_retries_is_not_negative', 'CHECK ((max_retries >= 0))'),
-    ('job_type', 'job_type_name_is_short', 'CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 63)))'),
-    ('job_type', 'job_type_on_missing_handler_is_known', 'CHECK ((on_missing_handler = ANY (ARRAY[''wait''::text, ''fail''::text])))'),
+    ('job_type', 'job_type_name_is_short',
+        'CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 63)))'),
+    ('job_type', 'job_type_on_missing_handler_is_known',
+        'CHECK ((on_missing_handler = ANY (ARRAY[''wait''::text, ''fail''::text])))'),
     ('job_type', 'job_type_pkey', 'PRIMARY KEY (queue_id, name)'),
     ('job_type', 'job_type_queue_ttl_is_positive', 'CHECK ((queue_ttl > 0))'),
     ('job_type', 'job_type_worker_wait_ttl_is_not_negative', 'CHECK ((worker_wait_ttl >= 0))'),
-    ('job_type', 'job_type_retry_base_is_not_negative', 'CHECK ((retry_base >= ''00:00:00''::interval))'),
-    ('job_type', 'job_type_retry_jitter_is_a_fraction', 'CHECK (((retry_jitter >= (0)::double precision) AND (retry_jitter <= (1)::double precision)))'),
-    ('job_type', 'job_type_retry_max_is_not_negative', 'CHECK ((retry_max >= ''00:00:00''::interval))'),
-    ('job_type', 'job_type_retry_multiplier_is_at_least_one', 'CHECK (((retry_multiplier >= (1)::double precision) AND (retry_multiplier <= (1000)::double precision)))'),
-    ('job_type', 'job_type_throttle_factor_is_not_negative', 'CHECK (((default_throttle_factor >= (0)::numeric) AND (default_throttle_factor <> ''NaN''::numeric)))'),
+    ('job_type', 'job_type_retry_base_is_not_negative',
+        'CHECK ((retry_base >= ''00:00:00''::interval))'),
+    ('job_type', 'job_type_retry_jitter_is_a_fraction',
+        'CHECK (((retry_jitter >= (0)::double precision) '
+        'AND (retry_jitter <= (1)::double precision)))'),
+    ('job_type', 'job_type_retry_max_is_not_negative',
+        'CHECK ((retry_max >= ''00:00:00''::interval))'),
+    ('job_type', 'job_type_retry_multiplier_is_at_least_one',
+        'CHECK (((retry_multiplier >= (1)::double precision) '
+        'AND (retry_multiplier <= (1000)::double precision)))'),
+    ('job_type', 'job_type_throttle_factor_is_not_negative',
+        'CHECK (((default_throttle_factor >= (0)::numeric) '
+        'AND (default_throttle_factor <> ''NaN''::numeric)))'),
     ('queue_hold', 'queue_hold_pkey', 'PRIMARY KEY (queue_id)'),
-    ('pause', 'pause_is_of_an_instance_or_a_queue', 'CHECK (((instance_id IS NULL) <> (queue_id IS NULL)))'),
+    ('pause', 'pause_is_of_an_instance_or_a_queue',
+        'CHECK (((instance_id IS NULL) <> (queue_id IS NULL)))'),
     ('pause', 'pause_crashes_are_positive', 'CHECK ((crashes > 0))'),
-    ('pause', 'pause_for_crashes_is_of_a_job_type', 'CHECK (((crashes IS NULL) OR ((job_type IS NOT NULL) AND (throttle_key IS NULL))))'),
-    ('pause', 'pause_is_unique', 'UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id)'),
+    ('pause', 'pause_for_crashes_is_of_a_job_type',
+        'CHECK (((crashes IS NULL) OR ((job_type IS NOT NULL) AND (throttle_key IS NULL))))'),
+    ('pause', 'pause_is_unique',
+        'UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id)'),
     ('made_by_handler', 'made_by_handler_pkey', 'PRIMARY KEY (queue_id, job_id)'),
     ('aimed_job', 'aimed_job_pkey', 'PRIMARY KEY (queue_id, job_id)'),
     ('set_aside', 'set_aside_pkey', 'PRIMARY KEY (job_id)'),
-    ('pause', 'pause_of_a_job_type_is_in_a_queue', 'CHECK (((job_type IS NULL) OR (queue_id IS NOT NULL)))'),
-    ('pause', 'pause_of_a_throttle_key_is_in_a_job_type', 'CHECK (((throttle_key IS NULL) OR (job_type IS NOT NULL)))'),
+    ('pause', 'pause_of_a_job_type_is_in_a_queue',
+        'CHECK (((job_type IS NULL) OR (queue_id IS NOT NULL)))'),
+    ('pause', 'pause_of_a_throttle_key_is_in_a_job_type',
+        'CHECK (((throttle_key IS NULL) OR (job_type IS NOT NULL)))'),
     ('queue', 'queue_dead_letter_max_is_positive', 'CHECK ((dead_letter_max > 0))'),
-    ('queue', 'queue_dead_letter_retention_is_positive', 'CHECK ((dead_letter_retention > ''00:00:00''::interval))'),
-    ('queue', 'queue_throttle_mode_is_known', 'CHECK ((throttle_mode = ANY (ARRAY[''home''::text, ''shared''::text])))'),
-    ('queue', 'queue_move_order_is_known', 'CHECK ((move_order = ANY (ARRAY[''key''::text, ''strict''::text])))'),
-    ('queue', 'queue_unique_scope_is_known', 'CHECK ((unique_scope = ANY (ARRAY[''global''::text, ''shard_key''::text])))'),
-    ('queue', 'queue_durability_is_known', 'CHECK ((durability = ANY (ARRAY[''strict''::text, ''group''::text])))'),
-    ('queue', 'queue_history_is_known', 'CHECK ((history = ANY (ARRAY[''failed''::text, ''all''::text])))'),
+    ('queue', 'queue_dead_letter_retention_is_positive',
+        'CHECK ((dead_letter_retention > ''00:00:00''::interval))'),
+    ('queue', 'queue_throttle_mode_is_known',
+        'CHECK ((throttle_mode = ANY (ARRAY[''home''::text, ''shared''::text])))'),
+    ('queue', 'queue_move_order_is_known',
+        'CHECK ((move_order = ANY (ARRAY[''key''::text, ''strict''::text])))'),
+    ('queue', 'queue_unique_scope_is_known',
+        'CHECK ((unique_scope = ANY (ARRAY[''global''::text, ''shard_key''::text])))'),
+    ('queue', 'queue_durability_is_known',
+        'CHECK ((durability = ANY (ARRAY[''strict''::text, ''group''::text])))'),
+    ('queue', 'queue_history_is_known',
+        'CHECK ((history = ANY (ARRAY[''failed''::text, ''all''::text])))'),
     ('queue', 'queue_max_timeout_is_positive', 'CHECK ((max_timeout > 0))'),
     ('queue', 'queue_name_is_unique', 'UNIQUE (instance_id, name)'),
-    ('queue', 'queue_name_is_valid', 'CHECK (((name ~ ''^[a-z][a-z0-9_]*$''::text) AND (octet_length(name) <= 63)))'),
+    ('queue', 'queue_name_is_valid',
+        'CHECK (((name ~ ''^[a-z][a-z0-9_]*$''::text) AND (octet_length(name) <= 63)))'),
     ('queue', 'queue_pkey', 'PRIMARY KEY (queue_id)'),
     ('queue', 'queue_queue_ttl_is_positive', 'CHECK ((queue_ttl > 0))'),
     ('queue', 'queue_retention_is_not_negative', 'CHECK ((retention >= ''00:00:00''::interval))'),
@@ -1153,13 +1219,16 @@ $got$, $want$VALUES
     ('queue', 'queue_weight_is_in_range', 'CHECK (((weight >= 1) AND (weight <= 1000)))'),
     ('queue', 'queue_worker_wait_ttl_is_not_negative', 'CHECK ((worker_wait_ttl >= 0))'),
     ('queue', 'queue_max_retries_is_not_negative', 'CHECK ((max_retries >= 0))'),
-    ('schedule', 'schedule_last_action_is_known', 'CHECK ((last_action = ANY (ARRAY[''enqueued''::text, ''skipped''::text])))'),
-    ('schedule', 'schedule_name_is_short', 'CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 63)))'),
+    ('schedule', 'schedule_last_action_is_known',
+        'CHECK ((last_action = ANY (ARRAY[''enqueued''::text, ''skipped''::text])))'),
+    ('schedule', 'schedule_name_is_short',
+        'CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 63)))'),
     ('schedule', 'schedule_name_is_unique_in_queue', 'UNIQUE (queue_id, name)'),
     ('schedule', 'schedule_pkey', 'PRIMARY KEY (schedule_id)'),
     ('successor', 'successor_job_id_is_unique', 'UNIQUE (job_id)'),
     ('successor', 'successor_pkey', 'PRIMARY KEY (queue_id, job_type, job_key, shard_key)'),
-    ('worker', 'worker_capabilities_are_an_object', 'CHECK ((jsonb_typeof(capabilities) = ''object''::text))'),
+    ('worker', 'worker_capabilities_are_an_object',
+        'CHECK ((jsonb_typeof(capabilities) = ''object''::text))'),
     ('worker', 'worker_capacity_is_positive', 'CHECK ((capacity > 0))'),
     ('worker', 'worker_name_is_unique_in_its_role', 'UNIQUE (role, name)'),
     ('worker', 'worker_pkey', 'PRIMARY KEY (worker_id)'),
@@ -1170,13 +1239,16 @@ $got$, $want$VALUES
     ('permit_share', 'permit_share_is_not_negative', 'CHECK ((share >= 0))'),
     ('shard', 'shard_node_is_in_range', 'CHECK (((node >= 1) AND (node <= 1023)))'),
     ('shard', 'shard_pkey', 'PRIMARY KEY (instance_id, node)'),
-    ('shard', 'shard_state_is_known', 'CHECK ((state = ANY (ARRAY[''joining''::text, ''active''::text, ''draining''::text, ''leaving''::text])))'),
+    ('shard', 'shard_state_is_known',
+        'CHECK ((state = ANY (ARRAY[''joining''::text, ''active''::text, ''draining''::text, '
+        '''leaving''::text])))'),
     ('shard', 'shard_weight_is_in_range', 'CHECK (((weight >= 1) AND (weight <= 1000)))'),
     ('shard_coming', 'shard_coming_pkey', 'PRIMARY KEY (instance_id, slot)'),
     ('shard_held_job', 'shard_held_job_pkey', 'PRIMARY KEY (place)'),
     ('shard_leaving', 'shard_leaving_pkey', 'PRIMARY KEY (instance_id, slot)'),
     ('shard_map', 'shard_map_has_4096_slots', 'CHECK ((cardinality(nodes) = 4096))'),
-    ('shard_map', 'shard_map_own_node_is_in_range', 'CHECK (((own_node >= 0) AND (own_node <= 1023)))'),
+    ('shard_map', 'shard_map_own_node_is_in_range',
+        'CHECK (((own_node >= 0) AND (own_node <= 1023)))'),
     ('shard_map', 'shard_map_pkey', 'PRIMARY KEY (instance_id)'),
     ('shard_move', 'shard_move_pkey', 'PRIMARY KEY (instance_id, slot)'),
     ('shard_stats', 'shard_stats_pkey', 'PRIMARY KEY (instance_id, node)'),
@@ -1193,53 +1265,72 @@ SELECT replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ')
 FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition
 $got$, $want$VALUES
-    ('CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter USING btree (queue_id, (((job ->> ''priority''::text))::integer), died_time, job_id) WHERE awaits_handler'),
-    ('CREATE INDEX dead_letter_handler_retry ON hipq.dead_letter USING btree (queue_id, handler_retry_time) WHERE (handler_retry_time IS NOT NULL)'),
-    ('CREATE INDEX dead_letter_of_queue ON hipq.dead_letter USING btree (queue_id, died_time, job_id)'),
+    ('CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter '
+        'USING btree (queue_id, (((job ->> ''priority''::text))::integer), died_time, job_id) '
+        'WHERE awaits_handler'),
+    ('CREATE INDEX dead_letter_handler_retry ON hipq.dead_letter '
+        'USING btree (queue_id, handler_retry_time) WHERE (handler_retry_time IS NOT NULL)'),
+    ('CREATE INDEX dead_letter_of_queue ON hipq.dead_letter '
+        'USING btree (queue_id, died_time, job_id)'),
     ('CREATE UNIQUE INDEX dead_letter_pkey ON hipq.dead_letter USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX identity_pkey ON hipq.identity USING btree (only_row)'),
     ('CREATE UNIQUE INDEX instance_name_is_unique ON hipq.instance USING btree (name)'),
     ('CREATE UNIQUE INDEX instance_pkey ON hipq.instance USING btree (instance_id)'),
     ('CREATE UNIQUE INDEX job_type_pkey ON hipq.job_type USING btree (queue_id, name)'),
     ('CREATE UNIQUE INDEX aimed_job_pkey ON hipq.aimed_job USING btree (queue_id, job_id)'),
-    ('CREATE UNIQUE INDEX made_by_handler_pkey ON hipq.made_by_handler USING btree (queue_id, job_id)'),
+    ('CREATE UNIQUE INDEX made_by_handler_pkey ON hipq.made_by_handler '
+        'USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX set_aside_pkey ON hipq.set_aside USING btree (job_id)'),
     ('CREATE UNIQUE INDEX queue_hold_pkey ON hipq.queue_hold USING btree (queue_id)'),
-    ('CREATE UNIQUE INDEX pause_is_unique ON hipq.pause USING btree (queue_id, job_type, throttle_key, instance_id) NULLS NOT DISTINCT'),
+    ('CREATE UNIQUE INDEX pause_is_unique ON hipq.pause '
+        'USING btree (queue_id, job_type, throttle_key, instance_id) NULLS NOT DISTINCT'),
     ('CREATE UNIQUE INDEX queue_name_is_unique ON hipq.queue USING btree (instance_id, name)'),
     ('CREATE UNIQUE INDEX queue_pkey ON hipq.queue USING btree (queue_id)'),
     ('CREATE UNIQUE INDEX queue_table_name_is_unique ON hipq.queue USING btree (table_name)'),
-    ('CREATE UNIQUE INDEX schedule_name_is_unique_in_queue ON hipq.schedule USING btree (queue_id, name)'),
+    ('CREATE UNIQUE INDEX schedule_name_is_unique_in_queue ON hipq.schedule '
+        'USING btree (queue_id, name)'),
     ('CREATE UNIQUE INDEX schedule_pkey ON hipq.schedule USING btree (schedule_id)'),
     ('CREATE UNIQUE INDEX successor_job_id_is_unique ON hipq.successor USING btree (job_id)'),
-    ('CREATE UNIQUE INDEX successor_pkey ON hipq.successor USING btree (queue_id, job_type, job_key, shard_key)'),
-    ('CREATE UNIQUE INDEX worker_name_is_unique_in_its_role ON hipq.worker USING btree (role, name)'),
+    ('CREATE UNIQUE INDEX successor_pkey ON hipq.successor '
+        'USING btree (queue_id, job_type, job_key, shard_key)'),
+    ('CREATE UNIQUE INDEX worker_name_is_unique_in_its_role ON hipq.worker '
+        'USING btree (role, name)'),
     ('CREATE UNIQUE INDEX worker_pkey ON hipq.worker USING btree (worker_id)'),
-    ('CREATE UNIQUE INDEX permit_authority_pkey ON hipq.permit_authority USING btree (queue_id, job_type, throttle_key)'),
-    ('CREATE UNIQUE INDEX permit_record_pkey ON hipq.permit_record USING btree (queue_id, job_type, throttle_key, node)'),
-    ('CREATE UNIQUE INDEX permit_share_pkey ON hipq.permit_share USING btree (queue_id, job_type, throttle_key)'),
+    ('CREATE UNIQUE INDEX permit_authority_pkey ON hipq.permit_authority '
+        'USING btree (queue_id, job_type, throttle_key)'),
+    ('CREATE UNIQUE INDEX permit_record_pkey ON hipq.permit_record '
+        'USING btree (queue_id, job_type, throttle_key, node)'),
+    ('CREATE UNIQUE INDEX permit_share_pkey ON hipq.permit_share '
+        'USING btree (queue_id, job_type, throttle_key)'),
     ('CREATE INDEX shard_held_job_slot ON hipq.shard_held_job USING btree (instance_id, slot)'),
     ('CREATE INDEX shard_reject_job ON hipq.shard_reject USING btree (job_id)'),
     ('CREATE INDEX shard_reject_time ON hipq.shard_reject USING btree (rejected_time)'),
     ('CREATE UNIQUE INDEX shard_coming_pkey ON hipq.shard_coming USING btree (instance_id, slot)'),
     ('CREATE UNIQUE INDEX shard_held_job_pkey ON hipq.shard_held_job USING btree (place)'),
-    ('CREATE UNIQUE INDEX shard_leaving_pkey ON hipq.shard_leaving USING btree (instance_id, slot)'),
+    ('CREATE UNIQUE INDEX shard_leaving_pkey ON hipq.shard_leaving '
+        'USING btree (instance_id, slot)'),
     ('CREATE UNIQUE INDEX shard_map_pkey ON hipq.shard_map USING btree (instance_id)'),
     ('CREATE UNIQUE INDEX shard_move_pkey ON hipq.shard_move USING btree (instance_id, slot)'),
     ('CREATE UNIQUE INDEX shard_stats_pkey ON hipq.shard_stats USING btree (instance_id, node)'),
     ('CREATE UNIQUE INDEX shard_pkey ON hipq.shard USING btree (instance_id, node)'),
-    ('CREATE UNIQUE INDEX shard_neighbour_pkey ON hipq.shard_neighbour USING btree (instance_id, node)'),
-    ('CREATE UNIQUE INDEX shard_sign_pkey ON hipq.shard_sign USING btree (instance_id, node, id, sent_time)'),
-    ('CREATE UNIQUE INDEX shard_received_pkey ON hipq.shard_received USING btree (instance, sender, id, sent_time)'),
+    ('CREATE UNIQUE INDEX shard_neighbour_pkey ON hipq.shard_neighbour '
+        'USING btree (instance_id, node)'),
+    ('CREATE UNIQUE INDEX shard_sign_pkey ON hipq.shard_sign '
+        'USING btree (instance_id, node, id, sent_time)'),
+    ('CREATE UNIQUE INDEX shard_received_pkey ON hipq.shard_received '
+        'USING btree (instance, sender, id, sent_time)'),
     ('CREATE UNIQUE INDEX shard_outbox_mark_pkey ON hipq.shard_outbox_mark USING btree (is_only)')
 $want$, 'indexes');
 
 SELECT set_eq($got$
-SELECT proname || '(' || pg_get_function_arguments(oid) || ')', pg_get_function_result(oid), provolatile::text
+SELECT proname || '(' || pg_get_function_arguments(oid) || ')', pg_get_function_result(oid),
+       provolatile::text
 FROM pg_proc
 WHERE pronamespace = 'hipq'::regnamespace
 $got$, $want$VALUES
-    ('_alerts(OUT alert text, OUT times bigint, OUT first_time timestamp with time zone, OUT last_time timestamp with time zone, OUT detail text, OUT hint text)', 'SETOF record', 'v'),
+    ('_alerts(OUT alert text, OUT times bigint, OUT first_time timestamp with time zone, '
+        'OUT last_time timestamp with time zone, OUT detail text, OUT hint text)',
+        'SETOF record', 'v'),
     ('_duration_in(cstring)', 'hipq.duration', 's'),
     ('_role_in(cstring)', 'hipq.role', 's'),
     ('_role_out(hipq.role)', 'cstring', 's'),
@@ -1254,46 +1345,105 @@ $got$, $want$VALUES
     ('_duration(value real)', 'hipq.duration', 'i'),
     ('_duration(value double precision)', 'hipq.duration', 'i'),
     ('_duration(value numeric)', 'hipq.duration', 'i'),
-    ('_jobs_set_aside(OUT queue_id integer, OUT job_id bigint, OUT set_aside_time timestamp with time zone, OUT error text)', 'SETOF record', 'v'),
-    ('_overdue(OUT alert text, OUT severity text, OUT jobs bigint, OUT first_time timestamp with time zone, OUT last_time timestamp with time zone, OUT detail text, OUT hint text)', 'SETOF record', 'v'),
-    ('_statistics(OUT queue_id integer, OUT job_type text, OUT period text, OUT since timestamp with time zone, OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint, OUT expired bigint, OUT retried bigint, OUT put_back bigint, OUT recovered bigint, OUT lost bigint, OUT retries_used bigint, OUT dead_letters bigint, OUT retry_rate double precision, OUT retry_success_rate double precision, OUT failure_rate double precision, OUT wait_p50 double precision, OUT wait_p90 double precision, OUT wait_p99 double precision, OUT run_p50 double precision, OUT run_p90 double precision, OUT run_p99 double precision)', 'SETOF record', 'v'),
-    ('_failure_statistics(OUT queue_id integer, OUT job_type text, OUT period text, OUT reason text, OUT failures bigint, OUT retries bigint, OUT recoveries bigint)', 'SETOF record', 'v'),
-    ('_retry_distribution(OUT queue_id integer, OUT job_type text, OUT period text, OUT retries text, OUT least_retries integer, OUT jobs bigint)', 'SETOF record', 'v'),
-    ('_histograms(OUT queue_id integer, OUT job_type text, OUT measure text, OUT since timestamp with time zone, OUT upper_bound double precision, OUT jobs bigint, OUT sum double precision)', 'SETOF record', 'v'),
+    ('_jobs_set_aside(OUT queue_id integer, OUT job_id bigint, '
+        'OUT set_aside_time timestamp with time zone, OUT error text)', 'SETOF record', 'v'),
+    ('_overdue(OUT alert text, OUT severity text, OUT jobs bigint, '
+        'OUT first_time timestamp with time zone, OUT last_time timestamp with time zone, '
+        'OUT detail text, OUT hint text)', 'SETOF record', 'v'),
+    ('_statistics(OUT queue_id integer, OUT job_type text, OUT period text, '
+        'OUT since timestamp with time zone, OUT succeeded bigint, OUT failed bigint, '
+        'OUT cancelled bigint, OUT expired bigint, OUT retried bigint, OUT put_back bigint, '
+        'OUT recovered bigint, OUT lost bigint, OUT retries_used bigint, OUT dead_letters bigint, '
+        'OUT retry_rate double precision, OUT retry_success_rate double precision, '
+        'OUT failure_rate double precision, OUT wait_p50 double precision, '
+        'OUT wait_p90 double precision, OUT wait_p99 double precision, '
+        'OUT run_p50 double precision, OUT run_p90 double precision, OUT run_p99 double precision)',
+        'SETOF record', 'v'),
+    ('_failure_statistics(OUT queue_id integer, OUT job_type text, OUT period text, '
+        'OUT reason text, OUT failures bigint, OUT retries bigint, OUT recoveries bigint)',
+        'SETOF record', 'v'),
+    ('_retry_distribution(OUT queue_id integer, OUT job_type text, OUT period text, '
+        'OUT retries text, OUT least_retries integer, OUT jobs bigint)', 'SETOF record', 'v'),
+    ('_histograms(OUT queue_id integer, OUT job_type text, OUT measure text, '
+        'OUT since timestamp with time zone, OUT upper_bound double precision, OUT jobs bigint, '
+        'OUT sum double precision)', 'SETOF record', 'v'),
     ('_backlog(queue_id integer, OUT jobs bigint, OUT is_exact boolean)', 'SETOF record', 'v'),
-    ('_depth(queue_id integer, OUT jobs bigint, OUT is_exact boolean, OUT oldest_due_time timestamp with time zone)', 'record', 'v'),
-    ('_throughput(OUT queue_id integer, OUT minute timestamp with time zone, OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint, OUT expired bigint, OUT retried bigint, OUT dead_letters bigint)', 'SETOF record', 'v'),
-    ('claim(worker bigint, max_jobs integer DEFAULT 1, wait hipq.duration DEFAULT ''00:00:00''::hipq.duration, OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text, OUT job_key text, OUT job_data jsonb, OUT deadline timestamp with time zone, OUT retry_count integer, OUT retry_reason text, OUT max_retries integer, OUT scheduled_run_time timestamp with time zone, OUT created_time timestamp with time zone, OUT original_job_id bigint, OUT traceparent text)', 'SETOF record', 'v'),
+    ('_depth(queue_id integer, OUT jobs bigint, OUT is_exact boolean, '
+        'OUT oldest_due_time timestamp with time zone)', 'record', 'v'),
+    ('_throughput(OUT queue_id integer, OUT minute timestamp with time zone, '
+        'OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint, OUT expired bigint, '
+        'OUT retried bigint, OUT dead_letters bigint)', 'SETOF record', 'v'),
+    ('claim(worker bigint, max_jobs integer DEFAULT 1, '
+        'wait hipq.duration DEFAULT ''00:00:00''::hipq.duration, OUT id bigint, '
+        'OUT attempt integer, OUT queue text, OUT job_type text, OUT job_key text, '
+        'OUT job_data jsonb, OUT deadline timestamp with time zone, OUT retry_count integer, '
+        'OUT retry_reason text, OUT max_retries integer, '
+        'OUT scheduled_run_time timestamp with time zone, '
+        'OUT created_time timestamp with time zone, OUT original_job_id bigint, '
+        'OUT traceparent text)', 'SETOF record', 'v'),
     ('complete(id bigint, attempt integer, result jsonb DEFAULT ''null''::jsonb)', 'void', 'v'),
-    ('complete_attempts(ids bigint[], attempts integer[], results jsonb[] DEFAULT NULL::jsonb[])', 'bigint[]', 'v'),
-    ('complete_by_key(queue text, job_type text, job_key text, result jsonb DEFAULT ''null''::jsonb, shard_key text DEFAULT NULL::text)', 'bigint', 'v'),
+    ('complete_attempts(ids bigint[], attempts integer[], results jsonb[] DEFAULT NULL::jsonb[])',
+        'bigint[]', 'v'),
+    ('complete_by_key(queue text, job_type text, job_key text, '
+        'result jsonb DEFAULT ''null''::jsonb, shard_key text DEFAULT NULL::text)', 'bigint', 'v'),
     ('extend(id bigint, attempt integer, more hipq.duration)', 'timestamp with time zone', 'v'),
     ('extend_attempts(ids bigint[], attempts integer[], more hipq.duration)', 'bigint[]', 'v'),
-    ('fail(id bigint, attempt integer, error text, retriable boolean DEFAULT true, retry_after hipq.duration DEFAULT NULL::hipq.duration)', 'text', 'v'),
-    ('fail_attempts(ids bigint[], attempts integer[], errors text[], retriable boolean DEFAULT true, retry_after hipq.duration[] DEFAULT NULL::hipq.duration[])', 'bigint[]', 'v'),
-    ('fail_by_key(queue text, job_type text, job_key text, error text, retriable boolean DEFAULT true, shard_key text DEFAULT NULL::text, retry_after hipq.duration DEFAULT NULL::hipq.duration)', 'text', 'v'),
-    ('release(id bigint, attempt integer, delay hipq.duration DEFAULT ''00:00:00''::hipq.duration)', 'void', 'v'),
+    ('fail(id bigint, attempt integer, error text, retriable boolean DEFAULT true, '
+        'retry_after hipq.duration DEFAULT NULL::hipq.duration)', 'text', 'v'),
+    ('fail_attempts(ids bigint[], attempts integer[], errors text[], '
+        'retriable boolean DEFAULT true, '
+        'retry_after hipq.duration[] DEFAULT NULL::hipq.duration[])', 'bigint[]', 'v'),
+    ('fail_by_key(queue text, job_type text, job_key text, error text, '
+        'retriable boolean DEFAULT true, shard_key text DEFAULT NULL::text, '
+        'retry_after hipq.duration DEFAULT NULL::hipq.duration)', 'text', 'v'),
+    ('release(id bigint, attempt integer, delay hipq.duration DEFAULT ''00:00:00''::hipq.duration)',
+        'void', 'v'),
     ('release_attempts(ids bigint[], attempts integer[])', 'bigint[]', 'v'),
     ('stat_reset(queue text DEFAULT NULL::text)', 'void', 'v'),
-    ('_finished_lately(OUT queue_id integer, OUT since timestamp with time zone, OUT finished bigint)', 'SETOF record', 'v'),
+    ('_finished_lately(OUT queue_id integer, OUT since timestamp with time zone, '
+        'OUT finished bigint)', 'SETOF record', 'v'),
     ('_sort_of_top(sort text)', 'text', 'v'),
-    ('top(sort text DEFAULT ''busy''::text, lines integer DEFAULT 20, OUT queue text, OUT backlog bigint, OUT exact boolean, OUT running bigint, OUT per_min numeric, OUT failed bigint, OUT p50 numeric, OUT p99 numeric, OUT oldest interval, OUT state text)', 'SETOF record', 'v'),
+    ('top(sort text DEFAULT ''busy''::text, lines integer DEFAULT 20, OUT queue text, '
+        'OUT backlog bigint, OUT exact boolean, OUT running bigint, OUT per_min numeric, '
+        'OUT failed bigint, OUT p50 numeric, OUT p99 numeric, OUT oldest interval, OUT state text)',
+        'SETOF record', 'v'),
     ('fail_job(id bigint, error text, queue text DEFAULT NULL::text)', 'text', 'v'),
     ('is_job_retriable(id bigint, queue text DEFAULT NULL::text)', 'boolean', 'v'),
-    ('why_retriable(id bigint, queue text DEFAULT NULL::text, OUT retriable boolean, OUT reason text)', 'record', 'v'),
-    ('retry_chain(id bigint, queue text DEFAULT NULL::text, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text, OUT error text, OUT executor_pid integer, OUT worker_id bigint, OUT started_time timestamp with time zone, OUT ended_time timestamp with time zone, OUT manual_reason text)', 'SETOF record', 'v'),
+    ('why_retriable(id bigint, queue text DEFAULT NULL::text, OUT retriable boolean, '
+        'OUT reason text)', 'record', 'v'),
+    ('retry_chain(id bigint, queue text DEFAULT NULL::text, OUT job_id bigint, '
+        'OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, '
+        'OUT sqlstate text, OUT error text, OUT executor_pid integer, OUT worker_id bigint, '
+        'OUT started_time timestamp with time zone, OUT ended_time timestamp with time zone, '
+        'OUT manual_reason text)', 'SETOF record', 'v'),
     ('_catalogue_changed()', 'trigger', 'v'),
-    ('_executors(OUT pid integer, OUT database oid, OUT role oid, OUT status text, OUT started_time timestamp with time zone, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT job_started_time timestamp with time zone, OUT jobs_done bigint)', 'SETOF record', 'v'),
-    ('_first_unmet_condition(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric)', 'text', 'v'),
+    ('_executors(OUT pid integer, OUT database oid, OUT role oid, OUT status text, '
+        'OUT started_time timestamp with time zone, OUT queue_id integer, OUT job_id bigint, '
+        'OUT attempt integer, OUT job_type text, OUT job_started_time timestamp with time zone, '
+        'OUT jobs_done bigint)', 'SETOF record', 'v'),
+    ('_first_unmet_condition(queue_id integer, job_type text, time_windows text, '
+        'throttle_key text, throttle_factor numeric)', 'text', 'v'),
     ('_guard_job()', 'trigger', 'v'),
     ('_has_cron_entry(schedule_id integer)', 'boolean', 'v'),
     ('_is_cron_stopped()', 'boolean', 'v'),
-    ('_next_run(cron text, last_run_time timestamp with time zone)', 'timestamp with time zone', 'v'),
+    ('_next_run(cron text, last_run_time timestamp with time zone)', 'timestamp with time zone',
+        'v'),
     ('_run_schedule(schedule_id integer)', 'text', 'v'),
-    ('schedule(name text, cron text, job_type text, job_data jsonb DEFAULT ''{}''::jsonb, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, timeout hipq.duration DEFAULT NULL::hipq.duration, throttle_factor double precision DEFAULT NULL::double precision, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_after hipq.duration DEFAULT NULL::hipq.duration, throttle_key text DEFAULT NULL::text)', 'timestamp with time zone', 'v'),
+    ('schedule(name text, cron text, job_type text, job_data jsonb DEFAULT ''{}''::jsonb, '
+        'queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, '
+        'priority integer DEFAULT NULL::integer, '
+        'timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'throttle_factor double precision DEFAULT NULL::double precision, '
+        'time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, '
+        'expires_after hipq.duration DEFAULT NULL::hipq.duration, '
+        'throttle_key text DEFAULT NULL::text)', 'timestamp with time zone', 'v'),
     ('unschedule(name text, queue text DEFAULT NULL::text)', 'void', 'v'),
-    ('_limiters(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer)', 'SETOF record', 'v'),
-    ('_lanes(OUT queue_id integer, OUT job_type text, OUT priority integer, OUT due_time timestamp with time zone, OUT frontier_time timestamp with time zone, OUT frontier_id bigint, OUT pockets integer, OUT notes integer, OUT is_read boolean)', 'SETOF record', 'v'),
+    ('_limiters(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer)',
+        'SETOF record', 'v'),
+    ('_lanes(OUT queue_id integer, OUT job_type text, OUT priority integer, '
+        'OUT due_time timestamp with time zone, OUT frontier_time timestamp with time zone, '
+        'OUT frontier_id bigint, OUT pockets integer, OUT notes integer, OUT is_read boolean)',
+        'SETOF record', 'v'),
     ('_is_held()', 'boolean', 'v'),
     ('_is_running(queue_id integer, id bigint)', 'boolean', 'v'),
     ('_are_time_windows(windows text)', 'boolean', 'i'),
@@ -1315,44 +1465,188 @@ $got$, $want$VALUES
     ('_is_asked_for(queue text, queue_id integer)', 'boolean', 'i'),
     ('_is_asked_for_support(internal)', 'internal', 'v'),
     ('_jobs_by_id(ids bigint[])', 'SETOF hipq.job', 's'),
-    ('_unfinished_job(queue_id integer, id bigint, OUT state text, OUT job_type text, OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, OUT timeout integer, OUT accepted_time timestamp with time zone)', 'SETOF record', 's'),
+    ('_unfinished_job(queue_id integer, id bigint, OUT state text, OUT job_type text, '
+        'OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, '
+        'OUT timeout integer, OUT accepted_time timestamp with time zone)', 'SETOF record', 's'),
     ('_is_as_asked(value text)', 'boolean', 'i'),
     ('_is_as_asked_support(internal)', 'internal', 'v'),
-    ('_running_jobs(OUT pid integer, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT started_time timestamp with time zone, OUT is_locked boolean, OUT deadline timestamp with time zone, OUT worker_id bigint, OUT is_accepted boolean)', 'SETOF record', 'v'),
-    ('_progress(OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT done bigint, OUT total bigint, OUT message text, OUT reported_time timestamp with time zone, OUT pid integer, OUT worker_id bigint)', 'SETOF record', 'v'),
+    ('_running_jobs(OUT pid integer, OUT queue_id integer, OUT job_id bigint, '
+        'OUT attempt integer, OUT job_type text, OUT started_time timestamp with time zone, '
+        'OUT is_locked boolean, OUT deadline timestamp with time zone, OUT worker_id bigint, '
+        'OUT is_accepted boolean)', 'SETOF record', 'v'),
+    ('_progress(OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT done bigint, '
+        'OUT total bigint, OUT message text, OUT reported_time timestamp with time zone, '
+        'OUT pid integer, OUT worker_id bigint)', 'SETOF record', 'v'),
     ('_may(queue_id integer, privilege text)', 'boolean', 'v'),
-    ('_worker_services(OUT queue_id integer, OUT job_type text, OUT workers integer, OUT best_worker bigint)', 'SETOF record', 'v'),
-    ('_workers(OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text, OUT last_check timestamp with time zone, OUT consecutive_failures integer, OUT total_executions bigint, OUT failed_executions bigint, OUT average_execution_time_ms double precision, OUT queue_depth integer, OUT failure_rate double precision, OUT running_jobs integer, OUT last_heartbeat timestamp with time zone, OUT pid integer)', 'SETOF record', 'v'),
-    ('alter_job_type(queue text, job_type text, handler text DEFAULT NULL::text, handler_kind text DEFAULT ''auto''::text, retry_handler text DEFAULT NULL::text, default_timeout hipq.duration DEFAULT NULL::hipq.duration, default_priority integer DEFAULT NULL::integer, default_throttle_factor double precision DEFAULT NULL::double precision, default_time_windows text DEFAULT NULL::text, time_zone text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, retry_base hipq.duration DEFAULT NULL::hipq.duration, retry_multiplier double precision DEFAULT NULL::double precision, retry_max hipq.duration DEFAULT NULL::hipq.duration, retry_jitter double precision DEFAULT NULL::double precision, retry_on text[] DEFAULT NULL::text[], do_not_retry_on text[] DEFAULT NULL::text[], on_missing_handler text DEFAULT NULL::text, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, claim text DEFAULT NULL::text, batch_size integer DEFAULT NULL::integer, throttle_limit double precision DEFAULT NULL::double precision, throttle_limit_per_key double precision DEFAULT NULL::double precision, requires jsonb DEFAULT NULL::jsonb, worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT NULL::jsonb, validate text DEFAULT NULL::text, attempt_log boolean DEFAULT NULL::boolean, reset text[] DEFAULT ''{}''::text[])', 'void', 'v'),
-    ('alter_queue(queue text, owner regrole DEFAULT NULL::regrole, throttle_limit double precision DEFAULT NULL::double precision, retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT NULL::text, strict boolean DEFAULT NULL::boolean, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, dead_letter_enabled boolean DEFAULT NULL::boolean, dead_letter_retention hipq.duration DEFAULT NULL::hipq.duration, durability text DEFAULT NULL::text, weight integer DEFAULT NULL::integer, dead_letter_max integer DEFAULT NULL::integer, dead_letter_handler text DEFAULT NULL::text, max_timeout hipq.duration DEFAULT NULL::hipq.duration, highest_priority integer DEFAULT NULL::integer, allow_free_jobs boolean DEFAULT NULL::boolean, retry_enabled boolean DEFAULT NULL::boolean, reset text[] DEFAULT ''{}''::text[], shard_key text DEFAULT NULL::text, throttle_mode text DEFAULT NULL::text, move_order text DEFAULT NULL::text, unique_scope text DEFAULT NULL::text, worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, max_retries integer DEFAULT NULL::integer)', 'void', 'v'),
-    ('apply(state jsonb, dry_run boolean DEFAULT false, drop_others boolean DEFAULT false, OUT object text, OUT action text, OUT property text, OUT before jsonb, OUT after jsonb)', 'SETOF record', 'v'),
+    ('_worker_services(OUT queue_id integer, OUT job_type text, OUT workers integer, '
+        'OUT best_worker bigint)', 'SETOF record', 'v'),
+    ('_workers(OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text, '
+        'OUT last_check timestamp with time zone, OUT consecutive_failures integer, '
+        'OUT total_executions bigint, OUT failed_executions bigint, '
+        'OUT average_execution_time_ms double precision, OUT queue_depth integer, '
+        'OUT failure_rate double precision, OUT running_jobs integer, '
+        'OUT last_heartbeat timestamp with time zone, OUT pid integer)', 'SETOF record', 'v'),
+    ('alter_job_type(queue text, job_type text, handler text DEFAULT NULL::text, '
+        'handler_kind text DEFAULT ''auto''::text, retry_handler text DEFAULT NULL::text, '
+        'default_timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'default_priority integer DEFAULT NULL::integer, '
+        'default_throttle_factor double precision DEFAULT NULL::double precision, '
+        'default_time_windows text DEFAULT NULL::text, time_zone text DEFAULT NULL::text, '
+        'max_retries integer DEFAULT NULL::integer, '
+        'retry_base hipq.duration DEFAULT NULL::hipq.duration, '
+        'retry_multiplier double precision DEFAULT NULL::double precision, '
+        'retry_max hipq.duration DEFAULT NULL::hipq.duration, '
+        'retry_jitter double precision DEFAULT NULL::double precision, '
+        'retry_on text[] DEFAULT NULL::text[], do_not_retry_on text[] DEFAULT NULL::text[], '
+        'on_missing_handler text DEFAULT NULL::text, '
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, claim text DEFAULT NULL::text, '
+        'batch_size integer DEFAULT NULL::integer, '
+        'throttle_limit double precision DEFAULT NULL::double precision, '
+        'throttle_limit_per_key double precision DEFAULT NULL::double precision, '
+        'requires jsonb DEFAULT NULL::jsonb, '
+        'worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, '
+        'retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT NULL::jsonb, '
+        'validate text DEFAULT NULL::text, attempt_log boolean DEFAULT NULL::boolean, '
+        'reset text[] DEFAULT ''{}''::text[])', 'void', 'v'),
+    ('alter_queue(queue text, owner regrole DEFAULT NULL::regrole, '
+        'throttle_limit double precision DEFAULT NULL::double precision, '
+        'retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT NULL::text, '
+        'strict boolean DEFAULT NULL::boolean, '
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, '
+        'dead_letter_enabled boolean DEFAULT NULL::boolean, '
+        'dead_letter_retention hipq.duration DEFAULT NULL::hipq.duration, '
+        'durability text DEFAULT NULL::text, weight integer DEFAULT NULL::integer, '
+        'dead_letter_max integer DEFAULT NULL::integer, '
+        'dead_letter_handler text DEFAULT NULL::text, '
+        'max_timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'highest_priority integer DEFAULT NULL::integer, '
+        'allow_free_jobs boolean DEFAULT NULL::boolean, '
+        'retry_enabled boolean DEFAULT NULL::boolean, reset text[] DEFAULT ''{}''::text[], '
+        'shard_key text DEFAULT NULL::text, throttle_mode text DEFAULT NULL::text, '
+        'move_order text DEFAULT NULL::text, unique_scope text DEFAULT NULL::text, '
+        'worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, '
+        'max_retries integer DEFAULT NULL::integer)', 'void', 'v'),
+    ('apply(state jsonb, dry_run boolean DEFAULT false, drop_others boolean DEFAULT false, '
+        'OUT object text, OUT action text, OUT property text, OUT before jsonb, OUT after jsonb)',
+        'SETOF record', 'v'),
     ('describe()', 'jsonb', 'v'),
-    ('doctor(OUT severity text, OUT subject text, OUT finding text, OUT detail text, OUT hint text, OUT statement text)', 'SETOF record', 'v'),
-    ('cancel(id bigint, reason text DEFAULT NULL::text, queue text DEFAULT NULL::text)', 'boolean', 'v'),
-    ('cancel_jobs(queue text, job_type text DEFAULT NULL::text, job_key text DEFAULT NULL::text, state text DEFAULT NULL::text, created_before timestamp with time zone DEFAULT NULL::timestamp with time zone, reason text DEFAULT NULL::text, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
-    ('alter_instance(name text, strict boolean DEFAULT NULL::boolean, shard_key text DEFAULT NULL::text, table_naming_strategy text DEFAULT NULL::text, db_config jsonb DEFAULT NULL::jsonb, max_retries integer DEFAULT NULL::integer, reset text[] DEFAULT ''{}''::text[])', 'void', 'v'),
-    ('create_instance(name text, shard_key text DEFAULT ''NONE''::text, table_naming_strategy text DEFAULT ''NONE''::text, db_config jsonb DEFAULT ''{}''::jsonb, strict boolean DEFAULT false, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false, max_retries integer DEFAULT NULL::integer)', 'integer', 'v'),
-    ('create_queue(queue text, owner regrole DEFAULT NULL::regrole, throttle_limit double precision DEFAULT 0, retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT ''failed''::text, strict boolean DEFAULT NULL::boolean, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, dead_letter_enabled boolean DEFAULT NULL::boolean, dead_letter_retention hipq.duration DEFAULT NULL::hipq.duration, durability text DEFAULT ''strict''::text, weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL::integer, dead_letter_handler text DEFAULT ''NONE''::text, max_timeout hipq.duration DEFAULT NULL::hipq.duration, highest_priority integer DEFAULT NULL::integer, allow_free_jobs boolean DEFAULT true, retry_enabled boolean DEFAULT NULL::boolean, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false, shard_key text DEFAULT NULL::text, throttle_mode text DEFAULT ''shared''::text, move_order text DEFAULT ''key''::text, unique_scope text DEFAULT ''global''::text, worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, max_retries integer DEFAULT NULL::integer)', 'integer', 'v'),
+    ('doctor(OUT severity text, OUT subject text, OUT finding text, OUT detail text, '
+        'OUT hint text, OUT statement text)', 'SETOF record', 'v'),
+    ('cancel(id bigint, reason text DEFAULT NULL::text, queue text DEFAULT NULL::text)', 'boolean',
+        'v'),
+    ('cancel_jobs(queue text, job_type text DEFAULT NULL::text, job_key text DEFAULT NULL::text, '
+        'state text DEFAULT NULL::text, '
+        'created_before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'reason text DEFAULT NULL::text, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
+    ('alter_instance(name text, strict boolean DEFAULT NULL::boolean, '
+        'shard_key text DEFAULT NULL::text, table_naming_strategy text DEFAULT NULL::text, '
+        'db_config jsonb DEFAULT NULL::jsonb, max_retries integer DEFAULT NULL::integer, '
+        'reset text[] DEFAULT ''{}''::text[])', 'void', 'v'),
+    ('create_instance(name text, shard_key text DEFAULT ''NONE''::text, '
+        'table_naming_strategy text DEFAULT ''NONE''::text, '
+        'db_config jsonb DEFAULT ''{}''::jsonb, strict boolean DEFAULT false, '
+        'if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false, '
+        'max_retries integer DEFAULT NULL::integer)', 'integer', 'v'),
+    ('create_queue(queue text, owner regrole DEFAULT NULL::regrole, '
+        'throttle_limit double precision DEFAULT 0, '
+        'retention hipq.duration DEFAULT NULL::hipq.duration, '
+        'history text DEFAULT ''failed''::text, strict boolean DEFAULT NULL::boolean, '
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, '
+        'dead_letter_enabled boolean DEFAULT NULL::boolean, '
+        'dead_letter_retention hipq.duration DEFAULT NULL::hipq.duration, '
+        'durability text DEFAULT ''strict''::text, weight integer DEFAULT 100, '
+        'dead_letter_max integer DEFAULT NULL::integer, '
+        'dead_letter_handler text DEFAULT ''NONE''::text, '
+        'max_timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'highest_priority integer DEFAULT NULL::integer, allow_free_jobs boolean DEFAULT true, '
+        'retry_enabled boolean DEFAULT NULL::boolean, if_not_exists boolean DEFAULT false, '
+        'or_replace boolean DEFAULT false, shard_key text DEFAULT NULL::text, '
+        'throttle_mode text DEFAULT ''shared''::text, move_order text DEFAULT ''key''::text, '
+        'unique_scope text DEFAULT ''global''::text, '
+        'worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, '
+        'max_retries integer DEFAULT NULL::integer)', 'integer', 'v'),
     ('deregister_worker(worker bigint)', 'void', 'v'),
     ('handle_again(id bigint)', 'void', 'v'),
-    ('handle_jobs_again(queue text, job_type text DEFAULT NULL::text, reason text DEFAULT NULL::text, before timestamp with time zone DEFAULT NULL::timestamp with time zone, state text DEFAULT ''waiting''::text, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
+    ('handle_jobs_again(queue text, job_type text DEFAULT NULL::text, '
+        'reason text DEFAULT NULL::text, '
+        'before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'state text DEFAULT ''waiting''::text, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
     ('dismiss_dead_letter(id bigint)', 'void', 'v'),
-    ('dismiss_dead_letters(queue text, job_type text DEFAULT NULL::text, reason text DEFAULT NULL::text, before timestamp with time zone DEFAULT NULL::timestamp with time zone, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
+    ('dismiss_dead_letters(queue text, job_type text DEFAULT NULL::text, '
+        'reason text DEFAULT NULL::text, '
+        'before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
     ('drain_worker(worker bigint)', 'void', 'v'),
     ('drop_instance(name text)', 'void', 'v'),
     ('drop_job_type(queue text, job_type text, force boolean DEFAULT false)', 'void', 'v'),
     ('drop_queue(queue text, force boolean DEFAULT false)', 'void', 'v'),
-    ('dry_fail(id bigint, error text DEFAULT ''failed''::text, retriable boolean DEFAULT true, retry_after hipq.duration DEFAULT NULL::hipq.duration, queue text DEFAULT NULL::text)', 'interval', 'v'),
-    ('dry_run(id bigint, queue text DEFAULT NULL::text, OUT result jsonb, OUT error text, OUT sqlstate text, OUT duration interval)', 'record', 'v'),
-    ('enqueued(job_type text DEFAULT NULL::text, queue text DEFAULT NULL::text)', 'SETOF hipq.job', 'v'),
+    ('dry_fail(id bigint, error text DEFAULT ''failed''::text, retriable boolean DEFAULT true, '
+        'retry_after hipq.duration DEFAULT NULL::hipq.duration, queue text DEFAULT NULL::text)',
+        'interval', 'v'),
+    ('dry_run(id bigint, queue text DEFAULT NULL::text, OUT result jsonb, OUT error text, '
+        'OUT sqlstate text, OUT duration interval)', 'record', 'v'),
+    ('enqueued(job_type text DEFAULT NULL::text, queue text DEFAULT NULL::text)', 'SETOF hipq.job',
+        'v'),
     ('run_until_idle(queue text, max_jobs integer DEFAULT 1000)', 'integer', 'v'),
-    ('enqueue(job_type text, job_data anyelement, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout hipq.duration DEFAULT NULL::hipq.duration, throttle_factor double precision DEFAULT NULL::double precision, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, traceparent text DEFAULT NULL::text)', 'bigint', 'v'),
-    ('enqueue(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout hipq.duration DEFAULT NULL::hipq.duration, throttle_factor double precision DEFAULT NULL::double precision, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text)', 'bigint', 'v'),
-    ('enqueue_many(job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL::text[], queue text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout hipq.duration DEFAULT NULL::hipq.duration, throttle_factor double precision DEFAULT NULL::double precision, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, traceparent text DEFAULT NULL::text)', 'bigint[]', 'v'),
-    ('enqueue_unique(job_type text, job_data anyelement, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout hipq.duration DEFAULT NULL::hipq.duration, throttle_factor double precision DEFAULT NULL::double precision, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, OUT id bigint, OUT action text)', 'record', 'v'),
-    ('enqueue_unique(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout hipq.duration DEFAULT NULL::hipq.duration, throttle_factor double precision DEFAULT NULL::double precision, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, OUT id bigint, OUT action text)', 'record', 'v'),
+    ('enqueue(job_type text, job_data anyelement, queue text DEFAULT NULL::text, '
+        'job_key text DEFAULT NULL::text, '
+        'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'priority integer DEFAULT NULL::integer, '
+        'timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'throttle_factor double precision DEFAULT NULL::double precision, '
+        'time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, '
+        'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, '
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
+        'traceparent text DEFAULT NULL::text)', 'bigint', 'v'),
+    ('enqueue(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, '
+        'job_key text DEFAULT NULL::text, '
+        'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'priority integer DEFAULT NULL::integer, '
+        'timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'throttle_factor double precision DEFAULT NULL::double precision, '
+        'time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, '
+        'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, '
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
+        'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text)', 'bigint', 'v'),
+    ('enqueue_many(job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL::text[], '
+        'queue text DEFAULT NULL::text, '
+        'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'priority integer DEFAULT NULL::integer, '
+        'timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'throttle_factor double precision DEFAULT NULL::double precision, '
+        'time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, '
+        'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, '
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, traceparent text DEFAULT NULL::text)',
+        'bigint[]', 'v'),
+    ('enqueue_unique(job_type text, job_data anyelement, queue text DEFAULT NULL::text, '
+        'job_key text DEFAULT NULL::text, '
+        'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'priority integer DEFAULT NULL::integer, '
+        'timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'throttle_factor double precision DEFAULT NULL::double precision, '
+        'time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, '
+        'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, '
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
+        'traceparent text DEFAULT NULL::text, OUT id bigint, OUT action text)', 'record', 'v'),
+    ('enqueue_unique(job_type text, job_data text DEFAULT ''{}''::text, '
+        'queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, '
+        'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'priority integer DEFAULT NULL::integer, '
+        'timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'throttle_factor double precision DEFAULT NULL::double precision, '
+        'time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, '
+        'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, '
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
+        'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, OUT id bigint, '
+        'OUT action text)', 'record', 'v'),
     ('erase(id bigint, queue text DEFAULT NULL::text)', 'boolean', 'v'),
-    ('extend_job(id bigint, more hipq.duration, queue text DEFAULT NULL::text)', 'timestamp with time zone', 'v'),
+    ('extend_job(id bigint, more hipq.duration, queue text DEFAULT NULL::text)',
+        'timestamp with time zone', 'v'),
     ('extend(more hipq.duration)', 'timestamp with time zone', 'v'),
     ('fail_permanently(message text)', 'void', 'v'),
     ('fail_retriable(message text)', 'void', 'v'),
@@ -1360,36 +1654,86 @@ $got$, $want$VALUES
     ('heartbeat(worker bigint, health jsonb)', 'text', 'v'),
     ('heartbeat(worker bigint, health text DEFAULT NULL::text)', 'text', 'v'),
     ('heartbeat_attempts(ids bigint[], attempts integer[])', 'bigint[]', 'v'),
-    ('move_jobs(from_queue text, to_queue text, job_type text, max_jobs integer DEFAULT 10000, OUT moved bigint, OUT key_taken bigint)', 'SETOF record', 'v'),
+    ('move_jobs(from_queue text, to_queue text, job_type text, max_jobs integer DEFAULT 10000, '
+        'OUT moved bigint, OUT key_taken bigint)', 'SETOF record', 'v'),
     ('now()', 'timestamp with time zone', 'v'),
-    ('pause(queue text DEFAULT NULL::text, job_type text DEFAULT NULL::text, throttle_key text DEFAULT NULL::text, reason text DEFAULT ''NONE''::text, instance text DEFAULT NULL::text)', 'boolean', 'v'),
+    ('pause(queue text DEFAULT NULL::text, job_type text DEFAULT NULL::text, '
+        'throttle_key text DEFAULT NULL::text, reason text DEFAULT ''NONE''::text, '
+        'instance text DEFAULT NULL::text)', 'boolean', 'v'),
     ('purge_dead_letter(id bigint)', 'void', 'v'),
-    ('purge_dead_letters(queue text, job_type text DEFAULT NULL::text, reason text DEFAULT NULL::text, before timestamp with time zone DEFAULT NULL::timestamp with time zone, state text DEFAULT NULL::text, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
+    ('purge_dead_letters(queue text, job_type text DEFAULT NULL::text, '
+        'reason text DEFAULT NULL::text, '
+        'before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'state text DEFAULT NULL::text, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
     ('redrive(id bigint, to_queue text DEFAULT NULL::text)', 'bigint', 'v'),
-    ('redrive_jobs(queue text, job_type text DEFAULT NULL::text, reason text DEFAULT NULL::text, before timestamp with time zone DEFAULT NULL::timestamp with time zone, rate double precision DEFAULT NULL::double precision, to_queue text DEFAULT NULL::text, state text DEFAULT ''waiting''::text, max_jobs integer DEFAULT 10000, OUT redriven bigint, OUT key_taken bigint)', 'record', 'v'),
-    ('register_job_type(queue text, job_type text, handler text DEFAULT ''NONE''::text, handler_kind text DEFAULT ''auto''::text, retry_handler text DEFAULT ''NONE''::text, default_timeout hipq.duration DEFAULT NULL::hipq.duration, default_priority integer DEFAULT 0, default_throttle_factor double precision DEFAULT 1, default_time_windows text DEFAULT ''NONE''::text, time_zone text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, retry_base hipq.duration DEFAULT NULL::hipq.duration, retry_multiplier double precision DEFAULT NULL::double precision, retry_max hipq.duration DEFAULT NULL::hipq.duration, retry_jitter double precision DEFAULT NULL::double precision, retry_on text[] DEFAULT ''{}''::text[], do_not_retry_on text[] DEFAULT ''{}''::text[], on_missing_handler text DEFAULT ''wait''::text, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, claim text DEFAULT ''auto''::text, batch_size integer DEFAULT 1, throttle_limit double precision DEFAULT 0, throttle_limit_per_key double precision DEFAULT 0, requires jsonb DEFAULT ''{}''::jsonb, worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT ''{}''::jsonb, validate text DEFAULT ''enqueue''::text, attempt_log boolean DEFAULT NULL::boolean, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false)', 'void', 'v'),
-    ('register_worker(name text, queues text[], job_types text[], capacity integer DEFAULT 1, prefetch integer DEFAULT 0, capabilities jsonb DEFAULT ''{}''::jsonb, listen boolean DEFAULT false, take_over boolean DEFAULT false)', 'bigint', 'v'),
+    ('redrive_jobs(queue text, job_type text DEFAULT NULL::text, reason text DEFAULT NULL::text, '
+        'before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'rate double precision DEFAULT NULL::double precision, to_queue text DEFAULT NULL::text, '
+        'state text DEFAULT ''waiting''::text, max_jobs integer DEFAULT 10000, '
+        'OUT redriven bigint, OUT key_taken bigint)', 'record', 'v'),
+    ('register_job_type(queue text, job_type text, handler text DEFAULT ''NONE''::text, '
+        'handler_kind text DEFAULT ''auto''::text, retry_handler text DEFAULT ''NONE''::text, '
+        'default_timeout hipq.duration DEFAULT NULL::hipq.duration, '
+        'default_priority integer DEFAULT 0, default_throttle_factor double precision DEFAULT 1, '
+        'default_time_windows text DEFAULT ''NONE''::text, time_zone text DEFAULT NULL::text, '
+        'max_retries integer DEFAULT NULL::integer, '
+        'retry_base hipq.duration DEFAULT NULL::hipq.duration, '
+        'retry_multiplier double precision DEFAULT NULL::double precision, '
+        'retry_max hipq.duration DEFAULT NULL::hipq.duration, '
+        'retry_jitter double precision DEFAULT NULL::double precision, '
+        'retry_on text[] DEFAULT ''{}''::text[], do_not_retry_on text[] DEFAULT ''{}''::text[], '
+        'on_missing_handler text DEFAULT ''wait''::text, '
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, claim text DEFAULT ''auto''::text, '
+        'batch_size integer DEFAULT 1, throttle_limit double precision DEFAULT 0, '
+        'throttle_limit_per_key double precision DEFAULT 0, requires jsonb DEFAULT ''{}''::jsonb, '
+        'worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, '
+        'retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT ''{}''::jsonb, '
+        'validate text DEFAULT ''enqueue''::text, attempt_log boolean DEFAULT NULL::boolean, '
+        'if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false)', 'void', 'v'),
+    ('register_worker(name text, queues text[], job_types text[], capacity integer DEFAULT 1, '
+        'prefetch integer DEFAULT 0, capabilities jsonb DEFAULT ''{}''::jsonb, '
+        'listen boolean DEFAULT false, take_over boolean DEFAULT false)', 'bigint', 'v'),
     ('release_hold()', 'void', 'v'),
     ('release_hold(queue text)', 'void', 'v'),
     ('restore_schedules()', 'bigint', 'v'),
     ('_lost_schedules(OUT schedule_id integer, OUT name text)', 'SETOF record', 'v'),
-    ('reschedule(id bigint, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, queue text DEFAULT NULL::text)', 'void', 'v'),
-    ('resume(queue text DEFAULT NULL::text, job_type text DEFAULT NULL::text, throttle_key text DEFAULT NULL::text, instance text DEFAULT NULL::text)', 'boolean', 'v'),
-    ('retry(id bigint, reason text DEFAULT ''manual_retry''::text, job_data jsonb DEFAULT NULL::jsonb, queue text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer)', 'bigint', 'v'),
-    ('retry_after(delay hipq.duration, message text DEFAULT ''retry asked for''::text)', 'void', 'v'),
-    ('retry_jobs(queue text, job_type text DEFAULT NULL::text, failed_after timestamp with time zone DEFAULT NULL::timestamp with time zone, failed_before timestamp with time zone DEFAULT NULL::timestamp with time zone, reason text DEFAULT ''manual_retry''::text, max_jobs integer DEFAULT 10000, max_retries integer DEFAULT NULL::integer)', 'bigint', 'v'),
-    ('retry_schedule(job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval)', 'SETOF record', 'v'),
-    ('retry_schedule(queue text, job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval)', 'SETOF record', 'v'),
+    ('reschedule(id bigint, '
+        'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'priority integer DEFAULT NULL::integer, queue text DEFAULT NULL::text)', 'void', 'v'),
+    ('resume(queue text DEFAULT NULL::text, job_type text DEFAULT NULL::text, '
+        'throttle_key text DEFAULT NULL::text, instance text DEFAULT NULL::text)', 'boolean', 'v'),
+    ('retry(id bigint, reason text DEFAULT ''manual_retry''::text, '
+        'job_data jsonb DEFAULT NULL::jsonb, queue text DEFAULT NULL::text, '
+        'max_retries integer DEFAULT NULL::integer)', 'bigint', 'v'),
+    ('retry_after(delay hipq.duration, message text DEFAULT ''retry asked for''::text)', 'void',
+        'v'),
+    ('retry_jobs(queue text, job_type text DEFAULT NULL::text, '
+        'failed_after timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'failed_before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'reason text DEFAULT ''manual_retry''::text, max_jobs integer DEFAULT 10000, '
+        'max_retries integer DEFAULT NULL::integer)', 'bigint', 'v'),
+    ('retry_schedule(job_type text, OUT retry integer, OUT delay interval, '
+        'OUT since_first_failure interval)', 'SETOF record', 'v'),
+    ('retry_schedule(queue text, job_type text, OUT retry integer, OUT delay interval, '
+        'OUT since_first_failure interval)', 'SETOF record', 'v'),
     ('revoke_queue(queue text, role regrole, privilege text)', 'void', 'v'),
     ('snooze(delay hipq.duration)', 'void', 'v'),
     ('complete_later()', 'void', 'v'),
-    ('report_progress(done bigint, total bigint DEFAULT NULL::bigint, message text DEFAULT NULL::text)', 'void', 'v'),
-    ('report_progress(id bigint, attempt integer, done bigint, total bigint, message text DEFAULT NULL::text)', 'void', 'v'),
+    ('report_progress(done bigint, total bigint DEFAULT NULL::bigint, '
+        'message text DEFAULT NULL::text)', 'void', 'v'),
+    ('report_progress(id bigint, attempt integer, done bigint, total bigint, '
+        'message text DEFAULT NULL::text)', 'void', 'v'),
     ('version()', 'text', 'v'),
-    ('wait_for(id bigint, timeout hipq.duration DEFAULT ''00:01:00''::hipq.duration, queue text DEFAULT NULL::text, OUT outcome text, OUT result jsonb, OUT error text)', 'record', 'v'),
+    ('wait_for(id bigint, timeout hipq.duration DEFAULT ''00:01:00''::hipq.duration, '
+        'queue text DEFAULT NULL::text, OUT outcome text, OUT result jsonb, OUT error text)',
+        'record', 'v'),
     ('worker_queue_depth(worker bigint)', 'integer', 'v'),
-    ('who_fills(queue text, lines integer DEFAULT 20, OUT job_type text, OUT throttle_key text, OUT jobs bigint, OUT percent double precision, OUT last_minute bigint, OUT oldest_due_time timestamp with time zone, OUT waits_for text, OUT first_job bigint)', 'SETOF record', 'v'),
-    ('why(id bigint, queue text DEFAULT NULL::text, OUT condition text, OUT passed boolean, OUT explanation text)', 'SETOF record', 'v'),
+    ('who_fills(queue text, lines integer DEFAULT 20, OUT job_type text, OUT throttle_key text, '
+        'OUT jobs bigint, OUT percent double precision, OUT last_minute bigint, '
+        'OUT oldest_due_time timestamp with time zone, OUT waits_for text, OUT first_job bigint)',
+        'SETOF record', 'v'),
+    ('why(id bigint, queue text DEFAULT NULL::text, OUT condition text, OUT passed boolean, '
+        'OUT explanation text)', 'SETOF record', 'v'),
     ('_join_shards(instance_name text, cluster text, node integer)', 'void', 'v'),
     ('_keep_outbox(slot text)', 'void', 'v'),
     ('_publish_outbox(publication text, instance_name text, node integer)', 'void', 'v'),
@@ -1397,10 +1741,12 @@ $got$, $want$VALUES
     ('_send_set_up(instance_name text, to_node integer DEFAULT NULL::integer)', 'void', 'v'),
     ('_set_up_of(instance_name text)', 'jsonb', 'v'),
     ('_shards_changed()', 'trigger', 'v'),
-    ('_subscribe_to_outbox(publication text, publisher text, publisher_version integer)', 'void', 'v'),
+    ('_subscribe_to_outbox(publication text, publisher text, publisher_version integer)', 'void',
+        'v'),
     ('_tell_shards()', 'trigger', 'v'),
     ('_unfit_for_shards()', 'text', 'v'),
-    ('create_shard(IN instance text, IN shard integer, IN conninfo text, IN publisher text DEFAULT NULL::text, IN weight integer DEFAULT 100)', NULL, 'v'),
+    ('create_shard(IN instance text, IN shard integer, IN conninfo text, '
+        'IN publisher text DEFAULT NULL::text, IN weight integer DEFAULT 100)', NULL, 'v'),
     ('drop_shard(IN instance text, IN shard integer, IN force boolean DEFAULT false)', NULL, 'v'),
     ('resync_shard(IN instance text, IN shard integer, IN force boolean DEFAULT false)', NULL, 'v'),
     ('_own_timeline()', 'text', 'v'),
@@ -1414,41 +1760,58 @@ $got$, $want$VALUES
     ('_unpublish_outbox(publication text)', 'void', 'v'),
     ('move_slots(instance text, slots integer[], shard integer)', 'integer', 'v'),
     ('rebalance(instance text)', 'integer', 'v'),
-    ('resend_rejects(queue text, sqlstate text DEFAULT NULL::text, ids bigint[] DEFAULT NULL::bigint[], max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
-    ('_answer(instance_name text, asker integer, role text, function text, id bigint, arguments text[], is_about_letter boolean)', 'text', 'v'),
+    ('resend_rejects(queue text, sqlstate text DEFAULT NULL::text, '
+        'ids bigint[] DEFAULT NULL::bigint[], max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
+    ('_answer(instance_name text, asker integer, role text, function text, id bigint, '
+        'arguments text[], is_about_letter boolean)', 'text', 'v'),
     ('_wait_until_read(instance_name text)', 'boolean', 'v'),
     ('find_job(id bigint, queue text DEFAULT NULL::text)', 'SETOF hipq.jobs_detail', 'v'),
     ('slot_of(key text)', 'integer', 'i')
 $want$, 'functions: arguments with their defaults, result, volatility');
 
 SELECT is_empty($got$
-SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace AND (proleakproof OR prosecdef OR proparallel <> 'u' OR prokind NOT IN ('f', 'p'))
+SELECT oid::regprocedure FROM pg_proc
+WHERE pronamespace = 'hipq'::regnamespace
+  AND (proleakproof OR prosecdef OR proparallel <> 'u' OR prokind NOT IN ('f', 'p'))
 $got$, 'no function is LEAKPROOF, SECURITY DEFINER or marked safe for parallel plans');
 
 SELECT set_eq($got$
 SELECT tgname::text, tgrelid::regclass::text, tgfoid::regproc::text, tgenabled::text,
-       concat_ws(' ', CASE WHEN tgtype & 1 = 1 THEN 'row' ELSE 'statement' END, CASE WHEN tgtype & 2 = 2 THEN 'before' ELSE 'after' END,
-                 CASE WHEN tgtype & 4 = 4 THEN 'insert' END, CASE WHEN tgtype & 16 = 16 THEN 'update' END,
-                 CASE WHEN tgtype & 8 = 8 THEN 'delete' END, CASE WHEN tgtype & 32 = 32 THEN 'truncate' END)
+       concat_ws(' ', CASE WHEN tgtype & 1 = 1 THEN 'row' ELSE 'statement' END,
+                 CASE WHEN tgtype & 2 = 2 THEN 'before' ELSE 'after' END,
+                 CASE WHEN tgtype & 4 = 4 THEN 'insert' END,
+                 CASE WHEN tgtype & 16 = 16 THEN 'update' END,
+                 CASE WHEN tgtype & 8 = 8 THEN 'delete' END,
+                 CASE WHEN tgtype & 32 = 32 THEN 'truncate' END)
 FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition AND NOT tgisinternal
 $got$, $want$VALUES
     ('catalogue_changed', 'hipq.instance', 'hipq._catalogue_changed', 'A', 'row after update'),
-    ('catalogue_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A', 'statement after truncate'),
-    ('catalogue_changed', 'hipq.queue_hold', 'hipq._catalogue_changed', 'A', 'statement after truncate'),
+    ('catalogue_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A',
+        'statement after truncate'),
+    ('catalogue_changed', 'hipq.queue_hold', 'hipq._catalogue_changed', 'A',
+        'statement after truncate'),
     ('catalogue_changed', 'hipq.pause', 'hipq._catalogue_changed', 'A', 'statement after truncate'),
-    ('catalogue_changed', 'hipq.queue', 'hipq._catalogue_changed', 'A', 'statement after insert delete truncate'),
-    ('catalogue_changed', 'hipq.worker', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
+    ('catalogue_changed', 'hipq.queue', 'hipq._catalogue_changed', 'A',
+        'statement after insert delete truncate'),
+    ('catalogue_changed', 'hipq.worker', 'hipq._catalogue_changed', 'A',
+        'statement after insert update delete truncate'),
     ('guard_job', 'hipq.job', 'hipq._guard_job', 'A', 'row before insert update delete'),
     ('receive', 'hipq.shard_outbox', 'hipq._receive', 'A', 'row before insert'),
-    ('row_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A', 'row after insert update delete'),
+    ('row_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A',
+        'row after insert update delete'),
     ('row_changed', 'hipq.pause', 'hipq._catalogue_changed', 'A', 'row after insert update delete'),
     ('row_changed', 'hipq.queue', 'hipq._catalogue_changed', 'A', 'row after update'),
-    ('row_changed', 'hipq.queue_hold', 'hipq._catalogue_changed', 'A', 'row after insert update delete'),
-    ('shards_changed', 'hipq.shard_coming', 'hipq._shards_changed', 'A', 'statement after insert update delete truncate'),
-    ('shards_changed', 'hipq.shard_leaving', 'hipq._shards_changed', 'A', 'statement after insert delete truncate'),
-    ('shards_changed', 'hipq.shard_map', 'hipq._shards_changed', 'A', 'statement after insert update delete truncate'),
-    ('shards_changed', 'hipq.shard_move', 'hipq._shards_changed', 'A', 'statement after update truncate'),
+    ('row_changed', 'hipq.queue_hold', 'hipq._catalogue_changed', 'A',
+        'row after insert update delete'),
+    ('shards_changed', 'hipq.shard_coming', 'hipq._shards_changed', 'A',
+        'statement after insert update delete truncate'),
+    ('shards_changed', 'hipq.shard_leaving', 'hipq._shards_changed', 'A',
+        'statement after insert delete truncate'),
+    ('shards_changed', 'hipq.shard_map', 'hipq._shards_changed', 'A',
+        'statement after insert update delete truncate'),
+    ('shards_changed', 'hipq.shard_move', 'hipq._shards_changed', 'A',
+        'statement after update truncate'),
     ('tell_shards_of_update', 'hipq.instance', 'hipq._tell_shards', 'A', 'statement after update'),
     ('tell_shards_of_delete', 'hipq.instance', 'hipq._tell_shards', 'A', 'statement after delete'),
     ('tell_shards_of_insert', 'hipq.job_type', 'hipq._tell_shards', 'A', 'statement after insert'),
@@ -1463,11 +1826,14 @@ $got$, $want$VALUES
 $want$, 'triggers, all of them ENABLE ALWAYS');
 
 SELECT is_empty($got$
-SELECT oid::regclass FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND NOT coalesce('security_barrier=true' = ANY (reloptions), false)
+SELECT oid::regclass FROM pg_class
+WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v'
+  AND NOT coalesce('security_barrier=true' = ANY (reloptions), false)
 $got$, 'every view is a security barrier');
 
 SELECT set_eq($got$
-SELECT partrelid::regclass::text, pg_get_partkeydef(partrelid) FROM pg_partitioned_table JOIN pg_class ON pg_class.oid = partrelid
+SELECT partrelid::regclass::text, pg_get_partkeydef(partrelid)
+FROM pg_partitioned_table JOIN pg_class ON pg_class.oid = partrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition
 $got$, $want$VALUES
     ('hipq.job', 'LIST (queue_id)'),
@@ -1477,15 +1843,18 @@ $got$, $want$VALUES
     ('hipq.shard_received', 'RANGE (sent_time)')
 $want$, 'partitioned tables');
 
-SELECT results_eq($got$SELECT unnest(enum_range(NULL::hipq.job_state))::text$got$, $want$VALUES ('initial'), ('running'), ('error'), ('retry'), ('final')$want$,
+SELECT results_eq($got$SELECT unnest(enum_range(NULL::hipq.job_state))::text$got$,
+    $want$VALUES ('initial'), ('running'), ('error'), ('retry'), ('final')$want$,
     'states of a job');
 
 -- The tables whose rows pg_dump dumps: rows that users own, not rows that workers leave behind.
 SELECT set_eq($got$
 SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq'
 $got$, $want$VALUES
-    ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'), ('hipq.queue_hold'), ('hipq.dead_letter'), ('hipq.successor'), ('hipq.made_by_handler'),
-    ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'), ('hipq.schedule_id_seq'), ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq'),
+    ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'),
+    ('hipq.queue_hold'), ('hipq.dead_letter'), ('hipq.successor'), ('hipq.made_by_handler'),
+    ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'), ('hipq.schedule_id_seq'),
+    ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq'),
     ('hipq.shard'),
     ('hipq.shard_coming'),
     ('hipq.shard_held_job'),

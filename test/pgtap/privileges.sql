@@ -14,7 +14,8 @@ FROM pg_namespace, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) AS ac
 WHERE nspname = 'hipq'
 UNION ALL
 SELECT pg_describe_object('pg_class'::regclass, oid, 0), relowner, acl.*
-FROM pg_class, aclexplode(coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's'::"char" ELSE 'r' END, relowner))) AS acl
+FROM pg_class, aclexplode(coalesce(relacl,
+    acldefault(CASE relkind WHEN 'S' THEN 's'::"char" ELSE 'r' END, relowner))) AS acl
 WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
 UNION ALL
 SELECT pg_describe_object('pg_class'::regclass, attrelid, attnum), relowner, acl.*
@@ -25,7 +26,8 @@ SELECT pg_describe_object('pg_proc'::regclass, oid, 0), proowner, acl.*
 FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl
 WHERE pronamespace = 'hipq'::regnamespace;
 
-SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0 AND object NOT LIKE 'function %'$$, $$VALUES
+SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0
+    AND object NOT LIKE 'function %'$$, $$VALUES
     ('view hipq.activity', 'SELECT'),
     ('view hipq.activity_detail', 'SELECT'),
     ('view hipq.attempts', 'SELECT'),
@@ -77,17 +79,20 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0 AND o
     ('view hipq.worker_health', 'SELECT'),
     ('view hipq.workers', 'SELECT'),
     ('view hipq.workers_detail', 'SELECT')
-$$, 'PUBLIC may read these views; it may not use the schema, and has no right on a table, column or sequence');
+$$, 'PUBLIC may read these views, and has no right on the schema, a table, column or sequence');
 
 SELECT set_eq($$
 SELECT oid::regprocedure::text FROM pg_proc
 WHERE pronamespace = 'hipq'::regnamespace
-  AND NOT EXISTS (SELECT FROM given WHERE grantee = 0 AND object = pg_describe_object('pg_proc'::regclass, pg_proc.oid, 0))
+  AND NOT EXISTS (SELECT FROM given WHERE grantee = 0
+      AND object = pg_describe_object('pg_proc'::regclass, pg_proc.oid, 0))
 $$, $$VALUES
     ('hipq.create_instance(text,text,text,jsonb,boolean,boolean,boolean,integer)'),
     ('hipq.alter_instance(text,boolean,text,text,jsonb,integer,text[])'),
     ('hipq.drop_instance(text)'),
-    ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean,boolean,boolean,text,text,text,text,hipq.duration,integer)'),
+    ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,'
+        'boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean,'
+        'boolean,boolean,text,text,text,text,hipq.duration,integer)'),
     ('hipq.release_hold()'),
     ('hipq.release_hold(text)'),
     ('hipq.restore_schedules()'),
@@ -131,15 +136,19 @@ $$, 'all functions but these');
 
 SELECT is_empty($$
 SELECT oid::regclass FROM pg_class
-WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_' AND relname NOT IN ('alerts', 'alerts_detail', 'shards', 'shard_limits')
-  AND NOT EXISTS (SELECT FROM given WHERE grantee = 0 AND object = pg_describe_object('pg_class'::regclass, pg_class.oid, 0))
+WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_'
+  AND relname NOT IN ('alerts', 'alerts_detail', 'shards', 'shard_limits')
+  AND NOT EXISTS (SELECT FROM given WHERE grantee = 0
+      AND object = pg_describe_object('pg_class'::regclass, pg_class.oid, 0))
 $$, 'all views but those of alerts and of servers, and what other views alone read');
 
-SELECT is_empty($$SELECT object, grantee::regrole, privilege_type FROM given WHERE is_grantable AND grantee <> owner$$,
+SELECT is_empty($$SELECT object, grantee::regrole, privilege_type FROM given WHERE is_grantable
+    AND grantee <> owner$$,
     'nobody but the extension owner may grant');
 
 SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_monitor'::regrole$$,
-    $$VALUES ('schema hipq', 'USAGE'), ('view hipq.alerts', 'SELECT'), ('view hipq.alerts_detail', 'SELECT'),
+    $$VALUES ('schema hipq', 'USAGE'), ('view hipq.alerts', 'SELECT'),
+        ('view hipq.alerts_detail', 'SELECT'),
     ('view hipq.shards', 'SELECT'), ('view hipq.shard_limits', 'SELECT')$$, 'rights of pg_monitor');
 
 SELECT is_empty($$
@@ -153,21 +162,26 @@ CREATE ROLE contract_monitor IN ROLE pg_monitor;
 GRANT USAGE ON SCHEMA public TO contract_stranger, contract_monitor;
 
 SELECT hipq.create_queue('contract.secret') IS NOT NULL AS queue_created \gset
-INSERT INTO hipq.contract_secret (job_type, job_data, scheduled_run_time) VALUES ('secret', '{"password": "x"}', now() + interval '1 day');
+INSERT INTO hipq.contract_secret (job_type, job_data, scheduled_run_time)
+VALUES ('secret', '{"password": "x"}', now() + interval '1 day');
 
 SET LOCAL ROLE contract_stranger;
 SELECT throws_ok('TABLE hipq.jobs', '42501', NULL, 'a stranger reads no view');
 SELECT throws_ok('TABLE hipq.job', '42501', NULL, 'a stranger reads no table');
 SELECT throws_ok($$SELECT hipq.enqueue('mail')$$, '42501', NULL, 'a stranger enqueues nothing');
-SELECT throws_ok($$INSERT INTO hipq.contract_secret (job_type) VALUES ('mail')$$, '42501', NULL, 'not by INSERT either');
+SELECT throws_ok($$INSERT INTO hipq.contract_secret (job_type) VALUES ('mail')$$, '42501', NULL,
+    'nor by INSERT');
 
 SET LOCAL ROLE contract_monitor;
-SELECT set_eq($$SELECT queue, initial FROM hipq.queues WHERE queue = 'contract.secret'$$, $$VALUES ('contract.secret', 1::bigint)$$,
+SELECT set_eq($$SELECT queue, initial FROM hipq.queues WHERE queue = 'contract.secret'$$,
+    $$VALUES ('contract.secret', 1::bigint)$$,
     'a monitor sees queues that it may not read');
-SELECT is((SELECT count(*) FROM hipq.sizes WHERE queue = 'contract.secret' AND kind = 'live'), 1::bigint, 'and their sizes');
+SELECT is((SELECT count(*) FROM hipq.sizes WHERE queue = 'contract.secret' AND kind = 'live'),
+    1::bigint, 'and their sizes');
 SELECT lives_ok('TABLE hipq.running', 'and what runs');
 SELECT lives_ok('TABLE hipq.executors', 'and executors');
-SELECT is((SELECT db_config FROM hipq.instances_detail WHERE name = 'contract'), NULL, 'but no connection data');
+SELECT is((SELECT db_config FROM hipq.instances_detail WHERE name = 'contract'), NULL,
+    'but no connection data');
 SELECT is_empty('TABLE hipq.jobs', 'no jobs');
 SELECT is_empty('TABLE hipq.dead_letters', 'no dead letters');
 SELECT is_empty('TABLE hipq.attempts', 'no attempts');

@@ -15,11 +15,13 @@ SELECT is_empty($$
 SELECT part.oid::regclass
 FROM pg_class AS part
 WHERE part.relnamespace = 'hipq'::regnamespace AND part.relkind = 'r' AND part.relreplident <> 'f'
-  AND NOT (part.relreplident = 'd' AND EXISTS (SELECT FROM pg_index WHERE indrelid = part.oid AND indisprimary))
+  AND NOT (part.relreplident = 'd'
+      AND EXISTS (SELECT FROM pg_index WHERE indrelid = part.oid AND indisprimary))
 $$, 'each table has a replica identity');
 SELECT is_empty($$
 SELECT tree.oid::regclass FROM pg_class AS tree
-WHERE tree.oid IN ('hipq.attempt'::regclass, 'hipq.attempt_log'::regclass, 'hipq.shard_outbox'::regclass) AND tree.relreplident <> 'f'
+WHERE tree.oid IN ('hipq.attempt'::regclass, 'hipq.attempt_log'::regclass,
+    'hipq.shard_outbox'::regclass) AND tree.relreplident <> 'f'
 $$, 'trees of attempts and letters have that of their leaves');
 
 SELECT lives_ok($$SELECT hipq.pause('published.mail')$$, 'pause');
@@ -29,16 +31,23 @@ SELECT hipq.enqueue('letter', queue => 'published.mail') AS first \gset
 SELECT hipq.enqueue('letter', queue => 'published.mail');
 SELECT hipq.cancel(:first);
 SELECT lives_ok(format('SELECT hipq.erase(%s)', :first), 'erase a final job');
-SELECT lives_ok($$SELECT hipq.move_jobs('published.mail', 'published.post', 'letter')$$, 'move jobs');
-SELECT lives_ok($$SELECT hipq.drop_job_type('published.mail', 'letter', force => true)$$, 'drop a job type');
-SELECT lives_ok($$UPDATE hipq.queue SET throttle_limit = 3 WHERE name = 'mail'; DELETE FROM hipq.job WHERE job_type = 'letter'$$,
+SELECT lives_ok($$SELECT hipq.move_jobs('published.mail', 'published.post', 'letter')$$,
+    'move jobs');
+SELECT lives_ok($$SELECT hipq.drop_job_type('published.mail', 'letter', force => true)$$,
+    'drop a job type');
+SELECT lives_ok($$UPDATE hipq.queue SET throttle_limit = 3 WHERE name = 'mail'; DELETE FROM hipq.job
+    WHERE job_type = 'letter'$$,
                 'statements that a superuser writes');
 
-SELECT results_eq($$SELECT severity, finding, statement FROM hipq.doctor() WHERE subject = 'publication "everything"'$$,
-                  $$VALUES ('information', 'hipq is published', NULL::text)$$, 'the doctor tells that all tables are published');
+SELECT results_eq($$SELECT severity, finding, statement FROM hipq.doctor()
+    WHERE subject = 'publication "everything"'$$,
+                  $$VALUES ('information', 'hipq is published', NULL::text)$$,
+                  'the doctor tells that all tables are published');
 ALTER TABLE hipq.published_mail_final_default REPLICA IDENTITY NOTHING;
-SELECT results_eq($$SELECT severity, finding, statement FROM hipq.doctor() WHERE subject = 'publication "everything"'$$,
-                  $$VALUES ('error', 'published without identity', 'ALTER TABLE hipq.published_mail_final_default REPLICA IDENTITY FULL')$$,
+SELECT results_eq($$SELECT severity, finding, statement FROM hipq.doctor()
+    WHERE subject = 'publication "everything"'$$,
+                  $$VALUES ('error', 'published without identity',
+                      'ALTER TABLE hipq.published_mail_final_default REPLICA IDENTITY FULL')$$,
                   'and of a table without identity');
 
 SELECT * FROM finish();
