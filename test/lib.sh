@@ -22,13 +22,17 @@ install_for_tests() {
 
 # CMake with clang, because PGXS uses gcc. $1: the build folder, $2: compiler flags.
 configure_cmake() {
-    cmake -S "$root" -B "$1" -DPG_CONFIG="$bindir/pg_config" -DWERROR=ON -DCMAKE_BUILD_TYPE=Check -DCMAKE_CXX_FLAGS_CHECK="$2" \
-        -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)"
+    cmake -S "$root" -B "$1" -DPG_CONFIG="$bindir/pg_config" -DWERROR=ON \
+        -DCMAKE_BUILD_TYPE=Check -DCMAKE_CXX_FLAGS_CHECK="$2" \
+        -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
+        -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)"
 }
 
 # Most unit tests take little time and are not optimized. Their CMakeLists.txt optimizes the long
 # ones.
-build_unit() { configure_cmake "$build/unit" -O0 && cmake --build "$build/unit" -j2 --target hipq_unit_tests; }
+build_unit() {
+    configure_cmake "$build/unit" -O0 && cmake --build "$build/unit" -j2 --target hipq_unit_tests
+}
 unit_programs() { echo "$build"/unit/test/unit/hipq_*_tests; }
 
 # $@: make goals that check the source.
@@ -60,18 +64,22 @@ run_pg_regress() {
     local runner=$1 folder=$2 database=$3
     shift 3
     fresh_dir "$folder"
-    (cd "$root" && limited "${server_user[@]}" "$pgxs_test/$runner" --bindir="$bindir" --outputdir="$folder" --host="$PGHOST" --port="$PGPORT" \
-        --user=postgres --dbname="$database" "$@")
+    (cd "$root" && limited "${server_user[@]}" "$pgxs_test/$runner" --bindir="$bindir" \
+        --outputdir="$folder" --host="$PGHOST" --port="$PGPORT" --user=postgres \
+        --dbname="$database" "$@")
 }
 
 # $1: a folder, which it does not use; then the names of files.
 run_pgtap() {
     shift
     local files=("${@/#/$root/test/pgtap/}")
-    psql -X -q -v ON_ERROR_STOP=1 -d postgres -c 'DROP DATABASE IF EXISTS hipq_pgtap' -c 'CREATE DATABASE hipq_pgtap' &&
-        psql -X -q -v ON_ERROR_STOP=1 -d hipq_pgtap -c 'CREATE EXTENSION hipq' -c 'CREATE EXTENSION pgtap' &&
-        limited "${server_user[@]}" pg_prove --verbose --timer --psql-bin "$bindir/psql" --host "$PGHOST" --port "$PGPORT" --username postgres \
-            --dbname hipq_pgtap "${files[@]/%/.sql}"
+    psql -X -q -v ON_ERROR_STOP=1 -d postgres \
+        -c 'DROP DATABASE IF EXISTS hipq_pgtap' -c 'CREATE DATABASE hipq_pgtap' &&
+        psql -X -q -v ON_ERROR_STOP=1 -d hipq_pgtap \
+            -c 'CREATE EXTENSION hipq' -c 'CREATE EXTENSION pgtap' &&
+        limited "${server_user[@]}" pg_prove --verbose --timer --psql-bin "$bindir/psql" \
+            --host "$PGHOST" --port "$PGPORT" --username postgres --dbname hipq_pgtap \
+            "${files[@]/%/.sql}"
 }
 
 # Tests that make their own clusters, with PostgreSQL's modules for that. $1: a folder for the
@@ -85,10 +93,13 @@ run_tap() {
     mkdir -p "$folder"
     if is_root; then chown postgres: "$folder"; fi
     # psql must not find the cluster of the other suites by default.
-    "${server_user[@]}" env -u PGHOST -u PGPORT -u PGUSER PATH="$bindir:$PATH" PERL5LIB="$pgxs_test/perl:$root/test/t" \
+    "${server_user[@]}" env -u PGHOST -u PGPORT -u PGUSER PATH="$bindir:$PATH" \
+        PERL5LIB="$pgxs_test/perl:$root/test/t" \
         PG_REGRESS="$pgxs_test/regress/pg_regress" HIPQ_ROOT="$root" \
-        TESTDIR="$folder" TESTDATADIR="$folder" TESTLOGDIR="$folder/log" PG_TEST_TIMEOUT_DEFAULT="$timeout_default" \
-        prove --verbose --timer --jobs "${TAP_JOBS:-1}" --exec "timeout --foreground -k 30 $file_limit perl" "${files[@]/%/.pl}"
+        TESTDIR="$folder" TESTDATADIR="$folder" TESTLOGDIR="$folder/log" \
+        PG_TEST_TIMEOUT_DEFAULT="$timeout_default" \
+        prove --verbose --timer --jobs "${TAP_JOBS:-1}" \
+        --exec "timeout --foreground -k 30 $file_limit perl" "${files[@]/%/.pl}"
 }
 
 # The output of initdb is the same for every cluster, whatever the caller's locale, so clusters are
@@ -97,7 +108,8 @@ make_template() {
     export INITDB_TEMPLATE=$out/template
     if [ "$INITDB_TEMPLATE/postgresql.conf" -nt "$bindir/initdb" ]; then return; fi
     fresh_dir "$INITDB_TEMPLATE"
-    as_server_user "$bindir/initdb" -D "$INITDB_TEMPLATE" -A trust -N --encoding=UTF8 --locale=C.UTF-8 >"$out/template.log" 2>&1 ||
+    as_server_user "$bindir/initdb" -D "$INITDB_TEMPLATE" -A trust -N --encoding=UTF8 \
+        --locale=C.UTF-8 >"$out/template.log" 2>&1 ||
         { cat "$out/template.log"; return 1; }
 }
 
@@ -105,14 +117,17 @@ make_template() {
 
 # The name that awk gives to a file, from the path that prove prints: room/name, or the name in
 # test/pgtap.
-name_of='function name_of(path) { sub("^" root "(t|pgtap)/", "", path); sub(/[.](pl|sql)$/, "", path); return path }'
+name_of='function name_of(path) {
+    sub("^" root "(t|pgtap)/", "", path); sub(/[.](pl|sql)$/, "", path); return path }'
 
 # Reads the log of a suite and prints a line for each of its files: its name, and how many of its
 # tests passed and failed. A file that dies before a test fails counts as one failure.
 counts_in() {
     awk -v root="$root/test/" "$name_of"'
         # prove, with --timer: [12:00:00] /where/room/name.pl .....
-        /^\[[0-9:]+\] .*[.](pl|sql) [.]+/ { file = name_of($2); passed[file] += 0; failed[file] += 0 }
+        /^\[[0-9:]+\] .*[.](pl|sql) [.]+/ {
+            file = name_of($2); passed[file] += 0; failed[file] += 0
+        }
         /^ok [0-9]+/ && file != "" { ++passed[file] }
         /^not ok [0-9]+/ && file != "" { ++failed[file] }
         /[.](pl|sql) +\(Wstat: / { if (!failed[name_of($1)]) failed[name_of($1)] = 1 }
