@@ -2,14 +2,19 @@
 import { readFileSync } from "node:fs";
 import { createContext, runInContext } from "node:vm";
 
-const { AttemptOver, Permanent, Release, RetryAfter, Worker } = await import(`${process.env.HIPQ_CLIENT}/dist/index.js`);
+const { AttemptOver, Permanent, Release, RetryAfter, Worker } =
+  await import(`${process.env.HIPQ_CLIENT}/dist/index.js`);
 const rows = JSON.parse(readFileSync(new URL("errors.json", import.meta.url), "utf8"));
 const texts = new Map(rows.map(({ name, text, times = 1 }) => [name, text.repeat(times)]));
 
 const raise = (thrown) => () => { throw thrown; };
 const raiser = raise(new Error("no text"));
 const withGetter = (error, name) => Object.defineProperty(error, name, { get: raiser });
-const revoked = () => { const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); return proxy; };
+const revoked = () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+};
 const cycle = [];
 cycle.push(cycle);
 

@@ -1,5 +1,5 @@
-// A function that ends its own process in the way it is told to; test/t/recovery/crashing_handlers.pl has handlers
-// call it.
+// A function that ends its own process in a given way. Handlers of
+// test/t/recovery/crashing_handlers.pl call it.
 #include <csignal>
 
 #include <unistd.h>

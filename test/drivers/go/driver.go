@@ -121,8 +121,11 @@ func main() {
 	}
 	transaction, err := database.Begin()
 	must(err)
-	rows, err := all(transaction, "SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1", example(transaction))
+	rows, err := all(transaction,
+		"SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1",
+		example(transaction))
 	must(err)
-	fmt.Println(strings.Join([]string{"example", shown(rows[0][0], ""), shown(rows[0][1], "number"), shown(rows[0][2], "json")}, "\t"))
+	fmt.Println(strings.Join([]string{"example", shown(rows[0][0], ""),
+		shown(rows[0][1], "number"), shown(rows[0][2], "json")}, "\t"))
 	must(transaction.Rollback())
 }

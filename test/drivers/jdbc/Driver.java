@@ -20,14 +20,16 @@ public class Driver {
         if (value instanceof Timestamp)
             return String.valueOf(((Timestamp) value).getTime());
         if (value instanceof Array)
-            return Arrays.stream((Object[]) ((Array) value).getArray()).map(String::valueOf).collect(Collectors.joining(","));
+            return Arrays.stream((Object[]) ((Array) value).getArray()).map(String::valueOf)
+                .collect(Collectors.joining(","));
         if (value instanceof BigDecimal)
             return ((BigDecimal) value).stripTrailingZeros().toPlainString();
         return kind.equals("json") ? value.toString().replace(" ", "") : value.toString();
     }
 
     static int read(Connection connection, String relation) throws SQLException {
-        try (ResultSet rows = connection.createStatement().executeQuery("SELECT * FROM " + relation)) {
+        String query = "SELECT * FROM " + relation;
+        try (ResultSet rows = connection.createStatement().executeQuery(query)) {
             int count = 0;
             for (; rows.next(); count++)
                 for (int column = 1; column <= rows.getMetaData().getColumnCount(); column++)
@@ -43,8 +45,10 @@ public class Driver {
         }
     }
 
-    static String outcome(Connection connection, String statement, String[] values) throws SQLException {
-        try (PreparedStatement call = connection.prepareStatement(statement.replaceAll("\\$\\d+", "?"))) {
+    static String outcome(Connection connection, String statement, String[] values)
+        throws SQLException {
+        String query = statement.replaceAll("\\$\\d+", "?");
+        try (PreparedStatement call = connection.prepareStatement(query)) {
             for (int place = 0; place < values.length; place++)
                 if (values[place].equals("\\N"))
                     call.setNull(place + 1, Types.OTHER);
@@ -61,8 +65,8 @@ public class Driver {
 
     static long example(Connection connection) throws SQLException {
         // manual
-        PreparedStatement enqueue = connection.prepareStatement(
-            "SELECT hipq.enqueue('external', ?::jsonb, 'app.drivers', timeout => ?, throttle_factor => ?)");
+        PreparedStatement enqueue = connection.prepareStatement("SELECT hipq.enqueue('external', "
+            + "?::jsonb, 'app.drivers', timeout => ?, throttle_factor => ?)");
         enqueue.setString(1, "{\"to\": \"ann@example.com\"}");
         enqueue.setString(2, "5 min");
         enqueue.setDouble(3, 0.5);
@@ -70,7 +74,8 @@ public class Driver {
         row.next();
         Long[] ids = { row.getLong(1) };
         Integer[] attempts = { 1 };
-        PreparedStatement complete = connection.prepareStatement("SELECT hipq.complete_attempts(?, ?)");
+        PreparedStatement complete = connection.prepareStatement(
+            "SELECT hipq.complete_attempts(?, ?)");
         complete.setArray(1, connection.createArrayOf("bigint", ids));
         complete.setArray(2, connection.createArrayOf("integer", attempts));
         complete.execute();
@@ -79,7 +84,8 @@ public class Driver {
     }
 
     public static void main(String[] arguments) throws Exception {
-        String url = "jdbc:postgresql://127.0.0.1:" + System.getenv("PGPORT") + "/postgres?user=" + System.getenv("PGUSER");
+        String url = "jdbc:postgresql://127.0.0.1:" + System.getenv("PGPORT") + "/postgres?user="
+            + System.getenv("PGUSER");
         Connection connection = DriverManager.getConnection(url);
         connection.setAutoCommit(false);
         for (String line : Files.readAllLines(Path.of(arguments[0]))) {
@@ -91,8 +97,10 @@ public class Driver {
             connection.rollback();
         }
         String job = " FROM hipq.jobs_detail WHERE id = " + example(connection);
-        System.out.println(String.join("\t", "example", value(connection, "SELECT timeout" + job, ""),
-            value(connection, "SELECT throttle_factor" + job, ""), value(connection, "SELECT job_data" + job, "json")));
+        System.out.println(String.join("\t", "example",
+            value(connection, "SELECT timeout" + job, ""),
+            value(connection, "SELECT throttle_factor" + job, ""),
+            value(connection, "SELECT job_data" + job, "json")));
         connection.rollback();
     }
 }

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { bool_oid = 16, int8_oid = 20, int2_oid = 21, int4_oid = 23, numeric_oid = 1700, timestamptz_oid = 1184, jsonb_oid = 3802, text_array_oid = 1009 };
+enum { bool_oid = 16, int8_oid = 20, int2_oid = 21, int4_oid = 23, numeric_oid = 1700,
+       timestamptz_oid = 1184, jsonb_oid = 3802, text_array_oid = 1009 };
 enum { most_fields = 40 };
 
 static PGconn *connection;
@@ -71,7 +72,8 @@ static void print_without(const char *text, const char *unwanted)
             putchar(*text);
 }
 
-/* Dimensions, whether there is a NULL, type, length, first index; then the length of each item before it. */
+/* An array is its dimensions, whether there is a NULL, type, length and first index. The length of
+ * each item is before the item. */
 static void print_array(const char *from)
 {
     int count = four_bytes(from + 12);
@@ -92,7 +94,9 @@ static void print_binary(const PGresult *result, int column)
     case int4_oid: printf("%d", four_bytes(value)); break;
     case int8_oid: printf("%lld", (long long)eight_bytes(value)); break;
     case numeric_oid: printf("%g", number_of(value)); break;
-    case timestamptz_oid: printf("%lld", (long long)(eight_bytes(value) / 1000 + 946684800000)); break;  /* from 2000 on */
+    case timestamptz_oid:  /* from 2000 on */
+        printf("%lld", (long long)(eight_bytes(value) / 1000 + 946684800000));
+        break;
     case jsonb_oid: print_without(value + 1, " "); break;  /* behind its version */
     case text_array_oid: print_array(value); break;
     default: printf("%s", value);
@@ -105,7 +109,8 @@ static void print_time(const char *text)
     const char *rest = strptime(text, "%Y-%m-%d %H:%M:%S", &time);
     char *zone;
     double fraction = *rest == '.' ? strtod(rest, &zone) : (zone = (char *)rest, 0);
-    printf("%lld", (long long)((timegm(&time) - 3600 * strtol(zone, NULL, 10)) * 1000 + (long long)(fraction * 1000)));
+    printf("%lld", (long long)((timegm(&time) - 3600 * strtol(zone, NULL, 10)) * 1000 +
+                               (long long)(fraction * 1000)));
 }
 
 static void print_text(const PGresult *result, int column)
@@ -200,7 +205,9 @@ static void print_example(void)
 {
     command("BEGIN");
     const char *id = example();
-    PGresult *job = must(run("SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1", 1, &id, 0));
+    PGresult *job = must(
+        run("SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1", 1,
+            &id, 0));
     printf("example");
     for (int column = 0; column < PQnfields(job); column++) {
         putchar('\t');

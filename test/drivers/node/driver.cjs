@@ -28,7 +28,8 @@ async function example(client) {
   // manual
   const data = { to: "ann@example.com" };
   const { rows } = await client.query(
-    "SELECT hipq.enqueue('external', $1, 'app.drivers', timeout => $2, throttle_factor => $3) AS id",
+    `SELECT hipq.enqueue('external', $1, 'app.drivers', timeout => $2,
+      throttle_factor => $3) AS id`,
     [data, "5 min", 0.5],
   );
   const ids = [rows[0].id], attempts = [1];
@@ -44,14 +45,18 @@ async function main() {
     const [kind, what, ...rest] = line.split("\t");
     let said;
     if (kind === "read") said = (await client.query(`SELECT * FROM ${what}`)).rows.length;
-    else if (kind === "call") said = await outcome(client, what, rest.map((value) => (value === "\\N" ? null : value)));
-    else said = number(shown(Object.values((await client.query(what)).rows[0])[0]));
+    else if (kind === "call") {
+      const values = rest.map((value) => (value === "\\N" ? null : value));
+      said = await outcome(client, what, values);
+    } else said = number(shown(Object.values((await client.query(what)).rows[0])[0]));
     console.log([kind, what, said].join("\t"));
   }
   await client.query("BEGIN");
   const id = await example(client);
-  const { rows } = await client.query("SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1", [id]);
-  console.log(["example", ...Object.values(rows[0]).map((value) => number(shown(value)))].join("\t"));
+  const { rows } = await client.query(
+    "SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1", [id]);
+  const values = Object.values(rows[0]).map((value) => number(shown(value)));
+  console.log(["example", ...values].join("\t"));
   await client.query("ROLLBACK");
   await client.end();
 }

@@ -4,13 +4,15 @@ use warnings;
 use DBI;
 use Time::Local qw(timegm);
 
-my $connection = DBI->connect('dbi:Pg:dbname=postgres', undef, undef, { RaiseError => 1, PrintError => 0, AutoCommit => 0 });
+my $connection = DBI->connect('dbi:Pg:dbname=postgres', undef, undef,
+	{ RaiseError => 1, PrintError => 0, AutoCommit => 0 });
 
 sub milliseconds
 {
 	my ($year, $month, $day, $hour, $minute, $second, $fraction, $sign, $offset) =
 	  $_[0] =~ /^(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+)(\.\d+)?([+-])(\d+)$/ or die "no time: $_[0]";
-	my $seconds = timegm($second, $minute, $hour, $day, $month - 1, $year) - ($sign . $offset) * 3600;
+	my $seconds =
+	  timegm($second, $minute, $hour, $day, $month - 1, $year) - ($sign . $offset) * 3600;
 	return 1000 * $seconds + int(1000 * ($fraction // 0));
 }
 
@@ -59,7 +61,9 @@ while (my $line = <$list>)
 	print join("\t", $kind, $what, $said), "\n";
 	$connection->rollback;
 }
-my @job = $connection->selectrow_array('SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1', undef, example());
+my @job = $connection->selectrow_array(
+	'SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1',
+	undef, example());
 print join("\t", 'example', $job[0], $job[1] + 0, shown($job[2], 'json')), "\n";
 $connection->rollback;
 $connection->disconnect;

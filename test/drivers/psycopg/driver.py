@@ -54,12 +54,17 @@ with psycopg.connect("dbname=postgres") as connection:
         kind, what, *rest = line.rstrip("\n").split("\t")
         for binary in (False, True):
             if kind == "read":
-                print(kind, what, len(connection.cursor(binary=binary).execute(f"SELECT * FROM {what}").fetchall()), sep="\t")
+                cursor = connection.cursor(binary=binary).execute(f"SELECT * FROM {what}")
+                print(kind, what, len(cursor.fetchall()), sep="\t")
             elif kind == "value":
-                print(kind, what, shown(connection.cursor(binary=binary).execute(what).fetchone()[0]), sep="\t")
+                cursor = connection.cursor(binary=binary).execute(what)
+                print(kind, what, shown(cursor.fetchone()[0]), sep="\t")
         connection.rollback()
         if kind == "call":
-            print(kind, what, outcome(connection, what, [None if value == r"\N" else value for value in rest]), sep="\t")
-    job = connection.execute("SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = %s", (example(connection),)).fetchone()
+            values = [None if value == r"\N" else value for value in rest]
+            print(kind, what, outcome(connection, what, values), sep="\t")
+    job = connection.execute(
+        "SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = %s",
+        (example(connection),)).fetchone()
     print("example", *map(shown, job), sep="\t")
     connection.rollback()

@@ -62,8 +62,12 @@ for line in open(sys.argv[1]):
     elif kind == "value":
         print(kind, what, shown(rows(connection, what)[0][0]), sep="\t")
     else:
-        print(kind, what, outcome(connection, what, [None if value == r"\N" else value for value in rest]), sep="\t")
+        values = [None if value == r"\N" else value for value in rest]
+        print(kind, what, outcome(connection, what, values), sep="\t")
     connection.rollback()
 job = example(connection)
-print("example", *map(shown, rows(connection, "SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = %s", (job,))[0]), sep="\t")
+values = rows(
+    connection, "SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = %s",
+    (job,))[0]
+print("example", *map(shown, values), sep="\t")
 connection.rollback()

@@ -49,6 +49,9 @@ File.foreach(ARGV[0], chomp: true) do |line|
   puts [kind, what, said].join("\t")
 end
 connection.exec("BEGIN")
-job = connection.exec_params("SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1", [example(connection)]).values[0]
+job = connection.exec_params(
+  "SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1",
+  [example(connection)]
+).values[0]
 puts ["example", *job.map { |value| shown(value) }].join("\t")
 connection.exec("ROLLBACK")

@@ -1,4 +1,4 @@
-# Calls what the manual shows, then what the right 'enqueue' does not allow, and prints what came of it.
+# Calls what the manual shows, then what the right 'enqueue' does not allow, and prints the results.
 require_relative "jobs"
 require "json"
 
@@ -20,5 +20,9 @@ puts JSON.generate(
   reminded: [remind(["bob@example.com"]), remind(["bob@example.com", "eve@example.com"])],
   moved: remind_at("bob@example.com", Time.utc(2100, 1, 1)),
   read: error_of { MailJob.find(signed_up) },
-  upsert: error_of { MailJob::Many.upsert_all([{ job_type: "remind" }], unique_by: %i[job_type job_key], returning: :id) }
+  upsert: error_of do
+    MailJob::Many.upsert_all(
+      [{ job_type: "remind" }], unique_by: %i[job_type job_key], returning: :id
+    )
+  end
 )

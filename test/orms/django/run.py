@@ -1,4 +1,4 @@
-# Calls what the manual shows, then what the right 'enqueue' does not allow, and prints what came of it.
+# Calls what the manual shows, then what the right 'enqueue' does not allow, and prints the results.
 import json
 import os
 from datetime import datetime, timezone
@@ -33,7 +33,8 @@ print(json.dumps({
     "refused": error_of(jobs.sign_up, "nobody"),
     "duplicate": error_of(jobs.sign_up, "ann@example.com"),
     "invited": jobs.invite([f"guest{number}@example.com" for number in range(1, 101)]),
-    "reminded": [jobs.remind(["bob@example.com"]), jobs.remind(["bob@example.com", "eve@example.com"])],
+    "reminded": [
+        jobs.remind(["bob@example.com"]), jobs.remind(["bob@example.com", "eve@example.com"])],
     "moved": jobs.remind_at("bob@example.com", datetime(2100, 1, 1, tzinfo=timezone.utc)),
     "read": error_of(read, signed_up),
     "upsert": error_of(upsert),

@@ -1,4 +1,4 @@
-# Calls what the manual shows, then what the right 'enqueue' does not allow, and prints what came of it.
+# Calls what the manual shows, then what the right 'enqueue' does not allow, and prints the results.
 import json
 from datetime import datetime, timezone
 
@@ -24,7 +24,8 @@ def read(id):
 def upsert():
     rows = insert(MailJob).values(job_type="remind", job_key="bob@example.com")
     with Session(jobs.engine) as session:
-        session.execute(rows.on_conflict_do_update(index_elements=["job_type", "job_key"], set_={"priority": 1}))
+        session.execute(rows.on_conflict_do_update(
+            index_elements=["job_type", "job_key"], set_={"priority": 1}))
 
 
 signed_up = jobs.sign_up("ann@example.com")
@@ -33,7 +34,8 @@ print(json.dumps({
     "refused": error_of(jobs.sign_up, "nobody"),
     "duplicate": error_of(jobs.sign_up, "ann@example.com"),
     "invited": jobs.invite([f"guest{number}@example.com" for number in range(1, 101)]),
-    "reminded": [jobs.remind(["bob@example.com"]), jobs.remind(["bob@example.com", "eve@example.com"])],
+    "reminded": [
+        jobs.remind(["bob@example.com"]), jobs.remind(["bob@example.com", "eve@example.com"])],
     "moved": jobs.remind_at("bob@example.com", datetime(2100, 1, 1, tzinfo=timezone.utc)),
     "read": error_of(read, signed_up),
     "upsert": error_of(upsert),
