@@ -149,7 +149,11 @@ sub serve
 	return <<"END";
 $password$entry >/tmp/server.log 2>&1 &
 server=\$!
-for i in \$(seq 300); do pg_isready -q -h localhost && break; kill -0 \$server 2>/dev/null || break; sleep 0.2; done
+for i in \$(seq 300); do
+    pg_isready -q -h localhost && break
+    kill -0 \$server 2>/dev/null || break
+    sleep 0.2
+done
 pg_isready -h localhost || { cat /tmp/server.log; exit 1; }
 ask() { psql -X -v ON_ERROR_STOP=1 -d postgres "\$@"; }
 $script
@@ -168,11 +172,14 @@ $said = succeeds("README's first screen works",
 	in_stage(serve("POSTGRES_PASSWORD='it is secret' ", <<'END'), '--alone'));
 ask -f /tmp/screen.sql
 for i in $(seq 300); do
-    case $(ask -At -c "SELECT string_agg(addr, ' ' ORDER BY addr) FROM sent") in 'ann@example.com') break ;; esac
+    case $(ask -At -c "SELECT string_agg(addr, ' ' ORDER BY addr) FROM sent") in
+    'ann@example.com') break ;;
+    esac
     sleep 0.2
 done
 ask -At -c "SELECT 'sent: ' || string_agg(addr, ' ' ORDER BY addr) FROM sent"
-PGPASSWORD='it is secret' psql -X -h localhost -d postgres -At -c "SELECT 'with the password: ' || inet_server_port()"
+PGPASSWORD='it is secret' psql -X -h localhost -d postgres -At \
+    -c "SELECT 'with the password: ' || inet_server_port()"
 PGPASSWORD=guessed psql -X -h localhost -d postgres -At -c "SELECT 'without it'" 2>&1 || true
 tr '\0' '\n' </proc/$(head -n 1 $PGDATA/postmaster.pid)/environ | grep -c POSTGRES_PASSWORD= || true
 END
@@ -190,8 +197,11 @@ hipq-top --once
 container-web 2>/tmp/web.log &
 web=$!
 for i in $(seq 100); do grep -q 'serving on' /tmp/web.log && break; sleep 0.1; done
-bash -c 'exec 3<>/dev/tcp/127.0.0.1/8484; printf "GET / HTTP/1.1\r\nHost: 127.0.0.1:8484\r\nConnection: close\r\n\r\n" >&3; cat <&3' | tr -d '\r'
-ask -c 'CREATE EXTENSION pg_cron' -c "SELECT hipq.schedule('each minute', '* * * * *', 'welcome', '{\"to\": \"zoe@example.com\"}')"
+bash -c 'exec 3<>/dev/tcp/127.0.0.1/8484
+    printf "GET / HTTP/1.1\r\nHost: 127.0.0.1:8484\r\nConnection: close\r\n\r\n" >&3
+    cat <&3' | tr -d '\r'
+ask -c 'CREATE EXTENSION pg_cron' -c "SELECT hipq.schedule('each minute', '* * * * *', 'welcome',
+    '{\"to\": \"zoe@example.com\"}')"
 for i in $(seq 500); do
     [ "$(ask -At -c "SELECT count(*) FROM sent WHERE addr = 'zoe@example.com'")" -gt 0 ] && break
     sleep 0.2

@@ -154,7 +154,11 @@ $said = succeeds('hipq-web serves', in_root($client, <<'END', '--alone'));
 hipq-web --listen 8484 2>/tmp/log &
 for i in $(seq 100); do grep -q 'serving on' /tmp/log && break; sleep 0.1; done
 cat /tmp/log
-get() { bash -c 'exec 3<>/dev/tcp/127.0.0.1/8484; printf "GET $0 HTTP/1.1\r\nHost: 127.0.0.1:8484\r\nConnection: close\r\n\r\n" >&3; cat <&3' "$1"; }
+get() {
+    bash -c 'exec 3<>/dev/tcp/127.0.0.1/8484
+        printf "GET $0 HTTP/1.1\r\nHost: 127.0.0.1:8484\r\nConnection: close\r\n\r\n" >&3
+        cat <&3' "$1"
+}
 get / | tr -d '\r'
 cd /usr/share/hipq/web
 find . -type f | sed 's/^.//' | while read -r file; do

@@ -28,8 +28,8 @@ sub compile
 	my ($name, $source, $libraries) = @_;
 	$libraries //= '';
 	append_to_file("$there/$name.cpp", $source);
-	my $said =
-		`g++ -std=c++20 -O0 -Wall -Wextra -Wshadow -Werror '$there/$name.cpp' $flags $libraries -o '$there/$name' 2>&1`;
+	my $said = `g++ -std=c++20 -O0 -Wall -Wextra -Wshadow -Werror '$there/$name.cpp' \\
+		$flags $libraries -o '$there/$name' 2>&1`;
 	return ok($? == 0, "$name compiles") || diag($said);
 }
 

@@ -20,7 +20,9 @@ my $there = PostgreSQL::Test::Utils::tempdir_short();
 # Each start and each end is a line of the ledger. A long job waits for a file named after its id.
 my $program = HipqRun::script(<<"END");
 echo "start \$HIPQ_JOB_ID \$HIPQ_ATTEMPT \$\$" >> $there/ledger
-while [ \$HIPQ_JOB_TYPE = long ] && [ ! -e $there/\$HIPQ_JOB_ID ] && [ ! -e $there/all ]; do sleep 0.05; done
+while [ \$HIPQ_JOB_TYPE = long ] && [ ! -e $there/\$HIPQ_JOB_ID ] && [ ! -e $there/all ]; do
+    sleep 0.05
+done
 echo "end \$HIPQ_JOB_ID \$HIPQ_ATTEMPT" >> $there/ledger
 echo "\$HIPQ_ATTEMPT"
 END

@@ -179,8 +179,9 @@ foreach my $type ('decides_late', 'decides_deaf', 'decides_after_all')
 	is($hipq->outcome($id), 'failed', "$type: the job is failed");
 	is($hipq->sql("SELECT concat_ws(' ', retry_reason, attempt, error)
 			FROM hipq.jobs_detail WHERE id = $id"),
-		q{retry_handler_failed 1 no (retry handler failed: retry handler exceeded the job's timeout)},
-			"$type: its reason is retry_handler_failed");
+		'retry_handler_failed 1 no (retry handler failed: '
+			. q{retry handler exceeded the job's timeout)},
+		"$type: its reason is retry_handler_failed");
 }
 is($hipq->sql('SELECT count(*) FROM written'), 0, 'what the retry handlers wrote is rolled back');
 

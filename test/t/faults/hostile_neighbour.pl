@@ -317,9 +317,11 @@ sub outages
 {
 	my $log = slurp_file($hipq->node->logfile);
 	my $time = qr/^(\d{4}-\d\d-\d\d [\d:.]+ \w+) /m;
+	my $crash = qr/terminating any other active server processes/;
+	my $ready = qr/database system is ready to accept connections/;
 	my @outages;
-	push @outages, "tstzrange('$1', '$2')" while $log
-		=~ /$time.*terminating any other active server processes(?s:.*?)$time.*database system is ready to accept connections/g;
+	push @outages, "tstzrange('$1', '$2')"
+		while $log =~ /$time.*$crash(?s:.*?)$time.*$ready/g;
 	return 'ARRAY[' . join(', ', @outages) . ']::tstzrange[]';
 }
 

@@ -1,5 +1,5 @@
-# The links of the documents lead somewhere, and their form is what tools/check-documents wants. What
-# the reference has to have, manual/reference.pl knows.
+# The links of the documents lead somewhere, and tools/check-documents accepts their form.
+# manual/reference.pl tests what the reference must have.
 use strict;
 use warnings;
 use File::Copy qw(copy);

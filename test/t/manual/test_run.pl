@@ -73,7 +73,9 @@ sub counts_of
 	my $file = "$copy/log";
 	unlink $file;
 	append_to_file($file, $log);
-	return `bash -c 'set -euo pipefail; source "$copy/tools/lib.sh"; out=$copy; cluster=$copy; source "$copy/test/lib.sh"; counts_in $file | sort; failures_in $file'`;
+	return `bash -c 'set -euo pipefail
+		source "$copy/tools/lib.sh"; out=$copy; cluster=$copy; source "$copy/test/lib.sh"
+		counts_in $file | sort; failures_in $file'`;
 }
 is(counts_of("test setup                        ... ok           61 ms\ntest "
 		. "enqueue                      ... FAILED       70 ms\n"),

@@ -56,8 +56,8 @@ $hipq->sql(q{
 	INSERT INTO hipq.shard (instance_id, node, conninfo, publisher, channel, state)
 		SELECT instance_id, 1, '', '', 'hipq_12345678', 'draining' FROM hipq.instance;
 	INSERT INTO hipq.shard_stats (instance_id, node, as_of, queues) SELECT instance_id, 1, now(),
-		'[{"queue": "orders", "backlog_estimate": 1000000, "running_jobs": 1000, "failed": 10000, "state": "1 type paused"}]'
-			FROM hipq.instance;
+		'[{"queue": "orders", "backlog_estimate": 1000000, "running_jobs": 1000, "failed": 10000,
+			"state": "1 type paused"}]' FROM hipq.instance;
 	INSERT INTO hipq.shard_reject (instance, sender, node, outbox_id, queue, job_id,
 		sqlstate, error, job)
 		VALUES ('shop', 0, 1, 1, 'orders', 1754152054860810693, '23505',

@@ -32,8 +32,9 @@ int main()
 }
 END
 chomp(my $flags = `pkg-config --cflags --libs libpq`);
-my $said =
-	`g++ -std=c++20 -O0 -Wall -Wextra -Wshadow -Werror -I'$root/clients/metrics/src' -I'$root/clients/cpp/include' '$folder/print.cpp' '$root'/clients/metrics/src/metrics/*.cpp $flags -pthread -o '$folder/print' 2>&1`;
+my $said = `g++ -std=c++20 -O0 -Wall -Wextra -Wshadow -Werror -I'$root/clients/metrics/src' \\
+	-I'$root/clients/cpp/include' '$folder/print.cpp' \\
+	'$root'/clients/metrics/src/metrics/*.cpp $flags -pthread -o '$folder/print' 2>&1`;
 is($?, 0, 'the program compiles without a warning') or diag($said);
 
 my $hipq = HipqCluster->new('open_metrics');

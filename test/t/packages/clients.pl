@@ -52,7 +52,8 @@ await client.connect();
 const id: string = await enqueue(client, "scan", { from: "node" }, { queue: "app.mail" });
 console.log(id);
 await client.end();
-new Worker({ name: "typed", queues: ["app.mail"] }).job("scan", (job: Job<{ from: string }>) => job.data.from.length);
+new Worker({ name: "typed", queues: ["app.mail"] })
+  .job("scan", (job: Job<{ from: string }>) => job.data.from.length);
 END
 	HipqNodeClient::succeeds('the package has types', $there, "$there/node_modules/.bin/tsc",
 		qw(--strict --target es2022 --module nodenext --moduleResolution nodenext --types node

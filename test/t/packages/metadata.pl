@@ -11,8 +11,8 @@ my $root = $ENV{HIPQ_ROOT};
 # ---- the specification: a check for each value, which returns whether the value is right
 
 my $number = qr/(?:0|[1-9]\d*)/;
-my $semantic =
-	qr/$number\.$number\.$number(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?/;
+my $names = qr/[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*/;
+my $semantic = qr/$number\.$number\.$number(?:-$names)?(?:\+$names)?/;
 my $one_of_range = qr/(?:(?:[=!]=|[<>]=?)\s*)?$semantic/;
 
 sub text { return !ref $_[0] && length $_[0] }

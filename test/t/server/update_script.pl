@@ -20,8 +20,8 @@ plan skip_all => 'needs the release before, from git: tools/upgrade-server scrip
 my $there = PostgreSQL::Test::Utils::tempdir();
 chomp(my ($libraries, $share, $says) = map { `pg_config --$_` } qw(pkglibdir sharedir version));
 my ($major) = $says =~ /(\d+)/;
-system(qq{HIPQ_COPY='$there/server' PGVERSION=$major HIPQ_SERVER= '$root/tools/private-server' >/dev/null})
-	== 0 or die 'there is no server';
+system("HIPQ_COPY='$there/server' PGVERSION=$major HIPQ_SERVER= "
+		. "'$root/tools/private-server' >/dev/null") == 0 or die 'there is no server';
 my ($bin, $extensions) = ("$there/server/lib/postgresql/$major/bin",
 	"$there/server/share/postgresql/$major/extension");
 copy($_, $extensions) or die "$_: $!" foreach $old_script, "$share/extension/hipq.control",

@@ -106,7 +106,8 @@ ok($shards->node(2)->wait_until(q{SELECT share > 0 FROM hipq.permit_share WHERE 
 	'on all shards: shard 2 has a share');
 ok($shards->node(1)->wait_until(q{
 	SELECT bool_or(explanation ~
-		'This server''s share of the queue''s throttle_limit is [1-6] of 6 now, and [1-6] is used by')
+		'This server''s share of the queue''s throttle_limit is [1-6] of 6 now, '
+		'and [1-6] is used by')
 	FROM (SELECT max(id) AS id FROM hipq.jobs_detail WHERE queue = 'app.capped' AND
 		state = 'initial') AS job, hipq.why(job.id)}), 'on all shards: why() tells of the share');
 wait_for_end('on all shards');

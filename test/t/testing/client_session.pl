@@ -40,7 +40,8 @@ $hipq->sql(q{
 $hipq->set('hipq.max_executors' => 0);
 $hipq->sql(q{SELECT hipq.resume('app.q')});
 
-# The data of a job that executes a statement, in one line, since JSON has no line breaks in strings.
+# The data of a job that executes a statement. It is one line, because a string of JSON has no line
+# breaks.
 sub do_job
 {
 	my ($statement) = @_;
