@@ -201,6 +201,7 @@ room-check:
 document-check:
 	@tools/check-documents
 	@tools/check-names
+	@tools/check-widths
 
 format-check:
 	@clang-format --dry-run -Werror $(formatted)

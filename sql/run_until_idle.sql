@@ -145,7 +145,8 @@ SELECT job_key, outcome, result = '"2"'
 FROM hipq.jobs_detail WHERE queue = 'try.q' AND job_type = 'do' AND job_key IS NOT NULL ORDER BY id;
 ROLLBACK;
 BEGIN;
-SELECT hipq.enqueue('do', '{"do": "SELECT hipq.enqueue(''do'', ''{\"do\": \"SELECT 3\"}'', job_key => ''one'', on_duplicate => ''after'')"}', job_key => 'one') > 0;
+SELECT hipq.enqueue('do', '{"do": "SELECT hipq.enqueue(''do'', ''{\"do\": \"SELECT 3\"}'', '
+    'job_key => ''one'', on_duplicate => ''after'')"}', job_key => 'one') > 0;
 SELECT hipq.run_until_idle('try.q');
 SELECT outcome, result = '"3"' FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 ROLLBACK;
@@ -421,9 +422,12 @@ FROM (VALUES ('later', $q$SELECT hipq.retry_after('7 min', 'busy')$q$, 1),
              ('later', $q$SELECT hipq.retry_after('0')$q$, 2),
              ('later', $q$SELECT hipq.retry_after('7 min')$q$, 0),
              ('later', $q$SELECT hipq.retry_after('-1 s')$q$, 1),
-             ('later', $q$DO $d$ BEGIN PERFORM hipq.retry_after('7 min'); EXCEPTION WHEN OTHERS THEN RAISE; END $d$ $q$, 1),
-             ('later', $q$DO $d$ BEGIN PERFORM hipq.retry_after('7 min'); EXCEPTION WHEN OTHERS THEN RAISE 'else'; END $d$ $q$, 1),
-             ('later', $q$DO $d$ BEGIN PERFORM hipq.retry_after('7 min'); EXCEPTION WHEN OTHERS THEN NULL; END $d$ $q$, 1),
+             ('later', 'DO $d$ BEGIN PERFORM hipq.retry_after(''7 min''); '
+                 'EXCEPTION WHEN OTHERS THEN RAISE; END $d$ ', 1),
+             ('later', 'DO $d$ BEGIN PERFORM hipq.retry_after(''7 min''); '
+                 'EXCEPTION WHEN OTHERS THEN RAISE ''else''; END $d$ ', 1),
+             ('later', 'DO $d$ BEGIN PERFORM hipq.retry_after(''7 min''); '
+                 'EXCEPTION WHEN OTHERS THEN NULL; END $d$ ', 1),
              ('later', $q$SELECT hipq.fail_retriable('as the type says')$q$, 1),
              ('asks later', $q$SELECT hipq.retry_after('7 min', 'not before')$q$, 1),
              ('asks later', $q$SELECT 1 / 0$q$, 1)) AS wanted (job_type, statement, max_retries);
