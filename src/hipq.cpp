@@ -79,7 +79,7 @@ void _PG_init()
         hipq::catalog::watch_worker_services();
         hipq::job::watch_job_relations();
         hipq::catalog::watch_routines();
-        hipq::catalog::watch_sight();
+        hipq::catalog::watch_visible_queues();
         hipq::server::install_hooks();
         hipq::execute::listen_to_handlers();
         if (process_shared_preload_libraries_in_progress)

@@ -20,7 +20,7 @@ bool can_be_read(const Queue &queue);
 // that no lock is kept. Leaves out a queue that cannot be read at once, and with a WARNING one
 // whose tables raise an error. Needs a transaction.
 template <class Function>
-void read_apart(const Queue &queue, Function &&read)
+void read_or_leave_out(const Queue &queue, Function &&read)
 {
     const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
         if (can_be_read(queue))

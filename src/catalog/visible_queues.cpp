@@ -39,12 +39,12 @@ void end_plans() noexcept
         ::CallSyscacheCallbacks(PROCOID, functions[i]);
 }
 
-extern "C" void hipq_sight_changed(Datum, int, uint32)
+extern "C" void hipq_visible_queues_changed(Datum, int, uint32)
 {
     end_plans();
 }
 
-extern "C" void hipq_sight_transaction_ends(XactEvent, void *)
+extern "C" void hipq_visible_queues_end(XactEvent, void *)
 {
     end_plans();
 }
@@ -141,9 +141,9 @@ bool is_monitor()
     return pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); });
 }
 
-Sight::Sight() : catalogue_(catalogue()), is_monitor_(is_monitor()) {}
+VisibleQueues::VisibleQueues() : catalogue_(catalogue()), is_monitor_(is_monitor()) {}
 
-const Queue *Sight::readable(int queue_id)
+const Queue *VisibleQueues::readable(int queue_id)
 {
     const Queue *queue = catalogue_->find(queue_id);
     if (queue == nullptr)
@@ -154,12 +154,12 @@ const Queue *Sight::readable(int queue_id)
     return entry->second ? queue : nullptr;
 }
 
-const Queue *Sight::visible(int queue_id)
+const Queue *VisibleQueues::visible(int queue_id)
 {
     return is_monitor_ ? catalogue_->find(queue_id) : readable(queue_id);
 }
 
-std::vector<std::int32_t> Sight::readable()
+std::vector<std::int32_t> VisibleQueues::readable()
 {
     std::vector<std::int32_t> ids;
     for (const auto &entry : catalogue_->queues)
@@ -168,7 +168,7 @@ std::vector<std::int32_t> Sight::readable()
     return ids;
 }
 
-std::vector<std::int32_t> Sight::visible()
+std::vector<std::int32_t> VisibleQueues::visible()
 {
     std::vector<std::int32_t> ids;
     for (const auto &entry : catalogue_->queues)
@@ -180,10 +180,10 @@ std::vector<std::int32_t> Sight::visible()
 std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues)
 {
     const std::int64_t latest = ::GetCurrentTimestamp() + longest_wait_for_leaves;
-    Sight sight;
+    VisibleQueues visible_queues;
     std::vector<std::int32_t> free;
     for (const std::int32_t id : queues) {
-        const Queue *queue = sight.visible(id);
+        const Queue *queue = visible_queues.visible(id);
         if (queue == nullptr)
             continue;
         if (is_reachable_in_time(*queue, latest))
@@ -194,17 +194,17 @@ std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues)
     return free;
 }
 
-bool set_planned_by_sight(bool value)
+bool set_planned_by_visible_queues(bool value)
 {
     return std::exchange(function_was_noted, value);
 }
 
-void watch_sight()
+void watch_visible_queues()
 {
-    ::RegisterXactCallback(hipq_sight_transaction_ends, nullptr);
+    ::RegisterXactCallback(hipq_visible_queues_end, nullptr);
     // Changes of rights on tables, of roles and of memberships.
     for (const int cache : {RELOID, AUTHOID, AUTHMEMROLEMEM})
-        ::CacheRegisterSyscacheCallback(cache, hipq_sight_changed, Datum{0});
+        ::CacheRegisterSyscacheCallback(cache, hipq_visible_queues_changed, Datum{0});
 }
 
 }  // namespace hipq::catalog
@@ -212,13 +212,13 @@ void watch_sight()
 HIPQ_FUNCTION(hipq__readable_queues)
 {
     hipq::catalog::note_function(fcinfo->flinfo->fn_oid);
-    return hipq::catalog::array_of(hipq::catalog::Sight().readable());
+    return hipq::catalog::array_of(hipq::catalog::VisibleQueues().readable());
 }
 
 HIPQ_FUNCTION(hipq__visible_queues)
 {
     hipq::catalog::note_function(fcinfo->flinfo->fn_oid);
-    return hipq::catalog::array_of(hipq::catalog::Sight().visible());
+    return hipq::catalog::array_of(hipq::catalog::VisibleQueues().visible());
 }
 
 HIPQ_FUNCTION(hipq__reachable_queues)

@@ -10,9 +10,9 @@ namespace hipq::catalog {
 bool is_monitor();
 
 // A snapshot of the queues as the caller sees them. Rights are checked once per queue.
-class Sight {
+class VisibleQueues {
 public:
-    Sight();
+    VisibleQueues();
     bool is_whole() const { return is_monitor_; }
     // Both return null for a queue that does not exist or that the caller may not know of.
     // readable() is for reading jobs; visible() also covers monitoring.
@@ -38,10 +38,10 @@ std::vector<std::int32_t> reachable(const std::vector<std::int32_t> &queues);
 
 // Sets the flag that says whether a plan of this process depends on what the caller may see, and
 // returns its old value.
-bool set_planned_by_sight(bool value);
+bool set_planned_by_visible_queues(bool value);
 
 // Registers the callbacks that invalidate these plans. _PG_init calls it once; raises ERROR by
 // longjmp.
-void watch_sight();
+void watch_visible_queues();
 
 }  // namespace hipq::catalog

@@ -199,29 +199,29 @@ bool has_work(std::int64_t worker_id)
     return has_work;
 }
 
-bool must_recall_workers()
+bool must_read_workers()
 {
-    return memory::is_loaded() && !::RecoveryInProgress() && !workers::are_recalled();
+    return memory::is_loaded() && !::RecoveryInProgress() && !workers::are_workers_read();
 }
 
-void recall_workers()
+void read_workers()
 {
-    if (!must_recall_workers())
+    if (!must_read_workers())
         return;
     for (int i = 0; i < max_reads; ++i) {
         const std::uint64_t changes = workers::worker_changes();
         pg::as_hipq([&] {
             for (const pg::Row row : select_workers.run_latest())
-                workers::recall_worker(select_workers.read(row));
+                workers::restore_worker(select_workers.read(row));
         });
-        if (workers::workers_recalled(changes))
+        if (workers::note_workers_read(changes))
             return;
     }
 }
 
 std::optional<workers::WorkerSlot> find_worker(std::int64_t id)
 {
-    recall_workers();
+    read_workers();
     return workers::find_worker(id);
 }
 
@@ -290,7 +290,7 @@ std::shared_ptr<const WorkerServices> worker_services()
             cached_services->catalogue == present)
             return cached_services->services;
         watch_tables(*present);
-        recall_workers();
+        read_workers();
         const std::uint64_t before = worker_generation;
         auto services = std::make_shared<WorkerServices>();
         Permissions permissions(*present);

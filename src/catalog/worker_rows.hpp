@@ -10,11 +10,11 @@ namespace hipq::catalog {
 // Loads every worker of this database into shared memory, unless that is done, which is cheap to
 // check. After a restart, shared memory is filled from the table: the workers have not been heard
 // of yet, and workers that were bound to a session have lost it. Needs a transaction.
-void recall_workers();
+void read_workers();
 
-// Whether recall_workers() has anything to do. Looks at shared memory alone, so it needs no
+// Whether read_workers() has anything to do. Looks at shared memory alone, so it needs no
 // transaction.
-bool must_recall_workers();
+bool must_read_workers();
 
 // Returns the worker with this number, or nothing. Needs a transaction.
 std::optional<workers::WorkerSlot> find_worker(std::int64_t id);

@@ -195,7 +195,7 @@ public:
         demand_job_type(job);
         check_new_job(job, *queue_);
         ++count_;
-        if (elsewhere_ != nullptr && elsewhere_->takes(job))
+        if (remote_jobs_ != nullptr && remote_jobs_->takes(job))
             return;
         fill_new_job(job, catalogue_, *queue_);
         if (job.as_text(Column::job_key) == core::none_text) {
@@ -217,8 +217,8 @@ public:
         for (const RowValues &job : jobs_)
             job::note_if_waiting(rows_.leaf(), job, *queue_);
         jobs_.clear();
-        if (elsewhere_ != nullptr)
-            elsewhere_->send();
+        if (remote_jobs_ != nullptr)
+            remote_jobs_->send();
     }
 
     // Uses the present catalogue for the next rows. Must not be called while rows are pending, as
@@ -230,7 +230,8 @@ public:
         if (queue_ == nullptr)
             HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                        errmsg("queue %d does not exist", queue_id_));
-        elsewhere_ = queue_->shards == nullptr ? nullptr : std::make_unique<Elsewhere>(queue_id_);
+        remote_jobs_ =
+            queue_->shards == nullptr ? nullptr : std::make_unique<RemoteJobs>(queue_id_);
     }
 
     std::uint64_t count() const { return count_; }
@@ -241,7 +242,7 @@ private:
     int queue_id_;
     KnownCatalogue catalogue_;
     const catalog::Queue *queue_ = nullptr;
-    std::unique_ptr<Elsewhere> elsewhere_;  // null: not a sharded instance
+    std::unique_ptr<RemoteJobs> remote_jobs_;  // null: not a sharded instance
     std::vector<RowValues> jobs_;
     std::uint64_t count_ = 0;
 };

@@ -253,9 +253,9 @@ bool goes_elsewhere(JobRow &row, const catalog::Queue &queue)
 {
     if (queue.shards == nullptr || !row.null(Column::id))
         return false;
-    Elsewhere elsewhere(queue.id);
-    const bool is_taken = elsewhere.takes(row);
-    elsewhere.send();
+    RemoteJobs remote_jobs(queue.id);
+    const bool is_taken = remote_jobs.takes(row);
+    remote_jobs.send();
     if (is_taken && !row.null(Column::retry_of))
         nodes::note_made_and_sent({row.as_int64(Column::retry_of), row.as_int64(Column::id)});
     return is_taken;

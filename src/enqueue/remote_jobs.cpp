@@ -45,13 +45,13 @@ void demand_known_on_duplicate(const catalog::Queue &queue, OnDuplicate on_dupli
 
 }  // namespace
 
-Elsewhere::Elsewhere(int queue_id)
+RemoteJobs::RemoteJobs(int queue_id)
     : catalogue_(catalog::catalogue_with_locked_maps()),
-      queue_(require_present(*catalogue_, queue_id)), parcels_(*queue_)
+      queue_(require_present(*catalogue_, queue_id)), rows_(*queue_)
 {
 }
 
-bool Elsewhere::takes(job::RowValues &job)
+bool RemoteJobs::takes(job::RowValues &job)
 {
     give_id(job, *catalogue_, *queue_);
     const auto node = nodes::destination(*queue_, job.as_int64(Column::id));
@@ -59,7 +59,7 @@ bool Elsewhere::takes(job::RowValues &job)
         if (nodes_.insert(*node).second)
             nodes::demand_room(*queue_, *node);
         fill_times(job);
-        parcels_.add(job, *node);
+        rows_.add(job, *node);
         return true;
     }
     if (nodes::may_be_busy(*queue_, job)) {
@@ -75,19 +75,19 @@ Sent send_elsewhere(const catalog::Queue &queue, const JobOptions &options,
                     std::span<const pg::RawValue> data, const Keys &keys, OnDuplicate on_duplicate)
 {
     const job::RowValues chosen = chosen_values(queue, options);
-    Elsewhere elsewhere(queue.id);
+    RemoteJobs remote_jobs(queue.id);
     Sent sent{};
     sent.ids.reserve(data.size());
     for (std::size_t i = 0; i < data.size(); ++i) {
         job::RowValues job =
             checked_job(chosen, queue, data[i], i < keys.size() ? keys[i] : std::nullopt);
-        if (elsewhere.takes(job))
+        if (remote_jobs.takes(job))
             demand_known_on_duplicate(queue, on_duplicate);
         else
             sent.own.push_back(i);
         sent.ids.push_back(job.as_int64(Column::id));
     }
-    elsewhere.send();
+    remote_jobs.send();
     return sent;
 }
 

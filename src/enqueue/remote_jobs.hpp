@@ -11,20 +11,20 @@ namespace hipq::enqueue {
 
 // Sends the jobs of one statement and one queue that belong to other nodes, and holds jobs whose
 // slot has just come and whose key may still be taken on the old node.
-class Elsewhere {
+class RemoteJobs {
 public:
-    explicit Elsewhere(int queue_id);
+    explicit RemoteJobs(int queue_id);
 
     // Assigns an id to a checked job that has none. True: the job is on its way. False: the caller
     // must complete it and insert it here, with that id.
     bool takes(job::RowValues &job);
     // Sends all jobs that it has taken.
-    void send() { parcels_.send(); }
+    void send() { rows_.send(); }
 
 private:
     KnownCatalogue catalogue_;  // with locked maps
     const catalog::Queue *queue_;
-    nodes::Parcels parcels_;
+    nodes::OutboxRows rows_;
     std::set<int> nodes_;  // nodes that jobs are sent to
 };
 

@@ -31,7 +31,7 @@ constexpr std::int64_t waiting_interval =
 constexpr std::int64_t idle_share = 10;
 
 // The result of a look at one queue.
-struct QueueAims {
+struct AimedJobsOfQueue {
     const Queue &queue;
     pg::Time now;
     std::vector<AimedLane> lanes{};
@@ -98,59 +98,59 @@ struct QueueAims {
     }
 };
 
-std::vector<int> queues_with_aims(Aims &aims)
+std::vector<int> queues_with_aimed_jobs(AimedJobs &aimed)
 {
     std::vector<int> queues;
     process::do_duty(core::Duty::dispatch, nullptr, [&] {
         pg::with_transaction([&] { queues = job::queues_with_aimed_jobs(); });
     });
-    aims.any = !queues.empty();
+    aimed.any = !queues.empty();
     return queues;
 }
 
-bool may_look(const Aims &aims, unsigned count, pg::Time now, pg::Time &next)
+bool may_look(const AimedJobs &aimed, unsigned count, pg::Time now, pg::Time &next)
 {
-    if (count != aims.seen)
+    if (count != aimed.seen)
         return true;
-    const bool is_due = now >= aims.not_before || now < aims.looked;  // or the clock was set back
-    if (aims.any && !is_due)
-        next = std::min(next, aims.not_before);
-    return aims.any && is_due;
+    const bool is_due = now >= aimed.not_before || now < aimed.looked;  // or the clock was set back
+    if (aimed.any && !is_due)
+        next = std::min(next, aimed.not_before);
+    return aimed.any && is_due;
 }
 
 void look_into(const Queue &queue, std::vector<AimedLane> &lanes, pg::Time now, pg::Time &next)
 {
-    QueueAims aims{queue, now};
+    AimedJobsOfQueue aimed{queue, now};
     process::do_duty(core::Duty::dispatch, &queue, [&] {
         bool is_open = false;
         pg::with_transaction([&] {
             is_open = claim::queue_condition(queue).passed();
             if (is_open)
-                aims.read();
+                aimed.read();
         });
-        aims.give_up_late();
+        aimed.give_up_late();
     });
-    std::move(aims.lanes.begin(), aims.lanes.end(), std::back_inserter(lanes));
-    next = std::min(next, aims.next);
+    std::move(aimed.lanes.begin(), aimed.lanes.end(), std::back_inserter(lanes));
+    next = std::min(next, aimed.next);
 }
 
 }  // namespace
 
-std::vector<AimedLane> look_at_aims(Aims &aims, pg::Time &next)
+std::vector<AimedLane> find_aimed_lanes(AimedJobs &aimed, pg::Time &next)
 {
     std::vector<AimedLane> lanes;
     const pg::Time now = pg::now();
-    const unsigned count = databases::count_aims();
-    if (!may_look(aims, count, now, next))
+    const unsigned count = databases::count_aimed_calls();
+    if (!may_look(aimed, count, now, next))
         return lanes;
     const TimestampTz start = ::GetCurrentTimestamp();
-    aims.seen = count;
+    aimed.seen = count;
     const auto catalogue = recovery::read_catalogue();
-    for (const int id : queues_with_aims(aims))
+    for (const int id : queues_with_aimed_jobs(aimed))
         if (const Queue *queue = catalogue->find(id); queue != nullptr && !queue->is_dropped)
             look_into(*queue, lanes, now, next);
-    aims.looked = now;
-    aims.not_before = now + idle_share * (::GetCurrentTimestamp() - start);
+    aimed.looked = now;
+    aimed.not_before = now + idle_share * (::GetCurrentTimestamp() - start);
     return lanes;
 }
 

@@ -18,6 +18,6 @@ struct AimedLane {
 // Returns the jobs that may start; nothing when nothing is new. Gives up the jobs that could not be
 // given to their worker in time (queue_timeout; from then on any worker may get them). Sets `next`
 // to the time of the next look, if that is earlier. Runs transactions of its own.
-std::vector<AimedLane> look_at_aims(Aims &aims, pg::Time &next);
+std::vector<AimedLane> find_aimed_lanes(AimedJobs &aimed, pg::Time &next);
 
 }  // namespace hipq::external

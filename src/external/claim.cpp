@@ -160,7 +160,7 @@ bool is_readable(const ClaimedJob &job)
 }
 
 // Returns why the job cannot be given to a worker; nothing if it can.
-std::optional<job::Failure> misfit(const Queue &queue, const ClaimedJob &job)
+std::optional<job::Failure> why_unfit(const Queue &queue, const ClaimedJob &job)
 {
     const catalog::JobType *type = queue.find_job_type(job.type);
     if (const auto problem =
@@ -177,9 +177,9 @@ std::optional<job::Failure> misfit(const Queue &queue, const ClaimedJob &job)
 
 // A job that its type would not let an executor start does not start here either: it fails. Returns
 // whether it has failed.
-bool end_misfit(const Queue &queue, const ClaimedJob &job)
+bool end_if_unfit(const Queue &queue, const ClaimedJob &job)
 {
-    const auto failure = misfit(queue, job);
+    const auto failure = why_unfit(queue, job);
     if (!failure.has_value())
         return false;
     if (retry::resolve_failure(queue, job, *failure, pg::now()) ==
@@ -204,7 +204,7 @@ void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs,
         return std::ranges::none_of(taken, [&](const ClaimedJob &one) { return one.id == job.id; });
     });
     for (ClaimedJob &job : taken)
-        if (!end_misfit(*queue, job))
+        if (!end_if_unfit(*queue, job))
             accepted.push_back({queue, std::move(job)});
     drop_unknown(queue, worker_id, refused);
 }

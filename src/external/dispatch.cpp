@@ -338,7 +338,7 @@ Came dispatch_lane(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane 
 Lanes find_lanes(Dispatcher &dispatcher, pg::Time &next)
 {
     Lanes lanes;
-    std::vector<AimedLane> aimed = look_at_aims(dispatcher.aims, next);
+    std::vector<AimedLane> aimed = find_aimed_lanes(dispatcher.aimed, next);
     if (!workers::has_workers_here())
         return lanes;
     process::do_duty(core::Duty::dispatch, nullptr, [&] {

@@ -15,8 +15,8 @@ namespace hipq::external {
 // ---- aim dispatch ----
 
 // What a scheduler keeps about aimed jobs from one look to the next.
-struct Aims {
-    unsigned seen = 0;       // databases::count_aims() at the last look; 0: there was none
+struct AimedJobs {
+    unsigned seen = 0;       // databases::count_aimed_calls() at the last look; 0: there was none
     bool any = false;        // the last look found such jobs
     pg::Time looked{0};      // when the last look was
     pg::Time not_before{0};  // an earlier look would take too much of the scheduler's time
@@ -29,7 +29,7 @@ struct Dispatcher {
     claim::Claimer claimer;
     std::set<std::int64_t> reported;  // jobs that made trouble, and were logged
     int first_queue = 0;              // the queue whose turn it is to be first
-    Aims aims{};
+    AimedJobs aimed{};
     workers::JobShares
         shares{};  // as they were when going through the lanes began, and the jobs given since
 };
@@ -65,7 +65,7 @@ void look_at_attempt(const catalog::Catalogue &catalogue, AttemptName name);
 // ---- look after workers ----
 
 // Reads the workers from the table after a restart; does nothing when they are known.
-void recall_workers();
+void read_workers();
 
 // Forgets workers that are gone and have nothing in flight: a while after their session has ended,
 // or after a day of silence. Returns when to look again.

@@ -28,10 +28,10 @@ constinit pg::Statement select_servants(R"(
         WHERE queue.queue_id = ANY ($1) AND instance.name || '.' || queue.name = ANY (worker.queues)))");
 
 // Returns the workers that serve a queue which the caller may read.
-std::set<std::int64_t> servants(catalog::Sight &sight)
+std::set<std::int64_t> servants(catalog::VisibleQueues &visible_queues)
 {
     std::set<std::int64_t> ids;
-    const std::vector<std::int32_t> queues = sight.readable();
+    const std::vector<std::int32_t> queues = visible_queues.readable();
     const std::vector<std::int64_t> numbers(queues.begin(), queues.end());
     const pg::Rows rows = pg::as_hipq([&] { return select_servants.run(numbers); });
     for (const pg::Row row : rows)
@@ -43,10 +43,10 @@ std::set<std::int64_t> servants(catalog::Sight &sight)
 std::vector<WorkerSlot> visible_workers()
 {
     std::vector<WorkerSlot> slots = workers::list_workers();
-    catalog::Sight sight;
-    if (sight.is_whole())
+    catalog::VisibleQueues visible_queues;
+    if (visible_queues.is_whole())
         return slots;
-    const std::set<std::int64_t> known = servants(sight);
+    const std::set<std::int64_t> known = servants(visible_queues);
     std::erase_if(slots, [&](const WorkerSlot &slot) {
         return !known.contains(slot.id) &&
                !pg::call([&] { return ::has_privs_of_role(catalog::caller(), slot.role); });
@@ -57,7 +57,7 @@ std::vector<WorkerSlot> visible_workers()
 void list_workers(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    catalog::recall_workers();
+    catalog::read_workers();
     const core::HealthLimits limits = workers::health_limits();
     const pg::Time now = pg::now();
     std::vector<Seen> seen;
@@ -73,9 +73,10 @@ void list_workers(FunctionCallInfo fcinfo)
         const core::HealthSummary health = core::summarize(slot.record, limits, now.value);
         const bool is_active = !core::is_stale(slot.record, limits, now.value);
         result.add(slot.id, ++place, is_active, core::name(health.status), now,
-                   std::int32_t{health.tally.consecutive_failures}, health.tally.executions,
-                   health.tally.failures, health.tally.average_ms, std::int32_t{health.queue_depth},
-                   health.failure_rate, std::int32_t{slot.running},
+                   std::int32_t{health.counts.consecutive_failures}, health.counts.executions,
+                   health.counts.failures, health.counts.average_ms,
+                   std::int32_t{health.queue_depth}, health.failure_rate,
+                   std::int32_t{slot.running},
                    slot.record.was_heard ? std::optional(slot.heartbeat) : std::nullopt,
                    slot.record.is_bound ? std::optional(std::int32_t{slot.pid}) : std::nullopt);
     }
@@ -84,13 +85,13 @@ void list_workers(FunctionCallInfo fcinfo)
 void list_services(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    catalog::recall_workers();
+    catalog::read_workers();
     const auto services = catalog::worker_services();
-    catalog::Sight sight;
+    catalog::VisibleQueues visible_queues;
     const workers::JobShares shares;
     for (const auto &[queue_id, types] : services->by_queue())
         for (const auto &[type, workers] : types) {
-            if (sight.visible(queue_id) == nullptr)
+            if (visible_queues.visible(queue_id) == nullptr)
                 continue;
             const workers::ChosenWorker chosen = workers::choose_worker(workers, shares);
             result.add(std::int32_t{queue_id}, type, std::int32_t{chosen.present}, chosen.id);

@@ -83,10 +83,10 @@ void tell_of_mute_workers(pg::Time now)
 
 }  // namespace
 
-void recall_workers()
+void read_workers()
 {
-    if (catalog::must_recall_workers())
-        pg::with_transaction([] { catalog::recall_workers(); });
+    if (catalog::must_read_workers())
+        pg::with_transaction([] { catalog::read_workers(); });
 }
 
 pg::Time forget_workers(pg::Time now)

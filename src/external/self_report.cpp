@@ -92,15 +92,15 @@ ReadReport read_self_report(Datum json)
     Reader reader(json);
     core::SelfReport report;
     report.status = reader.health("status");
-    report.tally.consecutive_failures =
+    report.counts.consecutive_failures =
         static_cast<int>(reader.number("consecutive_failures", most));
-    report.tally.executions =
+    report.counts.executions =
         static_cast<std::int64_t>(reader.number("total_executions", most_executions));
-    report.tally.failures =
+    report.counts.failures =
         static_cast<std::int64_t>(reader.number("failed_executions", most_executions));
-    report.tally.average_ms = reader.number("average_execution_time_ms", most_executions);
+    report.counts.average_ms = reader.number("average_execution_time_ms", most_executions);
     report.queue_depth = static_cast<int>(reader.number("queue_depth", most));
-    if (report.tally.failures > report.tally.executions)
+    if (report.counts.failures > report.counts.executions)
         reader.complain("failed_executions", "is more than \"total_executions\"");
     if (!reader.problem().empty())
         return reader.problem();

@@ -21,8 +21,8 @@ constexpr const char *aim_sql =
 constinit pg::Statement
     insert_aim("INSERT INTO hipq.aimed_job (queue_id, job_id, worker) VALUES ($1, $2, $3)");
 constinit pg::Statement
-    delete_aims("DELETE FROM hipq.aimed_job WHERE queue_id = $1 AND job_id = ANY ($2)");
-constinit pg::Statement select_queues_with_aims(
+    delete_aimed_jobs("DELETE FROM hipq.aimed_job WHERE queue_id = $1 AND job_id = ANY ($2)");
+constinit pg::Statement select_queues_with_aimed_jobs(
     "SELECT DISTINCT aimed.queue_id FROM hipq.aimed_job AS aimed ORDER BY 1");
 
 // If a job has no queue_ttl, its time limit is the setting hipq.queue_ttl: values of its type or
@@ -98,7 +98,7 @@ std::vector<AimedJob> aimed_jobs(const catalog::Queue &queue)
                                 row.text(8)});
         }
         if (!stale.empty())
-            delete_aims.run(queue.id, stale);
+            delete_aimed_jobs.run(queue.id, stale);
     });
     return jobs;
 }
@@ -106,7 +106,8 @@ std::vector<AimedJob> aimed_jobs(const catalog::Queue &queue)
 std::vector<int> queues_with_aimed_jobs()
 {
     std::vector<int> queues;
-    for (const pg::Row row : pg::as_extension_owner([] { return select_queues_with_aims.run(); }))
+    for (const pg::Row row :
+         pg::as_extension_owner([] { return select_queues_with_aimed_jobs.run(); }))
         queues.push_back(row.integer32(0));
     return queues;
 }

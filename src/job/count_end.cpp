@@ -84,7 +84,7 @@ Ending ending_of(core::Reason reason, const core::Decision &decision)
 
 }  // namespace
 
-void tally_successes(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now)
+void count_successes(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now)
 {
     for (const ClaimedJob &job : jobs)
         note(queue, job.type,
@@ -93,7 +93,7 @@ void tally_successes(const catalog::Queue &queue, std::span<const ClaimedJob> jo
              now);
 }
 
-void tally_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
+void count_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
                    const core::Decision &decision, bool leaves_dead_letter, pg::Time now)
 {
     note(queue, job.type,
@@ -102,7 +102,7 @@ void tally_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Rea
          now);
 }
 
-void tally_unstarted(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
+void count_unstarted(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
                      bool leaves_dead_letter, pg::Time now)
 {
     note(queue, job.type,
@@ -111,7 +111,7 @@ void tally_unstarted(const catalog::Queue &queue, const ClaimedJob &job, core::R
          now);
 }
 
-void tally_put_back(const catalog::Queue &queue, const std::string &job_type, core::Reason reason,
+void count_put_back(const catalog::Queue &queue, const std::string &job_type, core::Reason reason,
                     pg::Time now)
 {
     note(queue, job_type, {Ending::put_back, reason}, now);

@@ -9,19 +9,19 @@
 namespace hipq::job {
 
 // The jobs of one handler call have succeeded.
-void tally_successes(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now);
+void count_successes(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now);
 
 // An attempt failed, and the decision on it has been carried out.
-void tally_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
+void count_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
                    const core::Decision &decision, bool leaves_dead_letter, pg::Time now);
 
 // A job ended without an attempt.
-void tally_unstarted(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
+void count_unstarted(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
                      bool leaves_dead_letter, pg::Time now);
 
 // Jobs whose attempts a restart ended were put back into their lanes. The times of the attempts are
 // unknown.
-void tally_put_back(const catalog::Queue &queue, const std::string &job_type, core::Reason reason,
+void count_put_back(const catalog::Queue &queue, const std::string &job_type, core::Reason reason,
                     pg::Time now);
 
 }  // namespace hipq::job

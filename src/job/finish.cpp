@@ -316,7 +316,7 @@ void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> j
     }
     if (queue.history_all)
         pg::as_hipq([&] { insert_successes(jobs, now); });
-    tally_successes(queue, jobs, now);
+    count_successes(queue, jobs, now);
 }
 
 void record_attempt(const catalog::Queue &, const ClaimedJob &job, const Failure &failure,
@@ -352,7 +352,7 @@ bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure
     if (is_done)
         leave_worker(job, leaving_by(failure.reason), now);
     if (is_done)
-        tally_failure(queue, job, failure.reason, decision, dies, now);
+        count_failure(queue, job, failure.reason, decision, dies, now);
     return is_done;
 }
 
@@ -370,7 +370,7 @@ bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure 
         job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
         record_attempt(queue, *job, failure, now);
-        tally_unstarted(queue, *job, failure.reason, leaves_dead_letter(queue, failure.reason),
+        count_unstarted(queue, *job, failure.reason, leaves_dead_letter(queue, failure.reason),
                         now);
         if (leaves_dead_letter(queue, failure.reason))
             add_dead_letter(queue, *job, failure, now);

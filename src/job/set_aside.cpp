@@ -70,7 +70,7 @@ constinit pg::Statement
 void add_job_status(std::vector<SetAside> &found, const catalog::Queue &queue)
 {
     std::vector<SetAside> in_queue;
-    catalog::read_apart(queue, [&] {
+    catalog::read_or_leave_out(queue, [&] {
         for (const pg::Row row :
              catalog::statement_for(queue, job_status_sql).run(std::int32_t{queue.id}))
             in_queue.push_back({queue.id, row.integer(0), row.time(1), row.text(2)});

@@ -42,8 +42,8 @@ void list_backlog(FunctionCallInfo fcinfo)
 {
     const int queue_id = pg::Arguments(fcinfo).integer({0, "queue_id"});
     pg::ResultSet result(fcinfo);
-    catalog::Sight sight;
-    const catalog::Queue *queue = sight.visible(queue_id);
+    catalog::VisibleQueues visible_queues;
+    const catalog::Queue *queue = visible_queues.visible(queue_id);
     if (queue == nullptr || queue->is_dropped)
         return;
     const pg::LockTimeoutScope lock_timeout(most_lock_wait);

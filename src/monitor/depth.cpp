@@ -181,10 +181,10 @@ Depth depth_of(const catalog::Queue &queue, pg::Time now)
 Depth find_depth(int queue_id)
 {
     Depth depth;
-    catalog::Sight sight;
-    const catalog::Queue *queue = sight.visible(queue_id);
+    catalog::VisibleQueues visible_queues;
+    const catalog::Queue *queue = visible_queues.visible(queue_id);
     if (queue != nullptr && !queue->is_dropped)
-        catalog::read_apart(*queue, [&] { depth = depth_of(*queue, pg::now()); });
+        catalog::read_or_leave_out(*queue, [&] { depth = depth_of(*queue, pg::now()); });
     return depth;
 }
 

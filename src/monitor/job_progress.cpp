@@ -86,14 +86,14 @@ void report(external::AttemptName name, const workers::Progress &progress)
 void list_progress(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    catalog::Sight sight;
+    catalog::VisibleQueues visible_queues;
     for (const workers::JobProgress &job : workers::list_progress()) {
-        if (sight.visible(job.queue_id) == nullptr)
+        if (visible_queues.visible(job.queue_id) == nullptr)
             continue;
         const workers::Progress &progress = job.progress;
         const bool has_total = progress.total != workers::unknown_total;
         const bool shows_message =
-            progress.message[0] != '\0' && sight.readable(job.queue_id) != nullptr;
+            progress.message[0] != '\0' && visible_queues.readable(job.queue_id) != nullptr;
         result.add(std::int32_t{job.queue_id}, job.job_id, std::int32_t{job.attempt}, progress.done,
                    has_total ? std::optional(progress.total) : std::nullopt,
                    shows_message ? std::optional(std::string(progress.message)) : std::nullopt,

@@ -60,12 +60,13 @@ std::vector<std::int64_t> ids_in(FunctionCallInfo fcinfo)
 }
 
 // Returns the queues that the caller may read and that may have one of the ids.
-std::vector<std::int32_t> queues_that_may_have(catalog::Sight &sight,
+std::vector<std::int32_t> queues_that_may_have(catalog::VisibleQueues &visible_queues,
                                                const std::vector<std::int64_t> &ids)
 {
-    std::vector<std::int32_t> queues = sight.readable();
-    std::erase_if(queues,
-                  [&](int queue_id) { return !job::may_have(*sight.readable(queue_id), ids); });
+    std::vector<std::int32_t> queues = visible_queues.readable();
+    std::erase_if(queues, [&](int queue_id) {
+        return !job::may_have(*visible_queues.readable(queue_id), ids);
+    });
     return queues;
 }
 
@@ -79,9 +80,9 @@ void list_jobs(FunctionCallInfo fcinfo)
 {
     const std::vector<std::int64_t> ids = ids_in(fcinfo);
     pg::ResultSet result(fcinfo);
-    catalog::Sight sight;
-    for (const int queue_id : catalog::reachable(queues_that_may_have(sight, ids)))
-        for (const pg::Row job : jobs_of(*sight.readable(queue_id), ids))
+    catalog::VisibleQueues visible_queues;
+    for (const int queue_id : catalog::reachable(queues_that_may_have(visible_queues, ids)))
+        for (const pg::Row job : jobs_of(*visible_queues.readable(queue_id), ids))
             result.add_composite(job.raw(0));
 }
 
@@ -91,13 +92,13 @@ void list_unfinished(FunctionCallInfo fcinfo)
     const int queue_id = arguments.integer("queue_id");
     const std::int64_t id = arguments.integer64("id");
     pg::ResultSet result(fcinfo);
-    catalog::Sight sight;
-    const catalog::Queue *queue = sight.visible(queue_id);
+    catalog::VisibleQueues visible_queues;
+    const catalog::Queue *queue = visible_queues.visible(queue_id);
     if (queue == nullptr || catalog::reachable({queue_id}).empty())
         return;
     const pg::Rows rows = pg::as_extension_owner(
         [&] { return catalog::statement_for(*queue, unfinished_sql).run_in_snapshot(id); });
-    const bool may_see_key = sight.readable(queue_id) != nullptr;
+    const bool may_see_key = visible_queues.readable(queue_id) != nullptr;
     for (const pg::Row job : rows) {
         const std::string factor = job.text(4);
         const Datum throttle_factor = pg::call([&] { return numeric(factor.c_str()); });

@@ -145,9 +145,9 @@ void list_set_aside(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
     const auto catalogue = catalog::catalogue();
-    catalog::Sight sight;
+    catalog::VisibleQueues visible_queues;
     for (const job::SetAside &job : job::jobs_set_aside(*catalogue))
-        if (sight.visible(job.queue_id) != nullptr)
+        if (visible_queues.visible(job.queue_id) != nullptr)
             result.add(std::int32_t{job.queue_id}, job.job_id, job.since, job.error);
 }
 

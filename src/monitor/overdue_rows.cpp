@@ -118,7 +118,7 @@ void add_apart(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Tim
                const std::vector<std::int64_t> &running)
 {
     std::vector<Overdue> in_queue;  // stays empty if the queue is given up midway
-    catalog::read_apart(queue, [&] { add_queue(in_queue, queue, now, running); });
+    catalog::read_or_leave_out(queue, [&] { add_queue(in_queue, queue, now, running); });
     std::move(in_queue.begin(), in_queue.end(), std::back_inserter(found));
 }
 

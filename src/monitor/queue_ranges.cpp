@@ -224,12 +224,12 @@ Node *asked_for_by_name(const PlannerInfo *root, const FuncExpr *call)
     if (!asked.are_known)
         return pg::call([] { return ::makeBoolConst(true, false); });
     const auto known = catalog::catalogue();
-    catalog::Sight sight;
+    catalog::VisibleQueues visible_queues;
     std::vector<std::int32_t> ids;
     for (int i = 0; i < list_length(asked.names); ++i) {
         const catalog::Queue *queue =
             known->find(static_cast<const char *>(list_nth(asked.names, i)));
-        if (queue != nullptr && sight.visible(queue->id) != nullptr)
+        if (queue != nullptr && visible_queues.visible(queue->id) != nullptr)
             ids.push_back(queue->id);
     }
     std::ranges::sort(ids);

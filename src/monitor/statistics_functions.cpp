@@ -27,9 +27,9 @@ std::int64_t present_minute()
 template <class Show>
 void for_each_here(const Show &show)
 {
-    catalog::Sight sight;
+    catalog::VisibleQueues visible_queues;
     statistics::for_each_counted([&](const CountedType &type, const core::Statistics &statistics) {
-        if (type.database == MyDatabaseId && sight.visible(type.queue_id) != nullptr)
+        if (type.database == MyDatabaseId && visible_queues.visible(type.queue_id) != nullptr)
             show(type, statistics);
     });
 }

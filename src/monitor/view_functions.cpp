@@ -95,7 +95,7 @@ std::optional<std::string> first_unmet_condition_of(FunctionCallInfo fcinfo)
     const pg::Arguments arguments(fcinfo);
     const auto catalogue = catalog::catalogue();
     const catalog::Queue *queue = catalogue->find(arguments.integer("queue_id"));
-    if (queue == nullptr || catalog::Sight().visible(queue->id) == nullptr)
+    if (queue == nullptr || catalog::VisibleQueues().visible(queue->id) == nullptr)
         return std::nullopt;
     const std::string type = arguments.text("job_type");
     const double factor = arguments.maybe_number("throttle_factor").value_or(0);
@@ -134,21 +134,21 @@ bool has_job(const executors::ExecutorSlot &slot)
 
 // Monitors see the whole server. Others see the executors of this database that run a job of a
 // queue that they may read and, of those without a job, the ones of roles whose rights they have.
-bool is_visible(catalog::Sight &sight, const executors::ExecutorSlot &slot)
+bool is_visible(catalog::VisibleQueues &visible_queues, const executors::ExecutorSlot &slot)
 {
-    if (sight.is_whole() || slot.database != MyDatabaseId)
-        return sight.is_whole();
+    if (visible_queues.is_whole() || slot.database != MyDatabaseId)
+        return visible_queues.is_whole();
     if (has_job(slot))
-        return sight.visible(slot.job.queue_id) != nullptr;
+        return visible_queues.visible(slot.job.queue_id) != nullptr;
     return pg::call([&] { return ::has_privs_of_role(::GetUserId(), slot.role); });
 }
 
 void list_executors(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    catalog::Sight sight;
+    catalog::VisibleQueues visible_queues;
     for (const executors::ExecutorSlot &slot : executors::list_executors()) {
-        if (!is_visible(sight, slot))
+        if (!is_visible(visible_queues, slot))
             continue;
         const bool has_process = slot.pid != 0;
         const auto if_job = [&](auto value) {
@@ -167,17 +167,17 @@ void list_executors(FunctionCallInfo fcinfo)
 void list_running_jobs(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    catalog::Sight sight;
+    catalog::VisibleQueues visible_queues;
     for (const executors::RunningEntry &entry : executors::list_running_jobs())
         if (entry.database == MyDatabaseId && entry.job.attempt != 0 &&
-            sight.visible(entry.job.queue_id) != nullptr)
+            visible_queues.visible(entry.job.queue_id) != nullptr)
             result.add(entry.pid, entry.job.queue_id, entry.job.id, entry.job.attempt,
                        std::string(entry.job.type), entry.job.started, entry.job.is_locked,
                        entry.deadline == pg::infinity ? std::nullopt
                                                       : std::optional(entry.deadline),
                        std::optional<std::int64_t>(), std::optional<bool>());
     for (const workers::ExternalJob &job : workers::list_external_jobs())
-        if (sight.visible(job.queue_id) != nullptr)
+        if (visible_queues.visible(job.queue_id) != nullptr)
             result.add(std::optional<std::int32_t>(), std::int32_t{job.queue_id}, job.id,
                        std::int32_t{job.attempt}, std::optional<std::string>(),
                        std::optional<pg::Time>(), false, job.deadline, job.worker_id,
@@ -189,9 +189,9 @@ void list_running_jobs(FunctionCallInfo fcinfo)
 void list_lanes(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    catalog::Sight sight;
+    catalog::VisibleQueues visible_queues;
     for (const lanes::LaneInfo &info : lanes::list_lanes())
-        if (const auto lane = sight.visible(info.name.queue_id) != nullptr
+        if (const auto lane = visible_queues.visible(info.name.queue_id) != nullptr
                                   ? lanes::copy_lane(info.ref)
                                   : std::nullopt)
             result.add(std::int32_t{info.name.queue_id}, std::string(info.name.type),
@@ -207,9 +207,9 @@ void list_lanes(FunctionCallInfo fcinfo)
 void list_limiters(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    catalog::Sight sight;
+    catalog::VisibleQueues visible_queues;
     for (const core::Limiter &limiter : lanes::list_limiters()) {
-        const catalog::Queue *queue = sight.visible(limiter.name.queue_id);
+        const catalog::Queue *queue = visible_queues.visible(limiter.name.queue_id);
         if (queue == nullptr || limiter.name.key != 0)
             continue;
         std::optional<std::string> type;
@@ -267,7 +267,7 @@ HIPQ_FUNCTION(hipq__is_running)
 {
     const std::int32_t queue_id = PG_GETARG_INT32(0);
     const bool is_running = hipq::job::is_running_in(queue_id, PG_GETARG_INT64(1));
-    return BoolGetDatum(is_running && hipq::catalog::Sight().visible(queue_id) != nullptr);
+    return BoolGetDatum(is_running && hipq::catalog::VisibleQueues().visible(queue_id) != nullptr);
 }
 
 HIPQ_FUNCTION(hipq__is_held)

@@ -95,7 +95,7 @@ std::vector<FillingKind> filling_kinds_of(const catalog::Queue &queue,
 const catalog::Queue &require_visible(const catalog::Catalogue &catalogue, const std::string &name)
 {
     const catalog::Queue &queue = catalog::require_queue(catalogue, name);
-    if (catalog::Sight().visible(queue.id) == nullptr)
+    if (catalog::VisibleQueues().visible(queue.id) == nullptr)
         catalog::require(queue, catalog::Privilege::read);
     return queue;
 }

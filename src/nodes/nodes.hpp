@@ -177,11 +177,11 @@ void demand_room(const catalog::Queue &queue, int node);
 // hipq.shard_outbox: at most 1,000 jobs or about 1 MB per row, because a row costs as much as
 // hundreds of jobs. The values that new jobs of a row share are stored once, in its body. add()
 // copies the job. Needs a transaction; jobs that are not sent are lost.
-class Parcels {
+class OutboxRows {
 public:
     // `kind` says whether the jobs are new, or moved ones, which have been in a queue before and
     // have their keys.
-    explicit Parcels(const catalog::Queue &queue, std::string_view kind = "jobs")
+    explicit OutboxRows(const catalog::Queue &queue, std::string_view kind = "jobs")
         : queue_(&queue), kind_(kind)
     {
     }
@@ -189,17 +189,17 @@ public:
     void send();
 
 private:
-    struct Parcel {
+    struct OutboxRow {
         std::optional<job::RowValues> first{};
         std::vector<pg::RawValue> jobs;
         std::size_t bytes = 0;
     };
-    pg::RawValue json_for(Parcel &parcel, const job::RowValues &job) const;
-    void send(int node, Parcel &parcel);
+    pg::RawValue json_for(OutboxRow &row, const job::RowValues &job) const;
+    void send(int node, OutboxRow &row);
 
     const catalog::Queue *queue_;
     std::string kind_;
-    std::map<int, Parcel> parcels_;
+    std::map<int, OutboxRow> rows_;
 };
 
 // ---- placement ----

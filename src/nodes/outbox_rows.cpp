@@ -21,48 +21,48 @@ constinit pg::Statement insert_jobs(R"(
 
 // The first job is written whole until there is a second one: a single job shares nothing. Moved
 // jobs are always written whole, as in rows that SQL writes.
-pg::RawValue Parcels::json_for(Parcel &parcel, const job::RowValues &job) const
+pg::RawValue OutboxRows::json_for(OutboxRow &row, const job::RowValues &job) const
 {
     if (kind_ != "jobs")
         return json_of(job);
-    if (!parcel.first.has_value()) {
-        parcel.first = copy_of(job);
+    if (!row.first.has_value()) {
+        row.first = copy_of(job);
         return json_of(job);
     }
-    if (parcel.jobs.size() == 1)
-        parcel.jobs.front() = json_of(*parcel.first, *parcel.first);
-    return json_of(job, *parcel.first);
+    if (row.jobs.size() == 1)
+        row.jobs.front() = json_of(*row.first, *row.first);
+    return json_of(job, *row.first);
 }
 
-void Parcels::add(const job::RowValues &job, int node)
+void OutboxRows::add(const job::RowValues &job, int node)
 {
-    Parcel &parcel = parcels_[node];
-    const pg::RawValue json = json_for(parcel, job);
-    parcel.jobs.push_back(json);
-    parcel.bytes += VARSIZE_ANY(DatumGetPointer(json.value));
-    if (parcel.jobs.size() >= most_jobs || parcel.bytes >= most_bytes)
-        send(node, parcel);
+    OutboxRow &row = rows_[node];
+    const pg::RawValue json = json_for(row, job);
+    row.jobs.push_back(json);
+    row.bytes += VARSIZE_ANY(DatumGetPointer(json.value));
+    if (row.jobs.size() >= most_jobs || row.bytes >= most_bytes)
+        send(node, row);
 }
 
-void Parcels::send(int node, Parcel &parcel)
+void OutboxRows::send(int node, OutboxRow &row)
 {
-    if (parcel.jobs.empty())
+    if (row.jobs.empty())
         return;
-    const pg::RawValue jobs = job::array_of(parcel.jobs);
-    const pg::RawValue shared = parcel.first.has_value() && parcel.jobs.size() > 1
-                                    ? shared_json_of(*parcel.first)
+    const pg::RawValue jobs = job::array_of(row.jobs);
+    const pg::RawValue shared = row.first.has_value() && row.jobs.size() > 1
+                                    ? shared_json_of(*row.first)
                                     : pg::RawValue{JSONBOID, Datum{0}, true};
     pg::as_hipq([&] {
         insert_jobs.run(queue_->instance, queue_->shards->own_node, node, queue_->name, jobs, kind_,
                         shared);
     });
-    parcel = Parcel{};
+    row = OutboxRow{};
 }
 
-void Parcels::send()
+void OutboxRows::send()
 {
-    for (auto &[node, parcel] : parcels_)
-        send(node, parcel);
+    for (auto &[node, row] : rows_)
+        send(node, row);
 }
 
 }  // namespace hipq::nodes

@@ -210,17 +210,17 @@ void run_execution(Execution &execution)
 // statement is hipq's own.
 Rows rows_of(Execution &execution)
 {
-    std::optional<Error> misfit;
+    std::optional<Error> mismatch;
     try {
         call([&] { run_execution(execution); });
     } catch (const Error &error) {
-        if (execution.with_callers_path || !is_misfit(error, execution.sql))
+        if (execution.with_callers_path || !is_version_mismatch(error, execution.sql))
             throw;
-        misfit = error;
+        mismatch = error;
     }
-    if (misfit.has_value()) {
-        explain_misfit(*misfit, execution.sql);
-        throw *misfit;
+    if (mismatch.has_value()) {
+        explain_version_mismatch(*mismatch, execution.sql);
+        throw *mismatch;
     }
     return {execution.cells, execution.rows, execution.columns, execution.processed};
 }

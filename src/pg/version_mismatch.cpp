@@ -102,12 +102,12 @@ void raise_other_type(Oid table, const std::string &column, Oid type, Oid expect
                 script));
 }
 
-bool is_misfit(const Error &error, std::string_view sql)
+bool is_version_mismatch(const Error &error, std::string_view sql)
 {
     return error.internal_query() == sql;
 }
 
-void explain_misfit(const Error &error, std::string_view sql)
+void explain_version_mismatch(const Error &error, std::string_view sql)
 {
     require_fit(error.message());
     if (error.sqlerrcode() != ERRCODE_UNDEFINED_COLUMN || error.internal_position() < 1)

@@ -19,10 +19,10 @@ void require_fit(const std::string &problem);
 
 // Returns whether a statement of hipq's own failed before it ran, because it cannot be parsed in
 // this database.
-bool is_misfit(const Error &error, std::string_view sql);
+bool is_version_mismatch(const Error &error, std::string_view sql);
 
 // Raises a better error, as above, or returns if there is none. May be called while the caught
 // error is still to be rethrown: only parse analysis failed, and nothing was begun.
-void explain_misfit(const Error &error, std::string_view sql);
+void explain_version_mismatch(const Error &error, std::string_view sql);
 
 }  // namespace hipq::pg

@@ -136,7 +136,7 @@ std::vector<std::int64_t> put_back_after_restart(const catalog::Queue &queue,
     std::vector<std::int64_t> result;
     for (const pg::Row row : rows) {
         result.push_back(row.integer(0));
-        job::tally_put_back(queue, row.text(1), reason, now);
+        job::count_put_back(queue, row.text(1), reason, now);
     }
     return result;
 }

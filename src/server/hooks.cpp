@@ -254,10 +254,11 @@ extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options
                                      ParamListInfo parameters)
 {
     pg::enter([&] { before_planning(*query); });
-    const bool outer = catalog::set_planned_by_sight(false);  // planning may plan other statements
+    const bool outer =
+        catalog::set_planned_by_visible_queues(false);  // planning may plan other statements
     const auto next = previous_planner != nullptr ? previous_planner : ::standard_planner;
     PlannedStmt *planned = next(query, text, options, parameters);
-    if (catalog::set_planned_by_sight(outer))
+    if (catalog::set_planned_by_visible_queues(outer))
         planned->dependsOnRole = true;
     return planned;
 }

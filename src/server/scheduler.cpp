@@ -230,7 +230,7 @@ Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now()};
     process::do_duty(Duty::dispatch, nullptr,
-                     external::recall_workers);  // before their jobs are found
+                     external::read_workers);  // before their jobs are found
     look.again_at(recovery::recover(scheduler.recovery));
     look.again_at(serve_workers(scheduler, look.now));
     const TimestampTz start = ::GetCurrentTimestamp();

@@ -75,11 +75,11 @@ Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const p
     const std::optional<job::RowValues> shared = shared_by(letter);
     const nodes::Origin origin{letter.sender, letter.id, have_keys};
     Sorted sorted;
-    nodes::Parcels parcels(queue, letter.kind);
+    nodes::OutboxRows rows(queue, letter.kind);
     for (const pg::RawValue &json : jobs) {
         const job::RowValues job = read_job(letter, json, shared);
         if (const auto node = nodes::destination(queue, job.as_int64(Column::id))) {
-            parcels.add(job, *node);
+            rows.add(job, *node);
             continue;
         }
         sorted.kept.push_back(json);
@@ -91,7 +91,7 @@ Sorted sort(const Letter &letter, const catalog::Queue &queue, std::span<const p
         sorted.sent.push_back(json);
         sorted.own.push_back(job);
     }
-    parcels.send();
+    rows.send();
     return sorted;
 }
 

@@ -78,8 +78,8 @@ constinit pg::Statement
     move_history("UPDATE hipq.attempt SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
 
 // Jobs that are for one worker stay so.
-constinit pg::Statement
-    move_aims("UPDATE hipq.aimed_job SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
+constinit pg::Statement move_aimed_jobs(
+    "UPDATE hipq.aimed_job SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
 
 std::string with_shard_key_there(std::string list, const Queue &to)
 {
@@ -148,7 +148,8 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
             moved.ids.push_back(row.integer(0));
         move_history.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids);
         job::move_log(from.id, to.id, moved.ids);
-        if (move_aims.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids).processed() > 0)
+        if (move_aimed_jobs.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids).processed() >
+            0)
             wakeup::note_aimed_job();
         job::move_made_jobs(moved.ids, from, to);
         moved.held = pg::run_once(between(count_held_sql, from, to), job_type).front().integer(0);

@@ -339,8 +339,8 @@ HIPQ_FUNCTION(hipq__has_cron_entry)
 {
     const int id = hipq::pg::Arguments(fcinfo).integer("schedule_id");
     const auto schedule = hipq::admin::find_schedule(id, hipq::pg::now());
-    const bool is_visible =
-        schedule.has_value() && hipq::catalog::Sight().readable(schedule->queue_id) != nullptr;
+    const bool is_visible = schedule.has_value() &&
+                            hipq::catalog::VisibleQueues().readable(schedule->queue_id) != nullptr;
     return hipq::pg::return_bool(is_visible && hipq::admin::has_entry(id) &&
                                  !hipq::admin::is_cron_stopped());
 }

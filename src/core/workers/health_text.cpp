@@ -45,8 +45,8 @@ std::string cause_text(const WorkerRecord &worker, const HealthLimits &limits, s
     if (worker.report.status == Health::unhealthy)
         return "calls itself unhealthy";
     const HealthSummary seen = summarize(worker, limits, now);
-    if (seen.tally.consecutive_failures >= limits.unhealthy_failures)
-        return "has failed " + std::to_string(seen.tally.consecutive_failures) +
+    if (seen.counts.consecutive_failures >= limits.unhealthy_failures)
+        return "has failed " + std::to_string(seen.counts.consecutive_failures) +
                " times in a row (hipq.unhealthy_failures is " +
                std::to_string(limits.unhealthy_failures) + ")";
     if (seen.failure_rate.value_or(-1) >= limits.unhealthy_failure_rate)

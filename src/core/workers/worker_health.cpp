@@ -50,14 +50,14 @@ Health grade_of_silence(const WorkerRecord &worker, const HealthLimits &limits, 
     return is_long ? Health::degraded : Health::healthy;
 }
 
-std::optional<double> failure_rate_of(const Tally &tally)
+std::optional<double> failure_rate_of(const RunCounts &counts)
 {
-    if (tally.executions < enough_to_tell)
+    if (counts.executions < enough_to_tell)
         return std::nullopt;
-    return 100.0 * static_cast<double>(tally.failures) / static_cast<double>(tally.executions);
+    return 100.0 * static_cast<double>(counts.failures) / static_cast<double>(counts.executions);
 }
 
-Tally seen_tally(const WorkerRecord &worker)
+RunCounts seen_counts(const WorkerRecord &worker)
 {
     const double runs = static_cast<double>(std::max<std::int64_t>(worker.executions, 1));
     return {worker.executions, worker.failures,
@@ -139,12 +139,12 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
         if (rate.has_value())
             count(grade(*rate, limits.degraded_failure_rate, limits.unhealthy_failure_rate));
     };
-    count(grade(std::max(worker.consecutive_failures, report.tally.consecutive_failures),
+    count(grade(std::max(worker.consecutive_failures, report.counts.consecutive_failures),
                 limits.degraded_failures, limits.unhealthy_failures));
     count(grade_of_depth(worker, limits));
     count(grade_of_silence(worker, limits, now));
     count_rate(worker.outcomes.failure_rate());
-    count_rate(failure_rate_of(report.tally));
+    count_rate(failure_rate_of(report.counts));
     count(worker.was_heard || worker.is_bound ? Health::healthy : Health::unknown);
     return health;
 }
@@ -152,12 +152,12 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
 HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
 {
     const SelfReport &report = worker.report;
-    HealthSummary summary{judge(worker, limits, now), seen_tally(worker), queue_depth_of(worker),
-                          std::max(worker.outcomes.failure_rate(), failure_rate_of(report.tally))};
-    const int in_a_row = std::max(worker.consecutive_failures, report.tally.consecutive_failures);
-    if (report.tally.executions > summary.tally.executions)
-        summary.tally = report.tally;
-    summary.tally.consecutive_failures = in_a_row;
+    HealthSummary summary{judge(worker, limits, now), seen_counts(worker), queue_depth_of(worker),
+                          std::max(worker.outcomes.failure_rate(), failure_rate_of(report.counts))};
+    const int in_a_row = std::max(worker.consecutive_failures, report.counts.consecutive_failures);
+    if (report.counts.executions > summary.counts.executions)
+        summary.counts = report.counts;
+    summary.counts.consecutive_failures = in_a_row;
     return summary;
 }
 

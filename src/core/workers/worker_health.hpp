@@ -47,7 +47,7 @@ private:
 };
 
 // Counts of executions, by the server or by the worker itself.
-struct Tally {
+struct RunCounts {
     std::int64_t executions = 0;
     std::int64_t failures = 0;
     double average_ms = 0;
@@ -57,7 +57,7 @@ struct Tally {
 // What a worker reports about itself; missing values are zero.
 struct SelfReport {
     Health status = Health::healthy;
-    Tally tally;
+    RunCounts counts;
     int queue_depth = 0;
 };
 
@@ -87,7 +87,7 @@ struct WorkerRecord {
 // number. Totals are from the side that counted more executions.
 struct HealthSummary {
     Health status;
-    Tally tally;
+    RunCounts counts;
     int queue_depth;
     std::optional<double>
         failure_rate;  // percent, as used for judging; nothing if there are too few executions

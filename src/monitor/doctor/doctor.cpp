@@ -84,13 +84,13 @@ private:
     // Members of pg_monitor need no catalogue, which may be the broken part.
     bool sees_queue(int queue_id)
     {
-        if (!sight_.has_value())
-            sight_.emplace();
-        return sight_->visible(queue_id) != nullptr;
+        if (!visible_queues_.has_value())
+            visible_queues_.emplace();
+        return visible_queues_->visible(queue_id) != nullptr;
     }
 
     bool is_monitor_ = catalog::is_monitor();
-    std::optional<catalog::Sight> sight_{};
+    std::optional<catalog::VisibleQueues> visible_queues_{};
     Diagnoses seen_{};
 };
 

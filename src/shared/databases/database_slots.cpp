@@ -79,7 +79,7 @@ memory::DatabaseSlot *slot_for(Oid database)
                                           .queue_owners = memory::owners_not_known,
                                           .looked = false,
                                           .restores = 1,
-                                          .aims = 1,
+                                          .aimed_calls = 1,
                                           .prepares = 0,
                                           .lane_losses = 1,
                                           .lane_searches = 0,
@@ -211,7 +211,7 @@ void jobs_aimed(Oid database) noexcept
         return;
     const memory::Lock lock(LW_EXCLUSIVE);
     if (memory::DatabaseSlot *slot = slot_or_overflow(database); slot != nullptr)
-        ++slot->aims;
+        ++slot->aimed_calls;
 }
 
 void note_prepared() noexcept

@@ -40,7 +40,7 @@ std::vector<Prepares> list_prepares();
 void reader_came() noexcept;
 unsigned count_readers() noexcept;
 
-// Reports that aimed jobs may have been enqueued; see count_aims(). Cannot fail.
+// Reports that aimed jobs may have been enqueued; see count_aimed_calls(). Cannot fail.
 void jobs_aimed(Oid database) noexcept;
 
 // Makes every running scheduler look at all its queues, because the rights of roles have changed.

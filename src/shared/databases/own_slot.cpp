@@ -117,11 +117,11 @@ bool set_queue_owners(int owners)
     return std::exchange(memory::registry()->databases[mine.slot].queue_owners, owners) != owners;
 }
 
-unsigned count_aims()
+unsigned count_aimed_calls()
 {
     const memory::Lock lock(LW_SHARED);
     const memory::DatabaseSlot *slot = slot_of(mine);
-    return slot == nullptr ? 0 : slot->aims;
+    return slot == nullptr ? 0 : slot->aimed_calls;
 }
 
 void recovery_done(unsigned restores)

@@ -49,7 +49,7 @@ void recovery_done(unsigned restores);
 
 // A number that changes with each jobs_aimed() for this process's database: if it has changed,
 // there may be jobs that this scheduler has not seen. 0: this process is no scheduler.
-unsigned count_aims();
+unsigned count_aimed_calls();
 
 // Leaves, unless something became due before `stay_until` in the meantime. Returns whether it left.
 bool leave_scheduler(pg::Time stay_until);

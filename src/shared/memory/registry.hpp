@@ -70,7 +70,7 @@ struct DatabaseSlot {
     bool looked;  // a scheduler has looked at the database since the server started, and cleaned up
                   // after the previous run
     unsigned restores;     // number of jobs_restored() calls, plus one
-    unsigned aims;         // number of jobs_aimed() calls, plus one
+    unsigned aimed_calls;  // number of jobs_aimed() calls, plus one
     unsigned prepares;     // `Registry::prepares` after its last note_prepared(); 0: there was none
     unsigned lane_losses;  // number of lose_lanes() calls, plus one; shared/lanes/lane_table.hpp
     unsigned lane_searches;  // `lane_losses` when all lanes were last found; 0: not yet

@@ -5,7 +5,7 @@
 
 namespace hipq::workers {
 
-bool recall_worker(const NewWorker &worker)
+bool restore_worker(const NewWorker &worker)
 {
     const pg::Time now = pg::now();
     bool has_capacity = true;
@@ -24,11 +24,11 @@ bool recall_worker(const NewWorker &worker)
     return has_capacity;
 }
 
-bool are_recalled()
+bool are_workers_read()
 {
     const WorkerLock lock(LW_SHARED);
-    const auto &recalled = worker_table().recalled;
-    return std::ranges::find(recalled, MyDatabaseId) != std::end(recalled);
+    const auto &databases_read = worker_table().databases_read;
+    return std::ranges::find(databases_read, MyDatabaseId) != std::end(databases_read);
 }
 
 std::uint64_t worker_changes()
@@ -37,14 +37,14 @@ std::uint64_t worker_changes()
     return worker_table().changes;
 }
 
-bool workers_recalled(std::uint64_t changes)
+bool note_workers_read(std::uint64_t changes)
 {
     const WorkerLock lock(LW_EXCLUSIVE);
     WorkerTable &table = worker_table();
     if (table.changes != changes)
         return false;
-    Oid *place = std::ranges::find(table.recalled, InvalidOid);
-    if (place != std::end(table.recalled))
+    Oid *place = std::ranges::find(table.databases_read, InvalidOid);
+    if (place != std::end(table.databases_read))
         *place = MyDatabaseId;
     return true;
 }
@@ -63,7 +63,7 @@ void forget_workers(Oid database) noexcept
     for (WorkerSlot &slot : worker_slots())
         if (slot.state != WorkerState::free && slot.database == database)
             free_place(slot);
-    std::ranges::replace(worker_table().recalled, database, InvalidOid);
+    std::ranges::replace(worker_table().databases_read, database, InvalidOid);
     ++worker_table().changes;
 }
 

@@ -91,15 +91,15 @@ void note_end_of_listening();
 
 // Adds a worker from table hipq.worker that was registered before a restart; does nothing if the
 // worker is there already. Returns false if there is no room.
-bool recall_worker(const NewWorker &worker);
+bool restore_worker(const NewWorker &worker);
 
-// are_recalled() tells whether all workers of this database have been read from the table since the
-// server started. worker_changes() counts how often workers have come or gone for good in the whole
-// server. workers_recalled() returns true, and marks the workers as read, only if that number is
-// still `changes`.
-bool are_recalled();
+// are_workers_read() tells whether all workers of this database have been read from the table since
+// the server started. worker_changes() counts how often workers have come or gone for good in the
+// whole server. note_workers_read() returns true, and marks the workers as read, only if that
+// number is still `changes`.
+bool are_workers_read();
 std::uint64_t worker_changes();
-bool workers_recalled(std::uint64_t changes);
+bool note_workers_read(std::uint64_t changes);
 
 // Frees the place of a worker that has ended, when nothing remains to be done about it.
 void remove_worker(std::int64_t id) noexcept;

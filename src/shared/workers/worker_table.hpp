@@ -12,7 +12,7 @@ namespace hipq::workers {
 
 // Databases of which all workers are known. If there are more, their workers are read again and
 // again, which costs a statement each time.
-inline constexpr std::size_t max_recalled = 256;
+inline constexpr std::size_t max_databases_read = 256;
 
 // A job type whose jobs no worker can get.
 struct UnservedType {
@@ -37,7 +37,7 @@ struct WorkerTable {
     std::int32_t used;      // places that were ever in use, which are the first ones
     std::uint64_t choices;  // number of choices so far
     std::uint64_t changes;  // how often workers came or went for good
-    Oid recalled[max_recalled];
+    Oid databases_read[max_databases_read];
     UnservedType unserved[max_unserved_types];
     RoleRate rates[max_role_rates];
     WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];  // an equal number of buckets follows

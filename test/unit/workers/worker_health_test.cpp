@@ -234,12 +234,12 @@ TEST(WorkerHealth, WhatItSaysOfItselfCanOnlyMakeItWorse)
     worker.consecutive_failures = 10;
     EXPECT_EQ(judged(worker), Health::unhealthy);
     worker.consecutive_failures = 0;
-    worker.report.tally.consecutive_failures = 3;
+    worker.report.counts.consecutive_failures = 3;
     EXPECT_EQ(judged(worker), Health::degraded);
     worker.report.queue_depth = 100;
     EXPECT_EQ(judged(worker), Health::unhealthy);
     worker.report = {};
-    worker.report.tally = {10, 7, 5, 0};
+    worker.report.counts = {10, 7, 5, 0};
     EXPECT_EQ(judged(worker), Health::unhealthy);
 }
 
@@ -277,7 +277,7 @@ TEST(WorkerHealth, LimitsAreThoseGiven)
         return [count](WorkerRecord &worker) { worker.depth = count; };
     };
     const auto rate = [](int percent) {
-        return [percent](WorkerRecord &worker) { worker.report.tally = {100, percent, 0, 0}; };
+        return [percent](WorkerRecord &worker) { worker.report.counts = {100, percent, 0, 0}; };
     };
     const auto silence = [](std::int64_t time) {
         return [time](WorkerRecord &worker) { worker.last_sign = now - time; };
@@ -391,17 +391,17 @@ TEST(WorkerHealth, SummaryMergesBothSides)
     note_execution(worker, Execution::failed, 4 * second, false);
     worker.depth = 2;
     HealthSummary summary = summarize(worker, limits, now);
-    EXPECT_EQ(summary.tally.executions, 2);
-    EXPECT_EQ(summary.tally.failures, 1);
-    EXPECT_DOUBLE_EQ(summary.tally.average_ms, 3000);
-    EXPECT_EQ(summary.tally.consecutive_failures, 1);
+    EXPECT_EQ(summary.counts.executions, 2);
+    EXPECT_EQ(summary.counts.failures, 1);
+    EXPECT_DOUBLE_EQ(summary.counts.average_ms, 3000);
+    EXPECT_EQ(summary.counts.consecutive_failures, 1);
     EXPECT_EQ(summary.queue_depth, 2);
-    worker.report.tally = {5, 1, 70.5, 0};
+    worker.report.counts = {5, 1, 70.5, 0};
     worker.report.queue_depth = 7;
     summary = summarize(worker, limits, now);
-    EXPECT_EQ(summary.tally.executions, 5);
-    EXPECT_DOUBLE_EQ(summary.tally.average_ms, 70.5);
-    EXPECT_EQ(summary.tally.consecutive_failures, 1);
+    EXPECT_EQ(summary.counts.executions, 5);
+    EXPECT_DOUBLE_EQ(summary.counts.average_ms, 70.5);
+    EXPECT_EQ(summary.counts.consecutive_failures, 1);
     EXPECT_EQ(summary.queue_depth, 7);
     worker.depth = 8;
     EXPECT_EQ(queue_depth_of(worker), 8) << "the larger of the two";
@@ -422,9 +422,9 @@ TEST(WorkerHealth, SummaryHasTheShareOfFailuresThatIsJudged)
     EXPECT_EQ(share(), 0) << "the latest count";
     note_expiry(worker);
     EXPECT_EQ(share(), 100.0 / 64) << "what was not taken up failed";
-    worker.report.tally = {10, 4, 5, 0};
+    worker.report.counts = {10, 4, 5, 0};
     EXPECT_EQ(share(), 40) << "what it says of itself is worse";
-    worker.report.tally = {9, 9, 5, 0};
+    worker.report.counts = {9, 9, 5, 0};
     EXPECT_EQ(share(), 100.0 / 64);
 }
 
@@ -441,7 +441,7 @@ TEST(HealthText, NamesTheMeasureAndItsSetting)
     worker.consecutive_failures = 12;
     EXPECT_EQ(cause_of(worker), "has failed 12 times in a row (hipq.unhealthy_failures is 10)");
     worker = fresh();
-    worker.report.tally = {100, 83, 0, 0};
+    worker.report.counts = {100, 83, 0, 0};
     EXPECT_EQ(cause_of(worker),
               "has failed in 83 % of its last executions (hipq.unhealthy_failure_rate is 70)");
     worker = fresh();
