@@ -3,16 +3,20 @@
 
 #include "catalog/cache.hpp"
 #include "catalog/handler.hpp"
+#include "catalog/queue_statements.hpp"
 #include "claim/claim.hpp"
 #include "execute/attempt_log.hpp"
 #include "job/claimed_job.hpp"
 #include "job/current_job.hpp"
 #include "job/finish.hpp"
 #include "job/lock_attempt.hpp"
+#include "job/two_phase.hpp"
 #include "pg/clock.hpp"
 #include "pg/demand.hpp"
 #include "pg/failure_codes.hpp"
+#include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
+#include "shared/workers/jobs.hpp"
 
 namespace hipq::execute {
 
@@ -31,6 +35,33 @@ void check_results(std::span<const pg::RawValue> results)
             pg::check_result(result.value);
         before = &result;
     }
+}
+
+// $1 job, $2 attempt, $3 now
+constexpr const char *leave_running_sql = R"(
+    UPDATE {live} AS job
+    SET worker_id = 0, update_time = $3, deadline = $3 + job.timeout * interval '1 second'
+    WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running')";
+
+// Leaves the job that this process runs running after its handler has returned, until it is
+// completed or its timeout is over. Runs in the handler's transaction. Raises 55000 if the job no
+// longer belongs to this attempt.
+void leave_running(const catalog::Queue &queue, job::ClaimedJob job, pg::Time now);
+void leave_running(const catalog::Queue &queue, job::ClaimedJob job, pg::Time now)
+{
+    const bool is_mine = !job.is_locked || job::record_locked(queue, job);
+    const bool is_left = is_mine && pg::as_hipq([&] {
+                             return catalog::statement_for(queue, leave_running_sql)
+                                        .run(job.id, job.attempt, now)
+                                        .processed() == 1;
+                         });
+    if (!is_left)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("job %lld cannot be completed later", static_cast<long long>(job.id)),
+                   errdetail("It has enqueued its own successor, or was taken from this attempt."));
+    workers::note_job_left_running(job.queue_id, job.id, job.attempt, claim::load_of(job),
+                                   now + std::int64_t{job.timeout} * USECS_PER_SEC);
+    job::forbid_two_phase(job::NoTwoPhase::job_taken);
 }
 
 }  // namespace
@@ -106,7 +137,7 @@ void conclude(const Queue &queue, std::span<const ClaimedJob> jobs,
         retry::resolve_snoozed(queue, jobs.front(), requested.delay, pg::now());
         break;
     case job::HandlerEnd::left_running:
-        claim::leave_running(queue, jobs.front(), pg::now());
+        leave_running(queue, jobs.front(), pg::now());
         break;
     }
 }

@@ -3,11 +3,11 @@
 //
 // Shared memory says which jobs a worker has been given; the rows decide. An entry that has no
 // matching row is dropped; otherwise it would be looked at for ever.
-#include "claim/claim.hpp"
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
 #include "catalog/job_parameters.hpp"
 #include "catalog/rights.hpp"
+#include "external/attempt_rows.hpp"
 #include "external/own_worker.hpp"
 #include "job/claimed_job.hpp"
 #include "job/finish.hpp"
@@ -115,9 +115,9 @@ void drop_those_that_stay(Jobs suspects)
         wakeup::note_restore();  // the scheduler reads what their rows say
 }
 
-claim::Attempts attempts_of(const Jobs &jobs)
+Attempts attempts_of(const Jobs &jobs)
 {
-    claim::Attempts attempts;
+    Attempts attempts;
     for (const ExternalJob &job : jobs)
         attempts.add(job.id, job.attempt, job.place);
     return attempts;
@@ -132,7 +132,7 @@ void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refuse
         return;
     }
     const std::vector<std::int64_t> unknown =
-        claim::unknown_dispatches(*queue, worker_id, attempts_of(refused));
+        unknown_dispatches(*queue, worker_id, attempts_of(refused));
     Jobs suspects;
     std::ranges::copy_if(refused, std::back_inserter(suspects), [&](const ExternalJob &job) {
         return std::find(unknown.begin(), unknown.end(), job.id) != unknown.end();
@@ -198,7 +198,7 @@ void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs,
         return drop_unknown(queue, worker_id, jobs);
     if (queue->is_dropped || !catalog::may(catalog::caller(), *queue, catalog::Privilege::work))
         return;
-    std::vector<ClaimedJob> taken = claim::accept(*queue, worker_id, attempts_of(jobs), pg::now());
+    std::vector<ClaimedJob> taken = accept_rows(*queue, worker_id, attempts_of(jobs), pg::now());
     Jobs refused;
     std::ranges::copy_if(jobs, std::back_inserter(refused), [&](const ExternalJob &job) {
         return std::ranges::none_of(taken, [&](const ClaimedJob &one) { return one.id == job.id; });

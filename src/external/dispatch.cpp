@@ -14,6 +14,7 @@
 #include "claim/conditions.hpp"
 #include "execute/execute.hpp"
 #include "external/aim_dispatch.hpp"
+#include "external/attempt_rows.hpp"
 #include "external/notify_workers.hpp"
 #include "job/claimed_job.hpp"
 #include "pg/clock.hpp"
@@ -163,13 +164,13 @@ claim::Written assign(const ServedLane &served, claim::Chosen chosen, workers::J
 {
     const Queue &queue = *served.lane.queue;
     given = choose_workers(chosen, jobs, served.workers, shares);
-    std::vector<claim::Assignment> assignments;
+    std::vector<Assignment> assignments;
     for (std::size_t i = 0; i < given.size(); ++i)
         assignments.push_back({given[i].id, jobs[i].place, given[i].worker.id});
     if (assignments.empty())
         return {{}, 0};
     const JobType &type = *queue.find_job_type(served.lane.head.job_type);
-    return {claim::dispatch(queue, type, assignments, now), given.size()};
+    return {dispatch_rows(queue, type, assignments, now), given.size()};
 }
 
 // Leaves in `given` the jobs that were claimed. Tells the workers of the other jobs that they do

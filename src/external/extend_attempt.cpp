@@ -2,6 +2,7 @@
 // caller's transaction. hipq.extend_job(id, more) is for jobs that executors run.
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
+#include "external/attempt_rows.hpp"
 #include "external/held_attempt.hpp"
 #include "job/claimed_job.hpp"
 #include "pg/clock.hpp"
@@ -37,7 +38,7 @@ pg::Time extend(const HeldAttempt &attempt, std::int64_t more)
         return before;
     const pg::Time deadline = std::min(now + more, now + century);
     require_time_left(attempt, deadline);
-    claim::set_deadline(*attempt.queue, attempt.job, deadline, now);
+    set_deadline(*attempt.queue, attempt.job, deadline, now);
     return deadline;
 }
 

@@ -36,7 +36,7 @@ struct Dispatcher {
 
 // Gives due jobs away as long as there are workers for them. The dispatch is the claim, made on
 // behalf of the worker, which is notified on its channel after the commit. The dispatch does not
-// wait for the disk: the acceptance does (claim::accept()), and no worker begins the job before
+// wait for the disk: the acceptance does (accept_rows()), and no worker begins the job before
 // that. Runs transactions of its own. The caller must have checked that jobs may run in this
 // database. Returns when to call again even if no process requests it
 // (databases::was_asked_for_dispatch()).

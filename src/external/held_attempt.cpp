@@ -7,6 +7,7 @@
 #include "catalog/cache.hpp"
 #include "catalog/queue_statements.hpp"
 #include "catalog/rights.hpp"
+#include "external/attempt_rows.hpp"
 #include "external/own_worker.hpp"
 #include "job/claimed_job.hpp"
 #include "job/current_job.hpp"
@@ -253,7 +254,7 @@ const Queue &require_queue_of(const Catalogue &catalogue, std::int64_t id)
 struct ByNumber {
     bool operator()(const Queue *left, const Queue *right) const { return left->id < right->id; }
 };
-using AttemptsByQueue = std::map<const Queue *, claim::Attempts, ByNumber>;
+using AttemptsByQueue = std::map<const Queue *, Attempts, ByNumber>;
 
 // Groups by queue the attempts that the caller may know of.
 AttemptsByQueue by_queue(const Catalogue &catalogue, std::span<const AttemptName> names)
@@ -275,11 +276,10 @@ AttemptsByQueue by_queue(const Catalogue &catalogue, std::span<const AttemptName
 }
 
 // Check ownership, and record a heartbeat, once per worker.
-void hold_of_queue(const Queue &queue, const claim::Attempts &attempts,
-                   std::vector<HeldAttempt> &all)
+void hold_of_queue(const Queue &queue, const Attempts &attempts, std::vector<HeldAttempt> &all)
 {
     std::set<std::int64_t> workers;
-    for (ClaimedJob &job : claim::hold_attempts(queue, attempts)) {
+    for (ClaimedJob &job : hold_rows(queue, attempts)) {
         if (workers.insert(*job.worker_id).second) {
             require_callers(queue, job.id, *job.worker_id);
             note_sign_of_life(*job.worker_id);
@@ -295,7 +295,7 @@ void hold_of_queue(const Queue &queue, const claim::Attempts &attempts,
 HeldAttempt hold_attempt(const Catalogue &catalogue, AttemptName name)
 {
     const Queue &queue = require_queue_of(catalogue, name.id);
-    auto job = claim::hold_attempt(queue, name.id, name.number);
+    auto job = hold_row(queue, name.id, name.number);
     if (!job.has_value())
         raise_over(require_job_status(queue, name.id), name);
     require_callers(queue, job->id, *job->worker_id);
@@ -354,7 +354,7 @@ HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_na
     const Queue &queue = catalog::require_known_queue(catalogue, queue_name);
     catalog::require(queue, catalog::Privilege::work);
     demand_one_job(queue, key);
-    auto job = claim::hold_attempt(queue, key.type, key.key, key.shard_key);
+    auto job = hold_row(queue, key.type, key.key, key.shard_key);
     if (!job.has_value())
         raise_without_attempt(queue, key);
     require_callers(queue, job->id, *job->worker_id);

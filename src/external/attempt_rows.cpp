@@ -1,12 +1,11 @@
-// Claims jobs on behalf of external workers, and records that a worker has accepted one.
+// Writes the rows of jobs that external workers have.
 //
 // Dispatch and acceptance go row by row without SQL (job/live_rows.hpp) where possible; everything
 // else is done by statements.
-#include "claim/claim.hpp"
+#include "external/attempt_rows.hpp"
 
 #include "catalog/cache.hpp"
 #include "catalog/queue_statements.hpp"
-#include "claim/weight.hpp"
 #include "job/claimed_job.hpp"
 #include "job/job_row.hpp"
 #include "job/live_rows.hpp"
@@ -21,7 +20,7 @@ extern "C" {
 #include "access/xlog.h"
 }
 
-namespace hipq::claim {
+namespace hipq::external {
 
 using core::Column;
 
@@ -87,12 +86,6 @@ constexpr const char *hold_by_key_sql = R"(
 
 constexpr const char *deadline_sql =
     "UPDATE {live} AS job SET deadline = $2, update_time = $3 WHERE job.id = $1";
-
-// $1 job, $2 attempt, $3 now
-constexpr const char *leave_running_sql = R"(
-    UPDATE {live} AS job
-    SET worker_id = 0, update_time = $3, deadline = $3 + job.timeout * interval '1 second'
-    WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running')";
 
 int seconds_to_accept(const catalog::Queue &queue, const catalog::JobType &type)
 {
@@ -205,8 +198,9 @@ std::vector<job::ClaimedJob> take_accepted(const catalog::Queue &queue, std::int
 
 }  // namespace
 
-std::vector<job::ClaimedJob> dispatch(const catalog::Queue &queue, const catalog::JobType &type,
-                                      std::span<const Assignment> assignments, pg::Time now)
+std::vector<job::ClaimedJob> dispatch_rows(const catalog::Queue &queue,
+                                           const catalog::JobType &type,
+                                           std::span<const Assignment> assignments, pg::Time now)
 {
     const int seconds = seconds_to_accept(queue, type);
     auto rows = job::LiveRows::open_to_write(queue);
@@ -227,8 +221,8 @@ void Attempts::add(std::int64_t id, std::int64_t number, ItemPointerData place)
     places.push_back(place);
 }
 
-std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id,
-                                    const Attempts &attempts, pg::Time now)
+std::vector<job::ClaimedJob> accept_rows(const catalog::Queue &queue, std::int64_t worker_id,
+                                         const Attempts &attempts, pg::Time now)
 {
     std::vector<job::ClaimedJob> jobs = take_accepted(queue, worker_id, attempts, now);
     for (const job::ClaimedJob &job : jobs)
@@ -253,15 +247,14 @@ std::vector<std::int64_t> unknown_dispatches(const catalog::Queue &queue, std::i
     return unknown;
 }
 
-std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::int64_t id,
-                                            int attempt)
+std::optional<job::ClaimedJob> hold_row(const catalog::Queue &queue, std::int64_t id, int attempt)
 {
     return job::first_claimed_job(
         pg::as_hipq([&] { return catalog::statement_for(queue, hold_sql).run(id, attempt); }));
 }
 
 // For a row that cannot be locked at once, a statement waits, or finds that the attempt is over.
-std::vector<job::ClaimedJob> hold_attempts(const catalog::Queue &queue, const Attempts &attempts)
+std::vector<job::ClaimedJob> hold_rows(const catalog::Queue &queue, const Attempts &attempts)
 {
     auto rows = rows_to_hold(queue);
     std::vector<job::ClaimedJob> jobs;
@@ -270,7 +263,7 @@ std::vector<job::ClaimedJob> hold_attempts(const catalog::Queue &queue, const At
         auto job =
             rows.has_value() ? rows->lock_external(named, attempts.numbers[i]) : std::nullopt;
         if (!job.has_value())
-            job = hold_attempt(queue, named.id, static_cast<int>(attempts.numbers[i]));
+            job = hold_row(queue, named.id, static_cast<int>(attempts.numbers[i]));
         if (job.has_value())
             jobs.push_back(std::move(*job));
     }
@@ -279,9 +272,9 @@ std::vector<job::ClaimedJob> hold_attempts(const catalog::Queue &queue, const At
     return jobs;
 }
 
-std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type,
-                                            std::string_view job_key,
-                                            const std::optional<std::string> &shard_key)
+std::optional<job::ClaimedJob> hold_row(const catalog::Queue &queue, std::string_view job_type,
+                                        std::string_view job_key,
+                                        const std::optional<std::string> &shard_key)
 {
     return job::first_claimed_job(pg::as_hipq([&] {
         return catalog::statement_for(queue, hold_by_key_sql).run(job_type, job_key, shard_key);
@@ -296,21 +289,4 @@ void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::T
     job::forbid_two_phase(job::NoTwoPhase::job_taken);
 }
 
-void leave_running(const catalog::Queue &queue, job::ClaimedJob job, pg::Time now)
-{
-    const bool is_mine = !job.is_locked || job::record_locked(queue, job);
-    const bool is_left = is_mine && pg::as_hipq([&] {
-                             return catalog::statement_for(queue, leave_running_sql)
-                                        .run(job.id, job.attempt, now)
-                                        .processed() == 1;
-                         });
-    if (!is_left)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("job %lld cannot be completed later", static_cast<long long>(job.id)),
-                   errdetail("It has enqueued its own successor, or was taken from this attempt."));
-    workers::note_job_left_running(job.queue_id, job.id, job.attempt, load_of(job),
-                                   deadline_in(now, job.timeout));
-    job::forbid_two_phase(job::NoTwoPhase::job_taken);
-}
-
-}  // namespace hipq::claim
+}  // namespace hipq::external
