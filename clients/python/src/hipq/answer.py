@@ -1,4 +1,4 @@
-"""What a worker tells the server of a job, by what its handler returned or raised."""
+"""The answer of a worker to the server, made from the result or the exception of a handler."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ log = logging.getLogger("hipq")
 
 @dataclass(eq=False)
 class Answer:
-    """The answer for an attempt, and what the server has said to it.
+    """The answer for an attempt, and the server's reply to it.
 
-    sql: for many attempts: ids, attempts, and values if there are any; it returns the ids of those
-    that were not over. Or, with `alone`, for this one. word: what it does, for logs. delay: until
-    the retry of a failure, if its handler has said so. text: the error, if the value is in ASCII.
+    sql: a statement for many attempts, with ids, attempts, and values if there are any, that
+    returns the ids whose attempts were not over; or, with `alone`, a statement for this attempt.
+    word: the action, for logs. delay: the time until the retry of a failure, if its handler set it.
+    text: the original error, if the value is in ASCII.
     """
 
     word: str
@@ -42,7 +43,7 @@ class Answer:
 
 @dataclass
 class Batch:
-    """Answers that one statement gives."""
+    """Answers that one statement sends."""
 
     sql: str
     answers: Sequence[Answer]
@@ -63,25 +64,25 @@ class Batch:
         return (*values, [answer.delay for answer in self.answers])
 
     def settle(self, returned: Any) -> None:
-        """The server has done it: for all, or for those whose ids it returned."""
+        """Settles the answers: the server accepted all, or those whose ids it returned."""
         for answer in self.answers:
             answer.attempt_is_over = not answer.alone and answer.job.id not in returned
             answer.is_settled = True
 
     def refuse(self, error: Exception) -> None:
-        """The server has said something against it. Of an attempt that is over there is no more."""
+        """Settles the answers with the server's error. An attempt that is over needs no more."""
         for answer in self.answers:
             answer.attempt_is_over = is_over(error)
             answer.error = None if answer.attempt_is_over else error
             answer.is_settled = True
 
     def apart(self) -> list[Batch]:
-        """One for each answer."""
+        """Returns one batch for each answer."""
         return [Batch(self.sql, [answer]) for answer in self.answers]
 
 
 def batches_of(answers: Iterable[Answer]) -> list[Batch]:
-    """The answers by statements, each for as many as it can be."""
+    """Groups the answers by statement, so that each statement sends as many as possible."""
     together: dict[str, list[Answer]] = {}
     batches = []
     for answer in answers:
@@ -93,17 +94,17 @@ def batches_of(answers: Iterable[Answer]) -> list[Batch]:
 
 
 def success(job: JobFields, result: Any) -> Answer:
-    """The answer of a handler that returned."""
+    """Returns the answer for a handler that returned."""
     return Answer("completed", job, statements.COMPLETE_MANY, Jsonb(plain(result)))
 
 
 def rolled_back(job: JobFields) -> Optional[Answer]:
-    """The answer of a handler that has completed the job itself: over, if that is committed."""
+    """Returns a failure after complete(): the server ignores it if the completion is committed."""
     return failure(job, RuntimeError("what completed the job was rolled back"))
 
 
 def failure(job: JobFields, error: BaseException) -> Optional[Answer]:
-    """The answer of a handler that raised; None: there is nobody to answer."""
+    """Returns the answer for a handler that raised. None: the attempt is over, so there is none."""
     if isinstance(error, AttemptOver):
         return None
     if isinstance(error, Release):
@@ -116,7 +117,7 @@ def failure(job: JobFields, error: BaseException) -> Optional[Answer]:
 
 
 def failed_until(job: JobFields, error: RetryAfter) -> Answer:
-    """The answer of a handler that says when to try again. A delay that is none does not count."""
+    """Returns the answer for a handler that raised RetryAfter. Ignores an invalid delay."""
     answer = Answer("failed", job, statements.FAIL_MANY_LATER, error_text(error))
     try:
         answer.delay = duration_text(error.delay)
@@ -126,14 +127,14 @@ def failed_until(job: JobFields, error: RetryAfter) -> Answer:
 
 
 def without_delay(answer: Answer, error: Exception) -> Answer:
-    """The same failure, with a retry as the job type says."""
+    """Returns the same failure, with a retry as the job type defines it."""
     job = answer.job
     log.warning("job %d (%s): its RetryAfter has no delay: %s", job.id, job.type, error)
     return Answer("failed", job, statements.FAIL_MANY, answer.text or answer.value)
 
 
 def released(job: JobFields, release: Release) -> Optional[Answer]:
-    """The answer of a handler that gives its job back. A delay that is none fails it."""
+    """Returns the answer for a handler that gives its job back. An invalid delay fails the job."""
     try:
         delay = duration_text(release.delay)
     except Exception as error:
@@ -142,10 +143,10 @@ def released(job: JobFields, release: Release) -> Optional[Answer]:
 
 
 def instead_of(answer: Answer, error: Exception) -> Optional[Answer]:
-    """What to tell the server, which has refused the answer; None: nothing would help.
+    """Returns the answer to send after the server refused this one. None: nothing would help.
 
-    A refused success or release fails the job. A refused failure is told in ASCII, and then without
-    its delay.
+    A refused success or release fails the job. A refused failure is sent again in ASCII, and then
+    without its delay.
     """
     if may_pass(error):
         return None
@@ -158,7 +159,7 @@ def instead_of(answer: Answer, error: Exception) -> Optional[Answer]:
 
 
 def log_failure(job: JobFields, error: BaseException) -> None:
-    """Logs the error of a handler, with its traceback unless it is a deliberate one."""
+    """Logs the error of a handler, with its traceback unless the handler raised it on purpose."""
     if not isinstance(error, (AttemptOver, Release)):
         is_deliberate = isinstance(error, (Permanent, RetryAfter))
         where = None if is_deliberate else error
@@ -166,7 +167,7 @@ def log_failure(job: JobFields, error: BaseException) -> None:
 
 
 def log_told(answer: Answer) -> None:
-    """Logs what became of an answer. Raises what the server said against it."""
+    """Logs the server's reply to an answer. Raises the server's objection."""
     job = answer.job
     if answer.error is not None:
         raise answer.error

@@ -1,4 +1,4 @@
-"""The connection over which a worker answers for all its jobs; it is made anew when it is lost."""
+"""Sends a worker's answers for all its jobs over one connection, and reconnects after losses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Answers:
-    """One connection in autocommit, for one thread at a time."""
+    """One connection in autocommit mode, for one thread at a time."""
 
     def __init__(self, connection: dict[str, Any], patience: Patience) -> None:
         self._settings = connection
@@ -35,18 +35,18 @@ class Answers:
         self._given_up = threading.Event()
 
     def ask(self, sql: str, values: Sequence[Any]) -> Rows:
-        """What a statement returns.
+        """Runs a statement, and returns its rows.
 
-        When the connection is lost, or the server cannot do it now, it is given again. Raises
-        psycopg.Error of what does not pass; of what does only after give_up().
+        When the connection is lost, or the server cannot run the statement now, sends it again.
+        Raises psycopg.Error for permanent errors, and after give_up() for temporary errors, too.
         """
         with self._lock:
             return self._ask(sql, values)
 
     def tell(self, *answers: Answer) -> None:
-        """Gives answers, and settles them; raises nothing that the server says.
+        """Sends answers, and settles them. Does not raise the server's errors.
 
-        While one thread gives answers others add theirs, and the next one gives them all.
+        While one thread sends answers, others add theirs, and the next thread sends them all.
         """
         self._waiting.extend(answers)
         with self._lock:
@@ -56,11 +56,11 @@ class Answers:
                     self._tell(batch)
 
     def give_up(self) -> None:
-        """From now on what passes is an error, too."""
+        """From now on temporary errors are raised, too."""
         self._given_up.set()
 
     def close(self) -> None:
-        """Closes the connection, unless somebody uses it for another second."""
+        """Closes the connection, unless a thread still uses it after a second."""
         self.give_up()
         if self._lock.acquire(timeout=1):
             self._drop()
@@ -70,7 +70,7 @@ class Answers:
         try:
             batch.settle(self._ask(batch.sql, batch.values)[0][0])
         except Exception as error:
-            # One bad answer makes the whole statement fail.
+            # One invalid answer makes the whole statement fail.
             if len(batch.answers) == 1 or is_lost(error):
                 batch.refuse(error)
             else:

@@ -1,4 +1,4 @@
-"""How long to wait before the next try to connect."""
+"""Computes how long to wait before the next attempt to connect."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import random
 
 
 class Backoff:
-    """Doubles from 0.1 s to 5 s, with a quarter of jitter."""
+    """A delay that doubles from 0.1 s to 5 s, with 25% jitter."""
 
     def __init__(self) -> None:
         self._next = 0.1
 
     def next(self) -> float:
-        """Seconds to wait now."""
+        """Returns the seconds to wait now."""
         wait = self._next * random.uniform(0.75, 1.25)
         self._next = min(self._next * 2, 5.0)
         return wait
 
     def reset(self) -> None:
-        """After a success."""
+        """Starts again with the shortest delay, after a success."""
         self._next = 0.1

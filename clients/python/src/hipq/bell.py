@@ -1,4 +1,4 @@
-"""Wakes the worker's thread: at a signal, at the end of a job, when somebody calls stop()."""
+"""Wakes the worker's thread: after a signal, at the end of a job, after a call of stop()."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Bell:
-    """A pipe that rings in select()."""
+    """A pipe that wakes select()."""
 
     def __init__(self) -> None:
         self._out, self._in = os.pipe()
@@ -16,20 +16,20 @@ class Bell:
         os.set_blocking(self._in, False)
 
     def ring(self) -> None:
-        """Wakes who waits, or who waits next. Signal handlers may call it."""
+        """Wakes the waiting thread, or the next one that waits. Signal handlers may call this."""
         try:
             os.write(self._in, b"!")
         except BlockingIOError:
-            pass  # it rings already
+            pass  # it is already ringing
 
     def wait(self, seconds: float, *channels: Any) -> bool:
-        """Waits until it rings, a channel can be read, or the time is up: then it says False."""
+        """Waits until it rings or a channel is readable. Returns False if the time is up before."""
         ready, _, _ = select.select([self._out, *channels], [], [], seconds)
         if self._out in ready:
             os.read(self._out, 4096)
         return bool(ready)
 
     def close(self) -> None:
-        """Frees the pipe."""
+        """Closes the pipe."""
         os.close(self._out)
         os.close(self._in)

@@ -12,11 +12,11 @@ from psycopg.types.json import Jsonb
 from .durations import Duration, duration_text
 
 When = Union[datetime, timedelta]
-"""A moment, or how long from the start of the transaction."""
+"""A time, or a duration from the start of the transaction."""
 
 
 class ManyOptions(TypedDict, total=False):
-    """What may be said of jobs. What is left out, or None, is what the job type says."""
+    """The options of jobs. Options that are missing or None have the values of the job type."""
 
     queue: Optional[str]
     scheduled_run_time: Optional[When]
@@ -33,7 +33,7 @@ class ManyOptions(TypedDict, total=False):
 
 
 class Options(ManyOptions, total=False):
-    """What may be said of one job."""
+    """The options of one job."""
 
     job_key: Optional[str]
     worker: Optional[str]
@@ -65,7 +65,7 @@ CASTS = {
 
 
 def plain(data: Any) -> Any:
-    """Data for JSON: a pydantic model becomes what it holds."""
+    """Returns data for JSON: for a pydantic model, its contents."""
     if hasattr(data, "model_dump"):
         return data.model_dump(mode="json")
     if hasattr(data, "parse_obj"):
@@ -74,7 +74,7 @@ def plain(data: Any) -> Any:
 
 
 def argument(name: str, value: Any) -> tuple[str, Any]:
-    """A named argument: its SQL, and its value."""
+    """Returns a named argument: its SQL, and its value."""
     cast = CASTS[name]
     if cast.endswith("hipq.duration"):
         return f"{name} => %s::{cast}", duration_text(value)
@@ -84,7 +84,7 @@ def argument(name: str, value: Any) -> tuple[str, Any]:
 
 
 def enqueue_call(job_type: str, data: Any, options: Mapping[str, Any]) -> Call:
-    """hipq.enqueue(), with those arguments that are given."""
+    """Returns a call of hipq.enqueue() with the given arguments."""
     first: list[tuple[str, Any]] = [("%s::text", job_type)]
     if data is not None:
         first.append(("job_data => %s::jsonb", Jsonb(plain(data))))
@@ -97,7 +97,7 @@ def enqueue_many_call(
     job_keys: Optional[Sequence[Optional[str]]],
     options: Mapping[str, Any],
 ) -> Call:
-    """hipq.enqueue_many(), with those arguments that are given."""
+    """Returns a call of hipq.enqueue_many() with the given arguments."""
     first = [("%s::text", job_type), ("%s::jsonb[]", [Jsonb(plain(item)) for item in items])]
     if job_keys is not None:
         first.append(("job_keys => %s::text[]", list(job_keys)))
@@ -110,7 +110,7 @@ def function_call(
     options: Mapping[str, Any],
     known: Mapping[str, Any],
 ) -> Call:
-    """A call of a function of hipq. TypeError: an option that it does not know."""
+    """Returns a call of a function of hipq. Raises TypeError for an unknown option."""
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise TypeError(
@@ -123,7 +123,7 @@ def function_call(
 
 
 def wait_for_call(job_id: int, timeout: Optional[Duration]) -> Call:
-    """hipq.wait_for(): None waits for as long as it takes."""
+    """Returns a call of hipq.wait_for(). None: no time limit."""
     return Call(
         "SELECT outcome, result, error"
         " FROM hipq.wait_for(%s::bigint, timeout => %s::text::hipq.duration)",
@@ -132,7 +132,7 @@ def wait_for_call(job_id: int, timeout: Optional[Duration]) -> Call:
 
 
 class Outcome(NamedTuple):
-    """How a job ended; while it has not, `outcome` is "waiting" or "running"."""
+    """How a job ended. Before its end `outcome` is "waiting" or "running"."""
 
     outcome: str
     result: Any
@@ -140,10 +140,10 @@ class Outcome(NamedTuple):
 
     @property
     def succeeded(self) -> bool:
-        """Whether it is final without an error."""
+        """Whether the job is final without an error."""
         return self.outcome == "succeeded"
 
 
 def outcome_of(row: Sequence[Any]) -> Outcome:
-    """What wait_for() returned."""
+    """Returns the outcome in a row of wait_for()."""
     return Outcome(*row)

@@ -1,7 +1,7 @@
-"""Connects a worker. Of several servers each one has the time to answer.
+"""Connects a worker. Each of several servers gets the full time limit to answer.
 
-psycopg before 3.2 gives all of them together the time for one: a first one that does not answer at
-all would keep the worker from the next.
+psycopg before 3.2 applies one time limit to all servers together: if the first server never
+answers, the worker would not reach the next one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LISTS = {"host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT"}
 
 
 def one_by_one(conninfo: str) -> list[str]:
-    """A conninfo for each of the servers that conninfo and environment name."""
+    """Returns a conninfo for each server that the conninfo and the environment name."""
     given = conninfo_to_dict(conninfo)
     lists = {
         name: str(given.get(name) or os.environ.get(variable, "")).split(",")
@@ -35,17 +35,17 @@ def one_by_one(conninfo: str) -> list[str]:
 
 
 def item_of(items: list[str], number: int) -> Any:
-    """That of a server, or the one for all of them; None: there is none."""
+    """Returns the item of a server, or the only item, which is for all. None: there is none."""
     return (items[number] if len(items) > 1 else items[0]) or None
 
 
 def ways_of(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Settings for each of the servers."""
+    """Returns the settings for each server."""
     return [{**settings, "conninfo": one} for one in one_by_one(settings["conninfo"])]
 
 
 def connect(settings: dict[str, Any]) -> psycopg.Connection[tuple[Any, ...]]:
-    """A connection to the first server that takes it. Raises what the last one raised."""
+    """Connects to the first server that accepts. Raises the error of the last server."""
     *others, last = ways_of(settings)
     for way in others:
         try:

@@ -1,4 +1,4 @@
-"""Lengths of time, as the functions of hipq take them."""
+"""Durations, in the form that hipq's functions accept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Duration = Union[str, int, float, timedelta]
 
 
 def duration_text(duration: Duration) -> str:
-    """The text of a length of time, for a cast to hipq.duration."""
+    """Returns a duration as a text that can be cast to hipq.duration."""
     if isinstance(duration, timedelta):
         return f"{duration.total_seconds():f}"
     return str(duration)

@@ -1,4 +1,4 @@
-"""What is to be told of jobs when their handler has ended."""
+"""Makes the answers for jobs whose handler has ended."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Job = Any
 
 
 def answers_for(jobs: Sequence[Job], endings: Sequence[Any]) -> list[Answer]:
-    """What is to be told of the jobs that are not known to be over."""
+    """Returns the answers for the jobs whose attempts are not known to be over."""
     given = [answer_for(job, ending) for job, ending in zip(jobs, endings)]
     return [answer for answer in given if answer is not None]
 
 
 def answer_for(job: Job, ending: Any) -> Optional[Answer]:
-    """What is to be told of a job; None: there is nobody to tell."""
-    has_completed = job._has_ended  # by itself
+    """Returns the answer for a job. None: its attempt is over, so there is none."""
+    has_completed = job._has_ended  # the handler itself, with complete()
     job._has_ended = True
     if isinstance(ending, AttemptOver) and not job.cancelled:
         ending = RuntimeError(f"another job of its batch ended it, or another worker's: {ending}")
@@ -37,7 +37,7 @@ def answer_for(job: Job, ending: Any) -> Optional[Answer]:
 
 
 def success_or_failure(job: Job, result: Any) -> Optional[Answer]:
-    """What cannot be a result fails the job."""
+    """Returns a success. A value that cannot be a result fails the job."""
     try:
         return success(job, result)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Enqueue jobs and wait for them, on a psycopg Connection, in the caller's transaction."""
+"""Enqueues jobs and waits for them, on a psycopg Connection, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def ask(conn: psycopg.Connection[Any], call: Call) -> tuple[Any, ...]:
-    """The one row of a call. TypeError: the connection is asyncio's."""
+    """Returns the one row of a call. Raises TypeError if the connection is for asyncio."""
     if isinstance(conn, psycopg.AsyncConnection):
         raise TypeError("an AsyncConnection needs hipq.aio")
     with conn.cursor(row_factory=tuple_row) as cursor:
@@ -30,13 +30,13 @@ def ask(conn: psycopg.Connection[Any], call: Call) -> tuple[Any, ...]:
 def enqueue(
     conn: psycopg.Connection[Any], job_type: str, data: Any = None, **options: Unpack[Options]
 ) -> int:
-    """Enqueues a job in the transaction of `conn`; nobody sees it before the commit.
+    """Enqueues a job in the transaction of `conn`. It is invisible to others until the commit.
 
-    data: what JSON can hold, or a pydantic model; None is an empty object.
+    data: a value that JSON can represent, or a pydantic model; None is an empty object.
     options: queue, job_key, scheduled_run_time, priority, timeout, throttle_factor, time_windows,
-    max_retries, expires_time, on_duplicate, throttle_key, queue_ttl, worker, traceparent, as
-    hipq.enqueue() has them. Times are datetimes, or timedeltas from now.
-    Returns the id of the job. Raises what psycopg raises, and TypeError for an unknown option.
+    max_retries, expires_time, on_duplicate, throttle_key, queue_ttl, worker, traceparent, with
+    the meanings of hipq.enqueue(). Times are datetimes, or timedeltas from now.
+    Returns the id of the job. Raises psycopg's errors, and TypeError for an unknown option.
     """
     return int(ask(conn, enqueue_call(job_type, data, options))[0])
 
@@ -51,7 +51,7 @@ def enqueue_many(
 ) -> list[int]:
     """Enqueues a job for each item, in one statement; the options are the same for all.
 
-    Returns the ids, in the order of the items. If one is refused none is enqueued.
+    Returns the ids, in the order of the items. If hipq refuses one item, it enqueues none.
     """
     return list(ask(conn, enqueue_many_call(job_type, items, job_keys, options))[0])
 
@@ -59,9 +59,9 @@ def enqueue_many(
 def wait_for(
     conn: psycopg.Connection[Any], job_id: int, timeout: Optional[Duration] = 60
 ) -> Outcome:
-    """Waits until a job is final, or `timeout` is over; None waits for as long as it takes.
+    """Waits until a job is final, or for `timeout`; None waits for as long as it takes.
 
-    Needs the right `read` on the queue. Raises psycopg.Error: 42704 if there is no such job, 25001
-    if this very transaction has enqueued it.
+    Requires the right `read` on the queue. Raises psycopg.Error: 42704 if the job does not exist,
+    25001 if the same transaction enqueued it.
     """
     return outcome_of(ask(conn, wait_for_call(job_id, timeout)))

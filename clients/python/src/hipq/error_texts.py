@@ -1,6 +1,6 @@
-"""The error of a failed attempt, as a text that every server takes.
+"""The error of a failed attempt, as a text that every server accepts.
 
-The rule is that of docs/reference/external-workers.md#error-texts, and the same in all clients.
+The rule is in docs/reference/external-workers.md#error-texts, and is the same in all clients.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NOT_ASCII = re.compile("[^\x01-\x7f]")
 
 
 def error_text(error: BaseException) -> str:
-    """Its type and what it says; of a deliberate one what it says. Never empty; raises nothing."""
+    """Returns type and message; for a deliberate error, the message. Never empty; never raises."""
     name, said = type(error).__name__, text_of(error)
     if isinstance(error, (Permanent, RetryAfter)):
         return said if said.strip() else name
@@ -24,7 +24,7 @@ def error_text(error: BaseException) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """What it says."""
+    """Returns the message of an error."""
     try:
         return clean(str(error))
     except BaseException:  # __str__ is user code
@@ -32,10 +32,10 @@ def text_of(error: BaseException) -> str:
 
 
 def clean(text: str) -> str:
-    """The beginning, with U+FFFD for what a text of the server cannot hold."""
+    """Returns the beginning, with U+FFFD for characters that a text of the server cannot hold."""
     return NOT_IN_A_TEXT.sub("\ufffd", text[:MOST])
 
 
 def in_ascii(text: str) -> str:
-    r"""With \u20ac for the euro: for a database whose encoding lacks characters."""
+    r"""Returns it with \u20ac for the euro sign: for a database whose encoding lacks characters."""
     return NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)

@@ -1,4 +1,4 @@
-"""What the library raises, and what a handler raises to say how its job ended."""
+"""The errors that the library raises, and those with which a handler ends its job."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ ATTEMPT_IS_OVER = "HQ003"
 
 
 class HipqError(Exception):
-    """The parent of all errors of this library."""
+    """The base class of all errors of this library."""
 
 
 class Permanent(HipqError):
-    """Raised by a handler: the job has failed, and trying again cannot help."""
+    """A handler raises this: the job has failed, and a retry cannot help."""
 
 
 class RetryAfter(HipqError):
-    """Raised by a handler: the attempt has failed, and a retry, which is charged, waits so long."""
+    """A handler raises this: the attempt has failed; a retry, which is charged, waits this long."""
 
     def __init__(self, delay: Duration, message: str = "retry asked for") -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class RetryAfter(HipqError):
 
 
 class Release(HipqError):
-    """Raised by a handler: the job is given back, and runs again after a delay, uncharged."""
+    """A handler raises this: the job runs again after the delay, and no retry is charged."""
 
     def __init__(self, delay: Duration = 0) -> None:
         super().__init__(f"released for {delay}")
@@ -36,7 +36,7 @@ class Release(HipqError):
 
 
 class AttemptOver(HipqError):
-    """The attempt has ended: cancelled, timed out, or somebody else has the job. Stop working."""
+    """The attempt is over: cancelled, timed out, or another worker has the job. Stop working."""
 
     def __init__(self, job_id: int, attempt: int) -> None:
         super().__init__(f"attempt {attempt} of job {job_id} is over")
@@ -45,24 +45,24 @@ class AttemptOver(HipqError):
 
 
 class NameTaken(HipqError):
-    """Another worker of the role has the name, and is there."""
+    """A worker of the role that is still there has the name."""
 
 
 class WorkerEnded(HipqError):
-    """The server knows the worker no more: taken over, or deregistered by somebody."""
+    """Another program has taken over the worker's name, or the worker was deregistered."""
 
 
 class PooledSession(HipqError):
-    """A pooler gives the worker's session to others, so it cannot be bound to it."""
+    """A pooler shares the worker's session with other clients, so no worker can be bound to it."""
 
 
 def is_over(error: BaseException) -> bool:
-    """Whether the server said that the attempt is over."""
+    """Whether this is the server's error for an attempt that is over."""
     return isinstance(error, psycopg.Error) and error.sqlstate == ATTEMPT_IS_OVER
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection is lost: no SQLSTATE came, or one that says so."""
+    """Whether the connection is lost: the error has no SQLSTATE, or the SQLSTATE of a lost one."""
     if not isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
         return False
     return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
@@ -71,8 +71,9 @@ def is_lost(error: BaseException) -> bool:
 def may_pass(error: BaseException) -> bool:
     """Whether the server may accept the same statement later.
 
-    The connection is lost, or it lacks room, cannot be written to yet (a standby that is to be
-    promoted), has undone one of several transactions, or a statement or a lock took too long.
+    The connection is lost; the server lacks resources, is not writable yet (a standby before its
+    promotion), or has rolled back one of several transactions; or a statement or a lock took too
+    long.
     """
     if is_lost(error):
         return True
@@ -83,7 +84,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def claim_error(error: psycopg.Error, name: str) -> Exception:
-    """What to raise in place of an error of claim() or heartbeat()."""
+    """Returns the exception to raise for an error of claim() or heartbeat()."""
     if error.sqlstate not in ("55000", "42704"):
         return error
     return WorkerEnded(
@@ -93,7 +94,7 @@ def claim_error(error: psycopg.Error, name: str) -> Exception:
 
 
 def register_error(error: psycopg.Error, name: str) -> Exception:
-    """What to raise in place of an error of register_worker()."""
+    """Returns the exception to raise for an error of register_worker()."""
     if error.sqlstate != "55006":
         return error
     return NameTaken(
@@ -103,7 +104,7 @@ def register_error(error: psycopg.Error, name: str) -> Exception:
 
 
 def raise_in_place(error: psycopg.Error, better: Exception) -> NoReturn:
-    """Raises the better error, with the other one as its cause."""
+    """Raises the better error, with the original error as its cause."""
     if better is error:
         raise error
     raise better from error

@@ -1,4 +1,4 @@
-"""What a worker is told of a job that it has claimed."""
+"""The fields of a job that a worker has claimed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Optional
 
-# None of these can be infinite, which psycopg could not load.
+# None of these can be infinite, because psycopg cannot load infinite times.
 COLUMNS = (
     "id, attempt, queue, job_type, job_key, job_data, deadline, retry_count,"
     " max_retries, retry_reason, scheduled_run_time, created_time, original_job_id,"
@@ -35,5 +35,5 @@ class JobFields:
     traceparent: Optional[str]
 
     def row(self) -> Sequence[Any]:
-        """The fields, in the order of COLUMNS."""
+        """Returns the fields, in the order of COLUMNS."""
         return [getattr(self, name) for name in JobFields.__dataclass_fields__]

@@ -1,4 +1,4 @@
-"""Which function handles which job type, what is wrapped around it, and what its data must be."""
+"""The handlers of a worker: by job type, with middleware and with checked data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AnyJob = TypeVar("AnyJob", bound=JobFields)
 class Handler(NamedTuple):
     """A function, and the model that the data of its jobs must fit.
 
-    size: how many jobs it takes at most; None: it takes one, not a list.
+    size: the maximum number of jobs in a call; None: the function takes one job, not a list.
     """
 
     function: Callable[..., Any]
@@ -26,7 +26,7 @@ class Handler(NamedTuple):
 
 
 def validator_of(schema: Any) -> Callable[[Any], Any]:
-    """The function that makes a model of data: that of pydantic 2, or of pydantic 1."""
+    """Returns the function of pydantic 2, or of pydantic 1, that makes a model from data."""
     for name in ("model_validate", "parse_obj"):
         function = getattr(schema, name, None)
         if callable(function):
@@ -35,7 +35,7 @@ def validator_of(schema: Any) -> Callable[[Any], Any]:
 
 
 def validated(schema: Any, data: Any) -> Any:
-    """Data as a model. Permanent: they do not fit, which trying again does not change."""
+    """Returns the data as a model. Raises Permanent for invalid data: a retry cannot help."""
     try:
         return validator_of(schema)(data)
     except ValueError as error:
@@ -43,7 +43,7 @@ def validated(schema: Any, data: Any) -> Any:
 
 
 class Handlers:
-    """The handlers of a worker. Its subclasses say whether they are coroutines."""
+    """The handlers of a worker. The subclasses define whether handlers are coroutines."""
 
     is_async = False
 
@@ -52,10 +52,10 @@ class Handlers:
         self._middleware: list[Callable[..., Any]] = []
 
     def job(self, job_type: str, schema: Any = None) -> Callable[[Function], Function]:
-        """A decorator: the function handles jobs of the type; what it returns is their result.
+        """A decorator: the function handles jobs of the type; its return value is the result.
 
-        schema: a class with model_validate or parse_obj (pydantic 2 or 1); `job.data` is made one.
-        Raises ValueError for a second handler of a type, TypeError for what is no handler.
+        schema: a class with model_validate or parse_obj (pydantic 2 or 1), the type of `job.data`.
+        Raises ValueError for a second handler of a type, TypeError for an invalid handler.
         """
         if not isinstance(job_type, str):
             raise TypeError('a handler is registered with its job type: @worker.job("scan")')
@@ -73,9 +73,9 @@ class Handlers:
     ) -> Callable[[Function], Function]:
         """A decorator: the function handles a list of at most `size` jobs of the type.
 
-        It returns their results in the same order, or None; an exception in place of a result is
-        for that job alone, one that it raises for all. Middleware is not around it. schema and
-        what is raised: as for job(); ValueError, too, for a size below 1.
+        The function returns their results in the same order, or None. An exception in place of a
+        result applies only to that job, a raised exception to all of them. Middleware does not wrap
+        the function. schema and errors are those of job(); a size below 1 is a ValueError, too.
         """
         if size < 1:
             raise ValueError("the size of a batch is at least 1")
@@ -89,7 +89,7 @@ class Handlers:
         return add
 
     def groups_of(self, jobs: Sequence[AnyJob]) -> list[list[AnyJob]]:
-        """The jobs by calls of handlers: each by itself, or those of a type together."""
+        """Groups the jobs by calls of handlers: a job alone, or several jobs of a type."""
         groups: list[list[AnyJob]] = []
         begun: dict[str, list[AnyJob]] = {}
         for job in jobs:
@@ -101,7 +101,7 @@ class Handlers:
         return groups
 
     def takes_many(self, job_type: str) -> bool:
-        """Whether the handler of a type is one of batches."""
+        """Whether the handler of a type takes batches."""
         return self._handlers[job_type].size is not None
 
     def _add(self, job_type: str, handler: Handler) -> None:
@@ -111,9 +111,9 @@ class Handlers:
         self._handlers[job_type] = handler
 
     def middleware(self, function: Function) -> Function:
-        """Wraps function(job, call_next) around each handler; the first added is the outermost.
+        """Wraps function(job, call_next) around each handler; the first function is the outermost.
 
-        It calls call_next(job), which returns the handler's result or raises its error.
+        The function calls call_next(job), which returns the handler's result or raises its error.
         """
         self._require_kind(function)
         self._middleware.append(function)
@@ -128,27 +128,27 @@ class Handlers:
 
     @property
     def job_types(self) -> list[str]:
-        """The types that have a handler."""
+        """The job types that have a handler."""
         return list(self._handlers)
 
     def handle(self, job: JobFields) -> Any:
-        """Calls the middleware and the handler; a coroutine if they are coroutines."""
+        """Calls the middleware and the handler. Returns a coroutine if they are coroutines."""
         call: Callable[[Any], Any] = partial(self._innermost, self._handlers[job.type])
         for function in reversed(self._middleware):
             call = partial(_around, function, call)
         return call(job)
 
     async def handle_soon(self, job: JobFields) -> Any:
-        """The same as a coroutine, whatever raises first."""
+        """Like handle(), but always a coroutine, even if a function raises at once."""
         return await self.handle(job)
 
     def handle_many(self, jobs: Sequence[JobFields]) -> list[Any]:
-        """Of each job of a batch, in that order, its result, or the exception that it ends with."""
+        """Returns for each job of a batch, in this order, its result or its exception."""
         batch = Batch(self._handlers[jobs[0].type], jobs)
         return batch.endings(batch.handler.function(batch.valid) if batch.valid else None)
 
     async def handle_many_soon(self, jobs: Sequence[JobFields]) -> list[Any]:
-        """The same of coroutines."""
+        """Like handle_many(), for coroutines."""
         batch = Batch(self._handlers[jobs[0].type], jobs)
         return batch.endings(await batch.handler.function(batch.valid) if batch.valid else None)
 
@@ -160,7 +160,7 @@ class Handlers:
         return handler.function(job)
 
     def _alone(self, job: JobFields) -> Any:
-        """A batch of one, as tests of handlers have it."""
+        """Runs a batch of one job, for tests of handlers."""
         if self.is_async:
             return self._alone_soon(job)
         return result_of(self.handle_many([job])[0])
@@ -170,7 +170,7 @@ class Handlers:
 
 
 class Batch:
-    """Jobs for a handler of many, some of which may have data that it does not take."""
+    """Jobs for a handler of many jobs. Some of them may have invalid data."""
 
     def __init__(self, handler: Handler, jobs: Sequence[JobFields]) -> None:
         self.handler = handler
@@ -189,7 +189,7 @@ class Batch:
             self._refused[job] = error
 
     def endings(self, returned: Any) -> list[Any]:
-        """Of each job its result or exception, from what the handler returned."""
+        """Returns for each job its result or exception, from the return value of the handler."""
         results = [None] * len(self.valid) if returned is None else list(returned)
         if len(results) != len(self.valid):
             raise ValueError(
@@ -200,7 +200,7 @@ class Batch:
 
 
 def result_of(ending: Any) -> Any:
-    """The result; raises an exception that is in its place."""
+    """Returns the result, or raises the exception in its place."""
     if isinstance(ending, BaseException):
         raise ending
     return ending

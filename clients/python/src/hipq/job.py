@@ -1,4 +1,4 @@
-"""A job in the hands of a handler that runs in a thread."""
+"""A job as a handler that runs in a thread sees it."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .fields import JobFields
 
 
 class Job(JobFields):
-    """What claim() returned, and what the handler may say meanwhile."""
+    """The job that claim() returned, and the messages that its handler can send while it runs."""
 
     def __init__(self, row: Sequence[Any], answers: Answers) -> None:
         super().__init__(*row)
         self._answers = answers
         self._over = threading.Event()
-        self._has_ended = False  # the handler has ended: do not tell it that the attempt is over
+        self._has_ended = False  # the handler has ended: do not notify it when the attempt is over
 
     @property
     def cancelled(self) -> bool:
-        """Whether the attempt is known to be over: by hipq.cancel(), its timeout, or else."""
+        """Whether the attempt is known to be over, by hipq.cancel(), a timeout, or otherwise."""
         return self._over.is_set()
 
     def check(self) -> None:
-        """Raises AttemptOver if the attempt is known to be over; asks nobody."""
+        """Raises AttemptOver if the attempt is known to be over. Sends nothing to the server."""
         if self.cancelled:
             raise AttemptOver(self.id, self.attempt)
 
@@ -46,11 +46,11 @@ class Job(JobFields):
     def progress(
         self, done: int, total: Optional[int] = None, message: Optional[str] = None
     ) -> None:
-        """Says how far the job has come; view hipq.progress shows it. Raises AttemptOver."""
+        """Reports the progress of the job; the view hipq.progress shows it. Raises AttemptOver."""
         self._say(statements.PROGRESS, done, total, message)
 
     def extend(self, more: Duration) -> datetime:
-        """Asks for at least so long from now. Returns the deadline; raises AttemptOver."""
+        """Gives the attempt at least this much time. Returns the deadline; raises AttemptOver."""
         self.deadline = self._say(statements.EXTEND, duration_text(more))[0][0]
         return self.deadline
 
@@ -61,7 +61,8 @@ class Job(JobFields):
     def complete(self, conn: psycopg.Connection[Any], result: Any = None) -> None:
         """Completes the job in the transaction of `conn`, so that its writes happen once.
 
-        The handler commits before it returns; what it returns then is dropped. Raises AttemptOver.
+        The handler must commit before it returns; its return value is then ignored. Raises
+        AttemptOver.
         """
         self.check()
         values = [self.id, self.attempt, Jsonb(plain(result))]

@@ -1,4 +1,4 @@
-"""Looks regularly for attempts that are over, and says for an unbound worker that it is alive."""
+"""Checks regularly which attempts are over, and sends heartbeats for an unbound worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger("hipq")
 
 
 class Keeper:
-    """A thread beside the worker's own."""
+    """A thread in addition to the worker's own."""
 
     def __init__(
         self, settings: Settings, answers: Answers, running: Callable[[], list[Job]]
@@ -34,15 +34,15 @@ class Keeper:
         self._thread = threading.Thread(target=self._run, name="hipq keeper", daemon=True)
 
     def start(self) -> None:
-        """Starts to look."""
+        """Starts the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Looks no more."""
+        """Stops the thread."""
         self._ended.set()
 
     def deregister(self) -> None:
-        """Says that the worker is none any more. Raises nothing."""
+        """Deregisters the worker. Raises nothing."""
         try:
             self._answers.ask(statements.DEREGISTER, (self.worker_id,))
         except psycopg.Error as error:
@@ -53,7 +53,7 @@ class Keeper:
             try:
                 self._look()
             except psycopg.Error as error:
-                # claim() reports errors of the worker to the worker's own thread.
+                # The worker's own thread gets errors of the worker from claim().
                 if not is_lost(error):
                     log.debug("the keeper could not look: %s", error)
 

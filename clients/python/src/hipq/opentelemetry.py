@@ -1,4 +1,4 @@
-"""Spans of what is enqueued and of attempts, by OpenTelemetry's API, which only this module needs."""
+"""Spans of enqueueing and of attempts, with OpenTelemetry's API, which only this module needs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _w3c = TraceContextTextMapPropagator()
 
 
 def instrument(worker: Union[Worker, AsyncWorker], tracer_provider: Optional[TracerProvider] = None) -> None:
-    """Has a worker make a span of each attempt, below the trace of its job, around the handler.
+    """Makes a worker create a span for each attempt, as a child of the trace of its job.
 
-    worker: a hipq.Worker or a hipq.aio.Worker. Call it before other middleware is added, which is
-    inside of the span then.
-    tracer_provider: what makes the spans; by default the one that is set globally.
+    worker: a hipq.Worker or a hipq.aio.Worker. Call this before you add other middleware, so that
+    the span also covers that middleware.
+    tracer_provider: creates the spans; by default the globally registered one.
     """
     name = worker.settings.name
 
@@ -53,7 +53,7 @@ def instrument(worker: Union[Worker, AsyncWorker], tracer_provider: Optional[Tra
 def attempting(
     job: Any, worker: str, tracer_provider: Optional[TracerProvider] = None
 ) -> Iterator[None]:
-    """The span of an attempt, which is current inside."""
+    """The span of an attempt, which is the current span inside the block."""
     carrier = {} if job.traceparent is None else {"traceparent": job.traceparent}
     with trace.get_tracer("hipq", tracer_provider=tracer_provider).start_as_current_span(
         f"process {job.queue}",
@@ -90,7 +90,7 @@ def _attributes_of(job: JobFields, worker: str) -> dict[str, Any]:
 
 
 def _end(span: Span, job: Any, error: Optional[BaseException]) -> None:
-    """Says what became of it. An attempt that is over is so whatever its handler made of it."""
+    """Records the outcome. An attempt that is over stays over, whatever its handler returns."""
     if getattr(job, "cancelled", False) and not isinstance(error, AttemptOver):
         error = AttemptOver(job.id, job.attempt)
     if error is None:
@@ -107,9 +107,9 @@ def _end(span: Span, job: Any, error: Optional[BaseException]) -> None:
 
 @contextmanager
 def sending(job_type: str, options: dict[str, Any]) -> Iterator[Span]:
-    """A span around what enqueues, which is current inside and becomes an option of it.
+    """A span for the enqueueing, which is the current span inside and the parent of the jobs.
 
-    A trace that the caller has named is left as it is; then there is no span.
+    If the caller gave a traceparent, does not change it, and makes no span.
     """
     if options.get("traceparent") is not None:
         yield trace.INVALID_SPAN
@@ -136,19 +136,19 @@ def sending(job_type: str, options: dict[str, Any]) -> Iterator[Span]:
 
 
 def tell_id(span: Span, job_id: int) -> None:
-    """Which job it has become."""
+    """Records the id of the enqueued job."""
     span.set_attributes({"messaging.message.id": str(job_id), "hipq.job.id": job_id})
 
 
 def tell_count(span: Span, ids: Sequence[int]) -> None:
-    """How many jobs it has become."""
+    """Records the number of enqueued jobs."""
     span.set_attribute("messaging.batch.message_count", len(ids))
 
 
 def enqueue(
     conn: psycopg.Connection[Any], job_type: str, data: Any = None, **options: Unpack[Options]
 ) -> int:
-    """As hipq.enqueue, in a span of its own, which the job belongs to."""
+    """Like hipq.enqueue, in its own span, which becomes the parent of the job."""
     traced: dict[str, Any] = {**options}
     with sending(job_type, traced) as span:
         job_id = enqueueing.enqueue(conn, job_type, data, **traced)
@@ -164,7 +164,7 @@ def enqueue_many(
     job_keys: Optional[Sequence[Optional[str]]] = None,
     **options: Unpack[ManyOptions],
 ) -> list[int]:
-    """As hipq.enqueue_many, in one span of its own, which all of the jobs belong to."""
+    """Like hipq.enqueue_many, in one span, which becomes the parent of all the jobs."""
     traced: dict[str, Any] = {**options}
     with sending(job_type, traced) as span:
         ids = enqueueing.enqueue_many(conn, job_type, items, job_keys=job_keys, **traced)

@@ -1,7 +1,7 @@
-"""Ends connections on which an answer is overdue: a network that is gone does not say so.
+"""Ends connections with overdue answers: a broken network may report no error.
 
-The last quarter of the time is counted by itself: a program that was stopped (SIGSTOP) for longer
-finds the answer that has come meanwhile.
+The last quarter of the time limit is counted separately: a program that was stopped (SIGSTOP) for
+longer than the limit still has time to read an answer that has arrived meanwhile.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Any, Protocol
 
 
 class Line(Protocol):
-    """What has a socket: a Connection or an AsyncConnection."""
+    """An object with a socket: a Connection or an AsyncConnection."""
 
     def fileno(self) -> int:
         """The descriptor of the socket."""
 
 
 def cut(line: Line) -> None:
-    """Ends a connection for whoever waits on it: psycopg says to him that it is lost."""
+    """Shuts down the socket: the thread or task that waits for it gets psycopg's error."""
     try:
         with socket.socket(fileno=os.dup(line.fileno())) as its_socket:
             its_socket.shutdown(socket.SHUT_RDWR)
-    except Exception:  # it has already ended
+    except Exception:  # the connection has already ended
         pass
 
 
 class Patience:
-    """A thread that looks after the connections of a worker."""
+    """A thread that watches the connections of a worker."""
 
     def __init__(self, reply_timeout: float) -> None:
         self._reply_timeout = reply_timeout
@@ -43,16 +43,16 @@ class Patience:
         self._thread = threading.Thread(target=self._run, name="hipq patience", daemon=True)
 
     def start(self) -> None:
-        """Starts to look."""
+        """Starts the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Looks no more."""
+        """Stops the thread."""
         self._ended.set()
 
     @contextmanager
     def limits(self, line: Line, wait: float = 0) -> Iterator[None]:
-        """An answer has to come before the block ends; the server may wait for so long itself."""
+        """Limits the time of the answer in the block. The server itself may wait for `wait`."""
         with self._lock:
             self._due[line] = time.monotonic() + self._reply_timeout * 3 / 4 + wait
         try:

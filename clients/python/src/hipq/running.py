@@ -1,4 +1,4 @@
-"""Runs jobs in a thread, and gives their answers."""
+"""Runs jobs in a thread, and sends their answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger("hipq")
 
 
 def run(jobs: Sequence[Job], handlers: Handlers, answers: Answers) -> None:
-    """Calls the handler and tells the server what became of the jobs. Raises nothing."""
+    """Calls the handler, and reports the results of the jobs to the server. Raises nothing."""
     given = answers_for(jobs, endings_of(jobs, handlers))
     answers.tell(*given)
     for answer in given:
@@ -24,7 +24,7 @@ def run(jobs: Sequence[Job], handlers: Handlers, answers: Answers) -> None:
 
 
 def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
-    """Of each job its result, or what its handler raised."""
+    """Returns for each job its result, or the exception of its handler."""
     try:
         if handlers.takes_many(jobs[0].type):
             return handlers.handle_many(jobs)
@@ -34,7 +34,7 @@ def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
 
 
 def conclude(answer: Answer, answers: Answers) -> None:
-    """Logs what became of an answer. One that is refused is given in another way."""
+    """Logs the server's reply to an answer. Sends a refused answer in another form."""
     try:
         log_told(answer)
     except Exception as error:

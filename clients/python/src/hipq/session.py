@@ -19,7 +19,7 @@ POOLED = (
 
 
 class Session:
-    """A registered worker, on a connection in autocommit."""
+    """A registered worker, on a connection in autocommit mode."""
 
     def __init__(
         self,
@@ -30,11 +30,11 @@ class Session:
         take_over: bool,
         worker_id: Optional[int] = None,
     ) -> None:
-        """Registers, unless it is unbound and has a number: jobs that run are that number's.
+        """Registers the worker. An unbound worker keeps its id, to which its running jobs belong.
 
-        NameTaken: somebody else has the name. psycopg.Error: anything else.
+        Raises NameTaken if another worker has the name, and psycopg.Error for other errors.
 
-        PooledSession: it would be bound to a session of a pooler.
+        Raises PooledSession if the worker would be bound to a session of a pooler.
         """
         self.connection = connection
         self.has_notice = False
@@ -67,7 +67,7 @@ class Session:
             raise PooledSession(POOLED)
 
     def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:
-        """Accepts at most so many jobs. WorkerEnded: the worker has been taken over."""
+        """Accepts at most `most` jobs. Raises WorkerEnded if it was replaced or deregistered."""
         self.has_notice = False
         try:
             return self._ask(statements.CLAIM, (self.worker_id, most, duration_text(wait)), wait)
@@ -75,16 +75,16 @@ class Session:
             raise_in_place(error, claim_error(error, self._settings.name))
 
     def heartbeat(self) -> None:
-        """Says that the worker is alive, and finds out whether its connection is."""
+        """Sends a heartbeat, which also shows whether the connection still works."""
         try:
             self._ask(statements.HEARTBEAT, (self.worker_id,))
         except psycopg.Error as error:
             raise_in_place(error, claim_error(error, self._settings.name))
 
     def drain(self) -> None:
-        """Takes no more jobs."""
+        """Makes the server stop giving jobs to the worker."""
         self._ask(statements.DRAIN, (self.worker_id,))
 
     def deregister(self) -> None:
-        """Is no worker any more."""
+        """Deregisters the worker."""
         self._ask(statements.DEREGISTER, (self.worker_id,))

@@ -1,4 +1,4 @@
-"""What a worker is told when it is made, the same for threads and for asyncio."""
+"""The settings of a worker, the same for threads and for asyncio."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOODBYE = 3.0  # seconds, the time limit to deregister if the server does not an
 
 @dataclass(frozen=True)
 class Settings:
-    """Checked by `check`; see hipq.Worker for what each means."""
+    """The settings, after `check`. hipq.Worker documents each of them."""
 
     conninfo: str
     name: str
@@ -33,7 +33,7 @@ class Settings:
 
     @property
     def connection(self) -> dict[str, Any]:
-        """What the worker's connections are made with. A pooler knows no prepared statements."""
+        """The arguments for the worker's connections. Poolers do not know prepared statements."""
         defaults = {"connect_timeout": "10", "keepalives_idle": "10"}
         defaults.update(keepalives_interval="5", keepalives_count="3")
         defaults["fallback_application_name"] = f"hipq {self.name}"
@@ -58,12 +58,12 @@ class Settings:
 
 
 def default_name() -> str:
-    """The host's name and the number of the process."""
+    """Returns the name of the host and the pid."""
     return f"{socket.gethostname()}-{os.getpid()}"[:63]
 
 
 def check(settings: Settings) -> Settings:
-    """The settings. TypeError or ValueError: they cannot be meant so."""
+    """Returns the settings. Raises TypeError or ValueError if they are invalid."""
     if isinstance(settings.queues, str):
         raise TypeError(f"queues is a list: queues=[{settings.queues!r}]")
     if not settings.queues:
@@ -89,7 +89,7 @@ def settings_of(
     look: float,
     reply_timeout: float,
 ) -> Settings:
-    """The settings that a Worker was made with."""
+    """Makes the settings from the arguments of a Worker."""
     if pooler and listen:
         raise ValueError("a worker behind a pooler cannot listen: its session is anybody's")
     return check(

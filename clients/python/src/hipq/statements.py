@@ -18,7 +18,7 @@ HEARTBEAT = "SELECT hipq.heartbeat(%s::bigint)"
 DRAIN = "SELECT hipq.drain_worker(%s::bigint)"
 DEREGISTER = "SELECT hipq.deregister_worker(%s::bigint)"
 
-# A pooler gives its clients a process number other than the server's.
+# A pooler reports a pid that differs from the server's.
 SERVER_PROCESS = "SELECT pg_backend_pid()"
 
 # The attempts that are not over; also a heartbeat, which changes nothing.

@@ -1,7 +1,7 @@
-"""For tests of a program that uses hipq: what it has enqueued, and its handlers run at once.
+"""For tests of programs that use hipq: lists enqueued jobs, and runs handlers at once.
 
-All in the test's own transaction: no worker and no executor takes part, and a rollback leaves
-nothing. The role needs the rights `read` and `control` on the queue.
+Everything happens in the test's own transaction, without workers and executors, so a rollback
+removes everything. The role needs the rights `read` and `control` on the queue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .errors import Permanent, Release, RetryAfter
 from .fields import JobFields
 from .handlers import Handlers
 
-# Only columns that cannot be infinite, which psycopg could not load.
+# Only columns that cannot be infinite, because psycopg cannot load infinite times.
 ENQUEUED = """
     SELECT job.id, 1, shown.queue, job.job_type, nullif(job.job_key, 'NONE'), job.job_data,
         clock_timestamp() + job.timeout * interval '1 s', job.retry_count, job.max_retries,
@@ -46,7 +46,7 @@ RETRY = (
 
 @dataclass(eq=False)
 class TestJob(JobFields):
-    """A job without a server: it keeps what its handler says. Its attempt is never over."""
+    """A job without a server: it keeps the messages of its handler. Its attempt is never over."""
 
     __test__ = False  # pytest: this is not a test
 
@@ -69,7 +69,7 @@ class TestJob(JobFields):
         self.reports.append((done, total, message))
 
     def extend(self, more: Duration) -> Any:
-        """Adds to `extensions`, and returns the deadline, which stays."""
+        """Adds to `extensions`, and returns the deadline, which does not change."""
         self.extensions.append(more)
         return self.deadline
 
@@ -83,7 +83,7 @@ class TestJob(JobFields):
 
 
 class AsyncTestJob(TestJob):
-    """The same for the handlers of a hipq.aio.Worker."""
+    """A TestJob for the handlers of a hipq.aio.Worker."""
 
     async def progress(
         self, done: int, total: Optional[int] = None, message: Optional[str] = None
@@ -92,7 +92,7 @@ class AsyncTestJob(TestJob):
         super().progress(done, total, message)
 
     async def extend(self, more: Duration) -> Any:
-        """Adds to `extensions`, and returns the deadline, which stays."""
+        """Adds to `extensions`, and returns the deadline, which does not change."""
         return super().extend(more)
 
     async def complete(self, conn: Any, result: Any = None) -> None:
@@ -110,10 +110,11 @@ class Ran(NamedTuple):
 
     @property
     def retry_after(self) -> Optional[timedelta]:
-        """How long the server would have a failed job of run_due() wait for its retry; None: never.
+        """The time until the server would retry a failed job of run_due(); None: it would not.
 
-        The policy says so, or the retry handler. Raises what that raised, why it may not be asked
-        (the role is not the queue's owner), or what is wrong with the delay of a RetryAfter.
+        The time comes from the policy or the retry handler. Raises the error of the retry handler,
+        the reason why it must not be called (the role does not own the queue), or the error in the
+        delay of a RetryAfter.
         """
         if isinstance(self.job.retry, Exception):
             raise self.job.retry
@@ -123,9 +124,9 @@ class Ran(NamedTuple):
 def enqueued(
     conn: psycopg.Connection[Any], job_type: Optional[str] = None, queue: Optional[str] = None
 ) -> list[TestJob]:
-    """The jobs that wait, those too that this transaction has not committed, by their ids.
+    """Returns the waiting jobs, also those of the open transaction, in the order of their ids.
 
-    None: of all types, of all queues that the role may read.
+    None: all job types; all queues that the role may read.
     """
     rows = _rows(conn, ENQUEUED, {"job_type": job_type, "queue": queue})
     return [TestJob(*row) for row in rows]
@@ -139,11 +140,12 @@ def run_due(
     at: Optional[datetime] = None,
     max_jobs: int = 1000,
 ) -> list[Ran]:
-    """Runs the due jobs of a queue with the handlers of a worker, and what these enqueue on `conn`.
+    """Runs the due jobs of a queue, and those that their handlers enqueue on `conn`.
 
-    Each is run once, whatever becomes of it, and is cancelled in the queue before: in hipq's tables
-    it has no other outcome. at: as if it were then. The handlers of a hipq.aio.Worker run in a loop
-    of their own, so not within another one. Returns what was run. Raises psycopg.Error.
+    Cancels each job in the queue, and then runs it once: in hipq's tables it has no other outcome.
+    worker: has the handlers. Those of a hipq.aio.Worker run in their own loop, so do not call this
+    within another loop. at: the time that counts as now. Returns the jobs that ran. Raises
+    psycopg.Error.
     """
     ran: list[Ran] = []
     due = {"queue": queue, "job_types": worker.job_types, "at": at}
@@ -167,7 +169,7 @@ def _run_and_ask(conn: psycopg.Connection[Any], worker: Handlers, job: TestJob) 
 def _retry_of(
     conn: psycopg.Connection[Any], ran: Ran, error: Exception
 ) -> Union[timedelta, Exception, None]:
-    """Asks in a savepoint: the role may not be allowed to, and a retry handler may fail."""
+    """Asks in a savepoint, because the role may lack the right, and a retry handler may fail."""
     try:
         delay = duration_text(error.delay) if isinstance(error, RetryAfter) else None
         values = (ran.job.id, ran.error, not isinstance(error, Permanent), delay)
@@ -179,12 +181,12 @@ def _retry_of(
 
 
 def run_job(worker: Handlers, job: TestJob) -> Ran:
-    """Calls the middleware and the handler for one job. Raises nothing that a handler raises."""
+    """Calls the middleware and the handler for one job. Does not raise exceptions of handlers."""
     return _run(worker, job)[0]
 
 
 def _run(worker: Handlers, job: TestJob) -> tuple[Ran, Optional[Exception]]:
-    """The same, and the failure."""
+    """Like run_job(), but also returns the exception."""
     try:
         if isinstance(worker, AsyncWorker):
             job = AsyncTestJob(*job.row())

@@ -31,14 +31,15 @@ log = logging.getLogger("hipq")
 class Worker(Handlers):
     """Runs jobs of queues, for the types that have a handler, `concurrency` at a time.
 
-    conninfo: as libpq has it; what it does not say, the environment does (PGHOST ...).
-    name: one worker of a role has it at a time; by default that of the host and the process.
+    conninfo: a conninfo of libpq; the environment supplies missing values (PGHOST ...).
+    name: only one worker of a role can have it at a time; by default the host and the process.
     prefetch: how many more jobs it may hold. capabilities: what job types may require.
-    listen: it is bound to its session and starts jobs at once. pooler: it is not, and listens not.
-    take_over: takes the name from a worker that is still there.
-    poll: seconds after which it looks for jobs by itself. look: seconds between two looks for
-    attempts that are over. reply_timeout: seconds that the server may take for an answer, before
-    the worker connects again.
+    listen: binds the worker to its session, with LISTEN, so that it starts jobs at once.
+    pooler: the connections go through a pooler, so the worker is unbound and does not listen.
+    take_over: takes the name from a worker that still has it.
+    poll: seconds after which the worker looks for jobs without a notification.
+    look: seconds between two checks for attempts that are over.
+    reply_timeout: the time limit in seconds for an answer of the server; then it reconnects.
     """
 
     def __init__(
@@ -71,18 +72,18 @@ class Worker(Handlers):
         self._keeper: Keeper
 
     def stop(self) -> None:
-        """Claims no more; run() returns when what runs has ended. A second call gives jobs back.
+        """Claims no more jobs; run() returns when running jobs end. A second call gives them back.
 
-        Any thread may call it, and signal handlers.
+        Any thread and any signal handler may call this.
         """
         self._stops += 1
         self._bell.ring()
 
     def run(self) -> None:
-        """Runs jobs until stop(), SIGTERM or SIGINT; a second one gives back what runs.
+        """Runs jobs until stop(), SIGTERM or SIGINT; a second one gives back the running jobs.
 
-        Raises NameTaken, WorkerEnded, PooledSession; psycopg.Error if it cannot connect at the
-        start or registers in vain; RuntimeError without a handler. A lost connection is made anew.
+        Raises NameTaken, WorkerEnded, PooledSession; psycopg.Error if it cannot connect at
+        first, or register; RuntimeError without a handler. Reconnects after a lost connection.
         """
         if not self.job_types:
             raise RuntimeError('there is no handler: register one with @worker.job("type")')
@@ -123,7 +124,7 @@ class Worker(Handlers):
                     connection, self.settings, self._patience, self.job_types, take_over,
                     keeper.worker_id,
                 )  # fmt: skip
-                take_over = True  # from now on our own earlier session may have the name
+                take_over = True  # from now on the worker's own earlier session may have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
                 self._serve(session)
@@ -158,7 +159,7 @@ class Worker(Handlers):
         session.deregister()
 
     def _say_goodbye(self, keeper: Keeper) -> None:
-        """The worker is no longer one, whatever is wrong; without a server not for ever."""
+        """Deregisters the worker, after any error, with a time limit in case the server is away."""
         if keeper.worker_id is None:
             return
         last_words = threading.Thread(target=keeper.deregister, name="hipq goodbye", daemon=True)
@@ -179,7 +180,7 @@ class Worker(Handlers):
         return session.claim(free, wait)
 
     def _wait(self, session: Session, free: int) -> None:
-        """For a notification, the end of a job, or stop(). An unbound worker waits in claim()."""
+        """Waits for a notice, the end of a job, or stop(). Unbound workers wait in claim()."""
         if free > 0 and (session.has_notice or not self.settings.listen):
             return
         channels = [session.connection.fileno()] if free > 0 else []
@@ -198,9 +199,9 @@ class Worker(Handlers):
             threading.Thread(target=partial(self._run, group), name=name, daemon=True).start()
 
     def _end_earlier(self, again: Job) -> None:
-        """A job that comes again: what this worker still does of it is over.
+        """Ends the earlier attempts of this worker for a job that it has claimed again.
 
-        heartbeat_attempts(), which tells of jobs, would not say so.
+        heartbeat_attempts() reports by job, so it would not report these attempts.
         """
         for job in self._jobs():
             if job.id == again.id:
@@ -217,7 +218,7 @@ class Worker(Handlers):
             self._bell.ring()
 
     def _drain(self, session: Optional[Session] = None) -> None:
-        """Waits for what runs. At the second stop() it gives it back."""
+        """Waits for the running jobs. After the second stop(), gives them back."""
         while self._jobs() and self._stops < 2:
             if not self._bell.wait(self.settings.poll) and session is not None:
                 session.heartbeat()

@@ -1,4 +1,4 @@
-"""The same as hipq, for asyncio: AsyncConnection, and handlers that are coroutines."""
+"""Like hipq, but for asyncio: AsyncConnection, and handlers that are coroutines."""
 
 from .enqueueing import enqueue, enqueue_many, wait_for
 from .job import Job

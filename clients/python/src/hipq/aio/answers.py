@@ -1,4 +1,4 @@
-"""The connection over which a worker answers for all its jobs; it is made anew when it is lost."""
+"""Sends a worker's answers for all its jobs over one connection, and reconnects after losses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 
 class Answers:
-    """One connection in autocommit, for one task at a time."""
+    """One connection in autocommit mode, for one task at a time."""
 
     def __init__(self, connection: dict[str, Any], patience: Patience) -> None:
         self._settings = connection
@@ -34,28 +34,28 @@ class Answers:
         self._given_up = False
 
     async def ask(self, sql: str, values: Sequence[Any]) -> Rows:
-        """What a statement returns.
+        """Runs a statement, and returns its rows.
 
-        When the connection is lost, or the server cannot do it now, it is given again. Raises
-        psycopg.Error of what does not pass; of what does only after give_up().
+        When the connection is lost, or the server cannot run the statement now, sends it again.
+        Raises psycopg.Error for permanent errors, and after give_up() for temporary errors, too.
         """
-        # A statement continues when its task is cancelled, so that it never ends halfway.
+        # When the task is cancelled, its statement continues, so that it never ends halfway.
         return await asyncio.shield(self._ask_in_turn(sql, values))
 
     async def tell(self, *answers: Answer) -> None:
-        """Gives answers, and settles them; raises nothing that the server says.
+        """Sends answers, and settles them. Does not raise the server's errors.
 
-        While one task gives answers others add theirs, and the next one gives them all.
+        While one task sends answers, other tasks add theirs, and the next task sends them all.
         """
         self._waiting.extend(answers)
         await asyncio.shield(self._tell_in_turn(answers))
 
     def give_up(self) -> None:
-        """From now on what passes is an error, too."""
+        """From now on temporary errors are raised, too."""
         self._given_up = True
 
     async def close(self) -> None:
-        """Closes the connection, when nobody uses it any more, or after a second."""
+        """Closes the connection when no task uses it any more, or after a second."""
         self.give_up()
         try:
             await asyncio.wait_for(self._lock.acquire(), 1)
@@ -79,7 +79,7 @@ class Answers:
         try:
             batch.settle((await self._ask(batch.sql, batch.values))[0][0])
         except Exception as error:
-            # One bad answer makes the whole statement fail.
+            # One invalid answer makes the whole statement fail.
             if len(batch.answers) == 1 or is_lost(error):
                 batch.refuse(error)
             else:

@@ -1,4 +1,4 @@
-"""Wakes the worker's task: at a signal, at the end of a job, when somebody calls stop()."""
+"""Wakes the worker's task: after a signal, at the end of a job, after a call of stop()."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Optional
 
 
 class Bell:
-    """An event that can also be rung by what comes over a connection."""
+    """An event that data on a connection can also set."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
     def ring(self) -> None:
-        """Wakes who waits, or who waits next."""
+        """Wakes the waiting task, or the next one that waits."""
         self._event.set()
 
     async def wait(self, seconds: float, channel: Optional[int] = None) -> bool:
-        """Waits until it rings, the channel can be read, or the time is up: then it says False.
+        """Waits until it rings or the channel is readable. Returns False if the time is up before.
 
-        psycopg must not use the channel meanwhile: the loop has one reader of each.
+        psycopg must not use the channel meanwhile: the loop allows one reader per channel.
         """
         loop = asyncio.get_running_loop()
         if channel is not None:

@@ -13,7 +13,7 @@ log = logging.getLogger("hipq")
 
 
 async def connect(settings: dict[str, Any]) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-    """A connection to the first server that takes it. Raises what the last one raised."""
+    """Connects to the first server that accepts. Raises the error of the last server."""
     *others, last = ways_of(settings)
     for way in others:
         try:

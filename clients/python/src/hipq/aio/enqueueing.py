@@ -1,4 +1,4 @@
-"""Enqueue jobs and wait for them, on a psycopg AsyncConnection, in the caller's transaction."""
+"""Enqueues jobs and waits for them, on a psycopg AsyncConnection, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def ask(conn: psycopg.AsyncConnection[Any], call: Call) -> tuple[Any, ...]:
-    """The one row of a call. TypeError: the connection is not asyncio's."""
+    """Returns the one row of a call. Raises TypeError if the connection is not for asyncio."""
     if isinstance(conn, psycopg.Connection):
         raise TypeError("hipq.aio needs an AsyncConnection")
     async with conn.cursor(row_factory=tuple_row) as cursor:
@@ -53,5 +53,5 @@ async def enqueue_many(
 async def wait_for(
     conn: psycopg.AsyncConnection[Any], job_id: int, timeout: Optional[Duration] = 60
 ) -> Outcome:
-    """Waits until a job is final, or `timeout` is over: see hipq.wait_for."""
+    """Waits until a job is final, or for `timeout`: see hipq.wait_for."""
     return outcome_of(await ask(conn, wait_for_call(job_id, timeout)))

@@ -1,4 +1,4 @@
-"""A job in the hands of a handler that is a coroutine."""
+"""A job as a handler that is a coroutine sees it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .enqueueing import ask
 
 
 class Job(JobFields):
-    """What claim() returned, and what the handler may say meanwhile.
+    """The job that claim() returned, and the messages that its handler can send while it runs.
 
-    When the attempt is over the handler's task is cancelled.
+    When the attempt is over, the library cancels the handler's task.
     """
 
     def __init__(self, row: Sequence[Any], answers: Answers) -> None:
@@ -31,21 +31,21 @@ class Job(JobFields):
         self._answers = answers
         self._task: Optional[HandlerTask] = None
         self._is_over = False
-        self._has_ended = False  # the handler has ended: do not tell it that the attempt is over
+        self._has_ended = False  # the handler has ended: do not notify it when the attempt is over
 
     @property
     def cancelled(self) -> bool:
-        """Whether the attempt is known to be over: by hipq.cancel(), its timeout, or else."""
+        """Whether the attempt is known to be over, by hipq.cancel(), a timeout, or otherwise."""
         return self._is_over
 
     async def progress(
         self, done: int, total: Optional[int] = None, message: Optional[str] = None
     ) -> None:
-        """Says how far the job has come; view hipq.progress shows it."""
+        """Reports the progress of the job; the view hipq.progress shows it."""
         await self._say(statements.PROGRESS, done, total, message)
 
     async def extend(self, more: Duration) -> datetime:
-        """Asks for more time. Returns the new deadline."""
+        """Gives the attempt at least this much time from now. Returns the deadline."""
         self.deadline = (await self._say(statements.EXTEND, duration_text(more)))[0][0]
         return self.deadline
 
@@ -56,7 +56,7 @@ class Job(JobFields):
     async def complete(self, conn: psycopg.AsyncConnection[Any], result: Any = None) -> None:
         """Completes the job in the transaction of `conn`, so that its writes happen once.
 
-        The handler commits before it returns; what it returns then is dropped.
+        The handler must commit before it returns; its return value is then ignored.
         """
         values = [self.id, self.attempt, Jsonb(plain(result))]
         try:
@@ -87,13 +87,13 @@ class Job(JobFields):
 
 
 class HandlerTask:
-    """The task of a handler: it is cancelled when the attempts of all its jobs are over."""
+    """The task of a handler, which is cancelled when the attempts of all its jobs are over."""
 
     def __init__(self, task: asyncio.Task[Any], jobs: Sequence[Job]) -> None:
         self._task = task
         self._jobs = jobs
 
     def cancel(self) -> None:
-        """One of the jobs is over."""
+        """Cancels the task if the attempts of all its jobs are over."""
         if all(job.cancelled or job._has_ended for job in self._jobs):
             self._task.cancel()

@@ -1,4 +1,4 @@
-"""Looks regularly for attempts that are over, and says for an unbound worker that it is alive."""
+"""Checks regularly which attempts are over, and sends heartbeats for an unbound worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger("hipq")
 
 
 class Keeper:
-    """A task beside the worker's own."""
+    """A task in addition to the worker's own."""
 
     def __init__(
         self, settings: Settings, answers: Answers, running: Callable[[], list[Job]]
@@ -32,18 +32,18 @@ class Keeper:
         self.worker_id: Optional[int] = None
 
     async def run(self) -> None:
-        """Looks until it is cancelled."""
+        """Checks until the task is cancelled."""
         while True:
             await asyncio.sleep(self._settings.look)
             try:
                 await self._look()
             except psycopg.Error as error:
-                # claim() reports errors of the worker to the worker's own task.
+                # The worker's own task gets errors of the worker from claim().
                 if not is_lost(error):
                     log.debug("the keeper could not look: %s", error)
 
     async def deregister(self) -> None:
-        """Says that the worker is none any more. Raises nothing."""
+        """Deregisters the worker. Raises nothing."""
         try:
             await self._answers.ask(statements.DEREGISTER, (self.worker_id,))
         except psycopg.Error as error:

@@ -1,4 +1,4 @@
-"""The same as hipq.opentelemetry, for an AsyncConnection."""
+"""Like hipq.opentelemetry, but for an AsyncConnection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def enqueue(
     data: Any = None,
     **options: Unpack[Options],
 ) -> int:
-    """As hipq.aio.enqueue, in a span of its own, which the job belongs to."""
+    """Like hipq.aio.enqueue, in its own span, which becomes the parent of the job."""
     traced: dict[str, Any] = {**options}
     with sending(job_type, traced) as span:
         job_id = await enqueueing.enqueue(conn, job_type, data, **traced)
@@ -40,7 +40,7 @@ async def enqueue_many(
     job_keys: Optional[Sequence[Optional[str]]] = None,
     **options: Unpack[ManyOptions],
 ) -> list[int]:
-    """As hipq.aio.enqueue_many, in one span of its own, which all of the jobs belong to."""
+    """Like hipq.aio.enqueue_many, in one span, which becomes the parent of all the jobs."""
     traced: dict[str, Any] = {**options}
     with sending(job_type, traced) as span:
         ids = await enqueueing.enqueue_many(conn, job_type, items, job_keys=job_keys, **traced)

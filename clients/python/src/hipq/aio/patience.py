@@ -10,14 +10,14 @@ from ..patience import Line, cut
 
 
 class Patience:
-    """Looks after the connections of a worker."""
+    """Watches the connections of a worker."""
 
     def __init__(self, reply_timeout: float) -> None:
         self._reply_timeout = reply_timeout
 
     @contextmanager
     def limits(self, line: Line, wait: float = 0) -> Iterator[None]:
-        """An answer has to come before the block ends; the server may wait for so long itself."""
+        """Limits the time of the answer in the block. The server itself may wait for `wait`."""
         loop = asyncio.get_running_loop()
         quarter = self._reply_timeout / 4
         timers: list[asyncio.TimerHandle] = []

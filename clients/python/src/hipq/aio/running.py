@@ -1,4 +1,4 @@
-"""Runs jobs in a task, and gives their answers."""
+"""Runs jobs in a task, and sends their answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ log = logging.getLogger("hipq")
 
 
 async def run(jobs: Sequence[Job], handlers: Handlers, answers: Answers) -> None:
-    """Calls the handler and tells the server what became of the jobs. Raises nothing.
+    """Calls the handler, and reports the results of the jobs to the server. Raises nothing.
 
-    The handler has a task of its own, which may be cancelled; the answers are this one's.
+    The handler has its own task, which can be cancelled; this task sends the answers.
     """
     given = answers_for(jobs, await endings_of(jobs, handlers))
     await answers.tell(*given)
@@ -28,7 +28,7 @@ async def run(jobs: Sequence[Job], handlers: Handlers, answers: Answers) -> None
 
 
 async def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
-    """Of each job its result, or what its handler raised."""
+    """Returns for each job its result, or the exception of its handler."""
     takes_many = handlers.takes_many(jobs[0].type)
     call = handlers.handle_many_soon(jobs) if takes_many else handlers.handle_soon(jobs[0])
     task = asyncio.ensure_future(caught(call))
@@ -46,13 +46,13 @@ async def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
 
 
 class Exit(NamedTuple):
-    """What a handler raised that would end the loop if its task raised it."""
+    """Wraps an exception of a handler that would end the loop if its task raised it."""
 
     error: BaseException
 
 
 async def caught(call: Awaitable[Any]) -> Any:
-    """The result of a handler: sys.exit() in it is a failure, too."""
+    """Returns the result of a handler. sys.exit() in it is a failure, too."""
     try:
         return await call
     except (SystemExit, KeyboardInterrupt) as error:
@@ -60,12 +60,12 @@ async def caught(call: Awaitable[Any]) -> Any:
 
 
 def error_of(task: asyncio.Task[Any]) -> Optional[BaseException]:
-    """What a task that is done has raised."""
+    """Returns the exception of a task that is done."""
     return asyncio.CancelledError("cancelled") if task.cancelled() else task.exception()
 
 
 async def conclude(answer: Answer, answers: Answers) -> None:
-    """Logs what became of an answer. One that is refused is given in another way."""
+    """Logs the server's reply to an answer. Sends a refused answer in another form."""
     try:
         log_told(answer)
     except Exception as error:

@@ -15,7 +15,7 @@ from .patience import Patience
 
 
 class Session:
-    """A worker, on a connection in autocommit."""
+    """A worker, on a connection in autocommit mode."""
 
     def __init__(
         self,
@@ -33,10 +33,10 @@ class Session:
     async def register(
         self, job_types: list[str], take_over: bool, worker_id: Optional[int] = None
     ) -> None:
-        """Registers, unless it is unbound and has a number: jobs that run are that number's.
+        """Registers the worker. An unbound worker keeps its id, to which its running jobs belong.
 
-        NameTaken: somebody else has the name. psycopg.Error: anything else.
-        PooledSession: it would be bound to a session of a pooler.
+        Raises NameTaken if another worker has the name, PooledSession if the worker would be
+        bound to a session of a pooler, and psycopg.Error for all other errors.
         """
         await self._demand_own_session()
         if worker_id is not None and not self._settings.listen:
@@ -63,7 +63,7 @@ class Session:
             raise PooledSession(POOLED)
 
     async def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:
-        """Accepts at most so many jobs. WorkerEnded: the worker has been taken over."""
+        """Accepts at most `most` jobs. Raises WorkerEnded if it was replaced or deregistered."""
         self.has_notice = False
         try:
             values = (self.worker_id, most, duration_text(wait))
@@ -72,16 +72,16 @@ class Session:
             raise_in_place(error, claim_error(error, self._settings.name))
 
     async def heartbeat(self) -> None:
-        """Says that the worker is alive, and finds out whether its connection is."""
+        """Sends a heartbeat, which also shows whether the connection still works."""
         try:
             await self._ask(statements.HEARTBEAT, (self.worker_id,))
         except psycopg.Error as error:
             raise_in_place(error, claim_error(error, self._settings.name))
 
     async def drain(self) -> None:
-        """Takes no more jobs."""
+        """Makes the server stop giving jobs to the worker."""
         await self._ask(statements.DRAIN, (self.worker_id,))
 
     async def deregister(self) -> None:
-        """Is no worker any more."""
+        """Deregisters the worker."""
         await self._ask(statements.DEREGISTER, (self.worker_id,))

@@ -12,7 +12,7 @@ from ..signals import SIGNALS
 
 @contextmanager
 def caught(function: Callable[[], None]) -> Iterator[None]:
-    """Calls the function at each of the signals. In another thread there are none to catch."""
+    """Calls the function for each of the signals. Does nothing outside of the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

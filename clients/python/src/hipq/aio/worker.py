@@ -28,9 +28,9 @@ log = logging.getLogger("hipq")
 
 
 class Worker(Handlers):
-    """Runs jobs as hipq.Worker does, and is made in the same way; its handlers are coroutines.
+    """Like hipq.Worker, with the same arguments, but its handlers are coroutines.
 
-    Run it with asyncio.run(worker.run()). What blocks the loop blocks the worker.
+    Run it with asyncio.run(worker.run()). A handler that blocks the loop blocks the worker.
     """
 
     is_async = True
@@ -64,18 +64,18 @@ class Worker(Handlers):
         self._answers: Answers
 
     def stop(self) -> None:
-        """Claims no more; run() returns when what runs has ended. A second call gives jobs back.
+        """Claims no more jobs; run() returns when running jobs end. A second call gives them back.
 
-        Any thread may call it.
+        Any thread may call this.
         """
         self._stops += 1
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._bell.ring)
 
     async def run(self) -> None:
-        """Runs jobs until stop(), SIGTERM or SIGINT; a second one gives back what runs.
+        """Runs jobs until stop(), SIGTERM or SIGINT; a second one gives back the running jobs.
 
-        Raises what run() of hipq.Worker raises.
+        Raises the same errors as run() of hipq.Worker.
         """
         if not self.job_types:
             raise RuntimeError('there is no handler: register one with @worker.job("type")')
@@ -119,7 +119,7 @@ class Worker(Handlers):
                     connection = await self._connect()
                 session = Session(connection, self.settings, self._patience)
                 await session.register(self.job_types, take_over, keeper.worker_id)
-                take_over = True  # from now on our own earlier session may have the name
+                take_over = True  # from now on the worker's own earlier session may have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
                 await self._serve(session)
@@ -154,7 +154,7 @@ class Worker(Handlers):
         await session.deregister()
 
     async def _say_goodbye(self, keeper: Keeper) -> None:
-        """The worker is no longer one, whatever is wrong; without a server not for ever."""
+        """Deregisters the worker, after any error, with a time limit in case the server is away."""
         if keeper.worker_id is not None:
             await asyncio.wait([asyncio.ensure_future(keeper.deregister())], timeout=GOODBYE)
 
@@ -172,7 +172,7 @@ class Worker(Handlers):
         return await session.claim(free, wait)
 
     async def _wait(self, session: Session, free: int) -> None:
-        """For a notification, the end of a job, or stop(). An unbound worker waits in claim()."""
+        """Waits for a notice, the end of a job, or stop(). Unbound workers wait in claim()."""
         if free > 0 and (session.has_notice or not self.settings.listen):
             return
         channel = session.connection.fileno() if free > 0 else None
@@ -189,9 +189,9 @@ class Worker(Handlers):
             task.add_done_callback(self._has_run)
 
     def _end_earlier(self, again: Job) -> None:
-        """A job that comes again: what this worker still does of it is over.
+        """Ends the earlier attempts of this worker for a job that it has claimed again.
 
-        heartbeat_attempts(), which tells of jobs, would not say so.
+        heartbeat_attempts() reports by job, so it would not report these attempts.
         """
         for job in self._jobs():
             if job.id == again.id:
@@ -202,7 +202,7 @@ class Worker(Handlers):
         self._bell.ring()
 
     async def _drain(self, session: Optional[Session] = None) -> None:
-        """Waits for what runs. At the second stop() it gives it back."""
+        """Waits for the running jobs. After the second stop(), gives them back."""
         while self._running and self._stops < 2:
             if not await self._bell.wait(self.settings.poll) and session is not None:
                 await session.heartbeat()
