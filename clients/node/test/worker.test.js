@@ -177,7 +177,7 @@ test("progress shows, extend gives time", async () => {
     assert.deepEqual(rows, [{ done: "3", total: "10", message: "on the way" }]);
     const [[before, deadline, after], [, same]] = extended;
     assert.ok(before <= deadline - 3_600_000 && deadline - 3_600_000 <= after, String(extended));
-    assert.deepEqual(same, deadline); // this much time is left
+    assert.deepEqual(same, deadline); // the attempt had more time already
     go();
     assert.equal(await outcome(id), "succeeded");
   });

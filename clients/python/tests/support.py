@@ -1,4 +1,4 @@
-"""What the tests share: connections, a queue of their own, workers in threads and processes."""
+"""Shared by the tests: connections, a queue for each class, workers in threads and processes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import psycopg
 import hipq
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-LIMIT = 60.0  # seconds, the limit for everything
+LIMIT = 60.0  # seconds, the time limit of each wait
 
 
 def until(condition: Callable[[], Any], what: str) -> Any:
-    """Waits until the condition says something true, and returns that."""
+    """Waits until the condition returns a true value, and returns that value."""
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
         answer = condition()
@@ -53,7 +53,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def sql(cls, sql: str, *values: Any) -> Any:
-        """The first column of the first row."""
+        """Returns the first column of the first row."""
         cursor = cls.conn.execute(sql, values)
         row = cursor.fetchone() if cursor.description else None
         return row and row[0]
@@ -108,7 +108,7 @@ class Serving:
             self.error = error
 
     def end(self) -> None:
-        """Stops it, and raises what it raised."""
+        """Stops the worker, and raises its exception."""
         self.worker.stop()
         self.join()
         if self.error is not None:

@@ -1,4 +1,4 @@
-"""Runs the tests beside it, or those of the modules that are named, and prints TAP."""
+"""Runs the tests in its folder, or in the named modules, and prints TAP."""
 
 import logging
 import os

@@ -12,7 +12,7 @@ class Aio(Case):
         return hipq.aio.Worker(self.serves, **options)
 
     def run_with(self, worker, script):
-        """Runs the worker, and beside it the script, which gets an AsyncConnection."""
+        """Runs the worker, and at the same time the script, which gets an AsyncConnection."""
 
         async def main():
             serving = asyncio.ensure_future(worker.run())
@@ -95,7 +95,7 @@ class Aio(Case):
         self.cancel(self.worker(), lambda job: asyncio.sleep(300))
 
     def test_cancel_by_call(self):
-        "or by what it calls"
+        "a cancelled job: a call of the handler cancels the handler's task"
 
         async def handler(job):
             while True:
@@ -105,7 +105,7 @@ class Aio(Case):
         self.cancel(self.worker(look=300), handler)
 
     def test_starts_at_once(self):
-        "a bound worker needs no poll: it is told of its jobs"
+        "a bound worker needs no poll: notifications announce its jobs"
         worker = self.worker(poll=300)
 
         @worker.job("scan")
@@ -118,7 +118,7 @@ class Aio(Case):
         self.assertEqual(self.run_with(worker, script), [1] * 20)
 
     def test_complete(self):
-        "job.complete() in a transaction of the handler's"
+        "job.complete() in a transaction of the handler"
         worker = self.worker()
 
         @worker.job("scan")

@@ -8,7 +8,7 @@ COUNT = 50
 
 
 class InALoop:
-    """A worker of asyncio, run as one with threads is."""
+    """A worker of asyncio that runs like a worker with threads."""
 
     def __init__(self, worker):
         self.worker = worker
@@ -19,13 +19,13 @@ class InALoop:
 
 
 class Answers(Case):
-    "Answers are given together, and one that is refused spoils none."
+    "Answers are sent together, and a refused answer does not affect the others."
 
     types = {"scan": "max_retries => 0, "}
     aio = False
 
     def end_all_at_once(self, data):
-        """Runs a job for each of the data; their handlers end at the same moment. Their ids."""
+        """Runs a job for each item, whose handlers end at the same moment. Returns the ids."""
         kind = hipq.aio if self.aio else hipq
         worker = kind.Worker(
             self.serves, name=self.id()[-60:], queues=[self.queue], concurrency=COUNT
@@ -66,7 +66,7 @@ class Answers(Case):
         return self.sql(sql, jobs)
 
     def test_together(self):
-        "successes and failures are told together"
+        "successes and failures are reported together"
         data = [n if n % 2 else "fail" for n in range(COUNT)]
         jobs = self.end_all_at_once(data)
         self.assertLess(self.transactions(jobs), COUNT // 2)
@@ -77,7 +77,7 @@ class Answers(Case):
             self.assertEqual(self.outcome(job), expected)
 
     def test_one_is_refused(self):
-        "a result that the server refuses fails its job alone"
+        "a result that the server refuses fails only its own job"
         data = ["large" if n == 3 else "give up" if n == 4 else n for n in range(10)]
         jobs = self.end_all_at_once(data)
         outcomes = [self.outcome(job) for job in jobs]

@@ -25,7 +25,7 @@ class Batches(Case):
     aio = False
 
     def run_all(self, data, function, **options):
-        """The outcomes of jobs that a handler of batches runs."""
+        """Returns the outcomes of jobs that a handler of batches runs."""
         kind = hipq.aio if self.aio else hipq
         worker = kind.Worker(
             self.serves, name=self.id()[-60:], queues=[self.queue], concurrency=20, look=0.1
@@ -41,7 +41,7 @@ class Batches(Case):
         return [self.outcome(job) for job in jobs]
 
     def test_results(self):
-        "batches: results come in the order of the jobs, at most so many at a time"
+        "batches: results are in the order of the jobs; a call has at most `size` jobs"
         sizes = []
 
         def double(jobs):
@@ -53,7 +53,7 @@ class Batches(Case):
         self.assertEqual((max(sizes), sum(sizes)), (4, 20))
 
     def test_one_by_one(self):
-        "batches: an exception in place of a result, and data that do not fit, are for that job"
+        "batches: an exception in place of a result, and invalid data, apply only to that job"
 
         def some(jobs):
             return [hipq.Permanent("one") if job.data.number == 1 else "well" for job in jobs]
@@ -65,7 +65,7 @@ class Batches(Case):
         self.assertEqual(outcomes[3], ("succeeded", "well", None))
 
     def test_delays(self):
-        "batches: RetryAfter is for its job alone, and so is one whose delay is none"
+        "batches: RetryAfter applies only to its job, also with an invalid delay"
         ends = [hipq.RetryAfter("7 min", "busy"), "well", hipq.RetryAfter("soon", "busy")]
         worker = (hipq.aio if self.aio else hipq).Worker(
             self.serves, name=self.id()[-60:], queues=[self.queue], concurrency=20
@@ -91,10 +91,10 @@ class Batches(Case):
             FROM hipq.jobs_detail
             WHERE id = ANY (%s) AND state = 'retry' AND retry_count = 1 AND error = 'busy'"""
         until(lambda: self.sql(sql, jobs) == [420, 420], "the others wait as long as they say")
-        self.assertEqual(sum(calls), 5)  # however they are combined
+        self.assertEqual(sum(calls), 5)  # in whatever groups they ran
 
     def test_all(self):
-        "batches: what a handler raises is for all of them"
+        "batches: an exception of the handler applies to all jobs"
 
         def spoilt(jobs):
             raise ValueError("none of them")
@@ -103,17 +103,17 @@ class Batches(Case):
         self.assertEqual(self.run_all([1, 2], spoilt), [error, error])
 
     def test_too_few(self):
-        "batches: a result too few fails all of them"
+        "batches: a missing result fails all jobs"
         for outcome in self.run_all([1, 2], lambda jobs: []):
             self.assertEqual(outcome.outcome, "failed")
             self.assertRegex(outcome.error, r"returned 0 results for \d jobs")
 
     def test_nothing(self):
-        "batches: without results all have succeeded"
+        "batches: without results all jobs have succeeded"
         self.assertEqual(self.run_all([1, 2], lambda jobs: None), [("succeeded", None, None)] * 2)
 
     def test_over(self):
-        "batches: when one of the jobs is over, and the handler says so, the others fail"
+        "batches: when one of the jobs is over, and the handler raises AttemptOver, the others fail"
         over, other = (TestJob(n, 1, self.queue, "scan", *[None] * 10) for n in range(2))
         over.cancelled = True
         over._has_ended = other._has_ended = False

@@ -40,14 +40,14 @@ class Cancel(Case):
         self.cancelled(self.enqueue("talk"))
 
     def test_silent(self):
-        "a handler that calls nothing is told by the keeper"
+        "the keeper notifies a handler that calls nothing"
         worker = self.worker()
         worker.job("scan")(lambda job: self.note(job, lambda job: job.sleep(300)))
         self.serve(worker)
         self.cancelled(self.enqueue())
 
     def test_others_go_on(self):
-        "the other jobs of the worker are not told"
+        "the other jobs of the worker are not notified"
         worker = self.worker()
         go = threading.Event()
 
@@ -66,7 +66,7 @@ class Cancel(Case):
         self.assertEqual(self.outcome(other), ("succeeded", False, None))
 
     def test_timeout(self):
-        "so it is when the attempt has timed out"
+        "the same after a timeout of the attempt"
         worker = self.worker()
         worker.job("late")(lambda job: self.note(job, lambda job: job.sleep(300)))
         self.serve(worker)

@@ -43,7 +43,7 @@ class Enqueue(Case):
         self.assertEqual(row, ("12 [x]", "k", True, 7, 120, 0.5, 9, "t", 31))
 
     def test_on_duplicate(self):
-        "on_duplicate returns the job that has the key; else psycopg's UniqueViolation"
+        "on_duplicate returns the job that has the key; without it psycopg raises UniqueViolation"
         job = self.enqueue(job_key="once")
         self.assertEqual(self.enqueue(job_key="once", on_duplicate="return"), job)
         with self.assertRaises(psycopg.errors.UniqueViolation):
@@ -62,12 +62,12 @@ class Enqueue(Case):
         self.assertEqual(hipq.enqueue_many(self.conn, "scan", [], queue=self.queue), [])
 
     def test_row_factory(self):
-        "the connection may have a row factory of its own"
+        "the connection may have its own row factory"
         with psycopg.connect("", row_factory=psycopg.rows.dict_row, autocommit=True) as conn:
             self.assertGreater(hipq.enqueue(conn, "scan", queue=self.queue), 0)
 
     def test_wait_for(self):
-        "wait_for returns outcome, result and error; in time, or when the time is up"
+        "wait_for returns outcome, result and error: at the end of the job, or when the time is up"
         worker = self.worker()
         go = threading.Event()
 
@@ -85,7 +85,7 @@ class Enqueue(Case):
         self.assertTrue(self.outcome(job).succeeded)
 
     def test_aio(self):
-        "hipq.aio: the same on an AsyncConnection"
+        "hipq.aio has the same functions for an AsyncConnection"
 
         async def main():
             async with await psycopg.AsyncConnection.connect("") as conn:

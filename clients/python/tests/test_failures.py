@@ -73,7 +73,7 @@ class Failures(Case):
         self.sql("SELECT hipq.cancel(%s)", job)
 
     def test_failed_until_later(self):
-        "a failure that says when to try again: a retry handler reads it, and it is charged"
+        "a failure with the time of the retry: the retry handler reads it, and the retry is charged"
 
         def handler(job):
             raise RuntimeError("too many requests: again in 300 s")
@@ -86,13 +86,13 @@ class Failures(Case):
         self.assertTrue(until(lambda: self.conn.execute(sql, (job,)).fetchone(), "it has failed")[0])
 
     def retry_of(self, job):
-        """The error, charged retries, and the seconds from the failure to the retry."""
+        """Returns the error, the charged retries, and the seconds from the failure to the retry."""
         sql = """SELECT error, retry_count, extract(epoch FROM scheduled_run_time - update_time)
             FROM hipq.jobs_detail WHERE id = %s AND state = 'retry'"""
         return until(lambda: self.conn.execute(sql, (job,)).fetchone(), "it has failed")
 
     def test_retry_after(self):
-        "RetryAfter: the retry is charged, and waits so long"
+        "RetryAfter: the retry is charged, and waits for the delay"
         delays = {"text": "7 min", "number": 420, "timedelta": timedelta(minutes=7)}
 
         def handler(job):
@@ -108,7 +108,7 @@ class Failures(Case):
         self.assertEqual(self.attempts(job), [(1, "transient_error", "busy")])
 
     def test_retry_after_nothing(self):
-        "RetryAfter with a delay that is none: the job fails as usual, and the log says so"
+        "RetryAfter with an invalid delay: the job fails as usual, and the log says so"
 
         class NoText:
             def __str__(self):
@@ -137,7 +137,7 @@ class Failures(Case):
         self.assertEqual(handler.call_count, 2)
 
     def test_log(self):
-        "a deliberate failure is one line of the log; any other has its traceback"
+        "a deliberate failure is one line in the log; any other failure has a traceback"
 
         class Mine(hipq.Permanent):
             pass
@@ -173,7 +173,7 @@ class Failures(Case):
         self.assertTrue(self.outcome(self.enqueue()).succeeded)
 
     def test_strange_results_and_errors(self):
-        "what cannot be a result, or not as it is an error, fails the job"
+        "an invalid result fails the job; an invalid text of an error is changed"
         self.handler = lambda job: object()
         outcome = self.outcome(self.enqueue(max_retries=0))
         self.assertEqual(outcome.outcome, "failed")

@@ -3,7 +3,7 @@ from support import Case
 
 
 class Model2:
-    """What pydantic 2 has, as far as it is used."""
+    """The parts of pydantic 2 that the library uses."""
 
     def __init__(self, n):
         self.n = n
@@ -19,7 +19,7 @@ class Model2:
 
 
 class Model1:
-    """What pydantic 1 has."""
+    """The parts of pydantic 1 that the library uses."""
 
     def __init__(self, n):
         self.n = n
@@ -68,7 +68,7 @@ class Middleware(Case):
         self.assertEqual(seen, [*both, *fails, *both, "inner after", "outer after"])
 
     def test_schema(self):
-        "a schema makes data a model; what does not fit fails for good"
+        "a schema makes data a model; invalid data fails for good"
         worker = self.worker()
         worker.job("two", schema=Model2)(lambda job: Model2(job.data.n + 1))
         worker.job("one", schema=Model1)(lambda job: job.data.n + 1)

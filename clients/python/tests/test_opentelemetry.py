@@ -34,7 +34,7 @@ PARENT = "00f067aa0ba902b7"
 
 
 class Collected:
-    """A span as it came to the collector."""
+    """A span as the collector received it."""
 
     def __init__(self, span):
         self.trace_id, self.id, self.parent_id = (
@@ -116,7 +116,7 @@ class OpenTelemetry(Case):
         return worker
 
     def test_through(self):
-        "the trace goes through the queue: request, enqueueing, attempt, what the handler does"
+        "the trace goes through the queue: request, enqueueing, attempt, spans of the handler"
         worker = self.traced()
 
         @worker.job("scan")
@@ -176,7 +176,7 @@ class OpenTelemetry(Case):
         self.assertEqual(self.collector.paths, paths)
 
     def test_outcomes(self):
-        "each attempt is a span, with what became of it"
+        "each attempt is a span, with its outcome"
         worker = self.traced()
 
         @worker.job("scan")
@@ -233,7 +233,7 @@ class OpenTelemetry(Case):
             self.assertEqual(seen, expected[how])
 
     def test_unsampled(self):
-        "a trace that is not sampled goes on, without spans; a job without one begins one"
+        "a trace that is not sampled continues without spans; a job without a trace begins one"
         worker = self.traced()
         seen = []
 
@@ -250,7 +250,7 @@ class OpenTelemetry(Case):
         self.assertNotIn(f"{TRACE}9", [span.trace_id for span in self.collector.spans])
 
     def test_enqueueing(self):
-        "many jobs are one span; an error is the span's; a trace that is named is left alone"
+        "many jobs have one span; the span has the error; a given trace does not change"
         with self.tracer.start_as_current_span("many") as root:
             ids = hipq.opentelemetry.enqueue_many(self.conn, "next", [1, 2], queue=self.queue)
             with self.assertRaises(psycopg.errors.UndefinedObject):
@@ -270,7 +270,7 @@ class OpenTelemetry(Case):
         self.assertNotIn(f"{TRACE}8", [span.trace_id for span in self.collector.spans])
 
     def test_aio(self):
-        "a worker of asyncio: the span is current in the handler, and that of a cancelled one ends"
+        "a worker of asyncio: the span is current in the handler, and ends when a job is cancelled"
         worker = hipq.aio.Worker(self.serves, queues=[self.queue], name="aio", look=0.1)
         hipq.aio.opentelemetry.instrument(worker)
 

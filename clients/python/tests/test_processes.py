@@ -16,7 +16,7 @@ class Processes(Case):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.file = os.path.join(folder.name, "go")
-        # A session whose program was just killed would still get jobs.
+        # Waits for the end of the session: after a kill it could still get jobs.
         sql = """SELECT NOT EXISTS (
             SELECT FROM hipq.workers_detail WHERE status = 'active' AND %s = ANY (queues))"""
         until(lambda: self.sql(sql, self.queue), "the workers of the test before are gone")
@@ -30,7 +30,7 @@ class Processes(Case):
         return self.program("slow.py", HIPQ_NAME=name, HIPQ_FILE=self.file, **self.aio)
 
     def until_running_with(self, job, name):
-        """A program that is killed while the server does its last claim() has jobs after that."""
+        """A program that is killed during its last claim() gets jobs after its death."""
         sql = "SELECT is_accepted AND worker = %s FROM hipq.running_detail WHERE id = %s"
         until(lambda: self.sql(sql, name, job), f"job {job} runs with {name}")
 
@@ -42,7 +42,7 @@ class Processes(Case):
         until(lambda: self.sql(sql, name), f"worker {name} drains")
 
     def test_sigterm(self):
-        "SIGTERM: what runs ends, what waits is left, the process ends with 0"
+        "SIGTERM: running jobs end, waiting jobs stay, the process ends with 0"
         first = self.slow("first")
         jobs = [self.enqueue() for _ in range(4)]
         for job in jobs:
@@ -58,7 +58,7 @@ class Processes(Case):
         self.sql("SELECT hipq.cancel(%s)", later)
 
     def test_second_signal(self):
-        "a second SIGTERM: what runs is given back, uncharged"
+        "a second SIGTERM: running jobs are given back, uncharged"
         first = self.slow("first")
         job = self.enqueue()
         self.until_running(job)
@@ -73,7 +73,7 @@ class Processes(Case):
         self.assertEqual(self.outcome(job)[:2], ("succeeded", "second"))
 
     def test_kill(self):
-        "kill -9 of a worker loses nothing: another one does the job"
+        "kill -9 of a worker loses nothing: another worker runs the job"
         first = self.slow("first")
         job = self.enqueue()
         self.until_running(job)
@@ -87,7 +87,7 @@ class Processes(Case):
 
     @unittest.skipUnless("HIPQ_PGDATA" in os.environ, "no server to restart")
     def test_restart(self):
-        "a restart of the server: the worker goes on, what ran is done, so are later jobs"
+        "a restart of the server: the worker continues, and completes running jobs and later jobs"
         first = self.slow("first")
         job = self.enqueue()
         self.until_running(job)
@@ -104,7 +104,7 @@ class Processes(Case):
         self.assertIsNone(first.poll())
 
     def test_lost_sessions(self):
-        "its sessions are terminated: it registers again, and its answer is given all the same"
+        "its sessions are terminated: it registers again, and still sends its answer"
         self.slow("first")
         job = self.enqueue()
         self.until_running(job)

@@ -34,7 +34,7 @@ class Testing(Case):
         return worker
 
     def test_run_due(self):
-        "run_due runs what is due, and what that enqueues, in the test's transaction"
+        "run_due runs due jobs, and the jobs that these enqueue, in the test's transaction"
         with psycopg.connect("") as conn:
             worker = self.handlers(conn)
             ids = [
@@ -64,7 +64,7 @@ class Testing(Case):
         self.assertEqual(hipq.testing.enqueued(self.conn, queue=self.queue), [])
 
     def test_retries(self):
-        "run_due says when the server would retry: by policy, RetryAfter, or retry handler"
+        "run_due returns when the server would retry: by policy, RetryAfter, or retry handler"
         worker = self.worker()
         raised = {
             "weak": ValueError("weak"),
@@ -87,7 +87,7 @@ class Testing(Case):
         worker.job("asks")(fail)
 
         def run(conn, job_type, *data, **options):
-            """When a retry of each of the jobs would be."""
+            """Returns for each job when its retry would be."""
             for each in data:
                 hipq.enqueue(conn, job_type, each, queue=self.queue, **options)
             ran = hipq.testing.run_due(conn, worker, self.queue)
@@ -119,7 +119,7 @@ class Testing(Case):
             conn.rollback()
 
     def test_rights(self):
-        "a role that may read, control and enqueue is enough"
+        "the rights to read, control and enqueue are enough"
         self.sql("CREATE ROLE tester LOGIN")
         for right in ("read", "control", "enqueue"):
             self.sql("SELECT hipq.grant_queue(%s, 'tester', %s)", self.queue, right)

@@ -22,7 +22,7 @@ class Unbound(Case):
         self.assertEqual(self.sql(sql, worker.settings.name), 0)
 
     def test_heartbeat(self):
-        "a worker that has no room for more jobs is heard of all the same"
+        "a worker without free capacity still sends heartbeats"
         worker = self.worker(pooler=True, poll=300, concurrency=1)
         go = threading.Event()
         worker.job("scan")(lambda job: go.wait(60))
@@ -38,7 +38,7 @@ class Unbound(Case):
         serving.end()
 
     def test_cancel(self):
-        "a cancelled job is told of there, too"
+        "the handler of a cancelled job is notified here, too"
         worker = self.worker(pooler=True, poll=0.5)
         told = threading.Event()
 

@@ -22,7 +22,7 @@ class Worker(Case):
         self.assertEqual(process.wait(60), 0)
 
     def test_job(self):
-        "a job knows what claim() said of it"
+        "a job has the values that claim() returned"
         worker = self.worker()
         seen = []
         worker.job("scan")(seen.append)
@@ -58,7 +58,7 @@ class Worker(Case):
         self.assertEqual(most, [3])
 
     def test_starts_at_once(self):
-        "a bound worker needs no poll: it is told of its jobs"
+        "a bound worker needs no poll: notifications announce its jobs"
         worker = self.worker(poll=300)
         worker.job("scan")(lambda job: None)
         self.serve(worker)
@@ -66,7 +66,7 @@ class Worker(Case):
             self.assertTrue(self.outcome(self.enqueue()).succeeded)
 
     def test_progress_and_extend(self):
-        "progress is in hipq.progress; extend puts the deadline off, to so long from now"
+        "progress is in hipq.progress; extend moves the deadline to this much time from now"
         worker = self.worker()
         said, go = threading.Event(), threading.Event()
         deadlines, clock = [], []
@@ -94,11 +94,11 @@ class Worker(Case):
         self.assertTrue(self.outcome(job).succeeded)
         half, same, whole = deadlines
         self.assertTrue(clock[0] <= half - timedelta(minutes=30) <= clock[1])
-        self.assertEqual(same, half)  # this much time is left
+        self.assertEqual(same, half)  # the attempt had more time already
         self.assertTrue(clock[2] <= whole - timedelta(hours=1) <= clock[3])
 
     def test_probes_change_nothing(self):
-        "looking for attempts that are over does not put deadlines off"
+        "checks for attempts that are over do not move deadlines"
         worker = self.worker()
         go = threading.Event()
         worker.job("scan")(lambda job: go.wait(60))
@@ -139,7 +139,7 @@ class Worker(Case):
         self.assertEqual(self.sql(sql, job), errors)
 
     def test_stop_gives_up_its_place(self):
-        "after stop() run() has returned, and the worker is gone"
+        "after stop() run() returns, and the worker is deregistered"
         worker = self.worker()
         worker.job("scan")(lambda job: None)
         serving = self.serve(worker)

@@ -11,14 +11,14 @@ from support import Case
 
 class WrongUse(Case):
     def test_options(self):
-        "an unknown option is named"
+        "the error names an unknown option"
         with self.assertRaisesRegex(TypeError, r"enqueue\(\) has no option 'quue'; there are "):
             hipq.enqueue(self.conn, "scan", quue="x")
         with self.assertRaisesRegex(TypeError, r"enqueue_many\(\) has no option 'job_key'"):
             hipq.enqueue_many(self.conn, "scan", [], job_key="x")
 
     def test_connections(self):
-        "each kind of connection has its functions"
+        "each kind of connection has its own functions"
 
         async def main():
             async with await psycopg.AsyncConnection.connect("") as conn:
@@ -30,7 +30,7 @@ class WrongUse(Case):
         asyncio.run(main())
 
     def test_worker(self):
-        "what a worker cannot be"
+        "invalid arguments of a worker"
         for error, text, options in (
             (TypeError, r"queues is a list: queues=\['a.b'\]", {"queues": "a.b"}),
             (ValueError, "at least one queue", {"queues": []}),
@@ -42,7 +42,7 @@ class WrongUse(Case):
                     kind.Worker("", **options)
 
     def test_handlers(self):
-        "what a handler cannot be"
+        "invalid handlers"
         worker = self.worker()
         with self.assertRaisesRegex(RuntimeError, "there is no handler"):
             worker.run()
@@ -65,7 +65,7 @@ class WrongUse(Case):
             worker.job("other", schema=dict)
 
     def test_name(self):
-        "a name that is taken; take_over takes it, and the first one is told"
+        "a name that is taken; take_over takes it, and the first worker gets an error"
         first = self.worker(name="one", poll=0.2)
         first.job("scan")(lambda job: "first")
         serving = self.serve(first)
@@ -84,7 +84,7 @@ class WrongUse(Case):
         self.assertEqual(self.outcome(self.enqueue()).result, "third")
 
     def test_server_refuses(self):
-        "what the server refuses is its own error: an unknown type, no right, no server"
+        "the server's own errors: an unknown type, a missing right, no server"
         worker = self.worker()
         worker.job("unknown")(print)
         with self.assertRaisesRegex(psycopg.Error, "unknown"):

@@ -1,4 +1,4 @@
-"""A worker whose jobs last until a file is there. HIPQ_AIO: with asyncio."""
+"""A worker whose jobs run until a file exists. HIPQ_AIO: with asyncio."""
 
 import asyncio
 import os
