@@ -1,4 +1,4 @@
-# What the tests of packages share: commands with their output, and clean roots (tools/clean-root).
+# Shared by the tests of packages: commands with their output, and clean roots (tools/clean-root).
 package HipqRoots;
 
 use strict;
@@ -13,7 +13,7 @@ our @EXPORT = qw(run chomped succeeds make_root copy_into in_root remove_root);
 chdir dirname(abs_path(__FILE__)) . '/../..' or die $!;
 $> == 0 or die "packages are tried in roots, which only root makes and enters\n";
 
-# Runs a command; its output and its status.
+# Runs a command; returns its output and its status.
 sub run
 {
 	my (@command) = @_;
@@ -24,7 +24,7 @@ sub run
 	return ($said, $?);
 }
 
-# The output of a command that has to work.
+# Returns the output of a command that must succeed.
 sub chomped
 {
 	my ($said, $status) = run(@_);
@@ -33,7 +33,7 @@ sub chomped
 	return $said;
 }
 
-# Tests that a command works, and returns its output.
+# Tests that a command succeeds, and returns its output.
 sub succeeds
 {
 	my ($what, @command) = @_;
@@ -45,8 +45,8 @@ sub succeeds
 	return $said;
 }
 
-# make_root($suite, $name, package ...): a new copy of the least that Debian's suite is, and these
-# packages.
+# make_root($suite, $name, package ...): a new copy of a minimal system of Debian's suite, with
+# these packages.
 sub make_root
 {
 	my ($suite, $name, @packages) = @_;
@@ -66,7 +66,7 @@ sub copy_into
 	return;
 }
 
-# in_root($name, $script, option ...): the command that runs lines of shell in a root.
+# in_root($name, $script, option ...): returns the command that runs lines of shell in a root.
 sub in_root
 {
 	my ($name, $script, @options) = @_;

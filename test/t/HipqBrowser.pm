@@ -13,20 +13,20 @@ use Test::More;
 
 my @names = qw(chromium chromium-browser google-chrome);
 
-# The browser; nothing if there is none.
+# Returns the path of the browser, or nothing if there is none.
 sub browser
 {
 	return (grep { -x } map { my $name = $_; map { "$_/$name" } split /:/, $ENV{PATH} } @names)[0];
 }
 
-# What is missing, in words.
+# Returns what is missing, in words.
 sub missing
 {
 	return 'needs node and npm' if HipqNodeClient::is_missing();
 	return defined browser() ? undef : 'needs chromium';
 }
 
-# The folder of the copy; nothing if it could not be made, which is reported.
+# Returns the folder of the copy. Reports an error, and returns nothing, if it cannot make the copy.
 sub build
 {
 	my $copy = PostgreSQL::Test::Utils::tempdir();
@@ -39,7 +39,7 @@ sub build
 		qw(npm ci --no-audit --no-fund --loglevel=error)) ? $copy : undef;
 }
 
-# Runs a file of tests there, for 15 minutes at most; each of them is one test here.
+# Runs a file of tests in the copy, for at most 15 minutes; each of its tests is one test here.
 sub run
 {
 	my ($folder, $file) = @_;

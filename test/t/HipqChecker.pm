@@ -1,12 +1,12 @@
-# Judges a history: whether what clients were told, what handlers did and what the tables say can
-# have been a correct queue's doing.
+# Judges a history: whether a correct queue can have produced these answers to clients, actions of
+# handlers and rows of tables.
 #
-# It knows no server: a history is plain data, so that tests can give it histories that went wrong.
-# HipqHistory.pm reads real ones. The invariants have the names of RELIABILITY.md. All of a history
-# is expected after the queue has drained, with faults off.
+# It needs no server: a history is plain data, so that tests can pass histories with violations.
+# HipqWorkload.pm reads real histories. A history must be complete: taken after the faults have
+# stopped and the queue has drained.
 #
 #   {
-#     # what clients were told
+#     # the answers to clients
 #     operations => [ { op, outcome => ok | refused | unknown, count, ids => [...] or nothing } ],
 #     jobs       => [ { id, op, queue, type, key, state, outcome, attempt, retry_count, max_retries,
 #                      fails, claim, group, batch, weak, excused } ],
@@ -18,24 +18,28 @@
 #     charges    => 0,         # how many failures faults may have cost innocent jobs
 #   }
 #
-# Of a job: op says which operation made it; fails, how many times its handler fails on purpose;
-# claim, the way it was claimed; group, that its queue's commits do not wait for the disk (a crash
-# may lose the last of them); batch, that its handler takes many at once, and each alone when that
-# failed; weak, that its handler's effects are not one transaction; excused (or nothing), how many
-# failures a fault may have cost this one; given_up (or nothing), that it may have failed for good
-# because a fault kept its retry handler from answering.
+# The fields of a job:
+# op: the operation that made it
+# fails: how many times its handler fails on purpose
+# claim: the way in which it was claimed
+# group: commits of its queue do not wait for the disk (a crash may lose the last of them)
+# batch: its handler takes many jobs at once, and each job alone after that failed
+# weak: the effects of its handler are not one transaction
+# excused (or nothing): how many failures a fault may have cost this job
+# given_up (or nothing): it may have failed for good because a fault kept its retry handler from
+#                        answering
 package HipqChecker;
 
 use strict;
 use warnings;
 use List::Util qw(max min);
 
-# A cancelled run ends with its transaction, and is free for others a moment before its mark of that
-# is written.
+# A cancelled run ends with its transaction. Another process can take its job shortly before the run
+# writes its mark.
 my $late_mark = 1_000_000;
 
-# What one transaction may make of a job. A transaction may commit the net effect of several steps:
-# claim => 'lock' claims, runs and finishes or fails in one.
+# The state changes that one transaction may commit. A transaction may commit the net effect of
+# several steps: claim => 'lock' claims, runs and finishes or fails a job in one transaction.
 my %edges = map { $_ => 1 } (
 	'none initial', 'initial initial', 'initial running', 'initial final',
 		'initial error', 'initial retry',
@@ -48,8 +52,8 @@ my @checks = (
 		\&check_reruns, \&check_effects,
 	\&check_commits, \&check_charges, \&check_letters, \&check_changes);
 
-# Returns what is wrong: a list of [ invariant, sentence ], empty for a history that a correct queue
-# can have.
+# Returns the violations: a list of [ invariant, sentence ], which is empty for a history that a
+# correct queue can produce.
 sub check
 {
 	my ($history) = @_;
@@ -59,7 +63,7 @@ sub check
 	return map { $_->($history, $index) } @checks;
 }
 
-# At most a few sentences per invariant, for a test's output.
+# Returns at most a few sentences per invariant, for a test's output.
 sub describe
 {
 	my @found = @_;
@@ -88,8 +92,9 @@ sub index_of
 	return \%index;
 }
 
-# The runs of handlers, in the order of their beginnings. One ends by its own word (end, fail), or
-# with its transaction (commit, abort), or with the server's life (crash), or not at all (nothing).
+# Returns the runs of handlers, in the order of their beginnings. A run ends by its own mark (end,
+# fail), with its transaction (commit, abort), with a crash of the server (crash), or never
+# (nothing).
 sub runs_of
 {
 	my ($marks) = @_;
@@ -126,7 +131,7 @@ sub runs_of
 	return \@runs;
 }
 
-# The first end counts: what a run says itself comes before the end of its transaction.
+# The first end counts: a run's own mark comes before the end of its transaction.
 sub finish_run
 {
 	my ($run, $how, $line, $time) = @_;
@@ -208,7 +213,7 @@ sub check_runs
 	my @found;
 	foreach my $id (sort { $a <=> $b } keys %{ $index->{runs_of} })
 	{
-		my $before;    # the run that ends last of those so far
+		my $before;    # of the runs so far, the last one to end
 		foreach my $run (@{ $index->{runs_of}{$id} })
 		{
 			push @found, [ 'I5',
@@ -223,18 +228,18 @@ sub check_runs
 	return @found;
 }
 
-# Whether `later` has begun while `run` had not ended.
+# Whether `later` began before the end of `run`.
 sub overlap
 {
 	my ($run, $later) = @_;
-	return 0 unless $run->{end};    # reported as one that has not ended
+	return 0 unless $run->{end};    # check_runs() reports that the run has not ended
 	return 0 if $run->{end} < $later->{begin};
 	return $run->{end_time} - $later->{begin_time} > $late_mark if $run->{how} eq 'abort';
 	return 1;
 }
 
-# A committed attempt never runs again; under claim => 'record' no attempt does, but in the same
-# process after its batch failed.
+# A committed attempt never runs again. Under claim => 'record' no attempt runs again, except in the
+# same process after its batch failed.
 sub check_reruns
 {
 	my ($history, $index) = @_;
@@ -288,7 +293,7 @@ sub check_effects
 	return @found;
 }
 
-# What the marks say about commits against what the rows say.
+# Compares the commits in the marks with the rows.
 sub check_commits
 {
 	my ($history, $index) = @_;
@@ -304,8 +309,8 @@ sub check_commits
 				. "job is $job->{outcome} at attempt $job->{attempt}" ];
 		}
 		next unless $job->{outcome} eq 'succeeded';
-		# One of this attempt's runs has come to its end without failing; a crash may have come
-		# before its mark of the commit.
+		# One of the runs of this attempt must have ended without a failure. A crash may have
+		# prevented its mark of the commit.
 		push @found, [ 'I6', "job $job->{id} has succeeded at attempt $job->{attempt}, which has "
 			. "not run to its end" ]
 		  unless grep { $_->{attempt} == $job->{attempt} && $_->{how} && $_->{how} eq 'end'
@@ -314,7 +319,7 @@ sub check_commits
 	return @found;
 }
 
-# How often the server has started, by the marks.
+# Returns how often the server started, according to the marks.
 sub last_life
 {
 	my ($history) = @_;
@@ -356,7 +361,7 @@ sub check_charges
 	return @found;
 }
 
-# ---- I20: what is kept of failures
+# ---- I20: dead letters
 
 sub check_letters
 {
@@ -402,8 +407,8 @@ sub check_changes
 	return @{ $book->{found} };
 }
 
-# The ids of final rows that a transaction has moved from the default leaf to a leaf made for
-# their time, if it did nothing else.
+# Returns the ids of the final rows that a transaction moved from the default leaf to a leaf made
+# for their time, if it did nothing else.
 sub moved_rows
 {
 	my (@changes) = @_;
@@ -413,7 +418,7 @@ sub moved_rows
 	return @taken + @put == @changes && "@taken" eq "@put" ? @put : ();
 }
 
-# What one transaction has made of each job: where it stands afterwards.
+# Records the state of each job after a transaction.
 sub enter_transaction
 {
 	my ($index, $book, @changes) = @_;

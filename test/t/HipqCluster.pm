@@ -1,4 +1,4 @@
-# A cluster with hipq preloaded, with what most tests do: enqueue, wait for the outcome, look.
+# A cluster with hipq preloaded, and the actions of most tests: enqueue, wait for the outcome, look.
 package HipqCluster;
 
 use strict;
@@ -9,12 +9,12 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep time);
 
 my @clusters;
-my %looks;    # sessions, by what they are connected to
+my %looks;    # sessions, by connection string
 
-# new($name, setting => value ..., database => ..., extension => 0): a running cluster, the
-# extension in its database, role "app". preload => 0 leaves hipq out of shared_preload_libraries;
-# streaming and archiving make it a primary for others. install_path => of another version of
-# PostgreSQL.
+# new($name, setting => value ..., database => ..., extension => 0): a running cluster with the
+# extension in its database, and role "app". preload => 0 leaves hipq out of
+# shared_preload_libraries; streaming and archiving make it a primary for others. install_path: that
+# of another version of PostgreSQL.
 sub new
 {
 	my ($class, $name, %settings) = @_;
@@ -26,10 +26,10 @@ sub new
 	my $path = delete $settings{install_path};
 	my $node = PostgreSQL::Test::Cluster->new($name, defined $path ? (install_path => $path) : ());
 	local %ENV = %ENV;
-	delete $ENV{INITDB_TEMPLATE} if defined $path;    # it is of one version only
+	delete $ENV{INITDB_TEMPLATE} if defined $path;    # the template is for one version only
 	my $self = bless { node => $node, database => $database }, $class;
 	init($node, allows_streaming => $streaming, has_archiving => $archiving);
-	# which 18 writes, and older ones do not know
+	# 18 writes it, and older versions do not know it
 	$node->adjust_conf('postgresql.conf', 'autovacuum_worker_slots', undef) if defined $path;
 	$node->append_conf('postgresql.conf', "max_connections = 20\nmax_worker_processes = 20\n"
 		. "restart_after_crash = on\nlog_statement = none\n");
@@ -43,8 +43,8 @@ sub new
 	return $self;
 }
 
-# initdb takes longer than the rest of a start. So there is one for all tests, which is copied
-# (INITDB_TEMPLATE, from test/run). Cluster.pm does so by itself from PostgreSQL 16 on.
+# initdb takes longer than the rest of a start, so all clusters are copies of one template
+# (INITDB_TEMPLATE, from test/run). From PostgreSQL 16 on Cluster.pm itself copies the template.
 sub init
 {
 	my ($node, @options) = @_;
@@ -59,10 +59,10 @@ sub init
 	return $node->init(@options);
 }
 
-# Of a test that makes the audit find a job which no claim would have found.
+# For a test that makes the audit find a job which no claim would find.
 sub expect_cursor_miss { $_[0]->{expects_cursor_miss} = 1; return; }
 
-# No other test may: whatever it tests, claims find every job.
+# In all other tests claims must find every job.
 END
 {
 	close_looks();
@@ -87,16 +87,16 @@ END
 	}
 }
 
-# How many times slower this machine is right now than one that has nothing else to do: by what a
-# session takes that asks for nothing of hipq, the median of nine. Bounds of times grow with it, so
-# that they tell of hipq, not of other load.
+# Returns how many times slower this machine is now than an idle one: measures a session that does
+# not use hipq, and takes the median of nine. Time limits grow by this factor, so that they measure
+# hipq and not other load.
 sub slowness
 {
 	my ($self) = @_;
 	my $usual = 0.05;    # s
 	my @took = sort { $a <=> $b } map { my $start = time(); $self->sql('SELECT 1');
 		time() - $start } 1 .. 9;
-	# so that hipq, if it kept the machine busy itself, could not excuse what is late without end
+	# a maximum, so that load that hipq itself causes cannot excuse any delay
 	my $most = 5;
 	my $slowness = $took[4] < $usual ? 1 : $took[4] < $most * $usual ? $took[4] / $usual : $most;
 	Test::More::note(sprintf 'slowness %.1f: a session that does nothing takes %d ms',
@@ -104,8 +104,8 @@ sub slowness
 	return $slowness;
 }
 
-# A process of its own, which wants to run for a moment each 20 ms, and writes how late it was when
-# that was much. It is no child of the test's, which may wait for those, and ends when the test has.
+# Starts a separate process that wakes up every 20 ms, and records when it was much too late. It is
+# not a child of the test, because the test may wait for its children. It ends after the test.
 my $stalls;
 sub start_metronome
 {
@@ -120,7 +120,7 @@ sub start_metronome
 	}
 	POSIX::_exit(0) if fork;
 	$SIG{$_} = 'DEFAULT' foreach qw(TERM INT);
-	# prove waits for whoever has the test's output
+	# prove waits until no process has the test's output open
 	POSIX::close($_) foreach grep { $_ != fileno $file } 0 .. 63;
 	while (kill 0, $test)
 	{
@@ -132,15 +132,15 @@ sub start_metronome
 	POSIX::_exit(0);
 }
 
-# A bound of so many seconds from a start, longer by how slow the machine is and how long it has
-# stood still since. The server may be away.
+# Returns a time limit from a start, in seconds: the given one, multiplied by the slowness of the
+# machine, plus the time for which the machine has stalled since. The server may be down.
 sub grown_bound
 {
 	my ($self, $seconds, $start) = @_;
 	return $seconds * (eval { $self->slowness } // 1) + $self->stalled(time() - $start);
 }
 
-# For how long, in the last so many seconds, this machine let nobody run: s.
+# Returns for how long this machine stalled in the last seconds, in seconds.
 sub stalled
 {
 	my ($self, $seconds) = @_;
@@ -155,8 +155,8 @@ sub stalled
 	return $stalled;
 }
 
-# That something took less than so many seconds; or, where the machine is slower than usual, or
-# stood still in the last minute, than so much more.
+# Tests that something took less than this many seconds. The limit grows if the machine is slower
+# than usual, or stalled in the last minute.
 sub in_time
 {
 	my ($self, $took, $bound, $name) = @_;
@@ -174,9 +174,9 @@ sub version
 	return $self->{version} //= int $self->sql('SHOW server_version_num') / 10_000;
 }
 
-# For a process that a test has forked: it ends by a signal. The modules of PostgreSQL's tests would
-# have it stop the test's servers. It also ends when the test has, however that ended: prove waits
-# for whoever has the test's output.
+# For a process that a test forks: signals end it, without PostgreSQL's handlers for tests, which
+# would stop the test's servers. It also ends after the test, however the test ended, because prove
+# waits until no process has the test's output open.
 sub end_by_signals
 {
 	$SIG{$_} = 'DEFAULT' foreach qw(TERM INT);
@@ -186,26 +186,26 @@ sub end_by_signals
 	return;
 }
 
-# The same cluster, seen from another of its databases.
+# Returns the same cluster, for another of its databases.
 sub in
 {
 	my ($self, $database) = @_;
 	return bless { %$self, database => $database }, ref $self;
 }
 
-# Whether a view has left a queue out, as its table was locked, which it is for a moment while
-# leaves are made. It warns of that.
+# Whether a view left a queue out because its table was locked; the view then gives a WARNING. The
+# table is locked briefly while hipq makes leaves.
 sub is_incomplete
 {
 	return ($_[0] // '') =~ /WARNING:  queue "[^"]*" is left out because its table is locked/;
 }
 
-# Whether a call by id says that nobody knows yet: other servers have not read what was sent to them
-# within 5 s. It has done nothing.
+# Whether a call by id had no result yet, because other servers did not answer within 5 s. The call
+# did nothing.
 sub is_unknown { return ($_[0] // '') =~ /not all servers that may have it have answered/; }
 
-# Whether the statement only reads tables and views of hipq. Every session gives the same answer to
-# it.
+# Whether the statement only reads tables and views of hipq, so that every session gives the same
+# answer.
 sub is_look
 {
 	my ($sql) = @_;
@@ -214,7 +214,7 @@ sub is_look
 	  && $sql !~ /;\s*\S|\\|\b(?:INSERT|UPDATE|DELETE)\b|\bpg_|\bhipq\.\w+\(|current_|session_/;
 }
 
-# The session for looks: one for each database. A process that was forked has one of its own.
+# Returns the session for looks, one for each database. A forked process has its own.
 sub looks
 {
 	my ($self) = @_;
@@ -223,12 +223,12 @@ sub looks
 	return $looks{$connection} //= HipqLooks->new($connection);
 }
 
-# Ends the sessions for looks. A test calls it before it waits for clients to leave, as a smart stop
-# does.
+# Ends the sessions for looks. A test calls this before it waits for clients to leave, for example
+# before a smart stop.
 sub close_looks { %looks = (); return; }
 
-# Ends the sessions for looks before a statement that lists sessions, or that needs a database for
-# itself.
+# Ends the sessions for looks before a statement that lists sessions, or that needs a database
+# without other sessions.
 sub make_way
 {
 	my ($sql) = @_;
@@ -236,17 +236,17 @@ sub make_way
 	return;
 }
 
-# Runs SQL that must work, returns what it says. What only reads, and got less than there is, is
-# asked again for some seconds; so is a single call that nobody knows the answer of. The session for
-# looks answers a look, which takes a thirtieth of a psql's processor time. If that fails, a new
-# psql runs the statement.
+# Runs SQL that must succeed, and returns its output. Repeats it for some seconds if it only reads
+# and the result is incomplete, or if it is a single call without a result yet. Looks use the
+# session for looks, which takes a thirtieth of a psql's processor time. If that fails, a new psql
+# runs the statement.
 sub sql
 {
 	my ($self, $sql, @options) = @_;
 	if (!@options && is_look($sql))
 	{
 		my ($status, $out, $err) = $self->looks->ask($sql);
-		return $out if $status == 0 && $err eq '';    # else a new psql says what is wrong
+		return $out if $status == 0 && $err eq '';    # otherwise a new psql shows the error
 		close_looks() if $status != 0;                # the server may be gone
 	}
 	make_way($sql);

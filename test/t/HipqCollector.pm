@@ -1,5 +1,5 @@
-# A collector of traces beside a test: an HTTP server on the loopback interface that keeps what is
-# sent to it by OTLP in JSON, and answers as the test tells it.
+# A collector of traces for a test: an HTTP server on the loopback interface that keeps the requests
+# that it gets by OTLP in JSON, and replies as the test tells it.
 package HipqCollector;
 
 use strict;
@@ -9,7 +9,7 @@ use JSON::PP ();
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep time);
 
-# new(): runs it, in a process of its own.
+# new(): runs the collector in its own process.
 sub new
 {
 	my ($class) = @_;
@@ -30,7 +30,7 @@ sub new
 
 sub url { my ($self) = @_; return "http://127.0.0.1:$self->{port}"; }
 
-# What the next requests are answered with: a status, and a body; "silence" is no answer at all.
+# Sets the reply to the next requests: a status, and a body; "silence" means no reply.
 sub answer
 {
 	my ($self, $status, $body) = @_;
@@ -39,7 +39,7 @@ sub answer
 	return rename "$self->{folder}/answer.new", "$self->{folder}/answer";
 }
 
-# All requests that have come: { path, headers, body, status } of each.
+# Returns all requests so far, each as { path, headers, body, status }.
 sub requests
 {
 	my ($self) = @_;
@@ -47,8 +47,7 @@ sub requests
 			PostgreSQL::Test::Utils::slurp_file($_)) } sort glob "$self->{folder}/request-*";
 }
 
-# The spans of requests that were answered with success. Their attributes and those of their
-# resource are hashes.
+# Returns the spans of accepted requests. Their attributes and those of their resource are hashes.
 sub spans
 {
 	my ($self) = @_;
@@ -66,7 +65,7 @@ sub spans
 	return @spans;
 }
 
-# Waits for the spans of a job, so many of them.
+# Waits for this many spans of a job.
 sub spans_of
 {
 	my ($self, $job, $count) = @_;
@@ -96,7 +95,7 @@ sub DESTROY
 	return;
 }
 
-# ---- in its process
+# ---- in the process of the collector
 
 sub serve
 {

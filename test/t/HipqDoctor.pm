@@ -9,7 +9,8 @@ use Test::More;
 
 our @EXPORT = qw(findings finding_of is_found is_mended is_gone);
 
-# All findings, as lines such as "error queue "app.mail": owner gone"; of the given severities only.
+# Returns the findings of the given severities, as lines such as "error queue "app.mail": owner
+# gone".
 sub findings
 {
 	my ($hipq, @severities) = @_;
@@ -19,7 +20,7 @@ sub findings
 		WHERE severity IN ($list)");
 }
 
-# A finding by its name and its subject: a hash of its columns, or undef.
+# Returns the finding with this name and subject, as a hash of its columns, or undef.
 sub finding_of
 {
 	my ($hipq, $finding, $subject) = @_;
@@ -46,8 +47,8 @@ sub is_gone
 	return ok(!defined $found, "$subject: $finding is no longer found") || diag($found->{detail});
 }
 
-# Checks that it is found, runs its statement, and checks that it is no longer found. Settings are
-# loaded again before the second look.
+# Checks that the doctor finds it, runs its statement, and checks that the doctor no longer finds
+# it. Reloads the settings before the second check.
 sub is_mended
 {
 	my ($hipq, $severity, $finding, $subject, $detail) = @_;

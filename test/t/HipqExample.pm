@@ -1,4 +1,4 @@
-# Runs the story of an example of examples/ to its end, on a cluster of its own with the example's
+# Runs the story of an example in examples/ to its end, on a separate cluster with the example's
 # settings.
 package HipqExample;
 
@@ -10,14 +10,14 @@ use Test::More;
 
 my $needs_something = 77;    # the exit code of a story that lacks a tool
 
-# The story has been run, and has worked; with settings beside its own. Skips the whole test if
-# something is missing that the example needs.
+# Runs the story, which must succeed, with further settings. Skips the whole test if something that
+# the example needs is missing.
 sub new
 {
 	my ($class, $name, %settings) = @_;
 	my $folder = "$ENV{HIPQ_ROOT}/examples/$name";
 	my $hipq = HipqCluster->new($name =~ tr/-/_/r, extension => 0, settings_of($folder), %settings);
-	$hipq->sql('DROP ROLE app');    # examples make their own roles
+	$hipq->sql('DROP ROLE app');    # the examples make their own roles
 	$hipq->sql('CREATE DATABASE example');
 	my $self = bless { hipq => $hipq->in('example'),
 		files => PostgreSQL::Test::Utils::tempdir }, $class;
@@ -25,7 +25,7 @@ sub new
 	return $self;
 }
 
-# The lines NAME=VALUE of a file that need not be there.
+# Returns the lines NAME=VALUE of a file, which may be missing.
 sub settings_of
 {
 	my ($folder) = @_;
@@ -48,16 +48,16 @@ sub run_story
 	return;
 }
 
-# The cluster, in the database of the example.
+# Returns the cluster, for the database of the example.
 sub hipq { return $_[0]->{hipq}; }
 
-# All that the story has said.
+# Returns the output of the story.
 sub said { return $_[0]->{said}; }
 
-# What a program has written into a file.
+# Returns the contents of a file that a program has written.
 sub file { my ($self, $name) = @_; return slurp_file("$self->{files}/$name"); }
 
-# Tests that there is no process left that the story has started, nor a job that has not ended.
+# Tests that no process of the story is left, and that all jobs have ended.
 sub has_ended
 {
 	my ($self) = @_;

@@ -1,4 +1,4 @@
-# Faults of processes and of the whole server, by name, and the way back to a server that answers.
+# Faults of processes and of the whole server, by name, and the recovery of the server afterwards.
 package HipqFaults;
 
 use strict;
@@ -6,9 +6,9 @@ use warnings;
 use POSIX ();
 use Time::HiRes qw(usleep time);
 
-# Makes orphans children of this process, which takes note of their end at once: init may take
-# seconds, and until then no server starts in the directory of one whose postmaster was killed.
-# (prctl(PR_SET_CHILD_SUBREAPER); where that fails it takes longer.)
+# Makes orphans children of this process, which reaps them at once. init may take seconds, and until
+# then no server starts in the data directory of a killed postmaster. (Uses
+# prctl(PR_SET_CHILD_SUBREAPER); if that fails, the start takes longer.)
 sub adopt_orphans
 {
 	my %prctl = (x86_64 => 157, aarch64 => 167);
@@ -19,8 +19,8 @@ sub adopt_orphans
 
 adopt_orphans();
 
-# Each gets the cluster and does its worst. Those after which somebody has to start the server again
-# are in %stops.
+# Each function gets the cluster and injects its fault. After some faults the server must be started
+# again: see stops().
 my %faults = (
 	'kill executor' => sub { signal_one($_[0], 'KILL', 'hipq executor') },
 	'abort executor' => sub { signal_one($_[0], 'ABRT', 'hipq executor') },
@@ -38,8 +38,8 @@ my %faults = (
 
 sub names { return sort keys %faults; }
 
-# Does it. Returns what it did, in words; false if there was nobody to do it to. After a crash the
-# server has begun anew.
+# Injects a fault. Returns what it did, in words, or false if there was no process for it. After a
+# fault that crashes the server, waits until the server reinitializes.
 sub inject
 {
 	my ($hipq, $name) = @_;
@@ -49,11 +49,11 @@ sub inject
 	return $what;
 }
 
-# Whether the server ends all its processes and begins anew for it.
+# Whether the fault makes the server end all its processes and reinitialize.
 sub crashes { return $_[0] =~ /^(kill|abort)\b/ && !stops($_[0]) ? 1 : 0; }
 
-# The server answers for a moment after the process has died that makes it crash. Waits until its
-# log, from there on, has `first` and then says that all processes are gone.
+# For a moment after the fatal exit of a process the server still answers. Waits until the log, from
+# the offset on, has `first` and then reports that all processes have ended.
 sub wait_for_crash
 {
 	my ($hipq, $offset, $first) = @_;
@@ -68,10 +68,11 @@ sub wait_for_crash
 	return;
 }
 
-# Whether the server has to be started after it.
+# Whether the server must be started after the fault.
 sub stops { return $_[0] =~ /^(stop|kill postmaster)/ ? 1 : 0; }
 
-# Waits until the server answers, having started it if need be. Returns when it did, or nothing.
+# Starts the server if necessary, and waits until it answers. Returns the time of the answer, or
+# nothing.
 sub bring_back
 {
 	my ($hipq, $name) = @_;
@@ -86,7 +87,7 @@ sub bring_back
 	return;
 }
 
-# pids by backend_type, those with something to do first.
+# Returns pids by backend_type, with active processes first.
 sub pids_of
 {
 	my ($hipq, $type) = @_;
@@ -96,8 +97,9 @@ sub pids_of
 	return $status == 0 ? split /\n/, $out : ();
 }
 
-# Stops (SIGSTOP) hipq's process of a type while it is idle, and returns its pid: elsewhere it may
-# hold locks, which others would wait for until it goes on. Dies if it does not come to rest.
+# Stops (SIGSTOP) hipq's process of a type while it is idle, and returns its pid. A process that is
+# not idle may hold locks, for which others would wait until it continues. Dies if the process never
+# becomes idle.
 sub stop_at_rest
 {
 	my ($hipq, $type) = @_;
@@ -121,7 +123,7 @@ sub is_idle
 	return $status == 0 && $out eq 't';
 }
 
-# Processes come and go: tries for some seconds.
+# Retries for some seconds, because processes start and end all the time.
 sub signal_one
 {
 	my ($hipq, $signal, $type) = @_;
@@ -146,7 +148,7 @@ sub signal_all
 	return;
 }
 
-# A backend that has nothing to do with hipq.
+# Kills a backend that does not use hipq.
 sub kill_bystander
 {
 	my ($hipq) = @_;
@@ -157,7 +159,8 @@ sub kill_bystander
 	return "KILL to backend $pid";
 }
 
-# Its children notice by themselves. A new one cannot start before the last of them is gone.
+# The children of the postmaster notice its death. A new postmaster cannot start before all of them
+# have ended.
 sub kill_postmaster
 {
 	my ($hipq) = @_;
@@ -178,7 +181,7 @@ sub kill_postmaster
 sub is_alive
 {
 	my ($pid) = @_;
-	waitpid $pid, POSIX::WNOHANG;    # if it is ours by now
+	waitpid $pid, POSIX::WNOHANG;    # if it is a child of this process now
 	return kill 0, $pid;
 }
 
@@ -204,7 +207,7 @@ sub stop
 	return sprintf 'pg_ctl stop -m %s, %.1f s', $mode, time() - $since;
 }
 
-# A smart stop that waits for a client, which then runs the SQL and leaves.
+# Begins a smart stop that waits for a client. The client then runs the SQL and disconnects.
 sub begin_smart_stop
 {
 	my ($hipq, $sql) = @_;

@@ -1,23 +1,23 @@
 # Random statements against schema hipq: every function with arguments by type, INSERT, COPY,
-# UPDATE, DELETE and SELECT on every table and view, by every kind of role, in all sorts of
-# surroundings. A script is a file with a statement and its surroundings on each line, which psql
-# runs in one session; its errors name the line.
+# UPDATE, DELETE and SELECT on every table and view, by every kind of role, in many contexts. A
+# script is a file with a statement and its context on each line. psql runs a script in one session,
+# and its errors name the line.
 #
-# Whether a statement works is not asked: PostgreSQL and hipq may refuse what they like, with an
-# SQLSTATE that says what was wrong.
+# The success of a statement does not matter: PostgreSQL and hipq may refuse any statement, with an
+# SQLSTATE that names the problem.
 package HipqFuzz;
 
 use strict;
 use warnings;
 
-# Has every query run in parallel where it may; named debug_parallel_query from PostgreSQL 16 on.
+# Runs every query in parallel that can be; its name is debug_parallel_query from PostgreSQL 16 on.
 our $in_parallel = 'force_parallel_mode';
 
-# Refused in any case, or ended by us.
+# SQLSTATEs that no statement may have: internal errors.
 my $never = qr/^(?:XX|58|F0|0Z)/;
 
-# Statements that would leave nothing to be tested: they are rolled back. Superusers' writes to
-# hipq's tables are too, as no promise holds after them.
+# Statements that would remove the objects under test: the script rolls them back. It also rolls
+# back superusers' writes to hipq's tables, because no guarantee holds after them.
 my $rolled_back =
 	qr/\b(?:drop_queue|drop_instance|drop_job_type|revoke_queue|alter_queue|release_hold|or_replace)\b/;
 
@@ -93,7 +93,7 @@ sub array_of
 	return 'ARRAY[' . join(', ', @list) . "]::$type";
 }
 
-# A value of a type; sometimes what is of none and has to become one.
+# Returns a value of a type; sometimes an untyped literal that must be converted.
 sub value
 {
 	my ($type) = @_;
@@ -106,7 +106,7 @@ sub value
 
 # ---- statements
 
-# Calls by position, or by name with some of the defaults.
+# Returns a call with arguments by position, or by name with some of the defaults.
 sub call
 {
 	my ($self) = @_;
@@ -162,7 +162,7 @@ sub write_or_read
 	return "SELECT $list FROM hipq.$table" . condition($columns) . ' LIMIT 5';
 }
 
-# What makes work for the others: jobs, a worker that takes them.
+# Statements that make work for other sessions: jobs, and a worker that takes them.
 sub useful
 {
 	my $type = pick(qw(ok ok fails slow later says));
@@ -193,7 +193,7 @@ sub statement
 	return $kind < 65 ? $self->call : $self->write_or_read;
 }
 
-# ---- surroundings
+# ---- contexts of statements
 
 sub dollar { return "\$fuzz\$$_[0]\$fuzz\$"; }
 
@@ -203,14 +203,14 @@ sub in_one_snapshot
 		. dollar($_[0]) . '); COMMIT;';
 }
 
-# What was there before it is compared with what is there after it.
+# Compares the contents of the tables before and after the statement.
 sub alone
 {
 	return "SELECT fuzz.digest_alone() AS before "
 		. "\\gset \\\\ $_[0]; SELECT fuzz.judge_alone(:'before', :ERROR, :'SQLSTATE');";
 }
 
-# As the first statement of its process: nothing that an earlier one sets up is there.
+# Runs the statement first in a new process, without the state that earlier statements set up.
 sub first_in_session { return "\\c \\\\ $_[0]"; }
 
 sub begin
@@ -219,7 +219,7 @@ sub begin
 		' READ ONLY', ' ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE');
 }
 
-# A line: the statement in one of its surroundings. `rolls_back`: nothing of it may stay.
+# Returns a line: the statement in a random context. `rolls_back`: it must be rolled back.
 sub surround
 {
 	my ($statement, $number, $rolls_back) = @_;
@@ -258,7 +258,7 @@ sub is_superusers_write
 		&& $statement !~ /^INSERT INTO hipq\.app_main \(job_type/;
 }
 
-# The lines of a script. The same seed and number give the same script.
+# Returns the lines of a script. The same seed and number give the same script.
 sub script
 {
 	my ($self, $role, $number, $size) = @_;
@@ -270,7 +270,8 @@ sub script
 	} 1 .. $size;
 }
 
-# Lines for a session that is alone. What nothing could be judged after is left out.
+# Returns lines for a session without concurrent ones. Leaves out statements after which nothing
+# could be compared.
 sub script_alone
 {
 	my ($self, $role, $number, $size) = @_;
@@ -281,8 +282,8 @@ sub script_alone
 
 # ---- judging
 
-# What may not be among the things that psql said on stderr: [line, text]. The text ends with the
-# place in the source, as psql is verbose.
+# Returns the messages in psql's stderr that must not occur: [line, text]. The text ends with the
+# place in the source, because psql is verbose.
 sub objections
 {
 	my ($stderr) = @_;

@@ -1,5 +1,5 @@
-# Measures a limit on running jobs that several servers share: handlers write their beginnings and
-# ends into their servers' logs, and the module sums up what was running at the same time.
+# Measures a limit on running jobs that several servers share: handlers log their beginnings and
+# ends in their servers' logs, and the module adds up the jobs that ran at the same time.
 package HipqLimits;
 
 use strict;
@@ -7,7 +7,7 @@ use warnings;
 use List::Util qw(max sum0);
 use PostgreSQL::Test::Utils;
 
-# The handler: pauses for job_data->>'ms', and says so at both ends. A job's clock is that of the
+# The handler sleeps for job_data->>'ms', and logs its beginning and end with the clock of the
 # machine.
 our $handler = q{CREATE FUNCTION pause_for(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
@@ -18,8 +18,9 @@ our $handler = q{CREATE FUNCTION pause_for(job hipq.job) RETURNS void LANGUAGE p
 			extract(epoch FROM clock_timestamp());
 	END $$};
 
-# Runs of a server: [begin, end, weight, type, id]. One without an end was killed with the server,
-# the first time after it began; $killed: when that was over, each time.
+# Returns the runs of a server: [begin, end, weight, type, id]. A run without an end was killed
+# together with the server; $killed has the end of each of these kills, and the first one after the
+# beginning of the run is its end.
 sub runs_of
 {
 	my ($cluster, $killed) = @_;
@@ -44,8 +45,8 @@ sub runs_of
 	return @runs;
 }
 
-# The most that was under way at once, and how much on average, from $from to $to. At one moment
-# ends come before beginnings: they are written before others may begin.
+# Returns the maximum and the mean of the running weight from $from to $to. Of equal times ends come
+# before beginnings, because handlers log their end before other jobs may begin.
 sub sweep
 {
 	my ($from, $to, @runs) = @_;

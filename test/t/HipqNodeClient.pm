@@ -15,7 +15,7 @@ sub is_missing
 	return 0 < grep { my $tool = $_; !grep { -x "$_/$tool" } split /:/, $ENV{PATH} } qw(node npm);
 }
 
-# The folder of the copy; nothing if it could not be made, which is reported.
+# Returns the folder of the copy. Reports an error, and returns nothing, if it cannot make the copy.
 sub build
 {
 	my $source = "$ENV{HIPQ_ROOT}/clients/node";

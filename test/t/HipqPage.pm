@@ -1,12 +1,12 @@
-# Runs the code blocks of a page of the manual, as its reader would: one psql and one shell for the
+# Runs the code blocks of a page of the manual, as a reader would: one psql and one shell for the
 # whole page.
 #
-# A block of SQL or shell may be followed by a block of language "text": what the reader sees.
-# Comments in front of a block say more:
-#   <!-- look again -->        the block only looks; it is run until it shows the text
+# A block of language "text" after a block of SQL or shell is the output that the reader sees.
+# Comments in front of a block change how it is run:
+#   <!-- look again -->        the block only reads; it is repeated until it shows the text
 #   <!-- file: NAME -->        the block is the contents of a file
-#   <!-- not run: REASON -->   the block is for the reader alone
-#   <!-- as: ROLE -->          the block is run as another role, in a session of its own
+#   <!-- not run: REASON -->   the block is only for the reader
+#   <!-- as: ROLE -->          the block is run as another role, in a separate session
 package HipqPage;
 
 use strict;
@@ -16,7 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep time);
 
-# new($path below the root): the page, cut into blocks.
+# new($path below the root): the page, divided into blocks.
 sub new
 {
 	my ($class, $path) = @_;
@@ -41,7 +41,7 @@ sub new
 
 sub blocks { return @{ $_[0]->{blocks} }; }
 
-# The contents that the page gives a file.
+# Returns the contents of a file on the page.
 sub file
 {
 	my ($self, $name) = @_;
@@ -110,7 +110,7 @@ sub run_block
 	return;
 }
 
-# What differs from run to run, and how wide columns are, does not count.
+# Removes values that differ from run to run, and the widths of columns.
 sub same
 {
 	my ($text) = @_;
@@ -126,7 +126,7 @@ sub same
 	return $text;
 }
 
-# Sends commands to the page's psql or shell, returns what it says, on stderr too.
+# Sends commands to the page's psql or shell. Returns its stdout and stderr.
 sub ask
 {
 	my ($self, $kind, $role, $text) = @_;

@@ -1,4 +1,5 @@
-# Arms the points of a test build (src/pg/point.hpp), and tells which processes have reached them.
+# Arms the points of a test build (src/pg/point.hpp), and reports which of them processes have
+# reached.
 package HipqPoints;
 
 use strict;
@@ -35,15 +36,15 @@ sub new
 	return bless { hipq => $hipq }, $class;
 }
 
-# The names, in the library's order.
+# Returns the names, in the library's order.
 sub names
 {
 	my ($self) = @_;
 	return split /\n/, $self->{hipq}->sql('SELECT name FROM point.list()');
 }
 
-# The next process that reaches the point (after letting `pass` go by) does the action. Everything
-# armed before is disarmed.
+# Makes the next process that reaches the point (after `pass` others) do the action. Disarms all
+# other points.
 sub arm
 {
 	my ($self, $point, $action, $pass) = @_;
@@ -52,7 +53,7 @@ sub arm
 	return;
 }
 
-# Disarms, and lets go whoever waits.
+# Disarms all points, and releases waiting processes.
 sub reset
 {
 	my ($self) = @_;
@@ -60,8 +61,8 @@ sub reset
 	return;
 }
 
-# Waits in the server, as a psql for each look is too much for a busy machine; which may be away
-# meanwhile. Returns the answer, or nothing after so many seconds in a server that was there.
+# Waits in the server, because a psql for each look would load a busy machine too much. The server
+# may be down meanwhile. Returns the answer, or nothing after this many seconds.
 sub wait_for
 {
 	my ($self, $point, $held, $seconds) = @_;
@@ -77,14 +78,14 @@ sub wait_for
 	}
 }
 
-# Waits until the point has fired. Returns whether it has.
+# Waits until the point has fired. Returns whether it did.
 sub wait_fired
 {
 	my ($self, $point, $seconds) = @_;
 	return defined $self->wait_for($point, 'false', $seconds);
 }
 
-# Waits until a process waits at the point; its pid, or nothing.
+# Waits until a process waits at the point. Returns its pid, or nothing.
 sub wait_held
 {
 	my ($self, $point, $seconds) = @_;

@@ -1,5 +1,5 @@
-# Runs pgbouncer in front of a cluster, as one role, in transaction mode unless another mode is
-# given. It ends with the object, or with the test.
+# Runs pgbouncer in front of a cluster, for one role, by default in transaction mode. It ends with
+# the object, or with the test.
 package HipqPooler;
 
 use strict;
@@ -13,8 +13,8 @@ my $program = '/usr/sbin/pgbouncer';
 sub is_missing { return !-x $program; }
 
 # new($hipq, $role, pool_mode => ..., default_pool_size => ...). Clients find it by the environment:
-# POOLER_HOST, a folder of sockets, and POOLER_PORT; or by where(). Returns nothing where there is
-# no pgbouncer.
+# POOLER_HOST, a folder of sockets, and POOLER_PORT; or by where(). Returns nothing if pgbouncer is
+# not installed.
 sub new
 {
 	my ($class, $hipq, $role, %settings) = @_;
@@ -43,10 +43,10 @@ sub new
 	return bless { run => $run, host => $folder, port => $port }, $class;
 }
 
-# As environment of a program.
+# Returns the address as the environment of a program.
 sub where { my ($self) = @_; return (PGHOST => $self->{host}, PGPORT => $self->{port}); }
 
-# What a test's status is does not change by that.
+# Keeps the exit status of the test.
 sub DESTROY
 {
 	my ($self) = @_;

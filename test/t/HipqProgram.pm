@@ -1,5 +1,5 @@
-# Runs a program beside a test, as a role that connects to a cluster: reads its log, sends signals,
-# waits for its end.
+# Runs a program during a test, which connects to a cluster with a role: reads its log, sends
+# signals, waits for its end.
 package HipqProgram;
 
 use strict;
@@ -12,12 +12,12 @@ use Time::HiRes qw(usleep time);
 
 my $number = 0;
 
-# start($hipq, [command], { VARIABLE => value }): runs it as role "app"; what it says is its log.
+# start($hipq, [command], { VARIABLE => value }): runs it as role "app"; its output is its log.
 sub start
 {
 	my ($class, $hipq, $command, $environment) = @_;
 	my $name = basename($command->[0]) =~ s/\W/_/gr;
-	# other tests run at the same time
+	# because other tests run at the same time
 	my $log = sprintf '%s/%s-%s-%d.log', $PostgreSQL::Test::Utils::log_path, basename($0,
 		'.pl'), $name, ++$number;
 	my %environment = (PGHOST => $hipq->node->host, PGPORT => $hipq->node->port, PGUSER => 'app',
@@ -28,11 +28,11 @@ sub start
 	return bless { run => $run, log => $log, hipq => $hipq, pid => $run->{KIDS}[0]{PID} }, $class;
 }
 
-# env has become the program by exec: the process is its own.
+# env becomes the program by exec, so the pid is that of the program.
 sub pid { return $_[0]->{pid}; }
 sub said { my ($self) = @_; return slurp_file($self->{log}); }
 
-# Waits until something holds.
+# Waits until a condition holds.
 sub wait_for
 {
 	my (undef, $condition, $seconds) = @_;
@@ -43,7 +43,7 @@ sub wait_for
 
 sub signal { my ($self, $name) = @_; return kill $name, $self->{pid}; }
 
-# Waits for its end, so many seconds at most: whether it has come.
+# Waits for its end, at most this many seconds. Returns whether it ended.
 sub has_ended
 {
 	my ($self, $seconds) = @_;
@@ -52,7 +52,7 @@ sub has_ended
 	return $self->wait_for($is_over, $seconds);
 }
 
-# Waits for its end: its exit code, or "signal 9".
+# Waits for its end. Returns its exit code, or "signal 9".
 sub exit_code
 {
 	my ($self) = @_;

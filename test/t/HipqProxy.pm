@@ -1,5 +1,5 @@
-# A connection to a server that can be frozen (packets vanish, nobody notices), stranded and cut: a
-# process that passes bytes on.
+# A proxy process for connections to a server. It can freeze them (packets vanish without an error),
+# strand them, and cut them.
 package HipqProxy;
 
 use strict;
@@ -11,7 +11,7 @@ use POSIX ();
 
 my $is_stranding = 0;
 
-# new($node, $port): at that port, for what was there before.
+# new($node, $port): at this port, which a previous proxy used.
 sub new
 {
 	my ($class, $node, $port) = @_;
@@ -36,8 +36,8 @@ sub connstr
 }
 sub freeze { kill 'STOP', $_[0]->{pid}; return; }
 sub thaw { kill 'CONT', $_[0]->{pid}; return; }
-# Connections that are there stay open, and nothing comes over them any more; new ones work. So does
-# a firewall that has forgotten them.
+# Existing connections stay open, but transfer nothing any more; new connections work. A firewall
+# that has forgotten its connections has the same effect.
 sub strand { kill 'USR1', $_[0]->{pid}; return; }
 sub cut
 {
@@ -49,16 +49,16 @@ sub cut
 }
 sub DESTROY { my ($self) = @_; local $?; $self->cut if defined $self->{pid}; return; }
 
-# Each client's socket and its socket to the server are each other's peer.
+# The socket of each client and its socket to the server are peers.
 sub pass_on
 {
 	my ($listener, $path) = @_;
 	my $select = IO::Select->new($listener);
-	# has all of them, so that those that are stranded stay open
+	# holds all sockets, so that stranded connections stay open
 	my %peer;
 	while (1)
 	{
-		my @ready = $select->can_read;    # none: a signal has come
+		my @ready = $select->can_read;    # none: a signal has arrived
 		if ($is_stranding)
 		{
 			$select->remove(grep { $_ != $listener } $select->handles);

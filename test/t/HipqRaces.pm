@@ -1,6 +1,6 @@
-# Runs races of two sessions, many side by side: in each pair the first session has done something
-# and keeps its transaction open, the second one does something, and the first one commits or rolls
-# back. The test judges what both were told, and whether the second one waited.
+# Runs races of two sessions, many pairs at a time. In each pair the first session runs a statement
+# and keeps its transaction open, the second session runs a statement, and the first session commits
+# or rolls back. The test judges both results, and whether the second session waited.
 package HipqRaces;
 
 use strict;
@@ -8,7 +8,7 @@ use warnings;
 use IPC::Open2;
 use Time::HiRes qw(usleep time);
 
-# new($hipq, $pairs): so many pairs of sessions. setup => SQL that each of them runs first.
+# new($hipq, $pairs): this many pairs of sessions. setup => SQL that each session runs first.
 sub new
 {
 	my ($class, $hipq, $pairs, %options) = @_;
@@ -55,7 +55,7 @@ sub send_to
 	return;
 }
 
-# What it has said to what was sent last, if it has answered within so many seconds.
+# Returns the output of the last statement, if it arrived within this many seconds.
 sub answer_of
 {
 	my ($session, $seconds) = @_;
@@ -78,7 +78,7 @@ sub answer_of
 	return $answer;
 }
 
-# Runs SQL in some sessions, the last argument, in all of them at once.
+# Runs SQL, the last argument, in some sessions, in all of them at once.
 sub run
 {
 	my ($self, @sessions) = @_;
@@ -88,9 +88,9 @@ sub run
 }
 
 # Each race has "one" and "two", statements of the first and the second session, and an "end",
-# COMMIT or ROLLBACK. Fills in what both were told, "told_one" and "told_two", and whether the
-# second one "waited" for the first. Without "two" that one does nothing. between => what is called
-# when all second ones have come to an end, or wait.
+# COMMIT or ROLLBACK. Stores their results in "told_one" and "told_two", and in "waited" whether the
+# second session waited for the first. Without "two" the second session does nothing. between => a
+# function to call when all second sessions have finished or wait.
 sub hold
 {
 	my ($self, $races, %options) = @_;
@@ -117,7 +117,7 @@ sub hold
 	return;
 }
 
-# Until each has been answered, or waits for the first one of its pair.
+# Waits until each second session has its result, or waits for the first session of its pair.
 sub wait_for_seconds
 {
 	my ($self, $races, @coming) = @_;
@@ -141,8 +141,8 @@ sub wait_for_seconds
 	return;
 }
 
-# A statement of the first session alone, or of the second one, in a transaction of its own: fills
-# in what it was told.
+# Runs a statement of only the first or the second session, in its own transaction, and stores the
+# result.
 sub call
 {
 	my ($self, $races, $which) = @_;
@@ -156,7 +156,7 @@ sub call
 	return;
 }
 
-# Asks in a session that looks on.
+# Runs a query in a third session.
 sub ask
 {
 	my ($self, $sql) = @_;

@@ -1,5 +1,5 @@
-# Runs hipq-run (clients/run) beside a test, as a role: reads its log, sends signals, waits for its
-# end.
+# Runs hipq-run (clients/run) during a test, with a role: reads its log, sends signals, waits for
+# its end.
 package HipqRun;
 
 use strict;
@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use parent 'HipqProgram';
 
-# The program, installed beside the server's; nothing where it was not built.
+# Returns the path of the installed program, or nothing if it was not built.
 sub program { return (grep { -x } map { "$_/hipq-run" } split /:/, $ENV{PATH})[0]; }
 
 # new($hipq, arguments => [...], env => {...}): runs it as role "app", with its log as JSON, in a
@@ -22,7 +22,7 @@ sub new
 		$options{env});
 }
 
-# What it has logged so far.
+# Returns its log so far.
 sub entries
 {
 	my ($self) = @_;
@@ -30,7 +30,7 @@ sub entries
 		slurp_file($self->{log});
 }
 
-# Waits until it has logged an event, whose message matches, so many times.
+# Waits until it has logged an event with a matching message this many times.
 sub logs
 {
 	my ($self, $event, $message, $times) = @_;
@@ -42,7 +42,7 @@ sub logs
 
 sub is_ready { my ($self) = @_; return $self->logs('registered'); }
 
-# Runs it to its end: exit code, stdout, stderr.
+# Runs it to its end. Returns the exit code, stdout and stderr.
 sub answer
 {
 	my ($hipq, @arguments) = @_;
@@ -55,7 +55,7 @@ sub answer
 	return ($run->result(0), $out, $err);
 }
 
-# A queue app.run, and job types for it. Retries come at once.
+# Makes a queue app.run, and job types for it. Retries have no delay.
 sub create_queue
 {
 	my ($hipq, @types) = @_;
@@ -65,7 +65,7 @@ sub create_queue
 	return;
 }
 
-# A program of jobs: a script of sh, in a folder of the test.
+# Makes a program for jobs: a script of sh, in a folder of the test.
 sub script
 {
 	my ($lines) = @_;

@@ -1,4 +1,4 @@
-# Runs a program on a terminal of its own, tmux: types keys, and reads the screen.
+# Runs a program in its own terminal, tmux: types keys, and reads the screen.
 package HipqScreen;
 
 use strict;
@@ -8,10 +8,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep time);
 
-# tmux; nothing where it is not installed.
+# Returns the path of tmux, or nothing if it is not installed.
 sub tmux { return (grep { -x } map { "$_/tmux" } split /:/, $ENV{PATH})[0]; }
 
-# new([command], columns => 120, lines => 30, env => {...}): starts it.
+# new([command], columns => 120, lines => 30, env => {...}): starts the program.
 sub new
 {
 	my ($class, $command, %options) = @_;
@@ -19,12 +19,12 @@ sub new
 	my @assignments = map { "$_=$options{env}{$_}" } sort keys %{ $options{env} // {} };
 	$self->ask('new-session', '-d', '-x', $options{columns} // 120, '-y', $options{lines} // 30,
 		'env', @assignments, @$command);
-	# What it leaves when it has ended is to be read, too.
+	# Keeps the screen after the end of the program, so that tests can read it.
 	$self->ask('set-option', '-g', 'remain-on-exit', 'on');
 	return $self;
 }
 
-# A command of tmux: what it says.
+# Runs a command of tmux, and returns its output.
 sub ask
 {
 	my ($self, @words) = @_;
@@ -34,7 +34,7 @@ sub ask
 	return $out;
 }
 
-# Keys as tmux names them: a, Enter, Escape, Down ...
+# Types keys, by tmux's names: a, Enter, Escape, Down ...
 sub press { my ($self, @keys) = @_; $self->ask('send-keys', @keys); return $self; }
 sub type
 {
@@ -49,7 +49,8 @@ sub resize
 	return $self;
 }
 
-# What stands on the screen; with what has scrolled away; with its colours as escape sequences.
+# Return the screen with the lines that have scrolled away; the screen; the screen with its colours
+# as escape sequences.
 sub history { my ($self) = @_; return $self->ask('capture-pane', '-p', '-S', '-'); }
 sub text { my ($self) = @_; return $self->ask('capture-pane', '-p'); }
 sub coloured { my ($self) = @_; return $self->ask('capture-pane', '-p', '-e'); }
@@ -67,8 +68,8 @@ sub shows
 	return 1;
 }
 
-# Waits for the program's end: its exit code. tmux now and then misses that a child of it has ended,
-# until another one does.
+# Waits for the program's end, and returns its exit code. tmux sometimes misses the end of a child
+# until another child ends.
 sub exit_code
 {
 	my ($self) = @_;

@@ -1,4 +1,4 @@
-# A router and its shards: clusters of their own, of one instance "app" with queue "app.mail",
+# A router and its shards: separate clusters with one instance "app" and queue "app.mail", which is
 # divided by job_data->>'tenant'.
 package HipqShards;
 
@@ -7,16 +7,16 @@ use warnings;
 use HipqCluster;
 
 # new($name, $shards, setting => value ...): running and connected; each shard has its part of the
-# slots. install_paths => [...]: of other versions of PostgreSQL, of the router and each shard.
-# before => SQL: of all of them, before they are connected, and router_before => SQL of the router
-# alone.
+# slots. install_paths => [...]: those of other versions of PostgreSQL, for the router and each
+# shard. before => SQL for all nodes before they are connected; router_before => SQL for the router
+# only.
 sub new
 {
 	my ($class, $name, $shards, %settings) = @_;
 	my $paths = delete $settings{install_paths} // [];
 	my ($before, $router_before) = (delete $settings{before}, delete $settings{router_before});
-	# PostgreSQL's modules allow 10 connections to a server that streams. A procedure makes one for
-	# each thing that it asks, and on a busy machine those of before are not gone yet.
+	# PostgreSQL's modules allow 10 connections to a server that streams. A procedure makes a
+	# connection for each query, and on a busy machine earlier connections still exist.
 	my %wal = (streaming => 'logical', wal_sender_timeout => '10s',
 		wal_retrieve_retry_interval => '200ms', max_connections => 50, %settings);
 	my @nodes = map { HipqCluster->new($_ == 0 ? "${name}_router" : "${name}_shard$_",
@@ -49,8 +49,8 @@ sub conninfo
 	return sprintf 'host=%s port=%d dbname=postgres user=postgres', $node->host, $node->port;
 }
 
-# Waits until no slot moves, and each node knows that: the router is told so before the jobs have
-# come to the node that gets them. All nodes have to be there.
+# Waits until no slot moves, and each node knows that: the router learns the end of a move before
+# the jobs arrive at their new node. All nodes must be up.
 sub settled
 {
 	my ($self) = @_;
@@ -66,12 +66,12 @@ sub settled
 	return 1;
 }
 
-# Runs SQL on a node that moves slots or enqueues several keys; again if it was in the way of a
-# server that is stopped, or of jobs that come.
+# Runs SQL on a node that moves slots or enqueues several keys. Repeats it if a stopped server, or
+# arriving jobs, made it fail.
 sub on_router { my ($self, $sql) = @_; return $self->on(0, $sql); }
 sub on { my ($self, $number, $sql) = @_; return $self->node($number)->sql_again($sql); }
 
-# A standby of a node: PostgreSQL::Test::Cluster.
+# Makes a standby of a node, a PostgreSQL::Test::Cluster.
 sub standby_of
 {
 	my ($self, $number) = @_;
@@ -84,7 +84,7 @@ sub standby_of
 	return $standby;
 }
 
-# It follows no more: what its primary writes from now on it will never have.
+# Disconnects the standby: it never gets later writes of its primary.
 sub cut_off
 {
 	my ($self, $standby) = @_;
@@ -95,7 +95,7 @@ sub cut_off
 	return;
 }
 
-# Takes the place of its primary, which is stopped at once. Returns the cluster as it was.
+# Stops the primary immediately, and promotes the standby in its place. Returns the old cluster.
 sub promote
 {
 	my ($self, $number, $standby) = @_;
@@ -106,14 +106,14 @@ sub promote
 	return $before;
 }
 
-# Whether an error says that a busy machine has given no connection.
+# Whether the error means that a busy machine refused a connection.
 sub is_unconnected
 {
 	return $_[0] =~ /could not (?:establish connection|connect to the publisher)|too many clients/;
 }
 
-# Calls resync_shard() on the router: what it says. Again, as the manual has it, if a busy machine
-# gives no connection; what else it raises is an error.
+# Calls resync_shard() on the router, and returns its messages. Repeats the call, as the manual
+# says, if a busy machine refuses a connection. Dies of any other error.
 sub resync
 {
 	my ($self, $arguments) = @_;
@@ -129,7 +129,7 @@ sub resync
 	die "resync_shard($arguments) fails: $err";
 }
 
-# A tenant whose jobs go to a node.
+# Returns a tenant whose jobs go to a node.
 sub tenant_of
 {
 	my ($self, $node) = @_;
@@ -137,16 +137,15 @@ sub tenant_of
 		WHERE nodes[hipq.slot_of(n::text) + 1] = $node");
 }
 
-# How many jobs have run, on each node: "0 12 13".
+# Returns how many jobs have run on each node: "0 12 13".
 sub counts { return join ' ', map { $_->sql('SELECT count(*) FROM ran') } $_[0]->nodes; }
 
-# Whether a count comes to 0 so many days later. Maintenance looks each minute, and what it may drop
-# it knows from how far others had to read at an earlier look: so the clocks go on by two minutes
-# each time.
+# Returns whether a count becomes 0 after this many days. Maintenance runs each minute, and drops
+# what other nodes had read by its previous run, so the clocks move by two minutes each time.
 sub forgotten
 {
 	my ($self, $days, $node, $count) = @_;
-	# it sets clocks of all nodes each time
+	# generous, because each step sets the clocks of all nodes
 	my $limit = time + 3 * $PostgreSQL::Test::Utils::timeout_default;
 	for (my $minutes = 0; time < $limit; $minutes += 2)
 	{
@@ -157,7 +156,7 @@ sub forgotten
 	return 0;
 }
 
-# Waits until so many jobs have run on all nodes together.
+# Waits until this many jobs have run on all nodes together.
 sub wait_for_runs
 {
 	my ($self, $count) = @_;

@@ -1,4 +1,4 @@
-# Runs hipq-web (clients/web) beside a test, on a port of its own, and asks it as a browser would.
+# Runs hipq-web (clients/web) during a test, on its own port, and sends requests like a browser.
 package HipqWeb;
 
 use strict;
@@ -14,7 +14,7 @@ use parent 'HipqProgram';
 
 my $json = JSON::PP->new->utf8->canonical;
 
-# The program, installed beside the server's; nothing where it was not built.
+# Returns the path of the installed program, or nothing if it was not built.
 sub program { return (grep { -x } map { "$_/hipq-web" } split /:/, $ENV{PATH})[0]; }
 
 # new($hipq, arguments => [...], env => {...}, port => ...): runs it with the page of the checkout,
@@ -31,7 +31,7 @@ sub new
 	return $self;
 }
 
-# Runs it to its end: exit code, stdout, stderr.
+# Runs it to its end. Returns the exit code, stdout and stderr.
 sub answer
 {
 	my (@arguments) = @_;
@@ -42,7 +42,7 @@ sub answer
 	return ($run->result(0), $out, $err);
 }
 
-# A connection over which a test sends what no browser would.
+# A connection over which a test sends bytes that no browser would send.
 sub connection
 {
 	my ($self) = @_;
@@ -50,8 +50,8 @@ sub connection
 		PeerPort => $self->{port}) // die "no connection: $!";
 }
 
-# Sends bytes, and reads until the connection ends: the answers. After so many seconds it ends it
-# itself.
+# Sends bytes, and reads until the connection ends. Returns the answers. Closes the connection after
+# this many seconds.
 sub raw
 {
 	my ($self, $bytes, $seconds) = @_;
@@ -64,7 +64,7 @@ sub raw
 		vec($read, fileno $socket, 1) = 1;
 		vec($write, fileno $socket, 1) = 1 if $sent < length $bytes;
 		next if select($read, $write, undef, $end - time()) <= 0;
-		# Once it is refused nobody takes the rest.
+		# After a refusal the server does not read the rest.
 		if (vec($write, fileno $socket, 1))
 		{
 			$sent += syswrite($socket, $bytes, 65536, $sent) // length $bytes;
@@ -77,19 +77,19 @@ sub raw
 	return $answer;
 }
 
-# The status of the first of these answers.
+# Returns the status of the first of these answers.
 sub status_of { my ($answer) = @_; return $answer =~ m{^HTTP/1\.1 (\d+)} ? $1 : 'none'; }
 
-# A line of what the kernel says of the process.
+# Returns a line of the kernel's status of the process.
 sub kernel_says
 {
 	my ($self, $name) = @_;
 	return slurp_file("/proc/$self->{pid}/status") =~ /^$name:\s+(\d+)/m ? $1 : 0;
 }
 
-# A browser of its own: with a cookie, and the token of its session. Of a URL with another name the
-# port counts alone; one by TLS takes the file of an authority, which has to have signed the
-# certificate.
+# Returns a separate browser, with a cookie and the token of its session. It connects to 127.0.0.1,
+# whatever host the URL names, at the port of the URL. For a TLS URL, authority is the file of the
+# certificate authority that signed the server's certificate.
 sub browser
 {
 	my ($self, %headers) = @_;
@@ -135,8 +135,8 @@ sub HipqWeb::Browser::sign_in
 	return $self->post('/api/sign-in', { role => $role, password => $password // $role });
 }
 
-# The events that come within the time that a condition on them needs: asked of by a session of its
-# own, as it goes on and on.
+# Collects events until $enough holds for them, and then closes the connection, because the stream
+# never ends.
 sub HipqWeb::Browser::events
 {
 	my ($self, $enough) = @_;

@@ -1,7 +1,7 @@
-# A worker program that uses a client library, in any language, loses no job, and each answer that
-# counts is from an attempt that ran to its end once, in spite of: bad input, crashes and failover
-# of the server, ended sessions, a network that freezes, vanishes and is cut, SIGSTOP, kill -9. A
-# ledger that the programs (test/clients) write shows what has run.
+# Tests that a worker program, with a client library of any language, loses no job, and that each
+# accepted answer is from an attempt that ran to its end once. Faults: bad input, crashes and
+# failover of the server, ended sessions, a network that freezes, vanishes and is cut, SIGSTOP, kill
+# -9. The programs (test/clients) write a ledger of the handlers that ran.
 package HipqWorkerFaults;
 
 use strict;
@@ -13,9 +13,9 @@ use HipqProxy;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# new($client, [command], environment => { VARIABLE => value }): a cluster, and how to start the
-# program. keeps_trying: it does not end if it cannot connect, as libpq does not say whether that is
-# for good.
+# new($client, [command], environment => { VARIABLE => value }): a cluster, and the command of the
+# program. keeps_trying: the program does not end if it cannot connect, because libpq does not tell
+# whether the error is permanent.
 sub new
 {
 	my ($class, $client, $command, %options) = @_;
@@ -31,7 +31,7 @@ sub new
 		folder => $folder }, $class;
 }
 
-# All of it.
+# Runs all tests.
 sub prove
 {
 	my ($self) = @_;
@@ -49,7 +49,7 @@ sub prove
 	return $self->killed_again_and_again($moved);
 }
 
-# ---- what all of them do
+# ---- common to all faults
 
 sub hipq { return $_[0]->{hipq}; }
 
@@ -60,7 +60,7 @@ sub program
 		{ %{ $self->{environment} }, HIPQ_NAME => $name, %environment });
 }
 
-# A program that works.
+# Starts a program, and tests that it registers.
 sub starts
 {
 	my ($self, $name, %environment) = @_;
@@ -94,7 +94,7 @@ sub written
 }
 sub writes { my ($self, $line) = @_; return HipqProgram->wait_for(sub { $self->written($line) }); }
 
-# A long job that runs.
+# Enqueues a long job, and waits until it runs. Returns its id.
 sub begun
 {
 	my ($self, $rest) = @_;
@@ -103,7 +103,7 @@ sub begun
 	return $id;
 }
 
-# The answer that counts, of that attempt, is one whose handler ran to its end, once.
+# Tests that the job has the answer of this attempt, and that its handler ran to its end once.
 sub succeeds
 {
 	my ($self, $id, $what, $attempt) = @_;
@@ -115,7 +115,7 @@ sub succeeds
 		"succeeded $attempt 1", $what);
 }
 
-# Another attempt than the first one counts.
+# Tests that a later attempt than the first one succeeded.
 sub succeeds_later
 {
 	my ($self, $id, $what) = @_;
@@ -125,7 +125,8 @@ sub succeeds_later
 		'another attempt than the first one counts');
 }
 
-# It may take a second attempt, when the job was given to a session that had ended.
+# Tests that the worker runs a job. This may take a second attempt if the server gave the job to a
+# session that had ended.
 sub works
 {
 	my ($self, $what) = @_;
@@ -138,7 +139,7 @@ sub crash { my ($self) = @_; $self->hipq->node->stop('immediate'); return; }
 
 # ---- the faults
 
-# While a worker "bound" is there.
+# Needs a worker "bound".
 sub bad_input
 {
 	my ($self) = @_;
@@ -185,7 +186,7 @@ sub ended_sessions
 	return $self->works('the worker runs jobs too');
 }
 
-# Somebody locks the table of the queue; sessions of the worker's role give up waiting for that.
+# Another session locks the table of the queue; sessions of the worker's role have a lock timeout.
 sub answer_refused_for_now
 {
 	my ($self) = @_;
@@ -207,8 +208,8 @@ sub answer_refused_for_now
 	return $hipq->sql(q{ALTER ROLE app RESET lock_timeout});
 }
 
-# One job is ready to end as the program thaws, another one is not. While it is frozen, more
-# attempts may be given to it and time out.
+# One of two jobs can end when the program continues. While the program is stopped, the server may
+# give it more attempts, which time out.
 sub frozen_program
 {
 	my ($self, $worker) = @_;
@@ -251,7 +252,7 @@ sub network
 	return $self->ends_well($far);
 }
 
-# Of two servers the first one does not answer.
+# The first one of two servers does not answer.
 sub silent_server
 {
 	my ($self) = @_;
@@ -264,8 +265,8 @@ sub silent_server
 	return $self->ends_well($worker);
 }
 
-# Through a pooler, if there is one: a long job outlives the sessions, whatever hipq.worker_grace
-# is.
+# Uses a pooler, if it is installed: a long job outlives the sessions, whatever the value of
+# hipq.worker_grace.
 sub unbound
 {
 	my ($self) = @_;
@@ -284,8 +285,8 @@ sub unbound
 	return $self->ends_well($worker);
 }
 
-# Where statements may take less time than an unbound worker looks for jobs. It is no worker any
-# more when it has stopped, whatever is wrong then, so that its name is free.
+# The statement_timeout is shorter than the claims of an unbound worker. When the worker has
+# stopped, it must be deregistered in spite of all errors, so that its name is free.
 sub under_statement_timeout
 {
 	my ($self) = @_;
@@ -329,7 +330,7 @@ sub no_server
 	return $self->hipq->sql(q{SELECT hipq.cancel_jobs('app.run')});
 }
 
-# The standby is the server from then on. Returns the program that has moved to it.
+# Fails over to the standby. Returns the program that has moved to it.
 sub failover
 {
 	my ($self) = @_;

@@ -1,9 +1,9 @@
-# A load of jobs of which everything is known: what each client was told, which handlers ran, what
-# they left.
+# A load of jobs with a complete record: the answer to each client, the handlers that ran, their
+# effects.
 #
-# Handlers write marks (test/marks) and an effect; clients write a ledger. history() gathers it all
-# for HipqChecker. Job types come in every way of claiming, queues in every durability, so that each
-# fault meets each of them.
+# Handlers write marks (test/marks) and an effect; clients write a ledger. history() collects
+# everything for HipqChecker. There is a job type for every way of claiming, and a queue for every
+# durability, so that each fault hits each of them.
 package HipqWorkload;
 
 use strict;
@@ -13,7 +13,7 @@ use POSIX ();
 use PostgreSQL::Test::Utils ();
 use Time::HiRes qw(usleep time);
 
-# What a job's handler does, and how often jobs of it come.
+# The kinds of jobs: the action of the handler, and how frequent they are.
 my @kinds = (
 	{ name => 'quick', weight => 60 },
 	{ name => 'slow', weight => 4, sleep => 60 },
@@ -26,7 +26,7 @@ my @kinds = (
 	{ name => 'procedure', weight => 1, type => 'step' });
 
 # new($hipq, changes => 1): makes the schema of the load. With changes: a slot of logical decoding
-# sees the order of commits.
+# records the order of commits.
 sub new
 {
 	my ($class, $hipq, %options) = @_;
@@ -41,7 +41,7 @@ sub new
 	return $self;
 }
 
-# The settings that a cluster needs for a load.
+# Returns the settings that a cluster needs for a load.
 sub settings
 {
 	return (
@@ -123,7 +123,7 @@ sub make_handlers
 	return;
 }
 
-# One queue of the durability, with each job type in each way of claiming.
+# Makes one queue with this durability, with each job type for each way of claiming.
 sub make_queue
 {
 	my ($self, $durability) = @_;
@@ -145,7 +145,7 @@ sub make_queue
 	return;
 }
 
-# More types: handlers and retry handlers that end badly, and a brief handler that leaves no marks.
+# Adds job types: handlers and retry handlers that crash or fail, and a short handler without marks.
 # (Jobs without "op" in their data are not in the history.)
 sub add_rare_types
 {
@@ -182,8 +182,8 @@ sub add_rare_types
 	return;
 }
 
-# The SQL of one operation that makes a job of every fate. Common fates come in every way of
-# claiming and every durability, rare ones in one of them, which op chooses.
+# Returns the SQL of one operation that makes a job for every outcome. Common outcomes have a job
+# for every way of claiming and every durability, rare outcomes for one of them, which op chooses.
 sub one_of_each
 {
 	my ($self, $op) = @_;
@@ -218,14 +218,15 @@ sub one_of_each
 	return $self->insert_jobs(%jobs);
 }
 
-# A job whose first attempt takes a while, by default of a type whose jobs do so now and then.
+# Returns a job whose first attempt takes some time, by default of a type that has such jobs.
 sub long_job
 {
 	my ($self, $op, $claim, $milliseconds, $type) = @_;
 	return [ ($type // 'work') . "_$claim", qq({"op": $op, "sleep": $milliseconds}) ];
 }
 
-# The SQL that inserts jobs into queues, in one transaction: durability => [ [ type, data, and
+# Returns the SQL that inserts jobs into queues, in one transaction: durability => [ [ type, data,
+# and
 # expressions: key, scheduled_run_time, expires_time ], ... ].
 sub insert_jobs
 {
@@ -244,7 +245,7 @@ sub insert_jobs
 
 sub pick { return $_[ int rand @_ ]; }
 
-# A job: [ type, data, key or undef, delay in seconds or 0 ].
+# Returns a job: [ type, data, key or undef, delay in seconds or 0 ].
 sub make_job
 {
 	my ($self, $op, %only) = @_;
@@ -268,7 +269,7 @@ sub values_of
 	  $delay ? "now() + interval '$delay s'" : 'now()', 1 + int rand 3;
 }
 
-# The SQL of one operation, which prints the ids of its jobs.
+# Returns the SQL of one operation, which prints the ids of its jobs.
 sub operation
 {
 	my ($self, $op, $count) = @_;
@@ -298,7 +299,7 @@ sub operation
 		map { "'$_->[1]'" } grep { $_->[0] eq $type } @jobs) . "]::jsonb[], queue => '$queue');\n";
 }
 
-# How many jobs an operation makes if it works.
+# Returns how many jobs an operation makes if it succeeds.
 sub count_of
 {
 	my ($sql) = @_;
@@ -306,7 +307,7 @@ sub count_of
 	return $rows;
 }
 
-# Runs one operation through psql and writes down what it was told. Returns the outcome.
+# Runs one operation through psql, and records the answer. Returns the outcome.
 sub run_operation
 {
 	my ($self, $op, $sql, $ledger) = @_;
@@ -315,7 +316,7 @@ sub run_operation
 	my ($in, $out, $err) = ("\\echo connected\n$sql", '', '');
 	my @psql = ('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-v', 'VERBOSITY=verbose', '-d',
 		$self->{hipq}->node->connstr($self->{hipq}{database}) . ' user=app');
-	# It dies when psql is gone before it has read all; then nobody knows what psql had done.
+	# It dies if psql ends before it has read its input; then it is unknown what psql did.
 	my $has_read_all = eval { IPC::Run::run([@psql], '<', \$in, '>', \$out, '2>', \$err); 1 };
 	my $status = $? >> 8;
 	my @ids = $out =~ /^(\d+)$/mg;
@@ -331,8 +332,8 @@ sub run_operation
 	return (split / /, $outcome)[0];
 }
 
-# A client in a process of its own: goes on until it has been told of `jobs` jobs (or for sure not,
-# or maybe). Returns its pid.
+# Starts a client in its own process. It continues until it has an answer (yes, no or unknown) for
+# `jobs` jobs. Returns its pid.
 sub start_client
 {
 	my ($self, %options) = @_;
@@ -367,7 +368,7 @@ sub wait_for_clients
 	return $failed;
 }
 
-# ---- what happened
+# ---- the history
 
 sub lines_of
 {
@@ -380,7 +381,7 @@ sub lines_of
 
 sub marks_file { return $_[0]->{hipq}->node->data_dir . '/hipq_marks'; }
 
-# Begun and ended operations; one that has not ended is one whose outcome nobody knows.
+# Returns all operations. An operation that began and did not end has an unknown outcome.
 sub operations
 {
 	my ($self) = @_;
@@ -414,7 +415,8 @@ my $select_jobs = q{
 	FROM hipq.jobs_detail
 	WHERE job_data ? 'op'};
 
-# Copies what the retention may take: final jobs and dead letters. history() then has them too.
+# Copies final jobs and dead letters, which the retention may remove, so that history() includes
+# them.
 sub keep
 {
 	my ($self) = @_;
@@ -429,7 +431,7 @@ sub keep
 	return;
 }
 
-# The cluster knows it: a forked process may have done it.
+# Asks the cluster, because a forked process may have made the copy.
 sub has_kept
 {
 	my ($self) = @_;
@@ -463,7 +465,7 @@ sub jobs
 	return \@jobs;
 }
 
-# Commits in their order, from the slot.
+# Returns the commits in their order, from the slot.
 sub changes
 {
 	my ($self) = @_;
@@ -496,7 +498,7 @@ sub changes
 	return \@changes;
 }
 
-# Everything, for HipqChecker::check().
+# Returns the history, for HipqChecker::check().
 sub history
 {
 	my ($self, %options) = @_;
@@ -512,7 +514,7 @@ sub history
 	};
 }
 
-# Waits until no job is unfinished. Gives up when nothing has happened for a while.
+# Waits until all jobs have finished. Gives up after a time without any change.
 sub drain
 {
 	my ($self, $patience) = @_;
