@@ -26,8 +26,8 @@ COMMENT ON CAST (oid AS hipq.role) IS 'for what is stored';
 CREATE CAST (regrole AS hipq.role) WITHOUT FUNCTION AS ASSIGNMENT;
 COMMENT ON CAST (regrole AS hipq.role) IS 'for what is stored';
 
--- PostgreSQL changes no type of a column that a view reads. These views read no table until the
--- statements below replace them.
+-- PostgreSQL does not change the type of a column that a view reads. These views read no table
+-- until the statements below replace them.
 DO $upgrade$
 DECLARE
     reader regclass;
@@ -72,7 +72,7 @@ ALTER TABLE hipq.queue ADD CONSTRAINT queue_name_is_valid
 ALTER TABLE hipq.instance ALTER COLUMN created_by TYPE hipq.role;
 ALTER TABLE hipq.queue ALTER COLUMN owner TYPE hipq.role;
 
--- Queues that are there keep their mode.
+-- Existing queues keep their mode.
 ALTER TABLE hipq.queue ALTER COLUMN throttle_mode SET DEFAULT 'shared';
 
 ALTER TABLE hipq.queue ADD COLUMN worker_wait_ttl integer
@@ -125,7 +125,7 @@ BEGIN
     END LOOP;
 END $tell_shards$;
 
--- A change of one queue is told as such: triggers for each row.
+-- Row triggers, because a change of one queue invalidates only that queue.
 CREATE OR REPLACE TRIGGER catalogue_changed AFTER INSERT OR DELETE OR TRUNCATE ON hipq.queue
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER catalogue_changed;
@@ -160,7 +160,7 @@ ALTER TABLE hipq.schedule DROP CONSTRAINT schedule_name_is_unique;
 ALTER TABLE hipq.schedule ADD CONSTRAINT schedule_name_is_unique_in_queue UNIQUE (queue_id, name);
 COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the queue';
 
--- Leaves by time follow with the next maintenance.
+-- The next maintenance makes leaves by time.
 ALTER TABLE hipq.attempt REPLICA IDENTITY FULL;
 ALTER TABLE hipq.attempt_log REPLICA IDENTITY FULL;
 ALTER TABLE hipq.pause REPLICA IDENTITY FULL;
@@ -170,13 +170,13 @@ ALTER TABLE hipq.shard_outbox_default REPLICA IDENTITY FULL;
 ALTER TABLE hipq.shard_received_default REPLICA IDENTITY FULL;
 ALTER TABLE hipq.shard_reject REPLICA IDENTITY FULL;
 
--- It returns the answer alone; hipq.why_retriable() gives the reason, too.
+-- The function returns only the answer; hipq.why_retriable() also returns the reason.
 DROP FUNCTION hipq.is_job_retriable(bigint, text);
 
--- It says which numbers are exact, too.
+-- The view now also shows which numbers are exact.
 DROP FUNCTION hipq.top(text, integer);
 
--- Handlers are called in order of priority.
+-- hipq calls dead-letter handlers in the order of the jobs' priorities.
 LOCK TABLE hipq.dead_letter IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.dead_letter
     ADD COLUMN handler_retries integer NOT NULL DEFAULT 0,

@@ -1,10 +1,10 @@
--- The beginning of each update script: checks the library, takes locks, and notes what is there.
--- tools/update-script puts the changes of tables after it.
+-- The beginning of each update script: checks the library, takes locks, and records the existing
+-- objects. tools/update-script appends the changes of tables.
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- A server that was not restarted still runs the library before, which does not have all functions
--- of this release.
+-- Without a restart the server still runs the previous library, which lacks functions of this
+-- release.
 DO $upgrade$
 BEGIN
     IF hipq.version() <> (SELECT extversion FROM pg_extension WHERE extname = 'hipq') THEN
@@ -31,9 +31,10 @@ WHERE member.deptype = 'e'
   AND (routine.pronamespace = 'hipq'::regnamespace OR relation.relnamespace = 'hipq'::regnamespace)
   AND relation.relname IS DISTINCT FROM '_members';
 
--- Other sessions lock these relations in another order. So this block takes all locks within less
--- time than PostgreSQL waits before it looks for deadlocks, or gives all of them up and tries again.
--- COMMENT locks a table as below. ALTER VIEW locks a view alone; LOCK would lock what it reads, too.
+-- Other sessions lock these relations in another order. So this block takes all locks in less time
+-- than deadlock_timeout; otherwise it releases all of them and tries again. COMMENT locks a table
+-- in the mode of LOCK TABLE below. ALTER VIEW locks only the view; LOCK would also lock the tables
+-- that the view reads.
 DO $upgrade$
 DECLARE
     lock_timeout_before text := current_setting('lock_timeout');
@@ -67,13 +68,14 @@ BEGIN
 END
 $upgrade$;
 
--- Functions and views of the release before.
+-- Functions and views of the previous release.
 CREATE TABLE hipq._former AS
 SELECT member.classid, member.objid, member.name, member.row_version
 FROM hipq._members AS member
 WHERE member.kind IN ('f', 'v');
 
--- Rights on them that users have given (is_given), or taken from the rights that the extension gave.
+-- The privileges on them that users granted (is_given), and those of the extension's grants that
+-- users revoked.
 CREATE TABLE hipq._former_rights AS
 WITH object AS (
     SELECT former.classid, former.objid, former.name, NULL::name AS column_name, owner.oid AS owner,

@@ -1,6 +1,6 @@
--- The end of each update script. sql/update/begin.sql has noted what was there before.
+-- The end of each update script. sql/update/begin.sql has recorded the objects before the update.
 
--- A function or view that this release does not have was not replaced: its row is the one of before.
+-- A function or view that this release lacks was not replaced: its catalogue row has not changed.
 DO $upgrade$
 DECLARE
     gone record;
@@ -17,9 +17,9 @@ BEGIN
 END
 $upgrade$;
 
--- The update drops and creates a function or view whose arguments or columns changed. The new object
--- gets the rights that users gave and took on the old one of its name. They are not initial rights,
--- so pg_dump writes them.
+-- The update drops and creates a function or view whose arguments or columns changed. The new
+-- object gets the privileges that users granted and revoked on the old object of the same name.
+-- They are not initial privileges, so pg_dump dumps them.
 DO $upgrade$
 DECLARE
     change record;
@@ -41,7 +41,8 @@ BEGIN
         EXECUTE change.statement;
         UPDATE pg_init_privs SET initprivs = initial WHERE classoid = change.classid AND objoid = change.objid AND objsubid = 0;
         DELETE FROM pg_init_privs WHERE classoid = change.classid AND objoid = change.objid AND objsubid <> 0;
-        -- PostgreSQL 17 and later note the roles of initial rights, which have none of ours.
+        -- PostgreSQL 17 and later record the dependencies of initial privileges on roles. These
+        -- privileges are not initial, so no such dependencies remain.
         DELETE FROM pg_shdepend
         WHERE deptype = 'i' AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND classid = change.classid AND objid = change.objid;
     END LOOP;
