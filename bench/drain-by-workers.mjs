@@ -1,5 +1,6 @@
-// What the drains in Node.js share: so many worker processes, each a copy of the program that calls, which send how many jobs they have
-// run. Prints the seconds from their start to the last job, and tells them to stop.
+// Shared by the drains in Node.js: starts worker processes, each a copy of the calling program,
+// which report how many jobs they have run. Prints the seconds from their start to the last job,
+// and tells them to stop.
 import cluster from "node:cluster";
 
 export async function drain(processes, count) {

@@ -1,13 +1,15 @@
-# What the benchmarks share: the server they run on, its clients, and how a run is measured. Sourced, after tools/lib.sh.
+# Shared by the benchmarks: their server, its clients, and how to measure a run. Sourced, after
+# tools/lib.sh.
 
 cluster=$build/bench
 benchmarks=$root/bench
 
-# The reference settings of docs/performance.md, and those of the caller: SETTINGS="full_page_writes=off ...". One cluster serves all contestants, each in a
-# database of its own.
+# The reference settings of docs/performance.md, and the caller's: SETTINGS="full_page_writes=off
+# ...". One cluster serves all contestants, each in a separate database.
 read -ra settings <<<"shared_buffers=2GB jit=off max_wal_size=8GB checkpoint_timeout=30min max_worker_processes=40 max_connections=200 ${SETTINGS:-}"
 
-# A release build: the checks of test builds would be measured too. With the programs in `programs`.
+# Starts a server with a release build, because test builds have additional checks. `programs`: the
+# programs to build, too.
 start_server() {
     "$tools/setup" bench
     build_hipq "$build/bench-build.log" "${programs:-}"
@@ -17,7 +19,7 @@ start_server() {
     eval "$("$tools/cluster" env "$cluster")"
 }
 
-# In the database of the contestant at hand.
+# psql in the database of the current contestant.
 sql() { as_server_user psql -XqAt -v ON_ERROR_STOP=1 -d "$contestant" "$@"; }
 
 fresh_database() {
@@ -28,11 +30,11 @@ fresh_database() {
 
 wal_position() { sql -c "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"; }
 
-# Of all processes of the server, those that have ended too, in clock ticks.
+# Prints the processor time of all processes of the server, also of ended ones, in clock ticks.
 server_ticks() {
     local postmaster pid ticks ended=-1
     postmaster=$(head -n 1 "$cluster/data/postmaster.pid")
-    # Whoever is reaped in between would be missed: then it is counted again.
+    # A process that ends during the count would be missed: then count again.
     until [ "$ended" = "$(ticks_of_ended "$postmaster")" ]; do
         ended=$(ticks_of_ended "$postmaster")
         ticks=$ended
@@ -56,7 +58,7 @@ measure() {
     wal_bytes=$(($(wal_position) - wal))
 }
 
-# One line of the results: what, who, value, unit.
+# Appends a line to the results: what, who, value, unit.
 result() { printf '%s\t%s\t%s\t%s\n' "$1" "$contestant" "$2" "$3" >>"$results"; }
 
 per_second() { awk -v n="$1" -v s="$2" 'BEGIN { printf "%.0f", n / s }'; }

@@ -1,4 +1,5 @@
-# Many queues of one owner, with many jobs that wait for tomorrow: QUEUES=500 JOBS=1000000. Sourced, after lib.sh.
+# Many queues of one owner, with many jobs that wait until tomorrow: QUEUES=500 JOBS=1000000.
+# Sourced, after lib.sh.
 
 queues=${QUEUES:-500} jobs=${JOBS:-1000000}
 

@@ -1,4 +1,5 @@
-# Asks hipq-web as the page does, and tells times of answers and statements: for bench/web.
+# Sends the calls of the page to hipq-web, and prints times of answers and statements: for
+# bench/web.
 import http.client
 import json
 import os
@@ -33,7 +34,7 @@ class Browser:
         return answer
 
     def look(self, seconds):
-        """Reads live figures for a while; how many bytes they were."""
+        """Reads live figures for some time. Returns their size in bytes."""
         connection = http.client.HTTPConnection(url.netloc)
         connection.request("GET", "/api/events", headers=self.headers)
         response, end, size = connection.getresponse(), time.time() + seconds, 0
@@ -44,7 +45,8 @@ class Browser:
 
 
 def slowest_since(offset):
-    """The longest statement that hipq-web has run since: its parse, bind and execute together."""
+    """Returns the time of hipq-web's longest statement since then: parse, bind and execute
+    together."""
     worst, steps = 0.0, 0.0
     with open(log) as lines:
         lines.seek(offset)
@@ -52,7 +54,7 @@ def slowest_since(offset):
             try:
                 entry = json.loads(line)
             except ValueError:
-                continue  # it was, or is, being written
+                continue  # the log may be incomplete while the server writes it
             words = entry["message"].split()
             if entry.get("application_name") != "hipq-web" or words[0] != "duration:":
                 continue
@@ -62,7 +64,7 @@ def slowest_since(offset):
 
 
 def ticks():
-    """Processor time of all processes of the server, s."""
+    """Returns the processor time of all processes of the server, s."""
     children = open(f"/proc/{postmaster}/task/{postmaster}/children").read().split()
     total = 0
     for pid in children:

@@ -1,5 +1,5 @@
 /*
- * A client of hipq that measures: an external worker in plain C over libpq.
+ * A client of hipq for measurements: an external worker in plain C over libpq.
  *
  *   worker latency CONNINFO PINGS      enqueues one job at a time in a session of its own and serves it in another; prints for
  *                                      each the microseconds from the answer to the enqueuer's commit to the handler, from
@@ -74,7 +74,7 @@ static char *register_worker(PGconn *session, const char *name)
     return id;
 }
 
-/* Until there is a notification, as an idle client does. */
+/* Waits for a notification, like an idle client. */
 static void wait_for_notification(PGconn *session)
 {
     for (;;) {

@@ -1,4 +1,5 @@
-# graphile-worker from npm: one process as it comes, and two with the settings that its own documents call fastest.
+# graphile-worker from npm: one process with default settings, and two processes with the settings
+# that its own documents call fastest.
 
 graphile_worker_node() { as_server_user env "PGDATABASE=$contestant" "PGHOST=$PGHOST" "PGPORT=$PGPORT" "PGUSER=$PGUSER" node "$benchmarks/graphile-worker/$1.mjs" "${@:2}"; }
 

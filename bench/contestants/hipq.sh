@@ -1,4 +1,5 @@
-# hipq: single-job handlers under strict and group durability, the latter also under a throttle limit, batch handlers, and these in a queue that keeps no job that succeeded.
+# hipq: single-job handlers with strict and with group durability, the latter also with a throttle
+# limit; batch handlers; batch handlers in a queue that keeps no succeeded jobs.
 
 hipq_setup() {
     sql -c "CREATE EXTENSION hipq" -c "DO \$\$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END \$\$"
@@ -13,22 +14,22 @@ SQL
 hipq_strict_setup() { hipq_setup strict jsonb; }
 hipq_group_setup() { hipq_setup group jsonb; }
 hipq_batch_setup() { hipq_setup group 'jsonb[]' 500; }
-hipq_limited_setup() { hipq_setup group jsonb '' '' 1000; }  # a limit that does not bind
+hipq_limited_setup() { hipq_setup group jsonb '' '' 1000; }  # a limit that the load never reaches
 hipq_nothing_kept_setup() { hipq_setup group 'jsonb[]' 500 0; }
 
-# Jobs may be enqueued without being run.
+# Stops the executors, so that jobs wait.
 hipq_hold() {
     sql -c "ALTER SYSTEM SET hipq.enabled = off" -c "SELECT pg_reload_conf()" >/dev/null
     until [ "$(sql -c 'SELECT count(*) FROM hipq.executors')" = 0 ]; do sleep 0.1; done
 }
 
-# One bulk insert through the guard; $1 jobs.
+# Inserts $1 jobs with one statement, through the guard trigger.
 hipq_enqueue() {
     sql -c "INSERT INTO hipq.app_main (job_type, job_data) SELECT 'run', jsonb_build_object('n', n, 'text', repeat('x', 80)) FROM generate_series(1, $1) AS n"
 }
 
-# From the reload of the setting until nobody works and nothing is left; whoever waits for that looks at the table only when nobody
-# works. Sets drained_seconds.
+# Measures from the reload of the setting until all executors are idle and no job is left. The loop
+# reads the table only when all executors are idle. Sets drained_seconds.
 hipq_drain() {
     local kept=$1
     [ "$contestant" != hipq_nothing_kept ] || kept=0

@@ -1,6 +1,7 @@
-# hipq with workers outside the server: two processes of the Node.js client, with handlers of batches and of single jobs, group durability.
+# hipq with external workers: two processes of the Node.js client, with handlers for batches and for
+# single jobs, with group durability.
 
-# Built apart, so that the checkout stays as it is.
+# Built in a copy, so that the checkout does not change.
 node_client=$build/bench-node-client
 
 hipq_node_program() { as_server_user env "NODE_CLIENT=$node_client" "PGDATABASE=$contestant" "PGHOST=$PGHOST" "PGPORT=$PGPORT" "PGUSER=$PGUSER" node "$benchmarks/node-client/$1.mjs" "${@:2}"; }
@@ -16,13 +17,13 @@ hipq_node_setup() {
         -c "SELECT hipq.register_job_type('app.main', 'ping', handler_kind => 'notify')" >/dev/null
 }
 
-# Without workers nothing runs.
+# Without workers no job runs.
 hipq_node_hold() { :; }
 
 hipq_node_enqueue() { hipq_enqueue "$@"; }
 
 hipq_node_check() {
-    until [ "$(sql -c "SELECT count(*) FROM hipq.app_main_live")" = 0 ]; do sleep 0.1; done    # its last answers
+    until [ "$(sql -c "SELECT count(*) FROM hipq.app_main_live")" = 0 ]; do sleep 0.1; done    # the last answers
     [ "$(sql -c "SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'")" = "$1" ] || die "$contestant: not every job succeeded"
 }
 

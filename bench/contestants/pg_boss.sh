@@ -1,4 +1,4 @@
-# pg-boss from npm: two processes that fetch and complete batches, and two that leave that to its work().
+# pg-boss from npm: two processes that fetch and complete batches, and two that use its work().
 
 pg_boss_node() { as_server_user env "PGDATABASE=$contestant" "PGHOST=$PGHOST" "PGPORT=$PGPORT" "PGUSER=$PGUSER" node "$benchmarks/pg-boss/$1.mjs" "${@:2}"; }
 

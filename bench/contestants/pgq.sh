@@ -20,7 +20,7 @@ SQL
 
 pgq_hold() { :; }
 
-# A tick for each 1,000 events, as its ticker makes them.
+# Makes a tick for each 1,000 events, like PgQ's ticker.
 pgq_enqueue() {
     sql <<SQL
         DO \$\$

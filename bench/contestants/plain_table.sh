@@ -1,4 +1,5 @@
-# One plain table, SKIP LOCKED in batches of 500, two workers: what somebody without a queue would write. Rows are deleted, or kept as done.
+# One plain table, SKIP LOCKED in batches of 500, two workers: a typical queue without an extension.
+# The workers delete rows, or mark them as done.
 
 plain_table_setup() {
     sql <<'SQL'

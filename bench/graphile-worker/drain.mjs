@@ -1,9 +1,11 @@
-// Runs the jobs that are there and prints the seconds it took from the start of the workers to the last completion.
+// Runs the waiting jobs, and prints the seconds from the start of the workers to the last
+// completion.
 //
 //   node drain.mjs default|best COUNT
 //
-// default: one worker process with no settings. best: two, one for each core of the reference machine, each with the configuration by
-// which https://worker.graphile.org/docs/performance reaches its figures.
+// default: one worker process with default settings. best: two worker processes, one for each core
+// of the reference machine, with the configuration of the benchmark in
+// https://worker.graphile.org/docs/performance.
 import cluster from "node:cluster";
 import { run, Logger } from "graphile-worker";
 import { drain } from "../drain-by-workers.mjs";

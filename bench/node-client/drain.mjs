@@ -1,5 +1,6 @@
-// Runs the jobs that are there and prints the seconds it took from the start of the workers to the last completion: two processes, as
-// graphile-worker's best (../graphile-worker/drain.mjs), with the Node.js client.
+// Runs the waiting jobs with two processes of the Node.js client, like graphile-worker's best
+// (../graphile-worker/drain.mjs). Prints the seconds from the start of the workers to the last
+// completion.
 //
 //   node drain.mjs batch|single COUNT
 import cluster from "node:cluster";
@@ -9,7 +10,7 @@ const { Worker } = await import(`${process.env.NODE_CLIENT}/dist/index.js`);
 const [kind, count] = [process.argv[2], Number(process.argv[3])];
 const processes = 2;
 const reportInterval = 20; // ms
-const size = 500; // of a batch
+const size = 500; // jobs per batch
 
 async function work() {
   let done = 0;

@@ -1,8 +1,10 @@
-// How long it takes from the answer to a COMMIT to the handler, in ms: p50, p99 and the most of so many jobs, one at a time.
+// Prints the time from the answer to a COMMIT to the handler, in ms: p50, p99 and the maximum of
+// COUNT jobs, one at a time.
 //
 //   node latency.mjs hipq|graphile COUNT
 //
-// One process enqueues and works, so that one clock measures. graphile-worker polls as seldom as its default; both are woken by NOTIFY.
+// One process enqueues and works, so that both times are from the same clock. NOTIFY wakes both
+// programs; graphile-worker also polls, at its default interval.
 import { createRequire } from "node:module";
 
 const [kind, count] = [process.argv[2], Number(process.argv[3])];

@@ -1,5 +1,5 @@
-// How evenly the jobs of skewed keys spread over shards, and what happens to that as shards come
-// and go. Computed from the parts of the keys, without chance.
+// Computes how evenly the jobs of skewed keys spread over shards, also after shards are added and
+// removed. Uses the shares of the keys, not random numbers.
 #include "paper.hpp"
 
 #include "core/shards/rebalance.hpp"
@@ -13,7 +13,7 @@ namespace paper {
 
 namespace {
 
-// Some times as much as a shard has in the mean.
+// The load of shards, as multiples of the mean.
 struct Spread {
     double most, least;
     int hottest;  // node
@@ -39,7 +39,7 @@ SlotMap map_of(int shards)
     return moved({}, rebalance({}, nodes_up_to(shards)));
 }
 
-// Of each slot. A salted key is so many keys.
+// Returns the load of each slot. A salted key counts as several keys.
 std::vector<double> load_of_slots(const std::vector<double> &parts, int salts = 1, int salted = 0)
 {
     std::vector<double> load(slot_count, 0);
@@ -56,7 +56,7 @@ std::vector<double> load_of_slots(const std::vector<double> &parts, int salts = 
     return load;
 }
 
-// The router's one slot is left out.
+// Leaves out the router's only slot.
 Spread spread(const SlotMap &map, const std::vector<double> &load, int shards)
 {
     std::vector<double> of_node(node_count, 0);
@@ -78,7 +78,7 @@ Spread spread(const SlotMap &map, const std::vector<double> &load, int shards)
 
 constexpr double skews[] = {0, 0.5, 0.8, 1.0, 1.2};
 
-// What a step of growth moves, and the load before and after it.
+// Prints how many slots a step of growth moves, and the load after it.
 void print_step(const char *what, const SlotMap &map, const std::vector<NodeWeight> &nodes,
                 const std::vector<double> &load, int shards)
 {
@@ -88,7 +88,8 @@ void print_step(const char *what, const SlotMap &map, const std::vector<NodeWeig
                 100.0 * static_cast<double>(moves.size()) / slot_count, after.most, after.least);
 }
 
-// If the shard of a key were its hash modulo the number of shards.
+// Returns the percentage of keys that would move if the shard were the hash modulo the number of
+// shards.
 double moved_by_modulo(int keys, int before, int after)
 {
     int count = 0;
@@ -151,7 +152,8 @@ void print_growth(const Setting &setting)
                 shards, shards + 1, moved_by_modulo(setting.keys, shards, shards + 1));
     const double rate = 1e6;
     const double lost = rate / shards;
-    // A router has 8 shards. The slot of one keeps the WAL of all, of bench/shard-costs at 1 kB.
+    // A router has 8 shards. The replication slot of the lost shard keeps the WAL of all 8 shards,
+    // with the WAL per job that bench/shard-costs measured at 1 kB.
     const double wal = lost * 8 * 1'164;
     const double outbox_max = 8'192.0 * 1'048'576;
     std::printf("\nOne shard lost at %.0f jobs/s in all, no skew: %.1f %% of the jobs wait\n", rate,

@@ -1,4 +1,4 @@
-// Reads the setting from the environment, and prints the parts that are asked for.
+// Reads the setting from the environment, and prints the requested parts.
 #include "paper.hpp"
 
 #include <cmath>

@@ -1,5 +1,4 @@
-// What the parts of bench/shards-on-paper share: the setting, and keys of which some are used more
-// than others.
+// Shared by the parts of bench/shards-on-paper: the setting, and keys with a skewed use.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +17,19 @@ struct Setting {
     double shard_rate = 20'000;  // jobs/s that a shard runs, assumed
 };
 
-// Of keys; the 16 that are used most are salted by 8 or not.
+// The skew of keys. is_salted: the 16 most frequent keys are salted by 8.
 struct Skew {
     double zipf;
     bool is_salted;
 };
 
-// The part of all jobs that each key has: key k in proportion to 1 / k^skew.
+// Returns the share of each key in all jobs: key k in proportion to 1 / k^skew.
 std::vector<double> zipf(int keys, double skew);
 
 std::string key_name(int key);
 
-// The part of all jobs that each slot has, and the fullest of so many shards, times the mean.
+// Return the share of each slot in all jobs; the load of the fullest shard, as a multiple of the
+// mean.
 std::vector<double> slot_loads(const Setting &setting, const Skew &skew);
 double fullest_shard(const std::vector<double> &loads, int shards);
 

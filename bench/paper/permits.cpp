@@ -1,5 +1,5 @@
-// How much of a limit that all shards share is used, event by event: jobs start and end, shards ask
-// and the authority answers as core/shards/permits.hpp says.
+// Simulates how much of a limit that all shards share is used, event by event: jobs start and end,
+// shards ask, and the authority answers by the rules of core/shards/permits.hpp.
 #include "paper.hpp"
 
 #include "core/shards/permits.hpp"
@@ -18,12 +18,12 @@ namespace {
 
 using Microseconds = std::int64_t;
 
-// Who has work.
+// The shards that have work.
 enum class Pattern {
     steady,    // all shards, always
-    shifting,  // one shard in eight, others each second
-    busy,      // jobs come by Zipf 1.0, nine tenths of what the limit allows
-    too_many,  // half as many again as it allows
+    shifting,  // one shard in eight, different ones each second
+    busy,      // jobs arrive by Zipf 1.0, at 90% of the limit
+    too_many,  // the same at 150% of the limit
 };
 
 constexpr bool jobs_come(Pattern pattern)
@@ -42,10 +42,10 @@ struct Result {
     Weight most;      // jobs at once
     double messages;  // a second
     double starts;
-    double mean_wait_ms;  // of jobs that come
+    double mean_wait_ms;  // of arriving jobs
 };
 
-// No shard asks more often.
+// The minimum time between two requests of a shard.
 constexpr Microseconds ask_gap = 20'000;
 
 class Simulation {

@@ -1,5 +1,5 @@
-// How many routers and shards a load takes, by processor time alone: from what bench/shard-costs
-// measured. Each of the processes that are one for each line of replication has one core.
+// Computes how many routers and shards a load needs, only by processor time, from the results of
+// bench/shard-costs. A process that serves one line of replication has at most one core.
 #include "paper.hpp"
 
 #include <algorithm>
@@ -12,18 +12,18 @@ namespace paper {
 
 namespace {
 
-// us of processor time a job.
+// us of processor time per job.
 struct Costs {
     const char *name;
     double producer;
     double walsender;        // of the router, to the shard that gets the job
     double other_walsender;  // to each other shard
     double receive;          // the shard's apply worker
-    double other_receive;    // that of each other shard
+    double other_receive;    // the apply worker of each other shard
     double answer;           // the router's apply worker, for a job that runs on a shard
 };
 
-// Medians of bench/shard-costs, docs/scale.md has the machine and the settings.
+// Medians of bench/shard-costs. docs/scale.md has the machine and the settings.
 constexpr Costs costs[] = {
     {"1,000 a transaction, 100 B", 6.95, 0.80, 0.15, 4.65, 0.05, 6.65},
     {"1,000 a transaction, 1 kB", 30.9, 2.75, 1.15, 11.35, 0.10, 7.20},
@@ -35,7 +35,7 @@ constexpr Costs costs[] = {
 constexpr int shards_of_router = 8;
 constexpr double full = 0.8;  // of a core, and of all cores of a router
 
-// What the jobs of a second take, in cores. `fullest`: the part of the fullest shard.
+// The processor time for the jobs of a second, in cores. `fullest`: the share of the fullest shard.
 struct Use {
     double router, walsender, receiver;
 };
@@ -56,7 +56,7 @@ bool fits(const Use &use, const Setting &setting)
     return use.router <= full * setting.cores && use.walsender <= full && use.receiver <= full;
 }
 
-// The most jobs/s that one router and its shards take.
+// Returns the maximum jobs/s of one router and its shards.
 double most_of_cell(const Setting &setting, const Costs &cost, int shards)
 {
     const Use use = use_of(cost, 1, shards, 1.0 / shards);
@@ -67,7 +67,7 @@ struct Servers {
     int routers, shards;
 };
 
-// The fullest shard of so many, times the mean; computed once.
+// Returns the load of the fullest shard, as a multiple of the mean; computed only once.
 class Fullest {
 public:
     Fullest(const Setting &setting, const Skew &skew) : loads_(slot_loads(setting, skew)) {}
@@ -95,7 +95,7 @@ std::optional<Servers> servers_for(const Setting &setting, const Costs &cost, do
             continue;
         const int routers = (shards + shards_of_router - 1) / shards_of_router;
         const int of_router = (shards + routers - 1) / routers;
-        // The fullest shard may have all that its router sends.
+        // In the worst case the fullest shard gets all jobs of its router.
         const double part = std::min(1.0, fullest / of_router);
         if (fits(use_of(cost, rate / routers, of_router, part), setting))
             return Servers{routers, shards};

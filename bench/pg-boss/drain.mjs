@@ -1,10 +1,12 @@
-// Runs the jobs that are there and prints the seconds it took from the start of the workers to the last completion: two processes, as
-// graphile-worker's best (../graphile-worker/drain.mjs).
+// Runs the waiting jobs with two processes, like graphile-worker's best
+// (../graphile-worker/drain.mjs). Prints the seconds from the start of the workers to the last
+// completion.
 //
 //   node drain.mjs best|work COUNT
 //
-// best: each process fetches and completes batches, several at a time, in a loop of its own: work() makes the same calls, but pauses for the rest
-// of pollingIntervalSeconds after each batch. work: by work(), with its shortest interval.
+// best: each process fetches and completes batches, several at a time, in its own loop. work()
+// makes the same calls, but pauses for the rest of pollingIntervalSeconds after each batch. work:
+// uses work(), with its shortest interval.
 import cluster from "node:cluster";
 import PgBoss from "pg-boss";
 import { drain } from "../drain-by-workers.mjs";
@@ -17,7 +19,7 @@ const shortestInterval = 0.5; // s
 const reportInterval = 20; // ms
 const handler = async () => {};
 
-// Without maintenance, which waits for a minute anyway.
+// Without maintenance, which would start only after a minute anyway.
 async function makeBoss() {
   const boss = new PgBoss({ connectionString: `postgres:///${process.env.PGDATABASE}`, max: loops + 2, supervise: false, schedule: false });
   await boss.start();
@@ -43,7 +45,7 @@ async function work() {
     else await boss.work("run", { batchSize: size, priority: false, pollingIntervalSeconds: shortestInterval }, async (jobs) => { await handler(jobs); report(jobs.length); });
   }
   setInterval(() => { process.send(done); done = 0; }, reportInterval);
-  // What work() has run it completes afterwards.
+  // work() completes jobs only after its handler has returned.
   process.on("message", async () => { await boss.stop({ graceful: kind === "work", wait: true, timeout: 10_000 }); process.exit(0); });
 }
 

@@ -3,7 +3,7 @@
 //   node enqueue.mjs [COUNT]
 import PgBoss from "pg-boss";
 
-const atOnce = 10_000; // jobs of a statement
+const atOnce = 10_000; // jobs per statement
 const count = Number(process.argv[2] ?? 0);
 const boss = new PgBoss({ connectionString: `postgres:///${process.env.PGDATABASE}`, supervise: false, schedule: false });
 await boss.start();
