@@ -23,7 +23,7 @@ bootstrap() {
     local folder=$1 suite=$2 address script=
     address=$(mirror Debian)
     [ -n "$address" ] || die "apt has no list of Debian's packages: run apt-get update"
-    # debootstrap is older than the release: it makes all newer ones like sid.
+    # debootstrap may be older than the release. Then its script for sid makes the newer release.
     [ -e "/usr/share/debootstrap/scripts/$suite" ] || script=/usr/share/debootstrap/scripts/sid
     # Its mounts disappear when it ends, however it ends.
     unshare --mount --propagation private debootstrap --variant=minbase "$suite" "$folder" "$address" $script || { tail -n 20 "$folder/debootstrap/debootstrap.log"; return 1; }

@@ -20,8 +20,8 @@ namespace {
 using clang::Decl;
 using clang::tidy::ClangTidyCheck;
 
-// The prelude includes PostgreSQL's headers within extern "C", which is ours: what it holds counts
-// by itself.
+// The prelude includes PostgreSQL's headers within extern "C", a block of hipq's own source:
+// decides for each declaration in the block.
 void add_own(const clang::DeclContext &context, const clang::SourceManager &sources,
              std::vector<Decl *> &own)
 {
@@ -42,7 +42,8 @@ public:
         finder->addMatcher(clang::ast_matchers::translationUnitDecl().bind("all"), this);
     }
 
-    // The first node of the walk, which asks what is in scope when it has been here.
+    // The translation unit is the first node of the traversal, which reads the scope only after
+    // this.
     void check(const clang::ast_matchers::MatchFinder::MatchResult &result) override
     {
         std::vector<Decl *> own;
@@ -52,8 +53,8 @@ public:
     }
 };
 
-// Finds the objects in the body of one lambda. Lambdas within are others' business: one that is
-// passed to pg::enter() may have such objects.
+// Finds the objects in the body of one lambda. Skips lambdas within: a lambda that is passed to
+// pg::enter() may have such objects.
 class ObjectsWithDestructors : public clang::RecursiveASTVisitor<ObjectsWithDestructors> {
 public:
     explicit ObjectsWithDestructors(clang::ASTContext &context) : context_(context) {}
