@@ -38,7 +38,8 @@ SELECT hipq.register_job_type('app.migration', 'fill search', handler => 'fill_s
                               default_time_windows => '22:00-06:00', time_zone => 'UTC',
                               default_timeout => '5 min');
 
--- All batches, 500 rows each, one job for each. The key: whoever runs it again enqueues no batch that waits already.
+-- Enqueues all batches of 500 rows, one job for each. Because of the key, a second call does not
+-- enqueue batches that still wait.
 CREATE FUNCTION enqueue_batches() RETURNS bigint LANGUAGE sql AS $$
     SELECT count(hipq.enqueue('fill search', jsonb_build_object('from', low, 'to', low + 499), queue => 'app.migration',
                               job_key => 'from ' || low, on_duplicate => 'return'))

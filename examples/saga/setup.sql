@@ -52,7 +52,8 @@ BEGIN
     RETURN trip_id;
 END $$;
 
--- The key: a trip has at most one unfinished job of a type, whoever enqueues it, and however often.
+-- Because of the key, a trip has at most one unfinished job of a type, however often it is
+-- enqueued.
 CREATE FUNCTION travel.enqueue(job_type text, trip_id bigint) RETURNS void LANGUAGE sql AS $$
     SELECT hipq.enqueue(job_type, jsonb_build_object('trip', trip_id), queue => 'travel.booking', job_key => 'trip ' || trip_id,
                         on_duplicate => 'return')

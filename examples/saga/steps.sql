@@ -63,8 +63,9 @@ BEGIN
     PERFORM travel.undone('refund card', trip.id);
 END $$;
 
--- Steps are tried a few times, then the trip is given up. What undoes has to come to its end, so it is tried for days; these
--- delays are an example's, in production say retry_base '10 s', retry_max '1 hour'.
+-- Steps are tried a few times, then the trip is given up. Jobs that undo steps must succeed, so
+-- they are tried for days. These delays are for the example; in production use retry_base '10 s',
+-- retry_max '1 hour'.
 SELECT hipq.register_job_type('travel.booking', job_type, handler => 'travel.' || replace(job_type, ' ', '_'),
                               max_retries => 3, retry_base => '200 ms')
 FROM (SELECT do_type FROM travel.plan) AS plan (job_type);

@@ -32,7 +32,7 @@ def make_thumbnails(job):
         raise hipq.Permanent(f"no picture: {os.path.basename(job.data['file'])}") from None
     rows = []
     for number, size in enumerate(SIZES):
-        job.progress(number, len(SIZES), f"{size} pixels")     # raises if somebody has cancelled the job
+        job.progress(number, len(SIZES), f"{size} pixels")     # raises if the job was cancelled
         job.sleep(SLOW)
         rows.append((job.data["picture"], size, *shrink(image, size)))
     with psycopg.connect("user=thumbnailer") as conn:      # thumbnails and success together

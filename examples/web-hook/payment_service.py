@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """A payment service to try things with:  payment_service.py PORT
 
-Takes a request, says 202, and calls the hook a moment later, again and again until that says 200. What it does with a payment
-depends on the name: "declined..." is declined, "forgotten..." is forgotten the first time, "lost..." always, "twice..." is told
-twice, "bad..." is refused at once. A payment that is asked for again is charged once."""
+Accepts a request with 202, and calls the hook a moment later, repeatedly until the hook returns
+200. The name decides about the payment: "declined..." is declined, "forgotten..." is forgotten the
+first time, "lost..." always, "twice..." is reported twice, "bad..." is refused at once. A payment
+that is requested again is charged once."""
 import http.server, json, sys, threading, time, urllib.error
 import hook as web_hook
 

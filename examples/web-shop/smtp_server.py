@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """A mail server to try things with:  smtp_server.py PORT FILE
 
-Speaks SMTP on loopback, appends each message to FILE as a line of JSON, and delivers nothing. PORT 0 is any; it says which.
-It knows nobody whose address begins with "nobody", and is too busy for the first message to one that begins with "busy"."""
+Speaks SMTP on loopback, appends each message to FILE as a line of JSON, and delivers nothing. With
+PORT 0 it prints the chosen port. Refuses addresses that begin with "nobody", and is too busy for
+the first message to an address that begins with "busy"."""
 import email, email.policy, json, socketserver, sys
 
 

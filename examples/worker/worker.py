@@ -42,7 +42,7 @@ class Job:
             self.answer("complete", "jsonb", json.dumps(work(self)))
         except Exception as error:
             if getattr(error, "pgcode", None) != "HQ003":
-                self.fail(error)                   # HQ003: the attempt is over, the job is somebody else's
+                self.fail(error)                   # HQ003: the attempt is over
 
     def fail(self, error):
         print(f"job {self.id}: {error!r}", file=sys.stderr)
@@ -141,7 +141,7 @@ def main(name, queue, *job_types):
                 serve(pool, name, queue, list(job_types), take_over)
             except psycopg2.Error as error:
                 if not is_lost(error):
-                    raise                                                # the name is somebody else's, say
+                    raise                                                # the name is taken, for example
                 print(f"lost the server: {error}", file=sys.stderr)
                 take_over = True                                         # our own old session may still hold the name
                 time.sleep(1)

@@ -171,7 +171,7 @@ std::map<std::int64_t, Rights> read_rights(const Catalogue &catalogue,
     return all;
 }
 
-// What is known of one worker. A session checks its own worker again and again.
+// Facts about one worker. A session checks its own worker repeatedly.
 struct KnownWork {
     std::int64_t worker_id;
     std::uint64_t generation;

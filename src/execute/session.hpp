@@ -1,9 +1,9 @@
 // The session of an executor: the next handler sees nothing of what a handler does to it.
 //
-// What can be known is not searched for: settings are undone by a GUC nest level of their own, as
-// in a function with SET; the transaction knows whether temporary tables were touched. What
-// PostgreSQL keeps in lists of the process is dropped without a check whether there is any, because
-// the check would cost more. Only the rest needs a transaction of its own.
+// The reset avoids searches: a separate GUC nest level undoes settings, as in a function with SET;
+// the transaction knows whether temporary tables were touched. Objects that PostgreSQL keeps in
+// lists of the process are dropped without a check whether there are any, because the check would
+// cost more. Only the rest needs a separate transaction.
 #pragma once
 
 #include "pg/transaction.hpp"

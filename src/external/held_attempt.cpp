@@ -199,7 +199,7 @@ void demand_one_job(const Queue &queue, const JobKey &key)
 // Without a queue: there is no such job.
 struct Whereabouts {
     const Queue *queue = nullptr;
-    ItemPointerData place{};  // as job::DueJob has it
+    ItemPointerData place{};  // like job::DueJob::place
 };
 
 Whereabouts whereabouts_of(const Catalogue &catalogue, std::int64_t id)

@@ -33,7 +33,7 @@ core::SlotPlace place_of(const Instance &instance, int slot);
 [[nodiscard]] bool wait_for_moves();
 
 // Waits, for some seconds at most, until a neighbour has read everything that this server has
-// written so far. Returns false if it has not. The caller can be cancelled.
+// written so far. Returns false if the time is over. The caller can be cancelled.
 [[nodiscard]] bool wait_until_read(const Neighbour &neighbour);
 
 // Whether an error keeps that node or this one from receiving what the other sends, as far as this

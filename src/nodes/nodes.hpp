@@ -73,7 +73,7 @@ enum class Place : unsigned char {
 
 struct Found {
     Place place = Place::nowhere;
-    std::string answer{};      // elsewhere: JSON, or text, as answer.cpp has it for the function
+    std::string answer{};      // elsewhere: JSON, or text, in the function's format (answer.cpp)
     std::string node{};        // elsewhere: shard 2 of instance "app"
     std::string reason{};      // held, unknown: a sentence; nowhere: one if the reason is known
     std::string log{};         // unknown: additional text for the server's log

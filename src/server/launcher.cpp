@@ -35,10 +35,10 @@ struct Launcher {
     std::vector<Pending<databases::SchedulerTicket>> schedulers;
     std::vector<Pending<executors::ExecutorTicket>> executors;
     pg::Time next_complaint{0};
-    pg::Time short_until{0};     // after a failure for want of a background worker slot, request no
-                                 // other before this time
-    pg::Time next_full_look{0};  // at all databases, if some found no room in shared memory
-    std::size_t turn = 0;        // the database that gets room next
+    pg::Time short_until{0};      // without a free background worker slot, request no other
+                                  // before this time
+    pg::Time next_full_look{0};   // at all databases, if some found no room in shared memory
+    std::size_t turn = 0;         // the database that gets room next
     bool executors_first = true;  // neither kind may take the last slots every time
     pg::Time last_seen{0};        // by hipq's clock
     Watchdog watchdog;

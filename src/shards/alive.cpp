@@ -101,7 +101,7 @@ bool is_news(const memory::SentSigns &signs)
     return has_more;
 }
 
-// Returns false if other nodes have not been told; a later look tries again.
+// Returns false if the signs were not sent to other nodes; a later look tries again.
 bool send_signs(memory::SentSigns &signs, pg::Time now, unsigned readers)
 {
     const std::int64_t kept = settings::outbox_keep.microseconds();

@@ -21,7 +21,7 @@ namespace {
 using catalog::Privilege;
 using catalog::Queue;
 
-// $1 instance, $2 queue, $3 SQLSTATE, $4 whether only jobs with ids $5, $6 limit. The shard is told
+// $1 instance, $2 queue, $3 SQLSTATE, $4 whether only jobs with ids $5, $6 limit. The shard learns
 // that they are no longer rejects before it gets them, because it may reject them again. A job that
 // was too large is not in its reject.
 constinit pg::Statement take_rejects(R"(

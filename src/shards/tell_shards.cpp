@@ -104,8 +104,8 @@ void note_change(TriggerData &data)
 
 }  // namespace hipq::shards
 
-// The triggers on hipq.instance, hipq.queue, hipq.job_type and hipq.pause: shards are told before
-// any job arrives that needs the change.
+// The triggers on hipq.instance, hipq.queue, hipq.job_type and hipq.pause: shards get a change
+// before any job arrives that needs it.
 HIPQ_FUNCTION(hipq__tell_shards)
 {
     if (!CALLED_AS_TRIGGER(fcinfo))

@@ -25,7 +25,8 @@ sub later
 	return close $said;
 }
 
-# What it does with stdout and stderr, if it is alone: it ends with what that returns.
+# The actions of a program with one job, on stdout and stderr. The program exits with their return
+# values.
 my %alone = (
 	'silent' => sub { return 1 },
 	'temporary' => sub { return 75 },

@@ -116,7 +116,8 @@ template <class Function>
 
 constinit std::array<char, MAXPGPATH> file_of_commit{};
 
-// What the transaction wrote is seen by now; its locks are held, and nobody has been told.
+// At this point the writes of the transaction are visible, it still holds its locks, and no other
+// session has got its invalidations.
 void draw_commit_out(XactEvent event, void *)
 {
     if (event != XACT_EVENT_COMMIT || !TransactionIdIsValid(::GetTopTransactionIdIfAny()))
@@ -212,9 +213,9 @@ HIPQ_FUNCTION(guard_test_spin)
     return Datum{0};
 }
 
-// From now on commits of this session end when there is no file of that name. Those that wrote
-// nothing end at once: PostgreSQL makes such transactions by itself, also while a session is idle,
-// to read what others have told it to forget.
+// From now on commits of this session end when the file of that name is gone. Commits that wrote
+// nothing end at once: PostgreSQL itself makes such transactions, also while a session is idle, to
+// process invalidations of other sessions.
 HIPQ_FUNCTION(guard_test_draw_commits_out)
 {
     hipq::pg::call([&] {

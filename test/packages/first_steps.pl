@@ -70,8 +70,8 @@ SCRIPT
 chmod 755 /usr/local/bin/systemctl
 END
 
-# What was compiled before is not compiled again; but for that the machine is bare. With a command
-# ends all that it has started, so the server is started before the next one.
+# Apart from cached objects of earlier compilations the machine is bare. All processes that a
+# command has started end with it, so the server is started again before the next command.
 sub as_ann
 {
 	my ($lines) = @_;

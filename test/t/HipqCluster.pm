@@ -247,7 +247,7 @@ sub sql
 	{
 		my ($status, $out, $err) = $self->looks->ask($sql);
 		return $out if $status == 0 && $err eq '';    # otherwise a new psql shows the error
-		close_looks() if $status != 0;                # the server may be gone
+		close_looks() if $status != 0;                # the server may be down
 	}
 	make_way($sql);
 	my $only_reads = $sql =~ /^\s*(?:SET\s[^;]*;\s*)*(?:SELECT|WITH)\b/
@@ -266,24 +266,23 @@ sub sql
 			next;
 		}
 		die $@ unless $works;
-		# as safe_psql() has it
+		# like safe_psql()
 		print "#### Begin standard error\n$err\n#### End standard error\n" if $err ne '';
 		return $out;
 	}
 }
 
-# Runs SQL while the server may be away: status (0: it worked), what it says, and what it says on
-# stderr.
+# Runs SQL while the server may be down. Returns the status (0: success), stdout and stderr.
 sub try_sql
 {
 	my ($self, $sql) = @_;
 	make_way($sql);
-	# IPC::Run dies when psql is gone before it has read
+	# IPC::Run dies if psql ends before it has read its input
 	my @answer = eval { $self->node->psql($self->{database}, $sql) };
 	return @answer ? @answer : (-1, '', $@);
 }
 
-# Runs SQL that must fail, returns what psql says on stderr, with SQLSTATE, detail and hint.
+# Runs SQL that must fail. Returns psql's stderr, with SQLSTATE, detail and hint.
 sub error_of
 {
 	my ($self, $sql, %options) = @_;
@@ -300,8 +299,8 @@ sub sql_as
 	return $self->sql($sql, extra_params => [ '-U', $role ]);
 }
 
-# A psql that stays, in which a test asks one query after another (->query_safe); end it with
-# ->quit. role => of another role; what else there is goes to background_psql.
+# Starts a psql in which a test runs one query after another (->query_safe); end it with ->quit.
+# role: another role. Further options go to background_psql.
 sub session
 {
 	my ($self, %options) = @_;
@@ -312,9 +311,9 @@ sub session
 	return $session;
 }
 
-# Waits until the query says "t" (or what is expected). Returns whether it came to that. A limit of
-# its own is meant for a server that gets PG_TEST_TIMEOUT_DEFAULT=60, and grows with it: those with
-# sanitizers are slow. It grows as a bound of in_time() does.
+# Waits until the query returns "t" (or the expected value). Returns whether it did. A given limit
+# is for a server with PG_TEST_TIMEOUT_DEFAULT=60, and grows with this variable, because servers
+# with sanitizers are slow. It also grows like a limit of in_time().
 sub wait_until
 {
 	my ($self, $query, $expected, $seconds) = @_;
@@ -325,10 +324,10 @@ sub wait_until
 	return $is_so;
 }
 
-# Asks until the answer is as wanted: whether it was, the last answer, the last error. A look is one
-# of the session for looks. Of other queries the first is a psql, as each session of a client is,
-# and all others are those of one session that is there until the answer has come. By try_sql()
-# alone what is more than one statement; or by what does the same.
+# Repeats a query until the answer is the wanted one. Returns whether it was, the last answer and
+# the last error. Looks use the session for looks. Of other single queries the first one runs in a
+# new psql, like a client's, and the rest in one session. Several statements run by try_sql(), or by
+# the given function.
 sub poll
 {
 	my ($self, $query, $is_wanted, $seconds, $ask) = @_;
@@ -340,7 +339,7 @@ sub poll
 	my $start = time();
 	my $end = $start + ($seconds // $default);
 	my $has_bound = defined $seconds;
-	my $pause = 10_000;    # us; grows, as the machine has better things to do
+	my $pause = 10_000;    # us; grows, to save processor time
 	my $looks = $is_single && is_look($query) ? $self->looks : undef;
 	my ($status, $out, $err) = $looks ? $looks->ask($query) : $ask->($query);
 	while (1)
@@ -349,13 +348,13 @@ sub poll
 			if $status == 0 && $is_wanted->($out) && !(is_incomplete($err) && time() < $start + 5);
 		usleep($pause);
 		$pause *= 1.5 if $pause < ($is_single ? 40_000 : 150_000);
-		if ($has_bound && time() >= $end)    # as in_time() has it
+		if ($has_bound && time() >= $end)    # like in_time()
 		{
 			$end = $start + $self->grown_bound($seconds, $start);
 			$has_bound = 0;
 		}
 		last if time() >= $end;
-		if ($status != 0)    # the server may be gone
+		if ($status != 0)    # the server may be down
 		{
 			close_looks();
 			undef $looks;
@@ -370,9 +369,9 @@ sub poll
 	return (0, $out, $err);
 }
 
-# Runs SQL that locks the tables of others, as ALTER TABLE hipq.job does, moves slots, or enqueues
-# several keys on a shard: again if a deadlock has ended it (40P01), or somebody was in its way for
-# 5 s (55P03).
+# Runs SQL that locks tables of other sessions (such as ALTER TABLE hipq.job), moves slots, or
+# enqueues several keys on a shard. Repeats it after a deadlock (40P01), or if another session held
+# the lock for 5 s (55P03).
 sub sql_again
 {
 	my ($self, $sql) = @_;
@@ -384,8 +383,8 @@ sub sql_again
 	}
 }
 
-# The alerts that there are: "mute worker, shard". Those of processes that the machine did not let
-# run are no business of most tests.
+# Returns the current alerts: "mute worker, shard". Leaves out alerts about processes that the
+# machine did not let run, because most tests do not test them.
 sub alerts
 {
 	my ($self) = @_;
@@ -401,8 +400,8 @@ sub set
 	return $self->reload;
 }
 
-# hipq.enabled = off, and none of its processes is there that has yet to read so. Jobs that run are
-# waited for.
+# Sets hipq.enabled = off, and waits until the running jobs have ended, and executors and scheduler
+# have exited.
 sub switch_off
 {
 	my ($self) = @_;
@@ -412,7 +411,7 @@ sub switch_off
 	return;
 }
 
-# The server reads its settings and pg_hba.conf again; who connects after that finds them in force.
+# Makes the server read its settings and pg_hba.conf again. They apply to later connections.
 sub reload
 {
 	my ($self) = @_;
@@ -422,8 +421,8 @@ sub reload
 	return;
 }
 
-# These roles have to prove by their passwords who they are; all others are trusted, as the test
-# itself is.
+# Makes these roles authenticate with passwords. The server still trusts all other roles, such as
+# the test's own.
 sub ask_for_passwords
 {
 	my ($self, @roles) = @_;
@@ -444,14 +443,14 @@ sub create_queue
 	return $self->sql("SELECT hipq.create_queue('$queue'$arguments)");
 }
 
-# Enqueues, returns the id. The rest is what comes after the type in hipq.enqueue().
+# Enqueues a job, and returns its id. $rest: the arguments after the type in hipq.enqueue().
 sub enqueue
 {
 	my ($self, $type, $rest) = @_;
 	return $self->sql("SELECT hipq.enqueue('$type'" . (defined $rest ? ", $rest" : '') . ')');
 }
 
-# Waits until the job is final, returns its outcome; nothing if it does not end in time.
+# Waits until the job is final. Returns its outcome, also if it does not end in time.
 sub outcome
 {
 	my ($self, $id, $seconds) = @_;
@@ -462,7 +461,7 @@ sub outcome
 	return $self->sql("SELECT outcome FROM hipq.jobs WHERE id = $id");
 }
 
-# Enqueues and waits: the outcome.
+# Enqueues a job, waits for its end, and returns the outcome.
 sub outcome_of
 {
 	my ($self, $type, $rest) = @_;
@@ -484,7 +483,7 @@ sub attempts
 		ORDER BY ended_time) FROM hipq.attempts WHERE job_id = $id");
 }
 
-# Everything about a job, for a failed test's log.
+# Returns everything about a job, for the log of a failed test.
 sub look_at
 {
 	my ($self, $id) = @_;
@@ -497,7 +496,7 @@ sub look_at
 	return $out;
 }
 
-# The first condition that fails.
+# Returns the first unmet condition.
 sub why
 {
 	my ($self, $id) = @_;
@@ -505,7 +504,7 @@ sub why
 		"SELECT condition || ': ' || explanation FROM hipq.why($id) WHERE NOT passed LIMIT 1");
 }
 
-# The process that runs a job, once it does.
+# Waits until a process runs the job, and returns the pid.
 sub pid_of
 {
 	my ($self, $id) = @_;
@@ -513,7 +512,7 @@ sub pid_of
 	return $self->sql("SELECT pid FROM hipq.running WHERE id = $id");
 }
 
-# A psql session that holds advisory lock 1, which handlers of tests wait for. End it with ->quit.
+# Starts a psql that holds advisory lock 1, for which handlers of tests wait. End it with ->quit.
 sub hold_lock
 {
 	my ($self, $number) = @_;
@@ -522,8 +521,9 @@ sub hold_lock
 	return $session;
 }
 
-# PostgreSQL's own has one limit for all its life. Here each query has it, and so has the end: a
-# session that holds a lock may wait for as long as a slow machine takes for the rest of its test.
+# PostgreSQL's class has one time limit for the whole session. Here each query, and quit(), has its
+# own, because a session that holds a lock may stay idle for as long as a slow machine takes for the
+# rest of its test.
 package HipqSession;
 
 use parent -norequire, 'PostgreSQL::Test::BackgroundPsql';
@@ -535,7 +535,7 @@ sub quit
 	return $self->SUPER::quit;
 }
 
-# A psql that answers one question after another.
+# A psql that runs one query after another.
 package HipqLooks;
 
 use IPC::Run ();
@@ -549,7 +549,7 @@ sub new
 	return $self;
 }
 
-# As HipqCluster::try_sql(): status (0: it worked), what it says, what it says on stderr.
+# Like HipqCluster::try_sql(): returns the status (0: success), stdout and stderr.
 sub ask
 {
 	my ($self, $query) = @_;
@@ -567,7 +567,7 @@ sub is_ours { return $_[0]->{process} == $$; }
 sub DESTROY
 {
 	my ($self) = @_;
-	# when IPC::Run is no longer whole
+	# at global destruction IPC::Run may be gone
 	return unless $self->is_ours && ${^GLOBAL_PHASE} ne 'DESTRUCT';
 	local ($?, $@);
 	eval { $self->{in} .= "\\q\n"; $self->{run}->finish };

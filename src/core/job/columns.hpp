@@ -12,7 +12,7 @@
 
 namespace hipq::core {
 
-// Who may write a column of a queue's table.
+// How a column of a queue's table may be written.
 enum class ColumnKind : std::uint8_t {
     chosen,       // given at INSERT and changeable while the job waits
     fixed,        // given at INSERT, constant afterwards

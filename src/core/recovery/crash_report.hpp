@@ -21,7 +21,7 @@ namespace hipq::core {
 enum class EndOfLife : std::uint8_t {
     crash,   // a process crashed, and the postmaster took the others down
     stop,    // immediate stop
-    killed,  // the postmaster was killed: no process was told
+    killed,  // the postmaster was killed, without a signal to its processes
 };
 
 // `same_server`: the postmaster survived and restarts everything, as it does only after a crash.

@@ -130,7 +130,7 @@ PermitAuthority new_authority(std::int64_t epoch, Weight limit, const std::vecto
 
 // Takes a request. The result has the answer to it, then those to other nodes for which something
 // changes. Empty: the request is stale, of another epoch, or from a node that does not share this
-// limit. (A node that uses an older epoch must be told the new one again.)
+// limit. (A node that uses an older epoch must get the new one again.)
 std::vector<PermitAnswer> take_request(PermitAuthority &authority, const PermitRequest &request);
 
 // Gives the turn to the next node that wants to start a job, about every `permit_turn`, and returns

@@ -30,8 +30,8 @@ constinit pg::Statement lock_own_map(R"(
 // ---- slots ----
 
 // $1 instance, $2 own node, $3 the current state. A slot that was here and no longer is leaves once
-// more: its waiting jobs go, and the node that awaits its keys is told. A slot whose leaving this
-// node has forgotten leaves too.
+// more: its waiting jobs go, and the node that awaits its keys gets a message. A slot whose leaving
+// this node has forgotten leaves too.
 #define HIPQ_NODES                                                                                 \
     "WITH present AS ("                                                                            \
     "    SELECT (entry.place - 1)::smallint AS slot, entry.node::smallint AS node"                 \

@@ -73,7 +73,7 @@ bool is_out_of_step(const ShardInNeed &shard)
     return answer == "true";
 }
 
-// A shard that was told by a sign of life has received letters after the gap.
+// A shard that learned this from a sign of life has received letters after the gap.
 std::optional<std::int64_t> whole_letters(const ShardInNeed &shard)
 {
     const std::string own = own_map(shard);

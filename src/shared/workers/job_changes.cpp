@@ -74,7 +74,7 @@ void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const JobNot
     }
 }
 
-// What other processes must be told after the transaction.
+// Changes that other processes must learn after the transaction.
 struct Done {
     pg::Time next = pg::infinity;  // the first of the new deadlines
     bool has_left = false;

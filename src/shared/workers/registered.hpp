@@ -47,7 +47,7 @@ static_assert(std::is_trivially_copyable_v<WorkerSlot>);
 
 inline constexpr pg::Time never{std::numeric_limits<std::int64_t>::min()};
 
-// What is known of a worker when it is registered, or read from the table.
+// Facts about a worker when it is registered, or read from the table.
 struct NewWorker {
     std::int64_t id;
     Oid role;

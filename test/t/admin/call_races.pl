@@ -1,6 +1,6 @@
 # Any two calls that control a job, on one that waits, is final, or runs, give what a model says: of
-# two at once the first commits or rolls back, or they come one after the other. The model says what
-# both are told, whether the second one waits, and what there is then.
+# two at once the first commits or rolls back, or they come one after the other. The model predicts
+# both results, whether the second call waits, and the state of the job afterwards.
 # isolation/specs/control_*.spec show one pair of each kind to readers.
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ sub report
 }
 
 # Two at once: the second call sees the job as it was, or as the first one left it if it waits for
-# that. passes_by: what it is told if it does not wait for the row lock.
+# that. passes_by: its result if it does not wait for the row lock.
 sub predict
 {
 	my ($race, $calls, $start, $holds, $waits, $passes_by, $merge) = @_;

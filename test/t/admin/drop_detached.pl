@@ -1,5 +1,5 @@
-# hipq.drop_instance() waits for a transaction that detaches the tables of its queues and is
-# visible, but whose commit other sessions have not been told of yet.
+# hipq.drop_instance() waits for a transaction that detaches the tables of its queues, and whose
+# commit is visible although its invalidations have not been sent.
 use strict;
 use warnings;
 use HipqCluster;

@@ -1,5 +1,5 @@
 # hipq-web withstands hostile clients: it answers only to the names of this machine, stays within
-# bounds of memory and threads whatever is sent to it, lets nobody take all places, and keeps no
+# bounds of memory and threads whatever is sent to it, lets no client take all places, and keeps no
 # password. FUZZ_MINUTES (0.1), SEED; `make fuzz` takes ten minutes.
 use strict;
 use warnings;

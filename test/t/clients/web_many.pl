@@ -131,7 +131,7 @@ my $polls = () = slurp_file($node->logfile, $offset)
 cmp_ok($polls, '>=', 4, 'four viewers of a role get figures each second');
 cmp_ok($polls, '<=', $seconds + 3,
 	sprintf 'four viewers share one statement a second (%d in %.1f s)', $polls, $seconds);
-# hipq-web notices that a viewer has left when it sends something to him.
+# hipq-web notices that a viewer has left when it sends the next event.
 my $is_quiet = sub {
 	my $offset = -s $node->logfile;
 	$hipq->sql('SELECT pg_sleep(2.5)');

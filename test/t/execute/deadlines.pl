@@ -148,7 +148,7 @@ is($hipq->outcome_of('quick'), 'succeeded', 'jobs run after a handler was ended'
 	$pid = $hipq->pid_of($id);
 	my $session = $hipq->session;
 	$session->query_safe('BEGIN; LOCK TABLE hipq.app_main_live IN ACCESS EXCLUSIVE MODE');
-	$hipq->sql(q{SELECT pg_reload_conf()});    # everybody looks
+	$hipq->sql(q{SELECT pg_reload_conf()});    # all processes look
 	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'locked queue'}),
 		'the scheduler has met the table lock');
 	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0, 20),

@@ -1,5 +1,5 @@
-# With group durability commits do not wait for the disk, and the WAL is flushed before anyone is
-# told of them.
+# With group durability commits do not wait for the disk, and executors flush the WAL before they
+# notify anyone.
 use strict;
 use warnings;
 use HipqCluster;

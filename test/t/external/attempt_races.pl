@@ -1,11 +1,10 @@
 # Any two events that may end one attempt of an external worker, in any order, end it as a model
 # says: what the worker says of it, what operators do, the time to accept it, its timeout, the
-# silence and the loss of its worker.
-# A model says what becomes of each pair: what both callers are told, whether the second one waits,
-# what the row says, how often and by what the attempt has ended, and what shared memory counts. It
-# has the rules for one event after the other, and one rule for two at once: a caller that comes to
-# a locked row waits for the end of the other transaction, or passes by as if there were no row.
-# Pairs run side by side, each with a job and a worker of its own.
+# silence and the loss of its worker. A model predicts for each pair the results of both callers,
+# whether the second one waits, the row, how often and by which event the attempt ended, and the
+# counts in shared memory. It has the rules for one event after the other, and one rule for two at
+# once: a caller that comes to a locked row waits for the end of the other transaction, or passes by
+# as if there were no row. Pairs run side by side, each with a job and a worker of its own.
 # isolation/specs/external_attempt.spec shows one pair of each kind to readers.
 use strict;
 use warnings;
@@ -188,7 +187,7 @@ sub predict_sequence
 	return;
 }
 
-# The visible state of an attempt, as observe() has it.
+# Returns the visible state of an attempt, in the format of observe().
 sub sight_of
 {
 	my ($attempt) = @_;

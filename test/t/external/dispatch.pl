@@ -386,7 +386,7 @@ sub looked_since
 			WHERE alert = 'no worker'"), $what);
 	return;
 }
-finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});  # of before
+finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});  # earlier jobs
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100)});
 my $busy = register('busy');
 @jobs = map { $hipq->enqueue('send', 'timeout => 86400') } 1 .. 3;
@@ -508,7 +508,7 @@ foreach my $trouble ('an error', 'a row that somebody holds')
 	else
 	{
 		$holder->query_safe("BEGIN; SELECT id FROM hipq.app_out WHERE id = $job FOR UPDATE");
-		$points->arm('before-dispatch', 'none');  # counts anew
+		$points->arm('before-dispatch', 'none');  # resets the counts
 	}
 	$hipq->set('hipq.clock_offset' => 3601);  # its first trial is due
 	$hipq->sql(q{SELECT hipq.resume('app.out', 'send')});

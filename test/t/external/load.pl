@@ -1,5 +1,5 @@
-# Under load, while workers, operators and faults do their worst, what external workers were told
-# agrees with the tables.
+# Under load, with concurrent workers, operators and faults, the answers to external workers agree
+# with the tables.
 #
 #   LOAD_CYCLES    how many faults in a round (8)
 #   SEED           chooses the faults; printed
@@ -148,7 +148,7 @@ sub disturb
 	return;
 }
 
-# What must hold after each round.
+# Checks the invariants after a round.
 sub check
 {
 	my ($hipq) = @_;

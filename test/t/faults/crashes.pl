@@ -1,5 +1,5 @@
-# What clients were told, what handlers did and what the tables say agree after crashes under load:
-# clients enqueue, executors run, and now and then something is killed, terminated or stopped.
+# The answers to clients, the actions of handlers and the tables agree after crashes under load:
+# clients enqueue, executors run, and at times a process is killed, terminated or stopped.
 #
 #   CRASH_CYCLES, CRASH_JOBS    how many faults, and jobs in all, in a round (20, 50000)
 #   SEED                        chooses everything but the timing; printed

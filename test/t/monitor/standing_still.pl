@@ -1,6 +1,6 @@
-# Whatever jobs wait for, hipq.alerts tells it when they have been due for a minute: each condition
-# of why() is unmet in turn, and met again. An intended wait is information, any other an alarm. A
-# type that is not registered and has no handler is told at once.
+# Whatever jobs wait for, hipq.alerts shows it when they have been due for a minute: each condition
+# of why() is unmet in turn, and met again. An intended wait is information, any other wait an
+# alarm. A type that is not registered and has no handler is an alert at once.
 use strict;
 use warnings;
 use HipqCluster;

@@ -125,8 +125,8 @@ foreach my $how (qw(fast immediate))
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'cursor miss'}), 0,
 	'the audit finds no missed job');
 
-# ---- a transaction that cannot be prepared is refused whoever prepares it; the error ends an apply
-# worker that was to run jobs in a trigger
+# ---- every process refuses a transaction that cannot be prepared; the error ends an apply worker
+# that was to run jobs in a trigger
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'out', handler_kind => 'notify');
 	CREATE OR REPLACE FUNCTION order_comes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

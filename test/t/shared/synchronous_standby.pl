@@ -1,5 +1,5 @@
-# With a synchronous standby no client is told that a job is final before the standby has it, as
-# synchronous_commit says; and what clients were told is there after a failover.
+# With a synchronous standby clients learn the end of a job only when the standby has it, as
+# synchronous_commit says; and the ends that clients know survive a failover.
 use strict;
 use warnings;
 use HipqCluster;
@@ -113,7 +113,7 @@ unlike(slurp_file($primary->node->logfile), qr/canceling.*wait for synchronous r
 	'no wait was given up');
 $_->quit foreach $listener, $worker;
 
-# ---- failover: the test keeps a ledger of what it was told
+# ---- failover: the test keeps a ledger of the answers
 my (@told, @waiting);
 foreach my $i (1 .. 20)
 {

@@ -143,7 +143,7 @@ def run_due(
     """Runs the due jobs of a queue, and those that their handlers enqueue on `conn`.
 
     Cancels each job in the queue, and then runs it once: in hipq's tables it has no other outcome.
-    worker: has the handlers. Those of a hipq.aio.Worker run in their own loop, so do not call this
+    worker: has the handlers. A hipq.aio.Worker runs them in a separate loop, so do not call this
     within another loop. at: the time that counts as now. Returns the jobs that ran. Raises
     psycopg.Error.
     """

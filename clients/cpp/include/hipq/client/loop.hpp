@@ -115,7 +115,7 @@ private:
         call(events);
     }
 
-    // Those that are due now, not those that they add.
+    // Calls the timers that are due now, but not the timers that these add.
     void call_timers()
     {
         const Timer until(Clock::now(), last_);
