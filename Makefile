@@ -26,8 +26,8 @@
 #   make site                        a searchable site of docs/, in build/site (tools/site/build)
 #   make reference                   fills docs/reference/ from the catalogue (tools/reference)
 #   make compile_commands.json       how clang reads each source, for editors; `make` writes it, too
-#   make format | lint               clang-format in place; checks of rooms, documents, clang-format
-#                                    and clang-tidy; DEEP=1: slower and deeper
+#   make format | lint               clang-format in place; checks of rooms, documents, English,
+#                                    clang-format and clang-tidy; DEEP=1: slower and deeper
 #
 # WERROR=1 is the test build: warnings are errors, assertions are on, and so are the points at which
 # tests make a process die (src/pg/point.hpp). CMakeLists.txt builds the same from the same lists,
@@ -202,6 +202,7 @@ document-check:
 	@tools/check-documents
 	@tools/check-names
 	@tools/check-widths
+	@tools/check-english
 
 format-check:
 	@clang-format --dry-run -Werror $(formatted)

@@ -45,6 +45,9 @@ cmp_ok($links, '>', 30, 'links lead somewhere');
 my $complaints = `$root/tools/check-documents`;
 is($?, 0, 'lines and cells are short enough, and drawings are up to date') or diag($complaints);
 
+$complaints = `$root/tools/check-english`;
+is($?, 0, 'comments and documents have no signs of translated English') or diag($complaints);
+
 # ---- names
 
 $complaints = `$root/tools/check-names`;
