@@ -67,6 +67,9 @@ hipq.no_such_view, hipq.alert_least_jobs (which is a setting in builds for tests
 hipq.jobs.no_such_column, hipq.jobs.error, column "parameters" of hipq.job_types;
 hipq.jobs.outcome is there.
 TEXT
+mkdir "$sample/src/external" or die $!;
+append_to_file("$sample/src/external/claim.cpp", 'arguments.integer64({1, "worker"}); '
+	. 'arguments.text("wroker"); arguments.text("worker"); arguments.duration({2, "wait"});');
 my $found = `$root/tools/check-names $sample` =~ s/^check-names.*\n//mr;
 is($found, <<'TEXT', 'and what is neither is found');
 README.md:1: there is no hipq.no_such_view
@@ -76,6 +79,8 @@ README.md:2: hipq.jobs has no column error
 README.md:2: hipq.job_types has no column parameters
 docs/monitoring.md: has no row for alert held snapshot
 docs/rights.md: does not name release_hold under superusers
+src/external/claim.cpp: no function of hipq has an argument wroker
+src/external/claim.cpp: no function of hipq has argument worker at position 1
 TEXT
 
 done_testing();
