@@ -106,24 +106,6 @@ ALTER TABLE hipq.permit_record DROP COLUMN importance;
 DROP TRIGGER tell_shards ON hipq.queue;
 DROP TRIGGER tell_shards ON hipq.job_type;
 DROP TRIGGER tell_shards ON hipq.pause;
--- PostgreSQL allows one event only for a trigger with transition tables.
-DO $tell_shards$
-DECLARE
-    told record;
-BEGIN
-    FOR told IN
-        SELECT name, event,
-               concat_ws(' ', CASE WHEN event <> 'insert' THEN 'OLD TABLE AS old_rows' END,
-                         CASE WHEN event <> 'delete' THEN 'NEW TABLE AS new_rows' END) AS rows
-        FROM unnest('{instance,queue,job_type,pause}'::text[]) AS name,
-             unnest('{insert,update,delete}'::text[]) AS event
-        WHERE name <> 'instance' OR event <> 'insert'
-    LOOP
-        EXECUTE format('CREATE TRIGGER tell_shards_of_%1$s AFTER %1$s ON hipq.%2$s REFERENCING %3$s '
-                       'FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards()', told.event, told.name, told.rows);
-        EXECUTE format('ALTER TABLE hipq.%s ENABLE ALWAYS TRIGGER tell_shards_of_%s', told.name, told.event);
-    END LOOP;
-END $tell_shards$;
 
 -- Row triggers, because a change of one queue invalidates only that queue.
 CREATE OR REPLACE TRIGGER catalogue_changed AFTER INSERT OR DELETE OR TRUNCATE ON hipq.queue

@@ -25,20 +25,17 @@ core::Reason reason_of(bool is_retriable)
     return is_retriable ? core::Reason::transient_error : core::Reason::explicit_failure;
 }
 
-// Functions of the previous release of the extension do not take this argument.
+// Returns the argument retry_after, in microseconds, of a function that takes one attempt.
 std::optional<std::int64_t> retry_after_of(const pg::Arguments &arguments, pg::Argument which)
 {
-    if (!arguments.takes(which) || !arguments.has(which))
-        return std::nullopt;
-    return catalog::check_delay("retry_after", arguments.duration(which));
+    const auto delay = arguments.maybe_duration(pg::Argument::later(which));
+    return delay.has_value() ? std::optional(catalog::check_delay("retry_after", *delay))
+                             : std::nullopt;
 }
 
 std::vector<std::optional<std::int64_t>> retry_afters_of(const pg::Arguments &arguments)
 {
-    constexpr pg::Argument which(4, "retry_after");
-    if (!arguments.takes(which))
-        return {};
-    auto delays = arguments.durations(which);
+    auto delays = arguments.durations(pg::Argument::later({4, "retry_after"}));
     for (const auto &delay : delays)
         if (delay.has_value())
             (void)catalog::check_delay("retry_after", *delay);

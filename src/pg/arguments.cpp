@@ -138,11 +138,14 @@ bool Arguments::takes(Argument which) const
 // Memory beyond the last argument is undefined.
 const NullableDatum &Arguments::value(Argument which) const
 {
+    static constexpr NullableDatum null{Datum{0}, true};
     const auto position = which.position().has_value() ? which.position() : find(which.name());
-    if (!position.has_value() || *position >= fcinfo_->nargs)
-        raise_other_declaration(fcinfo_,
-                                ("has no argument \"" + std::string(which.name()) + "\"").c_str());
-    return fcinfo_->args[*position];
+    if (position.has_value() && *position < fcinfo_->nargs)
+        return fcinfo_->args[*position];
+    if (which.is_later())
+        return null;
+    raise_other_declaration(fcinfo_,
+                            ("has no argument \"" + std::string(which.name()) + "\"").c_str());
 }
 
 const NullableDatum &Arguments::require(Argument which) const

@@ -15,12 +15,21 @@ public:
     constexpr Argument(const char *name) : name_(name) {}
     Argument(int position) = delete;
     constexpr Argument(int position, const char *name) : position_(position), name_(name) {}
+    // An argument that the function does not have in the previous release: NULL there.
+    static constexpr Argument later(Argument which)
+    {
+        which.is_later_ = true;
+        return which;
+    }
+
     constexpr std::optional<int> position() const { return position_; }
     constexpr const char *name() const { return name_; }
+    constexpr bool is_later() const { return is_later_; }
 
 private:
     std::optional<int> position_;
     const char *name_;
+    bool is_later_ = false;
 };
 
 class Arguments {
@@ -28,7 +37,7 @@ public:
     explicit Arguments(FunctionCallInfo fcinfo) : fcinfo_(fcinfo) {}
 
     // Returns whether the function is declared with this argument: in an extension of the previous
-    // release it may not be. All other members raise 42P13 for an argument that it does not have.
+    // release it may not be. Other members raise 42P13 then, unless the argument is a later one.
     bool takes(Argument which) const;
 
     // Returns whether the argument is not NULL.

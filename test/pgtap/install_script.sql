@@ -171,7 +171,7 @@ SELECT file, statement[1]
 FROM script, LATERAL regexp_matches(text,
     '^\s*(SET\M[^\n]*|RESET [a-z_]+;|DO\M[^\n]*|EXECUTE ''[^\n]*)', 'gni') AS statement
 WHERE statement[1] NOT IN ('SET LOCAL search_path = pg_catalog, pg_temp;', 'DO $upgrade$',
-    'DO $comments$', 'DO $rights$', 'DO $tell_shards$');
+    'DO $comments$', 'DO $rights$', 'DO $triggers$');
 
 -- The installed extension -------------------------------------------------------------------------
 

@@ -376,7 +376,7 @@ COMMENT ON FUNCTION hipq._tell_shards()
     IS 'trigger: sends what is set up anew to the shards, before any job that needs it';
 
 -- PostgreSQL allows one event only for a trigger with transition tables.
-DO $tell_shards$
+DO $triggers$
 DECLARE
     told record;
 BEGIN
@@ -388,11 +388,11 @@ BEGIN
              unnest('{insert,update,delete}'::text[]) AS event
         WHERE name <> 'instance' OR event <> 'insert'
     LOOP
-        EXECUTE format('CREATE TRIGGER tell_shards_of_%1$s AFTER %1$s ON hipq.%2$s REFERENCING %3$s '
+        EXECUTE format('CREATE OR REPLACE TRIGGER tell_shards_of_%1$s AFTER %1$s ON hipq.%2$s REFERENCING %3$s '
                        'FOR EACH STATEMENT EXECUTE FUNCTION hipq._tell_shards()', told.event, told.name, told.rows);
         EXECUTE format('ALTER TABLE hipq.%s ENABLE ALWAYS TRIGGER tell_shards_of_%s', told.name, told.event);
     END LOOP;
-END $tell_shards$;
+END $triggers$;
 
 -- ---- set-up ----
 

@@ -224,7 +224,8 @@ HIPQ_FUNCTION(hipq_retry)
     const hipq::pg::Arguments arguments(fcinfo);
     return Int64GetDatum(hipq::admin::retry(
         arguments.integer64("id"), arguments.maybe_text("reason").value_or("manual_retry"),
-        arguments.raw("job_data", JSONBOID), arguments.maybe_int("max_retries"),
+        arguments.raw("job_data", JSONBOID),
+        arguments.maybe_int(hipq::pg::Argument::later("max_retries")),
         arguments.maybe_text("queue")));
 }
 

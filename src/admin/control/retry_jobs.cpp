@@ -50,7 +50,7 @@ std::int64_t retry_jobs(const pg::Arguments &arguments)
     catalog::require(queue, catalog::Privilege::control);
     catalog::demand_not_held(queue);
     const std::string reason = arguments.maybe_text("reason").value_or("manual_retry");
-    const auto max_retries = arguments.maybe_int("max_retries");
+    const auto max_retries = arguments.maybe_int(pg::Argument::later("max_retries"));
     if (max_retries.has_value())
         pg::demand(core::check_max_retries(*max_retries));
     return pg::as_hipq([&] {

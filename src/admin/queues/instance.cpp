@@ -114,11 +114,6 @@ struct Options {
 // Functions of 0.2.0 do not have it.
 constexpr std::array<Option, 1> later_options{{{"max_retries", Option::Kind::integer}}};
 
-std::optional<std::int32_t> read_max_retries(const pg::Arguments &arguments)
-{
-    return arguments.takes("max_retries") ? arguments.maybe_int("max_retries") : std::nullopt;
-}
-
 void check(const Options &options)
 {
     if (options.shard_key.has_value())
@@ -163,7 +158,7 @@ void alter_instance(const pg::Arguments &arguments)
     Options options{arguments.maybe_text("shard_key", core::most_shard_key),
                     arguments.maybe_text("table_naming_strategy"),
                     arguments.raw("db_config", JSONBOID), arguments.maybe_bool("strict"),
-                    read_max_retries(arguments)};
+                    arguments.maybe_int(pg::Argument::later("max_retries"))};
     if (arguments.takes("reset"))
         options.to_reset = read_reset(arguments, later_options);
     check(options);
@@ -215,7 +210,7 @@ std::int32_t create_instance(const pg::Arguments &arguments, IfExists if_exists)
                           arguments.maybe_text("table_naming_strategy").value_or("NONE"),
                           arguments.raw("db_config", JSONBOID),
                           arguments.maybe_bool("strict").value_or(false),
-                          read_max_retries(arguments),
+                          arguments.maybe_int(pg::Argument::later("max_retries")),
                           not_given(arguments, later_options)};
     if (!core::is_valid_name(name))
         HIPQ_RAISE(

@@ -101,8 +101,7 @@ void check_options(const pg::Arguments &arguments)
                            arguments.maybe_duration("dead_letter_retention"));
     if (const auto most = arguments.maybe_int("dead_letter_max"); most.has_value())
         pg::demand(core::check_dead_letter_max(*most));
-    if (const auto retries =
-            arguments.takes("max_retries") ? arguments.maybe_int("max_retries") : std::nullopt;
+    if (const auto retries = arguments.maybe_int(pg::Argument::later("max_retries"));
         retries.has_value())
         pg::demand(core::check_max_retries(*retries));
     const std::string kept = arguments.maybe_text("history").value_or("failed");

@@ -312,7 +312,8 @@ HIPQ_FUNCTION(hipq_schedule)
 HIPQ_FUNCTION(hipq_unschedule)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::admin::unschedule(arguments.text("name"), arguments.maybe_text("queue"));
+    hipq::admin::unschedule(arguments.text("name"),
+                            arguments.maybe_text(hipq::pg::Argument::later("queue")));
     return hipq::pg::return_void();
 }
 
