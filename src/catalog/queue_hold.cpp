@@ -142,11 +142,6 @@ void demand_own_ids(const Queue &queue, const std::string &name)
 
 }  // namespace
 
-void forget_hold(int queue_id)
-{
-    delete_hold.run(queue_id);
-}
-
 void release(const Queue &queue)
 {
     const std::string name = queue.full_name();

@@ -23,9 +23,6 @@ std::optional<std::string> feeding_subscription(const Queue &queue);
 // Raises 55000 if the queue is held: only the subscription writes to it.
 void demand_not_held(const Queue &queue);
 
-// Deletes the hold of a queue that is being dropped. Call inside as_hipq() only.
-void forget_hold(int queue_id);
-
 // Ends the hold. Raises 55000 if the queue is not held, if an enabled subscription feeds it, or if
 // it has unfinished jobs whose ids jobs of other queues have.
 void release(const Queue &queue);

@@ -7,7 +7,6 @@
 // queue has only the relations that it needs before its first job is final.
 #include "tables/queue_table.hpp"
 
-#include "catalog/queue_hold.hpp"
 #include "core/text/names.hpp"
 #include "pg/clock.hpp"
 #include "pg/fields.hpp"
@@ -151,10 +150,11 @@ void wait_for_detaching(int queue_id, std::string_view table)
     });
 }
 
-// The other tables that forget_queue() writes to.
-constinit pg::Statement select_catalogue(
-    "SELECT unnest('{hipq.queue, hipq.job_type, hipq.pause, hipq.dead_letter, "
-    "hipq.successor, hipq.made_by_handler, hipq.aimed_job, hipq.set_aside}'::regclass[])::oid");
+// The tables that have rows of queues, in the order in which forget_queue() deletes from them; jobs
+// and their attempts are in tables of their own.
+constexpr std::array tables_with_queues{"dead_letter", "successor", "made_by_handler",
+                                        "aimed_job",   "set_aside", "pause",
+                                        "queue_hold",  "queue",     "job_type"};
 
 // The tables that DETACH PARTITION locks.
 constinit pg::Statement select_tree(
@@ -193,10 +193,8 @@ bool drop_detached(const MarkedQueue &queue, Patience &patience)
     pg::with_transaction([&] {
         if (OidIsValid(queue.relation))
             locks = locks_to_drop(queue.relation);
-        pg::as_extension_owner([&] {
-            for (const pg::Row row : select_catalogue.run())
-                locks.push_back({row.oid(0), RowExclusiveLock});
-        });
+        for (const char *table : tables_with_queues)
+            locks.push_back({relation_oid(table), RowExclusiveLock});
     });
     return with_conditional_locks(locks, patience, [&] {
         pg::as_hipq([&] {
@@ -251,30 +249,11 @@ void create_queue_table(int queue_id, std::string_view table, core::UniqueScope 
 
 void forget_queue(int queue_id, std::string_view table)
 {
-    static constinit pg::Statement delete_dead_letters(
-        "DELETE FROM hipq.dead_letter WHERE queue_id = $1");
-    static constinit pg::Statement delete_successors(
-        "DELETE FROM hipq.successor WHERE queue_id = $1");
-    static constinit pg::Statement delete_made(
-        "DELETE FROM hipq.made_by_handler WHERE queue_id = $1");
-    static constinit pg::Statement delete_aimed("DELETE FROM hipq.aimed_job WHERE queue_id = $1");
-    static constinit pg::Statement delete_set_aside(
-        "DELETE FROM hipq.set_aside WHERE queue_id = $1");
-    static constinit pg::Statement delete_job_types(
-        "DELETE FROM hipq.job_type WHERE queue_id = $1");
-    static constinit pg::Statement delete_queue("DELETE FROM hipq.queue WHERE queue_id = $1");
-    static constinit pg::Statement delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1");
     wait_for_detaching(queue_id, table);
     drop_queue_table(table);
-    delete_dead_letters.run(queue_id);
-    delete_successors.run(queue_id);
-    delete_made.run(queue_id);
-    delete_aimed.run(queue_id);
-    delete_set_aside.run(queue_id);
-    delete_pauses.run(queue_id);
-    catalog::forget_hold(queue_id);
-    delete_queue.run(queue_id);
-    delete_job_types.run(queue_id);
+    for (const char *with_queues : tables_with_queues)
+        pg::run_once("DELETE FROM hipq." + std::string(with_queues) + " WHERE queue_id = $1",
+                     queue_id);
     statistics::reset_statistics(MyDatabaseId, queue_id);  // they could not be reset later
 }
 
