@@ -71,39 +71,47 @@ struct CommandLine {
 // Whether options end at the first other word, because it begins another command, or only at "--".
 enum class OptionsEnd { at_first_word, at_dashes };
 
-// Reads --name VALUE, --name=VALUE, -n VALUE and -nVALUE. Throws UsageError.
+// Reads the option in `word`, and its value from the words that follow if it is not in the same
+// word: --name VALUE, --name=VALUE, -n VALUE, -nVALUE. `next` is the position of the first word
+// that is not read. Throws UsageError.
+template <class Options>
+Given<Options> read_option(const std::string &word, const std::vector<std::string> &arguments,
+                           std::size_t &next, const std::vector<Option<Options>> &table)
+{
+    const bool is_long = word[1] == '-';
+    const std::size_t name_ends = is_long ? std::min(word.find('='), word.size()) : 2;
+    const std::string as = word.substr(0, name_ends);
+    const auto option = std::ranges::find_if(table, [&](const Option<Options> &each) {
+        return is_long ? "--" + each.name == as : each.letter != 0 && each.letter == as[1];
+    });
+    if (option == table.end())
+        throw UsageError("there is no option " + as);
+    const bool has_value = name_ends < word.size();
+    if (option->is_switch() && has_value)
+        throw UsageError(as + " takes no value");
+    if (option->is_switch())
+        return {&*option, as, "yes"};
+    if (has_value)
+        return {&*option, as, word.substr(name_ends + (is_long ? 1 : 0))};
+    if (next == arguments.size())
+        throw UsageError(as + " needs a value: " + option->argument);
+    return {&*option, as, arguments[next++]};
+}
+
+// Divides the words of a command line. Throws UsageError.
 template <class Options>
 CommandLine<Options> divide(const std::vector<std::string> &arguments,
                             const std::vector<Option<Options>> &table, OptionsEnd end)
 {
     CommandLine<Options> line;
     std::size_t at = 0;
-    const auto take = [&](const std::string &word) {
-        const bool is_long = word[1] == '-';
-        const std::size_t name_ends = is_long ? std::min(word.find('='), word.size()) : 2;
-        const std::string as = word.substr(0, name_ends);
-        const auto option = std::ranges::find_if(table, [&](const Option<Options> &each) {
-            return is_long ? "--" + each.name == as : each.letter != 0 && each.letter == as[1];
-        });
-        if (option == table.end())
-            throw UsageError("there is no option " + as);
-        const bool has_value = name_ends < word.size();
-        if (option->is_switch() && has_value)
-            throw UsageError(as + " takes no value");
-        if (!option->is_switch() && !has_value && at == arguments.size())
-            throw UsageError(as + " needs a value: " + option->argument);
-        const std::string value = option->is_switch() ? "yes"
-                                  : has_value         ? word.substr(name_ends + (is_long ? 1 : 0))
-                                                      : arguments[at++];
-        line.options.push_back({&*option, as, value});
-    };
     bool has_ended = false;
     while (at < arguments.size()) {
         const std::string &word = arguments[at++];
         if (!has_ended && word == "--") {
             has_ended = true;
         } else if (!has_ended && word.size() > 1 && word[0] == '-') {
-            take(word);
+            line.options.push_back(read_option(word, arguments, at, table));
         } else {
             line.words.push_back(word);
             has_ended = has_ended || end == OptionsEnd::at_first_word;

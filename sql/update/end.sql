@@ -1,6 +1,6 @@
 -- The end of each update script. sql/update/begin.sql has recorded the objects before the update.
 
--- A function or view that this release lacks was not replaced: its catalogue row has not changed.
+-- The catalogue row of a function or view that this release lacks is unchanged.
 DO $upgrade$
 DECLARE
     gone record;

@@ -40,7 +40,7 @@ constexpr pg::Argument at_worker(14, "worker");
 constexpr pg::Argument at_job_text(15, "job_text");
 constexpr pg::Argument at_traceparent_of_many(14, "traceparent");
 
-// The form in which the functions take job_data. Only those that take text have job_text.
+// The type of the argument job_data. Only functions that take text have the argument job_text.
 enum class DataForm : unsigned char { text, value };
 constexpr pg::Argument at_traceparent(DataForm form)
 {

@@ -47,7 +47,7 @@ std::vector<std::int64_t> unknown_dispatches(const catalog::Queue &queue, std::i
 // or to give it more time. Waits for the process that holds its row. Nothing: the job is no longer
 // running, is another attempt, or an executor has it.
 std::optional<job::ClaimedJob> hold_row(const catalog::Queue &queue, std::int64_t id, int attempt);
-// The same for several attempts; returns those that could be locked, in their order. The caller
+// Locks several attempts in the same way, and returns the locked ones in their order. The caller
 // must pass them in the order of ids, because callers wait for each other's rows.
 std::vector<job::ClaimedJob> hold_rows(const catalog::Queue &queue, const Attempts &attempts);
 // The same for the running attempt of the job with that key. `shard_key` selects among jobs whose

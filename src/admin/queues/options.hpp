@@ -32,7 +32,7 @@ struct Option {
 };
 
 // The values of options that a call gives, and the parts of statements that store them. Leaves out
-// options that the function does not take: those that the previous release does not have.
+// options that the function does not declare; the previous release lacks some.
 class OptionValues {
 public:
     OptionValues(const pg::Arguments &arguments, std::span<const Option> options);

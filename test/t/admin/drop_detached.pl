@@ -1,5 +1,5 @@
 # hipq.drop_instance() waits for a transaction that detaches the tables of its queues, and whose
-# commit is visible although its invalidations have not been sent.
+# commit is visible before the server sends its invalidations.
 use strict;
 use warnings;
 use HipqCluster;
