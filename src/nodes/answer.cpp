@@ -109,21 +109,9 @@ std::optional<std::string> run(const Known &known, const Call &call, std::string
     return rows.empty() ? std::nullopt : rows.front().maybe_text(0);
 }
 
-// $1 instance, $2 the node that asks.
-constinit pg::Statement select_asker(R"(
-    SELECT
-    FROM hipq.shard_map AS map
-    JOIN hipq.instance AS instance USING (instance_id)
-    WHERE instance.name = $1
-      AND CASE map.own_node
-              WHEN 0 THEN EXISTS (SELECT FROM hipq.shard AS shard WHERE shard.instance_id = map.instance_id AND shard.node = $2)
-              ELSE $2 = 0
-          END)");
-
 void demand_neighbour(const std::string &instance, int asker)
 {
-    if (pg::as_extension_owner(
-            [&] { return !select_asker.run_latest(instance, std::int32_t{asker}).empty(); }))
+    if (node_beside(instance, asker).has_value())
         return;
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                errmsg("this server answers no node %d of instance \"%s\"", asker, instance.c_str()),

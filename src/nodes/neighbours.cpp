@@ -3,6 +3,7 @@
 
 #include "core/text/names.hpp"
 #include "nodes/dblink.hpp"
+#include "nodes/nodes.hpp"
 #include "pg/transaction.hpp"
 #include "shared/databases/duties_set_aside.hpp"
 
@@ -51,6 +52,20 @@ constinit pg::Statement select_place(R"(
     LEFT JOIN hipq.shard_move AS move ON move.instance_id = map.instance_id AND move.slot = $2
     WHERE map.instance_id = $1)");
 
+// $1 instance, $2 the neighbour.
+constinit pg::Statement select_own_node(R"(
+    SELECT map.own_node, map.timeline
+    FROM hipq.shard_map AS map
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1
+      AND CASE map.own_node
+              WHEN 0 THEN EXISTS (
+                  SELECT
+                  FROM hipq.shard AS shard
+                  WHERE shard.instance_id = map.instance_id AND shard.node = $2)
+              ELSE $2 = 0
+          END)");
+
 constinit pg::Statement select_trouble(R"(
     SELECT
     FROM hipq.shard_stats AS said
@@ -77,6 +92,15 @@ bool wait_until(const std::function<bool()> &is_true)
 }
 
 }  // namespace
+
+std::optional<OwnNode> node_beside(const std::string &instance, int neighbour)
+{
+    const pg::Rows rows = pg::as_extension_owner(
+        [&] { return select_own_node.run_latest(instance, std::int32_t{neighbour}); });
+    if (rows.empty())
+        return std::nullopt;
+    return OwnNode{rows.front().integer32(0), rows.front().text(1)};
+}
 
 std::string Instance::shown(int node) const
 {

@@ -26,6 +26,15 @@ struct Call {
     bool is_about_letter = false;        // about a dead letter, not a job
 };
 
+// This node as its neighbour (of the router a shard, of a shard the router) knows it.
+struct OwnNode {
+    int node;
+    std::string timeline;  // when it was last in step
+};
+
+// Returns nothing if `neighbour` is no neighbour of this node in that instance.
+std::optional<OwnNode> node_beside(const std::string &instance, int neighbour);
+
 // ---- as text ----
 
 std::string text_of(pg::Time time);

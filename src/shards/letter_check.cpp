@@ -3,6 +3,7 @@
 
 #include "core/shards/letters.hpp"
 #include "core/text/names.hpp"
+#include "nodes/nodes.hpp"
 #include "pg/transaction.hpp"
 
 extern "C" {
@@ -26,25 +27,6 @@ constinit pg::Statement select_line(R"(
               WHEN $3 THEN map.own_node = 0 AND shard.node IS NOT NULL
               ELSE map.own_node = $2 AND map.own_node > 0 AND 'hipq_' || left(map.cluster::text, 8) = $1
           END)");
-
-// $1 instance, $2 the sender that the letter names.
-constinit pg::Statement select_named_line(R"(
-    SELECT instance.name, $2, map.own_node, map.timeline
-    FROM hipq.shard_map AS map
-    JOIN hipq.instance AS instance USING (instance_id)
-    WHERE instance.name = $1
-      AND CASE map.own_node
-              WHEN 0 THEN EXISTS (SELECT FROM hipq.shard AS shard WHERE shard.instance_id = map.instance_id AND shard.node = $2)
-              ELSE $2 = 0
-          END)");
-
-std::optional<OwnLine> line_in(const pg::Rows &rows)
-{
-    if (rows.empty())
-        return std::nullopt;
-    const pg::Row row = rows.front();
-    return OwnLine{row.text(0), row.integer32(1), row.integer32(2), row.text(3)};
-}
 
 // ---- JSON ----
 
@@ -195,18 +177,22 @@ std::optional<OwnLine> line_of_subscription(const std::string &subscription)
     const auto name = core::parse_line(subscription);
     if (!name.has_value())
         return std::nullopt;
-    return line_in(pg::as_extension_owner([&] {
+    const pg::Rows rows = pg::as_extension_owner([&] {
         return select_line.run_latest(name->channel, static_cast<std::int16_t>(name->shard),
                                       name->is_from_shard);
-    }));
+    });
+    if (rows.empty())
+        return std::nullopt;
+    const pg::Row row = rows.front();
+    return OwnLine{row.text(0), row.integer32(1), row.integer32(2), row.text(3)};
 }
 
 std::optional<OwnLine> line_named_by(const Letter &letter)
 {
-    return line_in(pg::as_extension_owner([&] {
-        return select_named_line.run_latest(letter.instance,
-                                            static_cast<std::int16_t>(letter.sender));
-    }));
+    const auto own = nodes::node_beside(letter.instance, letter.sender);
+    return own.has_value() ? std::optional(OwnLine{letter.instance, letter.sender, own->node,
+                                                   own->timeline})
+                           : std::nullopt;
 }
 
 std::optional<std::string> problem_of(const Letter &letter, const OwnLine &line)
