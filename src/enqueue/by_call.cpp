@@ -25,9 +25,9 @@ namespace {
     "queue_ttl"
 #define HIPQ_OPTION_VALUES "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10"
 
-constexpr const char *insert_one_sql =
-    "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) VALUES (" HIPQ_OPTION_VALUES
-    ", $11, $12) ON CONFLICT DO NOTHING RETURNING id";
+constexpr const char *insert_one_sql = "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS
+                                       ", job_data, job_key, id) VALUES (" HIPQ_OPTION_VALUES
+                                       ", $11, $12, $13) ON CONFLICT DO NOTHING RETURNING id";
 
 // Jobs with a key come first, in the order of their keys and scopes; then jobs without key in the
 // order given.
@@ -232,15 +232,17 @@ Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg:
 
 // Nothing: the key is held, or the id is in use.
 std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOptions &options,
-                                       pg::RawValue data, const std::optional<std::string> &key)
+                                       pg::RawValue data, const std::optional<std::string> &key,
+                                       DrawnId drawn_id)
 {
     if (auto direct = DirectEnqueue::begin(
             queue, options, has_key(key) ? NewRows::With::keys : NewRows::With::no_keys)) {
-        const auto id = direct->insert_unless_taken(data, key);
+        const auto id = direct->insert_unless_taken(data, key, drawn_id);
         direct->end();
         return id;
     }
-    const pg::Rows rows = insert(queue, insert_one_sql, options, data, key);
+    const AcceptedId accepted(drawn_id);
+    const pg::Rows rows = insert(queue, insert_one_sql, options, data, key, drawn_id);
     return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
 }
 
@@ -265,7 +267,8 @@ std::string_view name(EnqueueAction action)
 namespace {
 
 Enqueued enqueue_here(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
-                      const std::optional<std::string> &key, OnDuplicate on_duplicate)
+                      const std::optional<std::string> &key, OnDuplicate on_duplicate,
+                      DrawnId drawn_id = std::nullopt)
 {
     const std::string scope = has_key(key) && queue.has_keys_by_shard()
                                   ? scope_of_key(chosen_values(queue, options), queue, data, *key)
@@ -275,8 +278,12 @@ Enqueued enqueue_here(const catalog::Queue &queue, const JobOptions &options, pg
             if (const auto met =
                     apply_on_duplicate({queue, options, data, *key, scope}, on_duplicate))
                 return *met;
-        if (const auto id = insert_one(queue, options, data, key))
+        const DrawnId id_to_use = std::exchange(drawn_id, std::nullopt);
+        if (const auto id = insert_one(queue, options, data, key, id_to_use))
             return {*id, EnqueueAction::inserted};
+        // Without a key, the id decides which node has the job, so another id does not do.
+        if (id_to_use.has_value() && !has_key(key))
+            refuse_ids_in_use();
         if (has_key(key) && !is_change(on_duplicate)) {
             const core::UniqueKey wanted{options.type, *key, scope};
             if (const auto holder = holder_of(queue, wanted))
@@ -320,12 +327,11 @@ std::vector<std::int64_t> enqueue_by_shards(const catalog::Queue &queue, const J
     Sent sent = send_elsewhere(queue, options, data, keys, on_duplicate);
     if (!is_change(on_duplicate))
         insert_unkeyed(queue, options, data, keys, sent);
-    for (const std::size_t i : sent.own) {
-        const GivenId given(sent.ids[i]);
-        sent.ids[i] = enqueue_here(queue, options, data[i],
-                                   i < keys.size() ? keys[i] : std::nullopt, on_duplicate)
-                          .id;
-    }
+    for (const std::size_t i : sent.own)
+        sent.ids[i] =
+            enqueue_here(queue, options, data[i], i < keys.size() ? keys[i] : std::nullopt,
+                         on_duplicate, sent.ids[i])
+                .id;
     return std::move(sent.ids);
 }
 
@@ -358,8 +364,7 @@ Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::Raw
     const Sent sent = send_elsewhere(queue, options, {&data, 1}, {key}, on_duplicate);
     if (sent.own.empty())
         return {sent.ids.front(), has_key(key) ? EnqueueAction::sent : EnqueueAction::inserted};
-    const GivenId given(sent.ids.front());
-    return enqueue_here(queue, options, data, key, on_duplicate);
+    return enqueue_here(queue, options, data, key, on_duplicate, sent.ids.front());
 }
 
 std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options,

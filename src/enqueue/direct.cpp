@@ -38,9 +38,11 @@ Datum datum_of_text(std::string_view text)
 // `chosen` has the values of the job except for its data and key.
 job::RowValues completed(const job::RowValues &chosen, const KnownCatalogue &catalogue,
                          const catalog::Queue &queue, pg::RawValue data,
-                         const std::optional<std::string> &key)
+                         const std::optional<std::string> &key, DrawnId id)
 {
     job::RowValues job = checked_job(chosen, queue, data, key);
+    if (id.has_value())
+        give_drawn_id(job, *id, queue);
     fill_new_job(job, catalogue, queue);
     return job;
 }
@@ -113,7 +115,7 @@ job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &qu
                        const JobOptions &options, pg::RawValue data,
                        const std::optional<std::string> &key)
 {
-    return completed(chosen_values(queue, options), catalogue, queue, data, key);
+    return completed(chosen_values(queue, options), catalogue, queue, data, key, std::nullopt);
 }
 
 std::optional<DirectEnqueue> DirectEnqueue::begin(const catalog::Queue &queue,
@@ -135,16 +137,17 @@ std::optional<DirectEnqueue> DirectEnqueue::begin(const catalog::Queue &queue,
     return DirectEnqueue(*rows, std::move(catalogue), *present, chosen);
 }
 
-job::RowValues DirectEnqueue::new_job(pg::RawValue data,
-                                      const std::optional<std::string> &key) const
+job::RowValues DirectEnqueue::new_job(pg::RawValue data, const std::optional<std::string> &key,
+                                      DrawnId id) const
 {
-    return completed(chosen_, catalogue_, *queue_, data, key);
+    return completed(chosen_, catalogue_, *queue_, data, key, id);
 }
 
 std::optional<std::int64_t>
-DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key)
+DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key,
+                                   DrawnId id)
 {
-    const job::RowValues job = new_job(data, key);
+    const job::RowValues job = new_job(data, key, id);
     job::make_capacity_for_successor(*queue_, job);
     if (!rows_.insert_unless_taken(job))
         return std::nullopt;
@@ -153,7 +156,7 @@ DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::s
 }
 
 std::vector<std::int64_t> DirectEnqueue::insert(std::span<const pg::RawValue> data,
-                                                std::span<const std::int64_t> given_ids)
+                                                std::span<const std::int64_t> drawn_ids)
 {
     std::vector<std::int64_t> ids;
     std::vector<job::RowValues> jobs;
@@ -161,10 +164,10 @@ std::vector<std::int64_t> DirectEnqueue::insert(std::span<const pg::RawValue> da
     for (std::size_t count = 0; !data.empty(); data = data.subspan(count)) {
         count = count_at_once(data);
         jobs.clear();
-        for (std::size_t i = 0; i < count; ++i) {
-            const GivenId given(given_ids.empty() ? 0 : given_ids[ids.size() + i]);
-            jobs.push_back(new_job(data[i], std::nullopt));
-        }
+        for (std::size_t i = 0; i < count; ++i)
+            jobs.push_back(
+                new_job(data[i], std::nullopt,
+                        drawn_ids.empty() ? DrawnId() : DrawnId(drawn_ids[ids.size() + i])));
         if (!rows_.insert(jobs))
             break;
         for (const job::RowValues &job : jobs) {

@@ -40,11 +40,12 @@ public:
     // Inserts one job and returns its id; nothing if its key is held, or if the id drawn for it is
     // in use. `data` is jsonb.
     std::optional<std::int64_t> insert_unless_taken(pg::RawValue data,
-                                                    const std::optional<std::string> &key);
+                                                    const std::optional<std::string> &key,
+                                                    DrawnId id = std::nullopt);
     // Inserts jobs without key and returns their ids; fewer ids if an id is in use, and then the
-    // transaction must be aborted. `given_ids`: one for each job, or none at all.
+    // transaction must be aborted. `drawn_ids`: one for each job, or none at all.
     std::vector<std::int64_t> insert(std::span<const pg::RawValue> data,
-                                     std::span<const std::int64_t> given_ids = {});
+                                     std::span<const std::int64_t> drawn_ids = {});
 
     void end() { rows_.close(); }
 
@@ -54,7 +55,8 @@ private:
         : rows_(rows), catalogue_(std::move(catalogue)), queue_(&queue), chosen_(chosen)
     {
     }
-    job::RowValues new_job(pg::RawValue data, const std::optional<std::string> &key) const;
+    job::RowValues new_job(pg::RawValue data, const std::optional<std::string> &key,
+                           DrawnId id) const;
 
     NewRows rows_;
     KnownCatalogue catalogue_;     // the catalogue under the lock of the leaf

@@ -52,7 +52,8 @@ Caller caller_of_insert(const JobRow &row)
         return Caller::hipq;
     // A row without id was not replicated: it is a new job, usually from a trigger on a replicated
     // table.
-    if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA && !row.null(Column::id))
+    if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA && !row.null(Column::id) &&
+        !has_accepted_id(row))
         return Caller::replica;
     if (is_complete(row) && is_restorer())
         return Caller::restore;
@@ -195,6 +196,8 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
          {Column::id, Column::original_job_id, Column::retry_of, Column::worker_id,
           Column::update_time, Column::created_time, Column::manual_reason})
         note(column, !row.null(column));
+    if (has_accepted_id(row))
+        note(Column::id, false);
     for (const Column column : {Column::accepted_time, Column::deadline})
         note(column, !row.null(column) && row.as_time(column) != pg::infinity);
     for (const Column column : {Column::attempt, Column::retry_count})
@@ -281,7 +284,9 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
         check_new_job(row, queue);
     else if (row.null(Column::id))  // not a job whose row is only rewritten
         check_made_job(row, queue);
-    if (goes_elsewhere(row, queue))
+    if (has_accepted_id(row))
+        give_drawn_id(row, row.as_int64(Column::id), queue);
+    else if (goes_elsewhere(row, queue))
         return nullptr;
     fill_new_job(row, catalogue, queue);
     if (core::is_unfinished(row.state()))

@@ -100,15 +100,12 @@ void demand_open_queue(const catalog::Queue &queue, std::string_view job_type,
 
 // ---- what hipq fills in ----
 
-// The id that give_id() assigns next; 0: a new one.
-constinit std::int64_t given_id = 0;
+// What the present AcceptedId accepts.
+constinit DrawnId accepted_id;
 
 void set_id(job::RowValues &job, const catalog::Catalogue &catalogue, const catalog::Queue &queue)
 {
-    if (given_id != 0) {
-        job.set(Column::id, Int64GetDatum(std::exchange(given_id, 0)));
-        nodes::fill_shard_key(job, queue);
-    } else if (queue.shards != nullptr)
+    if (queue.shards != nullptr)
         nodes::place(job, queue, catalogue.job_ids);
     else {
         job.set(Column::id, Int64GetDatum(pg::call(
@@ -162,14 +159,18 @@ GivenTraceparent::~GivenTraceparent()
     given_traceparent = before_;
 }
 
-GivenId::GivenId(std::int64_t id)
+// A trigger on the table may enqueue, too, by a call of its own.
+AcceptedId::AcceptedId(DrawnId id) : before_(std::exchange(accepted_id, id)) {}
+
+AcceptedId::~AcceptedId()
 {
-    given_id = id;
+    accepted_id = before_;
 }
 
-GivenId::~GivenId()
+bool has_accepted_id(const job::RowValues &job)
 {
-    given_id = 0;
+    return accepted_id.has_value() && !job.null(Column::id) &&
+           job.as_int64(Column::id) == *accepted_id;
 }
 
 void check_chosen_values(job::RowValues &job)
@@ -303,6 +304,14 @@ void give_id(job::RowValues &job, const catalog::Catalogue &catalogue, const cat
 {
     set_id(job, catalogue, queue);
     fill_traceparent(job);
+}
+
+void give_drawn_id(job::RowValues &job, std::int64_t id, const catalog::Queue &queue)
+{
+    job.set(Column::id, Int64GetDatum(id));
+    nodes::fill_shard_key(job, queue);
+    fill_traceparent(job);
+    job::note_made_job(id, queue.id);
 }
 
 void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const catalog::Queue &queue)

@@ -33,17 +33,28 @@ void check_chosen_values(job::RowValues &job);
 void check_caps(const job::RowValues &job, const catalog::Queue &queue,
                 const catalog::JobType *type, const core::ColumnSet &given);
 
-// While an object of this class exists, the next new job gets this id, which give_id() has drawn
-// for it.
-class GivenId {
+// An id that give_id() has drawn for a job of this node before the job is inserted; nothing: the
+// insertion draws one.
+using DrawnId = std::optional<std::int64_t>;
+
+// While an object of this class exists, the guard trigger accepts a user's row with this id.
+class AcceptedId {
 public:
-    explicit GivenId(std::int64_t id);
-    ~GivenId();
-    GivenId(const GivenId &) = delete;
-    GivenId &operator=(const GivenId &) = delete;
+    explicit AcceptedId(DrawnId id);
+    ~AcceptedId();
+    AcceptedId(const AcceptedId &) = delete;
+    AcceptedId &operator=(const AcceptedId &) = delete;
+
+private:
+    DrawnId before_;
 };
+
+// Whether an AcceptedId accepts the id of the row, which may be NULL.
+bool has_accepted_id(const job::RowValues &job);
 
 // Assigns an id, which determines the job's node in a sharded instance, and the trace of its call.
 void give_id(job::RowValues &job, const catalog::Catalogue &catalogue, const catalog::Queue &queue);
+// The same with an id that is drawn already.
+void give_drawn_id(job::RowValues &job, std::int64_t id, const catalog::Queue &queue);
 
 }  // namespace hipq::enqueue

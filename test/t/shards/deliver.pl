@@ -196,4 +196,17 @@ $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', queue => 'app.mail'
 # the one of tomorrow has run, too
 ok($shards->wait_for_runs(231), 'jobs run after letters were forgotten');
 
+# ---- a trigger may enqueue a job for another shard before hipq's own trigger runs
+my $tenant = $shards->tenant_of($other);
+$of_a->sql(qq{CREATE FUNCTION enqueue_another() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
+		PERFORM hipq.enqueue('run', '{"tenant": "$tenant", "is": "made"}', queue => 'app.mail');
+		RETURN new; END \$\$;
+	CREATE TRIGGER enqueue_another BEFORE INSERT ON hipq.app_mail FOR EACH ROW
+		WHEN (new.job_data ? 'maker' AND new.state <> 'final')
+		EXECUTE FUNCTION enqueue_another()});
+$of_a->sql(q{SELECT hipq.enqueue('run', '{"tenant": "a", "maker": 1}', queue => 'app.mail')});
+ok($shards->wait_for_runs(233), 'a job and the job that a trigger made at its insertion run');
+is(join(' ', map { $_->sql(q{SELECT count(*) FROM hipq.job WHERE job_data ? 'is'}) }
+		$of_a, $shards->node($other)), '0 1', 'the job that a trigger made is on its own shard');
+
 done_testing();
