@@ -305,7 +305,7 @@ endif
 
 # Objects count what runs, in files beside them.
 ifeq (coverage,$(HIPQ_SERVER))
-PG_CXXFLAGS += --coverage -fprofile-abs-path -Og
+PG_CXXFLAGS += --coverage -fprofile-abs-path -fprofile-update=atomic -Og
 SHLIB_LINK += --coverage
 endif
 

@@ -190,9 +190,9 @@ std::optional<OwnLine> line_of_subscription(const std::string &subscription)
 std::optional<OwnLine> line_named_by(const Letter &letter)
 {
     const auto own = nodes::node_beside(letter.instance, letter.sender);
-    return own.has_value() ? std::optional(OwnLine{letter.instance, letter.sender, own->node,
-                                                   own->timeline})
-                           : std::nullopt;
+    return own.has_value()
+               ? std::optional(OwnLine{letter.instance, letter.sender, own->node, own->timeline})
+               : std::nullopt;
 }
 
 std::optional<std::string> problem_of(const Letter &letter, const OwnLine &line)
