@@ -8,7 +8,9 @@ CREATE TABLE hipq.identity (
     database_oid      oid         NOT NULL,
     token             uuid,
     created_time      timestamptz NOT NULL DEFAULT now(),
-    only_row          boolean     NOT NULL DEFAULT true CONSTRAINT identity_pkey PRIMARY KEY CONSTRAINT identity_is_one_row CHECK (only_row)
+    only_row          boolean     NOT NULL DEFAULT true
+        CONSTRAINT identity_pkey PRIMARY KEY
+        CONSTRAINT identity_is_one_row CHECK (only_row)
 );
 COMMENT ON TABLE hipq.identity
     IS 'the server and database that may run the jobs stored here; another one holds them until '
@@ -31,16 +33,20 @@ COMMENT ON SEQUENCE hipq.instance_id_seq IS 'numbers of instances';
 -- locks the row that it belongs to; a function that removes one also removes everything that
 -- belongs to it.
 CREATE TABLE hipq.instance (
-    instance_id           integer     NOT NULL DEFAULT nextval('hipq.instance_id_seq') CONSTRAINT instance_pkey PRIMARY KEY,
+    instance_id           integer     NOT NULL DEFAULT nextval('hipq.instance_id_seq')
+        CONSTRAINT instance_pkey PRIMARY KEY,
     name                  text COLLATE "C" NOT NULL CONSTRAINT instance_name_is_unique UNIQUE,
     shard_key             text        NOT NULL DEFAULT 'NONE',
     table_naming_strategy text        NOT NULL DEFAULT 'NONE',
     is_strict             boolean     NOT NULL DEFAULT false,
-    db_config             jsonb       NOT NULL DEFAULT '{}' CONSTRAINT instance_db_config_is_an_object CHECK (jsonb_typeof(db_config) = 'object'),
+    db_config             jsonb       NOT NULL DEFAULT '{}'
+        CONSTRAINT instance_db_config_is_an_object CHECK (jsonb_typeof(db_config) = 'object'),
     created_time          timestamptz NOT NULL DEFAULT now(),
     created_by            hipq.role   NOT NULL DEFAULT current_user::regrole,
-    max_retries           integer     CONSTRAINT instance_max_retries_is_not_negative CHECK (max_retries >= 0),
-    CONSTRAINT instance_name_is_valid CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
+    max_retries           integer
+        CONSTRAINT instance_max_retries_is_not_negative CHECK (max_retries >= 0),
+    CONSTRAINT instance_name_is_valid
+        CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
 );
 COMMENT ON TABLE hipq.instance IS 'named groups of queues';
 COMMENT ON COLUMN hipq.instance.instance_id IS 'number of the instance';
@@ -59,42 +65,56 @@ COMMENT ON COLUMN hipq.instance.created_time IS 'when the instance was created';
 COMMENT ON COLUMN hipq.instance.created_by
     IS 'role that created it, with whose rights table_naming_strategy runs';
 COMMENT ON COLUMN hipq.instance.max_retries
-    IS 'max_retries of jobs of its queues that give none, unless queue or type say otherwise; NULL = '
-    'setting hipq.max_retries';
+    IS 'max_retries of jobs of its queues that give none, unless queue or type say otherwise; '
+    'NULL = setting hipq.max_retries';
 
 CREATE SEQUENCE hipq.queue_id_seq AS integer;
 COMMENT ON SEQUENCE hipq.queue_id_seq IS 'numbers of queues';
 
 CREATE TABLE hipq.queue (
-    queue_id              integer     NOT NULL DEFAULT nextval('hipq.queue_id_seq') CONSTRAINT queue_pkey PRIMARY KEY,
+    queue_id              integer     NOT NULL DEFAULT nextval('hipq.queue_id_seq')
+        CONSTRAINT queue_pkey PRIMARY KEY,
     instance_id           integer     NOT NULL,
     name                  text COLLATE "C" NOT NULL,
     owner                 hipq.role   NOT NULL,
     table_name            text COLLATE "C" NOT NULL CONSTRAINT queue_table_name_is_unique UNIQUE,
-    throttle_limit        numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT queue_throttle_limit_is_a_number CHECK (throttle_limit <> 'NaN'),
-    retention             interval    CONSTRAINT queue_retention_is_not_negative CHECK (retention >= '0'),
-    history               text        NOT NULL DEFAULT 'failed' CONSTRAINT queue_history_is_known CHECK (history IN ('failed', 'all')),
-    durability            text        NOT NULL DEFAULT 'strict' CONSTRAINT queue_durability_is_known CHECK (durability IN ('strict', 'group')),
-    weight                integer     NOT NULL DEFAULT 100 CONSTRAINT queue_weight_is_in_range CHECK (weight BETWEEN 1 AND 1000),
+    throttle_limit        numeric(12,3) NOT NULL DEFAULT 0
+        CONSTRAINT queue_throttle_limit_is_a_number CHECK (throttle_limit <> 'NaN'),
+    retention             interval
+        CONSTRAINT queue_retention_is_not_negative CHECK (retention >= '0'),
+    history               text        NOT NULL DEFAULT 'failed'
+        CONSTRAINT queue_history_is_known CHECK (history IN ('failed', 'all')),
+    durability            text        NOT NULL DEFAULT 'strict'
+        CONSTRAINT queue_durability_is_known CHECK (durability IN ('strict', 'group')),
+    weight                integer     NOT NULL DEFAULT 100
+        CONSTRAINT queue_weight_is_in_range CHECK (weight BETWEEN 1 AND 1000),
     is_strict             boolean,
     queue_ttl             integer     CONSTRAINT queue_queue_ttl_is_positive CHECK (queue_ttl > 0),
     dead_letter_enabled   boolean,
-    dead_letter_retention interval    CONSTRAINT queue_dead_letter_retention_is_positive CHECK (dead_letter_retention > '0'),
-    dead_letter_max       integer     CONSTRAINT queue_dead_letter_max_is_positive CHECK (dead_letter_max > 0),
+    dead_letter_retention interval
+        CONSTRAINT queue_dead_letter_retention_is_positive CHECK (dead_letter_retention > '0'),
+    dead_letter_max       integer
+        CONSTRAINT queue_dead_letter_max_is_positive CHECK (dead_letter_max > 0),
     dead_letter_handler   text        NOT NULL DEFAULT 'NONE',
     dead_letter_crash_times timestamptz[] NOT NULL DEFAULT '{}',
-    max_timeout           integer     CONSTRAINT queue_max_timeout_is_positive CHECK (max_timeout > 0),
+    max_timeout           integer
+        CONSTRAINT queue_max_timeout_is_positive CHECK (max_timeout > 0),
     highest_priority      smallint,
     allow_free_jobs       boolean     NOT NULL DEFAULT true,
     retry_enabled         boolean,
     is_dropped            boolean     NOT NULL DEFAULT false,
     created_time          timestamptz NOT NULL DEFAULT now(),
     shard_key             text        NOT NULL DEFAULT 'NONE',
-    throttle_mode         text        NOT NULL DEFAULT 'shared' CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared')),
-    move_order            text        NOT NULL DEFAULT 'key' CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict')),
-    unique_scope          text        NOT NULL DEFAULT 'global' CONSTRAINT queue_unique_scope_is_known CHECK (unique_scope IN ('global', 'shard_key')),
-    worker_wait_ttl       integer     CONSTRAINT queue_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0),
-    max_retries           integer     CONSTRAINT queue_max_retries_is_not_negative CHECK (max_retries >= 0),
+    throttle_mode         text        NOT NULL DEFAULT 'shared'
+        CONSTRAINT queue_throttle_mode_is_known CHECK (throttle_mode IN ('home', 'shared')),
+    move_order            text        NOT NULL DEFAULT 'key'
+        CONSTRAINT queue_move_order_is_known CHECK (move_order IN ('key', 'strict')),
+    unique_scope          text        NOT NULL DEFAULT 'global'
+        CONSTRAINT queue_unique_scope_is_known CHECK (unique_scope IN ('global', 'shard_key')),
+    worker_wait_ttl       integer
+        CONSTRAINT queue_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0),
+    max_retries           integer
+        CONSTRAINT queue_max_retries_is_not_negative CHECK (max_retries >= 0),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
     CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
 );
@@ -102,7 +122,8 @@ COMMENT ON TABLE hipq.queue
     IS 'queues; the jobs of each are in its own table, a partition of hipq.job';
 COMMENT ON COLUMN hipq.queue.queue_id IS 'number of the queue, hipq.job.queue_id of its jobs';
 COMMENT ON COLUMN hipq.queue.instance_id IS 'instance of the queue';
-COMMENT ON COLUMN hipq.queue.name IS 'name within the instance: lower-case letters, digits and underscores';
+COMMENT ON COLUMN hipq.queue.name
+    IS 'name within the instance: lower-case letters, digits and underscores';
 COMMENT ON COLUMN hipq.queue.owner IS 'queue owner: the role that SQL handlers run as';
 COMMENT ON COLUMN hipq.queue.table_name IS 'table of the queue in schema hipq';
 COMMENT ON COLUMN hipq.queue.throttle_limit
@@ -146,13 +167,14 @@ COMMENT ON COLUMN hipq.queue.shard_key
     IS 'what a sharded instance divides its jobs by: a column, or a path within job_data; NONE = '
     'all its jobs are the router''s';
 COMMENT ON COLUMN hipq.queue.throttle_mode
-    IS 'how a sharded instance keeps throttle limits: home = all jobs of a queue with limits are on '
-    'one node, shared = each node has a share';
+    IS 'how a sharded instance keeps throttle limits: home = all jobs of a queue with limits are '
+    'on one node, shared = each node has a share';
 COMMENT ON COLUMN hipq.queue.move_order
     IS 'what stays in order while slots move from one node of a sharded instance to another: key = '
     'jobs with one job_key, strict = all jobs of a slot';
 COMMENT ON COLUMN hipq.queue.unique_scope
-    IS 'what keys are unique within: global = the whole queue, shard_key = the jobs of each shard key';
+    IS 'what keys are unique within: global = the whole queue, '
+    'shard_key = the jobs of each shard key';
 COMMENT ON COLUMN hipq.queue.worker_wait_ttl
     IS 'seconds a due job waits while no external worker can be given it, before it fails with '
     'worker_unavailable; 0 = for ever; NULL = setting hipq.worker_wait_ttl';
@@ -165,39 +187,64 @@ COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
 
 CREATE TABLE hipq.job_type (
     queue_id                integer     NOT NULL,
-    name                    text COLLATE "C" NOT NULL CONSTRAINT job_type_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
+    name                    text COLLATE "C" NOT NULL
+        CONSTRAINT job_type_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
     handler                 text        NOT NULL DEFAULT 'NONE',
-    handler_kind            text        NOT NULL DEFAULT 'none' CONSTRAINT job_type_handler_kind_is_known CHECK (handler_kind IN ('none', 'function', 'procedure', 'statement', 'notify')),
+    handler_kind            text        NOT NULL DEFAULT 'none'
+        CONSTRAINT job_type_handler_kind_is_known
+            CHECK (handler_kind IN ('none', 'function', 'procedure', 'statement', 'notify')),
     retry_handler           text        NOT NULL DEFAULT 'NONE',
-    default_timeout         integer     CONSTRAINT job_type_default_timeout_is_positive CHECK (default_timeout > 0),
+    default_timeout         integer
+        CONSTRAINT job_type_default_timeout_is_positive CHECK (default_timeout > 0),
     default_priority        smallint    NOT NULL DEFAULT 0,
-    default_throttle_factor numeric(9,3) NOT NULL DEFAULT 1 CONSTRAINT job_type_throttle_factor_is_not_negative CHECK (default_throttle_factor >= 0 AND default_throttle_factor <> 'NaN'),
+    default_throttle_factor numeric(9,3) NOT NULL DEFAULT 1
+        CONSTRAINT job_type_throttle_factor_is_not_negative
+            CHECK (default_throttle_factor >= 0 AND default_throttle_factor <> 'NaN'),
     default_time_windows    hipq.time_windows NOT NULL DEFAULT 'NONE',
     time_zone               text        NOT NULL DEFAULT current_setting('TimeZone'),
-    max_retries             integer     CONSTRAINT job_type_max_retries_is_not_negative CHECK (max_retries >= 0),
-    retry_base              interval    CONSTRAINT job_type_retry_base_is_not_negative CHECK (retry_base >= '0'),
-    retry_multiplier        double precision CONSTRAINT job_type_retry_multiplier_is_at_least_one CHECK (retry_multiplier BETWEEN 1 AND 1000),
-    retry_max               interval    CONSTRAINT job_type_retry_max_is_not_negative CHECK (retry_max >= '0'),
-    retry_jitter            double precision CONSTRAINT job_type_retry_jitter_is_a_fraction CHECK (retry_jitter BETWEEN 0 AND 1),
+    max_retries             integer
+        CONSTRAINT job_type_max_retries_is_not_negative CHECK (max_retries >= 0),
+    retry_base              interval
+        CONSTRAINT job_type_retry_base_is_not_negative CHECK (retry_base >= '0'),
+    retry_multiplier        double precision
+        CONSTRAINT job_type_retry_multiplier_is_at_least_one
+            CHECK (retry_multiplier BETWEEN 1 AND 1000),
+    retry_max               interval
+        CONSTRAINT job_type_retry_max_is_not_negative CHECK (retry_max >= '0'),
+    retry_jitter            double precision
+        CONSTRAINT job_type_retry_jitter_is_a_fraction CHECK (retry_jitter BETWEEN 0 AND 1),
     retry_on                text[]      NOT NULL DEFAULT '{}',
     do_not_retry_on         text[]      NOT NULL DEFAULT '{}',
-    on_missing_handler      text        NOT NULL DEFAULT 'wait' CONSTRAINT job_type_on_missing_handler_is_known CHECK (on_missing_handler IN ('wait', 'fail')),
-    queue_ttl               integer     CONSTRAINT job_type_queue_ttl_is_positive CHECK (queue_ttl > 0),
-    claim                   text        NOT NULL DEFAULT 'auto' CONSTRAINT job_type_claim_is_known CHECK (claim IN ('auto', 'lock', 'record')),
-    batch_size              integer     NOT NULL DEFAULT 1 CONSTRAINT job_type_batch_size_is_in_range CHECK (batch_size BETWEEN 1 AND 1000),
-    throttle_limit          numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_is_a_number CHECK (throttle_limit <> 'NaN'),
-    throttle_limit_per_key  numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_per_key_is_a_number CHECK (throttle_limit_per_key <> 'NaN'),
-    requires                jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_requires_is_an_object CHECK (jsonb_typeof(requires) = 'object'),
-    worker_wait_ttl         integer     CONSTRAINT job_type_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0),
+    on_missing_handler      text        NOT NULL DEFAULT 'wait'
+        CONSTRAINT job_type_on_missing_handler_is_known
+            CHECK (on_missing_handler IN ('wait', 'fail')),
+    queue_ttl               integer
+        CONSTRAINT job_type_queue_ttl_is_positive CHECK (queue_ttl > 0),
+    claim                   text        NOT NULL DEFAULT 'auto'
+        CONSTRAINT job_type_claim_is_known CHECK (claim IN ('auto', 'lock', 'record')),
+    batch_size              integer     NOT NULL DEFAULT 1
+        CONSTRAINT job_type_batch_size_is_in_range CHECK (batch_size BETWEEN 1 AND 1000),
+    throttle_limit          numeric(12,3) NOT NULL DEFAULT 0
+        CONSTRAINT job_type_throttle_limit_is_a_number CHECK (throttle_limit <> 'NaN'),
+    throttle_limit_per_key  numeric(12,3) NOT NULL DEFAULT 0
+        CONSTRAINT job_type_throttle_limit_per_key_is_a_number
+            CHECK (throttle_limit_per_key <> 'NaN'),
+    requires                jsonb       NOT NULL DEFAULT '{}'
+        CONSTRAINT job_type_requires_is_an_object CHECK (jsonb_typeof(requires) = 'object'),
+    worker_wait_ttl         integer
+        CONSTRAINT job_type_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0),
     retry_enabled           boolean,
-    parameters              jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_parameters_are_an_object CHECK (jsonb_typeof(parameters) = 'object'),
-    validate                text        NOT NULL DEFAULT 'enqueue' CONSTRAINT job_type_validate_is_known CHECK (validate IN ('enqueue', 'run')),
+    parameters              jsonb       NOT NULL DEFAULT '{}'
+        CONSTRAINT job_type_parameters_are_an_object CHECK (jsonb_typeof(parameters) = 'object'),
+    validate                text        NOT NULL DEFAULT 'enqueue'
+        CONSTRAINT job_type_validate_is_known CHECK (validate IN ('enqueue', 'run')),
     is_registered           boolean     NOT NULL DEFAULT true,
     crash_times             timestamptz[] NOT NULL DEFAULT '{}',
     created_time            timestamptz NOT NULL DEFAULT now(),
     attempt_log             boolean,
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
-    CONSTRAINT job_type_handler_none_iff_kind_none CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
+    CONSTRAINT job_type_handler_none_iff_kind_none
+        CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
 );
 COMMENT ON TABLE hipq.job_type
     IS 'job types of a queue: what runs for their jobs and the values their jobs start with';
@@ -272,7 +319,8 @@ COMMENT ON COLUMN hipq.job_type.attempt_log
 -- Every process caches queues, job types, pauses and the workers of each type; any statement that
 -- changes one of these makes all processes read it again. A row trigger reports only the queue or
 -- instance of its row.
-CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';
+CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';
 COMMENT ON FUNCTION hipq._catalogue_changed()
     IS 'trigger: tells all processes to read queues, job types, pauses and workers anew';
 
@@ -294,7 +342,8 @@ CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.job_type
     FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('types');
 ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER row_changed;
 
-CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
+CREATE FUNCTION hipq.release_hold() RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
 COMMENT ON FUNCTION hipq.release_hold()
     IS 'lets a restored or cloned database run its jobs, and gives its schedules to pg_cron';
 
@@ -319,7 +368,8 @@ CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.queue_hold
     FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('queue');
 ALTER TABLE hipq.queue_hold ENABLE ALWAYS TRIGGER row_changed;
 
-CREATE FUNCTION hipq.release_hold(queue text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold_of_queue';
+CREATE FUNCTION hipq.release_hold(queue text) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold_of_queue';
 COMMENT ON FUNCTION hipq.release_hold(text)
     IS 'makes this server the one that runs the jobs of a queue that a logical subscription has '
     'fed';
@@ -331,75 +381,90 @@ COMMENT ON FUNCTION hipq.now()
 CREATE FUNCTION hipq.version() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_version';
 COMMENT ON FUNCTION hipq.version() IS 'tells the version of the library that serves this session';
 
-CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
+CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
 COMMENT ON FUNCTION hipq._may(integer, text)
     IS 'whether the current user has enqueue, work, read or control on a queue';
 
 -- Declared immutable although it is not, so that the planner leaves out the queues that the caller
 -- may not see before it reads any table. A plan does not outlive a change of the caller's rights.
-CREATE FUNCTION hipq._readable_queues() RETURNS integer[] LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__readable_queues';
+CREATE FUNCTION hipq._readable_queues() RETURNS integer[]
+    LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__readable_queues';
 COMMENT ON FUNCTION hipq._readable_queues()
     IS 'queues that the current user may read, as the planner of a view asks';
 
-CREATE FUNCTION hipq._visible_queues() RETURNS integer[] LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__visible_queues';
+CREATE FUNCTION hipq._visible_queues() RETURNS integer[]
+    LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__visible_queues';
 COMMENT ON FUNCTION hipq._visible_queues()
     IS 'the same for views without job data: all queues for members of pg_monitor';
 
-CREATE FUNCTION hipq._reachable_queues(queues integer[]) RETURNS integer[] LANGUAGE c STRICT IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__reachable_queues';
+CREATE FUNCTION hipq._reachable_queues(queues integer[]) RETURNS integer[]
+    LANGUAGE c STRICT IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__reachable_queues';
 COMMENT ON FUNCTION hipq._reachable_queues(integer[])
     IS 'those of these queues whose tables nobody has locked against readers, with a WARNING for '
     'each other one, as the planner of a view asks';
 
-CREATE FUNCTION hipq._is_one_of_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_one_of_support';
+CREATE FUNCTION hipq._is_one_of_support(internal) RETURNS internal
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_one_of_support';
 COMMENT ON FUNCTION hipq._is_one_of_support(internal)
     IS 'tells the planner that hipq._is_one_of() costs and selects nothing';
 
-CREATE FUNCTION hipq._is_one_of(queue_id integer, queues integer[]) RETURNS boolean LANGUAGE c STRICT IMMUTABLE COST 0.0001
-    SUPPORT hipq._is_one_of_support AS 'MODULE_PATHNAME', 'hipq__is_one_of';
+CREATE FUNCTION hipq._is_one_of(queue_id integer, queues integer[]) RETURNS boolean
+    LANGUAGE c STRICT IMMUTABLE COST 0.0001 SUPPORT hipq._is_one_of_support
+    AS 'MODULE_PATHNAME', 'hipq__is_one_of';
 COMMENT ON FUNCTION hipq._is_one_of(integer, integer[])
     IS 'queue_id = ANY (queues), so cheap that it is asked of a row before anything else is';
 
-CREATE FUNCTION hipq._is_in_reach_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_in_reach_support';
+CREATE FUNCTION hipq._is_in_reach_support(internal) RETURNS internal
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_in_reach_support';
 COMMENT ON FUNCTION hipq._is_in_reach_support(internal)
     IS 'gives the planner ranges of numbers in the place of hipq._is_in_reach()';
 
-CREATE FUNCTION hipq._is_in_reach(queue_id integer, queues integer[]) RETURNS boolean LANGUAGE c STRICT IMMUTABLE
-    SUPPORT hipq._is_in_reach_support AS 'MODULE_PATHNAME', 'hipq__is_one_of';
+CREATE FUNCTION hipq._is_in_reach(queue_id integer, queues integer[]) RETURNS boolean
+    LANGUAGE c STRICT IMMUTABLE SUPPORT hipq._is_in_reach_support
+    AS 'MODULE_PATHNAME', 'hipq__is_one_of';
 COMMENT ON FUNCTION hipq._is_in_reach(integer, integer[])
     IS 'queue_id = ANY (queues), for tables that are divided by queue: the planner leaves out the '
     'tables of the others';
 
-CREATE FUNCTION hipq._is_in_reach_by_scan_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_in_reach_by_scan_support';
+CREATE FUNCTION hipq._is_in_reach_by_scan_support(internal) RETURNS internal
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_in_reach_by_scan_support';
 COMMENT ON FUNCTION hipq._is_in_reach_by_scan_support(internal)
     IS 'the same for hipq._is_in_reach_by_scan()';
 
-CREATE FUNCTION hipq._is_in_reach_by_scan(queue_id integer, queues integer[]) RETURNS boolean LANGUAGE c STRICT IMMUTABLE
-    SUPPORT hipq._is_in_reach_by_scan_support AS 'MODULE_PATHNAME', 'hipq__is_one_of';
+CREATE FUNCTION hipq._is_in_reach_by_scan(queue_id integer, queues integer[]) RETURNS boolean
+    LANGUAGE c STRICT IMMUTABLE SUPPORT hipq._is_in_reach_by_scan_support
+    AS 'MODULE_PATHNAME', 'hipq__is_one_of';
 COMMENT ON FUNCTION hipq._is_in_reach_by_scan(integer, integer[])
-    IS 'the same, for a table that is scanned unless the statement asks for rows by their ids: then '
-    'the planner leaves out all tables';
+    IS 'the same, for a table that is scanned unless the statement asks for rows by their ids: '
+    'then the planner leaves out all tables';
 
-CREATE FUNCTION hipq._asked_ids_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__asked_ids_support';
+CREATE FUNCTION hipq._asked_ids_support(internal) RETURNS internal
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__asked_ids_support';
 COMMENT ON FUNCTION hipq._asked_ids_support(internal)
     IS 'gives the planner the ids that the statement asks for in the place of hipq._asked_ids()';
 
-CREATE FUNCTION hipq._asked_ids() RETURNS bigint[] LANGUAGE c STABLE SUPPORT hipq._asked_ids_support AS 'MODULE_PATHNAME', 'hipq__asked_ids';
+CREATE FUNCTION hipq._asked_ids() RETURNS bigint[]
+    LANGUAGE c STABLE SUPPORT hipq._asked_ids_support AS 'MODULE_PATHNAME', 'hipq__asked_ids';
 COMMENT ON FUNCTION hipq._asked_ids()
-    IS 'the ids that the statement asks for, as id = ..., beside hipq._is_in_reach_by_scan(); NULL = '
-    'none';
+    IS 'the ids that the statement asks for, as id = ..., beside hipq._is_in_reach_by_scan(); '
+    'NULL = none';
 
-CREATE FUNCTION hipq._is_asked_for_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_asked_for_support';
+CREATE FUNCTION hipq._is_asked_for_support(internal) RETURNS internal
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_asked_for_support';
 COMMENT ON FUNCTION hipq._is_asked_for_support(internal)
     IS 'gives the planner the numbers of the queues that the statement names in the place of '
     'hipq._is_asked_for()';
 
-CREATE FUNCTION hipq._is_asked_for(queue text, queue_id integer) RETURNS boolean LANGUAGE c IMMUTABLE
-    SUPPORT hipq._is_asked_for_support AS 'MODULE_PATHNAME', 'hipq__is_asked_for';
+CREATE FUNCTION hipq._is_asked_for(queue text, queue_id integer) RETURNS boolean
+    LANGUAGE c IMMUTABLE SUPPORT hipq._is_asked_for_support
+    AS 'MODULE_PATHNAME', 'hipq__is_asked_for';
 COMMENT ON FUNCTION hipq._is_asked_for(text, integer)
     IS 'true; in a view that shows the name of a queue it has the planner know the number of one '
     'that is asked for by its name';
 
-CREATE FUNCTION hipq._is_as_asked_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_as_asked_support';
+CREATE FUNCTION hipq._is_as_asked_support(internal) RETURNS internal
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_as_asked_support';
 COMMENT ON FUNCTION hipq._is_as_asked_support(internal)
     IS 'gives the planner what the statement implies of a column in the place of '
     'hipq._is_as_asked()';

@@ -40,7 +40,8 @@ SELECT queue.queue_id,
        queue.is_dropped
 FROM hipq.queue
 JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE queue.queue_id = ANY (hipq._visible_queues()) AND (pg_has_role('pg_monitor', 'USAGE') OR hipq._may(queue.queue_id, 'read'))
+WHERE queue.queue_id = ANY (hipq._visible_queues())
+  AND (pg_has_role('pg_monitor', 'USAGE') OR hipq._may(queue.queue_id, 'read'))
 OFFSET 0;
 COMMENT ON VIEW hipq._visible_queue
     IS 'the same for views without job data: all queues for members of pg_monitor';
@@ -52,20 +53,31 @@ COMMENT ON COLUMN hipq._visible_queue.is_dropped IS 'the queue is being dropped'
 
 CREATE VIEW hipq.instances_detail WITH (security_barrier) AS
 WITH visible_queue AS MATERIALIZED (
-    SELECT queue.name, queue.instance_id, queue.is_dropped, hipq._may(queue.queue_id, 'read') AS is_readable FROM hipq._visible_queue AS queue
+    SELECT queue.name,
+           queue.instance_id,
+           queue.is_dropped,
+           hipq._may(queue.queue_id, 'read') AS is_readable
+    FROM hipq._visible_queue AS queue
 )
 SELECT instance.name,
        nullif(instance.shard_key, 'NONE') AS shard_key,
        nullif(instance.table_naming_strategy, 'NONE') AS table_naming_strategy,
-       CASE WHEN visible.readable > 0 OR current_setting('is_superuser') = 'on' THEN instance.db_config END AS db_config,
+       CASE
+           WHEN visible.readable > 0 OR current_setting('is_superuser') = 'on'
+               THEN instance.db_config
+       END AS db_config,
        visible.queues,
        instance.created_time,
        instance.is_strict,
-       coalesce(instance.max_retries, current_setting('hipq.max_retries', true)::integer) AS max_retries
+       coalesce(
+           instance.max_retries, current_setting('hipq.max_retries', true)::integer
+       ) AS max_retries
 FROM hipq.instance
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE queue.is_readable) AS readable,
-           coalesce(array_agg(queue.name ORDER BY queue.name) FILTER (WHERE NOT queue.is_dropped), '{}') AS queues
+           coalesce(
+               array_agg(queue.name ORDER BY queue.name) FILTER (WHERE NOT queue.is_dropped), '{}'
+           ) AS queues
     FROM visible_queue AS queue
     WHERE queue.instance_id = instance.instance_id
 ) AS visible
@@ -95,8 +107,15 @@ SELECT queue.full_name AS queue,
        queue.instance,
        queue.owner::regrole,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
-       CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
-       coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type IS NULL), 0.000) AS throttle_used,
+       CASE
+           WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit
+       END::numeric(12,3) AS throttle_limit,
+       coalesce(
+           (SELECT round(limiter.used / 1000.0, 3)
+            FROM hipq._limiters() AS limiter
+            WHERE limiter.queue_id = queue.queue_id AND limiter.job_type IS NULL),
+           0.000
+       ) AS throttle_used,
        live.running + locked.running AS running_jobs,
        live.initial,
        live.running,
@@ -114,25 +133,65 @@ SELECT queue.full_name AS queue,
        queue.history,
        queue.durability,
        queue.weight,
-       coalesce(queue.is_strict, (SELECT instance.is_strict FROM hipq.instance WHERE instance.instance_id = queue.instance_id)) AS is_strict,
-       coalesce(queue.queue_ttl, ceil(extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval))::integer) AS queue_ttl,
-       coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
-       coalesce(queue.dead_letter_retention, current_setting('hipq.dead_letter_retention', true)::interval) AS dead_letter_retention,
-       coalesce(queue.dead_letter_max, current_setting('hipq.dead_letter_max', true)::integer) AS dead_letter_max,
+       coalesce(
+           queue.is_strict,
+           (SELECT instance.is_strict
+            FROM hipq.instance
+            WHERE instance.instance_id = queue.instance_id)
+       ) AS is_strict,
+       coalesce(
+           queue.queue_ttl,
+           ceil(extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval))::integer
+       ) AS queue_ttl,
+       coalesce(
+           queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean
+       ) AS dead_letter_enabled,
+       coalesce(
+           queue.dead_letter_retention,
+           current_setting('hipq.dead_letter_retention', true)::interval
+       ) AS dead_letter_retention,
+       coalesce(
+           queue.dead_letter_max, current_setting('hipq.dead_letter_max', true)::integer
+       ) AS dead_letter_max,
        nullif(queue.dead_letter_handler, 'NONE') AS dead_letter_handler,
-       coalesce(queue.max_timeout, ceil(extract(epoch FROM current_setting('hipq.max_timeout', true)::interval))::integer) AS max_timeout,
+       coalesce(
+           queue.max_timeout,
+           ceil(extract(epoch FROM current_setting('hipq.max_timeout', true)::interval))::integer
+       ) AS max_timeout,
        queue.highest_priority,
        queue.allow_free_jobs,
-       coalesce(queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean) AS retry_enabled,
+       coalesce(
+           queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean
+       ) AS retry_enabled,
        EXISTS (
            SELECT FROM hipq.pause
-           WHERE pause.instance_id = queue.instance_id OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
+           WHERE pause.instance_id = queue.instance_id
+              OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
        ) AS is_paused,
        queue.is_dropped,
        queue.created_time,
-       nullif(coalesce(queue.worker_wait_ttl, ceil(extract(epoch FROM current_setting('hipq.worker_wait_ttl', true)::interval))::integer), 0) AS worker_wait_ttl,
-       coalesce(queue.max_retries, (SELECT instance.max_retries FROM hipq.instance WHERE instance.instance_id = queue.instance_id), current_setting('hipq.max_retries', true)::integer) AS max_retries,
-       ARRAY(SELECT job_type.name FROM hipq.job_type WHERE job_type.queue_id = queue.queue_id ORDER BY job_type.name) AS job_types
+       nullif(
+           coalesce(
+               queue.worker_wait_ttl,
+               ceil(extract(
+                   epoch FROM current_setting('hipq.worker_wait_ttl', true)::interval
+               ))::integer
+           ),
+           0
+       ) AS worker_wait_ttl,
+       coalesce(
+           queue.max_retries,
+           (SELECT instance.max_retries
+            FROM hipq.instance
+            WHERE instance.instance_id = queue.instance_id),
+           current_setting('hipq.max_retries', true)::integer
+       ) AS max_retries,
+       ARRAY(
+           SELECT job_type.name
+           FROM hipq.job_type
+           WHERE job_type.queue_id = queue.queue_id
+           ORDER BY job_type.name
+       ) AS job_types
 FROM (
     SELECT queue.*, seen.name AS full_name, seen.instance
     FROM hipq.queue
@@ -145,21 +204,33 @@ LEFT JOIN LATERAL (
            count(*) FILTER (WHERE job.state = 'running') AS running,
            count(*) FILTER (WHERE job.state = 'error') AS error,
            count(*) FILTER (WHERE job.state = 'retry') AS retry,
-           min(job.scheduled_run_time) FILTER (WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()) AS oldest_due_time
+           min(job.scheduled_run_time) FILTER (
+               WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()
+           ) AS oldest_due_time
     FROM hipq.job
-    WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._visible_queues()) AND job.state <> 'final'
+    WHERE job.queue_id = queue.queue_id
+      AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())
+      AND job.state <> 'final'
 ) AS live ON true
 LEFT JOIN LATERAL (
-    SELECT count(*) AS running FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked
+    SELECT count(*) AS running
+    FROM hipq._running_jobs() AS locked
+    WHERE locked.queue_id = queue.queue_id AND locked.is_locked
 ) AS locked ON true
 LEFT JOIN LATERAL (
     SELECT coalesce(sum(kind.jobs) FILTER (WHERE NOT kind.is_due), 0)::bigint AS waiting_time,
-           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'window'), 0)::bigint AS waiting_window,
-           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'hold'), 0)::bigint AS waiting_hold,
-           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'pause'), 0)::bigint AS waiting_pause,
-           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'handler'), 0)::bigint AS waiting_handler,
-           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'throttle'), 0)::bigint AS waiting_throttle,
-           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'none'), 0)::bigint AS ready
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'window'), 0)::bigint
+               AS waiting_window,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'hold'), 0)::bigint
+               AS waiting_hold,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'pause'), 0)::bigint
+               AS waiting_pause,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'handler'), 0)::bigint
+               AS waiting_handler,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'throttle'), 0)::bigint
+               AS waiting_throttle,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'none'), 0)::bigint
+               AS ready
     FROM (
         SELECT job.scheduled_run_time <= present.time AS is_due,
                job.job_type,
@@ -169,14 +240,21 @@ LEFT JOIN LATERAL (
                count(*) AS jobs
         FROM hipq.job
         CROSS JOIN (SELECT hipq.now() AS time) AS present
-        WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())
+        WHERE job.queue_id = queue.queue_id
+          AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())
           AND job.state IN ('initial', 'retry')
-          AND job.id NOT IN (SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked)
+          AND job.id NOT IN (
+              SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked
+          )
         GROUP BY 1, 2, 3, 4, 5
     ) AS kind
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN kind.is_due
-            THEN hipq._first_unmet_condition(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_unmet
+        SELECT CASE
+                   WHEN kind.is_due THEN hipq._first_unmet_condition(
+                       queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key,
+                       kind.throttle_factor
+                   )
+               END AS first_unmet
     ) AS condition
 ) AS waiting ON true
 WHERE hipq._is_asked_for(queue.full_name, queue.queue_id);
@@ -213,7 +291,8 @@ COMMENT ON COLUMN hipq.queues_detail.oldest_due_time
     IS 'when the job that waits longest was due; NULL = none is due';
 COMMENT ON COLUMN hipq.queues_detail.retention
     IS 'how long final jobs are kept; 0 = jobs that succeed leave no row';
-COMMENT ON COLUMN hipq.queues_detail.history IS 'which attempts hipq.attempt records: failed or all';
+COMMENT ON COLUMN hipq.queues_detail.history
+    IS 'which attempts hipq.attempt records: failed or all';
 COMMENT ON COLUMN hipq.queues_detail.weight
     IS 'share of the executors'' time beside other queues: twice the weight, twice the time';
 COMMENT ON COLUMN hipq.queues_detail.durability
@@ -222,12 +301,15 @@ COMMENT ON COLUMN hipq.queues_detail.durability
 COMMENT ON COLUMN hipq.queues_detail.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queues_detail.queue_ttl
     IS 'seconds an external worker has to accept a job, where its type does not say';
-COMMENT ON COLUMN hipq.queues_detail.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
+COMMENT ON COLUMN hipq.queues_detail.dead_letter_enabled
+    IS 'whether failed jobs leave a dead letter';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_retention IS 'how long dead letters are kept';
-COMMENT ON COLUMN hipq.queues_detail.dead_letter_max IS 'how many dead letters are kept, the newest';
+COMMENT ON COLUMN hipq.queues_detail.dead_letter_max
+    IS 'how many dead letters are kept, the newest';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_handler
     IS 'function that is called for each dead letter; NULL = none';
-COMMENT ON COLUMN hipq.queues_detail.max_timeout IS 'longest timeout that its jobs may have, in seconds';
+COMMENT ON COLUMN hipq.queues_detail.max_timeout
+    IS 'longest timeout that its jobs may have, in seconds';
 COMMENT ON COLUMN hipq.queues_detail.highest_priority
     IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
 COMMENT ON COLUMN hipq.queues_detail.allow_free_jobs
@@ -250,46 +332,99 @@ SELECT seen.name AS queue,
        nullif(job_type.handler, 'NONE') AS handler,
        job_type.handler_kind,
        nullif(job_type.retry_handler, 'NONE') AS retry_handler,
-       least(coalesce(job_type.default_timeout, ceil(extract(epoch FROM current_setting('hipq.default_timeout', true)::interval))::integer),
-             coalesce(queue.max_timeout, ceil(extract(epoch FROM current_setting('hipq.max_timeout', true)::interval))::integer)) AS default_timeout,
+       least(
+           coalesce(
+               job_type.default_timeout,
+               ceil(extract(
+                   epoch FROM current_setting('hipq.default_timeout', true)::interval
+               ))::integer
+           ),
+           coalesce(
+               queue.max_timeout,
+               ceil(extract(
+                   epoch FROM current_setting('hipq.max_timeout', true)::interval
+               ))::integer
+           )
+       ) AS default_timeout,
        job_type.default_priority,
        job_type.default_throttle_factor,
-       CASE WHEN job_type.default_time_windows <> 'NONE' THEN job_type.default_time_windows ELSE NULL::hipq.time_windows END AS default_time_windows,
+       CASE
+           WHEN job_type.default_time_windows <> 'NONE' THEN job_type.default_time_windows
+           ELSE NULL::hipq.time_windows
+       END AS default_time_windows,
        job_type.time_zone,
-       coalesce(job_type.max_retries, queue.max_retries, instance.max_retries, current_setting('hipq.max_retries', true)::integer) AS max_retries,
-       coalesce(job_type.retry_base, current_setting('hipq.retry_base', true)::interval) AS retry_base,
-       coalesce(job_type.retry_multiplier, current_setting('hipq.retry_multiplier', true)::double precision) AS retry_multiplier,
+       coalesce(
+           job_type.max_retries, queue.max_retries, instance.max_retries,
+           current_setting('hipq.max_retries', true)::integer
+       ) AS max_retries,
+       coalesce(
+           job_type.retry_base, current_setting('hipq.retry_base', true)::interval
+       ) AS retry_base,
+       coalesce(
+           job_type.retry_multiplier,
+           current_setting('hipq.retry_multiplier', true)::double precision
+       ) AS retry_multiplier,
        coalesce(job_type.retry_max, current_setting('hipq.retry_max', true)::interval) AS retry_max,
-       coalesce(job_type.retry_jitter, current_setting('hipq.retry_jitter', true)::double precision) AS retry_jitter,
+       coalesce(
+           job_type.retry_jitter, current_setting('hipq.retry_jitter', true)::double precision
+       ) AS retry_jitter,
        job_type.retry_on,
        job_type.do_not_retry_on,
        job_type.on_missing_handler,
-       coalesce(job_type.queue_ttl, queue.queue_ttl, ceil(extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval))::integer) AS queue_ttl,
+       coalesce(
+           job_type.queue_ttl, queue.queue_ttl,
+           ceil(extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval))::integer
+       ) AS queue_ttl,
        job_type.claim,
        job_type.batch_size,
-       CASE WHEN job_type.throttle_limit >= 1 THEN job_type.throttle_limit END::numeric(12,3) AS throttle_limit,
-       coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type = job_type.name), 0.000) AS throttle_used,
-       CASE WHEN job_type.throttle_limit_per_key >= 1 THEN job_type.throttle_limit_per_key END::numeric(12,3) AS throttle_limit_per_key,
+       CASE
+           WHEN job_type.throttle_limit >= 1 THEN job_type.throttle_limit
+       END::numeric(12,3) AS throttle_limit,
+       coalesce(
+           (SELECT round(limiter.used / 1000.0, 3)
+            FROM hipq._limiters() AS limiter
+            WHERE limiter.queue_id = queue.queue_id AND limiter.job_type = job_type.name),
+           0.000
+       ) AS throttle_used,
+       CASE
+           WHEN job_type.throttle_limit_per_key >= 1 THEN job_type.throttle_limit_per_key
+       END::numeric(12,3) AS throttle_limit_per_key,
        job_type.requires,
-       nullif(coalesce(job_type.worker_wait_ttl, queue.worker_wait_ttl, ceil(extract(epoch FROM current_setting('hipq.worker_wait_ttl', true)::interval))::integer), 0) AS worker_wait_ttl,
-       coalesce(job_type.retry_enabled, queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean) AS retry_enabled,
+       nullif(
+           coalesce(
+               job_type.worker_wait_ttl, queue.worker_wait_ttl,
+               ceil(extract(
+                   epoch FROM current_setting('hipq.worker_wait_ttl', true)::interval
+               ))::integer
+           ),
+           0
+       ) AS worker_wait_ttl,
+       coalesce(
+           job_type.retry_enabled, queue.retry_enabled,
+           current_setting('hipq.retry_enabled', true)::boolean
+       ) AS retry_enabled,
        job_type.parameters,
        job_type.validate,
        coalesce(service.workers, 0) AS workers,
        EXISTS (
            SELECT FROM hipq.pause
            WHERE pause.instance_id = queue.instance_id
-              OR pause.queue_id = queue.queue_id AND (pause.job_type IS NULL OR pause.job_type = job_type.name AND pause.throttle_key IS NULL)
+              OR pause.queue_id = queue.queue_id
+                 AND (pause.job_type IS NULL
+                      OR pause.job_type = job_type.name AND pause.throttle_key IS NULL)
        ) AS is_paused,
        job_type.is_registered,
        cardinality(job_type.crash_times) AS crashes,
        job_type.created_time,
-       coalesce(job_type.attempt_log, current_setting('hipq.attempt_log', true)::boolean) AS attempt_log
+       coalesce(
+           job_type.attempt_log, current_setting('hipq.attempt_log', true)::boolean
+       ) AS attempt_log
 FROM hipq.job_type
 JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
 JOIN hipq.queue ON queue.queue_id = seen.queue_id
 JOIN hipq.instance ON instance.instance_id = queue.instance_id
-LEFT JOIN hipq._worker_services() AS service ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
+LEFT JOIN hipq._worker_services() AS service
+    ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
 WHERE NOT queue.is_dropped
 OFFSET 0;
 COMMENT ON VIEW hipq.job_types_detail
@@ -304,17 +439,20 @@ COMMENT ON COLUMN hipq.job_types_detail.handler_kind
     IS 'none, function, procedure, statement, or notify (external workers)';
 COMMENT ON COLUMN hipq.job_types_detail.retry_handler
     IS 'function or SQL statement that decides about retries; NULL = the retry policy decides';
-COMMENT ON COLUMN hipq.job_types_detail.default_timeout IS 'timeout of jobs that give none, in seconds';
+COMMENT ON COLUMN hipq.job_types_detail.default_timeout
+    IS 'timeout of jobs that give none, in seconds';
 COMMENT ON COLUMN hipq.job_types_detail.default_priority
     IS 'priority of jobs that give none; lower runs first';
 COMMENT ON COLUMN hipq.job_types_detail.default_throttle_factor
     IS 'throttle_factor of jobs that give none';
 COMMENT ON COLUMN hipq.job_types_detail.default_time_windows
     IS 'time windows of jobs that give none; NULL = always';
-COMMENT ON COLUMN hipq.job_types_detail.time_zone IS 'zone, by name, in which time windows are read';
+COMMENT ON COLUMN hipq.job_types_detail.time_zone
+    IS 'zone, by name, in which time windows are read';
 COMMENT ON COLUMN hipq.job_types_detail.max_retries IS 'max_retries of jobs that give none';
 COMMENT ON COLUMN hipq.job_types_detail.retry_base IS 'delay before the first retry';
-COMMENT ON COLUMN hipq.job_types_detail.retry_multiplier IS 'factor from one retry''s delay to the next';
+COMMENT ON COLUMN hipq.job_types_detail.retry_multiplier
+    IS 'factor from one retry''s delay to the next';
 COMMENT ON COLUMN hipq.job_types_detail.retry_max IS 'cap on the delay';
 COMMENT ON COLUMN hipq.job_types_detail.retry_jitter IS 'random spread of the delay as a fraction';
 COMMENT ON COLUMN hipq.job_types_detail.retry_on
@@ -329,7 +467,8 @@ COMMENT ON COLUMN hipq.job_types_detail.claim IS 'how jobs are taken: lock, reco
 COMMENT ON COLUMN hipq.job_types_detail.batch_size IS 'most jobs in one call of the handler';
 COMMENT ON COLUMN hipq.job_types_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs of the type; NULL = no limit';
-COMMENT ON COLUMN hipq.job_types_detail.throttle_used IS 'sum of throttle_factor over its running jobs';
+COMMENT ON COLUMN hipq.job_types_detail.throttle_used
+    IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.job_types_detail.throttle_limit_per_key
     IS 'limit on that sum for the jobs of one throttle_key; NULL = no limit';
 COMMENT ON COLUMN hipq.job_types_detail.requires

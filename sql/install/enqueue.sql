@@ -26,10 +26,12 @@ SELECT pg_extension_config_dump('hipq.successor', '');
 
 CREATE FUNCTION hipq.enqueue(
     job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
-    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
-    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
-    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL, traceparent text DEFAULT NULL
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL,
+    timeout hipq.duration DEFAULT NULL, throttle_factor double precision DEFAULT NULL,
+    time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error',
+    throttle_key text DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL,
+    job_text text DEFAULT NULL, traceparent text DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue';
 COMMENT ON FUNCTION hipq.enqueue(
     text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer,
@@ -43,10 +45,12 @@ COMMENT ON FUNCTION hipq.enqueue(
 
 CREATE FUNCTION hipq.enqueue(
     job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
-    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
-    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
-    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, traceparent text DEFAULT NULL
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL,
+    timeout hipq.duration DEFAULT NULL, throttle_factor double precision DEFAULT NULL,
+    time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error',
+    throttle_key text DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL,
+    traceparent text DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_value';
 COMMENT ON FUNCTION hipq.enqueue(
     text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text,
@@ -56,26 +60,30 @@ COMMENT ON FUNCTION hipq.enqueue(
 
 CREATE FUNCTION hipq.enqueue_unique(
     job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
-    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
-    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'return', throttle_key text DEFAULT NULL,
-    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL,
-    traceparent text DEFAULT NULL, OUT id bigint, OUT action text
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL,
+    timeout hipq.duration DEFAULT NULL, throttle_factor double precision DEFAULT NULL,
+    time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'return',
+    throttle_key text DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL,
+    job_text text DEFAULT NULL, traceparent text DEFAULT NULL,
+    OUT id bigint, OUT action text
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_unique';
 COMMENT ON FUNCTION hipq.enqueue_unique(
     text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer,
     timestamptz, text, text, hipq.duration, text, text, text
 ) IS 'enqueues a job unless an unfinished one has its key; returns the id of either, and what was '
-    'done: inserted, returned, replaced, merged, debounced, after or sent. job_key: the key, which must '
-    'be given; the other arguments are those of enqueue()';
+    'done: inserted, returned, replaced, merged, debounced, after or sent. job_key: the key, which '
+    'must be given; the other arguments are those of enqueue()';
 
 CREATE FUNCTION hipq.enqueue_unique(
     job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
-    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
-    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'return', throttle_key text DEFAULT NULL,
-    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL,
-    traceparent text DEFAULT NULL, OUT id bigint, OUT action text
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL,
+    timeout hipq.duration DEFAULT NULL, throttle_factor double precision DEFAULT NULL,
+    time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'return',
+    throttle_key text DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL,
+    traceparent text DEFAULT NULL,
+    OUT id bigint, OUT action text
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_unique_value';
 COMMENT ON FUNCTION hipq.enqueue_unique(
     text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text,
@@ -86,10 +94,12 @@ COMMENT ON FUNCTION hipq.enqueue_unique(
 
 CREATE FUNCTION hipq.enqueue_many(
     job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL, queue text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
-    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
-    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
-    queue_ttl hipq.duration DEFAULT NULL, traceparent text DEFAULT NULL
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL,
+    timeout hipq.duration DEFAULT NULL, throttle_factor double precision DEFAULT NULL,
+    time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error',
+    throttle_key text DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL,
+    traceparent text DEFAULT NULL
 ) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_many';
 COMMENT ON FUNCTION hipq.enqueue_many(
     text, jsonb[], text[], text, timestamptz, integer, hipq.duration, double precision, text,

@@ -3,7 +3,9 @@
 -- Of a worker that is not the caller's own, shows only the queues that the caller may read, and
 -- their job types.
 CREATE VIEW hipq.workers_detail WITH (security_barrier) AS
-WITH readable_queue AS MATERIALIZED (SELECT queue.queue_id, queue.name FROM hipq._readable_queue AS queue)
+WITH readable_queue AS MATERIALIZED (
+    SELECT queue.queue_id, queue.name FROM hipq._readable_queue AS queue
+)
 SELECT worker.worker_id,
        worker.name,
        worker.role,
@@ -36,10 +38,13 @@ CROSS JOIN LATERAL (
 ) AS merged
 CROSS JOIN LATERAL (
     SELECT pg_has_role('pg_monitor', 'USAGE') OR pg_has_role(worker.role::oid, 'USAGE') AS is_whole,
-           (SELECT array_agg(queue.name ORDER BY queue.name) FROM readable_queue AS queue WHERE queue.name = ANY (worker.queues)) AS queues,
+           (SELECT array_agg(queue.name ORDER BY queue.name)
+            FROM readable_queue AS queue
+            WHERE queue.name = ANY (worker.queues)) AS queues,
            (SELECT array_agg(DISTINCT job_type.name)
             FROM readable_queue AS queue
-            JOIN hipq.job_type ON job_type.queue_id = queue.queue_id AND job_type.name = ANY (worker.job_types)
+            JOIN hipq.job_type
+                ON job_type.queue_id = queue.queue_id AND job_type.name = ANY (worker.job_types)
             WHERE queue.name = ANY (worker.queues)) AS job_types
 ) AS sight
 WHERE sight.is_whole OR sight.queues IS NOT NULL
@@ -78,7 +83,9 @@ COMMENT ON COLUMN hipq.workers_detail.pid IS 'session it is bound to; NULL = non
 COMMENT ON COLUMN hipq.workers_detail.registered_time IS 'when it registered';
 
 CREATE VIEW hipq.healthy_workers_detail WITH (security_barrier) AS
-SELECT * FROM hipq.workers_detail WHERE workers_detail.health ->> 'status' = 'healthy' AND NOT workers_detail.is_draining;
+SELECT *
+FROM hipq.workers_detail
+WHERE workers_detail.health ->> 'status' = 'healthy' AND NOT workers_detail.is_draining;
 COMMENT ON VIEW hipq.healthy_workers_detail
     IS 'external workers that are healthy and may be given jobs, the best first';
 COMMENT ON COLUMN hipq.healthy_workers_detail.worker_id IS 'number of the worker';
@@ -101,7 +108,8 @@ COMMENT ON COLUMN hipq.healthy_workers_detail.capabilities
     'whatever it said there';
 COMMENT ON COLUMN hipq.healthy_workers_detail.capacity IS 'jobs it runs at a time';
 COMMENT ON COLUMN hipq.healthy_workers_detail.prefetch IS 'jobs it may hold beyond those it runs';
-COMMENT ON COLUMN hipq.healthy_workers_detail.running_jobs IS 'jobs it has accepted and not finished';
+COMMENT ON COLUMN hipq.healthy_workers_detail.running_jobs
+    IS 'jobs it has accepted and not finished';
 COMMENT ON COLUMN hipq.healthy_workers_detail.queue_depth
     IS 'jobs given to it that it has not accepted, by its own count if that is more';
 COMMENT ON COLUMN hipq.healthy_workers_detail.failure_rate
@@ -120,8 +128,11 @@ SELECT health.status,
        round(avg(worker.queue_depth), 2) AS average_queue_depth,
        coalesce(sum(worker.running_jobs), 0) AS running_jobs,
        round(avg(worker.failure_rate), 2) AS average_failure_rate
-FROM (VALUES ('healthy', 1), ('unknown', 2), ('degraded', 3), ('unhealthy', 4)) AS health (status, place)
-LEFT JOIN hipq.workers_detail AS worker ON worker.health ->> 'status' = health.status AND worker.status = 'active'
+FROM (
+    VALUES ('healthy', 1), ('unknown', 2), ('degraded', 3), ('unhealthy', 4)
+) AS health (status, place)
+LEFT JOIN hipq.workers_detail AS worker
+    ON worker.health ->> 'status' = health.status AND worker.status = 'active'
 GROUP BY health.status, health.place
 ORDER BY health.place;
 COMMENT ON VIEW hipq.worker_health
@@ -138,8 +149,10 @@ COMMENT ON COLUMN hipq.worker_health.average_failure_rate
     IS 'percent of executions that failed, on average over workers with ten executions; NULL = no '
     'such worker';
 
-CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp
-    AS $$ SELECT detail.queue_depth FROM hipq.workers_detail AS detail WHERE detail.worker_id = worker $$;
+CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT detail.queue_depth FROM hipq.workers_detail AS detail WHERE detail.worker_id = worker
+$$;
 COMMENT ON FUNCTION hipq.worker_queue_depth(bigint)
     IS 'counts the jobs that a worker was given and has not accepted; NULL if there is no such '
     'worker. worker: the worker';

@@ -115,8 +115,8 @@ COMMENT ON COLUMN hipq.job.manual_reason
     IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; '
     'redriven: a dead letter was; NULL = nobody did';
 COMMENT ON COLUMN hipq.job.shard_key
-    IS 'what places the job in a sharded instance: given, or taken from where the queue says; NONE = '
-    'nothing';
+    IS 'what places the job in a sharded instance: given, or taken from where the queue says; '
+    'NONE = nothing';
 COMMENT ON COLUMN hipq.job.job_data IS 'data for the handler: any JSON';
 COMMENT ON COLUMN hipq.job.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
@@ -126,7 +126,8 @@ CREATE FUNCTION hipq._guard_job() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME
 COMMENT ON FUNCTION hipq._guard_job()
     IS 'trigger: fills a new job from its type; lets only hipq itself change state and bookkeeping';
 
-CREATE TRIGGER guard_job BEFORE INSERT OR UPDATE OR DELETE ON hipq.job FOR EACH ROW EXECUTE FUNCTION hipq._guard_job();
+CREATE TRIGGER guard_job BEFORE INSERT OR UPDATE OR DELETE ON hipq.job
+    FOR EACH ROW EXECUTE FUNCTION hipq._guard_job();
 ALTER TABLE hipq.job ENABLE ALWAYS TRIGGER guard_job;
 COMMENT ON TRIGGER guard_job ON hipq.job
     IS 'fills a new job from its type; lets only hipq itself change state and bookkeeping';
@@ -156,23 +157,28 @@ COMMENT ON COLUMN hipq.set_aside.sqlstate
 COMMENT ON COLUMN hipq.set_aside.error IS 'the error that keeps its end from being written';
 SELECT pg_extension_config_dump('hipq.set_aside', '');
 
-CREATE FUNCTION hipq._jobs_set_aside(OUT queue_id integer, OUT job_id bigint, OUT set_aside_time timestamptz, OUT error text) RETURNS SETOF record
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__jobs_set_aside';
+CREATE FUNCTION hipq._jobs_set_aside(
+    OUT queue_id integer, OUT job_id bigint, OUT set_aside_time timestamptz, OUT error text
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__jobs_set_aside';
 COMMENT ON FUNCTION hipq._jobs_set_aside()
     IS 'jobs whose end cannot be written down, of queues that the caller may look at; view '
     'hipq.alerts shows it';
 
 -- Stable, so that a query that does not read the column does not compute it.
-CREATE FUNCTION hipq._masked(queue_id integer, job_type text, job_data jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked';
+CREATE FUNCTION hipq._masked(queue_id integer, job_type text, job_data jsonb) RETURNS jsonb
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked';
 COMMENT ON FUNCTION hipq._masked(integer, text, jsonb)
     IS 'job_data as views show it: secret parameters of the job type are ***; NULL for who may '
     'not read the queue';
 
-CREATE FUNCTION hipq._masked_job(queue_id integer, job_type text, job jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked_job';
+CREATE FUNCTION hipq._masked_job(queue_id integer, job_type text, job jsonb) RETURNS jsonb
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked_job';
 COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb)
     IS 'the same of a whole job in a dead letter, with null where the row says that there is none';
 
-CREATE FUNCTION hipq._fitting_data(queue_id integer, job_type text, job_id bigint, job_data jsonb) RETURNS jsonb LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__fitting_data';
+CREATE FUNCTION hipq._fitting_data(
+    queue_id integer, job_type text, job_id bigint, job_data jsonb
+) RETURNS jsonb LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__fitting_data';
 COMMENT ON FUNCTION hipq._fitting_data(integer, text, bigint, jsonb)
     IS 'job_data of a job that comes from another queue, with the defaults of this one''s job '
     'type; 22023: they do not fit its parameters';

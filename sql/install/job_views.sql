@@ -20,7 +20,8 @@ SELECT job.id,
        job.state,
        CASE
            WHEN job.state = 'running' THEN 'running'
-           WHEN job.state IN ('initial', 'retry') AND hipq._is_running(job.queue_id, job.id) THEN 'running'
+           WHEN job.state IN ('initial', 'retry') AND hipq._is_running(job.queue_id, job.id)
+               THEN 'running'
            WHEN job.state <> 'final' THEN 'waiting'
            WHEN job.error = 'NONE' THEN 'succeeded'
            WHEN job.retry_reason = 'cancelled' THEN 'cancelled'
@@ -37,17 +38,24 @@ SELECT job.id,
        job.priority,
        job.timeout,
        job.created_time,
-       CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END AS accepted_time,
+       CASE
+           WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time
+       END AS accepted_time,
        job.update_time,
        CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END AS deadline,
-       CASE WHEN job.expires_time < '9999-01-01 00:00:00+00' THEN job.expires_time END AS expires_time,
+       CASE
+           WHEN job.expires_time < '9999-01-01 00:00:00+00' THEN job.expires_time
+       END AS expires_time,
        hipq._masked(job.queue_id, job.job_type, job.job_data) AS job_data,
        nullif(job.result, 'null') AS result,
        job.original_job_id,
        job.retry_of,
        job.throttle_factor,
        nullif(job.throttle_key, 'NONE') AS throttle_key,
-       CASE WHEN job.time_windows <> 'NONE' THEN job.time_windows ELSE NULL::hipq.time_windows END AS time_windows,
+       CASE
+           WHEN job.time_windows <> 'NONE' THEN job.time_windows
+           ELSE NULL::hipq.time_windows
+       END AS time_windows,
        nullif(job.shard_key, 'NONE') AS shard_key,
        nullif(job.worker_id, -1) AS worker_id,
        job.queue_ttl,
@@ -55,7 +63,8 @@ SELECT job.id,
 FROM (
     SELECT *, clock_timestamp()
     FROM hipq.job
-    WHERE hipq._is_in_reach_by_scan(job.queue_id, hipq._readable_queues()) AND hipq._is_as_asked(job.job_key)
+    WHERE hipq._is_in_reach_by_scan(job.queue_id, hipq._readable_queues())
+      AND hipq._is_as_asked(job.job_key)
     UNION ALL
     SELECT *, clock_timestamp()
     FROM hipq._jobs_by_id(hipq._asked_ids()) AS job
@@ -70,7 +79,8 @@ COMMENT ON COLUMN hipq.jobs_detail.job_key IS 'job key; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.state
     IS 'initial, running, error, retry or final; a job that was claimed by a lock has the state '
     'in which it waited';
-COMMENT ON COLUMN hipq.jobs_detail.outcome IS 'waiting, running, succeeded, failed, cancelled or expired';
+COMMENT ON COLUMN hipq.jobs_detail.outcome
+    IS 'waiting, running, succeeded, failed, cancelled or expired';
 COMMENT ON COLUMN hipq.jobs_detail.error IS 'error of the last failed attempt; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.attempt IS 'attempts started so far';
 COMMENT ON COLUMN hipq.jobs_detail.retry_count IS 'retries charged so far';
@@ -100,7 +110,8 @@ COMMENT ON COLUMN hipq.jobs_detail.original_job_id IS 'first job of its chain of
 COMMENT ON COLUMN hipq.jobs_detail.retry_of
     IS 'final job that hipq.retry() or hipq.redrive() made this one from';
 COMMENT ON COLUMN hipq.jobs_detail.throttle_factor IS 'weight under the queue''s throttle_limit';
-COMMENT ON COLUMN hipq.jobs_detail.throttle_key IS 'jobs with the same key share a limit; NULL = no key';
+COMMENT ON COLUMN hipq.jobs_detail.throttle_key
+    IS 'jobs with the same key share a limit; NULL = no key';
 COMMENT ON COLUMN hipq.jobs_detail.time_windows IS 'when the job may start; NULL = always';
 COMMENT ON COLUMN hipq.jobs_detail.shard_key
     IS 'what places the job in a sharded instance; NULL = nothing';
@@ -137,11 +148,26 @@ FROM (
            coalesce(executor.attempt, job.attempt) AS attempt,
            executor.pid,
            CASE WHEN executor.pid IS NULL THEN job.worker_id END AS worker_id,
-           CASE WHEN executor.pid IS NULL AND job.worker_id > 0 THEN coalesce(executor.is_accepted, job.accepted_time < '9999-01-01 00:00:00+00') END AS is_accepted,
-           coalesce(executor.started_time, CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END, job.update_time) AS since,
+           CASE
+               WHEN executor.pid IS NULL AND job.worker_id > 0 THEN coalesce(
+                   executor.is_accepted, job.accepted_time < '9999-01-01 00:00:00+00'
+               )
+           END AS is_accepted,
+           coalesce(
+               executor.started_time,
+               CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END,
+               job.update_time
+           ) AS since,
            job.timeout,
-           coalesce(executor.deadline, CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END) AS deadline
-    FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())) AS job
+           coalesce(
+               executor.deadline,
+               CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END
+           ) AS deadline
+    FROM (
+        SELECT *, clock_timestamp()
+        FROM hipq.job
+        WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())
+    ) AS job
     LEFT JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
     UNION ALL
     SELECT executor.queue_id,
@@ -160,7 +186,8 @@ FROM (
     WHERE executor.pid IS NOT NULL AND waiting.state IS DISTINCT FROM 'running'
 ) AS busy
 JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
-LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker ON worker.worker_id = busy.worker_id
+LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker
+    ON worker.worker_id = busy.worker_id
 LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid
 WHERE hipq._is_asked_for(queue.name, busy.queue_id);
 COMMENT ON VIEW hipq.running_detail IS 'jobs that run at this moment, and what they wait for';
@@ -185,7 +212,8 @@ COMMENT ON COLUMN hipq.running_detail.deadline
 COMMENT ON COLUMN hipq.running_detail.wait_event_type
     IS 'kind of event the executor waits for; NULL = none, or not shown';
 COMMENT ON COLUMN hipq.running_detail.wait_event IS 'event the executor waits for';
-COMMENT ON COLUMN hipq.running_detail.blocked_by IS 'processes that hold the lock the executor waits for';
+COMMENT ON COLUMN hipq.running_detail.blocked_by
+    IS 'processes that hold the lock the executor waits for';
 
 CREATE VIEW hipq.progress_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -194,14 +222,18 @@ SELECT queue.name AS queue,
        reported.attempt,
        reported.done,
        reported.total,
-       CASE WHEN reported.total = 0 THEN 100.0 ELSE round(100.0 * reported.done / reported.total, 1) END AS percent,
+       CASE
+           WHEN reported.total = 0 THEN 100.0
+           ELSE round(100.0 * reported.done / reported.total, 1)
+       END AS percent,
        reported.message,
        reported.reported_time,
        reported.pid,
        reported.worker_id,
        reported.reported_time
            + (reported.reported_time - coalesce(executor.started_time, job.accepted_time))
-               * ((reported.total - reported.done) / nullif(reported.done, 0)::float8) AS expected_end_time
+               * ((reported.total - reported.done) / nullif(reported.done, 0)::float8)
+           AS expected_end_time
 FROM hipq._progress() AS reported
 CROSS JOIN LATERAL (
     SELECT reported.queue_id, found.job_type COLLATE "C" AS job_type, found.accepted_time

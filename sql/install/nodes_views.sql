@@ -3,8 +3,8 @@
 CREATE FUNCTION hipq.find_job(id bigint, queue text DEFAULT NULL) RETURNS SETOF hipq.jobs_detail
     LANGUAGE c ROWS 1 AS 'MODULE_PATHNAME', 'hipq_find_job';
 COMMENT ON FUNCTION hipq.find_job(bigint, text)
-    IS 'the row of view hipq.jobs_detail of a job, on whichever server of the instance it is; no row '
-    'if there is no such job. id: the job; queue: where to look for it';
+    IS 'the row of view hipq.jobs_detail of a job, on whichever server of the instance it is; no '
+    'row if there is no such job. id: the job; queue: where to look for it';
 
 -- Each queue of a sharded instance on each node that this node knows; the router knows all nodes.
 -- This node's own figures are current; the figures of other nodes are those that they last sent.
@@ -40,9 +40,11 @@ JOIN hipq.queue ON queue.queue_id = seen.queue_id
 JOIN hipq.instance ON instance.instance_id = queue.instance_id
 JOIN hipq.shard ON shard.instance_id = queue.instance_id
 JOIN hipq.shards AS link ON link.instance = instance.name AND link.shard = shard.node
-LEFT JOIN hipq.shard_stats AS stats ON stats.instance_id = shard.instance_id AND stats.node = shard.node
+LEFT JOIN hipq.shard_stats AS stats
+    ON stats.instance_id = shard.instance_id AND stats.node = shard.node
 LEFT JOIN LATERAL jsonb_to_recordset(stats.queues) AS figures (
-    queue text, backlog_estimate bigint, running_jobs bigint, finished_per_minute numeric, failed bigint, oldest_due_time timestamptz, state text
+    queue text, backlog_estimate bigint, running_jobs bigint, finished_per_minute numeric,
+    failed bigint, oldest_due_time timestamptz, state text
 ) ON figures.queue = queue.name
 WHERE NOT queue.is_dropped;
 COMMENT ON VIEW hipq.cluster_queues_detail
@@ -50,11 +52,16 @@ COMMENT ON VIEW hipq.cluster_queues_detail
     'shard of this one alone';
 COMMENT ON COLUMN hipq.cluster_queues_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.cluster_queues_detail.node IS 'number of the server; 0 = the router';
-COMMENT ON COLUMN hipq.cluster_queues_detail.backlog_estimate IS 'unfinished jobs, about; NULL: the queue is locked there or, as in the next columns, the node has not said anything yet';
-COMMENT ON COLUMN hipq.cluster_queues_detail.running_jobs IS 'jobs that executors run, or that external workers have';
-COMMENT ON COLUMN hipq.cluster_queues_detail.finished_per_minute IS 'jobs that succeeded or failed for good, per minute';
+COMMENT ON COLUMN hipq.cluster_queues_detail.backlog_estimate
+    IS 'unfinished jobs, about; NULL: the queue is locked there or, as in the next columns, the '
+    'node has not said anything yet';
+COMMENT ON COLUMN hipq.cluster_queues_detail.running_jobs
+    IS 'jobs that executors run, or that external workers have';
+COMMENT ON COLUMN hipq.cluster_queues_detail.finished_per_minute
+    IS 'jobs that succeeded or failed for good, per minute';
 COMMENT ON COLUMN hipq.cluster_queues_detail.failed IS 'jobs that failed for good in the last hour';
-COMMENT ON COLUMN hipq.cluster_queues_detail.oldest_due_time IS 'no job that is due was due before; NULL = none is due';
+COMMENT ON COLUMN hipq.cluster_queues_detail.oldest_due_time
+    IS 'no job that is due was due before; NULL = none is due';
 COMMENT ON COLUMN hipq.cluster_queues_detail.state IS 'as in view hipq.activity';
 COMMENT ON COLUMN hipq.cluster_queues_detail.as_of
     IS 'when the node has said so, by its clock: when something changed, at most each 2 seconds';

@@ -2,11 +2,13 @@
 
 CREATE TYPE hipq.duration;
 
-CREATE FUNCTION hipq._duration_in(cstring) RETURNS hipq.duration LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_in';
+CREATE FUNCTION hipq._duration_in(cstring) RETURNS hipq.duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_in';
 COMMENT ON FUNCTION hipq._duration_in(cstring)
     IS 'reads a duration: what an interval is read from; a number without a unit counts seconds';
 
-CREATE FUNCTION hipq._duration_out(hipq.duration) RETURNS cstring LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_out';
+CREATE FUNCTION hipq._duration_out(hipq.duration) RETURNS cstring
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_out';
 COMMENT ON FUNCTION hipq._duration_out(hipq.duration)
     IS 'writes a duration as an interval is written';
 
@@ -17,14 +19,22 @@ COMMENT ON TYPE hipq.duration
 
 -- A driver may send a parameter with any of these types. Each type needs its own cast, because
 -- PostgreSQL does not chain implicit casts.
-CREATE FUNCTION hipq._duration(value text) RETURNS hipq.duration LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_text';
-CREATE FUNCTION hipq._duration(value interval) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_interval';
-CREATE FUNCTION hipq._duration(value smallint) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_smallint';
-CREATE FUNCTION hipq._duration(value integer) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_integer';
-CREATE FUNCTION hipq._duration(value bigint) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_bigint';
-CREATE FUNCTION hipq._duration(value real) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_real';
-CREATE FUNCTION hipq._duration(value double precision) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_double';
-CREATE FUNCTION hipq._duration(value numeric) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_numeric';
+CREATE FUNCTION hipq._duration(value text) RETURNS hipq.duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_text';
+CREATE FUNCTION hipq._duration(value interval) RETURNS hipq.duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_interval';
+CREATE FUNCTION hipq._duration(value smallint) RETURNS hipq.duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_smallint';
+CREATE FUNCTION hipq._duration(value integer) RETURNS hipq.duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_integer';
+CREATE FUNCTION hipq._duration(value bigint) RETURNS hipq.duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_bigint';
+CREATE FUNCTION hipq._duration(value real) RETURNS hipq.duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_real';
+CREATE FUNCTION hipq._duration(value double precision) RETURNS hipq.duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_double';
+CREATE FUNCTION hipq._duration(value numeric) RETURNS hipq.duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_numeric';
 COMMENT ON FUNCTION hipq._duration(text)
     IS 'the duration that a text says, as _duration_in reads it';
 COMMENT ON FUNCTION hipq._duration(interval)
@@ -50,7 +60,8 @@ CREATE CAST (bigint AS hipq.duration) WITH FUNCTION hipq._duration(bigint) AS IM
 COMMENT ON CAST (bigint AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (real AS hipq.duration) WITH FUNCTION hipq._duration(real) AS IMPLICIT;
 COMMENT ON CAST (real AS hipq.duration) IS 'for arguments that are a length of time';
-CREATE CAST (double precision AS hipq.duration) WITH FUNCTION hipq._duration(double precision) AS IMPLICIT;
+CREATE CAST (double precision AS hipq.duration)
+    WITH FUNCTION hipq._duration(double precision) AS IMPLICIT;
 COMMENT ON CAST (double precision AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (numeric AS hipq.duration) WITH FUNCTION hipq._duration(numeric) AS IMPLICIT;
 COMMENT ON CAST (numeric AS hipq.duration) IS 'for arguments that are a length of time';
@@ -58,17 +69,26 @@ COMMENT ON CAST (numeric AS hipq.duration) IS 'for arguments that are a length o
 -- A role in a row that dumps contain. If the role does not exist where the rows are restored, the
 -- result is a WARNING instead of the loss of all rows of the table.
 CREATE TYPE hipq.role;
-CREATE FUNCTION hipq._role_in(cstring) RETURNS hipq.role LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__role_in';
+CREATE FUNCTION hipq._role_in(cstring) RETURNS hipq.role
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__role_in';
 COMMENT ON FUNCTION hipq._role_in(cstring)
     IS 'reads a role as regrole does; one that does not exist is role 1, which never exists';
-CREATE FUNCTION hipq._role_out(hipq.role) RETURNS cstring LANGUAGE internal STABLE STRICT AS 'regroleout';
+CREATE FUNCTION hipq._role_out(hipq.role) RETURNS cstring
+    LANGUAGE internal STABLE STRICT AS 'regroleout';
 COMMENT ON FUNCTION hipq._role_out(hipq.role) IS 'writes a role as regrole does';
-CREATE FUNCTION hipq._role_recv(internal) RETURNS hipq.role LANGUAGE internal STABLE STRICT AS 'regrolerecv';
+CREATE FUNCTION hipq._role_recv(internal) RETURNS hipq.role
+    LANGUAGE internal STABLE STRICT AS 'regrolerecv';
 COMMENT ON FUNCTION hipq._role_recv(internal) IS 'reads a role in binary as regrole does';
-CREATE FUNCTION hipq._role_send(hipq.role) RETURNS bytea LANGUAGE internal STABLE STRICT AS 'regrolesend';
+CREATE FUNCTION hipq._role_send(hipq.role) RETURNS bytea
+    LANGUAGE internal STABLE STRICT AS 'regrolesend';
 COMMENT ON FUNCTION hipq._role_send(hipq.role) IS 'writes a role in binary as regrole does';
 CREATE TYPE hipq.role (
-    INPUT = hipq._role_in, OUTPUT = hipq._role_out, RECEIVE = hipq._role_recv, SEND = hipq._role_send, LIKE = regrole, CATEGORY = 'N'
+    INPUT = hipq._role_in,
+    OUTPUT = hipq._role_out,
+    RECEIVE = hipq._role_recv,
+    SEND = hipq._role_send,
+    LIKE = regrole,
+    CATEGORY = 'N'
 );
 COMMENT ON TYPE hipq.role IS 'a role as regrole; one that does not exist is read with a warning';
 CREATE CAST (hipq.role AS oid) WITHOUT FUNCTION AS IMPLICIT;

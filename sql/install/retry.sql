@@ -71,14 +71,17 @@ COMMENT ON COLUMN hipq.attempt_log.detail IS 'its detail';
 COMMENT ON COLUMN hipq.attempt_log.hint IS 'its hint';
 COMMENT ON COLUMN hipq.attempt_log.context IS 'its context';
 
-CREATE FUNCTION hipq.retry_schedule(queue text, job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule';
+CREATE FUNCTION hipq.retry_schedule(
+    queue text, job_type text,
+    OUT retry integer, OUT delay interval, OUT since_first_failure interval
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule';
 COMMENT ON FUNCTION hipq.retry_schedule(text, text)
     IS 'lists the delays before the retries of a job type, without jitter. queue: the queue; '
     'job_type: the type';
 
-CREATE FUNCTION hipq.retry_schedule(job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule_of_type';
+CREATE FUNCTION hipq.retry_schedule(
+    job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule_of_type';
 COMMENT ON FUNCTION hipq.retry_schedule(text)
     IS 'lists the delays before the retries of a job type, without jitter. job_type: a type that '
     'one queue has';
@@ -89,16 +92,18 @@ COMMENT ON FUNCTION hipq.is_job_retriable(bigint, text)
     IS 'tells whether the retry policy gives a job another attempt after its last failure, or '
     'after the next one. id: the job; queue: where to look for it';
 
-CREATE FUNCTION hipq.why_retriable(id bigint, queue text DEFAULT NULL, OUT retriable boolean, OUT reason text) RETURNS record
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why_retriable';
+CREATE FUNCTION hipq.why_retriable(
+    id bigint, queue text DEFAULT NULL, OUT retriable boolean, OUT reason text
+) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why_retriable';
 COMMENT ON FUNCTION hipq.why_retriable(bigint, text)
     IS 'tells whether the retry policy gives a job another attempt, as is_job_retriable(), and '
     'why. id: the job; queue: where to look for it';
 
 CREATE FUNCTION hipq.retry_chain(
-    id bigint, queue text DEFAULT NULL, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text,
-    OUT error text, OUT executor_pid integer, OUT worker_id bigint, OUT started_time timestamptz, OUT ended_time timestamptz,
-    OUT manual_reason text
+    id bigint, queue text DEFAULT NULL,
+    OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text,
+    OUT sqlstate text, OUT error text, OUT executor_pid integer, OUT worker_id bigint,
+    OUT started_time timestamptz, OUT ended_time timestamptz, OUT manual_reason text
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_chain';
 COMMENT ON FUNCTION hipq.retry_chain(bigint, text)
     IS 'lists every attempt of a job and of the jobs that it was retried from or as, in order. '

@@ -20,7 +20,8 @@ SELECT queue.name AS queue,
        attempt.traceparent
 FROM hipq.attempt
 JOIN hipq._readable_queue AS queue ON queue.queue_id = attempt.queue_id
-WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues()) AND attempt.queue_id = ANY (hipq._readable_queues());
+WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues())
+  AND attempt.queue_id = ANY (hipq._readable_queues());
 COMMENT ON VIEW hipq.attempts_detail
     IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
 COMMENT ON COLUMN hipq.attempts_detail.queue IS 'name: instance.queue';
@@ -56,16 +57,18 @@ SELECT queue.name AS queue,
        entry.hint,
        entry.context
 FROM (
-    SELECT log.queue_id, log.job_id, log.attempt, log.logged_time, log.level, log.sqlstate, log.message, log.detail, log.hint, log.context
+    SELECT log.queue_id, log.job_id, log.attempt, log.logged_time, log.level,
+           log.sqlstate, log.message, log.detail, log.hint, log.context
     FROM hipq.attempt_log AS log
     UNION ALL
-    SELECT attempt.queue_id, attempt.job_id, attempt.attempt, attempt.ended_time, 'ERROR', attempt.sqlstate, attempt.error, attempt.detail,
-           attempt.hint, attempt.context
+    SELECT attempt.queue_id, attempt.job_id, attempt.attempt, attempt.ended_time, 'ERROR',
+           attempt.sqlstate, attempt.error, attempt.detail, attempt.hint, attempt.context
     FROM hipq.attempt
     WHERE attempt.reason NOT IN ('succeeded', 'snoozed', 'released')
 ) AS entry
 JOIN hipq._readable_queue AS queue ON queue.queue_id = entry.queue_id
-WHERE hipq._is_one_of(entry.queue_id, hipq._readable_queues()) AND entry.queue_id = ANY (hipq._readable_queues());
+WHERE hipq._is_one_of(entry.queue_id, hipq._readable_queues())
+  AND entry.queue_id = ANY (hipq._readable_queues());
 COMMENT ON VIEW hipq.attempt_logs_detail
     IS 'what handlers have said in their attempts, and the errors that ended these';
 COMMENT ON COLUMN hipq.attempt_logs_detail.queue IS 'name: instance.queue';

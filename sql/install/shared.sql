@@ -4,14 +4,18 @@ CREATE SEQUENCE hipq.worker_id_seq;
 COMMENT ON SEQUENCE hipq.worker_id_seq IS 'numbers of external workers';
 
 CREATE TABLE hipq.worker (
-    worker_id       bigint      NOT NULL DEFAULT nextval('hipq.worker_id_seq') CONSTRAINT worker_pkey PRIMARY KEY,
+    worker_id       bigint      NOT NULL DEFAULT nextval('hipq.worker_id_seq')
+        CONSTRAINT worker_pkey PRIMARY KEY,
     name            text COLLATE "C" NOT NULL,
     role            regrole     NOT NULL,
     queues          text[]      NOT NULL DEFAULT '{}',
     job_types       text[]      NOT NULL DEFAULT '{}',
-    capacity        integer     NOT NULL DEFAULT 1 CONSTRAINT worker_capacity_is_positive CHECK (capacity > 0),
-    prefetch        integer     NOT NULL DEFAULT 0 CONSTRAINT worker_prefetch_is_not_negative CHECK (prefetch >= 0),
-    capabilities    jsonb       NOT NULL DEFAULT '{}' CONSTRAINT worker_capabilities_are_an_object CHECK (jsonb_typeof(capabilities) = 'object'),
+    capacity        integer     NOT NULL DEFAULT 1
+        CONSTRAINT worker_capacity_is_positive CHECK (capacity > 0),
+    prefetch        integer     NOT NULL DEFAULT 0
+        CONSTRAINT worker_prefetch_is_not_negative CHECK (prefetch >= 0),
+    capabilities    jsonb       NOT NULL DEFAULT '{}'
+        CONSTRAINT worker_capabilities_are_an_object CHECK (jsonb_typeof(capabilities) = 'object'),
     is_bound        boolean     NOT NULL DEFAULT false,
     is_draining     boolean     NOT NULL DEFAULT false,
     registered_time timestamptz NOT NULL DEFAULT now(),

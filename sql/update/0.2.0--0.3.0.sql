@@ -4,17 +4,26 @@
 -- new: hipq.shard_sign
 
 CREATE TYPE hipq.role;
-CREATE FUNCTION hipq._role_in(cstring) RETURNS hipq.role LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__role_in';
+CREATE FUNCTION hipq._role_in(cstring) RETURNS hipq.role
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__role_in';
 COMMENT ON FUNCTION hipq._role_in(cstring)
     IS 'reads a role as regrole does; one that does not exist is role 1, which never exists';
-CREATE FUNCTION hipq._role_out(hipq.role) RETURNS cstring LANGUAGE internal STABLE STRICT AS 'regroleout';
+CREATE FUNCTION hipq._role_out(hipq.role) RETURNS cstring
+    LANGUAGE internal STABLE STRICT AS 'regroleout';
 COMMENT ON FUNCTION hipq._role_out(hipq.role) IS 'writes a role as regrole does';
-CREATE FUNCTION hipq._role_recv(internal) RETURNS hipq.role LANGUAGE internal STABLE STRICT AS 'regrolerecv';
+CREATE FUNCTION hipq._role_recv(internal) RETURNS hipq.role
+    LANGUAGE internal STABLE STRICT AS 'regrolerecv';
 COMMENT ON FUNCTION hipq._role_recv(internal) IS 'reads a role in binary as regrole does';
-CREATE FUNCTION hipq._role_send(hipq.role) RETURNS bytea LANGUAGE internal STABLE STRICT AS 'regrolesend';
+CREATE FUNCTION hipq._role_send(hipq.role) RETURNS bytea
+    LANGUAGE internal STABLE STRICT AS 'regrolesend';
 COMMENT ON FUNCTION hipq._role_send(hipq.role) IS 'writes a role in binary as regrole does';
 CREATE TYPE hipq.role (
-    INPUT = hipq._role_in, OUTPUT = hipq._role_out, RECEIVE = hipq._role_recv, SEND = hipq._role_send, LIKE = regrole, CATEGORY = 'N'
+    INPUT = hipq._role_in,
+    OUTPUT = hipq._role_out,
+    RECEIVE = hipq._role_recv,
+    SEND = hipq._role_send,
+    LIKE = regrole,
+    CATEGORY = 'N'
 );
 COMMENT ON TYPE hipq.role IS 'a role as regrole; one that does not exist is read with a warning';
 CREATE CAST (hipq.role AS oid) WITHOUT FUNCTION AS IMPLICIT;
@@ -34,8 +43,14 @@ DECLARE
 BEGIN
     FOREACH reader IN ARRAY '{hipq.queues_detail, hipq.schedules_detail}'::regclass[] LOOP
         EXECUTE format('CREATE OR REPLACE VIEW %s WITH (security_barrier) AS SELECT %s', reader, (
-            SELECT string_agg(concat_ws(' ', 'NULL::' || format_type(atttypid, atttypmod),
-                                        'COLLATE ' || nullif(attcollation, 0)::regcollation, 'AS', quote_ident(attname)), ', ' ORDER BY attnum)
+            SELECT string_agg(
+                       concat_ws(
+                           ' ', 'NULL::' || format_type(atttypid, atttypmod),
+                           'COLLATE ' || nullif(attcollation, 0)::regcollation,
+                           'AS', quote_ident(attname)
+                       ),
+                       ', ' ORDER BY attnum
+                   )
             FROM pg_attribute
             WHERE attrelid = reader AND attnum > 0));
     END LOOP;
@@ -45,8 +60,8 @@ $upgrade$;
 LOCK TABLE hipq.shard_map IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.shard_map ADD COLUMN router_has jsonb;
 COMMENT ON COLUMN hipq.shard_map.router_has
-    IS 'on a shard: queues that the router has, and the job types of each, as it said last; what it '
-    'has not may be dropped here';
+    IS 'on a shard: queues that the router has, and the job types of each, as it said last; what '
+    'it has not may be dropped here';
 
 LOCK TABLE hipq.shard_stats IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.shard_stats ADD COLUMN trouble text;
@@ -90,8 +105,8 @@ COMMENT ON COLUMN hipq.job_type.worker_wait_ttl
 ALTER TABLE hipq.instance ADD COLUMN max_retries integer
     CONSTRAINT instance_max_retries_is_not_negative CHECK (max_retries >= 0);
 COMMENT ON COLUMN hipq.instance.max_retries
-    IS 'max_retries of jobs of its queues that give none, unless queue or type say otherwise; NULL = '
-    'setting hipq.max_retries';
+    IS 'max_retries of jobs of its queues that give none, unless queue or type say otherwise; '
+    'NULL = setting hipq.max_retries';
 ALTER TABLE hipq.queue ADD COLUMN max_retries integer
     CONSTRAINT queue_max_retries_is_not_negative CHECK (max_retries >= 0);
 COMMENT ON COLUMN hipq.queue.max_retries
@@ -165,7 +180,9 @@ ALTER TABLE hipq.dead_letter
     ADD COLUMN handler_retry_time timestamptz,
     ALTER COLUMN handler_retries SET STATISTICS 0,
     ALTER COLUMN handler_retry_time SET STATISTICS 0;
-CREATE INDEX dead_letter_handler_retry ON hipq.dead_letter (queue_id, handler_retry_time) WHERE handler_retry_time IS NOT NULL;
+CREATE INDEX dead_letter_handler_retry ON hipq.dead_letter (queue_id, handler_retry_time)
+    WHERE handler_retry_time IS NOT NULL;
 DROP INDEX hipq.dead_letter_awaits_handler;
-CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
+CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter
+    (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
 ALTER INDEX hipq.dead_letter_awaits_handler ALTER COLUMN 2 SET STATISTICS 0;

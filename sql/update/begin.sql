@@ -9,7 +9,8 @@ DO $upgrade$
 BEGIN
     IF hipq.version() <> (SELECT extversion FROM pg_extension WHERE extname = 'hipq') THEN
         RAISE EXCEPTION 'the server still runs the library of hipq %', hipq.version()
-            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Restart the server, and then update the extension.';
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+                HINT = 'Restart the server, and then update the extension.';
     END IF;
 END
 $upgrade$;
@@ -24,7 +25,8 @@ SELECT member.classid,
        coalesce(routine.ctid, relation.ctid) AS row_version
 FROM pg_depend AS member
 LEFT JOIN pg_proc AS routine ON member.classid = 'pg_proc'::regclass AND routine.oid = member.objid
-LEFT JOIN pg_class AS relation ON member.classid = 'pg_class'::regclass AND relation.oid = member.objid
+LEFT JOIN pg_class AS relation
+    ON member.classid = 'pg_class'::regclass AND relation.oid = member.objid
 WHERE member.deptype = 'e'
   AND member.refclassid = 'pg_extension'::regclass
   AND member.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hipq')
@@ -46,7 +48,10 @@ BEGIN
             PERFORM set_config('lock_timeout', '100ms', true);
             -- LOCK TABLE of the changes of tables
             FOR relation IN
-                SELECT CASE member.kind WHEN 'v' THEN 'ALTER VIEW %s SET (security_barrier)' ELSE 'LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE' END AS lock,
+                SELECT CASE member.kind
+                           WHEN 'v' THEN 'ALTER VIEW %s SET (security_barrier)'
+                           ELSE 'LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE'
+                       END AS lock,
                        member.identity
                 FROM hipq._members AS member
                 WHERE member.kind IN ('r', 'p', 'v')
@@ -59,7 +64,8 @@ BEGIN
             IF clock_timestamp() > latest THEN
                 RAISE EXCEPTION 'another session holds a lock on the tables or views of hipq'
                     USING ERRCODE = 'lock_not_available', DETAIL = SQLERRM,
-                        HINT = 'Look for long transactions in pg_locks and pg_stat_activity, and update the extension again.';
+                        HINT = 'Look for long transactions in pg_locks and pg_stat_activity, '
+                            'and update the extension again.';
             END IF;
         END;
         PERFORM pg_sleep(0.1);
@@ -82,22 +88,34 @@ WITH object AS (
            coalesce(routine.proacl, relation.relacl, acldefault(kind.acl, owner.oid)) AS present,
            coalesce(first.initprivs, acldefault(kind.acl, owner.oid)) AS initial
     FROM hipq._former AS former
-    LEFT JOIN pg_proc AS routine ON former.classid = 'pg_proc'::regclass AND routine.oid = former.objid
-    LEFT JOIN pg_class AS relation ON former.classid = 'pg_class'::regclass AND relation.oid = former.objid
-    LEFT JOIN pg_init_privs AS first ON first.classoid = former.classid AND first.objoid = former.objid AND first.objsubid = 0
+    LEFT JOIN pg_proc AS routine
+        ON former.classid = 'pg_proc'::regclass AND routine.oid = former.objid
+    LEFT JOIN pg_class AS relation
+        ON former.classid = 'pg_class'::regclass AND relation.oid = former.objid
+    LEFT JOIN pg_init_privs AS first
+        ON first.classoid = former.classid
+       AND first.objoid = former.objid
+       AND first.objsubid = 0
     JOIN pg_roles AS owner ON owner.oid = coalesce(routine.proowner, relation.relowner)
-    CROSS JOIN LATERAL (SELECT CASE WHEN routine.oid IS NOT NULL THEN 'f'::"char" ELSE 'r' END) AS kind (acl)
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN routine.oid IS NOT NULL THEN 'f'::"char" ELSE 'r' END
+    ) AS kind (acl)
     UNION ALL
-    SELECT former.classid, former.objid, former.name, attribute.attname, relation.relowner, attribute.attacl, NULL
+    SELECT former.classid, former.objid, former.name, attribute.attname, relation.relowner,
+           attribute.attacl, NULL
     FROM hipq._former AS former
-    JOIN pg_class AS relation ON former.classid = 'pg_class'::regclass AND relation.oid = former.objid
-    JOIN pg_attribute AS attribute ON attribute.attrelid = relation.oid AND attribute.attacl IS NOT NULL
+    JOIN pg_class AS relation
+        ON former.classid = 'pg_class'::regclass AND relation.oid = former.objid
+    JOIN pg_attribute AS attribute
+        ON attribute.attrelid = relation.oid AND attribute.attacl IS NOT NULL
 ), present AS (
-    SELECT object.classid, object.objid, object.name, object.column_name, given.grantee, given.privilege_type, given.is_grantable
+    SELECT object.classid, object.objid, object.name, object.column_name,
+           given.grantee, given.privilege_type, given.is_grantable
     FROM object, aclexplode(object.present) AS given
     WHERE given.grantee <> object.owner
 ), initial AS (
-    SELECT object.classid, object.objid, object.name, object.column_name, given.grantee, given.privilege_type, given.is_grantable
+    SELECT object.classid, object.objid, object.name, object.column_name,
+           given.grantee, given.privilege_type, given.is_grantable
     FROM object, aclexplode(object.initial) AS given
     WHERE given.grantee <> object.owner
 )

@@ -11,11 +11,15 @@ CREATE TABLE hipq.pause (
     paused_time  timestamptz NOT NULL,
     reason       text        NOT NULL DEFAULT 'NONE',
     crashes      integer     CONSTRAINT pause_crashes_are_positive CHECK (crashes > 0),
-    CONSTRAINT pause_is_unique UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id),
-    CONSTRAINT pause_is_of_an_instance_or_a_queue CHECK ((instance_id IS NULL) <> (queue_id IS NULL)),
+    CONSTRAINT pause_is_unique
+        UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id),
+    CONSTRAINT pause_is_of_an_instance_or_a_queue
+        CHECK ((instance_id IS NULL) <> (queue_id IS NULL)),
     CONSTRAINT pause_of_a_job_type_is_in_a_queue CHECK (job_type IS NULL OR queue_id IS NOT NULL),
-    CONSTRAINT pause_of_a_throttle_key_is_in_a_job_type CHECK (throttle_key IS NULL OR job_type IS NOT NULL),
-    CONSTRAINT pause_for_crashes_is_of_a_job_type CHECK (crashes IS NULL OR job_type IS NOT NULL AND throttle_key IS NULL)
+    CONSTRAINT pause_of_a_throttle_key_is_in_a_job_type
+        CHECK (throttle_key IS NULL OR job_type IS NOT NULL),
+    CONSTRAINT pause_for_crashes_is_of_a_job_type
+        CHECK (crashes IS NULL OR job_type IS NOT NULL AND throttle_key IS NULL)
 );
 ALTER TABLE hipq.pause REPLICA IDENTITY FULL;
 COMMENT ON TABLE hipq.pause
@@ -43,16 +47,18 @@ CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.pause
     FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('pauses');
 ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER row_changed;
 
-CREATE FUNCTION hipq.cancel(id bigint, reason text DEFAULT NULL, queue text DEFAULT NULL) RETURNS boolean
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel';
+CREATE FUNCTION hipq.cancel(
+    id bigint, reason text DEFAULT NULL, queue text DEFAULT NULL
+) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel';
 COMMENT ON FUNCTION hipq.cancel(bigint, text, text)
     IS 'cancels a waiting or running job for good; false if it ends otherwise. id: the job; '
     'reason: why, 244 bytes are kept; queue: where to look for the job. A running job is stopped '
     'at once, in a transaction block when that commits';
 
 CREATE FUNCTION hipq.cancel_jobs(
-    queue text, job_type text DEFAULT NULL, job_key text DEFAULT NULL, state text DEFAULT NULL, created_before timestamptz DEFAULT NULL,
-    reason text DEFAULT NULL, max_jobs integer DEFAULT 10000
+    queue text, job_type text DEFAULT NULL, job_key text DEFAULT NULL, state text DEFAULT NULL,
+    created_before timestamptz DEFAULT NULL, reason text DEFAULT NULL,
+    max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel_jobs';
 COMMENT ON FUNCTION hipq.cancel_jobs(text, text, text, text, timestamptz, text, integer)
     IS 'cancels unfinished jobs of a queue, the oldest first, and returns how many. queue: the '
@@ -60,7 +66,8 @@ COMMENT ON FUNCTION hipq.cancel_jobs(text, text, text, text, timestamptz, text, 
     'cancel(); max_jobs: 1 to 10000';
 
 CREATE FUNCTION hipq.retry(
-    id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL, queue text DEFAULT NULL, max_retries integer DEFAULT NULL
+    id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL,
+    queue text DEFAULT NULL, max_retries integer DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry';
 COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text, integer)
     IS 'runs a final job again as a new job and returns its id. id: the final job; reason: why, '
@@ -68,8 +75,9 @@ COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text, integer)
     'where to look for the job; max_retries: as many retries, NULL = as the final job';
 
 CREATE FUNCTION hipq.retry_jobs(
-    queue text, job_type text DEFAULT NULL, failed_after timestamptz DEFAULT NULL, failed_before timestamptz DEFAULT NULL,
-    reason text DEFAULT 'manual_retry', max_jobs integer DEFAULT 10000, max_retries integer DEFAULT NULL
+    queue text, job_type text DEFAULT NULL, failed_after timestamptz DEFAULT NULL,
+    failed_before timestamptz DEFAULT NULL, reason text DEFAULT 'manual_retry',
+    max_jobs integer DEFAULT 10000, max_retries integer DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_jobs';
 COMMENT ON FUNCTION hipq.retry_jobs(text, text, timestamptz, timestamptz, text, integer, integer)
     IS 'runs jobs of a queue that failed for good again as new jobs, the oldest first and each '
@@ -77,21 +85,26 @@ COMMENT ON FUNCTION hipq.retry_jobs(text, text, timestamptz, timestamptz, text, 
     'such jobs, NULL = any; reason: why; max_jobs: 1 to 10000; max_retries: as for retry(). Jobs '
     'whose key an unfinished job has are passed over';
 
-CREATE FUNCTION hipq.reschedule(id bigint, scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, queue text DEFAULT NULL) RETURNS void
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_reschedule';
+CREATE FUNCTION hipq.reschedule(
+    id bigint, scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL,
+    queue text DEFAULT NULL
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_reschedule';
 COMMENT ON FUNCTION hipq.reschedule(bigint, timestamptz, integer, text)
     IS 'moves a waiting job to another time or priority. id: the job; scheduled_run_time, '
     'priority: the new ones, NULL = as it is; queue: where to look for the job';
 
-CREATE FUNCTION hipq.move_jobs(from_queue text, to_queue text, job_type text, max_jobs integer DEFAULT 10000, OUT moved bigint, OUT key_taken bigint) RETURNS SETOF record
-    LANGUAGE c ROWS 1 AS 'MODULE_PATHNAME', 'hipq_move_jobs';
+CREATE FUNCTION hipq.move_jobs(
+    from_queue text, to_queue text, job_type text, max_jobs integer DEFAULT 10000,
+    OUT moved bigint, OUT key_taken bigint
+) RETURNS SETOF record LANGUAGE c ROWS 1 AS 'MODULE_PATHNAME', 'hipq_move_jobs';
 COMMENT ON FUNCTION hipq.move_jobs(text, text, text, integer)
     IS 'moves waiting jobs of a type to another queue, the oldest first. from_queue, to_queue: '
     'the queues, which both have the type; job_type: the type; max_jobs: 1 to 10000. Returns how '
     'many moved, and how many stay because their key is taken there';
 
-CREATE FUNCTION hipq.extend_job(id bigint, more hipq.duration, queue text DEFAULT NULL) RETURNS timestamptz
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend';
+CREATE FUNCTION hipq.extend_job(
+    id bigint, more hipq.duration, queue text DEFAULT NULL
+) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend';
 COMMENT ON FUNCTION hipq.extend_job(bigint, hipq.duration, text)
     IS 'gives a running job more time, if less is left, and returns when it times out, at once and '
     'whatever becomes of the transaction. id: the job; more: how long from now; queue: where to '
@@ -111,16 +124,20 @@ COMMENT ON FUNCTION hipq.fail_job(bigint, text, text)
     'be retried; what waits is final with a dead letter; what an executor runs is refused with '
     '55000: use cancel()';
 
-CREATE FUNCTION hipq.pause(queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL, reason text DEFAULT 'NONE', instance text DEFAULT NULL)
-    RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_pause';
+CREATE FUNCTION hipq.pause(
+    queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL,
+    reason text DEFAULT 'NONE', instance text DEFAULT NULL
+) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_pause';
 COMMENT ON FUNCTION hipq.pause(text, text, text, text, text)
     IS 'starts no more jobs of a queue, a job type, a throttle key or an instance; false if it '
     'was paused already. queue: the queue; job_type: only this type; throttle_key: only this key '
     'of the type; reason: why; instance: all queues of this instance, instead of queue. What runs '
     'goes on';
 
-CREATE FUNCTION hipq.resume(queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL, instance text DEFAULT NULL)
-    RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_resume';
+CREATE FUNCTION hipq.resume(
+    queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL,
+    instance text DEFAULT NULL
+) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_resume';
 COMMENT ON FUNCTION hipq.resume(text, text, text, text)
     IS 'ends what pause() began with the same arguments; false if that was not paused. queue, '
     'job_type, throttle_key, instance: as for pause()';

@@ -1,7 +1,9 @@
 -- The view of pauses.
 
 CREATE VIEW hipq.pauses_detail WITH (security_barrier) AS
-WITH readable_queue AS MATERIALIZED (SELECT queue.queue_id, queue.instance_id FROM hipq._readable_queue AS queue)
+WITH readable_queue AS MATERIALIZED (
+    SELECT queue.queue_id, queue.instance_id FROM hipq._readable_queue AS queue
+)
 SELECT instance.name AS instance,
        instance.name || '.' || queue.name AS queue,
        pause.job_type,

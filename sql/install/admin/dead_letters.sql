@@ -48,9 +48,11 @@ CREATE TABLE hipq.dead_letter (
 -- Every index begins with queue_id. Otherwise a condition of the caller on a view could use the
 -- index, and EXPLAIN would count rows of other queues in it.
 CREATE INDEX dead_letter_of_queue ON hipq.dead_letter (queue_id, died_time, job_id);
-CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
+CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter
+    (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
 ALTER INDEX hipq.dead_letter_awaits_handler ALTER COLUMN 2 SET STATISTICS 0;
-CREATE INDEX dead_letter_handler_retry ON hipq.dead_letter (queue_id, handler_retry_time) WHERE handler_retry_time IS NOT NULL;
+CREATE INDEX dead_letter_handler_retry ON hipq.dead_letter (queue_id, handler_retry_time)
+    WHERE handler_retry_time IS NOT NULL;
 COMMENT ON TABLE hipq.dead_letter IS 'jobs that failed for good, whole, kept for a time';
 COMMENT ON COLUMN hipq.dead_letter.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.dead_letter.died_time IS 'when it failed for good';
@@ -77,8 +79,8 @@ COMMENT ON COLUMN hipq.dead_letter.reduced_because
 COMMENT ON COLUMN hipq.dead_letter.awaits_handler
     IS 'the handler of dead letters of the queue is still to be called';
 COMMENT ON COLUMN hipq.dead_letter.handler_starts
-    IS 'how often its call was begun: more than once if executor or server ended meanwhile, or if it '
-    'failed with an error that passes';
+    IS 'how often its call was begun: more than once if executor or server ended meanwhile, or if '
+    'it failed with an error that passes';
 COMMENT ON COLUMN hipq.dead_letter.handler_error
     IS 'how the handler failed last';
 COMMENT ON COLUMN hipq.dead_letter.handler_retries
@@ -176,8 +178,10 @@ COMMENT ON FUNCTION hipq.redrive(bigint, text)
     'already, or if its key is taken';
 
 CREATE FUNCTION hipq.redrive_jobs(
-    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, rate double precision DEFAULT NULL,
-    to_queue text DEFAULT NULL, state text DEFAULT 'waiting', max_jobs integer DEFAULT 10000, OUT redriven bigint, OUT key_taken bigint
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL,
+    before timestamptz DEFAULT NULL, rate double precision DEFAULT NULL, to_queue text DEFAULT NULL,
+    state text DEFAULT 'waiting', max_jobs integer DEFAULT 10000,
+    OUT redriven bigint, OUT key_taken bigint
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive_jobs';
 COMMENT ON FUNCTION hipq.redrive_jobs(
     text, text, text, timestamptz, double precision, text, text, integer
@@ -186,39 +190,43 @@ COMMENT ON FUNCTION hipq.redrive_jobs(
     'become due in a second, NULL = all at once; to_queue: another queue for them; max_jobs: 1 to '
     '10000. Returns how many were enqueued, and how many stay because their key is taken';
 
-CREATE FUNCTION hipq.handle_again(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_handle_again';
+CREATE FUNCTION hipq.handle_again(id bigint) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_handle_again';
 COMMENT ON FUNCTION hipq.handle_again(bigint)
     IS 'has the handler of dead letters called again for one that waits or was handled. id: the '
     'job that died';
 
 CREATE FUNCTION hipq.handle_jobs_again(
-    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, state text DEFAULT 'waiting',
-    max_jobs integer DEFAULT 10000
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL,
+    before timestamptz DEFAULT NULL, state text DEFAULT 'waiting', max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_handle_jobs_again';
 COMMENT ON FUNCTION hipq.handle_jobs_again(text, text, text, timestamptz, text, integer)
-    IS 'has the handler of dead letters called again for those of a queue for which it is not to be '
-    'called anyway, and returns for how many. queue: the queue; job_type, reason, before: only such, '
-    'NULL = any; state: waiting or handled; max_jobs: 1 to 10000';
+    IS 'has the handler of dead letters called again for those of a queue for which it is not to '
+    'be called anyway, and returns for how many. queue: the queue; job_type, reason, before: only '
+    'such, NULL = any; state: waiting or handled; max_jobs: 1 to 10000';
 
-CREATE FUNCTION hipq.dismiss_dead_letter(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letter';
+CREATE FUNCTION hipq.dismiss_dead_letter(id bigint) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letter';
 COMMENT ON FUNCTION hipq.dismiss_dead_letter(bigint)
     IS 'notes that nothing is to be done about a dead letter that waits; it stays to be looked '
     'at. id: the job that died';
 
 CREATE FUNCTION hipq.dismiss_dead_letters(
-    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, max_jobs integer DEFAULT 10000
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL,
+    before timestamptz DEFAULT NULL, max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letters';
 COMMENT ON FUNCTION hipq.dismiss_dead_letters(text, text, text, timestamptz, integer)
     IS 'notes that nothing is to be done about dead letters of a queue that wait, and returns how '
     'many. queue: the queue; job_type, reason, before: only such, NULL = any; max_jobs: 1 to 10000';
 
-CREATE FUNCTION hipq.purge_dead_letter(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letter';
+CREATE FUNCTION hipq.purge_dead_letter(id bigint) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letter';
 COMMENT ON FUNCTION hipq.purge_dead_letter(bigint)
     IS 'removes a dead letter, whatever its state; its job stays. id: the job that died';
 
 CREATE FUNCTION hipq.purge_dead_letters(
-    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, state text DEFAULT NULL,
-    max_jobs integer DEFAULT 10000
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL,
+    before timestamptz DEFAULT NULL, state text DEFAULT NULL, max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letters';
 COMMENT ON FUNCTION hipq.purge_dead_letters(text, text, text, timestamptz, text, integer)
     IS 'removes dead letters of a queue, the oldest first, and returns how many. queue: the '

@@ -23,7 +23,8 @@ SELECT queue.name AS queue,
        dead_letter.handler_retry_time
 FROM hipq.dead_letter
 JOIN hipq._readable_queue AS queue ON queue.queue_id = dead_letter.queue_id
-WHERE hipq._is_one_of(dead_letter.queue_id, hipq._readable_queues()) AND dead_letter.queue_id = ANY (hipq._readable_queues());
+WHERE hipq._is_one_of(dead_letter.queue_id, hipq._readable_queues())
+  AND dead_letter.queue_id = ANY (hipq._readable_queues());
 COMMENT ON VIEW hipq.dead_letters_detail IS 'jobs that failed for good, whole, with their attempts';
 COMMENT ON COLUMN hipq.dead_letters_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.dead_letters_detail.job_id IS 'id of the job';
@@ -62,7 +63,8 @@ SELECT queue.name AS queue,
        count(*) AS dead_letters
 FROM hipq.dead_letter
 JOIN hipq._visible_queue AS queue ON queue.queue_id = dead_letter.queue_id
-WHERE hipq._is_one_of(dead_letter.queue_id, hipq._visible_queues()) AND dead_letter.queue_id = ANY (hipq._visible_queues())
+WHERE hipq._is_one_of(dead_letter.queue_id, hipq._visible_queues())
+  AND dead_letter.queue_id = ANY (hipq._visible_queues())
   AND dead_letter.died_time > hipq.now() - interval '1 hour'
 GROUP BY 1, 2;
 COMMENT ON VIEW hipq.dead_letter_rates
@@ -76,15 +78,24 @@ SELECT queue.name AS queue,
        count(letter.job_id) AS kept,
        count(*) FILTER (WHERE letter.state = 'waiting') AS depth,
        min(letter.died_time) FILTER (WHERE letter.state = 'waiting') AS oldest_waiting_time,
-       round(count(*) FILTER (WHERE letter.died_time > hipq.now() - interval '1 hour') / 60.0, 2) AS per_minute,
+       round(
+           count(*) FILTER (WHERE letter.died_time > hipq.now() - interval '1 hour') / 60.0, 2
+       ) AS per_minute,
        count(*) FILTER (WHERE letter.reason = 'queue_timeout') AS failed_by_ttl,
        count(letter.handler_error) AS handler_failures,
        avg(letter.done_time - letter.died_time) AS avg_latency,
-       percentile_cont(0.95) WITHIN GROUP (ORDER BY letter.done_time - letter.died_time) AS p95_latency
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY letter.done_time - letter.died_time)
+           AS p95_latency
 FROM hipq._visible_queue AS queue
 LEFT JOIN LATERAL (
-    SELECT dead_letter.job_id, dead_letter.state, dead_letter.reason, dead_letter.died_time, dead_letter.handler_error,
-           least(dead_letter.handled_time, dead_letter.redriven_time, dead_letter.dismissed_time) AS done_time
+    SELECT dead_letter.job_id,
+           dead_letter.state,
+           dead_letter.reason,
+           dead_letter.died_time,
+           dead_letter.handler_error,
+           least(
+               dead_letter.handled_time, dead_letter.redriven_time, dead_letter.dismissed_time
+           ) AS done_time
     FROM hipq.dead_letter
     WHERE dead_letter.queue_id = queue.queue_id
 ) AS letter ON true
@@ -99,10 +110,12 @@ COMMENT ON COLUMN hipq.dead_letter_stats_detail.depth
     IS 'those that were neither handled, redriven nor dismissed';
 COMMENT ON COLUMN hipq.dead_letter_stats_detail.oldest_waiting_time
     IS 'when the oldest of these failed; NULL = there are none';
-COMMENT ON COLUMN hipq.dead_letter_stats_detail.per_minute IS 'dead letters a minute over the last hour';
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.per_minute
+    IS 'dead letters a minute over the last hour';
 COMMENT ON COLUMN hipq.dead_letter_stats_detail.failed_by_ttl
     IS 'jobs whose worker did not take them in time';
-COMMENT ON COLUMN hipq.dead_letter_stats_detail.handler_failures IS 'dead letters whose handler failed';
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.handler_failures
+    IS 'dead letters whose handler failed';
 COMMENT ON COLUMN hipq.dead_letter_stats_detail.avg_latency
     IS 'mean time until one was handled, redriven or dismissed; NULL = none was';
 COMMENT ON COLUMN hipq.dead_letter_stats_detail.p95_latency
@@ -117,7 +130,8 @@ SELECT queue.name AS queue,
        max(dead_letter.died_time) AS last_died_time
 FROM hipq.dead_letter
 JOIN hipq._visible_queue AS queue ON queue.queue_id = dead_letter.queue_id
-WHERE hipq._is_one_of(dead_letter.queue_id, hipq._visible_queues()) AND dead_letter.queue_id = ANY (hipq._visible_queues())
+WHERE hipq._is_one_of(dead_letter.queue_id, hipq._visible_queues())
+  AND dead_letter.queue_id = ANY (hipq._visible_queues())
 GROUP BY 1, 2, 3;
 COMMENT ON VIEW hipq.dead_letter_reasons IS 'dead letters by job type and reason';
 COMMENT ON COLUMN hipq.dead_letter_reasons.queue IS 'name: instance.queue';

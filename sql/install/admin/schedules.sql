@@ -5,8 +5,10 @@ COMMENT ON SEQUENCE hipq.schedule_id_seq IS 'numbers of schedules';
 
 -- The command of pg_cron has only the number of the schedule; the row says which job to enqueue.
 CREATE TABLE hipq.schedule (
-    schedule_id     integer     NOT NULL DEFAULT nextval('hipq.schedule_id_seq') CONSTRAINT schedule_pkey PRIMARY KEY,
-    name            text COLLATE "C" NOT NULL CONSTRAINT schedule_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
+    schedule_id     integer     NOT NULL DEFAULT nextval('hipq.schedule_id_seq')
+        CONSTRAINT schedule_pkey PRIMARY KEY,
+    name            text COLLATE "C" NOT NULL
+        CONSTRAINT schedule_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
     cron            text        NOT NULL,
     role            hipq.role   NOT NULL,
     queue_id        integer     NOT NULL,
@@ -22,7 +24,8 @@ CREATE TABLE hipq.schedule (
     expires_after   interval,
     created_time    timestamptz NOT NULL DEFAULT now(),
     last_run_time   timestamptz,
-    last_action     text        CONSTRAINT schedule_last_action_is_known CHECK (last_action IN ('enqueued', 'skipped')),
+    last_action     text
+        CONSTRAINT schedule_last_action_is_known CHECK (last_action IN ('enqueued', 'skipped')),
     last_job_id     bigint,
     CONSTRAINT schedule_name_is_unique_in_queue UNIQUE (queue_id, name)
 );
@@ -62,45 +65,55 @@ SELECT pg_extension_config_dump('hipq.schedule_id_seq', '');
 SELECT pg_extension_config_dump('hipq.schedule', '');
 
 CREATE FUNCTION hipq.schedule(
-    name text, cron text, job_type text, job_data jsonb DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL, throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL,
-    max_retries integer DEFAULT NULL, expires_after hipq.duration DEFAULT NULL, throttle_key text DEFAULT NULL
+    name text, cron text, job_type text, job_data jsonb DEFAULT '{}', queue text DEFAULT NULL,
+    job_key text DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL,
+    max_retries integer DEFAULT NULL, expires_after hipq.duration DEFAULT NULL,
+    throttle_key text DEFAULT NULL
 ) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_schedule';
 COMMENT ON FUNCTION hipq.schedule(
     text, text, text, jsonb, text, text, integer, hipq.duration, double precision, text, integer,
     hipq.duration, text
 ) IS 'makes a schedule, or changes the one of that name in that queue, and returns when it comes '
-    'first. name: 1 to 63 bytes; cron: a cron expression; job_key: NULL = the name, one job at a time; '
-    'expires_after: how long after its run a job may start; the other arguments are those of '
+    'first. name: 1 to 63 bytes; cron: a cron expression; job_key: NULL = the name, one job at a '
+    'time; expires_after: how long after its run a job may start; the other arguments are those of '
     'enqueue(). pg_cron enqueues the jobs, as the caller';
 
-CREATE FUNCTION hipq.unschedule(name text, queue text DEFAULT NULL) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_unschedule';
+CREATE FUNCTION hipq.unschedule(name text, queue text DEFAULT NULL) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_unschedule';
 COMMENT ON FUNCTION hipq.unschedule(text, text)
-    IS 'ends a schedule. name: the schedule; queue: its queue, NULL = the one of that name that the '
-    'caller may change. Jobs that it has enqueued stay';
+    IS 'ends a schedule. name: the schedule; queue: its queue, NULL = the one of that name that '
+    'the caller may change. Jobs that it has enqueued stay';
 
-CREATE FUNCTION hipq._run_schedule(schedule_id integer) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__run_schedule';
+CREATE FUNCTION hipq._run_schedule(schedule_id integer) RETURNS text
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__run_schedule';
 COMMENT ON FUNCTION hipq._run_schedule(integer)
     IS 'a run of a schedule, called by pg_cron; says what it did';
 
-CREATE FUNCTION hipq.restore_schedules() RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_restore_schedules';
+CREATE FUNCTION hipq.restore_schedules() RETURNS bigint
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_restore_schedules';
 COMMENT ON FUNCTION hipq.restore_schedules()
     IS 'gives pg_cron the schedules that it has no job for, as after a restore, and returns how '
     'many. release_hold() does so, too';
 
-CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
+CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
 COMMENT ON FUNCTION hipq._next_run(text, timestamptz)
     IS 'when a cron expression comes next, by pg_cron''s clocks; NULL = never, or it cannot be '
     'read';
 
-CREATE FUNCTION hipq._lost_schedules(OUT schedule_id integer, OUT name text) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__lost_schedules';
+CREATE FUNCTION hipq._lost_schedules(OUT schedule_id integer, OUT name text) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__lost_schedules';
 COMMENT ON FUNCTION hipq._lost_schedules()
     IS 'schedules that pg_cron has no job for; view hipq.alerts shows them';
 
-CREATE FUNCTION hipq._is_cron_stopped() RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_cron_stopped';
+CREATE FUNCTION hipq._is_cron_stopped() RETURNS boolean
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_cron_stopped';
 COMMENT ON FUNCTION hipq._is_cron_stopped()
-    IS 'whether there are schedules, and pg_cron has no process to run them; view hipq.alerts says so';
+    IS 'whether there are schedules, and pg_cron has no process to run them; '
+    'view hipq.alerts says so';
 
-CREATE FUNCTION hipq._has_cron_entry(schedule_id integer) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__has_cron_entry';
+CREATE FUNCTION hipq._has_cron_entry(schedule_id integer) RETURNS boolean
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__has_cron_entry';
 COMMENT ON FUNCTION hipq._has_cron_entry(integer)
     IS 'whether pg_cron in this database runs, and has an active job for the schedule';

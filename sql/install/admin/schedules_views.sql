@@ -9,12 +9,16 @@ SELECT schedule.name,
        hipq._masked(schedule.queue_id, schedule.job_type, schedule.job_data) AS job_data,
        schedule.role::regrole,
        entry.is_active,
-       CASE WHEN entry.is_active THEN hipq._next_run(schedule.cron, schedule.last_run_time) END AS next_run_time,
+       CASE
+           WHEN entry.is_active THEN hipq._next_run(schedule.cron, schedule.last_run_time)
+       END AS next_run_time,
        schedule.last_run_time,
        CASE
            WHEN EXISTS (
                SELECT FROM hipq.shard_reject AS reject
-               WHERE reject.job_id = schedule.last_job_id AND reject.instance || '.' || reject.queue = queue.name AND reject.sqlstate = '23505'
+               WHERE reject.job_id = schedule.last_job_id
+                 AND reject.instance || '.' || reject.queue = queue.name
+                 AND reject.sqlstate = '23505'
            ) THEN 'skipped'
            ELSE schedule.last_action
        END AS last_action,
@@ -26,7 +30,11 @@ JOIN hipq._readable_queue AS queue ON queue.queue_id = schedule.queue_id
 CROSS JOIN LATERAL (SELECT hipq._has_cron_entry(schedule.schedule_id) AS is_active) AS entry
 -- An aggregate always returns one row, so a query that does not read the outcome does not look it
 -- up.
-LEFT JOIN LATERAL (SELECT min(jobs.outcome) AS outcome FROM hipq.jobs_detail AS jobs WHERE jobs.id = schedule.last_job_id) AS last ON true
+LEFT JOIN LATERAL (
+    SELECT min(jobs.outcome) AS outcome
+    FROM hipq.jobs_detail AS jobs
+    WHERE jobs.id = schedule.last_job_id
+) AS last ON true
 OFFSET 0;
 COMMENT ON VIEW hipq.schedules_detail
     IS 'jobs that pg_cron has enqueued again and again, with their last and next run';
@@ -35,7 +43,8 @@ COMMENT ON COLUMN hipq.schedules_detail.cron IS 'cron expression, as given';
 COMMENT ON COLUMN hipq.schedules_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.schedules_detail.job_type IS 'job type';
 COMMENT ON COLUMN hipq.schedules_detail.job_key IS 'job key; NULL = none';
-COMMENT ON COLUMN hipq.schedules_detail.job_data IS 'job data of its jobs; secret parameters are ***';
+COMMENT ON COLUMN hipq.schedules_detail.job_data
+    IS 'job data of its jobs; secret parameters are ***';
 COMMENT ON COLUMN hipq.schedules_detail.role IS 'role that made it, and that enqueues';
 COMMENT ON COLUMN hipq.schedules_detail.is_active
     IS 'pg_cron runs, and has an active job for it; if not, hipq.restore_schedules() mends it, '

@@ -2,8 +2,10 @@
 -- important columns; conditions are pushed down to <view>_detail.
 
 -- Wraps text to fit, too. (A word that is longer than the line stays whole.)
-CREATE FUNCTION hipq._in_lines(text text, width integer) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
-    AS $$ SELECT rtrim(regexp_replace(text, format(E'([^\n]{1,%s})( |\n|$)', width), E'\\1\n', 'g'), E'\n') $$;
+CREATE FUNCTION hipq._in_lines(text text, width integer) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+    AS $$ SELECT rtrim(regexp_replace(text, format(E'([^\n]{1,%s})( |\n|$)', width),
+                                      E'\\1\n', 'g'), E'\n') $$;
 COMMENT ON FUNCTION hipq._in_lines(text, integer)
     IS 'a text in lines that are not wider, for views';
 
@@ -32,7 +34,8 @@ SELECT queue, id, job_type, job_key, attempt, pid, worker, since
 FROM hipq.running_detail;
 
 CREATE VIEW hipq.progress WITH (security_barrier) AS
-SELECT queue, id, job_type, percent, hipq._in_lines(message, 20) AS message, expected_end_time, done, total
+SELECT queue, id, job_type, percent, hipq._in_lines(message, 20) AS message, expected_end_time,
+       done, total
 FROM hipq.progress_detail;
 
 CREATE VIEW hipq.attempts WITH (security_barrier) AS
@@ -80,7 +83,8 @@ SELECT queue, backlog_estimate, running_jobs, failed, oldest_due_time, empty_in,
 FROM hipq.activity_detail;
 
 CREATE VIEW hipq.statistics WITH (security_barrier) AS
-SELECT queue, job_type, period, succeeded, failed, retried, failure_rate, wait_p50, wait_p99, run_p50
+SELECT queue, job_type, period, succeeded, failed, retried, failure_rate,
+       wait_p50, wait_p99, run_p50
 FROM hipq.statistics_detail;
 
 CREATE VIEW hipq.shard_rejects WITH (security_barrier) AS
@@ -88,7 +92,8 @@ SELECT queue, job_id, node, rejected_time, sqlstate, hipq._in_lines(error, 30) A
 FROM hipq.shard_rejects_detail;
 
 CREATE VIEW hipq.cluster_queues WITH (security_barrier) AS
-SELECT queue, node, backlog_estimate, running_jobs, failed, state, date_trunc('seconds', as_of) AS as_of, is_reachable
+SELECT queue, node, backlog_estimate, running_jobs, failed, state,
+       date_trunc('seconds', as_of) AS as_of, is_reachable
 FROM hipq.cluster_queues_detail;
 
 CREATE VIEW hipq.alerts WITH (security_barrier) AS
@@ -104,22 +109,35 @@ DECLARE
     narrow record;
 BEGIN
     FOR narrow IN
-        SELECT class.relname AS name, detail.oid AS detail, obj_description(detail.oid, 'pg_class') AS comment
+        SELECT class.relname AS name,
+               detail.oid AS detail,
+               obj_description(detail.oid, 'pg_class') AS comment
         FROM pg_class AS class
-        JOIN pg_class AS detail ON detail.relname = class.relname || '_detail' AND detail.relnamespace = class.relnamespace
+        JOIN pg_class AS detail
+            ON detail.relname = class.relname || '_detail'
+           AND detail.relnamespace = class.relnamespace
         WHERE class.relnamespace = 'hipq'::regnamespace AND class.relkind = 'v'
     LOOP
-        EXECUTE format('COMMENT ON VIEW hipq.%I IS %L', narrow.name, narrow.comment || '; hipq.' || narrow.name || '_detail has all columns');
+        EXECUTE format(
+            'COMMENT ON VIEW hipq.%I IS %L', narrow.name,
+            narrow.comment || '; hipq.' || narrow.name || '_detail has all columns'
+        );
     END LOOP;
     FOR narrow IN
-        SELECT class.relname AS name, attribute.attname AS column_name, col_description(detail.oid, same.attnum) AS comment
+        SELECT class.relname AS name,
+               attribute.attname AS column_name,
+               col_description(detail.oid, same.attnum) AS comment
         FROM pg_class AS class
-        JOIN pg_class AS detail ON detail.relname = class.relname || '_detail' AND detail.relnamespace = class.relnamespace
+        JOIN pg_class AS detail
+            ON detail.relname = class.relname || '_detail'
+           AND detail.relnamespace = class.relnamespace
         JOIN pg_attribute AS attribute ON attribute.attrelid = class.oid
         JOIN pg_attribute AS same ON same.attrelid = detail.oid AND same.attname = attribute.attname
         WHERE class.relnamespace = 'hipq'::regnamespace AND class.relkind = 'v'
     LOOP
-        EXECUTE format('COMMENT ON COLUMN hipq.%I.%I IS %L', narrow.name, narrow.column_name, narrow.comment);
+        EXECUTE format(
+            'COMMENT ON COLUMN hipq.%I.%I IS %L', narrow.name, narrow.column_name, narrow.comment
+        );
     END LOOP;
 END
 $comments$;

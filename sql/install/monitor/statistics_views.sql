@@ -12,11 +12,16 @@ SELECT queue.name AS queue,
        counted.retried,
        counted.put_back,
        counted.dead_letters,
-       round(((counted.succeeded + counted.failed) / greatest(1, extract(epoch FROM hipq.now() - counted.since) / 60))::numeric, 2) AS finished_per_minute,
+       round(
+           ((counted.succeeded + counted.failed)
+            / greatest(1, extract(epoch FROM hipq.now() - counted.since) / 60))::numeric,
+           2
+       ) AS finished_per_minute,
        round(counted.retry_rate::numeric, 2) AS retry_rate,
        round(counted.retry_success_rate::numeric, 2) AS retry_success_rate,
        round(counted.failure_rate::numeric, 2) AS failure_rate,
-       round(counted.retries_used / nullif(counted.succeeded + counted.failed, 0)::numeric, 3) AS retries_per_job,
+       round(counted.retries_used / nullif(counted.succeeded + counted.failed, 0)::numeric, 3)
+           AS retries_per_job,
        counted.wait_p50,
        counted.wait_p90,
        counted.wait_p99,
@@ -48,7 +53,8 @@ COMMENT ON COLUMN hipq.statistics_detail.retry_rate
 COMMENT ON COLUMN hipq.statistics_detail.retry_success_rate
     IS 'percentage of ended retries that succeeded';
 COMMENT ON COLUMN hipq.statistics_detail.failure_rate IS 'percent of finished jobs that failed';
-COMMENT ON COLUMN hipq.statistics_detail.retries_per_job IS 'retries that finished jobs took on average';
+COMMENT ON COLUMN hipq.statistics_detail.retries_per_job
+    IS 'retries that finished jobs took on average';
 COMMENT ON COLUMN hipq.statistics_detail.wait_p50
     IS 'seconds from when jobs were due to their start: half of them waited no longer';
 COMMENT ON COLUMN hipq.statistics_detail.wait_p90
@@ -91,7 +97,8 @@ SELECT queue.name AS queue,
        counted.failures,
        counted.retries,
        counted.recoveries,
-       round(100.0 * least(counted.recoveries, counted.retries) / nullif(counted.retries, 0), 2) AS retry_success_rate
+       round(100.0 * least(counted.recoveries, counted.retries) / nullif(counted.retries, 0), 2)
+           AS retry_success_rate
 FROM hipq._failure_statistics() AS counted
 JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
 COMMENT ON VIEW hipq.failure_statistics

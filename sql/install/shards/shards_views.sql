@@ -24,8 +24,10 @@ JOIN hipq.instance USING (instance_id)
 JOIN hipq.shard_map AS map USING (instance_id)
 LEFT JOIN pg_replication_slots AS forth ON forth.slot_name = shard.channel || '_to_' || shard.node
 LEFT JOIN pg_stat_replication AS sender ON sender.pid = forth.active_pid
-LEFT JOIN hipq.shard_stats AS stats ON stats.instance_id = shard.instance_id AND stats.node = shard.node
-LEFT JOIN pg_stat_subscription AS back ON back.subname = shard.channel || '_from_' || shard.node AND back.relid IS NULL
+LEFT JOIN hipq.shard_stats AS stats
+    ON stats.instance_id = shard.instance_id AND stats.node = shard.node
+LEFT JOIN pg_stat_subscription AS back
+    ON back.subname = shard.channel || '_from_' || shard.node AND back.relid IS NULL
 CROSS JOIN LATERAL (SELECT count(*) FROM unnest(map.nodes) AS node WHERE node = shard.node) AS slots
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE move.to_node = shard.node) AS coming,
@@ -38,11 +40,17 @@ CROSS JOIN LATERAL (
     FROM hipq.shard_move AS move
     CROSS JOIN LATERAL (
         SELECT move.in_order <> '{}' AND move.from_node <> 0 AND NOT move.last_sent AS awaits_last,
-               jsonb_path_exists(move.busy_keys, '$[*] ? (@.type() == "array" || @.awaits == "jobs")') AS awaits_jobs
+               jsonb_path_exists(
+                   move.busy_keys, '$[*] ? (@.type() == "array" || @.awaits == "jobs")'
+               ) AS awaits_jobs
     ) AS state
     WHERE move.instance_id = shard.instance_id AND shard.node IN (move.from_node, move.to_node)
 ) AS moves
-CROSS JOIN LATERAL (SELECT count(*) FROM hipq.shard_reject AS reject WHERE reject.instance = instance.name AND reject.node = shard.node) AS rejects
+CROSS JOIN LATERAL (
+    SELECT count(*)
+    FROM hipq.shard_reject AS reject
+    WHERE reject.instance = instance.name AND reject.node = shard.node
+) AS rejects
 WHERE map.own_node = 0;
 COMMENT ON VIEW hipq.shards IS 'on the router: the other servers of each instance';
 COMMENT ON COLUMN hipq.shards.instance IS 'name of the instance';
@@ -104,6 +112,7 @@ COMMENT ON COLUMN hipq.shard_rejects_detail.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.shard_rejects_detail.sender IS 'node that sent it';
 COMMENT ON COLUMN hipq.shard_rejects_detail.node IS 'node that did not take it';
 COMMENT ON COLUMN hipq.shard_rejects_detail.rejected_time IS 'when that was';
-COMMENT ON COLUMN hipq.shard_rejects_detail.sqlstate IS 'SQLSTATE of the error; 23505: an unfinished job had its key';
+COMMENT ON COLUMN hipq.shard_rejects_detail.sqlstate
+    IS 'SQLSTATE of the error; 23505: an unfinished job had its key';
 COMMENT ON COLUMN hipq.shard_rejects_detail.error IS 'the error';
 COMMENT ON COLUMN hipq.shard_rejects_detail.job IS 'the job as it was sent; secret data are ***';
