@@ -27,13 +27,14 @@ CREATE TYPE hipq.role (
 );
 COMMENT ON TYPE hipq.role IS 'a role as regrole; one that does not exist is read with a warning';
 CREATE CAST (hipq.role AS oid) WITHOUT FUNCTION AS IMPLICIT;
-COMMENT ON CAST (hipq.role AS oid) IS 'so that it is one wherever an OID will do';
+COMMENT ON CAST (hipq.role AS oid) IS 'used wherever an OID is expected';
 CREATE CAST (hipq.role AS regrole) WITHOUT FUNCTION AS IMPLICIT;
-COMMENT ON CAST (hipq.role AS regrole) IS 'so that it is shown as one';
+COMMENT ON CAST (hipq.role AS regrole)
+    IS 'used wherever a regrole is expected, as in views that show a role';
 CREATE CAST (oid AS hipq.role) WITHOUT FUNCTION AS ASSIGNMENT;
-COMMENT ON CAST (oid AS hipq.role) IS 'for what is stored';
+COMMENT ON CAST (oid AS hipq.role) IS 'used when an OID is stored as a role';
 CREATE CAST (regrole AS hipq.role) WITHOUT FUNCTION AS ASSIGNMENT;
-COMMENT ON CAST (regrole AS hipq.role) IS 'for what is stored';
+COMMENT ON CAST (regrole AS hipq.role) IS 'used when a regrole is stored as a role';
 
 -- PostgreSQL does not change the type of a column that a view reads. These views read no table
 -- until the statements below replace them.
