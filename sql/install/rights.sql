@@ -11,13 +11,12 @@ DECLARE
     -- Functions that make instances and queues do not check their caller; functions that run once
     -- after a restore are for superusers; functions that hipq itself calls check nothing.
     of_superusers CONSTANT text[] := '{
-        create_instance, alter_instance, drop_instance, create_queue, release_hold, '
-        'restore_schedules,
-        create_shard, drop_shard, drain_shard, resync_shard, rebalance, move_slots,
-        _fitting_data, _is_held, _set_up_of, _send_set_up, _unfit_for_shards, _join_shards,
-        _leave_shards, _publish_outbox, _unpublish_outbox, _keep_outbox, _subscribe_to_outbox,
-        _unsubscribe_from_outbox, _position_after_all_sent, _own_timeline, _receive_again,
-        _begin_resync, _answer, _wait_until_read
+        create_instance, alter_instance, drop_instance, create_queue, release_hold,
+        restore_schedules, create_shard, drop_shard, drain_shard, resync_shard, rebalance,
+        move_slots, _fitting_data, _is_held, _set_up_of, _send_set_up, _unfit_for_shards,
+        _join_shards, _leave_shards, _publish_outbox, _unpublish_outbox, _keep_outbox,
+        _subscribe_to_outbox, _unsubscribe_from_outbox, _position_after_all_sent, _own_timeline,
+        _receive_again, _begin_resync, _answer, _wait_until_read
     }';
     -- Members of pg_monitor see every view without job data. Alerts are about the whole server: to
     -- other roles an empty view would mean that all is well.

@@ -51,7 +51,7 @@ COMMENT ON FUNCTION hipq.create_queue(
     boolean, text, text, text, text, hipq.duration, integer
 ) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
     'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
-    'queue_ttl, worker_wait_ttl, max_timeout: a number is seconds; worker_wait_ttl 0 = for ever;  '
+    'queue_ttl, worker_wait_ttl, max_timeout: a number is seconds; worker_wait_ttl 0 = for ever; '
     'max_timeout, highest_priority, allow_free_jobs: caps on what enqueuers ask for; what is NULL '
     'is as the setting of that name says; shard_key: what a sharded instance divides its jobs by, '
     'a column or a path within job_data, NULL = as the instance says; throttle_mode: how its nodes '
