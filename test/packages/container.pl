@@ -1,11 +1,12 @@
 # The Containerfile works, tested in bare roots because there need be no container engine: each step
 # does what it says, and the resulting server runs README's first screen, keeps its jobs over a
-# restart, and asks for passwords. PG (15) is the version of PostgreSQL.
+# restart, and asks for passwords. The development container can build and test. PG (15) is the version of PostgreSQL.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
 use lib dirname(__FILE__);
 use HipqRoots;
+use JSON::PP qw(decode_json);
 use Test::More;
 
 my $version = $ENV{PG} // 15;
@@ -27,6 +28,13 @@ sub instructions
 # Names of roots by names of stages; the stage that is being made; what was said of how to run it.
 my (%stages, $stage, %defaults);
 
+sub bare_stage
+{
+	my ($root) = @_;
+	return { root => $root, user => 'root', folder => '/', arguments => {},
+		env => { PATH => '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } };
+}
+
 sub expanded
 {
 	my ($text, $variables) = @_;
@@ -43,8 +51,7 @@ sub begin_stage
 	my $root = "container-$version-" . ($name // 'final');
 	make_root($suite, $root, defined $name ? 'ccache' : ());
 	$stages{$name} = $root if defined $name;
-	$stage = { root => $root, user => 'root', folder => '/', arguments => {},
-		env => { PATH => '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } };
+	$stage = bare_stage($root);
 	return 1;
 }
 
@@ -213,6 +220,18 @@ like($said, qr/^jobs: 1$/m, 'the server has its job after a restart');
 like($said, qr/^app\.mail\b/m, 'hipq-top shows the queue');
 like($said, qr{^HTTP/1\.1 200 OK\n.*<title>hipq</title>}ms, 'hipq-web serves its page');
 like($said, qr/^scheduled: enqueued$/m, 'a schedule enqueues a job');
+
+# ---- the development container, as .devcontainer/devcontainer.json makes it of a stage
+
+open my $described, '<', '.devcontainer/devcontainer.json' or die $!;
+my $container = decode_json(do { local $/; <$described> });
+$stage = bare_stage($stages{ $container->{build}{target} });
+$stage->{folder} = '/workspaces/hipq';
+my $workspace = chomped('tools/clean-root', 'path', $stage->{root}) . $stage->{folder};
+chomped('mkdir', '-p', $workspace);
+chomped('sh', '-c', 'git ls-files -z | tar --null -T - -cf - | tar -C "$1" -xf -', 'sh', $workspace);
+succeeds('postCreateCommand installs what is missing', in_stage($container->{postCreateCommand}));
+succeeds('one test builds hipq and passes', in_stage('test/one published'));
 
 remove_root($_) foreach values %stages, $stage->{root};
 done_testing();
