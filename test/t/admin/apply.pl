@@ -1,5 +1,5 @@
-# hipq.apply() makes schedules as the roles that they enqueue as, and what hipq.describe() says of
-# one database makes another one like it.
+# hipq.apply() makes each schedule as the role that its jobs are enqueued as. The output of
+# hipq.describe() recreates the queues, grants and schedules of one database in another.
 use strict;
 use warnings;
 use HipqCluster;
@@ -34,7 +34,7 @@ my $state = q{{
 			"job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}],
 	"pauses": [{"queue": "app.mail", "job_type": "run", "reason": "until monday"}]}};
 like(apply("'$state', dry_run => true"),
-	qr/^schedule "nightly" of queue "app\.mail"\|create\|\|\|/m, 'a dry run tells of schedules');
+	qr/^schedule "nightly" of queue "app\.mail"\|create\|\|\|/m, 'a dry run lists the schedules');
 is(entries(), '', 'a dry run makes no schedule');
 apply("'$state'");
 is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron has the schedules with their roles');
@@ -43,14 +43,15 @@ is(apply("'$state', drop_others => true"), '',
 	'drop_others keeps a schedule without a queue: it is in the queue of its type');
 is(apply('hipq.describe(), drop_others => true'), '',
 	'applying what describe() says changes nothing');
-is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron still has the schedules');
+is(entries(), '0 0 * * 0 app, 5 3 * * * producer',
+	'applying the description keeps the entries of pg_cron');
 
 is(apply(q{'{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "6 3 * * *",
 		"job_type": "run", "role": "producer"}]}'}),
 	join("\n", map {
 			"schedule \"nightly\" of queue \"app.mail\"|change|$_" } 'cron|"5 3 * * *"|"6 3 * * *"',
 		'expires_after|"01:00:00"|null', 'priority|3|null'),
-	'apply() tells what it changes of a schedule');
+	'apply() reports what it changes in a schedule');
 is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'a changed schedule is changed in pg_cron');
 like($hipq->error_of(q{SELECT
 		hipq.apply('{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "61 * * * *",
@@ -92,13 +93,15 @@ my $described = $hipq->sql('SELECT hipq.describe()');
 apply(q{'{"queues": [], "instances": []}', drop_others => true});
 is(entries(), '', 'schedules are dropped with their queue');
 is($hipq->sql(q{SELECT jsonb_path_query_array(hipq.describe(), '$.*[*]')}), '[]',
-	'nothing is left when all is dropped');
+	'nothing is left after apply() has dropped everything');
 apply("'$described'");
-is($hipq->sql('SELECT hipq.describe()'), $described, 'the description makes all again');
-is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'the description makes the schedules again');
+is($hipq->sql('SELECT hipq.describe()'), $described,
+	'applying the description recreates everything');
+is(entries(), '0 0 * * 0 app, 6 3 * * * producer',
+	'applying the description recreates the entries of pg_cron');
 my $id = $hipq->sql(q{SELECT hipq.resume('app.mail', 'run');
 	SELECT hipq.enqueue('run', queue => 'app.mail')}) =~ s/.*\n//r;
-is($hipq->outcome($id), 'succeeded', 'jobs run after all was made again');
+is($hipq->outcome($id), 'succeeded', 'jobs run in a recreated queue');
 
 # ---- another database, without pg_cron
 
@@ -113,9 +116,9 @@ is($other->sql(q{SELECT count(*) FROM hipq.queue}), '0', 'a refused description 
 my $rest = $other->sql("SELECT '$described'::jsonb - 'schedules'");
 $other->sql("SET client_min_messages = warning; SELECT hipq.apply('$rest')");
 is($other->sql(q{SELECT hipq.describe() - 'schedules'}), $rest,
-	'a new database becomes like the first');
+	'applying a description makes a new database like the described one');
 is($other->sql(q{SELECT hipq.resume('app.mail', 'run')}), 't',
-	'a new database gets the pauses, too');
+	'applying a description makes the pauses in a new database');
 is($other->outcome_of('run', q{queue => 'app.mail'}), 'succeeded', 'jobs run in the new database');
 
 done_testing();

@@ -1,7 +1,7 @@
-# Any two calls that control a job, on one that waits, is final, or runs, give what a model says: of
-# two at once the first commits or rolls back, or they come one after the other. The model predicts
-# both results, whether the second call waits, and the state of the job afterwards.
-# isolation/specs/control_*.spec show one pair of each kind to readers.
+# Two calls that control the same job give what a model predicts: both results, whether the second
+# call waits, and the state of the job afterwards. The job waits, is final, or runs. The second call
+# comes while the transaction of the first one is open, which then commits or rolls back, or it
+# comes afterwards. isolation/specs/control_*.spec show one race of each kind to readers.
 use strict;
 use warnings;
 use HipqCluster;
@@ -14,14 +14,14 @@ my $hipq = HipqCluster->new('call_races', max_connections => 3 * $pairs);
 my $races = HipqRaces->new($hipq, $pairs);
 my $count = 0;
 
-# The differences between found and expected.
+# Returns the differences between the results and the prediction.
 sub faults_of
 {
 	my ($race, $seen) = @_;
-	my @found = ([ 'the first one is told', $race->{told_one}, $race->{expects_one} ],
-		[ 'the second one is told', $race->{told_two}, $race->{expects_two} ],
-		[ 'then there is', $seen, $race->{expected} ]);
-	push @found, [ 'the second one waits', $race->{waited} ? 'yes' : 'no',
+	my @found = ([ 'the first call returns', $race->{told_one}, $race->{expects_one} ],
+		[ 'the second call returns', $race->{told_two}, $race->{expects_two} ],
+		[ 'the job is then', $seen, $race->{expected} ]);
+	push @found, [ 'the second call waits', $race->{waited} ? 'yes' : 'no',
 		$race->{expects_wait} ? 'yes' : 'no' ] if defined $race->{end};
 	return map { "$race->{name}: $_->[0]: $_->[1], not $_->[2]" } grep { defined $_->[2]
 		&& ($_->[1] // 'nothing') ne $_->[2] } @found;
@@ -34,8 +34,9 @@ sub report
 	return ok(!@faults, "$name: " . @$all . ' races') || diag(join "\n", @faults);
 }
 
-# Two at once: the second call sees the job as it was, or as the first one left it if it waits for
-# that. passes_by: its result if it does not wait for the row lock.
+# Predicts a race. The second call sees the job as the first one left it if it waits for the first
+# one's transaction; otherwise it sees the job as it was before. passes_by: the result of a call
+# that skips a locked row.
 sub predict
 {
 	my ($race, $calls, $start, $holds, $waits, $passes_by, $merge) = @_;
@@ -64,7 +65,7 @@ sub predict
 	return $seen;
 }
 
-# The changes of either.
+# Merges the changes of two calls.
 sub both
 {
 	my ($start, @changed) = @_;
@@ -234,7 +235,7 @@ sub pairs_of
 			FROM unnest('{lock,record}'::text[]) AS claim;
 		SELECT hipq.register_job_type('race.run_aside', claim)
 			FROM unnest('{lock,record}'::text[]) AS claim});
-	# The calls on a job while its handler runs; and on a job that has snoozed.
+	# The calls on a job while its handler runs, and on a job that has snoozed.
 	my $extend = sub { return '55000 the job is being stopped'
 		if $_[0]{is_stopped}; return 'true'; };
 	my %while_running = (
@@ -259,7 +260,7 @@ sub pairs_of
 	foreach my $claim (qw(lock record))
 	{
 		push @all, map { { name => "$claim $_", claim => $claim, data => '', one => $_ } } @calls;
-		# A handler that catches its cancellation is there for a second call.
+		# A handler that catches its cancellation still runs at a second call.
 		push @all, map { my $first = $_; map { { name => "$claim stubborn $first $_",
 				claim => $claim, data => 'stubborn', one => $first, two => $_ } } @calls } @calls;
 		push @all, map { { name => "$claim snoozes $_", claim => $claim, data => 'snooze',
@@ -295,7 +296,7 @@ sub pairs_of
 			my $expected = $rules->{$verb}->($state);
 			my ($told) = $races->run($races->{second}[0],
 				'SELECT try($try$' . $sql{$verb} . '$try$)');
-			push @faults, "$race->{name}: $verb is told $told, not $expected" if $told ne $expected;
+			push @faults, "$race->{name}: $verb returns $told, not $expected" if $told ne $expected;
 			return;
 		};
 		$call->($race->{$_}, \%while_running) foreach grep { defined $race->{$_} } qw(one two);
@@ -308,7 +309,7 @@ sub pairs_of
 			? 'retry 1 snoozed waiting' : 'final 1 NONE succeeded';
 		my $found = $races->ask("SELECT concat_ws(' ', queue, state, attempt,
 			coalesce(retry_reason, 'NONE'), outcome) FROM hipq.jobs_detail WHERE id = $job");
-		push @faults, "$race->{name}: then there is: $found, not $expected" if $found ne $expected;
+		push @faults, "$race->{name}: the job is then $found, not $expected" if $found ne $expected;
 		$races->ask(qq{SELECT hipq.resume('race.run'); SELECT hipq.cancel(id) FROM hipq.job
 			WHERE id = $job AND state <> 'final'; SELECT hipq.erase($job)});
 	}

@@ -1,5 +1,5 @@
-# hipq.cancel() ends a running job, which is final and leaves no effects, and no other job is
-# affected.
+# hipq.cancel() ends a running job. The job is final, its effects are rolled back, and no other job
+# is affected.
 use strict;
 use warnings;
 use HipqCluster;
@@ -71,16 +71,16 @@ is($hipq->sql("SELECT hipq.cancel($id, 'no longer wanted')"), 't', 'a running jo
 is($hipq->outcome($id), 'cancelled', "the job's outcome is cancelled");
 is(row($id), 'cancelled 1 0 cancelled cancelled: no longer wanted',
 	'a cancelled job is final, without a retry, with its reason');
-is($hipq->attempts($id), '1 cancelled 57014', 'its attempt is recorded');
+is($hipq->attempts($id), '1 cancelled 57014', 'the attempt of a cancelled job is recorded');
 is($hipq->sql("SELECT concat_ws(' ', executor_pid, error)
 		FROM hipq.attempts_detail WHERE job_id = $id"), "$pid cancelled: no longer wanted",
-	"the attempt has the executor's process and the reason");
+	'the attempt of a cancelled job has the pid of its executor and the reason');
 cmp_ok($hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail
 		WHERE job_id = $id"), '<', 30, 'a cancelled job does not run to its end');
 is(written($id), '', 'what a cancelled job wrote is rolled back');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), 0,
 	'a cancelled job has no dead letter');
-is($hipq->sql("SELECT hipq.cancel($id)"), 'f', 'a final job is not cancelled');
+is($hipq->sql("SELECT hipq.cancel($id)"), 'f', 'cancel() of a final job returns false');
 ($id) = start('work', '{}');
 is($hipq->sql("BEGIN; SELECT hipq.cancel($id, 'undone'); ROLLBACK"), 't',
 	'cancel() in a transaction that is rolled back returns true');
@@ -89,7 +89,7 @@ is($hipq->sql("BEGIN; SAVEPOINT a; SELECT hipq.cancel($id, 'undone, too'); ROLLB
 is($hipq->sql("BEGIN; SAVEPOINT a; SELECT hipq.cancel($id); RELEASE a; COMMIT"), 't',
 	'cancel() in a released savepoint returns true');
 is($hipq->outcome($id), 'cancelled', 'the job is cancelled by a committed call');
-is(row($id), 'cancelled 1 0 cancelled cancelled', 'rolled back calls leave no reason');
+is(row($id), 'cancelled 1 0 cancelled cancelled', 'calls that were rolled back leave no reason');
 like($hipq->error_of("BEGIN;
 		SELECT hipq.cancel(" . (start('work', '{}'))[0] . "); PREPARE TRANSACTION 'cancelling'"),
 	qr/0A000/, 'a prepared transaction cannot cancel a running job');
@@ -100,14 +100,14 @@ is(row($id), 'cancelled 1 0 cancelled cancelled: by itself',
 	'a handler that cancels its own job is rolled back');
 is(written($id), '', 'what a job that cancels itself wrote is rolled back');
 is($hipq->sql("SELECT string_agg(pid::text, ' ') FROM hipq.executors WHERE pid = $pid"), $pid,
-	'the executor lives on');
+	'the executor of a cancelled job keeps running');
 
 # ---- handlers that catch their cancellation
 ($id) = start('work', '{"catch": "once"}');
 is($hipq->sql("SELECT hipq.cancel($id)"), 't',
 	'a job that catches its cancellation once can be cancelled');
 is($hipq->outcome($id), 'cancelled', 'a job that catches its cancellation once is cancelled');
-is(written($id), '', 'what it wrote before it caught the cancellation is rolled back');
+is(written($id), '', 'effects before a caught cancellation are rolled back');
 $hipq->set('hipq.terminate_grace' => '1s');
 ($id, $pid) = start('work', '{"catch": "always"}');
 is($hipq->sql("SELECT hipq.cancel($id, 'for good'); SELECT hipq.cancel($id, 'again')"), "t\nt",
@@ -116,13 +116,13 @@ is($hipq->outcome($id), 'cancelled', 'a job that catches each cancellation is en
 is(row($id), 'cancelled 1 0 cancelled cancelled: for good',
 	'a job that catches each cancellation has the first reason');
 is($hipq->attempts($id), '1 cancelled 57014',
-	'a job that catches each cancellation has its attempt');
+	'the attempt of a job that catches each cancellation is recorded');
 is($hipq->sql("SELECT executor_pid FROM hipq.attempts_detail WHERE job_id = $id"), $pid,
-	"its attempt has the executor's process");
+	'the attempt of a job that catches each cancellation has the pid of its executor');
 ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0),
-	'its process is ended');
+	'a job that catches each cancellation loses its process');
 $hipq->set('hipq.terminate_grace' => '30s');
-is(written($id), '', 'what it wrote before its process ended is rolled back');
+is(written($id), '', 'the effects of a job that catches each cancellation are rolled back');
 
 # ---- procedures, retry handlers, and the job itself
 ($id) = start('in_steps', '{}');
@@ -136,7 +136,8 @@ is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'error',
 is($hipq->sql("SELECT hipq.cancel($id, 'while asked')"), 't',
 	'a job can be cancelled while its retry handler runs');
 is($hipq->outcome($id), 'cancelled', 'a job is cancelled while its retry handler runs');
-is(row($id), 'cancelled 1 0 cancelled cancelled: while asked', 'it has the reason');
+is(row($id), 'cancelled 1 0 cancelled cancelled: while asked',
+	'a job that is cancelled while its retry handler runs has the reason');
 ($id, $pid) = start('asked', '{"fail": 1}');
 $hipq->sql('ALTER ROLE app NOLOGIN');
 $hipq->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -172,11 +173,12 @@ $hipq->outcome($id);
 is($hipq->sql("SELECT length(error) > 80 AND error ~ '^cancelled: \x{e2}\x{82}\x{ac}+\$'
 		FROM hipq.jobs_detail WHERE id = $id"), 't', 'a long reason is cut, in whole characters');
 
-# ---- before its handler starts, and after it has ended: commits wait for a missing standby
+# ---- before the handler starts, and after it has ended: commits wait for a missing standby
 $hipq->sql('TRUNCATE written');
-# By record: jobs of a short type would be claimed by lock, without a commit of the claim.
+# By record, because hipq claims jobs of a short type by lock, and then does not commit the claim.
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'work', claim => 'record')});
-# Commits wait once the checkpointer has read the setting, which a commit shows.
+# Commits wait after the checkpointer has read the setting. A session that commits repeatedly shows
+# it.
 sub let_commits_wait
 {
 	$hipq->set('synchronous_standby_names' => 'nobody');
@@ -243,12 +245,12 @@ my @batch = split /\n/,
 	$hipq->sql(q{SELECT id FROM hipq.running WHERE job_type = 'deaf' ORDER BY id});
 is($hipq->sql("SELECT bool_and(hipq.cancel(id, 'all'))
 		FROM unnest('{@{[join ',', @batch[0 .. 89]]}}'::bigint[]) AS id"), 't',
-	'ninety of them are cancelled');
+	'ninety jobs of the batch are cancelled');
 is($hipq->sql("SELECT hipq.cancel($batch[3], 'again')"), 't',
 	'a job that is being cancelled can be cancelled again');
 unlink $file;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE job_type = 'deaf'}, 0),
-	'the batch ends');
+	'a batch of which jobs were cancelled ends');
 is($hipq->sql(q{SELECT string_agg(format('%s %s', outcome, count), ', ' ORDER BY outcome)
 		FROM (SELECT outcome, count(*) FROM hipq.jobs WHERE job_type = 'deaf'
 		GROUP BY outcome) AS outcomes}),
@@ -256,7 +258,7 @@ is($hipq->sql(q{SELECT string_agg(format('%s %s', outcome, count), ', ' ORDER BY
 		'the cancelled jobs of the batch are cancelled, the others succeed');
 $hipq->set('hipq.terminate_grace' => '30s', 'hipq.max_executors' => 4);
 
-# ---- many short jobs, some of them cancelled at any moment
+# ---- many short jobs, some of which are cancelled at random times
 $hipq->sql(q{
 	CREATE TABLE cancelled (id bigint PRIMARY KEY);
 	CREATE FUNCTION brief(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
@@ -301,16 +303,16 @@ is($hipq->sql(q{SELECT count(*) FROM (SELECT id FROM hipq.jobs WHERE job_type = 
 is($hipq->sql(q{SELECT count(*) FROM (SELECT id FROM cancelled EXCEPT SELECT id FROM hipq.jobs
 		WHERE outcome = 'cancelled') AS wrong}), 0, 'every job that cancel() took is cancelled');
 is($hipq->sql(q{SELECT count(*) FROM hipq.attempts WHERE job_type = 'brief'
-		AND reason <> 'cancelled'}), 0, 'no other job has failed');
+		AND reason <> 'cancelled'}), 0, 'only cancelled jobs have a failed attempt');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'brief' AND outcome
 		NOT IN ('cancelled', 'succeeded')}), 0, 'every job is cancelled or has succeeded');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'brief' AND
 		(outcome = 'succeeded') <> (SELECT count(*) = 2 FROM written WHERE written.id = jobs.id)}),
 	0, 'each job has its effects only if it has succeeded');
 is($hipq->sql('SELECT string_agg(pid::text, $$ $$ ORDER BY pid) FROM hipq.executors'), $pids,
-	'all executors live on');
+	'all executors keep running');
 
-# ---- many pg_cancel_backend(): they interrupt handlers only
+# ---- pg_cancel_backend() at random times interrupts handlers only
 $hipq->sql(q{
 	ALTER TABLE cancelled RENAME TO stormed;
 	CREATE PROCEDURE storm() LANGUAGE plpgsql AS $$

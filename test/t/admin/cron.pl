@@ -1,5 +1,5 @@
-# pg_cron enqueues a job of hipq.schedule() at the times given, as the role that made the schedule,
-# one job per key.
+# pg_cron enqueues the jobs of hipq.schedule() at the given times, as the role that made the
+# schedule. A run is skipped while a job with the schedule's key is unfinished.
 use strict;
 use warnings;
 use HipqCluster;
@@ -46,7 +46,7 @@ $elsewhere->sql('CREATE EXTENSION hipq');
 $elsewhere->create_queue('app.mail');
 like($elsewhere->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome', queue => 'app.mail')}),
 	qr/ERROR:  55000: schedules need pg_cron in this database, and it works from database "postgres"\nHINT:  Set cron\.database_name = 'elsewhere'/,
-		'a database that pg_cron does not work from has no schedules');
+		'a schedule is refused in a database that pg_cron does not work from');
 is($elsewhere->sql('SELECT count(*) FROM hipq.schedule'), 0, 'a refused schedule is not kept');
 $hipq->sql('CREATE EXTENSION pg_cron');
 
@@ -84,7 +84,7 @@ like(refused('producer', q{SELECT hipq.unschedule('s')}), qr/42704: schedule "s"
 $hipq->sql(q{GRANT USAGE ON SCHEMA hipq TO stranger});
 like(refused('reader', q{SELECT hipq.unschedule('s')}),
 	qr/42501: schedule "s" of queue "app\.mail" belongs to others/,
-	"a role that can read the queue is told of the schedule's role");
+	'an error names the role of a schedule to a role that can read the queue');
 my $own = $hipq->sql('SELECT schedule_id FROM hipq.schedule');
 like(refused('stranger', "SELECT hipq._run_schedule($own)"),
 	qr/42704: schedule $own does not exist/, 'a role without privileges cannot run the schedule');
@@ -104,10 +104,10 @@ schedule('stranger', q{'s', '3 3 * * *', 'parcel'});
 is(entries(), '1 1 * * * producer, 3 3 * * * stranger',
 	'each role changes the schedule of its own queue');
 is($hipq->sql('SELECT count(DISTINCT jobname) FROM cron.job'), 2,
-	'pg_cron has different names for them');
+	'schedules of the same name have different names in pg_cron');
 schedule('app', q{'s', '4 4 * * *', 'parcel', queue => 'app.mail'});
 is(entries(), '3 3 * * * stranger, 4 4 * * * app',
-	'a named queue says which schedule is changed, whatever the queue of the type');
+	'a given queue says which schedule is changed, whatever the queue of the type');
 like(refused('app', q{SELECT hipq.unschedule('s')}),
 	qr/42P08: schedule "s" exists in several queues\nDETAIL:  Queues: app\.mail, app\.gone\.\nHINT:  Name one with queue => 'app\.mail'\./,
 	'a role that can change several schedules of a name must name the queue');
@@ -136,7 +136,7 @@ $hipq->sql(q{SELECT hipq.resume('app.mail')});
 ok($hipq->wait_until(q{SELECT last_outcome FROM hipq.schedules WHERE name = 'by hand'},
 		'succeeded'), 'the enqueued job runs');
 like($hipq->sql_as('producer', "SELECT hipq._run_schedule($number)"), qr/^enqueued job/,
-	'the next run enqueues a job again');
+	'a run enqueues a job after the last one has finished');
 $hipq->sql(q{SELECT hipq.unschedule('by hand')});
 
 # ---- a session that reads a schedule, or changes another one, does not block runs
@@ -159,10 +159,10 @@ my $run = "SET statement_timeout = '5s'; SELECT hipq._run_schedule($number)";
 		'a run does not wait for a transaction that makes another schedule');
 	like(refused('producer', q{SET statement_timeout = '5s'; SELECT hipq.schedule('second',
 			'@yearly', 'welcome'); SELECT hipq.unschedule('second')}), qr/no error/,
-		'schedules can be made and ended beside such a transaction');
+		'schedules can be made and ended beside a transaction that makes another one');
 	like(refused('producer',
 			q{SET lock_timeout = '200ms'; SELECT hipq.schedule('another', '@yearly', 'welcome')}),
-		qr/55P03/, 'a schedule of the same name waits for that transaction');
+		qr/55P03/, 'a schedule waits for a transaction that makes one of the same name');
 	$hipq->sql(q{SELECT hipq.grant_queue('app.gone', 'producer', 'enqueue')});
 	like(refused('producer', q{SET lock_timeout = '200ms'; SELECT hipq.schedule('another',
 			'@yearly', 'parcel'); SELECT hipq.unschedule('another')}), qr/no error/,
@@ -175,17 +175,17 @@ my $run = "SET statement_timeout = '5s'; SELECT hipq._run_schedule($number)";
 		qr/42704/, 'a role that cannot see a schedule does not wait for it');
 	like(refused('producer', "SELECT hipq._run_schedule($number)"),
 		qr/55P03: canceling statement due to lock timeout/,
-		'a run waits for a change of its schedule, but not for ever');
+		'a run waits for a change of its schedule until lock_timeout');
 	$other->query_safe('ROLLBACK');
 	$other->quit;
 	$hipq->sql(q{SELECT hipq.unschedule('shared')});
 }
 
-# ---- pg_cron's next minute, which must not begin while schedules for it are made. On a busy
-# machine pg_cron sees the minute before some seconds late, and with it a schedule that is made in
-# its first second.
+# ---- pg_cron's next minute. It must not begin while the test makes schedules for it. On a busy
+# machine pg_cron processes the previous minute some seconds late, and then runs a schedule that was
+# made within these seconds.
 ok($hipq->wait_until('SELECT extract(second FROM clock_timestamp()) BETWEEN 10 AND 30', 't', 90),
-	'there is time before the next minute');
+	'a minute has begun, and has 30 s left');
 my $holder = $hipq->enqueue('welcome',
 	q{'{}', job_key => 'held', scheduled_run_time => '2100-01-01'});
 $hipq->sql(q{SELECT hipq.grant_queue('app.mail', 'stranger', 'enqueue')});
@@ -235,15 +235,14 @@ $hipq->node->command_ok([ 'pg_dump', '-f', $dump, 'postgres' ], 'pg_dump');
 like(slurp_file($dump), qr/^COPY hipq\.schedule [^;]*;\n(?:\d.*\n)*?\d+\teach minute\t/m,
 	'a dump has schedules');
 
-# Without its entry in pg_cron a schedule is not active, and view schedules shows it.
+# A schedule without an entry in pg_cron is not active, and view schedules shows this.
 $hipq->sql(q{DELETE FROM cron.job WHERE username = 'producer'});
 is(shown('is_active, next_run_time', 'held'), 'f|',
 	'a schedule without an entry in pg_cron is not active');
 schedule('producer', q{'held', '@hourly', 'welcome', job_key => 'held'});
 is(shown('is_active', 'held'), 't', 'a schedule that is made again is active');
 
-# ---- without a working pg_cron no schedule runs, and no entry is left behind that cannot be
-# removed
+# ---- without a working pg_cron no schedule runs, and hipq leaves no entry that it cannot remove
 sub restart_with
 {
 	my (%settings) = @_;
@@ -273,7 +272,7 @@ is($hipq->sql(q{SELECT count(*) FROM cron.job WHERE command LIKE 'SELECT hipq._r
 	'refused calls change nothing in pg_cron');
 restart_with(shared_preload_libraries => 'hipq, pg_cron', 'cron.database_name' => 'postgres');
 
-# ---- DROP EXTENSION drops the entries of schedules, and keeps the user's own
+# ---- DROP EXTENSION drops the entries of schedules, and keeps users' entries
 my $jobs = q{SELECT string_agg(jobname, ', ' ORDER BY jobid) FROM cron.job};
 my $drop = 'SET client_min_messages = warning; SET hipq.allow_drop = on;
 	DROP EXTENSION hipq CASCADE';
@@ -300,7 +299,7 @@ ok($hipq->wait_until('SELECT extract(second FROM clock_timestamp()) BETWEEN 3 AN
 	$_->quit foreach $producer, $dropper;
 }
 is($hipq->sql($jobs), 'mine, hipq schedule of mine',
-	'DROP EXTENSION drops all entries of schedules, also the last one');
+	'DROP EXTENSION drops all entries of schedules, even of one that was made while it waited');
 $elsewhere->sql(q{INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key)
 	SELECT 's', '@daily', 'app', queue_id, 'welcome', 's' FROM hipq.queue});
 {
@@ -332,13 +331,13 @@ my $job_of = q{SELECT string_agg(concat_ws(' ', schedule.name, entry.database, e
 	JOIN cron.job AS entry ON jobname = 'hipq schedule ' || schedule_id};
 is($restored->sql($job_of), 'each minute postgres '
 	. 'producer, held postgres producer, no key postgres app, no right postgres stranger',
-	"a restored database has pg_cron's entries as they were");
+	"a restored database has pg_cron's entries for the original database");
 is($restored->sql('SELECT bool_or(is_active) FROM hipq.schedules'), 'f',
 	'in a restored database no schedule is active');
 is($restored->sql($alert),
 	'4 4 schedule(s) do not come, as pg_cron has no job for them in this database: '
 	. '"each minute" of app.mail, held of app.mail, "no key" of app.mail, "no right" of app.mail.',
-	'an alert tells of the restored schedules');
+	'an alert names the restored schedules');
 is($restored->sql_as('stranger', q{SELECT 1}), 1, 'roles can connect to the restored database');
 $restored->sql('GRANT EXECUTE ON FUNCTION hipq.restore_schedules() TO app');
 like($restored->error_of('SELECT hipq.restore_schedules()', extra_params => [ '-U', 'app' ]),
@@ -351,7 +350,7 @@ is($restored->sql($job_of), 'each minute restored '
 is($restored->sql('SELECT count(*) FROM cron.job'), 4, 'restored entries replace the old ones');
 is($restored->sql('SELECT bool_and(is_active) FROM hipq.schedules'), 't',
 	'restored schedules are active');
-is($restored->sql($alert), '', 'the alert of schedules is over');
+is($restored->sql($alert), '', 'the alert of schedules ends after release_hold()');
 ok($restored->wait_until(qq{SELECT last_run_time > '$released' FROM hipq.schedules_detail
 		WHERE name = 'each minute'}, 't', 150), 'pg_cron runs restored schedules');
 
@@ -361,14 +360,14 @@ $restored->sql(q{SELECT cron.alter_job(jobid, active => false) FROM cron.job
 is($restored->sql(q{SELECT name FROM hipq.schedules WHERE NOT is_active}), 'no key',
 	'an entry that was made inactive makes its schedule inactive');
 is($restored->sql("SELECT hipq.restore_schedules(); $alert"), 0,
-	'restore_schedules() leaves an inactive entry alone');
+	'restore_schedules() does not change an inactive entry');
 $restored->sql('ALTER ROLE stranger RENAME TO outsider');
 like($restored->sql($job_of), qr/no right restored outsider/,
 	"pg_cron's entry follows a renamed role");
-is($restored->sql($alert), '', 'a renamed role is no reason for an alert');
+is($restored->sql($alert), '', 'a renamed role causes no alert');
 $restored->sql(q{UPDATE cron.job SET username = 'producer' WHERE username = 'outsider'});
 like($restored->sql($alert), qr/^1 .*: "no right" of app\.mail\.$/,
-	'an entry of another role is an alert');
+	'an entry of another role causes an alert');
 is($restored->sql('SELECT hipq.restore_schedules()'), 1,
 	'restore_schedules() corrects an entry of another role');
 like($restored->sql($job_of), qr/no right restored outsider/,
@@ -378,7 +377,7 @@ like($restored->sql($job_of), qr/no right restored outsider/,
 like($restored->error_of('DROP ROLE outsider'),
 	qr/2BP01: .* because schedule "no right" of queue "app\.mail" enqueues as it\nHINT:  End it/,
 	'a role with a schedule cannot be dropped');
-# Another database does not know of the schedule.
+# The schedule does not prevent this in another database.
 $hipq->in('template1')->sql('DROP ROLE outsider');
 is($restored->sql($alert) =~ s/^1 .*: //r, '"no right" of app.mail (its role is gone).',
 	'the alert says that the role is gone');
@@ -393,7 +392,7 @@ is($restored->sql(q{SELECT count(*) FROM cron.job WHERE database <> 'restored'})
 $restored->sql('ALTER SYSTEM RESET hipq.clock_offset');
 $restored->sql('SELECT pg_reload_conf()');
 $restored->sql(q{SELECT hipq.unschedule('no right')});
-is($restored->sql($alert), '', 'a schedule of a dropped role can be ended');
+is($restored->sql($alert), '', 'the alert ends when the schedule of a dropped role is ended');
 
 # ---- pg_cron's process
 my $stopped = q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'pg_cron'};
@@ -403,16 +402,16 @@ ok($restored->wait_until($coming, 't'), 'schedules are due again');
 $restored->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE backend_type = 'pg_cron launcher'});
 ok($restored->wait_until($stopped, 'The process of pg_cron is not there, or ends at each start: '
-	. 'no schedule comes.'), "an alert tells that pg_cron's process has ended");
+	. 'no schedule comes.'), "an alert says that pg_cron's process has ended");
 is($restored->sql('SELECT count(*) FROM hipq.schedules_detail WHERE is_active
 		OR next_run_time IS NOT NULL'),
 	0, "no schedule is active without pg_cron's process");
 is($restored->sql(q{SELECT severity, subject FROM hipq.doctor()
 		WHERE finding = 'pg_cron is stopped'}),
-	'error|pg_cron', 'the doctor tells that pg_cron is stopped');
+	'error|pg_cron', 'the doctor finds that pg_cron is stopped');
 $hipq->node->restart;
 ok($restored->wait_until($coming, 't'), 'schedules are due again after a restart');
-is($restored->sql($stopped), '', 'the alert of pg_cron is over after a restart');
+is($restored->sql($stopped), '', 'the alert of pg_cron ends after a restart');
 
 # ---- an expression that pg_cron refuses
 $restored->sql(q{UPDATE hipq.schedule SET cron = 'nonsense' WHERE name = 'held';
@@ -421,10 +420,10 @@ my (undef, $count, $said) = $hipq->node->psql('restored',
 	'\\set VERBOSITY verbose' . "\nSELECT hipq.restore_schedules()");
 like($said,
 	qr/WARNING:  22023: cannot restore schedule "held" of queue "app\.mail"\nDETAIL:  It says: invalid schedule: nonsense\.\nHINT:  Make it anew/,
-	'a warning tells of an expression that pg_cron refuses');
-is($count, 2, 'the other schedules are restored');
+	'a warning names a schedule whose expression pg_cron refuses');
+is($count, 2, 'restore_schedules() restores the schedules that pg_cron accepts');
 like($restored->sql($alert), qr/^1 .*: held of app\.mail\.$/,
-	'the alert has only the refused schedule');
+	'the alert has only the schedule that pg_cron refuses');
 restart_with('cron.database_name' => 'postgres');
 like($restored->error_of('SELECT hipq.restore_schedules()'),
 	qr/55000: schedules need pg_cron in this database, and it works from database "postgres"/,
@@ -433,6 +432,7 @@ like($restored->error_of('SELECT hipq.restore_schedules()'),
 like($said,
 	qr/WARNING:  3 schedule\(s\) do not come: pg_cron does not work from this database\nHINT:  When it does, SELECT hipq\.restore_schedules\(\)\.$/,
 	'release_hold() warns of schedules that cannot be restored');
-like($restored->sql($alert), qr/^3 /, 'the alert tells of schedules that cannot be restored');
+like($restored->sql($alert), qr/^3 /,
+	'the alert counts the schedules that release_hold() could not restore');
 
 done_testing();

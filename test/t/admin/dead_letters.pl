@@ -1,5 +1,5 @@
-# The handler of dead letters runs once for each, as the queue owner, with its failures on record;
-# and dead_letter_max holds when many jobs fail.
+# A queue's handler of dead letters runs once for each dead letter, as the queue owner, and records
+# its failures. dead_letter_max holds when many jobs fail.
 use strict;
 use warnings;
 use HipqCluster;
@@ -58,11 +58,11 @@ ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_
 	'a dead letter is handled');
 is($hipq->sql("SELECT concat_ws('|', who, reason, error, attempt) FROM told WHERE job_id = $id"),
 	'app|transient_error|no|2',
-	'its handler runs as the queue owner, and sees the job as it died');
+	'the handler of dead letters runs as the queue owner, and gets the failed job');
 is(letter($id), 'handled', 'a handled dead letter has no error');
 ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $early"),
-	'a dead letter from before the handler is handled');
-is(told($early), 1, 'a dead letter from before the handler is handled once');
+	'a dead letter that is older than the handler is handled');
+is(told($early), 1, 'a dead letter that is older than the handler is handled once');
 is($hipq->sql("SELECT queue || ' ' || kept || ' ' || depth FROM hipq.dead_letter_stats"),
 	'app.main 2 0', 'statistics show no waiting dead letter');
 
@@ -71,7 +71,7 @@ $id = fails('{"error": "no", "fail": "nobody is there"}');
 ok(is_left_alone($id), 'a handler that fails is not called again');
 is(letter($id), 'waiting cannot tell: nobody is there',
 	'a dead letter whose handler failed waits with the error');
-is(told($id), 0, 'a handler that failed leaves no other trace');
+is(told($id), 0, 'the effects of a handler that failed are rolled back');
 ok($hipq->wait_until('SELECT handler_failures FROM hipq.dead_letter_stats', 1),
 	'statistics count a failed handler');
 is($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), 3,
@@ -92,7 +92,7 @@ is($hipq->sql('SELECT last_value FROM calls'), 300, 'each of 300 failing handler
 is($hipq->sql('SELECT max(handler_starts) FROM hipq.dead_letter'), 1,
 	'each of 300 failing handlers is started once');
 unlike(slurp_file($node->logfile), qr/WARNING.*lock/,
-	'the lock on the queue is held until the failure is noted');
+	'the executor holds the lock on the queue until it has recorded the failure');
 $hipq->sql("SELECT hipq.drop_queue('app.many', force => true)");
 $id = $hipq->enqueue('work', q{'{"error": "no", "sleep": 1}', queue => 'app.main', timeout => 1});
 ok(is_left_alone($id), 'a handler that takes too long is not called again');
@@ -109,19 +109,20 @@ foreach my $code ('08006', '40001', '57P03')
 	is(told($id), 1, "$code: the handler's effects are there once");
 	is($hipq->sql("SELECT (handler_starts, handler_retries, handler_error, handler_retry_time)::text
 			FROM hipq.dead_letter WHERE job_id = $id"), '(2,1,,)',
-		"$code: the error leaves no trace");
+		"$code: the handler's success clears its error");
 }
 $hipq->sql("SELECT setval('passed', 1, false)");
 $id = fails('{"error": "no", "passes": 1000, "code": "40P01"}');
 ok($hipq->wait_until("SELECT handler_retries >= 1 FROM hipq.dead_letter WHERE job_id = $id"),
 	'a handler with an error that stays transient is called again');
-like(letter($id), qr/^waiting(?: later)?$/, 'its dead letter waits');
+like(letter($id), qr/^waiting(?: later)?$/,
+	'a dead letter whose handler meets transient errors waits');
 $hipq->sql("UPDATE hipq.dead_letter SET handler_retries = 10 WHERE job_id = $id");
 ok($hipq->wait_until("SELECT (awaits_handler, handler_retries, handler_error,
 		handler_retry_time)::text FROM hipq.dead_letter WHERE job_id = $id", '(f,10,later,)'),
-	'its dead letter is given up after ten retries');
+	'hipq gives up a dead letter after ten retries of its handler');
 
-# ---- called again on demand
+# ---- handle_again() and handle_jobs_again()
 $hipq->sql('INSERT INTO broken DEFAULT VALUES');
 my @broken = map { fails('{"error": "no"}') } 1 .. 3;
 ok(is_left_alone($_), 'a handler that is broken fails') foreach @broken;
@@ -133,33 +134,34 @@ ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $broken
 is($hipq->sql("SELECT hipq.dismiss_dead_letter($id), hipq.handle_jobs_again('app.main', 'work')"),
 	'|4', 'handle_jobs_again() counts all waiting dead letters');
 ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id IN ($broken[1],
-		$broken[2]) AND state = 'handled'", 2), 'handle_jobs_again() handles them');
+		$broken[2]) AND state = 'handled'", 2),
+	'handle_jobs_again() handles all waiting dead letters');
 is($hipq->sql("SELECT hipq.handle_jobs_again('app.main', before => (SELECT died_time
 		FROM hipq.dead_letters WHERE job_id = $broken[1]), state => 'handled') > 0"), 't',
 	'handle_jobs_again() takes handled dead letters, too');
 ok($hipq->wait_until("SELECT count(*) FROM told WHERE job_id = $broken[0]", 2),
 	'handle_jobs_again() calls the handler of a handled dead letter once more');
-is(told($broken[1]), 1, 'handle_jobs_again() leaves later dead letters alone');
+is(told($broken[1]), 1, 'handle_jobs_again() does not take dead letters later than "before"');
 $id = fails('{"error": "no", "again": 1}');
 ok(is_left_alone($id), 'a handler that calls handle_again() fails');
 is(letter($id), 'waiting a handler of dead letters cannot have one called again',
-	'handle_again() is refused in a handler');
+	'handle_again() in a handler is refused with an error');
 
-# ---- a handler that redrives, and its job fails again
+# ---- a handler redrives, and its job fails again
 $id = fails('{"error": "again", "redrive": 1}');
 ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters_detail
 		WHERE job ->> 'retry_of' = '$id'", 1), 'a redriven job fails again');
 is(letter($id), 'redriven', 'the first dead letter is redriven');
 my $again = $hipq->sql("SELECT redriven_as FROM hipq.dead_letters_detail WHERE job_id = $id");
 is($hipq->sql("SELECT awaits_handler FROM hipq.dead_letter WHERE job_id = $again"), 'f',
-	'a dead letter made by a handler is not handled: no loop');
-is(told($again), 0, 'its handler is not called');
+	"a dead letter of a handler's redrive does not wait for the handler");
+is(told($again), 0, 'the handler is not called for a dead letter of its own redrive');
 my $new = $hipq->sql("SELECT hipq.redrive($again)");
 ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $new", 'redriven'),
 	"a dead letter made by a user's redrive is handled");
 
-# ---- handlers cannot keep each other going: they redrive what another one left, purge it, enqueue
-# again, or move it elsewhere
+# ---- handlers that make new jobs do not loop: they redrive other dead letters, redrive and purge
+# their own, retry, enqueue, or move jobs to another queue
 $hipq->create_queue('app.loop');
 $hipq->create_queue('app.aside');
 $hipq->sql(q{
@@ -191,24 +193,24 @@ $hipq->sql(q{
 my $unfinished = q{SELECT count(*) FROM hipq.jobs_detail WHERE queue IN ('app.loop', 'app.aside')
 	AND state <> 'final'};
 my $awaiting = q{SELECT count(*) FROM hipq.dead_letter WHERE awaits_handler};
-my $noted = 0;    # the scheduler may look at any time
+my $noted = 0;    # the scheduler may remove notes at any time
 foreach my $by ('redrive', 'purge', 'retry', 'enqueue', 'many', 'insert', 'move')
 {
 	$hipq->sql("SELECT setval('rounds', 1, false)");
 	$hipq->sql("SELECT hipq.enqueue('work', jsonb_build_object('error', 'no', 'by', '$by', 'n', n),
 		queue => 'app.loop') FROM generate_series(1, 4) AS n");
 	ok($hipq->wait_until("SELECT ($unfinished) + ($awaiting)", 0),
-		"handlers that $by come to an end");
+		"handlers that make jobs by $by come to an end");
 	cmp_ok($hipq->sql('SELECT last_value FROM rounds'), '<=', 4,
-		"handlers that $by run for what was there before");
+		"handlers that make jobs by $by run only for the first dead letters");
 	$noted += $hipq->sql('SELECT count(*) FROM hipq.made_by_handler');
 	$hipq->sql("SELECT hipq.purge_dead_letters('app.loop'), hipq.purge_dead_letters('app.aside')");
 }
 cmp_ok($noted, '>', 0, 'jobs made by handlers are noted');
 $hipq->set('hipq.clock_offset' => 120);
-fails('{"error": "look"}');    # wakes the scheduler, whose time has come
+fails('{"error": "look"}');    # wakes the scheduler, whose next round is due
 ok($hipq->wait_until('SELECT count(*) FROM hipq.made_by_handler', 0),
-	'the notes go when the jobs have finished');
+	'notes about jobs made by handlers are removed when these jobs have finished');
 $hipq->sql("SELECT hipq.drop_queue('app.loop', force => true),
 	hipq.drop_queue('app.aside', force => true)");
 
@@ -217,15 +219,16 @@ my $log = -s $node->logfile;
 $hipq->sql('ALTER FUNCTION tell(hipq.job) RENAME TO away');
 $id = fails('{"error": "no"}');
 ok($node->wait_for_log(qr/dead letters of queue "app.main" wait for their handler/, $log),
-	'the log tells of a missing handler');
+	'the log says that dead letters wait for a missing handler');
 is(letter($id), 'waiting', 'a dead letter waits for its missing handler');
 my @by_priority = map { $hipq->enqueue('work', qq{'{"error": "no"}', queue => 'app.main',
 		priority => $_, max_retries => 0}) } 7, -7, 3, -7;
-is($hipq->outcome($_), 'failed', 'jobs of other priorities fail meanwhile') foreach @by_priority;
+is($hipq->outcome($_), 'failed', 'a job of another priority fails while the handler is missing')
+	foreach @by_priority;
 $hipq->sql('ALTER FUNCTION away(hipq.job) RENAME TO tell');
 ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"),
 	'a dead letter is handled when its handler is back');
-ok($hipq->wait_until($awaiting, 0), 'the other dead letters are handled, too');
+ok($hipq->wait_until($awaiting, 0), 'all dead letters are handled when their handler is back');
 my $ids = join ', ', @by_priority;
 is($hipq->sql("SELECT string_agg(job->>'priority', ' ' ORDER BY handled_time) FROM hipq.dead_letter
 		WHERE job_id IN ($ids)"), '-7 -7 3 7', 'dead letters are handled by priority');
@@ -233,7 +236,7 @@ is($hipq->sql("SELECT job_id FROM hipq.dead_letter WHERE job_id IN ($ids) ORDER 
 		LIMIT 1"), $by_priority[1], 'of one priority the older dead letter is handled first');
 
 
-# ---- a paused queue: the scheduler passes by twice
+# ---- a paused queue: the scheduler checks it twice
 $hipq->create_queue('app.other');
 $hipq->sql("SELECT hipq.pause('app.main')");
 $hipq->sql("INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason,
@@ -244,7 +247,7 @@ foreach my $type ('first', 'second')
 {
 	$hipq->enqueue($type, "queue => 'app.other'");
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.job_types WHERE job_type = '$type'", 1),
-		"the scheduler looks around ($type)");
+		"the scheduler checks all queues ($type)");
 }
 is($hipq->sql('SELECT handler_starts FROM hipq.dead_letter WHERE job_id = -1'), 0,
 	'the handler of a paused queue is not called');
@@ -263,22 +266,22 @@ is($hipq->error_of("SELECT hipq.redrive($id)") =~ /(55P03: dead letter of job \d
 	? 'refused' : 'not refused', 'refused', 'redrive() does not wait for a running handler');
 is($hipq->sql("SELECT hipq.dismiss_dead_letters('app.main', before => 'infinity') > 0,
 		(SELECT state FROM hipq.dead_letters WHERE job_id = $id)"), 't|waiting',
-	'dismiss_dead_letters() passes by a running handler');
+	'dismiss_dead_letters() skips a dead letter whose handler runs');
 $hipq->sql("SELECT pg_terminate_backend(pid) FROM ($executor) AS waiting");
 ok($hipq->wait_until("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id", 2),
 	'a handler whose executor was terminated is called again');
 ok($hipq->wait_until("SELECT count(*) FROM ($executor) AS waiting", 1),
-	'another executor calls it');
+	'another executor calls the handler of a terminated one');
 my $pid = $hipq->sql($executor);
 kill 'KILL', $pid;
 ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0),
-	'the server crashes');
+	'a killed executor crashes the server');
 eval { $locker->quit };
 ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"),
 	'after a crash of the server the handler is called again');
-is(told($id), 1, "the handler's effects are there once");
+is(told($id), 1, 'a handler that was terminated and crashed leaves its effects once');
 is($hipq->sql("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id"), 3,
-	'the handler was started three times');
+	'a handler that was terminated and crashed was started three times');
 
 # ---- a handler that always ends its process
 $hipq->sql(q{CREATE OR REPLACE FUNCTION tell(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
@@ -286,7 +289,7 @@ $hipq->sql(q{CREATE OR REPLACE FUNCTION tell(job hipq.job) RETURNS void LANGUAGE
 $id = fails('{"error": "no"}');
 ok(is_left_alone($id), 'a handler that always ends its process is not called for ever');
 is(letter($id), 'waiting executor or server ended while the handler ran, 3 times',
-	'its dead letter is given up after three times');
+	'hipq gives up a dead letter after its handler has ended three processes');
 
 # ---- dead_letter_max
 $hipq->sql("SELECT hipq.alter_queue('app.main', dead_letter_handler => 'NONE',
@@ -299,13 +302,13 @@ my $newest = q{SELECT string_agg(job_id::text, ' ' ORDER BY died_time, job_id)
 	FROM (SELECT * FROM hipq.dead_letters ORDER BY died_time DESC, job_id DESC LIMIT 50) AS newest};
 my $expected = $hipq->sql($newest);
 $hipq->set('hipq.clock_offset' => 240);
-fails('{"error": "last"}');    # wakes the scheduler, whose time has come
+fails('{"error": "last"}');    # wakes the scheduler, whose next round is due
 ok($hipq->wait_until('SELECT count(*) <= 51 FROM hipq.dead_letters'),
 	'dead_letter_max removes the oldest dead letters');
 ok($hipq->sql("SELECT bool_and(job_id::text = ANY (string_to_array('$expected', ' ')))
 		FROM hipq.dead_letters_detail WHERE error <> 'last'") eq 't',
 	'dead_letter_max keeps the newest dead letters');
 cmp_ok($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), '>=', 50,
-	'dead_letter_max keeps as many as it says');
+	'dead_letter_max keeps as many dead letters as it allows');
 
 done_testing();

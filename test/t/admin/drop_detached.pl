@@ -1,5 +1,5 @@
-# hipq.drop_instance() waits for a transaction that detaches the tables of its queues, and whose
-# commit is visible before the server sends its invalidations.
+# hipq.drop_instance() waits for a transaction that detaches tables of its queues, even while this
+# transaction's commit is visible and its invalidations are not sent yet.
 use strict;
 use warnings;
 use HipqCluster;
@@ -13,12 +13,12 @@ $detaching->query_safe(qq{CREATE FUNCTION draw_commits_out(path text) RETURNS vo
 	LANGUAGE c STRICT AS 'hipq_guard_test', 'guard_test_draw_commits_out';
 	SELECT draw_commits_out('$file')});
 $hipq->sql(q{SELECT hipq.create_queue('leaving.one')});
-# The session knows the table from before.
+# This session's caches have the table.
 $dropping->query_safe(q{SELECT count(*) FROM hipq.leaving_one});
 
 append_to_file($file, '');
-# Transactions that write nothing are not delayed: an idle server process has some of its own, to
-# read invalidations.
+# Transactions that write nothing are not delayed, because an idle server process runs some of its
+# own to process invalidations.
 is($detaching->query_safe('SELECT 1'), '1', 'a transaction that writes nothing is not delayed');
 $detaching->query_until(qr/commits/, q{BEGIN; SELECT hipq.drop_queue('leaving.one');
 	ALTER TABLE hipq.job DETACH PARTITION hipq.leaving_one;

@@ -1,5 +1,5 @@
-# cancel_jobs(), retry_jobs() and move_jobs() beside executors that run those jobs end each job
-# once, in one way, and lose none.
+# cancel_jobs(), retry_jobs() and move_jobs() lose no job while executors run jobs of the same
+# queue. Each job ends once, in one way.
 use strict;
 use warnings;
 use HipqCluster;
@@ -31,7 +31,7 @@ sub outcomes
 		GROUP BY outcome) AS each");
 }
 
-# ---- more running jobs than there is room for requests
+# ---- more running jobs than shared memory has room for requests to cancel
 $hipq->sql(q{SELECT cardinality(hipq.enqueue_many('sleep', array_fill('{}'::jsonb, ARRAY[300])))});
 ok($hipq->wait_until(q{SELECT count(*) >= 100 FROM hipq.running}), 'batches run');
 my $cancelled = $hipq->sql(q{SELECT hipq.cancel_jobs('app.main', 'sleep', reason => 'enough')});
@@ -53,10 +53,11 @@ is($hipq->sql(q{SELECT hipq.cancel_jobs('app.main', state => 'initial', created_
 is($hipq->sql(q{SELECT hipq.cancel_jobs('app.main', state => 'running')}), 4,
 	'cancel_jobs() cancels running jobs, claimed by lock or by record');
 is($hipq->outcome($_), 'cancelled', 'a running job is cancelled') foreach @busy;
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'the other jobs run');
-is(outcomes('run'), 'cancelled 4, succeeded 100', 'the other jobs succeed');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0),
+	'the jobs that were not cancelled end');
+is(outcomes('run'), 'cancelled 4, succeeded 100', 'the jobs that were not cancelled succeed');
 
-# ---- cancelled while they come and go: exactly those that were counted
+# ---- cancel_jobs() while jobs start and end cancels as many jobs as it returns
 $hipq->sql(q{TRUNCATE ran});
 my $sum = 0;
 foreach (1 .. 15)
@@ -71,7 +72,7 @@ is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE queue = 'app.side'}), 3000,
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE queue = 'app.side' AND outcome = 'cancelled'}),
 	$sum, 'as many jobs are cancelled as cancel_jobs() counted');
 is($hipq->sql(q{SELECT count(*) || ' ' || count(DISTINCT id) FROM ran}),
-	(3000 - $sum) . ' ' . (3000 - $sum), 'each of the other jobs ran once');
+	(3000 - $sum) . ' ' . (3000 - $sum), 'each job that was not cancelled ran once');
 
 # ---- retry by filter
 $hipq->sql(q{SELECT cardinality(hipq.enqueue_many('run',
@@ -85,10 +86,10 @@ is($retried, '30 20 0', 'retry_jobs() retries each failed job once');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_of IS NOT NULL
 		AND outcome = 'succeeded'}, 50), 'the retried jobs succeed');
 
-# ---- moved back and forth while executors take them
+# ---- move_jobs() in both directions while executors take jobs
 $hipq->sql(q{TRUNCATE ran});
-# All in one session: until others had connected the jobs might all have run. The first jobs stay in
-# the second queue until one has run there.
+# One session does it all, because the jobs might all have run before others had connected. The
+# first jobs stay in the second queue until one has run there.
 my $one_has_run = q{DO $$ BEGIN
 	FOR look IN 1 .. 3000 LOOP EXIT WHEN EXISTS (SELECT FROM ran JOIN hipq.queue USING (queue_id)
 		WHERE name = 'side'); PERFORM pg_sleep(0.01); END LOOP;

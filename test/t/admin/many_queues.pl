@@ -1,6 +1,6 @@
-# Hundreds of queues can be made in one transaction with PostgreSQL's default room for locks; where
-# the room ends an error says what to do. A queue without final jobs has no leaves by time, and
-# names of tables may be long.
+# One transaction can make hundreds of queues with PostgreSQL's default room for locks. Where the
+# room does not suffice, an error says what to do. A queue without final jobs has no leaves by time.
+# Names of tables may have 63 bytes.
 use strict;
 use warnings;
 use HipqCluster;
@@ -42,8 +42,8 @@ is($hipq->sql('SELECT count(*) FROM hipq.queue WHERE NOT is_dropped'), '501',
 
 # ---- no room for locks
 
-# Takes the room with advisory locks, which the session keeps when the statement for the last one
-# fails, and gives 300 back.
+# Fills the lock table with advisory locks, and releases 300 of them. The session keeps the others
+# when the statement for the last lock fails.
 my $fill = q{
 	DO $$
 	DECLARE
@@ -64,7 +64,7 @@ like($hipq->error_of("$fill " . make(501, 540)),
 is($hipq->sql('SELECT count(*) FROM hipq.queue WHERE NOT is_dropped'), '501',
 	'the refused transaction has made no queue');
 is($hipq->sql('SET client_min_messages = warning; ' . make(501, 501)), '1',
-	'the next transaction makes queues again');
+	'the transaction after the refused one makes a queue');
 
 # ---- leaves by time
 
@@ -79,7 +79,8 @@ ok($hipq->wait_until(sprintf($leaves, q{'hipq.many_qb_final'}), 4, 30),
 	'the first final job makes the leaves by time');
 is($hipq->sql('SELECT count(*) FROM hipq.many_qb_final_default'), '0',
 	'the final job is in a leaf by time');
-is($hipq->sql(sprintf($leaves, q{'hipq.many_qc_final'})), '1', 'other queues still have one leaf');
+is($hipq->sql(sprintf($leaves, q{'hipq.many_qc_final'})), '1',
+	'queues without final jobs have one leaf');
 
 # ---- a queue whose table has 63 bytes
 

@@ -1,11 +1,12 @@
-# Jobs of a new queue run at once, also if the scheduler has read an older catalogue.
+# Jobs of a new queue run at once, even if the scheduler read the catalogue before the queue
+# existed.
 use strict;
 use warnings;
 use HipqCluster;
 use HipqPoints;
 use Test::More;
 
-# Without the audit, which would find a lost job.
+# No audit, because it would find a lost job.
 my $hipq = HipqCluster->new('new_queue', 'hipq.audit_rate' => 0);
 my $points = HipqPoints->new($hipq);
 $hipq->sql(q{CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS ''});
@@ -18,7 +19,7 @@ sub make_queue
 		hipq.register_job_type('$name', 'run', handler => 'run');};
 }
 
-# An old queue, whose jobs make the scheduler look.
+# Enqueues a job of an older queue, which makes the scheduler read the catalogue.
 sub make_scheduler_look { $hipq->sql(q{SELECT hipq.enqueue('run', queue => 'app.old')}); return; }
 $hipq->sql(make_queue('app.old'));
 
@@ -35,14 +36,14 @@ my $number = 0;
 foreach my $way (sort keys %ways)
 {
 	my $queue = 'app.new' . chr(ord('a') + $number++);
-	# The catalogue differs from the last one, so that the scheduler goes through all lanes.
+	# The catalogue has changed since the scheduler read it, so the scheduler reads all lanes.
 	$points->arm('after-read-catalogue', 'wait');
 	$hipq->sql("SELECT hipq.create_queue('app.other" . chr(ord('a') + $number) . "')");
 	make_scheduler_look();
 	ok($points->wait_held('after-read-catalogue'), 'the scheduler has read the catalogue');
 	$ways{$way}->($queue, make_queue($queue));
 	$points->reset;
-	# Less than the time after which every process looks by itself.
+	# 5 s, because each process checks for jobs by itself after a longer time.
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE queue = '$queue'
 			AND state <> 'final'", 0, 5), "the job of a queue made and used $way runs");
 }

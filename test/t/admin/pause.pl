@@ -1,5 +1,5 @@
-# A paused queue, type, throttle key or instance starts no job, through restarts, and loses none;
-# the rest goes on.
+# A paused queue, job type, throttle key or instance starts no job, even after a restart, and loses
+# none. All other jobs run.
 use strict;
 use warnings;
 use HipqCluster;
@@ -48,7 +48,7 @@ sub unfinished
 	return $hipq->sql("SELECT count(*) FROM hipq.app_main_live AS job WHERE $where");
 }
 
-# Another due job runs: the executor has looked since.
+# Runs a job of another queue. After it the executors have checked the paused queue, too.
 sub others_run
 {
 	is($hipq->outcome_of('else'), 'succeeded', "$_[0]: a job of another queue runs");
@@ -61,7 +61,7 @@ sub last_start_after
 {
 	my ($time) = @_;
 	$hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 0);
-	# nor is about to
+	# no executor is about to start one
 	$hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'
 		AND state = 'active'}, 0);
 	return $hipq->sql(
@@ -71,7 +71,7 @@ sub last_start_after
 
 # ---- a queue under load
 enqueue_many($_, 3000) foreach qw(lock record batch);
-# In one session: until another one had connected they might all have run.
+# One session does it all, because the jobs might all have run before another one had connected.
 is($hipq->sql(q{
 	DO $$ BEGIN
 		WHILE (SELECT count(DISTINCT job_type) < 3 FROM ran JOIN hipq.jobs USING (id)) LOOP COMMIT;
@@ -96,11 +96,11 @@ like($hipq->why($waiting),
 
 $node->restart;
 others_run('after a restart');
-is(unfinished('true'), $left, 'a queue stays paused over a restart');
+is(unfinished('true'), $left, 'a queue stays paused after a restart');
 $node->stop('immediate');
 $node->start;
 others_run('after a crash');
-is(unfinished('true'), $left, 'a queue stays paused over a crash');
+is(unfinished('true'), $left, 'a queue stays paused after a crash');
 
 my $resumed =
 	$hipq->sql(q{SELECT clock_timestamp() FROM hipq.resume('app.main') AS resumed WHERE resumed});
@@ -112,7 +112,7 @@ ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0),
 	'all jobs of the resumed queue run');
 is(ran(q{queue = 'app.main'}), 9100, 'each job of the resumed queue runs once');
 
-# ---- jobs that an executor has reserved
+# ---- jobs that an executor has prefetched
 $hipq->set('hipq.max_executors' => 1);
 ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor is left');
 my $lock = $hipq->hold_lock;
@@ -123,7 +123,7 @@ is($hipq->sql(q{SELECT hipq.pause('app.main', 'lock')}), 't', 'a job type is pau
 $lock->quit;
 is($hipq->outcome($running), 'succeeded', 'a running job finishes');
 others_run('a paused type');
-is(unfinished('true'), 5, 'jobs reserved behind it do not start');
+is(unfinished('true'), 5, 'prefetched jobs of a paused type do not start');
 is($hipq->outcome_of('record', q{queue => 'app.main'}), 'succeeded',
 	'other types of the queue run');
 is($hipq->sql(q{SELECT string_agg(job_type, ' ') FROM hipq.job_types WHERE is_paused}), 'lock',
@@ -139,11 +139,12 @@ $hipq->sql(q{INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'lock', C
 enqueue_many('lock', 10, throttle_key => q{'a'},
 	scheduled_run_time => q{hipq.now() + interval '1 s'});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE throttle_key = 'b'}, 0),
-	'jobs with another key pass the paused ones');
+	'jobs with another key overtake jobs with a paused key');
 is(unfinished(q{throttle_key = 'a'}), 510, 'jobs with the paused key wait');
 ok($hipq->wait_until(q{SELECT due_time IS NULL FROM hipq.lanes WHERE queue = 'app.main'
-		AND job_type = 'lock'}, 't'), 'paused jobs are read once, not again and again');
-is(unfinished(q{throttle_key = 'a'}), 510, 'jobs with the paused key whose time comes later wait');
+		AND job_type = 'lock'}, 't'), 'an executor reads the jobs with a paused key once');
+is(unfinished(q{throttle_key = 'a'}), 510,
+	'scheduled jobs with a paused key wait after they are due');
 my $one = $hipq->sql(q{SELECT min(id) FROM hipq.app_main_live});
 like($hipq->why($one), qr/^pause: Throttle key "a" is paused by /, 'why() names the paused key');
 is($hipq->outcome_of('lock', q{throttle_key => 'b'}), 'succeeded', 'new jobs with another key run');
@@ -155,7 +156,7 @@ is($hipq->sql(q{SELECT hipq.resume('app.main', 'lock', 'a')}), 't', 'the throttl
 ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0),
 	'jobs with the resumed key run');
 
-# A pause that is deleted by hand ends, too, and so does the pause of a dropped type.
+# Deleting the row of a pause ends it.
 $hipq->sql(q{SELECT hipq.pause('app.main', 'lock', 'a')});
 enqueue_many('lock', 10, throttle_key => q{'a'});
 is($hipq->outcome_of('lock', q{throttle_key => 'b'}), 'succeeded',
@@ -177,7 +178,7 @@ like($hipq->why($_), qr/^pause: Instance "app" is paused by /, 'why() names the 
 is($hipq->sql(q{SELECT hipq.resume(instance => 'app')}), 't', 'the instance is resumed');
 is($hipq->outcome($_), 'succeeded', 'jobs of the resumed instance run') foreach @both;
 
-# ---- paused and resumed in quick succession while jobs come and go: none is lost
+# ---- many pauses and resumes in quick succession, while jobs start and end, lose no job
 enqueue_many('lock', 1500, throttle_key => $_ % 2 ? q{'a'} : q{'b'}) foreach 1 .. 2;
 enqueue_many('batch', 1500);
 foreach my $round (1 .. 30)
@@ -190,6 +191,6 @@ ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0),
 	'all jobs end after many pauses');
 is(ran(q{state = 'final'}), $hipq->sql('SELECT count(*) FROM hipq.jobs_detail'),
 	'each job ran once after many pauses');
-is($hipq->sql('SELECT count(*) FROM hipq.pause'), 0, 'no pause is left');
+is($hipq->sql('SELECT count(*) FROM hipq.pause'), 0, 'resume() leaves no row in hipq.pause');
 
 done_testing();

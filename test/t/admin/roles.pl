@@ -1,5 +1,5 @@
-# The right to enqueue suffices for an ORM and a trigger, and a queue whose owner cannot log in
-# waits; its owner cannot be dropped.
+# The right to enqueue suffices for an ORM and for a trigger. A queue whose owner cannot log in
+# waits. The owner of a queue cannot be dropped.
 use strict;
 use warnings;
 use HipqCluster;
@@ -79,7 +79,7 @@ my $err = $hipq->error_of(
 like($err, qr/2BP01: role "app" cannot be dropped because it owns queue "app.main"/,
 	'the queue owner cannot be dropped');
 like($err, qr/HINT:  Use hipq.alter_queue\(owner => \.\.\.\) or hipq.drop_queue\(\) first/,
-	'the hint says what to do first');
+	'the hint names the functions that change the owner or drop the queue');
 $hipq->sql('ALTER ROLE app NOLOGIN');
 $hipq->sql('GRANT INSERT ON ran TO app');    # DROP OWNED BY took it
 ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.executors}), 'no executor is left');
