@@ -1,4 +1,5 @@
-# A process that has seen many queues come and go does not keep the plans that it made for them.
+# A process that has used many queues, which then were dropped, does not keep the plans that it made
+# for them.
 use strict;
 use warnings;
 use HipqCluster;
@@ -9,7 +10,7 @@ my $queues = 40;
 my $hipq = HipqCluster->new('kept_plans');
 my $node = $hipq->node;
 $hipq->sql(q{CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS ''});
-# A scheduler leaves when nothing is due within a minute: this type always has a due job.
+# A scheduler exits when no job is due within a minute. This type always has a job that is due.
 $hipq->create_queue('app.stays');
 $hipq->sql(q{SELECT hipq.register_job_type('app.stays', 'stays', handler => 'run');
 	SELECT hipq.enqueue('stays', scheduled_run_time => now() + n * interval '20 s')
@@ -23,7 +24,8 @@ sub name_of
 	return 'app.' . join '', map { chr(ord('a') + $_) } split //, sprintf '%05d', $number;
 }
 
-# In one session: makes queues, enqueues and cancels, waits for the jobs, drops the queues.
+# In one session: makes queues, enqueues and cancels jobs, waits until they have run, and drops the
+# queues.
 sub make_and_drop
 {
 	my ($round) = @_;
@@ -52,8 +54,8 @@ sub plans_in_session
 		q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'SPI Plan'});
 }
 
-# Counts the children of the scheduler's CacheMemoryContext, plans among them. The log has a
-# hundred, and the number of the others.
+# Returns the number of children of the scheduler's CacheMemoryContext. Plans are among them. The
+# log shows a hundred of them, and the number of the others.
 sub contexts_in_scheduler
 {
 	my $offset = -s $node->logfile;

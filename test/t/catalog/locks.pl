@@ -1,6 +1,6 @@
-# A session that locks the tables of one queue delays that queue only: the scheduler, executors and
-# functions that look for a job pass it by, and hipq.alerts names the session. An open transaction
-# that changes a queue blocks calls for the same name only.
+# A session that locks the tables of one queue delays that queue only. The scheduler, executors, and
+# functions that look for a job skip the locked queue, and hipq.alerts names the session. An open
+# transaction that changes a queue blocks only calls for the same queue.
 use strict;
 use warnings;
 use HipqCluster;
@@ -35,14 +35,14 @@ sub finished
 		"SELECT count(*) = 1 FROM hipq.$table WHERE id = $id AND state = 'final'", 't', 20);
 }
 
-# Checks what a statement says, and that it does so at once (a busy machine gets more time).
+# Tests what a statement returns or raises, and that it ends within 4 s, or later on a busy machine.
 sub quickly
 {
 	my ($name, $sql, $expected) = @_;
 	my $begin = time();
 	my $said = $hipq->error_of("SET statement_timeout = '20s'; $sql");
 	like($said, $expected, $name);
-	$hipq->in_time(time() - $begin, 4, "$name: it does not wait");
+	$hipq->in_time(time() - $begin, 4, "$name: within 4 s");
 	return;
 }
 
@@ -50,8 +50,8 @@ my $job = $hipq->enqueue('mine', q{queue => 'app.main'});
 my $final = $hipq->enqueue('other', q{queue => 'other.main'});
 ok(finished('app_main', $job) && finished('other_main', $final), 'both queues work');
 
-# The scheduler leaves when there is nothing to do; it ends with an error only when it is
-# terminated.
+# Returns how many schedulers have ended with an error. A scheduler without work exits without one;
+# only the test's pg_terminate_backend() makes it end with one.
 sub ends
 {
 	return scalar(() = slurp_file($node->logfile)
@@ -78,29 +78,31 @@ foreach my $lock ('hipq.app_main IN ACCESS EXCLUSIVE MODE', 'hipq.app_main_live 
 			LIKE '%process $locker_pid (role \"postgres\", application \"locker\") holds %' FROM ("
 			. alert() . ') AS alert (detail)'),
 		"under $lock: an alert names the session that holds the lock");
-	is(ends(), $terminated, "under $lock: no scheduler has ended");
+	is(ends(), $terminated, "under $lock: no scheduler ends with an error");
 
 	if ($lock =~ /ACCESS/)
 	{
-		quickly('why() of a job of another queue', "SELECT count(*) FROM hipq.why($scheduled)",
+		quickly('why() of a job in an unlocked queue', "SELECT count(*) FROM hipq.why($scheduled)",
 			qr/no error: \d/);
-		quickly('why() of a job of that queue', "SELECT hipq.why($locked)",
+		quickly('why() of a job in the locked queue', "SELECT hipq.why($locked)",
 			qr/55P03.*cannot look for job $locked in queue "app\.main".*process $locker_pid/s);
-		quickly('why() with its name', "SELECT hipq.why($locked, 'app.main')",
+		quickly('why() with the name of the locked queue', "SELECT hipq.why($locked, 'app.main')",
 			qr/55P03.*app\.main/s);
-		quickly('retry() in another queue', "SELECT hipq.retry($scheduled) > 0", qr/no error: t/);
-		quickly('cancel() in that queue', "SELECT hipq.cancel($locked)", qr/55P03.*app\.main/s);
-		quickly('erase() in another queue', "SELECT hipq.erase($final)", qr/no error: t/);
-		quickly('a role that may read no queue waits for none',
+		quickly('retry() in an unlocked queue', "SELECT hipq.retry($scheduled) > 0",
+			qr/no error: t/);
+		quickly('cancel() in the locked queue', "SELECT hipq.cancel($locked)",
+			qr/55P03.*app\.main/s);
+		quickly('erase() in an unlocked queue', "SELECT hipq.erase($final)", qr/no error: t/);
+		quickly('a role without rights reads no queue',
 			'SET ROLE stranger; SELECT count(*) FROM hipq.jobs_detail', qr/no error: 0/);
-		quickly('for who has no right on it the job does not exist',
+		quickly('a role without rights cannot see the job',
 			"SET ROLE other; SELECT hipq.cancel($locked)", qr/42704/);
 		my $pid = scheduler();
-		quickly('what a scheduler begins with',
+		quickly('the scheduler is terminated',
 			'SELECT pg_terminate_backend(' . $pid . ')', qr/no error: t/);
 		ok($hipq->wait_until("SELECT count(*) = 1 FROM pg_stat_activity
 				WHERE backend_type = 'hipq scheduler' AND pid <> $pid", 't', 30),
-			'a new scheduler comes');
+			'a new scheduler starts after the terminated one');
 		my $later = $hipq->enqueue('other',
 			q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '1 s'});
 		ok(finished('other_main', $later),
@@ -110,7 +112,7 @@ foreach my $lock ('hipq.app_main IN ACCESS EXCLUSIVE MODE', 'hipq.app_main_live 
 	$locker->query_safe('ROLLBACK');
 	$locker->quit;
 	ok(finished('app_main', $locked), "without $lock: jobs of the queue run");
-	ok($hipq->wait_until(alert(), ''), "without $lock: the alert is over");
+	ok($hipq->wait_until(alert(), ''), "without $lock: the alert ends");
 }
 
 # ---- rows
@@ -125,30 +127,33 @@ $rows->query_safe("BEGIN; SELECT id FROM hipq.app_main WHERE id = $expiring FOR 
 ok(finished('other_main', $hipq->enqueue('other',
 		q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '5 s'})),
 	'a locked row does not stop the scheduler');
-is(ends(), $terminated, 'a locked row does not end the scheduler');
+is(ends(), $terminated, 'a locked row does not end the scheduler with an error');
 $rows->query_safe('ROLLBACK');
 $rows->quit;
-ok(finished('app_main', $expiring), 'the job expires when its row is unlocked');
+ok(finished('app_main', $expiring), 'a job expires when its row is unlocked');
 
 # ---- open transactions
 
 my $changer = $hipq->session;
 $changer->query_safe(q{BEGIN; SELECT hipq.alter_queue('app.main', weight => 50);
 	SELECT hipq.grant_queue('app.main', 'app', 'read')});
-quickly('beside an open alter_queue() another queue is altered',
+quickly('alter_queue() beside an open alter_queue()',
 	q{SELECT hipq.alter_queue('other.main', weight => 60) IS NOT NULL}, qr/no error: t/);
-quickly('a job type registered', q{SELECT hipq.register_job_type('other.main', 'more') IS NOT NULL},
+quickly('register_job_type() beside an open alter_queue()',
+	q{SELECT hipq.register_job_type('other.main', 'more') IS NOT NULL},
 	qr/no error: t/);
-quickly('a queue made', q{SELECT hipq.create_queue('other.second', owner => 'other') > 0},
+quickly('create_queue() beside an open alter_queue()',
+	q{SELECT hipq.create_queue('other.second', owner => 'other') > 0},
 	qr/no error: t/);
-quickly('and one dropped', q{SELECT hipq.drop_queue('other.second') IS NOT NULL}, qr/no error: t/);
-quickly('rights given to a role that is known',
+quickly('drop_queue() beside an open alter_queue()',
+	q{SELECT hipq.drop_queue('other.second') IS NOT NULL}, qr/no error: t/);
+quickly('grant_queue() to a role with rights beside an open alter_queue()',
 	q{SELECT hipq.grant_queue('other.main', 'app', 'read') IS NOT NULL}, qr/no error: t/);
-quickly('the same queue has to wait',
+quickly('alter_queue() of the same queue waits',
 	q{SET lock_timeout = '200ms'; SELECT hipq.alter_queue('app.main', weight => 70)}, qr/55P03/);
 $changer->query_safe('ROLLBACK');
 $changer->query_safe(q{BEGIN; SELECT hipq.create_queue('app.open', owner => 'app')});
-quickly('beside an open create_queue() others are altered',
+quickly('alter_queue() beside an open create_queue()',
 	q{SELECT hipq.alter_queue('other.main', weight => 80) IS NOT NULL}, qr/no error: t/);
 like($hipq->error_of(q{SELECT hipq.create_queue('other.third', owner => 'other')}),
 	qr/55P03.*makes a queue.*process \d+ \(role "postgres"/s,
@@ -156,12 +161,14 @@ like($hipq->error_of(q{SELECT hipq.create_queue('other.third', owner => 'other')
 $changer->query_safe('ROLLBACK');
 $changer->query_safe(q{SELECT hipq.create_queue('app.gone', owner => 'app'); BEGIN;
 	SELECT hipq.drop_queue('app.gone')});
-quickly('beside an open drop_queue() others are made',
+quickly('create_queue() beside an open drop_queue()',
 	q{SELECT hipq.create_queue('other.third', owner => 'other') > 0}, qr/no error: t/);
-quickly('altered', q{SELECT hipq.alter_queue('other.third', weight => 90) IS NOT NULL},
+quickly('alter_queue() beside an open drop_queue()',
+	q{SELECT hipq.alter_queue('other.third', weight => 90) IS NOT NULL},
 	qr/no error: t/);
-quickly('and dropped', q{SELECT hipq.drop_queue('other.third') IS NOT NULL}, qr/no error: t/);
-quickly('the same one has to wait',
+quickly('drop_queue() beside an open drop_queue()',
+	q{SELECT hipq.drop_queue('other.third') IS NOT NULL}, qr/no error: t/);
+quickly('drop_queue() of the same queue waits',
 	q{SET lock_timeout = '200ms'; SELECT hipq.drop_queue('app.gone')}, qr/55P03/);
 ok(finished('other_main', $hipq->enqueue('other',
 		q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '1 s'})),
@@ -173,9 +180,9 @@ foreach my $verb ('grant', 'revoke')
 {
 	my $role = $verb eq 'grant' ? 'latecomer' : 'newcomer';
 	$changer->query_safe("BEGIN; SELECT hipq.${verb}_queue('app.main', '$role', 'read')");
-	quickly("beside an open $verb of a first or last right a queue is made",
+	quickly("create_queue() beside an open $verb of a first or last right",
 		qq{SELECT hipq.create_queue('other.$verb', owner => 'other') > 0}, qr/no error: t/);
-	quickly('rights given to a role that is known',
+	quickly("grant_queue() to a role with rights beside an open $verb",
 		q{SELECT hipq.grant_queue('other.main', 'app', 'control') IS NOT NULL}, qr/no error: t/);
 	like($hipq->error_of(q{SELECT hipq.grant_queue('other.main', 'another', 'read')}),
 		qr/55P03.*gives a role its first right or takes its last.*process \d+ \(role "postgres"/s,

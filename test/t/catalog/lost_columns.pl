@@ -1,6 +1,6 @@
-# When a column of hipq's tables is dropped, or has another type, a call that needs it names the
-# table and column and changes nothing; nothing crashes, and jobs go on once the column is as it
-# was.
+# A call that needs a column of hipq's tables which a user has dropped, or whose type a user has
+# changed, raises an error that names table and column, and changes nothing. No process crashes.
+# Jobs run when the column is back.
 use strict;
 use warnings;
 use HipqCluster;
@@ -41,8 +41,9 @@ my %calls = (
 		SELECT hipq.run_until_idle('app.main')},
 	register_worker => q{SELECT hipq.register_worker('other', '{app.main}', '{out}')});
 
-# A column that a view shows can be dropped with the view only, and that with the extension, unless
-# a user removes the views from the extension, and the functions that return their rows.
+# PostgreSQL drops a column that a view shows only with the view, and the view only with the
+# extension. Therefore this removes the views, and the functions that return their rows, from the
+# extension.
 $hipq->sql(q{DO $$ DECLARE view regclass; function regprocedure; BEGIN
 	FOR function IN SELECT pg_proc.oid FROM pg_proc JOIN pg_class ON pg_class.reltype = prorettype
 		WHERE pronamespace = 'hipq'::regnamespace AND relkind = 'v' LOOP
@@ -50,7 +51,7 @@ $hipq->sql(q{DO $$ DECLARE view regclass; function regprocedure; BEGIN
 	FOR view IN SELECT oid FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v'
 		LOOP EXECUTE format('ALTER EXTENSION hipq DROP VIEW %s', view); END LOOP; END $$});
 
-# The definition of the column, for ADD COLUMN.
+# Returns the definition of the column, for ADD COLUMN.
 sub definition_of
 {
 	my ($table, $column) = @_;
@@ -60,7 +61,7 @@ sub definition_of
 			WHERE attrelid = 'hipq.$table'::regclass AND attname = '$column'});
 }
 
-# The scheduler may read the leaves while this locks them all.
+# sql_again, because the scheduler may read some leaves while this statement locks all of them.
 sub alter_table
 {
 	my ($sql) = @_;
@@ -68,7 +69,7 @@ sub alter_table
 	return;
 }
 
-# Drops the column with what depends on it, tries the calls, and adds it again.
+# Drops the column with CASCADE, makes the calls, and adds the column again.
 sub without
 {
 	my ($table, $column, @calls) = @_;
@@ -115,7 +116,7 @@ alter_table(
 is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't',
 	'with job.throttle_key as text again enqueue() works');
 
-# ---- while a job runs, whose end cannot be written then
+# ---- a running job, whose end hipq cannot write without the column
 my $definition = definition_of('job', 'shard_key');
 my $lock = $hipq->hold_lock(1);
 my $running = $hipq->enqueue('wait', q{'{"n": 5}'});
@@ -125,11 +126,12 @@ alter_table('hipq.job DROP COLUMN shard_key CASCADE');
 my $offset = -s $node->logfile;
 $lock->quit;
 ok($node->wait_for_log(qr/table "hipq\.job" has no column "shard_key"/, $offset),
-	"the log names the column that a running job's end needs");
+	'the log names the column that the end of a running job needs');
 alter_table("hipq.job ADD COLUMN shard_key $definition");
 ok($hipq->wait_until("SELECT state || ' ' || error FROM hipq.job WHERE id = $running",
-		'final NONE'), 'the job ends once the column is back');
-is($hipq->sql('SELECT count(*) FROM ran WHERE id = 5'), 1, 'the job has run once');
+		'final NONE'), 'a running job ends when the dropped column is back');
+is($hipq->sql('SELECT count(*) FROM ran WHERE id = 5'), 1,
+	'a job that ends after the dropped column is back has run once');
 
 is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $postmaster,
 	'the server has not restarted');

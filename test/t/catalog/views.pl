@@ -1,6 +1,6 @@
-# A role sees nothing of queues that it has no right on: not by functions that it can call, by
-# errors, or by plans from before; and a lock on one queue does not keep others from being seen.
-# (test/pgtap/neighbours.sql has what plans tell.)
+# A role sees nothing of queues on which it has no right: neither through the functions that it may
+# call, nor in errors, nor through plans that were made earlier. A lock on one queue does not hide
+# other queues. (test/pgtap/neighbours.sql tests plans.)
 use strict;
 use warnings;
 use HipqCluster;
@@ -33,15 +33,15 @@ foreach my $queue ('app.mine', 'other.secret')
 {
 	$job{$queue} = { map { $_ => $hipq->enqueue($_,
 			"'{}', queue => '$queue', job_key => 'private key'") } qw(hold fails outside) };
-	is($hipq->outcome($job{$queue}{fails}), 'failed', "$queue has a failure");
+	is($hipq->outcome($job{$queue}{fails}), 'failed', "$queue has a failed job");
 	$hipq->pid_of($job{$queue}{hold});
 }
 my $worker = $hipq->sql_as('other',
 	q{SELECT hipq.register_worker('other worker', '{other.secret}', '{outside}', listen => false)});
 ok($hipq->wait_until("SELECT worker_id = $worker FROM hipq.jobs_detail
-		WHERE id = $job{'other.secret'}{outside}"), 'a worker has a job');
+		WHERE id = $job{'other.secret'}{outside}"), 'an external worker has a job');
 is($hipq->sql_as('other', "SELECT attempt FROM hipq.claim($worker)"), 1,
-	'the worker claims the job');
+	'the external worker claims the job');
 my $mine = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'app_mine'});
 
 # ---- functions
@@ -58,16 +58,16 @@ foreach my $function (@functions)
 	ok($hipq->wait_until($others), "$function shows a superuser both queues");
 	is($hipq->sql_as('reader', $others), 'f', "$function shows a reader its own queue only");
 }
-cmp_ok(scalar @functions, '>=', 9, 'there are such functions');
+cmp_ok(scalar @functions, '>=', 9, 'at least nine functions return rows of queues');
 is($hipq->sql_as('reader', 'SELECT count(*) FROM hipq._workers()'), 0,
-	'a reader sees no workers that serve other queues');
+	'a reader does not see workers that serve only other queues');
 is($hipq->sql_as('monitor', 'SELECT count(*) FROM hipq._workers()'), 1,
 	'a monitor sees all workers');
 my $secret = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'other_secret'});
 is($hipq->sql_as('reader', "SELECT hipq._is_running($secret, $job{'other.secret'}{hold})"), 'f',
 	'a reader does not learn whether a job of another queue runs');
 is($hipq->sql_as('reader', "SELECT hipq._is_running($mine, $job{'other.secret'}{hold})"), 'f',
-	'a reader does not learn it by the name of its own queue either');
+	'a reader does not learn whether a job of another queue runs by naming its own queue');
 is($hipq->sql_as('reader', "SELECT hipq._is_running($mine, $job{'app.mine'}{hold})"), 't',
 	'a reader learns whether a job of its own queue runs');
 is($hipq->sql_as('bystander', "SELECT hipq._is_running($mine, $job{'app.mine'}{hold})"), 'f',
@@ -116,7 +116,7 @@ is($hipq->sql_as('reader',
 		q{SELECT message || ' ' || job_key FROM hipq.progress JOIN hipq.running USING (id)}),
 	'private message private key', 'a reader of the queue sees the message and key');
 
-# ---- errors are the same for another owner's job and for one that does not exist
+# ---- errors are the same for another owner's job and for a job that does not exist
 
 my @calls = (
 	'complete(?, 1)', q{fail(?, 1, 'no')}, 'release(?, 1)', q{extend(?, 1, '1 min'::interval)},
@@ -141,7 +141,7 @@ foreach my $call (@calls)
 	my ($nobodys, @others) = map { my $id = $_; answer($call =~ s/\?/$id/r, $id) } 987654321,
 		values %{ $job{'other.secret'} };
 	is_deeply([ grep { $_ ne $nobodys } @others ], [],
-		"$call: the error for another owner's job is the same") or diag($nobodys);
+		"$call: the error for another owner's job is the one for a missing job") or diag($nobodys);
 }
 $hipq->sql(q{
 	CREATE FUNCTION answer_to(call text, id text) RETURNS text LANGUAGE plpgsql AS $$
@@ -158,9 +158,9 @@ my $ids = join ', ', map { "'$_'" } values %{ $job{'other.secret'} };
 is($hipq->sql_as('bystander', "SELECT string_agg(call || ' ' || id, ', ')
 		FROM unnest(ARRAY[$calls]) AS call, unnest(ARRAY[$ids]) AS id
 		WHERE answer_to(call, id) IS DISTINCT FROM answer_to(call, '987654321')"),
-	'', "no call tells a bystander of another owner's job");
+	'', "no call shows a bystander whether another owner's job exists");
 
-# ---- plans from before
+# ---- plans that were made earlier
 
 my $session = $hipq->session;
 my $queues = 'EXECUTE jobs_of; EXECUTE letters_of; EXECUTE attempts_of; EXECUTE queues_there';
@@ -215,11 +215,11 @@ foreach my $view (split /\n/, $hipq->sql(q{
 	is($status, 0, "$view does not wait for a locked queue") or diag($err);
 }
 my ($status, $out, $err) = look('monitor', 'SELECT queue FROM hipq.queues ORDER BY 1');
-is($out, "app.mine\napp.second", 'view queues has the other queues');
+is($out, "app.mine\napp.second", 'view queues has the unlocked queues');
 like($err, qr/WARNING:  queue "other\.secret" is left out because its table is locked/,
 	'a warning names the locked queue');
 ($status, $out, $err) = look('postgres', 'SELECT DISTINCT queue FROM hipq.jobs ORDER BY 1');
-is("$status $out", "0 app.mine\napp.second", 'view jobs has jobs of the other queues');
+is("$status $out", "0 app.mine\napp.second", 'view jobs has the jobs of unlocked queues');
 like($err, qr/other\.secret/, 'view jobs warns of the locked queue');
 ($status, $out, $err) = look('reader', 'SELECT DISTINCT queue FROM hipq.jobs ORDER BY 1');
 is("$status $out $err", "0 app.mine\napp.second ",
@@ -233,7 +233,7 @@ is($out, "app.mine\napp.second", 'view queues does not wait for a locked leaf');
 $locker->query_safe('ROLLBACK');
 $locker->quit;
 is($session->query('EXECUTE queues_there'), 'app.mine app.second other.secret',
-	'the unlocked queue is shown again');
+	'a queue is shown when it is unlocked');
 $session->quit;
 
 # ---- revoked rights
@@ -249,28 +249,28 @@ my $rights = q{
 my $of = sub { return $hipq->sql(sprintf $rights, $_[0]); };
 $hipq->sql(q{SELECT hipq.revoke_queue('app.mine', 'reader', 'read')});
 is($hipq->sql_as('reader', 'SELECT DISTINCT queue FROM hipq.jobs'), 'app.second',
-	'a role keeps what another right needs');
+	'a role keeps what its rights on another queue need');
 $hipq->sql(q{SELECT hipq.revoke_queue('app.second', 'reader', 'read')});
 $hipq->sql("SELECT hipq.revoke_queue('app.mine', 'reader', right_taken)
 	FROM unnest('{enqueue, work, control}'::text[]) AS right_taken");
-is($of->('reader'), 0, 'with its last right a role loses all that hipq gave it');
+is($of->('reader'), 0, 'revoking the last right revokes all that hipq granted');
 like($hipq->error_of('SET ROLE reader; SELECT hipq.now()'), qr/permission denied for schema hipq/,
-	'with its last right a role loses the schema, too');
+	'revoking the last right revokes USAGE on the schema');
 my $before = $of->('monitor') + $of->('pg_monitor');
 $hipq->sql(q{SELECT hipq.grant_queue('app.mine', 'pg_monitor', 'read'),
 	hipq.revoke_queue('app.mine', 'pg_monitor', 'read')});
 $hipq->sql(q{SELECT hipq.revoke_queue('app.mine', 'pg_monitor', 'read')});
 is($hipq->sql_as('monitor', 'SELECT count(*) > 0 FROM hipq.queues'), 't',
-	'pg_monitor keeps what it was given at installation');
+	'pg_monitor keeps the privileges that it got at installation');
 $hipq->sql(q{GRANT EXECUTE ON FUNCTION hipq.create_instance TO other});
 $lock->quit;
 $hipq->sql(q{SELECT hipq.alter_queue('other.secret', owner => 'app')});
-is($of->('other'), 2, 'a former owner keeps only what a superuser gave it');
+is($of->('other'), 2, 'a former owner keeps only what a superuser granted');
 $hipq->sql(q{SELECT hipq.grant_queue('app.second', 'reader', 'control')});
 $hipq->sql(q{SELECT hipq.drop_queue('app.second', force => true)});
-is($of->('reader'), 0, 'drop_queue() revokes what the queue gave');
+is($of->('reader'), 0, 'drop_queue() revokes what the rights on the queue granted');
 
-# ---- queues as ranges of ids: queues in between that a role cannot see stay out
+# ---- plans name queues as ranges of ids, without queues that the role cannot see
 
 $hipq->create_queue($_) foreach 'app.aa', 'app.ab';
 $hipq->create_queue('other.ac', owner => 'other');

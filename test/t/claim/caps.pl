@@ -1,5 +1,5 @@
-# A job keeps within what its queue's owner allows, and long jobs of one owner do not take every
-# executor from another.
+# Jobs keep within the caps of their queue. Long jobs of one queue owner do not take all executors
+# from other owners.
 use strict;
 use warnings;
 use HipqCluster;
@@ -28,8 +28,8 @@ sub endless
 		FROM generate_series(1, $count)});
 }
 
-# Cancels a job of app.main, and up to three more: the scheduler may not have seen a new owner yet
-# when the first one ends.
+# Cancels a job of app.main, and up to three more, because the scheduler may not know of a new owner
+# yet when the first job ends.
 sub cancel_until
 {
 	my ($query, $expected) = @_;
@@ -47,7 +47,7 @@ my $lock = $hipq->hold_lock(1);
 endless('app.main', 14, 1);
 ok($hipq->wait_until($running, 4), 'a single owner may use all executors');
 
-# ---- another owner comes: the executor that is free first is kept for it
+# ---- another owner enqueues jobs: hipq keeps the executor that is free first for this owner
 {
 	$hipq->create_queue('rival.main', owner => 'rival');
 	$hipq->create_queue('third.main', owner => 'third');
@@ -66,24 +66,24 @@ ok($hipq->wait_until($running, 4), 'a single owner may use all executors');
 			"a job of $rival starts at once");
 		$hipq->in_time(time() - $begin, 10, "a job of $rival does not wait for the long jobs");
 	}
-	is($hipq->sql($running), 3, 'the first owner has not taken the kept executor');
+	is($hipq->sql($running), 3, 'the first owner has not taken the reserved executor');
 }
 
-# ---- the next owner keeps the executor busy for ever: the next one that is free is kept again
+# ---- jobs of the second owner occupy the reserved executor: hipq reserves the next free one
 {
 	my $rival_lock = $hipq->hold_lock(2);
 	endless('rival.main', 3, 2);
 	ok($hipq->wait_until(q{SELECT count(pid) FROM hipq.running WHERE queue = 'rival.main'}, 1),
-		'endless jobs of another owner take the kept executor');
+		'endless jobs of a second owner take the reserved executor');
 	my $id = $hipq->enqueue('wait', q{queue => 'third.main'});
 	like($hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = 'executor'"),
-		qr/busy elsewhere/, 'a job of a third owner waits');
+		qr/busy elsewhere/, 'a job of a third owner waits while all executors are busy');
 	cancel_until("SELECT outcome FROM hipq.jobs WHERE id = $id", 'succeeded');
-	is($hipq->outcome($id), 'succeeded', 'a job of a third owner is the next to run');
-	ok($hipq->wait_until($running, 3), 'an executor is kept again');
+	is($hipq->outcome($id), 'succeeded', 'a job of a third owner gets the next free executor');
+	ok($hipq->wait_until($running, 3), "an executor is reserved after the third owner's job");
 	$rival_lock->quit;
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE queue = 'rival.main'
-			AND state <> 'final'}), "the other owner's jobs run");
+			AND state <> 'final'}), 'the jobs of the second owner run');
 	$hipq->set('hipq.reserved_executors' => 0);
 	ok($hipq->wait_until($running, 4),
 		'with hipq.reserved_executors = 0 one owner may use all executors');
@@ -93,7 +93,7 @@ $lock->quit;
 ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 'final'}),
 	'all jobs succeed');
 
-# ---- after a restart no owner is known yet: the executor is kept
+# ---- after a restart the scheduler does not know any other owner, and reserves an executor
 {
 	$hipq->sql(q{ALTER SYSTEM SET max_prepared_transactions = 2});
 	$hipq->node->restart;
@@ -102,14 +102,14 @@ ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 
 	$hipq->node->restart;
 	ok($hipq->wait_until($running, 3), 'after a restart the long jobs run in three executors');
 	is($hipq->outcome_of('wait', q{queue => 'rival.main'}), 'succeeded',
-		'after a restart the fourth executor is there for another owner');
-	is($hipq->sql($running), 3, 'after that job the fourth executor is kept again');
+		"after a restart the fourth executor runs another owner's job");
+	is($hipq->sql($running), 3, "after another owner's job the fourth executor is reserved");
 	$hipq->sql(q{ROLLBACK PREPARED 'lock'});
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 'final'}),
-		'all jobs of after the restart succeed');
+		'all jobs enqueued around the restart succeed');
 }
 
-# ---- the largest timeout does not overflow
+# ---- the largest timeout does not cause an overflow
 {
 	like($hipq->error_of(
 			q{SELECT hipq.enqueue('wait', queue => 'app.main', timeout => 2000000000)}),
@@ -127,7 +127,8 @@ ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 
 			q{'{"lock": 4}', queue => 'app.main', timeout => 2147483647});
 		$hipq->pid_of($id);
 		is($hipq->sql("SELECT deadline > now() + '60 years' FROM hipq.running_detail
-				WHERE id = $id"), 't', "claimed by $claim: its deadline is far away");
+				WHERE id = $id"), 't',
+			"claimed by $claim: the deadline of the largest timeout is more than 60 years away");
 		$hold->quit;
 		is($hipq->outcome($id), 'succeeded', "$claim: a job with the largest timeout succeeds");
 	}
@@ -137,23 +138,24 @@ ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 
 {
 	$hipq->sql(q{SELECT hipq.alter_queue('app.main', max_timeout => 600)});
 	is($hipq->outcome_of('more', q{'{"more": "500 s"}', queue => 'app.main', timeout => 300}),
-		'succeeded', 'a handler can give itself more time');
+		'succeeded', 'a handler can extend its own job');
 	my $id = $hipq->enqueue('more', q{'{"more": "601 s"}', queue => 'app.main', timeout => 300});
-	is($hipq->outcome($id), 'failed', 'a handler cannot get more time than max_timeout');
+	is($hipq->outcome($id), 'failed', 'a handler cannot extend its job beyond max_timeout');
 	is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"),
-		'the job would run longer than its queue allows', 'the error names the limit');
+		'the job would run longer than its queue allows',
+		'the error says that the queue does not allow a longer job');
 	my $hold = $hipq->hold_lock(5);
 	my $waits = $hipq->enqueue('wait', q{'{"lock": 5}', queue => 'app.main'});
 	$hipq->pid_of($waits);
 	like($hipq->error_of("SELECT hipq.extend_job($waits, '10 min')"),
 		qr/ERROR:  22023: the job would run longer than its queue allows\nDETAIL:  The cap is max_timeout = 600/,
-		'an operator cannot give more time than max_timeout');
+		'an operator cannot extend a job beyond max_timeout');
 	is($hipq->sql("SELECT hipq.extend_job($waits, '8 min') > now() + interval '7 min'"), 't',
-		'an operator can give less than max_timeout');
+		'an operator can extend a job up to max_timeout');
 	like($hipq->error_of("SELECT hipq.extend_job($waits, '10 min')"), qr/22023/,
-		'an operator cannot pass max_timeout in steps');
+		'an operator cannot extend a job beyond max_timeout in steps');
 	$hold->quit;
-	is($hipq->outcome($waits), 'succeeded', 'the job goes on after a refused extend_job()');
+	is($hipq->outcome($waits), 'succeeded', 'a job runs to its end after a refused extend_job()');
 }
 
 done_testing();

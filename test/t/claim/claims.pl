@@ -1,4 +1,4 @@
-# A job is claimed by lock or by record, reserved jobs go to other executors in time, and each job
+# A job is claimed by lock or by record. Prefetched jobs go to other executors in time. Each job
 # runs once.
 use strict;
 use warnings;
@@ -55,18 +55,20 @@ sub seen
 		FROM seen WHERE id = $id");
 }
 
-# ---- what the handler sees, and the row
+# ---- the state that the handler gets, and the state in the row
 my %id = map { $_ => $hipq->enqueue("look_$_") } qw(lock record auto);
 is($hipq->outcome($id{$_}), 'succeeded', "a job claimed by $_ succeeds")
 	foreach qw(lock record auto);
 is(seen($id{lock}), 'running initial 1',
-	'lock: the handler sees a running job, its row still waits');
-is(seen($id{record}), 'running running 1', 'record: the row is in state running, too');
-is(seen($id{auto}), 'running running 1', 'auto records a type that was never seen to run');
+	'by lock: the handler gets a running job, and the row is in state initial');
+is(seen($id{record}), 'running running 1',
+	'by record: the handler gets a running job, and the row is in state running');
+is(seen($id{auto}), 'running running 1',
+	'auto claims a job of a type without a known duration by record');
 is($hipq->sql("SELECT concat_ws(' ', state, attempt, accepted_time >= created_time, deadline,
 		retry_count) FROM hipq.jobs_detail WHERE id = $id{lock}"),
-	'final 1 t 0', 'a job claimed by lock leaves the same final row');
-# It is an average, and the first job had plans to make.
+	'final 1 t 0', 'a job claimed by lock leaves the same final row as one claimed by record');
+# The duration is an average, and the first job also paid for planning.
 my $again;
 foreach (1 .. 50)
 {
@@ -74,14 +76,14 @@ foreach (1 .. 50)
 	$hipq->outcome($again);
 	last if seen($again) eq 'running initial 1';
 }
-is(seen($again), 'running initial 1', 'auto locks a type that has run for a short time');
+is(seen($again), 'running initial 1', 'auto claims jobs of a short type by lock');
 $hipq->outcome_of('slow');
 my $slow = $hipq->enqueue('slow');
 ok($hipq->wait_until("SELECT state IN ('running', 'final') FROM hipq.jobs_detail WHERE id = $slow"),
-	'auto records a type that takes over 50 ms');
+	'auto claims jobs of a type that takes over 50 ms by record');
 is($hipq->outcome($slow), 'succeeded', 'a job of a slow type succeeds');
 is($hipq->outcome_of('steps'), 'succeeded', 'a procedure commits midway');
-is($hipq->outcome_of('steps'), 'succeeded', 'a procedure that is known to be short commits midway');
+is($hipq->outcome_of('steps'), 'succeeded', 'a procedure of a short type commits midway');
 
 # ---- a job that runs under a lock
 my $lock = $hipq->hold_lock;
@@ -101,7 +103,7 @@ is($hipq->sql("SELECT count(*) FROM hipq.running WHERE id = $waits AND attempt =
 is($hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.executors WHERE job_id IS NOT NULL}),
 	't', 'the executor of a job under a lock is terminated');
 ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.attempts WHERE job_id = $waits
-		AND reason = 'worker_lost'"), 'the attempt is recorded as lost');
+		AND reason = 'worker_lost'"), 'the attempt of a terminated executor is recorded as lost');
 $lock->quit;
 is($hipq->outcome($waits), 'succeeded', 'a job that lost its executor runs again');
 is($hipq->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $waits"),
@@ -147,7 +149,7 @@ $stranger->query_safe('ROLLBACK');
 is($hipq->outcome($due, 20), 'succeeded', 'a locked, due job runs when it is unlocked');
 $stranger->quit;
 
-# ---- short jobs that an executor reserved behind a long one go to others
+# ---- jobs that an executor has prefetched behind a long job go to other executors
 $hipq->sql(q{
 	CREATE FUNCTION maybe_wait(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 		IF data ? 'wait' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF; END $$});
@@ -161,16 +163,17 @@ $lock = $hipq->hold_lock;
 $hipq->sql(q{SELECT hipq.enqueue_many('mixed',
 	ARRAY['{"wait": 1}'::jsonb] || array_agg('{}'::jsonb)) FROM generate_series(1, 20)});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'mixed' AND
-		outcome = 'succeeded'}, 220, 20), 'jobs reserved behind a long one are taken back and run');
+		outcome = 'succeeded'}, 220, 20),
+	'jobs prefetched behind a long one run in other executors');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.running WHERE job_type = 'mixed'}, 1),
-	'the long job runs on');
+	'the long job runs while others run the prefetched jobs');
 $lock->quit;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'mixed'
 		AND outcome = 'succeeded'}, 221), 'the long job succeeds');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'mixed' AND attempt <> 1}), '0',
-	'all of them ran in their first attempt');
+	'no prefetched job needed a second attempt');
 
-# ---- many executors, many jobs: each once
+# ---- many executors run many jobs, each once
 $hipq->sql(q{CREATE TABLE effect (id bigint); GRANT ALL ON effect TO app;
 	CREATE FUNCTION effect(id bigint, data jsonb) RETURNS void LANGUAGE sql AS $$
 		INSERT INTO effect VALUES (id) $$});

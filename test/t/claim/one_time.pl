@@ -1,5 +1,5 @@
-# A scan of a lane ends where it should, also if all its jobs have one scheduled_run_time, as jobs
-# of one statement have.
+# A scan of a lane ends at the end of the lane, even if all jobs have the same scheduled_run_time,
+# like the jobs of one statement.
 use strict;
 use warnings;
 use HipqCluster;
@@ -15,7 +15,7 @@ my $worker = $session->query_safe(q{SELECT hipq.register_worker('mailer', '{app.
 $hipq->sql(q{SELECT count(*)
 	FROM hipq.enqueue_many('send', array_fill('{}'::jsonb, ARRAY[20000]), queue => 'app.mail')});
 
-# The blocks and scans of the lane's index; 20,000 rows fill more than 100 pages.
+# Returns the number of blocks and scans of the lane's index. 20,000 rows fill more than 100 pages.
 my $of_lane = q{FROM pg_stat_all_indexes AS stat JOIN pg_statio_all_indexes AS io USING (indexrelid)
 	WHERE stat.indexrelname = 'app_mail_live_line'};
 sub blocks_and_scans
@@ -26,7 +26,7 @@ sub blocks_and_scans
 ok($hipq->wait_until("SELECT idx_blks_hit > 20000 $of_lane"), 'jobs are enqueued');
 my ($blocks_before, $scans_before) = blocks_and_scans();
 
-# Of forty jobs that a dispatch looks at 38 do not fit the throttle, and go back one by one.
+# A dispatch reads forty jobs. 38 of them do not fit the throttle, and go back one by one.
 my $dispatches = 10;
 foreach my $done (1 .. $dispatches)
 {
@@ -39,7 +39,7 @@ ok($hipq->wait_until("SELECT idx_scan >= $scans_before + 100 $of_lane"),
 my ($blocks, $scans) = blocks_and_scans();
 my $each = ($blocks - $blocks_before) / ($scans - $scans_before);
 note("$each blocks a scan");
-cmp_ok($each, '<', 20, 'a scan of the lane ends where it should');
+cmp_ok($each, '<', 20, 'a scan of the lane ends at the end of the lane');
 
 $session->quit;
 done_testing();

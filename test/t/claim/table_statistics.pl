@@ -1,4 +1,4 @@
-# Wrong statistics of hipq's tables change how statements are planned, and nothing else.
+# Wrong statistics of hipq's tables change only the plans of statements.
 use strict;
 use warnings;
 use HipqCluster;
@@ -12,7 +12,7 @@ $hipq->sql(q{
 		SELECT pg_advisory_xact_lock_shared((data->>'lock')::bigint) $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
-# ---- a live leaf that has one row according to the statistics
+# ---- statistics say that the live leaf has one row
 {
 	$hipq->switch_off;
 	my $lock = $hipq->hold_lock(1);
@@ -25,7 +25,7 @@ $hipq->sql(q{
 			'running' . ' initial' x 5), 'a claim takes one job');
 	$lock->quit;
 	ok($hipq->wait_until(q{SELECT bool_and(outcome = 'succeeded') FROM hipq.jobs}, 't', 20),
-		'every job ends');
+		'every job succeeds');
 	is($hipq->sql('SELECT max(attempt) FROM hipq.job'), '1',
 		'every job succeeds in its first attempt');
 }

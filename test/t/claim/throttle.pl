@@ -1,5 +1,5 @@
-# The sum of throttle_factor over the running jobs of a queue, a job type and a throttle key keeps
-# within its limit, whatever happens to the executors.
+# The sum of throttle_factor over the running jobs of a queue, a job type or a throttle key keeps
+# within its limit, even while executors are killed.
 use strict;
 use warnings;
 use HipqCluster;
@@ -64,7 +64,7 @@ cmp_ok(greatest('key', 'nap'), '<=', 1.5, 'the limit of each key holds');
 ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues_detail'),
 	'no throttle is held when all jobs have ended');
 
-# ---- a job heavier than the limit runs alone, and does not starve
+# ---- a job whose weight exceeds the limit runs alone, and does not starve
 
 begin();
 $hipq->sql(q{
@@ -100,8 +100,9 @@ like($hipq->sql(q{SELECT explanation FROM hipq.why((SELECT max(id) FROM hipq.app
 	SELECT EXISTS (SELECT FROM hipq.why((SELECT max(id) FROM hipq.app_main_live))
 		WHERE condition = 'throttle of queue' AND NOT passed)});
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 3)});
-ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running}), 'a raised limit lets more start');
-is(used(), '3.000', 'view queues shows what is used');
+ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running}),
+	'a raised limit lets more jobs start');
+is(used(), '3.000', 'view queues shows how much of the limit is used');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 0)});
 ok($hipq->wait_until(q{SELECT count(*) = 5 FROM hipq.running}), 'without a limit all jobs start');
 is($hipq->sql(q{SELECT string_agg(concat_ws(' ', queue, job_type, throttle_key, throttle_used,
@@ -116,7 +117,8 @@ wait_until_done();
 ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues_detail'),
 	'jobs that started without a limit hold no throttle when they have ended');
 
-# ---- a job that waits for a throttle key starts when there is room, not at the next poll
+# ---- a job that waits for a throttle key starts when another job of the key ends, not at the next
+# poll
 
 begin();
 $hipq->sql(q{
@@ -133,7 +135,7 @@ $hipq->in_time(
 		ORDER BY accepted_time) AS gap FROM hipq.app_main_final WHERE id >= $first) AS gaps}),
 	0.025, 'the next job of a key starts within 25 ms, as a rule');
 
-# ---- a long backlog of a full key is not read again and again
+# ---- executors do not read the long backlog of a full key repeatedly
 
 begin();
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data, throttle_key)
@@ -142,8 +144,8 @@ $hipq->wait_until(qq{SELECT count(*) >= 5 FROM hipq.app_main_final WHERE id >= $
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data, throttle_key)
 	SELECT 'tenant', '{"s": 0}', 'small ' || n FROM generate_series(1, 20) AS n});
 ok($hipq->wait_until(q{SELECT count(*) = 20 FROM hipq.app_main_final
-		WHERE throttle_key LIKE 'small%'}), 'jobs behind the backlog run');
-# Busy executors report once a second what they have read.
+		WHERE throttle_key LIKE 'small%'}), 'jobs behind the backlog of a full key run');
+# Busy executors report their reads to the statistics once a second.
 my $said_by = $hipq->sql(q{SELECT clock_timestamp() + interval '2 s'});
 $hipq->wait_until(qq{SELECT max(update_time) > '$said_by' FROM hipq.app_main_final});
 my $read = sub { $hipq->sql(q{SELECT sum(idx_tup_read) FROM pg_stat_all_indexes
@@ -169,7 +171,7 @@ $hipq->sql(q{
 	INSERT INTO hipq.app_main (job_type, throttle_factor) SELECT 'many', 1
 		FROM generate_series(1, 1000)});
 wait_until_done();
-cmp_ok(greatest('queue'), '<=', 30, 'a batch counts for all its jobs');
+cmp_ok(greatest('queue'), '<=', 30, 'each job of a batch counts toward the limit');
 
 # ---- executors that are killed
 
@@ -196,6 +198,6 @@ ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues_detail'),
 	'no throttle is held after executors were killed');
 is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final WHERE error <> 'NONE'
 		AND NOT (throttle_key = 'big' AND error = 'cancelled')}), 0,
-	'every job succeeds but the cancelled backlog');
+	'every job but the cancelled ones of the backlog succeeds');
 
 done_testing();

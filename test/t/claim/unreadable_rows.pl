@@ -1,6 +1,5 @@
-# A row that cannot be read as a job, because it has NULL where each job has a value, ends no
-# process and holds up no other job: it is set aside, an alert tells of it, and an operator can
-# cancel it.
+# A row is unreadable if it has NULL in a column that always has a value. It ends no process and
+# delays no job. hipq sets it aside, an alert reports it, and an operator can cancel the job.
 use strict;
 use warnings;
 use HipqCluster;
@@ -13,7 +12,7 @@ $hipq->sql(q{CREATE FUNCTION ok(data jsonb) RETURNS void LANGUAGE sql AS '';
 	SELECT hipq.register_job_type('app.main', 'ok', handler => 'ok')});
 my $live = q{'hipq.app_main_live'::regclass};
 
-# Every column but those by which the table finds the row.
+# All columns, except those by which hipq finds the row.
 my @columns = split /\n/, $hipq->sql(qq{SELECT attname FROM pg_attribute WHERE attrelid = $live
 	AND attnotnull AND attnum > 0 AND attname NOT IN ('id', 'queue_id', 'state') ORDER BY attnum});
 cmp_ok(scalar @columns, '>', 15, 'there are columns that are never NULL');
@@ -41,15 +40,15 @@ my $alert = q{SELECT times FROM hipq.alerts WHERE alert = 'job set aside'};
 ok($hipq->wait_until($alert, scalar @columns), 'unreadable rows are set aside');
 like($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'job set aside'}),
 	qr/its row cannot be read as a job: it has NULL where each has a value/,
-		'an alert tells of unreadable rows');
+		'an alert reports unreadable rows');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 1),
 	hipq.alter_job_type('app.main', 'ok', throttle_limit_per_key => 1)});
 is($hipq->outcome_of('ok', $keyed), 'succeeded',
-	'a job behind unreadable rows runs under limits, too');
+	'a job behind unreadable rows runs when there are limits');
 foreach my $column (@columns)
 {
 	like($hipq->sql("SELECT string_agg(explanation, ' ') FROM hipq.why($broken{$column})"),
-		qr/cannot be read as a job/, "why() tells that $column is NULL");
+		qr/cannot be read as a job/, "why() says that $column is NULL");
 	next if $column eq 'job_type';
 	is($hipq->sql("SELECT hipq.cancel($broken{$column})"), 't',
 		"a job with NULL in $column can be cancelled");
@@ -58,7 +57,8 @@ like($hipq->error_of("SELECT hipq.cancel($broken{job_type})"), qr/23502: a job n
 	'a job without a type cannot be cancelled');
 $hipq->sql("SET session_replication_role = replica;
 	DELETE FROM hipq.app_main_live WHERE id = $broken{job_type}");
-ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'no unreadable row is left');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0),
+	'no unreadable row is left in the live leaf');
 is(defined eval { $hipq->sql("TABLE hipq.$_") }, 1, "view $_ can be read")
   foreach qw(jobs_detail alerts_detail);
 my $log = slurp_file($hipq->node->logfile);
