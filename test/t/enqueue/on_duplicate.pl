@@ -1,5 +1,8 @@
-# While the holder of a key runs no caller waits for its handler, and a successor starts when the
-# job before it has finished, however that ends. All modes work at once.
+# Each mode of on_duplicate does what it says while the holder of a key waits or runs. No call waits
+# for the running handler. A successor starts when the job that holds its key has finished, however
+# this job ends. Sessions can use all modes at the same time.
+#
+# DUPLICATE_CLIENTS (16): sessions. DUPLICATE_CALLS (1000): calls of each session.
 use strict;
 use warnings;
 use HipqCluster;
@@ -65,29 +68,32 @@ foreach my $type ('by_lock', 'by_record')
 		"$type: on_duplicate => return gives the id of the running job");
 	my ($action, $second) = action_of($type, qq{'{"second": 1}'::jsonb, job_key => 'k',
 		max_retries => 4, on_duplicate => 'after'});
-	is($action, 'after', "$type: on_duplicate => after notes one more job");
+	is($action, 'after', "$type: on_duplicate => after enqueues a successor");
 	is(join(' ',
 			action_of($type, qq{'{"third": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'})),
-		"returned $second", "$type: one successor is noted at most");
+		"returned $second",
+				"$type: a second call with on_duplicate => after gives the first successor");
 	like($hipq->why($second),
 		qr/^predecessor: It is enqueued when the job that holds its key has finished/,
-		"$type: why() tells what the successor waits for");
+		"$type: why() says what the successor waits for");
 	$lock->quit;
-	is($hipq->outcome($first), 'succeeded', "$type: the first job ends");
+	is($hipq->outcome($first), 'succeeded', "$type: the job before the successor succeeds");
 	is($hipq->outcome($second), 'succeeded', "$type: the successor runs");
 	$hipq->in_time($hipq->sql("SELECT extract(epoch FROM next.accepted_time - first.update_time)
 			FROM hipq.jobs_detail AS first, hipq.jobs_detail AS next WHERE first.id = $first
-			AND next.id = $second"), 5, "$type: the successor runs soon");
+			AND next.id = $second"), 5,
+		"$type: the successor starts within 5 s after the job before it");
 	is(order_of($first, $second), "$first $second",
 		"$type: the successor runs after the first job");
 	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $second"), '{"second": 1}',
 		"$type: the successor has its own data");
 	is($hipq->sql("SELECT max_retries FROM hipq.jobs_detail WHERE id = $second"), 4,
 		"$type: the successor has its own max_retries");
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, "$type: no successor is left");
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
+		"$type: no row of a successor is left");
 }
 
-# ---- however the job before it ends
+# ---- a successor runs however the job before it ends
 {
 	my ($first, $lock) = start('by_lock');
 	my ($action, $second) = action_of('by_lock',
@@ -103,7 +109,7 @@ foreach my $type ('by_lock', 'by_record')
 	$lock->quit;
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second
 			AND outcome = 'succeeded'", 1, 8), 'a successor runs after a failed job');
-	is($hipq->outcome($first), 'failed', 'the job before it has failed');
+	is($hipq->outcome($first), 'failed', 'the job before the successor has failed');
 
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'by_lock', retry_base => '1 day',
 		retry_max => '1 day')});
@@ -114,7 +120,7 @@ foreach my $type ('by_lock', 'by_record')
 	ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $first"),
 		'a job with a successor waits for its retry');
 	is($hipq->sql("SELECT count(*) FROM hipq.successor WHERE job_id = $second"), 1,
-		'a successor waits for a job that has a retry');
+		'a successor waits for a job that waits for its retry');
 	is(join(' ', action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'})),
 		"returned $first", 'on_duplicate => after gives the job that waits for its retry');
 	is($hipq->sql("SELECT hipq.cancel($first)"), 't',
@@ -129,7 +135,7 @@ foreach my $type ('by_lock', 'by_record')
 	$lock->quit;
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second
 			AND outcome = 'succeeded'", 1, 12), 'a successor runs after an expired job');
-	is($hipq->outcome($first), 'expired', 'the job before it has expired');
+	is($hipq->outcome($first), 'expired', 'the job before the successor has expired');
 }
 
 # ---- a successor that could never start
@@ -139,9 +145,9 @@ foreach my $type ('by_lock', 'by_record')
 			scheduled_run_time => '2100-01-02', expires_time => '2100-01-01')}),
 		qr/22023: expires_time 2100-01-01 .* is before scheduled_run_time 2100-01-02 /,
 			'a successor that expires before it is due is refused');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'a refused successor is not noted');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'a refused successor leaves no row');
 	$lock->quit;
-	is($hipq->outcome($first), 'succeeded', 'the running job succeeds');
+	is($hipq->outcome($first), 'succeeded', 'the job before a refused successor succeeds');
 }
 
 # ---- a successor's data are checked against the parameters of its type
@@ -156,17 +162,17 @@ foreach my $type ('by_lock', 'by_record')
 			on_duplicate => 'after')}), qr/22023: job_data of job type "strictly" lacks "to"/,
 		'a successor that lacks a parameter is refused');
 	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
-		'a successor that lacks a parameter is not noted');
+		'a successor that lacks a parameter leaves no row');
 	my ($action, $second) = action_of('strictly',
 		q{'{"to": "b"}'::jsonb, job_key => 'k', on_duplicate => 'after'});
-	is($action, 'after', 'a successor with its parameters is noted');
+	is($action, 'after', 'a successor with its parameters is enqueued');
 	$lock->quit;
 	is($hipq->outcome($_), 'succeeded', 'jobs with parameters succeed') foreach $first, $second;
 	is($hipq->sql("SELECT data FROM ran WHERE id = $second"), '{"to": "b", "lang": "en"}',
 		'a successor has the defaults of its parameters');
 }
 
-# ---- a running job cannot be deleted: no trace of it comes back
+# ---- a running job cannot be deleted, so its end cannot bring back a deleted row
 foreach my $type (qw(by_lock by_record))
 {
 	my ($first, $lock) = start($type);
@@ -176,9 +182,10 @@ foreach my $type (qw(by_lock by_record))
 		: qr/ERROR:  canceling statement due to lock timeout/,
 		"$type: a job that runs cannot be deleted");
 	$lock->quit;
-	is($hipq->outcome($first), 'succeeded', "$type: the job goes on after the refused DELETE");
+	is($hipq->outcome($first), 'succeeded',
+		"$type: a job runs to its end after the refused DELETE");
 	is($hipq->sql("SELECT count(*) FROM hipq.app_main WHERE id = $first"), 1,
-		"$type: the job's row is there once");
+		"$type: a job has one row after the refused DELETE");
 }
 
 # ---- a successor can be cancelled, is checked, and is rolled back with its transaction
@@ -196,12 +203,12 @@ foreach my $type (qw(by_lock by_record))
 	like($hipq->error_of("SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after',
 			timeout => 0)"), qr/22023/, 'a successor is checked like any new job');
 	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
-		'a rolled back successor is not noted');
+		'a successor that is rolled back leaves no row');
 	($action, $second) = action_of('by_record',
 		q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	# ---- a crash, and a restart
 	$node->stop('immediate');
-	eval { $lock->quit };    # its session is gone
+	eval { $lock->quit };    # the server has ended its session
 	$node->start;
 	is($hipq->outcome($second), 'succeeded', 'a successor survives a crash of the server');
 	is($hipq->sql("SELECT accepted_time >= (SELECT update_time FROM hipq.jobs_detail
@@ -218,17 +225,19 @@ foreach my $type (qw(by_lock by_record))
 	$node->command_ok([ 'pg_dump', '-Fc', '-d', $node->connstr('postgres'), '-f', $dump ],
 		'a dump');
 	$node->safe_psql('postgres', 'CREATE DATABASE restored');
-	$node->command_ok([ 'pg_restore', '-d', $node->connstr('restored'), $dump ], 'and its restore');
+	$node->command_ok([ 'pg_restore', '-d', $node->connstr('restored'), $dump ],
+		'pg_restore restores a dump with a successor');
 	$lock->quit;
 	my $restored = $hipq->in('restored');
 	is($restored->sql("SELECT job_id FROM hipq.successor"), $second,
 		'a restored database has the successor');
 	$restored->sql('SELECT hipq.release_hold()');
-	is($restored->outcome($second), 'succeeded', 'the successor runs in the restored database');
-	is($hipq->outcome($second), 'succeeded', 'the successor runs in the original database');
+	is($restored->outcome($second), 'succeeded', 'a successor runs in the restored database');
+	is($hipq->outcome($second), 'succeeded',
+		'a successor runs in the original database after a dump');
 }
 
-# ---- handlers that enqueue under their own key
+# ---- handlers that enqueue jobs under their own key
 $hipq->sql(q{
 	CREATE PROCEDURE step(id bigint, data jsonb) LANGUAGE plpgsql AS $$
 	BEGIN
@@ -254,7 +263,8 @@ $hipq->sql(q{
 	is($hipq->outcome($id), 'failed', 'a procedure cannot enqueue under its own key');
 	is($hipq->sql("SELECT hint FROM hipq.attempts_detail WHERE job_id = $id"),
 		"It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after', "
-			. 'or a function as handler.', 'the hint says how a procedure can do it');
+			. 'or a function as handler.',
+		'the hint says how a procedure can enqueue under its own key');
 	$hipq->sql('TRUNCATE ran');
 	$hipq->enqueue('step', q{'{"n": 1, "mode": "after"}', job_key => 'own'});
 	ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3', 20),
@@ -270,7 +280,7 @@ $hipq->sql(q{
 	$hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0);
 }
 
-# ---- all modes at once, on few keys, while executors run the jobs
+# ---- sessions use all modes at the same time, on few keys, while executors run the jobs
 $hipq->sql(q{
 	CREATE TABLE did (action text, id bigint);
 	-- No two jobs of one key run at once. (A lock for that would be held a moment longer than
@@ -308,23 +318,24 @@ SELECT try_enqueue(('{error, return, replace, merge, debounce, after}'::text[])[
 });
 	$node->command_ok([ 'pgbench', '-n', '-f', $script, '-c', $clients, '-j', 2, '-t', $calls, '-d',
 			$node->connstr('postgres') ],
-		"$clients sessions, $calls calls each: none fails");
+		"$clients sessions with $calls calls each meet no error");
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0, 120),
-		'all jobs end');
+		'all jobs of all modes end');
 	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
-		'no successor is left after all modes');
+		'no row of a successor is left after all modes');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'busy'
-			AND outcome <> 'succeeded'}), 0, 'every job succeeds');
+			AND outcome <> 'succeeded'}), 0, 'every job of all modes succeeds');
 	is($hipq->sql(q{SELECT count(*) FROM (SELECT start_time <= max(end_time) OVER (PARTITION BY key
 			ORDER BY start_time, end_time
 		ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ran_beside FROM stay) AS each
 			WHERE ran_beside}), 0, 'no two jobs of one key ran at once');
 	is($hipq->sql(q{SELECT count(*) FROM ran}), $hipq->sql(q{SELECT count(*) FROM did
-			WHERE action IN ('inserted', 'after')}), 'as many jobs run as were inserted');
+			WHERE action IN ('inserted', 'after')}), 'as many jobs run as calls inserted');
 	is($hipq->sql(q{SELECT count(*) FROM (SELECT DISTINCT id FROM did EXCEPT SELECT id
 			FROM ran) AS lost}), 0, 'every job whose id was returned has run');
 	is($hipq->sql(q{SELECT string_agg(DISTINCT action, ' ' ORDER BY action) FROM did}),
-		'after debounced inserted merged replaced returned', 'every action occurred');
+		'after debounced inserted merged replaced returned',
+		'each action of enqueue_unique() occurred');
 	unlike(slurp_file($node->logfile), qr/deadlock detected/, 'no deadlock occurred');
 	note $hipq->sql(q{SELECT string_agg(action || ' ' || count, ', ')
 		FROM (SELECT action, count(*) FROM did GROUP BY action) AS d});

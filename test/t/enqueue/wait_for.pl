@@ -1,5 +1,5 @@
-# hipq.wait_for() returns soon after the job is final and never before, and refuses to wait for what
-# cannot come.
+# hipq.wait_for() returns soon after the job is final, and never before. It refuses to wait for an
+# end that it could never see.
 use strict;
 use warnings;
 use HipqCluster;
@@ -34,7 +34,7 @@ $hipq->sql(q{
 		('group', 'grouped', 'work', 'lock'), ('brief', 'brief', 'work', 'lock')) AS types(queue,
 			name, handler, claim)});
 
-# Starts a session that waits; end_of() gives its output.
+# Starts a session that waits. end_of() returns its output.
 sub begin_to_wait
 {
 	my ($sql) = @_;
@@ -55,7 +55,7 @@ sub end_of
 	return $session->{out};
 }
 
-# ---- how jobs end
+# ---- each way in which a job can end
 foreach my $type ('work', 'record', 'grouped')
 {
 	my $lock = $hipq->hold_lock;
@@ -94,14 +94,14 @@ foreach my $type ('work', 'record', 'grouped')
 		'wait_for() returns when a running job is cancelled');
 	$hipq->in_time(time() - $since, 5, 'wait_for() of a cancelled running job returns at once');
 
-	# ---- not yet
+	# ---- jobs that do not end while wait_for() waits
 	$id = $hipq->enqueue('work', q{'{"lock": 1}'});
 	$hipq->pid_of($id);
 	is($hipq->sql("SELECT * FROM hipq.wait_for($id, '10 ms')"), 'running||',
-		'wait_for() returns the state when its time is up');
+		'wait_for() returns the state after its timeout');
 	my $later = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '1 day'});
 	is($hipq->sql("SELECT * FROM hipq.wait_for($later, '0')"), 'waiting||',
-		'wait_for() without time looks once');
+		'wait_for() with timeout 0 returns the state at once');
 	my $after = $hipq->sql(q{SELECT hipq.enqueue('work', '{"first": 1}', job_key => 'k')});
 	is($hipq->sql("SELECT outcome FROM hipq.wait_for($after)"), 'succeeded',
 		'wait_for() of a job with a key returns success');
@@ -118,17 +118,17 @@ foreach my $type ('work', 'record', 'grouped')
 	end_of($session);
 	like($session->{err}, qr/57P01/, 'pg_terminate_backend() ends a wait');
 
-	# ---- a right that is revoked meanwhile
+	# ---- a right that is revoked during the wait
 	my $unreadable = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '1 day'});
 	$session = begin_to_wait("SET ROLE reader; SELECT * FROM hipq.wait_for($unreadable)");
 	$hipq->sql(q{SELECT hipq.revoke_queue('app.main', 'reader', 'read')});
 	$hipq->sql("SELECT hipq.cancel($unreadable, 'hidden')");
-	is(end_of($session), '', 'a role whose right is revoked while it waits is told nothing');
+	is(end_of($session), '', 'a role whose right is revoked while it waits gets no row');
 	like($session->{err}, qr/42704: queue "app.main" does not exist/,
 		'a role whose right is revoked while it waits gets an error');
 	$hipq->sql(q{SELECT hipq.grant_queue('app.main', 'reader', 'read')});
 
-	# ---- many at once
+	# ---- many waits at the same time
 	my @sessions = map { begin_to_wait("SELECT outcome FROM hipq.wait_for($id)") } 1 .. 8;
 	$since = time();
 	$lock->quit;
@@ -138,7 +138,7 @@ foreach my $type ('work', 'record', 'grouped')
 	$since = time();
 	$hipq->sql(q{DO $$ DECLARE job bigint; BEGIN FOR i IN 1 .. 50 LOOP job := hipq.enqueue('work');
 		COMMIT; PERFORM hipq.wait_for(job); COMMIT; END LOOP; END $$});
-	$hipq->in_time(time() - $since, 10, 'fifty waits in a row do not wait for a poll');
+	$hipq->in_time(time() - $since, 10, 'fifty waits in a row take less than 10 s');
 }
 
 # ---- a successor, and jobs that leave no row
@@ -149,7 +149,7 @@ foreach my $type ('work', 'record', 'grouped')
 	my $second = $hipq->enqueue('work',
 		q{'{"second": 1}', job_key => 's', on_duplicate => 'after'});
 	is($hipq->sql("SELECT outcome FROM hipq.wait_for($second, '10 ms')"), 'waiting',
-		'wait_for() of a successor waits');
+		'wait_for() of a successor returns its state after the timeout');
 	my $session = begin_to_wait("SELECT * FROM hipq.wait_for($second)");
 	$lock->quit;
 	is(end_of($session), 'succeeded|{"did": {"second": 1}}|',
@@ -158,9 +158,10 @@ foreach my $type ('work', 'record', 'grouped')
 	my $id = $hipq->enqueue('brief', q{'{"lock": 1}'});
 	$session = begin_to_wait("SELECT * FROM hipq.wait_for($id)");
 	$lock->quit;
-	is(end_of($session), 'succeeded||', 'a success that leaves no row has no result');
+	is(end_of($session), 'succeeded||',
+		'wait_for() of a job that leaves no row returns success without a result');
 	like($hipq->error_of("SELECT hipq.wait_for($id)"), qr/42704: job $id does not exist/,
-		'a job that left no row is unknown');
+		'wait_for() of a job that left no row raises an error');
 }
 
 # ---- refused waits
@@ -184,9 +185,10 @@ foreach my $type ('work', 'record', 'grouped')
 		qr/22023: timeout cannot be negative/, 'a negative timeout is refused');
 	like($hipq->error_of('SELECT hipq.wait_for(NULL)'), qr/22004/, 'a NULL id is refused');
 	like($hipq->error_of('SELECT hipq.wait_for(123456789)'),
-		qr/42704: job 123456789 does not exist/, 'an unknown job is refused');
+		qr/42704: job 123456789 does not exist/, 'wait_for() of an unknown job is refused');
 	like($hipq->error_of("SET ROLE stranger; SELECT hipq.wait_for($id)"),
-		qr/42704: job $id does not exist/, 'a job that the role cannot see is unknown');
+		qr/42704: job $id does not exist/,
+		'wait_for() of a job that the role cannot see is refused as unknown');
 	like($hipq->error_of("SET ROLE enqueuer; SELECT hipq.wait_for($id)"),
 		qr/42501: permission denied for queue "app.main"\nDETAIL:  Privilege "read" is needed/,
 		'a role without privilege read cannot wait');
@@ -205,17 +207,17 @@ foreach my $type ('work', 'record', 'grouped')
 	$standby->stop;
 }
 
-# ---- never before the end is safe: with group durability the commit does not wait for the disk,
-# but the notification does
+# ---- wait_for() does not return before the end is on disk: with group durability the commit does
+# not wait for the flush, but the notification does
 {
 	$points->arm('before-group-flush', 'wait');
 	my $id = $hipq->enqueue('grouped', q{'{"safe": 1}'});
 	is($hipq->sql("SELECT outcome FROM hipq.wait_for($id)"), 'succeeded',
-		'wait_for() returns though the executor has not flushed its commit');
+		'wait_for() returns although the executor has not flushed its commit');
 	$node->stop('immediate');
 	$node->start;
 	is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $id"), 'succeeded',
-		'the job has still ended after a crash');
+		'a job that wait_for() returned as succeeded has succeeded after a crash');
 }
 
 done_testing();

@@ -1,5 +1,5 @@
-# examples/back-fill fills the whole column, within the limits that are set, and a bad row holds up
-# its own batch only.
+# examples/back-fill fills the whole column, and keeps within its limits. A bad row delays only its
+# own batch.
 use strict;
 use warnings;
 use HipqExample;
@@ -18,7 +18,8 @@ like($example->said, qr/^ time window \| It waits for its time windows "22:00-06
 like($example->said, qr/^ pause .*\(backup\)/m, 'the batches wait for the end of the pause');
 like($example->said, qr/^filled during the pause: 0$/m, 'nothing is filled during the pause');
 
-# How many others ran at the start of each attempt. The story lets two run at once, later four.
+# The number of other attempts that ran at the start of each attempt. The story allows two at once,
+# and later four.
 my $most = q{SELECT max((SELECT count(*) FROM hipq.attempts_detail AS other
 	WHERE other.started_time <= attempt.started_time AND other.ended_time > attempt.started_time))
 	FROM hipq.attempts_detail AS attempt};
@@ -40,10 +41,10 @@ ok($hipq->wait_until("SELECT count(*) FROM hipq.running_detail WHERE id = $batch
 		AND wait_event_type = 'Lock'", 1), 'a batch waits for the application');
 $application->query_safe('COMMIT');
 $application->quit;
-is($hipq->outcome($batch), 'succeeded', 'the batch succeeds after the application');
+is($hipq->outcome($batch), 'succeeded', 'a batch succeeds after the application has committed');
 is($hipq->sql(q{SELECT search FROM customer WHERE id = 7}), q{'own'},
-	'what the application wrote stays');
+	'a batch keeps what the application wrote');
 is($hipq->sql("SELECT result FROM hipq.jobs_detail WHERE id = $batch"), '{"filled": 499}',
-	'the row that the application wrote counts as filled');
+	'a batch does not fill the row that the application wrote');
 $example->has_ended;
 done_testing();

@@ -1,12 +1,12 @@
-# examples/nightly-report: pg_cron enqueues a job, which waits for late sales, uncharged, and makes
-# the report once they are there.
+# In examples/nightly-report pg_cron enqueues a job, which snoozes until late sales have arrived,
+# uncharged, and then makes the report.
 use strict;
 use warnings;
 use HipqExample;
 use Test::More;
 
-# The story speaks of yesterday, so its time zone is one where it is about noon; and it does not run
-# while its own night comes, at two in GMT.
+# The story makes reports of yesterday, so it runs in a time zone in which it is about noon. It does
+# not run while its schedule is due, at two o'clock in GMT.
 sub minutes_of_day { my (undef, $minute, $hour) = gmtime; return 60 * $hour + $minute; }
 sleep 1 while minutes_of_day() >= 116 && minutes_of_day() <= 120;
 # POSIX: west of Greenwich is positive
@@ -34,7 +34,7 @@ is($hipq->sql(q{SELECT cron || ' ' || is_active || ' ' || last_action || ' ' || 
 is($hipq->sql(q{SELECT extract(hour FROM next_run_time AT TIME ZONE 'GMT') FROM hipq.schedules}), 2,
 	'the schedule runs next at two');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key IS NULL AND outcome = 'succeeded'}), 2,
-	'the missed nights were made up for');
+	'the jobs for the missed nights have succeeded');
 
 # ---- a report without sales
 $hipq->sql(q{SELECT hipq.enqueue('daily report', '{"day": "2000-01-01"}', queue => 'office.reports',

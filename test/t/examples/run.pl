@@ -1,4 +1,4 @@
-# Each example is complete, its README shows what is in its files, and `make run` leaves nothing
+# Each example is complete. Its README shows lines of its files, and `make run` leaves no process
 # running.
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# examples/saga: a trip is booked wholly or not at all, and what was done is undone in reverse,
-# whatever fails on the way.
+# examples/saga books a trip completely or not at all. After any failure it undoes the steps of the
+# trip in reverse order.
 use strict;
 use warnings;
 use HipqExample;
@@ -21,16 +21,16 @@ sub trip
 		FROM travel.trip WHERE id = $trip");
 }
 
-# The partners have what they had minus the booked trips.
+# The partners have what they had at first, minus the booked trips.
 sub books_balance
 {
 	my ($name) = @_;
 	is($hipq->sql(q{SELECT sum(seats) + (SELECT count(*) FROM travel.trip WHERE state = 'booked')
-			FROM travel.flight}), 3, "$name: seats");
+			FROM travel.flight}), 3, "$name: the seats are those at first minus the booked trips");
 	is($hipq->sql(q{SELECT sum(rooms) + (SELECT count(*) FROM travel.trip WHERE state = 'booked')
-			FROM travel.hotel}), 4, "$name: rooms");
+			FROM travel.hotel}), 4, "$name: the rooms are those at first minus the booked trips");
 	is($hipq->sql(q{SELECT sum(credit) + (SELECT sum(price) FROM travel.trip WHERE state = 'booked')
-			FROM travel.card}), 2200, "$name: money");
+			FROM travel.card}), 2200, "$name: the credit is that at first minus the booked trips");
 	return;
 }
 
@@ -41,7 +41,7 @@ is(trip(2), 'given up hotel_has_a_room', 'a trip to a full hotel is given up');
 is(way_of(2), 'reserve flight, cancel flight', 'a trip to a full hotel has its flight cancelled');
 is(trip(3), 'given up card_has_credit', 'a trip without credit is given up');
 is(way_of(3), 'reserve flight, reserve hotel, cancel hotel, cancel flight',
-	'a trip without credit has all undone in reverse');
+	'the steps of a trip without credit are undone in reverse order');
 is(trip(4), 'given up card_has_credit', 'a trip to a hotel that does not answer is given up');
 is(way_of(4), way_of(3), 'the hotel that does not answer is cancelled later, once');
 cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts_detail
@@ -64,7 +64,7 @@ books_balance('after the story');
 	ok($hipq->wait_until("SELECT count(*) FROM ($waits) AS waiting", 1),
 		'the card of the trip is being charged');
 	is($hipq->sql("SELECT pg_terminate_backend(pid) FROM ($waits) AS waiting"), 't',
-		'the executor is terminated meanwhile');
+		'an executor that charges a card is terminated');
 	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.attempts_detail WHERE job_key = 'trip 5'}),
 		'the attempt of the terminated executor has failed');
 	$bank->query_safe('COMMIT');
@@ -73,24 +73,25 @@ books_balance('after the story');
 ok($hipq->wait_until(q{SELECT state <> 'booking' FROM travel.trip WHERE id = 5}),
 	'the trip of the terminated executor ends');
 is(trip(5), 'booked', 'the trip of the terminated executor is booked');
-is(way_of(5), way_of(1), 'that trip has three steps, each once');
+is(way_of(5), way_of(1), 'the trip of the terminated executor has three steps, each once');
 books_balance('after the termination');
 
-# ---- a step that cannot be undone waits for a person
+# ---- a person must redrive a step that cannot be undone
 $hipq->sql(q{SELECT hipq.alter_job_type('travel.booking', 'cancel flight', max_retries => 0);
 	ALTER TABLE travel.flight ADD CONSTRAINT flight_takes_nothing_back CHECK
 		(seats < 1) NOT VALID});
 is($hipq->sql_as('travel', q{SELECT travel.book('bob', 'LX 38', 'Astoria', 300)}), 6,
 	'a trip without credit starts');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters WHERE job_key = 'trip 6'
-		AND job_type = 'cancel flight'}, 1), 'the flight of that trip cannot be cancelled');
-is(trip(6), 'giving up card_has_credit', 'that trip is not given up yet');
+		AND job_type = 'cancel flight'}, 1),
+	'the flight of a trip without credit cannot be cancelled');
+is(trip(6), 'giving up card_has_credit', 'a trip whose flight cannot be cancelled is not given up');
 $hipq->sql(q{ALTER TABLE travel.flight DROP CONSTRAINT flight_takes_nothing_back;
 	SELECT hipq.redrive(job_id) FROM hipq.dead_letters WHERE job_key = 'trip 6'
 		AND job_type = 'cancel flight'});
 ok($hipq->wait_until(q{SELECT state FROM travel.trip WHERE id = 6}, 'given up'),
-	'that trip is given up after a redrive');
-is(way_of(6), way_of(3), 'each step of that trip is undone once');
+	'a trip is given up after a redrive');
+is(way_of(6), way_of(3), 'each step of a redriven trip is undone once');
 books_balance('after the redrive');
 $example->has_ended;
 done_testing();

@@ -1,5 +1,5 @@
-# examples/tenants: no tenant exceeds its limit, none waits for a greedy one, and none reaches
-# another's data.
+# In examples/tenants no tenant exceeds its limit, waits for a greedy tenant, or reaches the data of
+# another.
 use strict;
 use warnings;
 use HipqExample;
@@ -12,9 +12,9 @@ is($hipq->sql(q{SELECT string_agg(concat_ws(' ', tenant, made_by, number), ', ' 
 	FROM (SELECT tenant, made_by, count(*) AS number FROM export
 		GROUP BY tenant, made_by) AS export}),
 	'acme acme 1, greedy app 60, small app 3, tiny app 3, unpaid app 2',
-		'each tenant has its exports, made by its role');
+		'the role of each tenant has made its exports');
 
-# The most attempts for which the condition holds at the start of one.
+# Returns the largest number of attempts for which the condition holds at the start of one attempt.
 sub at_once
 {
 	my ($condition) = @_;
@@ -27,15 +27,15 @@ sub at_once
 			one.started_time)) FROM ran AS one WHERE one.queue = 'app.export'");
 }
 is(at_once('other.queue = one.queue AND other.throttle_key = one.throttle_key'), 2,
-	'two jobs of a tenant run at once, and no more');
-is(at_once('other.queue = one.queue'), 3, 'three jobs of all tenants run at once');
+	'at most two jobs of a tenant run at once');
+is(at_once('other.queue = one.queue'), 3, 'at most three jobs of all tenants run at once');
 my $end_of = q{SELECT max(made_time) FROM export WHERE tenant};
 is($hipq->sql("SELECT ($end_of IN ('small', 'tiny')) < ($end_of = 'greedy')"), 't',
 	'small tenants do not wait for the greedy one');
 is($hipq->sql("SELECT ($end_of = 'greedy') < (SELECT min(made_time) FROM export
-		WHERE tenant = 'unpaid')"), 't', 'the unpaid tenant comes after all others');
+		WHERE tenant = 'unpaid')"), 't', "the unpaid tenant's jobs run after those of all others");
 like($example->said, qr/^ throttle of key \s*\| .*"greedy" is reached: 2 of 2/m,
-	'why() names the limit');
+	'why() names the limit of the greedy tenant');
 like($example->said, qr/^ unpaid \| waiting   \|     2$/m, 'jobs of the paused tenant wait');
 like($example->said, qr/^    queue    \n-+\n acme\.export\n\n/m, 'acme sees its own queue only');
 like($example->said, qr/^ERROR:  queue "app\.export" does not exist$/m,

@@ -1,5 +1,5 @@
-# examples/thumbnails: each picture has its thumbnails once, although a worker was killed with two
-# of them.
+# In examples/thumbnails each picture has its thumbnails once, although the story kills a worker
+# that has two of them.
 use strict;
 use warnings;
 use HipqExample;
@@ -26,9 +26,9 @@ is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE result->>'by' = 'slo
 	'the killed worker has made no thumbnail');
 is($hipq->sql(q{SELECT bool_and(jobs.outcome = 'succeeded') FROM hipq.jobs
 		JOIN hipq.attempts ON attempts.job_id = jobs.id WHERE attempts.reason = 'worker_lost'}),
-	't', 'other workers have made them');
+	't', 'other workers have run the jobs of the killed worker');
 cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts_detail WHERE error ~ 'gone.png'}), '>', 0,
-	'a missing file was tried again');
+	'a job with a missing file was retried');
 like($example->said, qr{\|\s+0\.0 \| 64 pixels}, 'progress is shown');
 $example->has_ended;
 done_testing();

@@ -1,5 +1,5 @@
-# examples/web-hook: a job ends with its web-hook, which may be late, come twice or never, and no
-# payment is charged twice.
+# In examples/web-hook a job ends when its web-hook arrives, which may be late, come twice or never.
+# No payment is charged twice.
 use strict;
 use warnings;
 use HipqExample;
@@ -25,7 +25,7 @@ sub reasons_of
 
 is(outcome_of('fine'), 'succeeded paid', 'a payment without a failure succeeds');
 is($hipq->sql(q{SELECT result FROM hipq.jobs_detail WHERE job_type = 'charge'
-		AND job_key = 'fine'}), '{"status": "paid"}', 'the result is what the hook said');
+		AND job_key = 'fine'}), '{"status": "paid"}', 'the result is what the hook delivered');
 is(outcome_of('twice'), 'succeeded paid', 'a payment whose hook comes twice succeeds');
 is(reasons_of('twice'), 'succeeded', 'a hook that comes twice counts once');
 is(outcome_of('declined'), 'failed open', 'a payment with a declined card fails');
@@ -55,6 +55,7 @@ is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'send request'
 		AND outcome <> 'succeeded'}), 0, 'all requests were sent');
 is($hipq->sql(q{SELECT string_agg(job_key, '; ' ORDER BY id) FROM hipq.jobs
 		WHERE job_type = 'send request' AND job_key ~ 'lost'}),
-	'lost, attempt 1; lost, attempt 2; lost, attempt 3', 'one for each attempt');
+	'lost, attempt 1; lost, attempt 2; lost, attempt 3',
+	'each attempt of the lost hook sent one request');
 $example->has_ended;
 done_testing();
