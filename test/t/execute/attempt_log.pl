@@ -1,5 +1,6 @@
-# Messages of handlers are kept with their attempts, within bounds; the server log stays as it was,
-# and names the job.
+# hipq stores the messages of a handler with the attempt, within hipq.attempt_log_size and
+# hipq.attempt_log_rate. The messages in the server log do not change, and their context names the
+# job.
 use strict;
 use warnings;
 use HipqCluster;
@@ -62,7 +63,8 @@ sub run
 	return $id;
 }
 
-# Changes settings for new executors: a running one may read them only after its next job.
+# Changes settings and ends all executors, because a running one may read them only after its next
+# job.
 sub change
 {
 	$hipq->set(@_);
@@ -73,34 +75,34 @@ sub change
 	return;
 }
 
-# ---- what is kept
+# ---- the messages that hipq stores
 my $offset = -s $node->logfile;
 my $id = run('speak', '{}');
 my $all = '1 NOTICE 00000 order 1 is packed; 1 WARNING 01H01 stock is low; 1 INFO 00000 it goes on';
-is(said($id), $all, 'the messages of a handler are kept in their order');
+is(said($id), $all, 'the messages of a handler are stored in their order');
 is($hipq->sql("SELECT concat_ws('|',
 		queue, detail, hint) || (context LIKE 'PL/pgSQL function speak(jsonb) line % at RAISE%') ||
 		(logged_time BETWEEN now() - interval '1 min' AND now())
 	FROM hipq.attempt_logs_detail WHERE job_id = $id AND level = 'NOTICE'"),
 		'app.main|three parcels|nothing to dotruetrue',
 		'a message has its queue, detail, hint, context and time');
-is(said(run('recorded', '{}')), $all, 'the messages of a job that is recorded first are kept');
+is(said(run('recorded', '{}')), $all, 'the messages of a job that is claimed by record are stored');
 is(said(run('proceed', '{}')), '1 NOTICE 00000 before; 1 NOTICE 00000 after',
-	'the messages of a procedure are kept, before and after its COMMIT');
+	'the messages of a procedure are stored, before and after its COMMIT');
 
 $id = run('speak', '{"fails": true}');
 is(said($id), join('; ', map { "$_ NOTICE 00000 order 1 is packed; $_ WARNING 01H01 stock is low; "
 			. "$_ INFO 00000 it goes on; $_ ERROR P0001 no stamps" } 1, 2),
-	'the messages of each attempt are kept, and how it failed');
+	'the messages and the error of each attempt are shown');
 is($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id AND level = 'ERROR'"), 0,
-	'errors are not kept twice');
+	'errors are not stored twice');
 
 my @ids = split /,/, $hipq->sql(
 	q{SELECT array_to_string(hipq.enqueue_many('batch', '{1,2,3}', queue => 'app.main'), ',')});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'batch'
 		AND state = 'final'}, 3), 'the three jobs of a batch run');
 is($hipq->sql(qq{SELECT string_agg(message, ' ') FROM hipq.attempt_logs WHERE job_id = $ids[0]}),
-	'3 jobs', 'the messages of a batch are kept with its first job');
+	'3 jobs', 'the messages of a batch are stored with its first job');
 
 $hipq->sql(q{
 	CREATE FUNCTION nap(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
@@ -117,14 +119,14 @@ unlike($log, qr/order 1 is packed|it goes on|not for users/,
 	'the server log has no messages that log_min_messages leaves out');
 like($log,
 	qr/WARNING:  stock is low\n.*CONTEXT:  PL\/pgSQL function speak\(jsonb\) line \d+ at RAISE\n.*hipq job \d+ of type "speak", attempt 1$/m,
-	'a message in the server log names its job');
+	'the context of a message in the server log names its job');
 like($log, qr/hipq job $ids[0] and 2 more of type "batch"/,
-	'a message of a batch in the server log names the first job');
+	"the context of a batch's message in the server log names the first job");
 $hipq->sql(q{SELECT hipq.enqueue('speak', queue => 'app.main',
 	traceparent => '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01')});
 ok($node->wait_for_log(
 		qr/hipq job \d+ of type "speak", attempt 1, traceparent 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01/,
-		$offset), "a message in the server log has the job's trace");
+		$offset), "the context of a message in the server log has the job's trace");
 change('log_min_messages' => 'notice');
 $offset = -s $node->logfile;
 run('speak', '{}');
@@ -133,7 +135,7 @@ ok($node->wait_for_log(qr/NOTICE:  order 1 is packed/, $offset),
 change('log_min_messages' => 'error');
 $offset = -s $node->logfile;
 is(said(run('speak', '{}')), $all,
-	'a server that logs only errors keeps notices and warnings of attempts');
+	'a server that logs only errors stores notices and warnings of attempts');
 unlike(slurp_file($node->logfile, $offset), qr/stock is low/,
 	'a server that logs only errors logs no warning');
 change('log_min_messages' => 'warning');
@@ -141,18 +143,18 @@ change('log_min_messages' => 'warning');
 # ---- bounds
 $id = run('speak', '{"times": 500}');
 my $kept = $hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id");
-cmp_ok($kept, '<', 100, 'hipq.attempt_log_size limits the messages that are kept');
+cmp_ok($kept, '<', 100, 'hipq.attempt_log_size limits the messages that are stored');
 is($hipq->sql("SELECT sum(octet_length(concat(message, detail, hint, context)))
 		FROM hipq.attempt_log WHERE job_id = $id AND level <> 'LOG'"), 1000,
 	'hipq.attempt_log_size is in bytes');
 is($hipq->sql("SELECT message FROM hipq.attempt_log WHERE job_id = $id AND level = 'LOG'"),
 	(502 - $kept + 1) . ' more messages were not kept',
-	'a last message says how many were not kept');
+	'the last message says how many messages were not stored');
 change('hipq.attempt_log_size' => '1MB');
 change('hipq.attempt_log_rate' => 5);
 $id = run('speak', '{"times": 500}');
 cmp_ok($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id"), '<=', 6 * 5,
-	'hipq.attempt_log_rate limits how fast messages are kept');
+	'hipq.attempt_log_rate limits how fast messages are stored');
 change('hipq.attempt_log_rate' => 1);
 my $ids = $hipq->sql(
 	q{SELECT hipq.enqueue_many('speak', array_fill('{}'::jsonb, ARRAY[20]), queue => 'app.main')});
@@ -160,14 +162,15 @@ ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id = ANY ('$id
 		AND state = 'final'", 20), 'twenty jobs run');
 cmp_ok($hipq->sql("SELECT count(*) FROM hipq.attempt_log
 		WHERE job_id = ANY ('$ids') AND message = '3 more messages were not kept'"), '>', 0,
-	'an attempt of which no message was kept says how many there were');
-is(said(run('mute', '{}')), '', 'nothing is kept of a handler that switches the log off');
+	'an attempt of which no message was stored has the number of its messages');
+is(said(run('mute', '{}')), '',
+	'no message of a handler that sets hipq.attempt_log = off is stored');
 change('hipq.attempt_log_size' => 0);
-is(said(run('speak', '{}')), '', 'nothing is kept with hipq.attempt_log_size = 0');
+is(said(run('speak', '{}')), '', 'no message is stored with hipq.attempt_log_size = 0');
 change('hipq.attempt_log_size' => 1000);
 change('hipq.attempt_log_rate' => 100);
 
-# ---- by job type
+# ---- attempt_log of job types
 $hipq->sql(q{
 	CREATE FUNCTION heard(data jsonb) RETURNS text LANGUAGE plpgsql SET hipq.attempt_log = on AS $$
 		BEGIN RAISE NOTICE 'heard'; RETURN current_setting('hipq.attempt_log'); END $$;
@@ -189,45 +192,48 @@ $hipq->sql(q{
 	       	attempt_log => true),
 	       hipq.register_job_type('app.main', 'quiet steps', handler => 'proceed',
 	       	attempt_log => false)});
-is(said(run('quiet', '{}')), '', 'nothing is kept of a type with attempt_log => false');
+is(said(run('quiet', '{}')), '', 'no message of a type with attempt_log => false is stored');
 is(said(run('quiet steps', '{}')), '',
-	'nothing is kept of a procedure of that type, between its transactions');
+	'no message of a procedure of a type with attempt_log => false is stored');
 $id = run('quiet', '{"fails": true}');
-is(said($id), '1 ERROR P0001 no stamps', 'the error of an attempt is kept even so');
-is(said(run('speak', '{}')), $all, 'messages of another type are kept in the same executor');
+is(said($id), '1 ERROR P0001 no stamps', 'the error of a type with attempt_log => false is shown');
+is(said(run('speak', '{}')), $all, 'messages of another type are stored in the same executor');
 $id = run('heard', '{}');
 is(said($id) . $hipq->result($id), '1 NOTICE 00000 heard"on"',
-	'a function that switches hipq.attempt_log on is heard');
+	'the messages of a function that sets hipq.attempt_log = on are stored');
 $id = run('sets', '{}');
 is(said($id) . $hipq->result($id), '1 NOTICE 00000 on"off"',
-	"a function's setting of hipq.attempt_log holds as long as it is set");
+	"a handler's SET LOCAL hipq.attempt_log applies until the next one");
 run('stays', '{}');
 is(said(run('quiet', '{}')), '',
-	"a handler's setting of hipq.attempt_log does not reach the next job");
-is(said(run('speak', '{}')), $all, 'the value of one type does not reach a job of another type');
+	"a handler's setting of hipq.attempt_log does not apply to the next job");
+is(said(run('speak', '{}')), $all,
+	'the attempt_log of one type does not apply to a job of another type');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'quiet', reset => '{attempt_log}')});
-is(said(run('quiet', '{}')), $all, "a type whose value was reset follows the server's setting");
+is(said(run('quiet', '{}')), $all,
+	"a type whose attempt_log was reset follows the server's setting");
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'quiet', attempt_log => false)});
 change('hipq.attempt_log' => 'off');
-is(said(run('speak', '{}')), '', 'nothing is kept with hipq.attempt_log = off');
-is(said(run('loud', '{}')), $all, 'a type with attempt_log => true is kept even so');
+is(said(run('speak', '{}')), '', 'no message is stored with hipq.attempt_log = off');
+is(said(run('loud', '{}')), $all,
+	'messages of a type with attempt_log => true are stored with hipq.attempt_log = off');
 is(said(run('loud and mute', '{}')), '',
-	'a function with hipq.attempt_log = off is not kept, whatever its type says');
+	'no message of a function with hipq.attempt_log = off is stored, whatever its type says');
 is($hipq->sql(q{SELECT string_agg(job_type || ' ' || attempt_log, ', ' ORDER BY job_type) FROM
 		hipq.job_types_detail WHERE job_type IN ('quiet', 'loud', 'speak') AND queue = 'app.main'}),
-	'loud true, quiet false, speak false', 'view job_types shows the value that is in force');
+	'loud true, quiet false, speak false', 'view job_types shows the attempt_log that applies');
 change('hipq.attempt_log' => 'on');
 $hipq->sql(q{SELECT hipq.register_job_type('app.main', 'quiet', handler => 'speak',
 	or_replace => true)});
 is($hipq->sql(q{SELECT count(*) FROM hipq.job_type WHERE name = 'quiet' AND attempt_log IS NULL}),
-	1, 'a replaced type has only the values that it is given');
+	1, 'a replaced type has only the values of the last call');
 is($hipq->sql(q{BEGIN; SET LOCAL hipq.allow_foreign_handlers = on; SELECT hipq.enqueue('heard',
 		queue => 'app.main') AS first, hipq.enqueue('quiet', queue => 'app.main') \gset
 	SELECT hipq.alter_job_type('app.main', 'quiet', attempt_log => false);
 		SELECT hipq.run_until_idle('app.main');
 	SELECT string_agg(message, ' ') FROM hipq.attempt_logs WHERE job_id >= :first;
 		SHOW hipq.attempt_log; ROLLBACK}) =~ s/^\n//r, "2\nheard\non",
-		"run_until_idle() follows the type's value, too");
+		'run_until_idle() follows the attempt_log of types');
 
 # ---- triggers that are deferred to the end of the handler
 $hipq->sql(q{
@@ -247,12 +253,12 @@ $hipq->sql(q{
 	       hipq.register_job_type('app.main', 'put off quietly', handler => 'put_off',
 	       	attempt_log => false)});
 is(said(run('put off', '{"say": "yes"}')), '1 NOTICE 00000 now; 1 WARNING 01000 later: yes',
-	'messages of deferred triggers are kept');
+	'messages of deferred triggers are stored');
 is(said(run('put off', '{"say": "no"}')),
 	'1 NOTICE 00000 now; 1 WARNING 01000 later: no; 1 ERROR P0001 not at all',
-	'messages of a deferred trigger that fails are kept');
+	'messages of a deferred trigger that fails are stored');
 is(said(run('put off quietly', '{"say": "yes"}')), '',
-	'messages of deferred triggers are not kept if the type says so');
+	'messages of deferred triggers are not stored with attempt_log => false');
 
 # ---- the trace of attempts
 my $trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -262,7 +268,7 @@ ok($hipq->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $id", 'final
 is($hipq->sql("SELECT DISTINCT traceparent FROM hipq.attempts_detail WHERE job_id = $id"), $trace,
 	'the attempts of a job have its trace');
 
-# ---- rights, moves and ends
+# ---- rights, moved jobs and erased jobs
 $id = run('speak', '{}');
 is($hipq->sql_as('reader', "SELECT count(*) FROM hipq.attempt_logs_detail WHERE job_id = $id"), 3,
 	'a role that can read the queue reads its messages');
@@ -272,14 +278,14 @@ is($hipq->sql_as('reader', 'SELECT count(*) FROM hipq.attempt_logs'), 0,
 	'a role that cannot read the queue reads no messages');
 $hipq->sql("SELECT hipq.erase($id)");
 is($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id"), 0,
-	'the messages of an erased job are gone');
+	'the messages of an erased job are deleted');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'speak', retry_base => '1 h')});
 $id = $hipq->enqueue('speak', q{'{"fails": true}', queue => 'app.main'});
 ok($hipq->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $id", 'retry'),
 	'a job waits for its retry');
 $hipq->sql(q{SELECT hipq.move_jobs('app.main', 'app.other', 'speak')});
 is($hipq->sql("SELECT string_agg(DISTINCT queue, ' ') FROM hipq.attempt_logs_detail
-		WHERE job_id = $id"), 'app.other', 'the messages of a job move with it');
+		WHERE job_id = $id"), 'app.other', "the messages of a job move to the job's new queue");
 
 # ---- a server that logs JSON
 my $json = HipqCluster->new('json_log', logging_collector => 'on', log_destination => 'jsonlog',
@@ -290,8 +296,8 @@ $json->sql(q{
 		RAISE WARNING 'stock is low' USING HINT = 'Order more.'; END $$;
 	SELECT hipq.register_job_type('app.main', 'speak', handler => 'speak')});
 $id = $json->enqueue('speak', q{queue => 'app.main'});
-is($json->outcome($id), 'succeeded', 'a job runs');
-# The logging collector writes its file a moment later.
+is($json->outcome($id), 'succeeded', 'a job runs on a server that logs JSON');
+# The logging collector writes its file with a short delay.
 my $line;
 HipqProgram->wait_for(sub { ($line) = map { decode_json($_) } slurp_file($json->node->data_dir
 		. '/log/lines.json') =~ /^(.*"message":"stock is low".*)\n/m });

@@ -1,4 +1,4 @@
-# A batch handler takes several jobs in one call and one transaction; if it fails, the jobs run
+# A batch handler takes several jobs in one call and one transaction. If it fails, the jobs run
 # again one by one.
 use strict;
 use warnings;
@@ -63,7 +63,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'one', handler => 'one_for_all', batch_size => 1000);
 	SELECT hipq.register_job_type('app.main', 'few', handler => 'too_few', batch_size => 5)});
 
-# Enqueues jobs while nothing runs, then lets them run, so that executors meet a full lane.
+# Enqueues jobs while no executor runs, and then starts executors, which find a full lane.
 sub run_all
 {
 	my ($type, $data) = @_;
@@ -87,7 +87,7 @@ foreach my $claim (qw(lock record))
 	is($hipq->sql(q{SELECT count(DISTINCT id) FROM call, unnest(ids) AS id}), '35',
 		"$claim: each job runs once");
 	is($hipq->sql(q{SELECT DISTINCT state FROM call, unnest(states) AS state}), 'running1',
-		"$claim: all jobs of a batch are running in their first attempt");
+		"$claim: all jobs of a batch are in state running and in their first attempt");
 	is($hipq->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id > $before
 			AND outcome = 'succeeded' AND result = job_data->'n' AND attempt = 1"), '35',
 		"$claim: each job has its own result");
@@ -99,7 +99,7 @@ foreach my $claim (qw(lock record))
 		'succeeded succeeded succeeded failed succeeded',
 		"$claim: a batch handler of ids and data runs one by one after a failure");
 	is($hipq->sql(q{SELECT string_agg(cardinality(ids)::text || cardinality(data), ' ') FROM call}),
-		'11 11 11 11', "$claim: jobs that run one by one come in arrays of one");
+		'11 11 11 11', "$claim: jobs that run one by one come in arrays with one element");
 	$before = run_all("ids_$claim", $numbers);
 	is($hipq->sql(q{SELECT string_agg(cardinality(ids)::text || ' ' || cardinality(data), ', '
 			ORDER BY cardinality(ids) DESC) FROM call}), '10 10, 10 10, 10 10, 5 5',
@@ -114,17 +114,17 @@ foreach my $claim (qw(lock record))
 	$before = run_all("data_$claim", '[{"n": 1}, {"n": 2}, {"fail": 1}, {"n": 4}, {"n": 5}]');
 	is($hipq->sql("SELECT string_agg(outcome, ' ' ORDER BY id) FROM hipq.jobs WHERE id > $before"),
 		'succeeded succeeded failed succeeded succeeded',
-		"$claim: only the culprit of a failed batch fails");
+		"$claim: only the job that made its batch fail fails");
 	is($hipq->sql("SELECT string_agg(attempt::text || retry_count, ' ' ORDER BY id)
 			FROM hipq.jobs_detail WHERE id > $before"), '10 10 21 10 10',
-		"$claim: only the culprit of a failed batch is charged");
+		"$claim: only the job that made its batch fail is charged");
 	is($hipq->sql(q{SELECT count(*) || ' ' || count(DISTINCT data) FROM call}), '4 4',
-		"$claim: the effects of its neighbours are there once");
+		"$claim: the other jobs of a failed batch have their effects once");
 	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id > $before"), '2',
-		"$claim: the history has only the culprit's attempts");
+		"$claim: the history has only the attempts of the job that made its batch fail");
 }
 
-# ---- a batch that runs over its time
+# ---- a batch that exceeds its timeout
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'data_lock', default_timeout => 5,
 	max_retries => 0)});
 my $before = run_all('data_lock', '[{"n": 1}, {"sleep": 1}, {"n": 3}]');
@@ -138,11 +138,11 @@ is($hipq->sql("SELECT sum((result #>> '{}')::integer) FROM hipq.jobs_detail WHER
 	35 * 35, 'one result of a batch handler is the result of each of its jobs');
 $before = run_all('few', '[{}, {}, {}]');
 is($hipq->sql("SELECT string_agg(DISTINCT outcome, ' ') FROM hipq.jobs WHERE id > $before"),
-	'succeeded', 'a batch handler with too few results runs for each job by itself');
+	'succeeded', 'a batch handler that returns too few results runs again for each job by itself');
 is($hipq->sql("SELECT string_agg(DISTINCT result::text, ' ') FROM hipq.jobs_detail
 		WHERE id > $before"), '1', 'a batch handler that runs for one job needs one result');
 
-# ---- a batch that is lost
+# ---- a batch whose executor is terminated
 my $lock = $hipq->hold_lock;
 $hipq->sql(q{CREATE FUNCTION stuck(data jsonb[]) RETURNS void LANGUAGE sql AS $$
 	SELECT pg_advisory_xact_lock_shared(1) $$});
@@ -157,7 +157,7 @@ foreach my $claim (qw(lock record))
 	$hipq->sql("SELECT pg_terminate_backend(pid) FROM hipq.running
 		WHERE job_type = 'stuck_$claim'");
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_type = 'stuck_$claim'
-			AND reason = 'worker_lost'", 4), "$claim: all jobs of a lost batch are taken back");
+			AND reason = 'worker_lost'", 4), "$claim: all jobs of a lost batch are rescued");
 }
 $lock->quit;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type LIKE 'stuck%'

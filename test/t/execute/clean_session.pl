@@ -1,4 +1,4 @@
-# Nothing that a handler leaves in its session reaches the next one: after each kind of vandal the
+# Nothing that a handler leaves in its session reaches the next job. After each kind of vandal the
 # next job of the same executor finds the session of a fresh executor.
 use strict;
 use warnings;
@@ -26,7 +26,7 @@ $hipq->sql(q{
 		BEGIN current := currval('public.counter'); EXCEPTION WHEN OTHERS THEN
 			current := SQLSTATE; END;
 		RETURN jsonb_build_object('pid', pg_backend_pid(), 'print', jsonb_build_object(
-			-- Each transaction sets transaction_read_only and its like anew.
+			-- Each transaction sets transaction_read_only and others.
 			'settings', (SELECT jsonb_object_agg(name, concat_ws(' ', setting, CASE
 				WHEN name NOT LIKE 'transaction\_%' THEN source END)) FROM pg_settings),
 			'placeholders',
@@ -46,7 +46,7 @@ $hipq->sql(q{
 			'lastval', last, 'currval', current));
 	END $$;
 
-	-- Does what it is told, then ends as it is told.
+	-- Executes the given statements, then ends in the given way.
 	CREATE FUNCTION vandal(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 	DECLARE step text;
 	BEGIN
@@ -78,7 +78,7 @@ $hipq->sql(q{
 my $fresh = $hipq->result($hipq->enqueue('fingerprint'));
 like($fresh, qr/"roles": "app app none off"/, 'a fresh session has the roles of the queue owner');
 
-# Runs a vandal, and then the fingerprint, in one executor.
+# Runs a vandal, and then the job that returns the fingerprint, in one executor.
 sub try_vandal
 {
 	my ($name, $type, $data, $expected) = @_;
@@ -159,7 +159,7 @@ my $everything = json_list(@{ $vandals{everything} });
 try_vandal('everything by a function that is cancelled', 'function',
 	qq({"end": "sleep", "do": $everything}), 'failed timeout');
 try_vandal('everything by a procedure', 'procedure', qq({"do": $everything}), 'succeeded');
-try_vandal('everything by a procedure that goes on', 'procedure',
+try_vandal('everything by a procedure after its COMMIT', 'procedure',
 	qq({"do": ["SELECT 1"], "again": $everything}), 'succeeded');
 try_vandal('everything by a procedure that fails after its COMMIT', 'procedure',
 	qq({"do": $everything, "end": "fail"}), 'failed transient_error');
@@ -188,7 +188,8 @@ foreach my $statement (
 	try_vandal("statement $statement", $type, '{}', 'succeeded');
 }
 
-# ---- deferred triggers run as the queue owner; from PostgreSQL 18 on, as the role that queued them
+# ---- deferred triggers run as the queue owner, and from PostgreSQL 18 on as the role that queued
+# them
 $hipq->sql(q{
 	CREATE TABLE put_off (what text); GRANT ALL ON put_off TO app, other;
 	CREATE FUNCTION look_who() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -220,9 +221,9 @@ $hipq->sql(q{CREATE TABLE parent (id integer PRIMARY KEY); CREATE TABLE child (i
 	parent DEFERRABLE INITIALLY DEFERRED); GRANT ALL ON parent, child TO app});
 try_vandal('a deferred constraint that holds', 'function',
 	'{"do": ["INSERT INTO child VALUES (1)", "INSERT INTO parent VALUES (1)"]}', 'succeeded');
-try_vandal('one that does not', 'function', '{"do": ["INSERT INTO child VALUES (2)"]}',
+try_vandal('a violated deferred constraint', 'function', '{"do": ["INSERT INTO child VALUES (2)"]}',
 	'failed validation_error');
 is($hipq->sql('SELECT string_agg(id::text, $$ $$) FROM child'), '1',
-	'a job with a violated deferred constraint leaves nothing');
+	'a job that violates a deferred constraint is rolled back');
 
 done_testing();

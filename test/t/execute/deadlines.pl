@@ -1,4 +1,4 @@
-# Deadlines hold for handlers of every kind: on a loaded machine, for handlers that catch their
+# Deadlines hold for every kind of handler: on an overloaded machine, for handlers that catch their
 # cancellation, and as far as possible for handlers that cannot be stopped.
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ $hipq->sql(q{
 	CREATE FUNCTION quick(data jsonb) RETURNS void LANGUAGE sql AS '';
 	SELECT hipq.register_job_type('app.main', 'quick', handler => 'quick')});
 
-# Registers a function with this body (plpgsql) as handler of the type of the same name.
+# Registers a PL/pgSQL function with this body as the handler of the type of the same name.
 sub handler
 {
 	my ($name, $body, $options) = @_;
@@ -40,9 +40,9 @@ sub check_timeout
 {
 	my ($name, $id, $from, $to) = @_;
 	is($hipq->outcome($id), 'failed', "$name: the job fails");
-	is($hipq->attempts($id), '1 timeout 57014', "$name: its attempt ends with reason timeout");
-	cmp_ok(seconds($id), '>=', $from, "$name: it runs for $from s or more");
-	$hipq->in_time(seconds($id), $to, "$name: it ends within $to s");
+	is($hipq->attempts($id), '1 timeout 57014', "$name: the attempt ends with reason timeout");
+	cmp_ok(seconds($id), '>=', $from, "$name: the attempt takes at least $from s");
+	$hipq->in_time(seconds($id), $to, "$name: the attempt takes less than $to s");
 	return;
 }
 
@@ -97,16 +97,16 @@ my %id = map { $_ => $hipq->enqueue($_) } qw(sleeps loops counts waits starts_pr
 	puts_off puts_off_again puts_off_for_ever commits statement);
 check_timeout($_, $id{$_}, 1, 2) foreach sort keys %id;
 is($hipq->outcome_of('holds', 'timeout => 30'), 'succeeded',
-	'a held cursor is closed, not run to its end');
+	'a held cursor is closed at the end of its transaction, and does not run to its end');
 $lock->quit;
 is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'committed',
-	'only what a procedure had committed remains');
+	'only the committed effects of a procedure that timed out remain');
 is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id{catches}"),
-	'job exceeded its timeout of 1 s', 'the error names the timeout');
+	'job exceeded its timeout of 1 s', 'the error of a job that timed out names the timeout');
 kill 'TERM', @burners;
 waitpid $_, 0 foreach @burners;
 
-# ---- a handler that catches its cancellation and goes on
+# ---- a handler that catches its cancellation and continues
 handler('deaf', q{BEGIN INSERT INTO written VALUES ('deaf'); LOOP BEGIN PERFORM pg_sleep(60);
 	EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END},
 	q{, max_retries => 1, retry_base => '1 day'});
@@ -115,23 +115,24 @@ my $id = $hipq->enqueue('deaf');
 my $pid = $hipq->pid_of($id);
 ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $id"),
 	'a handler that catches its cancellation is ended');
-is($hipq->attempts($id), '1 timeout 57014', 'its attempt ends with reason timeout');
+is($hipq->attempts($id), '1 timeout 57014',
+	'the attempt of a handler that catches its cancellation has reason timeout');
 is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $id"), 1,
-	'its attempt is charged');
+	'the attempt of a handler that catches its cancellation is charged');
 is($hipq->sql("SELECT executor_pid FROM hipq.attempts_detail WHERE job_id = $id"), $pid,
-	'its attempt names the process that ran it');
-cmp_ok(seconds($id), '>=', 2, 'it is not ended before its grace is over');
-$hipq->in_time(seconds($id), 3, 'it is ended within a second after its grace');
+	'the attempt of a handler that catches its cancellation has the pid of its executor');
+cmp_ok(seconds($id), '>=', 2, 'hipq.terminate_grace passes before SIGTERM');
+$hipq->in_time(seconds($id), 3, 'a handler ends within a second after hipq.terminate_grace');
 ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0),
-	'its process is gone');
+	'the process of a handler that catches its cancellation is terminated');
 like(slurp_file($node->logfile, $log),
 	qr/\[$pid\] FATAL:  terminating background worker "hipq executor" due to administrator command/,
-	'its process was ended by SIGTERM');
+	"SIGTERM ended the handler's process");
 is($hipq->sql("SELECT count(*) FROM written WHERE what = 'deaf'"), 0,
-	'what it wrote is rolled back');
+	'the effects of a handler that was ended are rolled back');
 is($hipq->outcome_of('quick'), 'succeeded', 'jobs run after a handler was ended');
 
-# ---- the same without a scheduler: the launcher ends the handler
+# ---- without a scheduler the launcher ends a handler that catches its cancellation
 {
 	$id = $hipq->enqueue('deaf', q{max_retries => 0});
 	$pid = $hipq->pid_of($id);
@@ -139,23 +140,23 @@ is($hipq->outcome_of('quick'), 'succeeded', 'jobs run after a handler was ended'
 	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0, 20),
 		'a handler that catches its cancellation is ended while hipq is off');
 	$hipq->set('hipq.enabled' => 'on');
-	check_timeout('afterwards its job', $id, 2, 60);
+	check_timeout('a handler that the launcher ended', $id, 2, 60);
 }
 
-# ---- the same while a session locks the queue's table
+# ---- a session locks the queue's table while a handler must be ended
 {
 	$id = $hipq->enqueue('deaf', q{max_retries => 0, timeout => 5});
 	$pid = $hipq->pid_of($id);
 	my $session = $hipq->session;
 	$session->query_safe('BEGIN; LOCK TABLE hipq.app_main_live IN ACCESS EXCLUSIVE MODE');
-	$hipq->sql(q{SELECT pg_reload_conf()});    # all processes look
+	$hipq->sql(q{SELECT pg_reload_conf()});    # wakes all processes
 	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'locked queue'}),
 		'the scheduler has met the table lock');
 	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0, 20),
-		'a handler that catches its cancellation is ended beside a table lock');
+		"a handler that catches its cancellation is ended while the queue's table is locked");
 	$session->query_safe('COMMIT');
 	$session->quit;
-	check_timeout('afterwards its job', $id, 6, 60);
+	check_timeout("a handler that was ended while the queue's table was locked", $id, 6, 60);
 }
 
 # ---- retry handlers that catch their cancellation
@@ -196,38 +197,40 @@ $log = -s $node->logfile;
 $id = $hipq->enqueue('spins', qq{'{"file": "$file"}'});
 $pid = $hipq->pid_of($id);
 ok($hipq->wait_until("SELECT status = 'unresponsive' FROM hipq.executors WHERE pid = $pid"),
-	'a handler that does not even react to SIGTERM is unresponsive');
+	'a handler that does not react to SIGTERM makes its executor unresponsive');
 is($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'unresponsive'}),
 	'The handler of an executor had to stop and does not even react to SIGTERM.',
 	'an alert names the unresponsive handler');
 is($hipq->sql("SELECT concat_ws(' ', job_id = $id, attempt, job_type) FROM hipq.executors_detail
-		WHERE pid = $pid"), 't 1 spins', 'view executors says what the process runs');
+		WHERE pid = $pid"), 't 1 spins', 'view executors says what an unresponsive executor runs');
 is($hipq->sql("SELECT concat_ws(' ', pid, attempt) FROM hipq.running WHERE id = $id"), "$pid 1",
-	'view running shows its job');
+	'view running shows the job of an unresponsive executor');
 is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"),
-	'running 1', 'its job stays running');
-is($hipq->outcome_of('quick'), 'succeeded', 'other executors run jobs');
-is($hipq->outcome($hipq->enqueue('sleeps')), 'failed', 'other executors keep their deadlines');
-# If there is one: an idle scheduler leaves.
+	'running 1', 'the job of an unresponsive executor stays in state running');
+is($hipq->outcome_of('quick'), 'succeeded', 'other executors run jobs beside an unresponsive one');
+is($hipq->outcome($hipq->enqueue('sleeps')), 'failed',
+	'other executors keep their deadlines beside an unresponsive one');
+# There may be no scheduler, because an idle one exits.
 unlike($hipq->sql(q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
 		WHERE backend_type = 'hipq scheduler'}), qr/f/, 'the scheduler ends');
 is($hipq->outcome_of('quick'), 'succeeded', 'jobs run with the next scheduler');
 is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"),
-	'running 1', 'the next scheduler leaves the job to its executor');
+	'running 1', 'the next scheduler leaves the job to its unresponsive executor');
 is($hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), 1,
-	'the process is not killed');
+	'hipq does not kill an unresponsive executor');
 unlink $file;
-check_timeout('when the loop ends, its job', $id, 3, 60);
+check_timeout('a handler that did not react to SIGTERM', $id, 3, 60);
 ok($hipq->wait_until("SELECT count(*) FROM hipq.executors WHERE pid = $pid", 0),
-	'the executor of the loop is gone');
-is($hipq->sql('SELECT count(*) FROM written'), 0, 'what the loop wrote is rolled back');
+	"an unresponsive executor ends after the handler's loop");
+is($hipq->sql('SELECT count(*) FROM written'), 0,
+	'the effects of a handler that did not react to SIGTERM are rolled back');
 my @warnings = slurp_file($node->logfile, $log)
 	=~ /WARNING:  executor with PID $pid does not respond to its termination/g;
-is(scalar @warnings, 1, 'the log has one warning of the loop');
+is(scalar @warnings, 1, 'the log has one warning about an unresponsive executor');
 like(slurp_file($node->logfile, $log),
 	qr/DETAIL:  It runs job $id of type "spins", which has exceeded its timeout\./,
-	'the warning says what the process runs');
+	'the warning says what the unresponsive executor runs');
 unlike(slurp_file($node->logfile), qr/terminated by signal|PANIC|reinitializing/,
-	'no process was ever killed, nor the server restarted');
+	'no process was killed, and the server did not restart');
 
 done_testing();

@@ -1,19 +1,19 @@
-# With group durability commits do not wait for the disk, and executors flush the WAL before they
-# notify anyone.
+# With group durability commits of executors do not wait for the disk. An executor flushes the WAL
+# before it sends notifications.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# The WAL writer stays out of the way: only executors flush.
+# These settings keep the WAL writer from flushing, so that only executors flush.
 my $hipq = HipqCluster->new('durability', fsync => 'on', wal_writer_delay => '10s',
 	wal_writer_flush_after => '1GB', 'hipq.max_executors' => 1,
 	autovacuum => 'off', bgwriter_delay => '10s', 'hipq.executor_idle_timeout' => '60s');
 $hipq->create_queue('app.main', durability => 'group');
 $hipq->create_queue('app.safe');
 is($hipq->sql(q{SELECT string_agg(durability, ' ' ORDER BY queue) FROM hipq.queues_detail}),
-	'group strict', 'durability is shown');
+	'group strict', 'view queues_detail shows the durability');
 $hipq->sql(q{
 	CREATE FUNCTION note(data jsonb) RETURNS text LANGUAGE sql AS $$
 		SELECT current_setting('synchronous_commit') $$;
@@ -24,7 +24,7 @@ $hipq->sql(q{
 my $flushed = $hipq->version < 18 ? 'SELECT wal_sync FROM pg_stat_wal'
 	: q{SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal'};
 
-# Counts the flushes of the WAL while $count jobs run.
+# Returns the number of flushes of the WAL while $count jobs run.
 sub flushes
 {
 	my ($queue, $count) = @_;
@@ -39,18 +39,18 @@ sub flushes
 }
 flushes($_, 10) foreach 'app.main', 'app.safe';
 my ($group, $strict) = (flushes('app.main', 1000), flushes('app.safe', 1000));
-cmp_ok($strict, '>=', 900, "strict: each of 1,000 jobs waits for the disk ($strict flushes)");
-cmp_ok($group, '<', $strict / 2, "group: one flush for many ($group flushes)");
+cmp_ok($strict, '>=', 900, "strict: each of 1,000 jobs is flushed ($strict flushes)");
+cmp_ok($group, '<', $strict / 2, "group: one flush serves several jobs ($group flushes)");
 is($hipq->sql(q{SELECT string_agg(DISTINCT result #>> '{}', ' ') FROM hipq.jobs_detail}), 'on',
-	'the handler sees the setting of its role');
+	'a handler gets the synchronous_commit of its role');
 
-# The WAL is flushed once an executor has nothing to do.
+# An executor flushes the WAL when it has nothing to do.
 $hipq->outcome_of('run', q{queue => 'app.main'});
 ok($hipq->wait_until('SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()'),
 	'an idle executor has flushed the WAL');
 
-# Listeners are notified after the flush. An executor has reserved two jobs: when the first has
-# committed, the second keeps it from flushing.
+# An executor notifies listeners after the flush. Here it has prefetched two jobs. After the commit
+# of the first one, the second one keeps it from flushing when idle.
 sub first_is_flushed
 {
 	my ($type, $data) = @_;
@@ -65,7 +65,7 @@ sub first_is_flushed
 		'{"wait": 1}']::jsonb[]), ' ')});
 	$hipq->outcome($first);
 	$hipq->wait_until("SELECT count(*) FROM hipq.running WHERE id = $second", 1);
-	# The first job has written 100 kB, the lock of the second takes a few bytes.
+	# The first job writes 100 kB of WAL, the row lock of the second one a few bytes.
 	my $flushed =
 		$hipq->sql('SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() < 50000');
 	$lock->quit;
@@ -78,7 +78,7 @@ $hipq->sql(q{
 			END IF;
 		IF data ? 'tell' THEN PERFORM pg_notify('told', 'yes'); END IF;
 		IF data ? 'wait' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF; END $$});
-# The WAL writer may flush at that very moment, but not each time.
+# The WAL writer may flush at the same moment, but not each time.
 my $silent;
 foreach (1 .. 5)
 {
@@ -89,8 +89,7 @@ is($silent, 'f', 'a job that notifies no listener is not flushed at once');
 is(first_is_flushed('telling', '{"first": 1, "tell": 1}'), 't',
 	'a job that notifies a listener is flushed at once');
 
-# Jobs that are finished and flushed survive a crash of the server; jobs that were enqueued always
-# do.
+# Finished jobs that are flushed survive a crash of the server, and so do all enqueued jobs.
 my $id = $hipq->enqueue('run', q{queue => 'app.main'});
 $hipq->outcome($id);
 $hipq->wait_until('SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()');
@@ -99,16 +98,16 @@ $hipq->node->start;
 is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $id"), 'succeeded',
 	'a finished and flushed job survives a crash');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded'}), '0',
-	'all other jobs survive a crash');
+	'no other job is lost in a crash');
 
-# What an external worker has accepted is flushed, whatever its session's synchronous_commit is
-# after that.
+# hipq flushes the row of a job that an external worker has accepted, even if the worker's session
+# turns synchronous_commit off afterwards.
 $hipq->sql(q{SELECT hipq.register_job_type('app.safe', 'out', handler_kind => 'notify')});
 my $worker = $hipq->sql_as('app',
 	q{SELECT hipq.register_worker('careless', '{app.safe}', '{out}')});
 my $given = $hipq->enqueue('out', q{queue => 'app.safe'});
 ok($hipq->wait_until("SELECT worker_id FROM hipq.jobs_detail WHERE id = $given", $worker),
-	'a worker is given a job');
+	'a worker gets a job');
 $hipq->sql_as('app',
 	"BEGIN; SELECT count(*) FROM hipq.claim($worker); SET LOCAL synchronous_commit = off; COMMIT");
 $hipq->node->stop('immediate');

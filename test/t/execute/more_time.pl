@@ -1,5 +1,5 @@
-# A job that its handler snoozes runs again at the time that it asked for; hipq.extend() gives a
-# running job more time.
+# A snoozed job runs again at the time for which it asked. hipq.extend() gives a running job more
+# time.
 use strict;
 use warnings;
 use HipqCluster;
@@ -54,7 +54,7 @@ sub row
 }
 sub written { my ($id) = @_; return $hipq->sql("SELECT count(*) FROM written WHERE id = $id"); }
 
-# Enqueues a job and waits until its attempt is over.
+# Enqueues a job and waits until its attempt has ended.
 sub attempted
 {
 	my ($type, $data, $more) = @_;
@@ -67,14 +67,15 @@ sub attempted
 foreach my $type (qw(nap recorded))
 {
 	my $id = attempted($type, '{"for": "1 hour"}');
-	is(row($id), 'retry 1 0 snoozed snoozed', "$type: a snoozed job waits again, uncharged");
-	is(written($id), 1, "$type: what its handler wrote is there");
-	is($hipq->attempts($id), '1 snoozed', "$type: the history has the snooze");
+	is(row($id), 'retry 1 0 snoozed snoozed',
+		"$type: a snoozed job waits for its next attempt, uncharged");
+	is(written($id), 1, "$type: the effects of a handler that snoozes are committed");
+	is($hipq->attempts($id), '1 snoozed', "$type: the history shows the snooze");
 	is($hipq->sql("SELECT scheduled_run_time - hipq.now() BETWEEN interval '55 min'
 			AND interval '1 h' FROM hipq.jobs WHERE id = $id"), 't',
-		"$type: the job waits until its time");
+		"$type: a snoozed job waits until its scheduled time");
 	is($hipq->sql("SELECT executor_pid IS NOT NULL FROM hipq.attempts_detail WHERE job_id = $id"),
-		't', "$type: the history names the process that ran it");
+		't', "$type: the history has the pid of the executor");
 	$hipq->sql("SELECT hipq.reschedule($id, now())");
 	is($hipq->result($id), '"awake"', "$type: a snoozed job runs again");
 	is(row($id), 'final 2 0 snoozed', "$type: a snoozed job runs again in its next attempt");
@@ -83,38 +84,40 @@ foreach my $type (qw(nap recorded))
 
 	$id = $hipq->enqueue($type,
 		q{'{"for": "0", "times": 25}', queue => 'app.main', max_retries => 0});
-	is($hipq->outcome($id), 'succeeded', "$type: a job can snooze as often as it likes");
+	is($hipq->outcome($id), 'succeeded',
+		"$type: a job can snooze more often than it may be retried");
 	is(row($id), 'final 26 0 snoozed', "$type: no snooze is charged");
 	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id = $id"), 25,
-		"$type: the history has each snooze");
+		"$type: the history shows each snooze");
 
 	is($hipq->outcome(attempted($type, '{"for": "1 h", "roll_back": 1}')), 'succeeded',
-		"$type: a snooze in a block that is rolled back does not count");
+		"$type: a snooze in a block that is rolled back has no effect");
 	$id = attempted($type, '{"first": "2 h", "for": "4 h", "roll_back": 1}');
 	is($hipq->sql("SELECT scheduled_run_time - hipq.now() BETWEEN interval '1 h' AND interval '2 h'
-			FROM hipq.jobs WHERE id = $id"), 't', "$type: a snooze before that block counts");
+			FROM hipq.jobs WHERE id = $id"), 't',
+		"$type: a snooze before a block that is rolled back holds");
 	$id = attempted($type, '{"first": "1 min", "for": "2 h"}');
 	is($hipq->sql("SELECT scheduled_run_time > hipq.now() + interval '1 h' FROM hipq.jobs
-			WHERE id = $id"), 't', "$type: the last of several snoozes counts");
+			WHERE id = $id"), 't', "$type: the last of several snoozes holds");
 
 	$id = attempted($type, '{"for": "1 h", "fail": 1}', ', max_retries => 0');
 	is(row($id), 'final 1 0 transient_error no',
 		"$type: an error after a snooze fails the attempt");
-	is(written($id), 0, "$type: an attempt that failed leaves nothing");
+	is(written($id), 0, "$type: an attempt that failed after a snooze has no effects");
 	is($hipq->attempts(attempted($type, '{"for": "-1 s"}', ', max_retries => 0')),
 		'1 invalid_parameters 22023', "$type: a job cannot snooze into the past");
 	is($hipq->attempts(attempted($type, '{"for": "1 h", "successor": 1}',
 			", job_key => 'own', max_retries => 0")), '1 transient_error 55000',
 		"$type: a job with a successor cannot snooze");
 	is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live WHERE job_key = 'own'}), 0,
-		"$type: the successor is rolled back");
+		"$type: a successor of a job that cannot snooze is rolled back");
 }
 is(row(attempted('statement', '{}')), 'retry 1 0 snoozed snoozed', 'a statement can snooze');
 my $id = attempted('steps', '{"then": "commit"}');
 is(row($id), 'retry 1 0 snoozed snoozed', 'a procedure can snooze');
 is(written($id), 1, 'a procedure that commits after its snooze keeps what it wrote');
 is($hipq->outcome(attempted('steps', '{"then": "rollback"}')), 'succeeded',
-	'a snooze that a procedure rolls back does not count');
+	'a snooze that a procedure rolls back has no effect');
 is($hipq->attempts(attempted('batch', '{}', ', max_retries => 0')), '1 transient_error 0A000',
 	'a batch cannot snooze');
 $id = attempted('nap', '{"for": "1 h"}');
@@ -142,13 +145,13 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'sleepers', handler => 'sleep_together',
 		default_timeout => 10, batch_size => 10, claim => 'record')});
 my @own = map { $hipq->enqueue('sleep', qq{'{"sleep": 11, "extend": "$_"}'}) } qw(own id);
-is($hipq->outcome($_), 'succeeded', 'a handler gives itself more time') foreach @own;
+is($hipq->outcome($_), 'succeeded', 'a handler can extend its own job') foreach @own;
 
 $id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 10});
 my $pid = $hipq->pid_of($id);
 my $deadline = $hipq->sql("SELECT deadline FROM hipq.running_detail WHERE id = $id");
 is($hipq->sql("SELECT hipq.extend_job($id, '5 s') - '$deadline'"), '00:00:00',
-	'extend_job() does not add to time that is left anyway');
+	'extend_job() does not shorten or add to a sufficient deadline');
 my $more = $hipq->sql(
 	"SELECT extract(epoch FROM hipq.extend_job($id, '11 s') - '$deadline')::integer");
 cmp_ok($more, '>', 0, 'extend_job() from another session gives more time');
@@ -156,13 +159,15 @@ is($hipq->sql("SELECT extract(epoch FROM deadline - '$deadline')::integer FROM h
 		WHERE id = $id"), $more, 'view running shows the new deadline');
 is($hipq->outcome($id), 'failed', 'a job that runs longer than its new deadline times out');
 is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"),
-	"job exceeded its timeout of 10 s, extended by $more s", 'its error names the extension');
+	"job exceeded its timeout of 10 s, extended by $more s",
+	'the error of an extended job names the extension');
 my $duration =
 	$hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail WHERE job_id = $id");
-cmp_ok($duration, '>=', 9.9 + $more, 'it is not ended before its new deadline');
-$hipq->in_time($duration, 10.9 + $more, 'it is ended within a second after its new deadline');
+cmp_ok($duration, '>=', 9.9 + $more, 'an extended job does not end before its new deadline');
+$hipq->in_time($duration, 10.9 + $more,
+	'an extended job ends within a second after its new deadline');
 is($hipq->sql("SELECT pid FROM hipq.executors WHERE pid = $pid"), $pid,
-	"it is ended by the executor's own timer");
+	"the executor's own timer ends an extended job");
 like($hipq->error_of("SELECT hipq.extend_job($id, '1 s')"),
 	qr/55000: job $id does not run.*It is in state "final"/s,
 	'a job that has ended cannot be extended');
@@ -173,10 +178,10 @@ my $other = $hipq->session;
 $other->query_safe('BEGIN');
 $other->query_safe("SELECT hipq.extend_job($id, '23 h')");
 is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running_detail WHERE id = $id"),
-	't', 'an extension counts before its transaction commits');
+	't', 'an extension takes effect before its transaction commits');
 $other->query_safe('ROLLBACK');
 is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running_detail WHERE id = $id"),
-	't', 'an extension counts even if its transaction is rolled back');
+	't', 'an extension remains even if its transaction is rolled back');
 $other->quit;
 is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'an extended job can be cancelled');
 is($hipq->outcome($id), 'cancelled', 'an extended job that is cancelled ends');
@@ -186,7 +191,7 @@ ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running_detail
 		WHERE deadline < now() + interval '11 s'}), 'a batch runs');
 $hipq->sql(q{SELECT hipq.extend_job(id, '60 s') FROM hipq.running WHERE job_key = 'b'});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'sleepers'
-		AND outcome = 'succeeded'}, 3), 'more time for one job is more time for its batch');
+		AND outcome = 'succeeded'}, 3), 'an extension of one job extends its batch');
 is($hipq->sql(q{SELECT max(attempt) FROM hipq.jobs WHERE job_type = 'sleepers'}), 1,
 	'an extended batch succeeds in its first attempt');
 

@@ -1,5 +1,5 @@
-# Settings of a role (ALTER ROLE ... SET) reach the handlers that run as it, and never what hipq
-# does around them.
+# Settings of a role (ALTER ROLE ... SET) apply to the handlers that run as this role, and never to
+# statements of hipq.
 use strict;
 use warnings;
 use HipqCluster;
@@ -32,8 +32,8 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'asked', handler => 'act', retry_handler => 'decide');
 	SELECT hipq.register_job_type('app.main', 'sleep', handler => 'sleep', default_timeout => 1)});
 
-# What hipq itself must be able to do whatever the role's settings are: claim, finish, fail, retry,
-# call a retry handler, time out, expire, cancel.
+# Tests that hipq can do its own work whatever the role's settings are: claim, finish, fail and
+# retry jobs, call a retry handler, and end jobs that time out.
 sub check_bookkeeping
 {
 	my ($name, %handler) = @_;
@@ -42,21 +42,23 @@ sub check_bookkeeping
 	$id = $hipq->enqueue('act', q{'{"fail": 1}'});
 	is($hipq->outcome($id), 'succeeded', "$name: a job is retried");
 	is($hipq->attempts($id), '1 transient_error P0001, 2 transient_error P0001, 3 succeeded',
-		"$name: its attempts are recorded");
+		"$name: the attempts of a retried job are recorded");
 	$id = $hipq->enqueue('asked', q{'{"fail": 1}'});
 	is($hipq->outcome($id), 'succeeded', "$name: a retry handler is called");
 	$id = $hipq->enqueue('sleep');
 	is($hipq->outcome($id), 'failed', "$name: a job times out");
-	is($hipq->attempts($id), '1 timeout 57014', "$name: its timeout is recorded");
+	is($hipq->attempts($id), '1 timeout 57014',
+		"$name: the attempt of a job that times out is recorded");
 	is($hipq->sql("SELECT (job->>'created_time')::timestamptz = created_time
 			FROM hipq.dead_letters_detail JOIN hipq.jobs_detail ON id = job_id WHERE id = $id"),
-		't', "$name: its dead letter is there");
-	is($hipq->sql('SELECT count(*) FROM hipq.app_main_live'), 0, "$name: no job is left over");
+		't', "$name: a job that times out has a dead letter");
+	is($hipq->sql('SELECT count(*) FROM hipq.app_main_live'), 0,
+		"$name: no job is left in the live leaf");
 	return;
 }
 
-# Sets the role's settings, waits until no executor has the old ones, runs the checks, and resets
-# the settings.
+# Sets the role's settings, waits until no executor has the old ones, runs the tests, and resets the
+# settings.
 sub with_settings
 {
 	my ($settings, $check) = @_;
@@ -71,7 +73,7 @@ sub with_settings
 	return;
 }
 
-# What the handler sees of the settings.
+# Returns these settings as a handler sees them.
 sub seen_by_handler
 {
 	my (@names) = @_;
@@ -85,10 +87,10 @@ foreach my $level ('repeatable read', 'serializable')
 		is(seen_by_handler('transaction_isolation'), qq({"transaction_isolation": "$level"}),
 			"$level reaches a handler");
 		is($hipq->outcome_of('show_after_commit', qq('{"isolation": "$level"}')), 'succeeded',
-			"$level reaches a procedure, also after its COMMIT");
+			"$level reaches a procedure, even after its COMMIT");
 		check_bookkeeping($level);
-		# What hipq reads for a job must not make another job fail, least of all in a table of one
-		# page.
+		# What hipq reads for one job must not make another job fail with a serialization failure,
+		# not even in a table of one page.
 		foreach my $round (1 .. 5)
 		{
 			$hipq->sql('VACUUM FULL ANALYZE hipq.app_main_live');
@@ -98,7 +100,7 @@ foreach my $level ('repeatable read', 'serializable')
 			$hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
 		}
 		is($hipq->sql(q{SELECT count(*) FROM hipq.attempts WHERE sqlstate = '40001'}), 0,
-			'no job fails by what hipq does for another');
+			'no job fails because of what hipq reads for another');
 	});
 }
 with_settings({ default_transaction_read_only => 'on' }, sub {
@@ -106,7 +108,7 @@ with_settings({ default_transaction_read_only => 'on' }, sub {
 		'read-only transactions reach a handler');
 	my $id = $hipq->enqueue('act', q{'{"write": "x"}', max_retries => 0});
 	ok($hipq->wait_until("SELECT retry_reason FROM hipq.jobs_detail WHERE id = $id", 'read_only'),
-		'a job that cannot write waits');
+		'a job that cannot write in its read-only transaction waits');
 	is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'a job that waits to write can be cancelled');
 	check_bookkeeping('read only');
 });
@@ -144,7 +146,7 @@ with_settings({
 			WHERE job->>'created_time' NOT LIKE '%+00:00'}), 0, 'times in dead letters are in UTC');
 });
 
-# ---- lock_timeout is for the handler's locks, not for hipq's
+# ---- lock_timeout applies to the handler's locks, and not to hipq's
 with_settings({ lock_timeout => '100' }, sub {
 	$hipq->sql(q{
 		CREATE FUNCTION take_lock(data jsonb) RETURNS void LANGUAGE sql AS $$
@@ -153,7 +155,8 @@ with_settings({ lock_timeout => '100' }, sub {
 	my $lock = $hipq->hold_lock(1);
 	my $id = $hipq->enqueue('take_lock');
 	is($hipq->outcome($id), 'failed', 'lock_timeout reaches a handler');
-	is($hipq->attempts($id), '1 transient_error 55P03', 'the attempt ends with that error');
+	is($hipq->attempts($id), '1 transient_error 55P03',
+		'an attempt that exceeds lock_timeout has SQLSTATE 55P03');
 	$lock->quit;
 	# An executor waits longer than lock_timeout for a lock on hipq's table.
 	$lock = $hipq->session;
@@ -164,14 +167,15 @@ with_settings({ lock_timeout => '100' }, sub {
 	$id = $hipq->enqueue('act', q{'{}'});
 	ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity
 			WHERE backend_type = 'hipq executor' AND wait_event_type = 'Lock'}, 1),
-		'an executor waits for a lock');
+		"an executor waits for a lock on hipq's table");
 	$hipq->wait_until(q{SELECT bool_and(clock_timestamp() - waitstart > interval '300 ms')
 		FROM pg_locks WHERE NOT granted}, 't');
 	$lock->query_safe('COMMIT');
 	$lock->quit;
-	is($hipq->outcome($id), 'succeeded', 'its job is finished when the executor has got the lock');
+	is($hipq->outcome($id), 'succeeded',
+		"a job ends when its executor has got the lock on hipq's table");
 	is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), 1,
-		'its job is finished in its first attempt');
+		'a job whose executor waited for a lock needs one attempt');
 });
 
 done_testing();

@@ -1,4 +1,4 @@
-# A failure caused by the session does not charge the job: in a read-only database jobs wait, and a
+# A failure that the session causes does not charge the job. In a read-only database jobs wait. A
 # session with stale state is replaced.
 use strict;
 use warnings;
@@ -42,17 +42,17 @@ sub run_all_read_only
 		FROM hipq.alerts_detail
 		WHERE alert = 'jobs wait: executor'};
 	ok($hipq->wait_until($alert =~ s/detail/substring(detail FROM 'begin read-only')/r,
-		'alarm: begin read-only'), "$how: an alert tells of read-only transactions");
+		'alarm: begin read-only'), "$how: an alert reports read-only transactions");
 	like($hipq->why($jobs[-1]),
 		qr/^executor: Transactions of the queue owner begin read-only here, and/,
-		"$how: why() tells of read-only transactions");
+		"$how: why() reports read-only transactions");
 	is($hipq->sql(q{SELECT count(*) FROM hipq.dead_letters}), 0, "$how: no job has failed");
 	$end->();
 	is($hipq->outcome($_), 'succeeded', "$how: job $_ runs when the database can be written again")
 		foreach @jobs;
 	is($hipq->sql('SELECT count(DISTINCT n) FROM done'), 20, "$how: each job has done its work");
 	is($hipq->sql(q{SELECT max(retry_count) FROM hipq.jobs_detail}), 0, "$how: no job was charged");
-	is($hipq->sql($alert), '', "$how: the alert is over");
+	is($hipq->sql($alert), '', "$how: the alert ends");
 	return;
 }
 
@@ -61,7 +61,7 @@ run_all_read_only('server',
 	sub { $hipq->set('default_transaction_read_only' => 'off') });
 my $tried = $hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', reason, sqlstate), ', ')
 	FROM hipq.attempts_detail WHERE reason <> 'succeeded'});
-is($tried, 'read_only 25006', 'the history says why attempts ended');
+is($tried, 'read_only 25006', 'the history says that attempts met read-only transactions');
 run_all_read_only('role',
 	sub {
 		$hipq->sql('ALTER ROLE app SET default_transaction_read_only = on');
@@ -72,7 +72,7 @@ run_all_read_only('role',
 
 $hipq->set('default_transaction_read_only' => 'on');
 is($hipq->outcome($hipq->enqueue('look', q{'{}'})), 'succeeded',
-	'a job that only reads is not held up');
+	'a job that only reads runs in a read-only database');
 is($hipq->outcome($hipq->enqueue('hasty', q{'{"n": 1}'})), 'failed',
 	'a type without retries on 25006 fails');
 $hipq->set('default_transaction_read_only' => 'off');
@@ -92,12 +92,13 @@ $hipq->sql(q{
 is($hipq->outcome($hipq->enqueue('work', q{'{"n": 1}'})), 'succeeded', 'a job runs in a session');
 my $job = $hipq->enqueue('lookup', q{'{}'});
 is($hipq->outcome($job), 'succeeded',
-	'a job that fails for stale state runs again in another session');
+	'a job that fails because of stale state runs again in another session');
 is($hipq->sql("SELECT reason FROM hipq.attempts_detail WHERE job_id = $job
 		ORDER BY attempt LIMIT 1"),
-	'stale_session', 'its attempt ends with reason stale_session');
+	'stale_session', 'the attempt with stale state has reason stale_session');
 $job = $hipq->enqueue('lookup', q{'{"always": true}'});
-is($hipq->outcome($job), 'failed', 'a job that fails in a fresh session, too, has failed');
+is($hipq->outcome($job), 'failed',
+	'a job that fails in a fresh session with the same error fails for good');
 
 # ---- a retry handler in a session with stale state
 $hipq->sql(q{
@@ -113,11 +114,12 @@ $hipq->sql(q{
 is($hipq->outcome($hipq->enqueue('work', q{'{"n": 2}'})), 'succeeded',
 	'a job runs in a session before the retry handler');
 $job = $hipq->enqueue('asks', q{'{}'});
-is($hipq->outcome($job), 'succeeded', 'a retry handler that fails for stale state is called again');
+is($hipq->outcome($job), 'succeeded',
+	'a retry handler that fails because of stale state is called again');
 is($hipq->sql("SELECT count(DISTINCT executor_pid) FROM hipq.attempts_detail WHERE job_id = $job"),
-	2, 'it is called in another session');
+	2, 'the retry handler is called again in another session');
 $job = $hipq->enqueue('asks', q{'{"always": true}'});
 is($hipq->outcome($job), 'failed',
-	'a retry handler that fails in a fresh session, too, ends the job');
+	'a retry handler that fails in a fresh session with the same error ends the job');
 
 done_testing();
