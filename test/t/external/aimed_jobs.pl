@@ -1,5 +1,5 @@
-# A job enqueued with worker => 'name' goes to that external worker only, for as long as its
-# queue_ttl.
+# A job enqueued with worker => 'name' goes only to this external worker, until its queue_ttl has
+# passed.
 use strict;
 use warnings;
 use HipqCluster;
@@ -51,7 +51,7 @@ sub condition
 }
 sub aims { return $hipq->sql('SELECT count(*) FROM hipq.aimed_job'); }
 
-# ---- to the worker that is named, whatever other workers there are
+# ---- a job goes to the worker that it names, whatever other workers there are
 my $one = register('one', capacity => 50);
 my $two = register('two', capacity => 2);
 my @jobs = map { aimed('two') } 1 .. 3;
@@ -64,27 +64,28 @@ like(condition($jobs[2]),
 is($hipq->sql("SELECT string_agg(condition, ' ') FROM hipq.why($jobs[2]) WHERE NOT passed"),
 	'worker', 'why() has no other unmet condition');
 is($hipq->sql("SELECT worker_id FROM hipq.jobs_detail WHERE id = $jobs[2]"), '',
-	'no worker has the waiting job');
+	'a job that waits for its worker has no worker_id');
 my $any = $hipq->enqueue('send');
-is_given($any, 'running 1 one', 'jobs for any worker pass a waiting job');
+is_given($any, 'running 1 one', 'jobs for any worker overtake a job that waits for its worker');
 $hipq->sql_as('app', "SELECT hipq.complete(id, attempt) FROM hipq.claim($two, 1)");
-is_given($jobs[2], 'running 1 two', 'the waiting job is given when its worker has room');
+is_given($jobs[2], 'running 1 two',
+	'a job that waits for its worker is given when the worker has room');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lane lost'}), 0,
-	'no lane was lost');
+	'the scheduler has lost no lane');
 $hipq->sql("SELECT hipq.cancel($_)") foreach @jobs[1, 2], $any;
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
 
-# ---- a job waits for its worker for queue_ttl, then the retry policy decides
+# ---- a job waits queue_ttl for its worker, and then the retry policy decides
 my $late = aimed('absent');
 like(condition($late),
 	qr/^It is for external worker "absent", which does not serve job type "send" now\. If it is not given the job by .* the attempt has failed \(queue_timeout\)\.$/,
-	'a job for an absent worker waits, and why() says until when');
+	"why() says that a job's worker is absent, and how long the job waits");
 my $once = aimed('absent', 'once');
 my $soon = aimed('absent', 'send', 'queue_ttl => 10');
 my $patient = aimed('absent', 'send', 'queue_ttl => 1000');
 my $scheduled = aimed('absent', 'send', q{scheduled_run_time => now() + interval '50 s'});
 $hipq->set('hipq.clock_offset' => 11);
-is_given($soon, 'running 1 one', "after the job's own queue_ttl another worker has it");
+is_given($soon, 'running 1 one', 'after the queue_ttl of the job another worker gets it');
 is( $hipq->sql(
 		qq{SELECT attempts_detail.reason, error::json->>'error', error::json->>'message',
 			death.reason, death.queue,
@@ -94,64 +95,64 @@ is( $hipq->sql(
 		WHERE job_id = $soon}),
 	'queue_timeout|Worker queue TTL expired|Worker did not process execution within configured TTL|'
 	  . 'queue_timeout|app.out|absent|1|t',
-	'the history has the attempt as one that the worker has not accepted');
+	'the history shows the attempt that no worker accepted');
 is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $soon"), 1,
-	'a job whose worker did not come is charged a retry');
-is($hipq->sql(row($late)), 'initial 0', "a job with the type's queue_ttl waits longer");
+	'a job whose worker did not come in time is charged a retry');
+is($hipq->sql(row($late)), 'initial 0', 'a job with the queue_ttl of its type waits longer');
 $hipq->set('hipq.clock_offset' => 101);
-is_given($late, 'running 1 one', "after the type's queue_ttl another worker has the job");
+is_given($late, 'running 1 one', 'after the queue_ttl of its type another worker gets the job');
 ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ' ' || attempt
 		FROM hipq.jobs_detail WHERE id = $once", 'failed queue_timeout 0'),
-	'a job whose worker did not come is final if no retry is left');
+	'a job whose worker did not come in time is final if no retry is left');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $once"), 1,
-	'a job whose worker did not come is a dead letter');
+	'a job whose worker did not come in time has a dead letter');
 is( $hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats_detail WHERE queue = 'app.out'}),
 	2, 'statistics count jobs that failed by TTL');
 is($hipq->sql(row($scheduled)), 'initial 0',
-	'a scheduled job waits for its worker from its time on');
+	'the queue_ttl of a scheduled job begins when it is due');
 $hipq->set('hipq.clock_offset' => 151);
 is_given($scheduled, 'running 1 one',
-	'after queue_ttl from its time another worker has the scheduled job');
+	'a scheduled job goes to another worker queue_ttl after it was due');
 my $absent = register('absent');
-is_given($patient, 'running 1 absent', 'a worker that registers in time gets its job');
+is_given($patient, 'running 1 absent', 'a worker that registers within queue_ttl gets its job');
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql("SELECT hipq.cancel($_)") foreach $soon, $late, $scheduled, $patient;
 ok($hipq->wait_until('SELECT count(*) FROM hipq.aimed_job', 0),
-	'jobs that have started are not kept in aimed_job');
+	'rows in aimed_job are deleted when their jobs start');
 
-# ---- after a failure of its worker a job is for any worker
+# ---- after its first attempt a job is for any worker
 my $failing = aimed('absent');
 is_given($failing, 'running 1 absent', 'a job goes to the worker that it names before a failure');
 $hipq->sql_as('app', "SELECT hipq.fail(id, attempt, 'no') FROM hipq.claim($absent, 1)");
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($absent)");
-is_given($failing, 'running 2 one', 'after a failure of its worker any worker gets the retry');
+is_given($failing, 'running 2 one', 'any worker gets the retry of a job that its worker failed');
 $hipq->sql("SELECT hipq.cancel($failing)");
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($one)");
 
-# ---- by the worker's number
+# ---- a job can name its worker by worker_id
 my $numbered = register('numbered');
 my $by_number = aimed($numbered);
-is_given($by_number, 'running 1 numbered', 'a job can name its worker by number');
+is_given($by_number, 'running 1 numbered', 'a job can name its worker by worker_id');
 my $behind = aimed($numbered);
 like(condition($behind), qr/^It is for external worker "numbered", which has as many jobs/,
-	'why() names the worker of a job that gave its number');
+	'why() names the worker of a job that gave its worker_id');
 $hipq->set('hipq.clock_offset' => 101);
 ok( $hipq->wait_until(
 		qq{SELECT error::json->'deaths'->0->>'worker' FROM hipq.attempts_detail
 		WHERE job_id = $behind}, 'numbered'),
-	'the error names the worker of a job that gave its number');
+	'the error names the worker of a job that gave its worker_id');
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql("SELECT hipq.cancel($_)") foreach $by_number, $behind;
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($numbered)");
 
-# ---- cancelled, expired, paused, rescheduled, held up by a limit
+# ---- a job that waits for its worker is cancelled, expires, is paused, rescheduled, or throttled
 my $cancelled = aimed('nobody');
 is($hipq->sql("SELECT hipq.cancel($cancelled)"), 't',
 	'a job that waits for its worker can be cancelled');
 is($hipq->sql("SELECT outcome, worker_id IS NULL FROM hipq.jobs_detail WHERE id = $cancelled"),
 	'cancelled|t', 'a cancelled job that waited for its worker is final');
 is($hipq->sql("SELECT worker_id IS NULL FROM hipq.app_out WHERE id = $cancelled"), 't',
-	'a cancelled job that waited for its worker has no worker');
+	'a cancelled job that waited for its worker has no worker_id');
 my $expiring = aimed('nobody', 'send', q{expires_time => now() + interval '5 s'});
 $hipq->set('hipq.clock_offset' => 6);
 ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $expiring", 'expired'),
@@ -164,32 +165,33 @@ $hipq->set('hipq.clock_offset' => 20);
 is($hipq->sql(row($paused)), 'initial 0', 'a job for a worker waits while its type is paused');
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
-is_given($paused, 'running 1 third', "after the pause the job's worker has it");
+is_given($paused, 'running 1 third', 'a job goes to its worker when its type is resumed');
 my $later = aimed('third', 'send', q{scheduled_run_time => now() + interval '1 day'});
 $hipq->sql("SELECT hipq.reschedule($later, now())");
 is_given($later, 'running 1 third',
-	'a job for a worker that is rescheduled to now is given at once');
+	'a job for a worker that is rescheduled to now goes to the worker');
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 3)});
 my @limited = map { aimed('third') } 1, 2;
-is_given($limited[0], 'running 1 third', 'a job for a worker is given within a throttle');
-is($hipq->sql(row($limited[1])), 'initial 0', 'a job for a worker waits for a full throttle');
+is_given($limited[0], 'running 1 third', 'a job for a worker is given within the throttle');
+is($hipq->sql(row($limited[1])), 'initial 0',
+	'a job for a worker waits while the throttle is full');
 $hipq->sql("SELECT hipq.cancel($paused)");
 is_given($limited[1], 'running 1 third', 'a job for a worker is given when the throttle has room');
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 $hipq->sql("SELECT hipq.cancel($_)") foreach $later, @limited;
 
-# ---- of workers with that name only those that serve the job type count
+# ---- a worker that does not serve the job type does not count, whatever its name
 $hipq->sql_as('app', q{SELECT hipq.register_worker('other', '{app.out}', '{once}')});
 my $unserved = aimed('other');
 like(condition($unserved), qr/does not serve job type "send" now/,
-	'a worker of that name that does not serve the type does not count');
+	'a worker that does not serve the type of the job does not get it');
 $hipq->sql("SELECT hipq.cancel($unserved)");
 
 # ---- alerts
 my $waiting = aimed('nobody', 'send', 'queue_ttl => 100000');
 $hipq->set('hipq.clock_offset' => 61);
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs wait: worker'}, 1),
-	'an alert tells of a job that waits long for its worker');
+	'an alert reports a job that waits long for its worker');
 
 # ---- restarts and crashes
 $node->stop('immediate');
@@ -197,7 +199,7 @@ $node->start;
 $hipq->set('hipq.clock_offset' => 0);
 is($hipq->sql(row($waiting)), 'initial 0', 'a job for a worker waits after a crash');
 my $nobody = register('nobody');
-is_given($waiting, 'running 1 nobody', "after a crash the job's worker gets it");
+is_given($waiting, 'running 1 nobody', 'a job goes to its worker after a crash');
 $hipq->sql("SELECT hipq.cancel($waiting)");
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($nobody)");
 my $kept = aimed('nobody', 'send', 'queue_ttl => 100');
@@ -210,7 +212,7 @@ is_given($kept, 'running 1 third',
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql("SELECT hipq.cancel($kept)");
 
-# ---- in transactions
+# ---- transactions that are rolled back
 my $gone = $hipq->sql(q{BEGIN; SELECT hipq.enqueue('send', queue => 'app.out', worker => 'third');
 	ROLLBACK});
 is($hipq->sql('SELECT count(*) FROM hipq.aimed_job WHERE job_id = ' . $gone), 0,
@@ -224,15 +226,15 @@ is($hipq->sql(q{SELECT hipq.enqueue('send',
 		queue => 'app.out', job_key => 'k', worker => 'third', on_duplicate => 'return')}), $keyed,
 	'on_duplicate => return gives the job that holds the key');
 is($hipq->sql("SELECT worker FROM hipq.aimed_job WHERE job_id = $keyed"), 'absent',
-	'the job that holds the key keeps its worker');
+	'on_duplicate => return does not change the worker of the job that holds the key');
 is($hipq->sql(q{SELECT action FROM hipq.enqueue_unique('send', queue => 'app.out', job_key => 'l',
-		worker => 'third')}), 'inserted', 'enqueue_unique() takes a worker');
+		worker => 'third')}), 'inserted', 'enqueue_unique() has a parameter for the worker');
 ok($hipq->wait_until(q{SELECT job.state || ' ' || worker.name FROM hipq.app_out AS job
 		JOIN hipq.worker USING (worker_id) WHERE job_key = 'l'}, 'running third'),
-	'enqueue_unique() gives the job to that worker');
+	'a job of enqueue_unique() goes to its worker');
 $hipq->sql("SELECT hipq.cancel($keyed)");
 
-# ---- moved to another queue
+# ---- jobs that move to another queue
 $hipq->create_queue('app.next');
 $hipq->sql(q{SELECT hipq.register_job_type('app.next', 'send', handler_kind => 'notify',
 	queue_ttl => 100)});
@@ -244,22 +246,22 @@ is($hipq->sql("SELECT queue_id, worker FROM hipq.aimed_job WHERE job_id = $movin
 $hipq->sql_as('app', q{SELECT hipq.register_worker('any', '{app.next}', '{send}')});
 my $mover = $hipq->sql_as('app', q{SELECT hipq.register_worker('mover', '{app.next}', '{send}')});
 ok($hipq->wait_until("SELECT state || ' ' || worker_id FROM hipq.app_next WHERE id = $moving",
-		"running $mover"), 'its worker has the moved job');
+		"running $mover"), 'a moved job goes to its worker');
 
-# ---- dumped and restored
+# ---- a restored dump
 my $dumped = aimed('restored');
 $node->command_ok([ 'pg_dump', '-Fc', '-f', $node->basedir . '/dump', '-d',
 		$node->connstr('postgres') ], 'a dump');
 $hipq->sql('CREATE DATABASE copy');
 $node->command_ok([ 'pg_restore', '-d', $node->connstr('copy'), $node->basedir . '/dump' ],
-	'is restored');
+	'pg_restore restores a dump with an aimed job');
 $node->safe_psql('copy', 'SELECT hipq.release_hold()');
 $node->safe_psql('copy',
 	q{SET SESSION AUTHORIZATION app; SELECT hipq.register_worker('bystander', '{app.out}', '{send}',
 	capacity => 10); SELECT hipq.register_worker('restored', '{app.out}', '{send}')});
 ok($node->poll_query_until('copy', "SELECT job.state = 'running' AND worker.name = 'restored'
 		FROM hipq.app_out AS job JOIN hipq.worker USING (worker_id) WHERE id = $dumped"),
-	'a restored job goes to its worker');
+	'a restored aimed job goes to its worker');
 $hipq->sql("SELECT hipq.cancel($dumped)");
 
 # ---- a prepared transaction
@@ -267,9 +269,10 @@ $hipq->sql("SELECT hipq.cancel($dumped)");
 	my $prepared = $hipq->sql(q{BEGIN; SELECT hipq.enqueue('send', queue => 'app.out',
 		worker => 'third'); PREPARE TRANSACTION 'aimed'});
 	is($hipq->sql("SELECT count(*) FROM hipq.app_out WHERE id = $prepared"), 0,
-		'a job of a prepared transaction is not there yet');
+		'a job of a prepared transaction is invisible');
 	$hipq->sql(q{COMMIT PREPARED 'aimed'});
-	is_given($prepared, 'running 1 third', "after COMMIT PREPARED the job's worker has it");
+	is_given($prepared, 'running 1 third',
+		'a job of a prepared transaction goes to its worker after COMMIT PREPARED');
 	$hipq->sql("SELECT hipq.cancel($prepared)");
 }
 
@@ -282,25 +285,27 @@ sub refused
 }
 refused(q{'inside', queue => 'app.out'},
 	qr/ERROR:  jobs of type "inside" are not for external workers\nDETAIL:  Their handler runs in the server/,
-	'a type with a handler in the server is refused');
+	'a worker cannot be given for a type with a handler in the server');
 refused(q{'unknown', queue => 'app.out'},
 	qr/ERROR:  a job for one worker needs a job type that is registered: "unknown" is not\nHINT:  Use hipq.register_job_type\('app.out', 'unknown', handler_kind => 'notify'\)/,
-	'an unregistered type is refused');
+	'a worker cannot be given for an unregistered type');
 refused(q{'send', queue => 'app.out', job_key => 'm', on_duplicate => 'replace'},
 	qr/ERROR:  a job for one worker cannot replace or follow another one/,
-	'on_duplicate => replace is refused');
+	'a worker cannot be given with on_duplicate => replace');
 like(($hipq->try_sql(q{SELECT hipq.enqueue('send', queue => 'app.out', worker => '')}))[2],
-	qr/ERROR:  name must not be empty\nHINT:  A worker's name/, 'an empty name is refused');
+	qr/ERROR:  name must not be empty\nHINT:  A worker's name/,
+	'an empty name of a worker is refused');
 is($hipq->sql(q{SELECT count(*) FROM hipq.app_out WHERE job_type IN ('inside', 'unknown')
-		OR job_key = 'm'}), 0, 'a refused call enqueues nothing');
+		OR job_key = 'm'}), 0, 'a refused call enqueues no job');
 
-# ---- many jobs for absent workers do not hold up others
+# ---- many jobs for absent workers do not delay others
 $hipq->sql(q{SELECT count(hipq.enqueue('send', queue => 'app.out', worker => 'none ' || n % 100))
 	FROM generate_series(1, 5000) AS n});
 my $start = time;
-is_given(aimed('third'), 'running 1 third', 'a job for a present worker is given');
+is_given(aimed('third'), 'running 1 third',
+	'a job for a present worker is given beside 5,000 for absent ones');
 is_given($hipq->enqueue('send', q{queue => 'app.out'}), 'running 1 third',
-	'a job for any worker is given');
-$hipq->in_time(time - $start, 5, 'both are given soon');
+	'a job for any worker is given beside 5,000 for absent ones');
+$hipq->in_time(time - $start, 5, 'jobs are given within 5 s beside 5,000 for absent workers');
 
 done_testing();

@@ -1,10 +1,12 @@
-# Any two events that may end one attempt of an external worker, in any order, end it as a model
-# says: what the worker says of it, what operators do, the time to accept it, its timeout, the
-# silence and the loss of its worker. A model predicts for each pair the results of both callers,
-# whether the second one waits, the row, how often and by which event the attempt ended, and the
-# counts in shared memory. It has the rules for one event after the other, and one rule for two at
-# once: a caller that comes to a locked row waits for the end of the other transaction, or passes by
-# as if there were no row. Pairs run side by side, each with a job and a worker of its own.
+# Two events that may end an attempt of an external worker end it as a model predicts, in any order.
+# Events are calls of the worker, calls of operators, the end of the time to accept the job, the
+# timeout, and the silence and loss of the worker. For each pair the model predicts the results of
+# both calls, whether the second call waits, the row, how often and by which event the attempt
+# ended, and the counts in shared memory.
+#
+# The model has rules for one event after the other, and one rule for two at the same time: a call
+# that meets a locked row waits for the end of the other transaction, or skips the row as if it did
+# not exist. Many pairs run at the same time, each with its own job and worker.
 # isolation/specs/external_attempt.spec shows one pair of each kind to readers.
 use strict;
 use warnings;
@@ -15,11 +17,11 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $pairs = 32;
-# Times of jobs that are to come, or not to come; a machine that stalls for a shorter time does not
-# bring one about (s).
+# Short times end during the test, and long ones do not (s). A machine that stalls for less than the
+# short time does not end it early.
 my ($short, $long) = (60, 7200);
-# By how much the clock is moved: past any short time and the grace of a lost worker; past the
-# timeout of a silent one, too.
+# How far the test moves the clock: beyond short times and the grace of a lost worker, or beyond the
+# timeout of a silent worker, too.
 my ($later, $much_later) = (100, 1000);
 my $hipq = HipqCluster->new('attempt_races', 'hipq.retry_jitter' => 0,
 	'hipq.worker_grace' => $short, 'hipq.heartbeat_timeout' => 600, max_connections => 3 * $pairs);
@@ -27,7 +29,7 @@ my $most_jobs = 2 * $pairs;
 
 # ---- the model
 
-# The state of an attempt: of its job, of its worker, and the reasons of its ends.
+# Returns the state of a new attempt: of its job, of its worker, and the reasons for which it ended.
 sub new_attempt
 {
 	return { state => 'running', attempt => 1, retries => 0, reason => 'NONE', is_accepted => 0,
@@ -48,7 +50,7 @@ sub end_it
 
 my $over = 'HQ003 attempt 1 of job <id> is over';
 
-# What a worker says of its attempt while that runs.
+# The calls of a worker about an attempt that runs.
 my %answers = (
 	complete => sub { end_it($_[0], 'final', 'succeeded', 0); return 'done'; },
 	fail => sub { end_it($_[0], 'retry', 'transient_error', 1); return 'retry'; },
@@ -56,7 +58,7 @@ my %answers = (
 	extend => sub { return '55000 job <id> has not been accepted'
 			unless $_[0]{is_accepted}; $_[0]{has_more_time} = 1; return 'true'; });
 
-# An attempt that has ended, and has nothing left to do, may be forgotten already.
+# The scheduler may have forgotten the worker of an attempt that has ended.
 sub of_ended
 {
 	my ($attempt, $answer) = @_;
@@ -95,8 +97,8 @@ my %calls = (
 my @calls = sort keys %calls;
 my %is_of_worker = (drain => 1, lose => 1);
 
-# What comes by itself: whether the job has a short time to be accepted (type s) or a long one (t),
-# its timeout, and by how much the clock is moved.
+# Events without a call: whether the job has a short time to be accepted (type s) or a long one (t),
+# its timeout, and how far the clock is moved.
 my %sweeps = (
 	queue_ttl => { type => 's', timeout => $long, moves => $later },
 	timeout => { type => 't', timeout => $short, moves => $later },
@@ -106,7 +108,7 @@ my %sweeps = (
 	loss => { type => 't', timeout => $long, moves => $later });
 my %without = (type => 't', timeout => $long, moves => 0);
 
-# The scheduler takes back what is due.
+# The scheduler takes back jobs that are overdue.
 sub settle
 {
 	my ($attempt, $sweep, $moves) = @_;
@@ -131,7 +133,7 @@ sub settle
 	return;
 }
 
-# Two at once: the second call comes while the first has not committed. Fills in what is expected.
+# Predicts a race in which the second call comes before the first one commits.
 sub predict_race
 {
 	my ($race, $start) = @_;
@@ -160,7 +162,7 @@ sub predict_race
 	}
 	else
 	{
-		# Nothing is in its way, and it does not see uncommitted changes.
+		# Nothing blocks the second call, which does not see uncommitted changes.
 		$attempt = copy($start);
 		$race->{expects_two} = $calls{$second}->($attempt);
 		$attempt->{worker} = $becomes->{worker};
@@ -170,7 +172,7 @@ sub predict_race
 	return;
 }
 
-# One after the other. The test waits for what the scheduler does between them.
+# Predicts one event after the other. In between the test waits for the scheduler.
 sub predict_sequence
 {
 	my ($race, $start) = @_;
@@ -239,7 +241,7 @@ sub observe
 	return \%seen;
 }
 
-# The faults of a race: none, if all came as expected.
+# Returns the differences between a race and its prediction.
 sub faults_of
 {
 	my ($race, $seen) = @_;
@@ -252,17 +254,18 @@ sub faults_of
 			=~ $expected : $found eq $expected;
 		return;
 	};
-	$compare->('the first one is told', $race->{told_one}, $race->{expects_one});
-	$compare->('the second one is told', $race->{told_two}, $race->{expects_two});
-	$compare->('the second one waits', $race->{waited} ? 'yes' : 'no',
+	$compare->('the first call returns', $race->{told_one}, $race->{expects_one});
+	$compare->('the second call returns', $race->{told_two}, $race->{expects_two});
+	$compare->('the second call waits', $race->{waited} ? 'yes' : 'no',
 		$race->{expects_wait} ? 'yes' : 'no') if defined $race->{second};
 	my ($sight, $counts_fit) = split /\|/, $seen;
-	$compare->('then there is', $sight, sight_of($race->{expected}));
-	$compare->('its worker counts it', $counts_fit // 't', 't');
+	$compare->('the attempt is then', $sight, sight_of($race->{expected}));
+	$compare->('the counts of the worker are right', $counts_fit // 't', 't');
 	return @faults;
 }
 
-# Waits until all are as expected. If that fails, the end of the race tells what there is.
+# Waits until all races have the expected state. If one does not, the comparison at its end shows
+# it.
 sub wait_for
 {
 	my ($which, @batch) = @_;
@@ -286,8 +289,8 @@ sub statement
 		lose => "SELECT hipq.deregister_worker($worker)" }->{$verb};
 }
 
-# Gives each race a job and a worker of its own. Two witnesses, number 0 and the last one, have a
-# job and a worker, too, and a short time to be accepted.
+# Gives each race its own job and worker. Two witnesses, number 0 and the last one, also have a job
+# and a worker, and a short time to be accepted.
 sub prepare
 {
 	my ($sweep, @batch) = @_;
@@ -319,8 +322,8 @@ sub prepare
 	return;
 }
 
-# Moves the scheduler's clock, and waits until the scheduler has looked at all jobs by it: the
-# witness is overdue then.
+# Moves the scheduler's clock, and waits until the scheduler has checked all jobs by this clock. The
+# first witness shows it, because its job is overdue then.
 sub sweep
 {
 	my ($sweep) = @_;
@@ -343,9 +346,9 @@ sub wait_for_witness
 	return;
 }
 
-# The same while sessions lock jobs. When they have unlocked them the scheduler looks at them once
-# more, in the transaction that takes back the second witness, which has been locked all the time,
-# too.
+# Moves the clock while sessions lock jobs. After these have released their locks, the scheduler
+# checks the jobs once more, in the transaction that takes back the job of the second witness, which
+# the keeper has locked for the whole time.
 sub sweep_while_held
 {
 	my ($sweep, @batch) = @_;
@@ -358,8 +361,8 @@ sub sweep_while_held
 	return;
 }
 
-# Sessions follow the scheduler's clock. Not before a batch is over: a silent worker that sends a
-# heartbeat by it gets its job again.
+# Makes sessions use the scheduler's clock, after the end of a batch, because a silent worker that
+# sent a heartbeat by this clock would get its job again.
 sub follow_clock
 {
 	$races->run($races->all, "SET hipq.clock_offset = $clock");
@@ -367,7 +370,7 @@ sub follow_clock
 	return;
 }
 
-# Looks at a batch that has ended. Returns the faults of each race.
+# Compares a batch that has ended with the predictions. Returns the differences of each race.
 sub look_at
 {
 	my (@batch) = @_;
@@ -377,18 +380,18 @@ sub look_at
 		faults_of($race, $seen->{ $race->{n} }) } @batch;
 	my $none = sub { my ($what, $sql) = @_; my $count = $races->ask($sql); push @faults,
 		"$what: $count" if $count; return; };
-	$none->('rows that somebody holds', "SELECT count(*) - (SELECT count(*) FROM (SELECT
+	$none->('locked rows', "SELECT count(*) - (SELECT count(*) FROM (SELECT
 		FROM hipq.race_ext AS job WHERE id IN (SELECT job FROM racer WHERE batch = $batch)
 		FOR UPDATE SKIP LOCKED) AS free) FROM racer WHERE batch = $batch");
 	$none->('locks of sessions',
 		'SELECT count(*) FROM pg_locks WHERE pid IN (' . join(',', $races->pids) . ')');
-	$none->('capacity that nobody uses',
+	$none->('capacity without running jobs',
 		q{SELECT coalesce((SELECT sum(jobs) FROM hipq._limiters() WHERE job_type IS NULL),
 		0) - (SELECT count(*) FROM hipq.race_ext_live WHERE state = 'running')});
 	return @faults;
 }
 
-# Nothing of a batch is left in shared memory.
+# Ends all jobs and workers of a batch. Returns what is left in shared memory.
 sub clear
 {
 	$races->ask("SELECT count(hipq.cancel(job.id)) FROM hipq.race_ext_live AS job");
@@ -427,7 +430,7 @@ sub run_batch
 	return @faults;
 }
 
-# All races of a kind, in batches, are one test.
+# Runs all races of a kind, in batches, as one test.
 sub run_all
 {
 	my ($name, $sweep, @all) = @_;
@@ -442,7 +445,7 @@ sub run_all
 
 # ---- the checker itself
 
-# The checker finds each wrong history, and no fault in the right one.
+# Tests that the checker finds no fault in a right history, and one fault in each wrong history.
 sub check_checker
 {
 	my %race = (n => 1, name => 'sample', first => 'complete', second => 'fail', end => 'COMMIT',
@@ -454,20 +457,22 @@ sub check_checker
 		return scalar faults_of({ %race, %found }, $seen); };
 	is($faults->(), 0, 'the checker finds no fault in a right history');
 	my @wrong = (
-		[ 'both are told that they ended it', told_two => 'retry' ], [ 'the first one is refused',
-			told_one => $over ],
-		[ 'the loser is told of something else',
+		[ 'both calls return that they ended the attempt', told_two => 'retry' ],
+		[ 'the first call is refused', told_one => $over ],
+		[ 'the second call returns another error',
 			told_two => '55000 job <id> has not been accepted' ],
-			[ 'the second one does not wait', waited => 0 ],
-		[ 'both have ended it',
+			[ 'the second call does not wait', waited => 0 ],
+		[ 'both calls have ended the attempt',
 			seen => 'final 1 0 NONE given plain none succeeded,transient_error|t' ],
-			[ 'nobody has ended it', seen => 'final 1 0 NONE given plain none none|t' ],
-		[ 'the loser has the last word',
+			[ 'no call has ended the attempt', seen => 'final 1 0 NONE given plain none none|t' ],
+		[ 'the row shows the second call',
 			seen => 'retry 1 1 transient_error given plain none succeeded|t' ],
 			[ 'the job still runs', seen => 'running 1 0 NONE given plain none succeeded|t' ],
 		[ 'a retry is charged', seen => 'final 1 1 NONE given plain none succeeded|t' ],
-			[ 'memory still has it', seen => 'final 1 0 NONE given plain waiting succeeded|t' ],
-		[ 'its worker still counts it', seen => 'final 1 0 NONE given plain none succeeded|f' ]);
+		[ 'shared memory has the ended attempt',
+			seen => 'final 1 0 NONE given plain waiting succeeded|t' ],
+		[ 'the worker counts the ended attempt',
+			seen => 'final 1 0 NONE given plain none succeeded|f' ]);
 	foreach my $wrong (@wrong)
 	{
 		my ($what, @found) = @$wrong;
@@ -502,8 +507,8 @@ foreach my $has_loss (0, 1)
 			}
 		}
 	}
-	my $kind = $has_loss ? 'calls, when the worker is gone' : 'calls';
-	$count += run_all("$kind, at once", \%sweep, grep { defined $_->{end} } @all);
+	my $kind = $has_loss ? 'calls, with a deregistered worker' : 'calls';
+	$count += run_all("$kind, at the same time", \%sweep, grep { defined $_->{end} } @all);
 	$count += run_all("$kind, one after the other", \%sweep, grep { !defined $_->{end} } @all);
 }
 foreach my $kind (sort keys %sweeps)
@@ -517,13 +522,14 @@ foreach my $kind (sort keys %sweeps)
 		{
 			push @after, { %shared, name => "$start $kind $call", accepts => $accepts,
 				second => $call };
-			# a drained worker and a lost one would wait for each other; they are among the calls
+			# A drained worker and a lost one would wait for each other. The pairs of calls have
+			# them.
 			next if $shared{loses} && $is_of_worker{$call};
 			push @at_once, map { { %shared, name => "$start $call $kind $_", accepts => $accepts,
 					first => $call, end => $_ } } qw(COMMIT ROLLBACK);
 		}
 	}
-	$count += run_all("$kind comes while a call is not committed", $sweeps{$kind}, @at_once);
+	$count += run_all("$kind, while a call is not committed", $sweeps{$kind}, @at_once);
 	$count += run_all("$kind, and then a call", $sweeps{$kind}, @after);
 }
 note "$count races";

@@ -1,5 +1,5 @@
-# No job is lost or done twice when the client of an external worker is stopped, killed, cut off, or
-# wrong.
+# No job is lost or done twice when the client of an external worker is frozen, killed,
+# disconnected, or silent, or makes wrong calls.
 use strict;
 use warnings;
 use HipqCluster;
@@ -16,7 +16,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify', queue_ttl => 100,
 		default_timeout => 50, max_retries => 1, retry_base => '0 s')});
 
-# A client is a session with a worker of its own.
+# Returns a client: a session, and a worker of its own.
 sub client
 {
 	my ($name, %more) = @_;
@@ -54,7 +54,7 @@ sub gone
 {
 	my ($name) = @_;
 	return ok($hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0),
-		"$name is gone");
+		"worker $name is removed");
 }
 sub row
 {
@@ -76,7 +76,7 @@ sub reasons
 	return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '')
 		FROM hipq.attempts WHERE job_id = $id");
 }
-# A stale attempt is refused and changes nothing.
+# Tests that a call about a stale attempt is refused and changes nothing.
 sub is_refused
 {
 	my ($client, $call, $what) = @_;
@@ -96,14 +96,15 @@ is_row($job, 'running 1 first', 'a job is given to a worker');
 my $second = client('second');
 $hipq->set('hipq.clock_offset' => 101);
 is_row($job, 'running 2 second', 'a job that its worker does not accept goes to another one');
-is_refused($first, "hipq.complete($job, 1)", "the first worker's answer comes too late");
-is(claim($first), '', 'the first worker has nothing to claim');
+is_refused($first, "hipq.complete($job, 1)",
+	'complete() of the worker that did not accept the job is refused');
+is(claim($first), '', 'the worker that did not accept the job has nothing to claim');
 is(claim($second), "$job 2", 'the second worker claims the job');
-is_row($job, 'running 2 second accepted', 'the job is accepted');
+is_row($job, 'running 2 second accepted', 'a job that is given again is accepted');
 ask($second->{session}, qq{SELECT hipq.complete($job, 2, '{"sent": true}')});
-is($hipq->outcome($job), 'succeeded', 'the retried job succeeds');
+is($hipq->outcome($job), 'succeeded', 'a job that is given again succeeds');
 is($hipq->sql("SELECT result->>'sent' FROM hipq.jobs_detail WHERE id = $job"), 'true',
-	'the retried job has its result');
+	'a job that is given again has its result');
 
 # ---- a job becomes a dead letter, is redriven, and succeeds
 $hipq->set('hipq.clock_offset' => 0);
@@ -119,26 +120,28 @@ is($hipq->outcome($job), 'failed', 'a job that is never accepted fails');
 is($hipq->sql("SELECT reason || ' ' || (error::json->>'error') || ' '
 		|| (SELECT sum((death->>'count')::int) FROM json_array_elements(error::json->'deaths')
 		AS death) FROM hipq.dead_letters_detail WHERE job_id = $job"),
-	'queue_timeout Worker queue TTL expired 2', 'its dead letter says why');
+	'queue_timeout Worker queue TTL expired 2',
+	'the dead letter of a job that was never accepted says why');
 is($hipq->sql("SELECT string_agg(attempt->>'worker_id', ' ') FROM hipq.dead_letters_detail,
 		jsonb_array_elements(history) AS attempt WHERE job_id = $job"),
 	$hipq->sql("SELECT string_agg(worker_id::text, ' ' ORDER BY attempt) FROM hipq.attempts_detail
-			WHERE job_id = $job"), 'its dead letter names the workers that had it');
+			WHERE job_id = $job"),
+			'the dead letter of a job that was never accepted names its workers');
 is($hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats_detail WHERE queue = 'app.out'}),
-	1, 'statistics count the job as failed by TTL');
+	1, 'statistics count the dead letter as failed by TTL');
 my $again = $hipq->sql("SELECT hipq.redrive($job)");
 $hipq->set('hipq.clock_offset' => 205);
 ok($hipq->wait_until("SELECT state = 'running' FROM hipq.app_out WHERE id = $again"),
 	'the redriven job is given to a worker');
 my ($holder) = grep { $_->{name} eq $hipq->sql("SELECT name FROM hipq.app_out
 		JOIN hipq.worker USING (worker_id) WHERE id = $again") } $first, $second;
-is(claim($holder), "$again 1", 'the redriven job is claimed');
+is(claim($holder), "$again 1", 'a worker claims the redriven job');
 ask($holder->{session}, "SELECT hipq.complete($again, 1)");
 is($hipq->outcome($again), 'succeeded', 'the redriven job succeeds');
 $hipq->set('hipq.clock_offset' => 0);
 deregister($_) foreach $first, $second;
 
-# ---- frozen: SIGSTOP
+# ---- SIGSTOP freezes a client
 my $frozen = client('frozen', listen => 'true');
 $job = $hipq->enqueue('send');
 is_row($job, 'running 1 frozen', 'a client gets a job before it is frozen');
@@ -147,7 +150,7 @@ kill 'STOP', $frozen->{pid};
 my $other = client('other', listen => 'true');
 my @jobs = map { $hipq->enqueue('send') } 1 .. 2;
 is($hipq->sql("SELECT count(*) FROM hipq.app_out WHERE id = $jobs[0] AND state = 'final'"), 0,
-	"the frozen client's queue has jobs that wait");
+	'jobs wait beside a frozen client');
 is_row($jobs[0], 'running 1 other', 'another client gets a job beside a frozen one');
 is(claim($other), "$jobs[0] 1", 'the other client claims its job');
 ask($other->{session}, "SELECT hipq.complete($jobs[0], 1)");
@@ -164,7 +167,7 @@ ask($other->{session}, "SELECT hipq.complete($job, 2)");
 is($hipq->outcome($job), 'succeeded', 'the timed-out job succeeds in its second attempt');
 $hipq->set('hipq.clock_offset' => 0);
 
-# ---- killed: kill -9
+# ---- SIGKILL ends a client
 $hipq->sql(q{SELECT hipq.pause('app.out')});
 deregister($other);
 $hipq->sql(q{SELECT hipq.resume('app.out')});
@@ -178,11 +181,11 @@ is_row($job, 'running 2 next', "after hipq.worker_grace another client has the k
 is(reasons($job), 'worker_lost', "the killed client's attempt ends with reason worker_lost");
 is(claim($next), "$job 2", "the other client claims the killed one's job");
 ask($next->{session}, "SELECT hipq.fail($job, 2, 'no')");
-is($hipq->outcome($job), 'failed', 'the job fails when max_retries is reached');
+is($hipq->outcome($job), 'failed', 'the job of a killed client fails when max_retries is reached');
 gone('frozen');
 deregister($next);
 
-# ---- cut off: packets vanish, then the connection is gone
+# ---- the network drops the packets of a client, and then its connection
 my $proxy = HipqProxy->new($node);
 my $far = client('far', listen => 'true', connstr => $proxy->connstr('postgres') . ' user=app');
 $job = $hipq->enqueue('send');
@@ -212,14 +215,14 @@ ok($hipq->wait_until(q{SELECT pid IS NULL FROM hipq.workers_detail WHERE name = 
 $near = client('near', listen => 'true');
 is_row($job, 'running 2 near', 'another client gets the job of the cut connection');
 is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 0,
-	'the job was not accepted, and is not charged');
+	'a job that was not accepted is not charged when the connection is cut');
 is(claim($near), "$job 2", 'the other client claims the job of the cut connection');
 ask($near->{session}, "SELECT hipq.complete($job, 2)");
 is($hipq->outcome($job), 'succeeded', 'the job of the cut connection succeeds');
 eval { $far->{session}->quit };
 gone('far');
 
-# ---- silent: no heartbeats
+# ---- a silent client sends no heartbeats
 my $silent = client('silent');
 deregister($near);
 $job = $hipq->enqueue('send');
@@ -235,17 +238,17 @@ $hipq->set('hipq.heartbeat_timeout' => '1d', 'hipq.clock_offset' => 0);
 $hipq->sql("SELECT hipq.cancel($job)");
 deregister($silent);
 
-# ---- more time at the last moment: the transaction that locks the row decides, and the scheduler
-# does not spin meanwhile
+# ---- a job is extended in the last moment: the transaction that locks the row decides, and the
+# scheduler does not wait in a busy loop
 $job = $hipq->enqueue('send');
 is_row($job, 'running 1 near', 'a client gets a job before it extends it');
 is(claim($near), "$job 1", 'the client claims the job before it extends it');
 ask($near->{session}, "BEGIN; SELECT 'held' FROM (SELECT hipq.extend($job, 1, '1 h')) AS extended");
 $hipq->set('hipq.clock_offset' => 60);
 is($hipq->sql("SELECT state FROM hipq.app_out WHERE id = $job"), 'running',
-	'a job whose time is up is not taken while its row is locked');
+	'an overdue job is not taken back while its row is locked');
 ask($near->{session}, 'COMMIT');
-is_row($job, 'running 1 near accepted', 'the extended job keeps its worker');
+is_row($job, 'running 1 near accepted', 'an extended job keeps its worker');
 my $ticks = sub { my ($pid) = HipqFaults::pids_of($hipq, 'hipq scheduler'); return 0 unless $pid;
 	my @stat = split / /, slurp_file("/proc/$pid/stat"); return $stat[13] + $stat[14]; };
 my $before = $ticks->();
@@ -253,7 +256,7 @@ ok($hipq->wait_until("SELECT clock_timestamp() > '" . $hipq->sql('SELECT clock_t
 		. "'::timestamptz + interval '2 s'"), 'two seconds pass');
 cmp_ok($ticks->() - $before, '<', 50, 'waiting for a locked row takes little CPU time');
 ask($near->{session}, "SELECT hipq.complete($job, 1)");
-is($hipq->outcome($job), 'succeeded', 'the extended job succeeds');
+is($hipq->outcome($job), 'succeeded', 'an extended job succeeds');
 $hipq->set('hipq.clock_offset' => 0);
 
 # ---- a warning of a queue_ttl that is too short
@@ -266,21 +269,21 @@ ask($near->{session}, "SELECT pg_sleep(0.7); SELECT hipq.complete($job, 1)");
 my (undef, undef, $warning) = $node->psql('postgres',
 	q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 1)});
 like($warning, qr/WARNING:  queue_ttl 1 is short for job type "slow"/,
-	'a queue_ttl under twice the run time is warned of');
+	'a queue_ttl under twice the run time causes a warning');
 (undef, undef, $warning) = $node->psql('postgres',
 	q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 60)});
-is($warning, '', 'a longer queue_ttl is not warned of');
+is($warning, '', 'a longer queue_ttl causes no warning');
 ask($near->{session}, "SELECT hipq.deregister_worker($slow)");
 
 # ---- forged and lost notifications
 is($hipq->sql("NOTIFY hipq_worker_$near->{id}, 'forged'; SELECT 1"), 1,
 	'another session forges a notification');
-is(claim($near), '', 'a forged notification only makes the worker look once');
+is(claim($near), '', 'a forged notification gives no job to a worker');
 my $deaf = client('deaf');
 deregister($near);
 $job = $hipq->enqueue('send');
 is_row($job, 'running 1 deaf', 'a worker that does not listen gets jobs');
-is(claim($deaf), "$job 1", 'a worker that does not listen finds jobs when it polls');
+is(claim($deaf), "$job 1", 'a worker that does not listen claims its job when it polls');
 ask($deaf->{session}, "SELECT hipq.complete($job, 1)");
 is($hipq->outcome($job), 'succeeded', 'the job of a worker that does not listen succeeds');
 $deaf->{session}{stdin} .= "SELECT 'got ' || id FROM hipq.claim($deaf->{id}, 1, wait => '60 s');\n";
@@ -291,11 +294,11 @@ ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity
 $job = $hipq->enqueue('send');
 $deaf->{session}{run}->pump until $deaf->{session}{stdout} =~ /got $job/;
 pass('a worker that waits in the server gets the next job at once');
-is_row($job, 'running 1 deaf accepted', 'accepted');
+is_row($job, 'running 1 deaf accepted', 'a job that a waiting worker gets is accepted');
 $deaf->{session}{stdout} = '';
 ask($deaf->{session}, "SELECT hipq.complete($job, 1)");
 deregister($deaf);
 
-is($hipq->sql(q{SELECT count(*) FROM hipq.app_out_live}), 0, 'no job is left behind');
-is($hipq->sql(q{SELECT count(*) FROM hipq.workers}), 0, 'no worker is left behind');
+is($hipq->sql(q{SELECT count(*) FROM hipq.app_out_live}), 0, 'no job is left after all faults');
+is($hipq->sql(q{SELECT count(*) FROM hipq.workers}), 0, 'no worker is left after all faults');
 done_testing();

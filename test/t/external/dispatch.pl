@@ -1,5 +1,5 @@
-# Jobs for external workers go to the best free worker, and are taken back in time, also over
-# errors, restarts and crashes.
+# The scheduler gives jobs for external workers to the best free worker, and takes them back in
+# time. Errors, restarts and crashes do not change this.
 use strict;
 use warnings;
 use HipqCluster;
@@ -65,9 +65,9 @@ sub is_given
 my $job = $hipq->enqueue('send');
 is(unmet_conditions($job), 'worker', 'a job waits for a worker, and why() says so');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'no worker'}, 1),
-	'an alert tells of a job without a worker');
+	'an alert reports a job without a worker');
 ok($node->wait_for_log(qr/jobs of type "send" in queue "app.out" wait for an external worker/),
-	'the log tells of a job without a worker');
+	'the log reports a job without a worker');
 
 # ---- a cancelled job leaves no lane due
 my $brief = register('brief');
@@ -75,58 +75,62 @@ is_given($job, 'running 1 brief', 'a worker is given the waiting job');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($brief)");
 is_given($job, 'retry 1', 'a deregistered worker gives the job back');
 $hipq->sql("SELECT hipq.cancel($job)");
-$hipq->sql('SELECT pg_reload_conf()');    # makes the scheduler look
+$hipq->sql('SELECT pg_reload_conf()');    # wakes the scheduler
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.lanes WHERE due_time <= hipq.now()}, 0),
 	'the lane of a cancelled job is not due');
 $job = $hipq->enqueue('send');
 
-# ---- given, not accepted in time, given to another worker
+# ---- a job that is not accepted in time goes to another worker
 my $one = register('one', capacity => 2);
 is_given($job, 'running 1 one', 'a job that waits goes to a worker that registers');
-is(depths(), 'one 1', "the worker's queue_depth counts the job");
+is(depths(), 'one 1', 'the queue_depth of a worker counts a job that it got');
 is($hipq->sql("SELECT deadline - update_time || ' ' || (accepted_time > '9998-01-01')
 		FROM hipq.app_out WHERE id = $job"), '00:10:00 true',
 	'the worker has queue_ttl to accept the job');
 my $two = register('two');
 $hipq->set('hipq.clock_offset' => 500);
-is($hipq->sql(row($job)), 'running 1 one', 'the worker keeps the job until queue_ttl is over');
+is($hipq->sql(row($job)), 'running 1 one', 'a worker keeps a job until queue_ttl has passed');
 $hipq->set('hipq.clock_offset' => 700);
 is_given($job, 'running 2 two', 'after queue_ttl another worker gets the job');
-is(reasons($job), 'queue_timeout', 'a job that is not accepted in time has used an attempt');
+is(reasons($job), 'queue_timeout',
+	'a job that is not accepted within queue_ttl has used an attempt');
 like($hipq->sql("SELECT error FROM hipq.attempts_detail WHERE job_id = $job"),
 	qr/^\{"error" : "Worker queue TTL expired", "message" : "Worker did not process execution within configured TTL", "deaths" : \[\{"reason" : "queue_timeout", "queue" : "app.out", "worker" : "one", "count" : 1,/,
-	'the error names the worker that did not accept');
+	'the error names the worker that did not accept the job');
 like($hipq->sql("SELECT health->>'consecutive_failures' FROM hipq.workers_detail
 		WHERE name = 'one'"), qr/^1$/, 'a job that is not accepted counts against the worker');
 like(slurp_file($node->logfile),
 	qr/LOG:  job $job was not accepted by worker "one" within its queue_ttl/,
-	'the log tells of the job that was not accepted');
+	'the log reports the job that was not accepted');
 $hipq->set('hipq.clock_offset' => 0);
 
-# ---- the scheduler keeps the time of each job
+# ---- queue_ttl ends on time without other activity
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 2)});
 my $start = time;
 my $short = $hipq->enqueue('send');
 ok($hipq->wait_until("SELECT reason FROM hipq.attempts WHERE job_id = $short AND attempt = 1",
 		'queue_timeout'), 'a short queue_ttl ends the attempt');
-$hipq->in_time(time - $start, 4, 'a short queue_ttl holds to the second');
+$hipq->in_time(time - $start, 4, 'a queue_ttl of 2 s ends within 4 s');
 finish($short);
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 600)});
 
 # ---- drained and deregistered workers
 $hipq->sql_as('app', "SELECT hipq.drain_worker($two)");
 is_given($job, 'running 3 one', 'a draining worker gives back what it has not accepted');
-is(reasons($job), 'queue_timeout released', 'a job that a draining worker gives back is released');
+is(reasons($job), 'queue_timeout released',
+	'the attempt of a job that a draining worker gave back has reason released');
 is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 1,
 	'a released job is not charged');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
 my $three = register('three');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($one)");
 is_given($job, 'running 4 three', 'a deregistered worker loses what it has not accepted');
-is(reasons($job), 'queue_timeout released released', 'the history has both releases');
-ok(worker_gone('one'), 'a deregistered worker is forgotten');
+is(reasons($job), 'queue_timeout released released',
+	'the attempt of a job that a deregistered worker gave back has reason released');
+ok(worker_gone('one'), 'a deregistered worker is removed');
 
-# ---- a lost worker keeps what it has accepted for hipq.worker_grace; it loses the rest at once
+# ---- a lost worker keeps the jobs that it has accepted for hipq.worker_grace, and loses the others
+# at once
 $hipq->set('hipq.worker_grace' => '1h');
 $hipq->sql_as('app', "SELECT hipq.complete($job, 4) FROM hipq.claim($three)");
 my $again = register('again', capacity => 3);
@@ -137,20 +141,23 @@ is($hipq->sql_as('app', "SELECT id FROM hipq.claim($again, 1)"), $jobs[0],
 	'the worker accepts one job');
 $three = $hipq->sql_as('app', q{SELECT hipq.register_worker('again', '{app.out}', '{send}',
 	capacity => 3, take_over => true)});
-is_given($_, 'running 2 again', 'a worker that takes over the name gets the others at once')
+is_given($_, 'running 2 again',
+	'a worker that takes over a name gets the jobs that were not accepted')
 	foreach @jobs[1, 2];
 is($hipq->sql("SELECT string_agg(DISTINCT worker_id::text, ' ') FROM hipq.app_out
-		WHERE id IN ($jobs[1], $jobs[2])"), $three, "the others have the new worker's number");
+		WHERE id IN ($jobs[1], $jobs[2])"), $three,
+	'jobs that were not accepted have the worker_id of the new worker');
 is($hipq->sql("SELECT worker_id, attempt FROM hipq.app_out WHERE id = $jobs[0]"), "$again|1",
-	'the accepted job stays with the old worker');
-is(reasons($jobs[1]), 'released', 'the others were released by the old worker');
+	'an accepted job stays with the worker whose name was taken over');
+is(reasons($jobs[1]), 'released', 'jobs that were not accepted are released at a take-over');
 is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $jobs[1]"), 0,
 	'a take-over charges no job');
-is($hipq->sql_as('app', "SELECT hipq.complete($jobs[0], 1)"), '', "the old worker's answer counts");
+is($hipq->sql_as('app', "SELECT hipq.complete($jobs[0], 1)"), '',
+	'complete() of the worker whose name was taken over works');
 $hipq->set('hipq.worker_grace' => '1s');
 finish($_) foreach @jobs[1, 2];
 $job = $hipq->enqueue('send');
-is_given($job, 'running 1 again', 'the new worker is given a job');
+is_given($job, 'running 1 again', 'a worker that took over a name gets new jobs');
 
 # ---- the session of a worker
 my $session = $hipq->session(role => 'app');
@@ -163,24 +170,25 @@ $session->query_safe(
 $job = $hipq->enqueue('send');
 is_given($job, 'running 1 bound', 'a worker that is bound to a session gets a job');
 ok(HipqProgram->wait_for(sub { $session->query_safe('SELECT 1')
-		=~ /Asynchronous notification "hipq_worker_\d+"/ }), 'its session is notified');
+		=~ /Asynchronous notification "hipq_worker_\d+"/ }),
+	'a job that goes to a worker bound to a session notifies this session');
 my $four = register('four');
 $session->quit;
-is_given($job, 'running 2 four', 'when the session ends another worker has its job');
-is(reasons($job), 'released', 'the attempt of the ended session is released');
+is_given($job, 'running 2 four', 'another worker gets the job of a worker whose session ended');
+is(reasons($job), 'released', 'the attempt of a worker whose session ended has reason released');
 $hipq->set('hipq.clock_offset' => 33, 'hipq.heartbeat_timeout' => '30s');
 is_given($job, 'retry 2 four', 'a worker without heartbeats loses its job');
 is(reasons($job), 'released worker_heartbeat_stale',
 	"the silent worker's attempt ends with reason worker_heartbeat_stale");
 $hipq->set('hipq.heartbeat_timeout' => '1d');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($four)");
-is_given($job, 'running 3 four', 'a heartbeat makes the worker eligible again');
+is_given($job, 'running 3 four', 'a worker that sends a heartbeat again gets jobs again');
 
-# ---- throttle, windows, priorities, pause
+# ---- throttles, priorities and pauses
 finish($job);
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($four)");
-ok(worker_gone('four'), 'the silent worker is gone');
+ok(worker_gone('four'), 'a deregistered worker that was silent is removed');
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 2)});
 my $five = register('five', capacity => 10, prefetch => 10);
 my @jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', queue => 'app.out',
@@ -193,19 +201,20 @@ is_given($jobs[0], 'running 1 five', 'the last job is given when the throttle ha
 my $inside = $hipq->enqueue('inside');
 is($hipq->sql("SELECT bool_and(passed)
 		FROM hipq.why($inside) WHERE condition = 'throttle of queue'"), 'f',
-	"workers' jobs count for executors' throttles");
+	'jobs of external workers count for the throttles of executors');
 finish($jobs[1]);
-is($hipq->outcome($inside), 'succeeded', "an executor hears of room that a worker's job leaves");
+is($hipq->outcome($inside), 'succeeded',
+	"a job in the server starts when a worker's job leaves room in the throttle");
 finish($jobs[0]);
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0);
 	SELECT hipq.pause('app.out', 'send')});
 $job = $hipq->enqueue('send');
-is(unmet_conditions($job), 'pause', 'a job of a paused type is not given away');
+is(unmet_conditions($job), 'pause', 'a job of a paused type is not given to a worker');
 $hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
-is_given($job, 'running 1 five', 'a job of a resumed type is given away');
+is_given($job, 'running 1 five', 'a job of a resumed type is given to a worker');
 finish($job);
 
-# ---- paused while the scheduler goes through the lanes
+# ---- a queue is paused while the scheduler works through its lanes
 $hipq->create_queue('app.also');
 $hipq->sql(q{SELECT hipq.register_job_type('app.also', 'send', handler_kind => 'notify')});
 my $also = $hipq->sql_as('app', q{SELECT hipq.register_worker('also', '{app.also}', '{send}')});
@@ -217,21 +226,23 @@ $hipq->sql(q{SELECT hipq.pause('app.out')});
 $points->reset;
 $job = $hipq->enqueue('send', q{queue => 'app.also'});
 ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'also'}, 1),
-	'a job of another queue is given after that');
-is($hipq->sql(row($jobs[1])), 'initial 0', 'the second job waits: its queue was paused meanwhile');
+	'a job of another queue is given after one queue was paused');
+is($hipq->sql(row($jobs[1])), 'initial 0',
+	'a job of a queue that was paused during the dispatch waits');
 $hipq->sql(q{SELECT hipq.resume('app.out')});
-is_given($jobs[1], 'running 1 five', 'the second job is given when its queue is resumed');
+is_given($jobs[1], 'running 1 five',
+	'a job of a queue that was paused during the dispatch is given after resume()');
 finish($_) foreach @jobs;
 
 # ---- a dropped queue
 $hipq->sql(q{SELECT hipq.drop_queue('app.also', force => true)});
-ok(worker_gone('also'), 'a dropped queue takes its jobs and its only workers with it');
+ok(worker_gone('also'), 'a dropped queue removes the workers that served only this queue');
 ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $also", 0),
-	"the worker's place in shared memory is free");
+	"the entry in shared memory of a dropped queue's worker is free");
 unlike(slurp_file($node->logfile), qr/dropped a dispatch|cannot rescue job/,
-	'the scheduler does not look for the dropped job');
+	'the scheduler does not look for jobs of a dropped queue');
 
-# ---- the scheduler ends while it gives a job away
+# ---- the scheduler ends during a dispatch
 foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
 {
 	foreach my $end (qw(TERM KILL))
@@ -245,7 +256,8 @@ foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
 			"the scheduler at $point ends by SIG$end");
 		$points->reset;
 		is_given($job, 'running 1 five', "$point, SIG$end: the job is given once");
-		$hipq->wait_until($depths, 'five 1') if $end eq 'KILL';    # after a crash that takes a look
+		# after a crash the scheduler must first find the job
+		$hipq->wait_until($depths, 'five 1') if $end eq 'KILL';
 		is(depths(), 'five 1', "$point, SIG$end: the job is counted once");
 		finish($job);
 		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 0),
@@ -253,7 +265,7 @@ foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
 	}
 }
 
-# ---- a job ends before its worker can know of it
+# ---- a job ends before its worker knows of it
 my $log_before = -s $node->logfile;
 foreach my $end (qw(cancel fail_job))
 {
@@ -263,16 +275,16 @@ foreach my $end (qw(cancel fail_job))
 	$hipq->sql("SELECT hipq.$end($job, 'by hand')");
 	$points->reset;
 	my $next = $hipq->enqueue('send');
-	is_given($next, 'running 1 five', "$end: the scheduler gives the next job away");
-	is(depths(), 'five 1', "$end: the ended job is not counted");
+	is_given($next, 'running 1 five', "$end: the scheduler gives the next job to the worker");
+	is(depths(), 'five 1', "$end: a job that ended before its worker knew of it is not counted");
 	is($hipq->sql_as('app', "SELECT string_agg(id::text, ' ') FROM hipq.claim($five, 10)"), $next,
-		"$end: the worker claims only the next job");
+		"$end: the worker does not claim the job that ended");
 	finish($next);
 }
 unlike(slurp_file($node->logfile, $log_before), qr/WARNING/,
-	'a job that ends before its worker knows of it is no reason for a warning');
+	'a job that ends before its worker knows of it causes no warning');
 
-# ---- an error while a job is given away
+# ---- an error during a dispatch
 @jobs = map { $hipq->enqueue('send', q{scheduled_run_time => now() + interval '1 h'}) } 1 .. 3;
 $hipq->sql(qq{
 	CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
@@ -280,34 +292,36 @@ $hipq->sql(qq{
 	CREATE TRIGGER no BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW
 		WHEN (NEW.id = $jobs[1] AND NEW.state = 'running') EXECUTE FUNCTION no()});
 $hipq->set('hipq.clock_offset' => 3601);
-is_given($jobs[$_], 'running 1 five', 'an error does not hold up the other jobs') foreach 0, 2;
-is($hipq->sql(row($jobs[1])), 'initial 0', 'the job with the error is not given away');
+is_given($jobs[$_], 'running 1 five', 'a job is given beside one whose dispatch fails')
+	foreach 0, 2;
+is($hipq->sql(row($jobs[1])), 'initial 0', 'a job whose dispatch fails waits');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'job set aside'}, 1),
-	'an alert tells of the job with the error');
+	'an alert reports the job whose dispatch failed');
 my $complaint = qr/WARNING:  cannot give job $jobs[1] in queue "app.out" to a worker: not this one/;
 $node->wait_for_log($complaint);
 my $complaints = () = slurp_file($node->logfile) =~ /$complaint/g;
-is($complaints, 1, 'the log tells of the job with the error once');
+is($complaints, 1, 'the log reports the job whose dispatch failed once');
 $hipq->sql('DROP TRIGGER no ON hipq.app_out_live');
-is_given($jobs[1], 'running 1 five', 'the job with the error is tried again');
+is_given($jobs[1], 'running 1 five', 'a job whose dispatch failed is tried again');
 
-# ---- an error while a job is taken back
+# ---- an error while the scheduler takes a job back
 $hipq->sql(qq{CREATE TRIGGER no BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW
 	WHEN (NEW.id = $jobs[1] AND NEW.state = 'retry') EXECUTE FUNCTION no()});
 $hipq->set('hipq.clock_offset' => 4300);
-is_given($jobs[$_], 'running 2 five', 'the other jobs are taken back, and given away again')
+is_given($jobs[$_], 'running 2 five',
+	'a job is taken back and given again beside one that cannot be')
 	foreach 0, 2;
-is($hipq->sql(row($jobs[1])), 'running 1 five', 'the job that cannot be taken back stays as it is');
+is($hipq->sql(row($jobs[1])), 'running 1 five', 'a job that cannot be taken back does not change');
 like(slurp_file($node->logfile),
 	qr/WARNING:  cannot rescue job $jobs[1] in queue "app.out": not this one/,
-	'the log tells of the job that cannot be taken back');
+	'the log reports the job that cannot be taken back');
 $hipq->sql('DROP TRIGGER no ON hipq.app_out_live');
 $hipq->set('hipq.clock_offset' => 4400);
-is_given($jobs[1], 'running 2 five', 'the job that could not be taken back is tried again');
+is_given($jobs[1], 'running 2 five', 'a job that could not be taken back is tried again');
 $hipq->set('hipq.clock_offset' => 0);
 finish($_) foreach @jobs;
 
-# ---- restart and crash: workers keep their jobs
+# ---- workers keep their jobs over a restart and a crash
 $hipq->sql("SELECT hipq.alter_queue('app.out', throttle_limit => 5)");
 @jobs = map { $hipq->enqueue('send', 'throttle_factor => 2') } 1 .. 3;
 is_given($jobs[$_], 'running 1 five', 'two jobs are given before a restart') foreach 0, 1;
@@ -316,65 +330,67 @@ foreach my $stop (qw(fast immediate))
 	$node->stop($stop);
 	$node->start;
 		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 2),
-			"after a restart ($stop) shared memory knows the worker's jobs");
+			"after a restart ($stop) shared memory has the worker's jobs");
 	is($hipq->sql(row($jobs[$_])), 'running 1 five',
-		"after a restart ($stop) the worker has its jobs") foreach 0, 1;
+		"after a restart ($stop) the row names the job's worker") foreach 0, 1;
 	ok($hipq->wait_until(unmet($jobs[2]), 'throttle of queue'),
 		"after a restart ($stop) the worker's jobs hold their throttle");
 }
 HipqFaults::inject($hipq, 'kill backend');
 ok($hipq->wait_until(q{SELECT coalesce(max(queue_depth), 0) FROM hipq.workers WHERE name = 'five'},
-		2), "after a crash shared memory knows the worker's jobs");
-is($hipq->sql(row($jobs[0])), 'running 1 five', 'after a crash the worker has its jobs');
+		2), "after a crash shared memory has the worker's jobs");
+is($hipq->sql(row($jobs[0])), 'running 1 five', "after a crash the row names the job's worker");
 $hipq->sql("SELECT hipq.cancel($jobs[0])");
 is_given($jobs[2], 'running 1 five', 'a job that waits for the throttle is given after a crash');
 finish($_) foreach @jobs[1, 2];
 
-# ---- a throttle that is set later counts the jobs that workers have
+# ---- a throttle that is set later counts the jobs of workers
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 @jobs = map { $hipq->enqueue('send') } 1, 2;
 is_given($_, 'running 1 five', 'a job is given without a throttle') foreach @jobs;
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 2)});
 push @jobs, $hipq->enqueue('send');
 ok($hipq->wait_until("SELECT count(*) FROM hipq.why($jobs[2]) WHERE condition = 'throttle of queue'
-		AND NOT passed", 1), 'a new throttle counts the jobs that workers have');
-is($hipq->sql(row($jobs[2])), 'initial 0', 'a job waits for the new throttle');
+		AND NOT passed", 1), 'a new throttle counts the jobs of workers');
+is($hipq->sql(row($jobs[2])), 'initial 0', 'a job waits for a new throttle');
 finish($jobs[0]);
-is_given($jobs[2], 'running 1 five', 'the job is given when another one has ended');
+is_given($jobs[2], 'running 1 five',
+	'a job that waits for a new throttle is given when another one has ended');
 finish($_) foreach @jobs[1, 2];
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 
-# ---- without a worker for too long
+# ---- no worker for longer than worker_wait_ttl
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100,
 	max_retries => 0)});
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($five)");
-ok(worker_gone('five'), 'the only worker is gone');
+ok(worker_gone('five'), 'the only worker is removed');
 $job = $hipq->enqueue('send');
-is(unmet_conditions($job), 'worker', 'a job waits without a worker');
+is(unmet_conditions($job), 'worker', 'a job without a worker waits, and why() says so');
 $hipq->set('hipq.clock_offset' => 101);
 ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ': ' || error
 		FROM hipq.jobs_detail WHERE id = $job",
 		'failed worker_unavailable: no external worker could be given the job within 100 s'),
-	'the job fails after worker_wait_ttl');
+	'a job without a worker fails after worker_wait_ttl');
 is($hipq->sql("SELECT attempt || ' ' || (SELECT string_agg(attempt || ' ' || reason, ',')
 		FROM hipq.attempts WHERE job_id = id) FROM hipq.jobs WHERE id = $job"),
-	'0 0 worker_unavailable', 'a job without a worker fails without an attempt');
+	'0 0 worker_unavailable', 'a job without a worker fails without a charged attempt');
 is($hipq->sql("SELECT reason FROM hipq.dead_letters_detail WHERE job_id = $job"),
-	'worker_unavailable', 'a job without a worker becomes a dead letter');
+	'worker_unavailable', 'a job without a worker has a dead letter');
 
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 2)});
 $start = time;
 is($hipq->outcome_of('send'), 'failed', 'a job fails after worker_wait_ttl on an idle server');
-$hipq->in_time(time - $start, 4, 'worker_wait_ttl holds to the second');
+$hipq->in_time(time - $start, 4, 'a worker_wait_ttl of 2 s ends within 4 s');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 1)});
 @jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', scheduled_run_time => now() + 101.3
 	* interval '1 s' + i * interval '400 ms') FROM generate_series(0, 3) AS i});
-is($hipq->outcome($_), 'failed', 'later jobs fail after worker_wait_ttl') foreach @jobs;
+is($hipq->outcome($_), 'failed', 'a job that is due later fails after worker_wait_ttl')
+	foreach @jobs;
 my $late = $hipq->sql(q{SELECT max(extract(epoch FROM update_time - scheduled_run_time))
 	FROM hipq.jobs_detail WHERE id IN (} . join(', ', @jobs) . ')');
-$hipq->in_time($late, 2, 'each job fails within a second of its time');
+$hipq->in_time($late, 2, 'each job fails within a second after worker_wait_ttl');
 
-# ---- worker_wait_ttl counts the time without a worker, not the time before
+# ---- worker_wait_ttl counts only the time without a worker
 sub looks
 {
 	return $hipq->sql(q{SELECT coalesce(max(times), 0) FROM hipq.alerts WHERE alert = 'no worker'});
@@ -391,37 +407,39 @@ $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 10
 my $busy = register('busy');
 @jobs = map { $hipq->enqueue('send', 'timeout => 86400') } 1 .. 3;
 is($hipq->sql_as('app', "SELECT id FROM hipq.claim($busy, 1, wait => '10 s')"), $jobs[0],
-	'a worker is there, and busy');
+	'a worker is present and busy');
 $hipq->set('hipq.clock_offset' => 1000);
 my $looks = looks();
 $hipq->sql_as('app', "SELECT hipq.drain_worker($busy)");
-looked_since($looks, 'it drains: now there is none');
+looked_since($looks, 'the scheduler notices that the only worker drains');
 is($hipq->sql(row($jobs[1])), 'initial 0',
-	'a job that was due long before has all of worker_wait_ttl left');
+	'a job that was due before has the whole worker_wait_ttl left');
 $looks = looks();
 $hipq->set('hipq.clock_offset' => 1050);
-looked_since($looks, 'the scheduler looks');
-is($hipq->sql(row($jobs[1])), 'initial 0', 'no job fails before worker_wait_ttl is over');
+looked_since($looks, 'the scheduler checks the queue at 1050 s');
+is($hipq->sql(row($jobs[1])), 'initial 0', 'no job fails before worker_wait_ttl has passed');
 $hipq->sql(q{SELECT hipq.pause('app.out', 'send')});
 $hipq->set('hipq.clock_offset' => 2000);
 $looks = looks();
 $hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
-looked_since($looks, 'paused meanwhile, and resumed');
-is($hipq->sql(row($jobs[1])), 'initial 0', 'the time of a pause does not count');
+looked_since($looks, 'the scheduler checks the queue after a pause');
+is($hipq->sql(row($jobs[1])), 'initial 0',
+	'the time of a pause does not count toward worker_wait_ttl');
 $hipq->set('hipq.clock_offset' => 2102);
-is($hipq->outcome($_), 'failed', 'a job fails when worker_wait_ttl is over') foreach @jobs[ 1, 2 ];
+is($hipq->outcome($_), 'failed', 'a job fails worker_wait_ttl after its type was resumed')
+	foreach @jobs[ 1, 2 ];
 finish($jobs[0]);
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($busy)");
-ok(worker_gone('busy'), 'the busy worker is gone');
+ok(worker_gone('busy'), 'a deregistered worker that was busy is removed');
 
-# ---- worker_wait_ttl counts from when the last worker was there
+# ---- worker_wait_ttl counts from the end of the last worker
 sub is_failed_by
 {
 	my ($id, $from, $what) = @_;
 	$hipq->outcome($id);
 	my $late = $hipq->sql(
 		"SELECT extract(epoch FROM update_time - '$from') FROM hipq.jobs_detail WHERE id = $id");
-	cmp_ok($late, '>', 0.8, "$what: not sooner");
+	cmp_ok($late, '>', 0.8, "$what: not earlier");
 	$hipq->in_time($late, 2, $what);
 	return;
 }
@@ -430,7 +448,7 @@ $hipq->set('hipq.heartbeat_timeout' => '5s', 'hipq.worker_grace' => '1min');
 my $silent = register('silent');
 $job = $hipq->enqueue('send');
 is($hipq->sql_as('app', "SELECT id FROM hipq.claim($silent, 1, wait => '10 s')"), $job,
-	'a worker claims a job, and is busy');
+	'a worker claims a job and is busy');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($silent)");
 my $behind = $hipq->enqueue('send');
 is_failed_by($behind, $hipq->sql("SELECT last_heartbeat + interval '5 s' FROM hipq.workers
@@ -442,7 +460,8 @@ my $short_lived = $hipq->session(role => 'app');
 my ($bound) = $short_lived->query_safe(
 	q{SELECT hipq.register_worker('bound', '{app.out}', '{send}', listen => true)}) =~ /(\d+)/;
 $job = $hipq->enqueue('send');
-is_given($job, 'running 1 bound', 'a worker that is bound to a session has a job');
+is_given($job, 'running 1 bound',
+	'a worker that is bound to a session gets a job before its session ends');
 $behind = $hipq->enqueue('send');
 my $before_its_end = $hipq->sql(q{SELECT clock_timestamp() + interval '2102 s'});
 $short_lived->quit;
@@ -450,10 +469,10 @@ is_failed_by($behind, $before_its_end,
 	"worker_wait_ttl counts from the end of the worker's session");
 finish($job);
 $hipq->set('hipq.worker_grace' => '1s');
-ok(worker_gone('bound'), 'the bound worker is gone');
+ok(worker_gone('bound'), 'a worker whose session ended is removed');
 
-# ---- workers are chosen by health, then by the greater of both queue depths, their own report and
-# what they were given; unhealthy ones not at all
+# ---- the scheduler chooses workers by health, and then by the greater of two queue depths: the one
+# that they report, and the number of jobs that they got. Unhealthy workers get no job
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', reset => '{worker_wait_ttl}')});
 my @reports = ([ C => 'degraded', 10 ], [ B => 'healthy', 20 ], [ A => 'healthy', 5 ],
@@ -464,7 +483,7 @@ $hipq->sql_as('app',
 	qq(SELECT hipq.heartbeat($worker{$_->[0]}, '{"status": "$_->[1]", "queue_depth": $_->[2]}')))
 	foreach @reports;
 is($hipq->sql(q{SELECT string_agg(name, ' ') FROM hipq.workers}), 'A B C D E',
-	'view workers has the best worker first');
+	'view workers shows the best worker first');
 @jobs = ();
 foreach my $name (qw(A B C))
 {
@@ -472,12 +491,13 @@ foreach my $name (qw(A B C))
 	is_given($jobs[-1], "running 1 $name", "the best worker gets the job: $name");
 }
 push @jobs, $hipq->enqueue('send');
-is(unmet_conditions($jobs[-1]), 'worker', 'a job waits though unhealthy workers have room');
+is(unmet_conditions($jobs[-1]), 'worker', 'a job waits although unhealthy workers have room');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($worker{D})");
-is($hipq->sql(row($jobs[-1])), 'initial 0', 'a heartbeat does not make a worker healthy');
+is($hipq->sql(row($jobs[-1])), 'initial 0',
+	'a heartbeat without a report does not make a worker healthy');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($_)") foreach values %worker, $turned;
 finish($_) foreach @jobs;
-ok(worker_gone($_), "the worker $_ is gone") foreach sort keys %worker, 'E';
+ok(worker_gone($_), "worker $_ is removed") foreach sort keys %worker, 'E';
 
 # ---- an unhealthy worker gets a trial
 $hipq->set('hipq.probe_interval' => '1min');
@@ -492,10 +512,10 @@ my $second = $hipq->enqueue('send');
 is(unmet_conditions($second), 'worker', 'an unhealthy worker gets one trial at a time');
 finish($_) foreach $second, $job;
 
-# ---- a trial that comes to nothing does not count
+# ---- a trial that fails before the worker gets the job does not count
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($sick)");
 $hipq->set('hipq.clock_offset' => 0, 'hipq.probe_interval' => '1h');
-foreach my $trouble ('an error', 'a row that somebody holds')
+foreach my $trouble ('an error', 'a locked row')
 {
 	$hipq->set('hipq.clock_offset' => 0);
 	$sick = $hipq->sql_as('app',
@@ -510,24 +530,24 @@ foreach my $trouble ('an error', 'a row that somebody holds')
 		$holder->query_safe("BEGIN; SELECT id FROM hipq.app_out WHERE id = $job FOR UPDATE");
 		$points->arm('before-dispatch', 'none');  # resets the counts
 	}
-	$hipq->set('hipq.clock_offset' => 3601);  # its first trial is due
+	$hipq->set('hipq.clock_offset' => 3601);  # the first trial is due
 	$hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
 	if ($trouble eq 'an error')
 	{
-		ok($points->wait_fired('after-dispatch'), 'its trial ends with an error');
+		ok($points->wait_fired('after-dispatch'), 'the dispatch of a trial ends with an error');
 	}
 	else
 	{
 		ok($hipq->wait_until(q{SELECT reached > 1 FROM point.list()
-				WHERE name = 'before-dispatch'}), 'its trial meets a locked row');
+				WHERE name = 'before-dispatch'}), 'the dispatch of a trial meets a locked row');
 	}
 	$holder->quit;
 	is_given($job, 'running 1 sick', "after $trouble the worker gets another trial at once");
-	is(depths(), 'sick 1', "after $trouble the trial is counted");
+	is(depths(), 'sick 1', "after $trouble the job of the trial is counted");
 	finish($job);
 }
 
-# ---- many jobs that are not accepted are few lines in the log
+# ---- many jobs that are not accepted make few lines in the log
 finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($sick)");
 register('many', capacity => 30);
@@ -537,33 +557,34 @@ $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 60);
 	SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 $hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 30)});
 ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'many'}, 30),
-	'a worker is given thirty jobs');
+	'a worker gets thirty jobs');
 $hipq->set('hipq.clock_offset' => 61);
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_out_live}, 0),
-	'the worker accepts none of them in time');
+	'no job is accepted within queue_ttl');
 my $expiry = qr/LOG:  job \d+ was not accepted by worker "many"/;
-$node->wait_for_log(qr/(?:$expiry.*){10}/s, $log_end);    # written after the commit
+$node->wait_for_log(qr/(?:$expiry.*){10}/s, $log_end);    # logged after the commit
 my $lines = () = slurp_file($node->logfile, $log_end) =~ /$expiry/g;
-is($lines, 10, 'the log names ten of the jobs');
+is($lines, 10, 'the log names ten of the jobs that were not accepted');
 $hipq->set('hipq.clock_offset' => 80);
 ok($node->wait_for_log(qr/LOG:  20 more jobs were not accepted by their workers/, $log_end),
-	'the log counts the other jobs');
+	'the log has the number of the other jobs that were not accepted');
 
-# ---- without executors
+# ---- no executors
 $hipq->sql(q{SELECT hipq.deregister_worker(worker_id) FROM hipq.workers});
 $hipq->set('hipq.clock_offset' => 0, 'hipq.max_executors' => 0);
 register('alone');
 my ($outside, $inside) = ($hipq->enqueue('send'), $hipq->enqueue('inside'));
-is_given($outside, 'running 1 alone', 'hipq.max_executors = 0: workers are given jobs');
+is_given($outside, 'running 1 alone', 'with hipq.max_executors = 0 workers get jobs');
 is(unmet_conditions($inside), 'executor',
-	'with hipq.max_executors = 0 other jobs wait, and why() says so');
+	'with hipq.max_executors = 0 jobs for executors wait, and why() says so');
 is($hipq->sql(q{SELECT waiting_hold || ' ' || ready
 		FROM hipq.queues_detail WHERE queue = 'app.out'}), '1 0',
-	'with hipq.max_executors = 0 jobs wait as if they were held');
+	'with hipq.max_executors = 0 the statistics count jobs for executors as held');
 $hipq->set('hipq.max_executors' => 4);
-is($hipq->outcome($inside), 'succeeded', 'the other jobs run when executors are allowed');
+is($hipq->outcome($inside), 'succeeded',
+	'jobs for executors run when hipq.max_executors is raised');
 
-# ---- workers' jobs leave room for executors
+# ---- jobs of workers leave room for executors
 $hipq = HipqCluster->new('full', 'hipq.max_running' => 16, 'hipq.max_owner_share' => 100,
 	max_worker_processes => 8);
 $hipq->create_queue('app.out');
@@ -574,12 +595,13 @@ $hipq->sql(q{
 register('greedy', capacity => 100);
 $hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 40)});
 ok($hipq->wait_until(q{SELECT queue_depth > 0 FROM hipq.workers}),
-	'a worker is given as many jobs as there is room for');
+	'a worker gets as many jobs as there is room for');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs in flight'}, 1),
-	'an alert tells that jobs in flight are at their limit');
-is($hipq->outcome_of('inside'), 'succeeded', "an executor has room beside a worker's many jobs");
+	'an alert says that jobs in flight are at their limit');
+is($hipq->outcome_of('inside'), 'succeeded',
+	'a job runs in an executor beside a worker with many jobs');
 $hipq->set('hipq.alert_worker_depth' => 5);
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'worker depth'}), 1,
-	'an alert tells of a worker that accepts nothing');
+	'an alert reports a worker that accepts no job');
 
 done_testing();

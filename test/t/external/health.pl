@@ -1,5 +1,5 @@
-# An unhealthy external worker gets trials only, and a failure that is the job's fault does not
-# count against its worker.
+# An unhealthy external worker gets only trials. A failure that the worker calls final does not
+# count against its health.
 use strict;
 use warnings;
 use HipqCluster;
@@ -35,7 +35,7 @@ sub is_row
 	return ok($hipq->wait_until($row, $expected), $what);
 }
 
-# The worker accepts the job, and fails it. Returns the job's state.
+# Makes the worker accept the job, and fail it. Returns the job's state.
 sub fail_job
 {
 	my ($worker, $job, $attempt, $more) = @_;
@@ -43,22 +43,23 @@ sub fail_job
 	return $hipq->sql_as('app', "SELECT hipq.fail($job, $attempt, 'no disk'" . ($more // '') . ')');
 }
 
-# ---- a failure that the handler calls final does not count against the worker
+# ---- a failure that the worker calls final does not count against it
 my $blameless = register('blameless');
 foreach (1 .. 12)
 {
 	my $bad = $hipq->enqueue('send');
-	is_row($bad, 'running 1 blameless 0', 'a job is given to the worker');
-	is(fail_job($blameless, $bad, 1, ', retriable => false'), 'final', 'the job fails for good');
+	is_row($bad, 'running 1 blameless 0', 'a job is given to a healthy worker');
+	is(fail_job($blameless, $bad, 1, ', retriable => false'), 'final',
+		'fail(retriable => false) makes the job final');
 }
 is( $hipq->sql(
 		q{SELECT health->>'status', health->>'total_executions', health->>'failed_executions'}
 		  . q{ FROM hipq.workers_detail}),
 	'healthy|12|0',
-	'twelve jobs that fail for good leave their worker healthy');
+	'twelve jobs that fail for good do not change the health of their worker');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($blameless)");
 
-# ---- each limit is a setting
+# ---- each limit of health is a setting
 my $odd = register('odd');
 heartbeat($odd, '{"consecutive_failures": 1}');
 
@@ -100,45 +101,45 @@ my $next = qr/its next trial is at \d{4}-\d\d-\d\d [0-9:+]+, in (\d+ s|1 min)/;
 my $sick_is = qr/"sick" has failed 10 times in a row \(hipq\.unhealthy_failures is 10\); $next\./;
 like($hipq->why($job),
 	qr/all of them drain or are unhealthy\. "glum" calls itself unhealthy; it gets no trial\. $sick_is/,
-	'why() names cause, setting and next trial of each worker');
+	'why() names the cause, the setting and the next trial of each worker');
 my $aimed = $hipq->enqueue('send', q{worker => 'sick'});
 like($hipq->why($aimed),
 	qr/for external worker "sick", which drains or is unhealthy\. $sick_is If it is not given/,
-	'why() names cause and next trial of the worker that a job is for');
+	'why() names the cause and the next trial of the worker of an aimed job');
 $hipq->sql("SELECT hipq.cancel($aimed)");
 later(71);
 is_row($job, 'running 1 sick 0',
-	'an unhealthy worker gets a trial, one that calls itself unhealthy does not');
+	'an unhealthy worker gets a trial unless it reports itself as unhealthy');
 is(fail_job($sick, $job, 1), 'retry', 'a failed trial is not final');
 is_row($job, 'retry 1 sick 0', 'a failed trial is not charged');
 is( $hipq->sql("SELECT reason, detail FROM hipq.attempts_detail WHERE job_id = $job"),
 	'transient_error|It was a trial of an unhealthy worker, and is not charged.',
-	'the history tells of the failed trial');
+	'the history says that the attempt was a trial');
 my $able = register('able');
-is_row($job, 'running 2 able 0', 'another worker has the job of the failed trial at once');
-is(fail_job($able, $job, 2), 'final', 'a failure of a healthy worker counts');
+is_row($job, 'running 2 able 0', 'another worker gets the job of a failed trial at once');
+is(fail_job($able, $job, 2), 'final', 'a failure of a healthy worker is charged');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($able)");
 
 alter_type('queue_ttl => 10');
 $job = $hipq->enqueue('send');
 later(71);
-is_row($job, 'running 1 sick 0', 'the worker gets its next trial');
+is_row($job, 'running 1 sick 0', 'an unhealthy worker gets a second trial');
 later(11);
 is_row($job, 'retry 1 sick 0', 'a trial that is not accepted in time is not charged');
-is($hipq->attempts($job), '1 queue_timeout', 'the history has the trial that was not accepted');
+is($hipq->attempts($job), '1 queue_timeout', 'the history shows the trial that was not accepted');
 $hipq->sql("SELECT hipq.cancel($job)");
 
 alter_type(q{queue_ttl => 600, do_not_retry_on => '{transient_error}'});
 $job = $hipq->enqueue('send');
 later(71);
 is_row($job, 'running 1 sick 0', 'a trial can be of a type that does not retry its failures');
-is(fail_job($sick, $job, 1), 'final', 'that trial is final, as the type says');
+is(fail_job($sick, $job, 1), 'final', 'a trial is final if its type does not retry the failure');
 alter_type(q{do_not_retry_on => '{}'});
 
 $job = $hipq->enqueue('send');
 later(71);
-is_row($job, 'running 1 sick 0', 'a trial can be of a job that is at fault');
+is_row($job, 'running 1 sick 0', 'an unhealthy worker gets a fourth trial');
 is(fail_job($sick, $job, 1, ', retriable => false'), 'final',
-	"a trial is final when the handler calls it the job's fault");
+	'a trial is final if the worker calls the failure final');
 
 done_testing;

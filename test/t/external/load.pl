@@ -1,9 +1,9 @@
-# Under load, with concurrent workers, operators and faults, the answers to external workers agree
+# Under load, with concurrent workers, operators and faults, the answers of external workers agree
 # with the tables.
 #
-#   LOAD_CYCLES    how many faults in a round (8)
-#   SEED           chooses the faults; printed
-#   SOAK_MINUTES   rounds with one seed after the other until they are over (make soak)
+#   LOAD_CYCLES    number of faults in a round (8)
+#   SEED           chooses the faults; the test prints it
+#   SOAK_MINUTES   repeats rounds, with one seed after the other, for this time (make soak)
 use strict;
 use warnings;
 use HipqCluster;
@@ -30,7 +30,7 @@ sub make_load
 			max_retries => 1000, retry_base => '10 ms', retry_multiplier => 1, queue_ttl => 2,
 			default_timeout => 2)
 		FROM unnest('{a, b}'::text[]) AS type;
-		-- Leaves its job running, for whoever completes it.
+		-- Leaves its job running, until a worker completes it.
 		CREATE FUNCTION leave(job hipq.job) RETURNS void
 			LANGUAGE sql AS 'SELECT hipq.complete_later()';
 		SELECT hipq.register_job_type('load.out', 'left', handler => 'leave', max_retries => 1000,
@@ -50,7 +50,7 @@ sub make_load
 			END LOOP;
 		END $$;
 
-		-- What a worker says of a job it has accepted, and that it has said so, in one transaction.
+		-- A worker's answer about a job that it accepted, and a row about it, in one transaction.
 		CREATE FUNCTION answer(job bigint, its_attempt integer, dice float) RETURNS void
 			LANGUAGE plpgsql AS $$
 		DECLARE what text := CASE WHEN dice < 0.65 THEN 'complete' WHEN dice < 0.75 THEN
@@ -113,8 +113,8 @@ sub make_load
 	return;
 }
 
-# A process that calls a procedure as role app. It calls the procedure again if that ends before
-# `until`, as it does when the server goes down.
+# Forks a process that calls a procedure as role app. It calls the procedure again if that ends
+# before `until`, for example because the server stops.
 sub start
 {
 	my ($hipq, $call, $until) = @_;
@@ -129,7 +129,7 @@ sub start
 	POSIX::_exit(1);
 }
 
-# What an operator may do.
+# Makes some calls of operators.
 sub disturb
 {
 	my ($hipq) = @_;
@@ -148,7 +148,7 @@ sub disturb
 	return;
 }
 
-# Checks the invariants after a round.
+# Tests the invariants after a round.
 sub check
 {
 	my ($hipq) = @_;
@@ -156,31 +156,36 @@ sub check
 		is($hipq->sql("SELECT count(*), coalesce(string_agg(DISTINCT found::text, ' '), '')
 			FROM (SELECT * FROM ($sql) AS rows LIMIT 10) AS found"), '0|', $what); return; };
 	$none->('no job is lost', 'SELECT id FROM sent EXCEPT SELECT id FROM hipq.job');
-	$none->('none is there twice', 'SELECT id FROM hipq.job GROUP BY id HAVING count(*) > 1');
-	$none->('none was completed twice', q{SELECT id FROM said WHERE what IN ('complete', 'give up')
+	$none->('no job has two rows', 'SELECT id FROM hipq.job GROUP BY id HAVING count(*) > 1');
+	$none->('no job was completed twice',
+		q{SELECT id FROM said WHERE what IN ('complete', 'give up')
 		GROUP BY id HAVING count(*) > 1});
-	$none->('what succeeded was completed by the attempt that it says',
+	$none->('each job that succeeded was completed by its last attempt',
 		q{SELECT id, attempt FROM hipq.job WHERE retry_reason <> 'cancelled'
 			AND error = 'NONE' EXCEPT SELECT id, attempt FROM said WHERE what = 'complete'});
-	$none->('what was completed has succeeded', q{SELECT id, attempt FROM said
+	$none->('each completed job has succeeded', q{SELECT id, attempt FROM said
 		WHERE what = 'complete' EXCEPT SELECT id, attempt FROM hipq.job WHERE error = 'NONE'});
-	$none->('what was given up has failed', q{SELECT id, attempt FROM said WHERE what = 'give up'
+	$none->('each attempt that failed for good has reason explicit_failure',
+		q{SELECT id, attempt FROM said WHERE what = 'give up'
 		EXCEPT SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'explicit_failure'});
-	$none->('a failure is in the history', q{SELECT id, attempt FROM said WHERE what = 'fail' EXCEPT
+	$none->('the history has each failed attempt',
+		q{SELECT id, attempt FROM said WHERE what = 'fail' EXCEPT
 		SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'transient_error'});
-	$none->('so is what was given back', q{SELECT id, attempt FROM said WHERE what = 'release'
+	$none->('the history has each released attempt',
+		q{SELECT id, attempt FROM said WHERE what = 'release'
 		EXCEPT SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'released'});
-	# A job that ends while it waits has one row more for its last attempt, which began when it
-	# ended.
-	$none->('an attempt ends once', 'SELECT job_id, attempt FROM hipq.attempt
+	# A job that ends while it waits has one more row, for its last attempt, whose start and end are
+	# the end of the job.
+	$none->('each attempt ends once', 'SELECT job_id, attempt FROM hipq.attempt
 		WHERE started_time < ended_time GROUP BY job_id, attempt HAVING count(*) > 1');
-	$none->('no failure without one who said it',
+	$none->('a worker gave up each attempt with reason explicit_failure',
 		q{SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'explicit_failure'
 		AND error <> 'by hand' EXCEPT SELECT id, attempt FROM said WHERE what = 'give up'});
-	$none->('nobody has a job in flight', 'SELECT id FROM hipq._running_jobs() AS job (id)');
-	$none->('no worker counts one', 'SELECT name, queue_depth, running_jobs FROM hipq.workers
+	$none->('no job is in flight', 'SELECT id FROM hipq._running_jobs() AS job (id)');
+	$none->('no worker counts a job', 'SELECT name, queue_depth, running_jobs FROM hipq.workers
 		WHERE queue_depth <> 0 OR running_jobs <> 0');
-	$none->('nothing takes up room', 'SELECT * FROM hipq._limiters() WHERE used <> 0 OR jobs <> 0');
+	$none->('no limiter counts a job',
+		'SELECT * FROM hipq._limiters() WHERE used <> 0 OR jobs <> 0');
 	unlike(slurp_file($hipq->node->logfile),
 		qr/PANIC:|TRAP:|leaked|cannot rescue job|cannot give job|dropped a dispatch|is not there any more|cursor miss/,
 		'the log has nothing alarming');
@@ -212,7 +217,7 @@ sub run_round
 		$hipq->wait_until(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 			WHERE usename = 'app' AND backend_type = 'client backend'}, 0);
 		waitpid $_, 0 foreach @workers;
-		note sprintf '%2d %-20s %s', $cycle, $fault, $what // 'nobody was there';
+		note sprintf '%2d %-20s %s', $cycle, $fault, $what // 'no process';
 	}
 	my $steady = start($hipq, "be_worker('steady', true)", time() + 600);
 	$hipq->sql(q{SELECT hipq.resume('load.out'); SELECT hipq.resume('load.out', 'a')});
@@ -223,7 +228,8 @@ sub run_round
 	$hipq->wait_until(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 		WHERE usename = 'app' AND backend_type = 'client backend'}, 0);
 	waitpid $steady, 0;
-	cmp_ok($hipq->sql('SELECT count(*) FROM sent'), '>', 50 * $cycles, 'there were enough jobs');
+	cmp_ok($hipq->sql('SELECT count(*) FROM sent'), '>', 50 * $cycles,
+		'at least 50 jobs per fault were enqueued');
 	check($hipq);
 	note $hipq->sql(q{SELECT string_agg(concat_ws(' ', count, what), ', ' ORDER BY what)
 		FROM (SELECT count(*), what FROM said GROUP BY what) AS answers});

@@ -1,5 +1,5 @@
-# A due job that no external worker can be given fails after worker_wait_ttl, which the type, the
-# queue or the server sets.
+# A due job that no external worker can get fails after worker_wait_ttl, which the type, the queue
+# or the server sets.
 use strict;
 use warnings;
 use HipqCluster;
@@ -13,7 +13,7 @@ $hipq->sql("SELECT hipq.register_job_type('app.out', '$_', handler_kind => 'noti
 my $clock = 0;
 sub later { $clock += $_[0]; return $hipq->set('hipq.clock_offset' => $clock); }
 
-# Due by the clock that later() moves.
+# Enqueues a job that is due by the clock that later() moves.
 sub enqueue
 {
 	my ($type, @more) = @_;
@@ -23,7 +23,7 @@ sub state_of { return $hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = 
 sub alter_queue { return $hipq->sql("SELECT hipq.alter_queue('app.out', $_[0])"); }
 sub alter_type { return $hipq->sql("SELECT hipq.alter_job_type('app.out', 'send', $_[0])"); }
 
-# The values in force of the queue and of the type, as the views show them.
+# Returns the values that apply to the queue and to the type, as the views show them.
 sub shown
 {
 	return $hipq->sql(q{SELECT queue.worker_wait_ttl, type.worker_wait_ttl
@@ -31,21 +31,21 @@ sub shown
 		WHERE type.job_type = 'send'});
 }
 
-# Waits until the scheduler has looked at a job that no worker serves. It looks at all queues.
+# Waits until the scheduler has checked all queues. A job that no worker serves expires then.
 sub scheduler_looks
 {
 	my $job = enqueue('other', q{expires_time => hipq.now() + interval '1 s'});
 	later(2);
-	return is($hipq->outcome($job), 'expired', 'the scheduler looks at all queues');
+	return is($hipq->outcome($job), 'expired', 'the scheduler has checked all queues');
 }
 
-# A job that no worker can run fails after $seconds, and not before.
+# Tests that a job that no worker can run fails after $seconds, and not before.
 sub fails_after
 {
 	my ($seconds, $what) = @_;
 	my $job = enqueue('send');
 	scheduler_looks();
-	later($seconds - 30);  # a busy machine takes some seconds for what follows
+	later($seconds - 30);  # a busy machine takes some seconds for the next steps
 	scheduler_looks();
 	is(state_of($job), 'initial', "$what: the job waits before $seconds s are over");
 	later(30);
@@ -53,7 +53,7 @@ sub fails_after
 	return is(
 		$hipq->sql("SELECT retry_reason || ': ' || error FROM hipq.jobs_detail WHERE id = $job"),
 		"worker_unavailable: no external worker could be given the job within $seconds s",
-		"$what: the error tells the time");
+		"$what: the error names the time");
 }
 
 sub waits_for_ever
@@ -67,15 +67,15 @@ sub waits_for_ever
 	return $hipq->sql("SELECT hipq.cancel($job)");
 }
 
-# ---- the setting, the queue, the type
+# ---- values of the server, of the queue, and of the type
 is(shown(), '300|300', "the server's value is the default");
-fails_after(300, 'as the server says');
+fails_after(300, "the server's value");
 alter_queue('worker_wait_ttl => 100');
 is(shown(), '100|100', "the queue's value overrides the server's");
-fails_after(100, 'as the queue says');
+fails_after(100, "the queue's value");
 alter_type('worker_wait_ttl => 50');
 is(shown(), '100|50', "the type's value overrides the queue's");
-fails_after(50, 'as the type says');
+fails_after(50, "the type's value");
 alter_type('worker_wait_ttl => 0');
 is(shown(), '100|', '0 switches worker_wait_ttl off for the type');
 waits_for_ever('off for the type');
@@ -90,7 +90,7 @@ waits_for_ever('off for the server');
 $hipq->set('hipq.worker_wait_ttl' => '60s');
 fails_after(60, 'a changed setting');
 
-# ---- a paused job does not wait for a worker
+# ---- worker_wait_ttl does not count the time of a pause
 foreach my $what ([ 'app.out', 'send' ], ['app.out'])
 {
 	my $names = join ', ', map { "'$_'" } @$what;
@@ -102,9 +102,9 @@ foreach my $what ([ 'app.out', 'send' ], ['app.out'])
 	later(35);
 	$hipq->sql("SELECT hipq.resume($names)");
 	scheduler_looks();
-	is(state_of($job), 'initial', "the count restarts after a pause of @$what");
+	is(state_of($job), 'initial', "worker_wait_ttl restarts after a pause of @$what");
 	later(60);
-	is($hipq->outcome($job), 'failed', "after a pause of @$what the job fails in time");
+	is($hipq->outcome($job), 'failed', "worker_wait_ttl ends after a pause of @$what");
 }
 
 done_testing;
