@@ -256,7 +256,7 @@ foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
 			"the scheduler at $point ends by SIG$end");
 		$points->reset;
 		is_given($job, 'running 1 five', "$point, SIG$end: the job is given once");
-		# after a crash the scheduler must first find the job
+		# After a crash the scheduler must first find the job.
 		$hipq->wait_until($depths, 'five 1') if $end eq 'KILL';
 		is(depths(), 'five 1', "$point, SIG$end: the job is counted once");
 		finish($job);

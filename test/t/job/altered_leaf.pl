@@ -1,12 +1,12 @@
-# A job ends correctly whatever happens to the leaf of its row while it runs: columns that are added
-# and dropped, indexes, triggers, rewrites.
+# A job ends correctly although the leaf of its row changes while it runs: users add and drop
+# columns, indexes, triggers and constraints, or rewrite the table.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Memory that is used after it was freed differs from what it was before.
+# Makes freed memory differ from what it contained.
 local @ENV{qw(MALLOC_PERTURB_ GLIBC_TUNABLES)} = (165, 'glibc.malloc.tcache_count=0');
 my $hipq = HipqCluster->new('altered_leaf', 'hipq.retry_jitter' => 0);
 $hipq->create_queue('app.main', history => 'all');
@@ -35,7 +35,8 @@ $hipq->sql(q{
 	CREATE EXTENSION amcheck});
 my $worker = $hipq->sql_as('app', q{SELECT hipq.register_worker('outside', '{app.main}', '{out}')});
 
-# Too long for a page, and hardly compressible.
+# Enqueues a job for the external worker, whose data are too long for a page, and hardly
+# compressible.
 sub enqueue_outside
 {
 	return $hipq->enqueue('out', q{(SELECT jsonb_build_object('what', string_agg(md5(n::text), ''))
@@ -51,7 +52,7 @@ sub run_outside
 		"$name: a worker accepts a job");
 	$hipq->sql_as('app', "SELECT hipq.complete($id, 1)");
 	is($hipq->sql("SELECT outcome || ' ' || attempt FROM hipq.jobs WHERE id = $id"), 'succeeded 1',
-		"$name: the worker completes the job");
+		"$name: a worker completes a job");
 	return;
 }
 
@@ -69,7 +70,7 @@ sub alter_between
 		call => $hipq->enqueue('call', q{queue => 'app.main'}));
 	my $outside = enqueue_outside();
 	ok($hipq->wait_until("SELECT queue_depth FROM hipq.workers", 1),
-		"$name: a job is given to a worker");
+		"$name: a worker gets a job");
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE pid IS NOT NULL AND id
 			IN ($job{plain}, $job{failing}, $job{next}, $job{call})", 4), "$name: four jobs run");
 	$hipq->wait_until("SELECT count(DISTINCT id) FROM ran WHERE id IN ($job{call})", 1);
@@ -77,33 +78,33 @@ sub alter_between
 	$lock->quit;
 	foreach my $kind (sort keys %job)
 	{
-		is($hipq->outcome($job{$kind}), 'succeeded', "$name: the job $kind succeeds");
+		is($hipq->outcome($job{$kind}), 'succeeded', "$name: the job \"$kind\" succeeds");
 	}
 	run_outside($outside, $name);
-	run_outside(enqueue_outside(), "$name, before it is given");
+	run_outside(enqueue_outside(), "$name, after the change");
 	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count, priority, length(job_data->>'what'),
 			result = job_data) FROM hipq.jobs_detail WHERE id = $job{plain}"), '1 0 3 10000 t',
 		"$name: the final row has all values");
 	is($hipq->attempts($job{failing}), '1 transient_error P0001, 2 succeeded',
-		"$name: the failed attempt is kept");
+		"$name: the history has the failed attempt");
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live}, 0),
 		"$name: no job is left in the live leaf");
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'own'
-			AND outcome <> 'succeeded'}), 0, "$name: the successor succeeds");
+			AND outcome <> 'succeeded'}), 0, "$name: the job and its successor succeed");
 	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), 0,
-		"$name: no job is there twice");
+		"$name: no job has two rows");
 	my $given = enqueue_outside();
 	ok($hipq->wait_until("SELECT queue_depth FROM hipq.workers", 1),
-		"$name: another job is given to the worker");
+		"$name: a worker gets another job");
 	is($hipq->sql(q{SELECT count(bt_index_check(indexrelid, true)) > 2
 			FROM pg_index WHERE indrelid = 'hipq.app_main_live'::regclass}), 't',
 		"$name: every index has every row");
-	run_outside($given, 'the last');
+	run_outside($given, "$name, with checked indexes");
 	is($hipq->outcome_of('run', q{'{"what": "later"}', queue => 'app.main'}), 'succeeded',
-		"$name: a later job runs");
+		"$name: a job runs after the change");
 	$hipq->sql_again($_) foreach @$after;
 	is($hipq->outcome_of('run', q{'{"what": "later still"}', queue => 'app.main'}), 'succeeded',
-		"$name: a job runs when the change is undone");
+		"$name: a job runs after the change is undone");
 	return;
 }
 
@@ -112,10 +113,10 @@ alter_between('a column', [q{ALTER TABLE hipq.job ADD COLUMN extra text}], []);
 alter_between('a column with a default',
 	[q{ALTER TABLE hipq.job ADD COLUMN more integer NOT NULL DEFAULT 7}], []);
 is($hipq->sql('SELECT count(*) FROM hipq.job WHERE more <> 7'), 0,
-	'a column with a default has it in every row');
-alter_between('columns that go', [q{ALTER TABLE hipq.job DROP COLUMN extra}],
+	'a column with a default has its default in every row');
+alter_between('columns that are dropped', [q{ALTER TABLE hipq.job DROP COLUMN extra}],
 	[q{ALTER TABLE hipq.job DROP COLUMN more}]);
-alter_between('a column that comes and goes',
+alter_between('a column that is added and dropped',
 	[ q{ALTER TABLE hipq.job ADD COLUMN brief integer DEFAULT 1},
 		q{ALTER TABLE hipq.job DROP COLUMN brief} ], []);
 alter_between('a rewrite', [ q{VACUUM FULL hipq.app_main_live}, q{VACUUM FULL hipq.job_type},
@@ -139,8 +140,7 @@ alter_between('new leaves', [q{SELECT hipq.alter_queue('app.main', retention => 
 		q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE backend_type = 'hipq scheduler'}], []);
 
-# ---- a job that was claimed by a row lock: changes that do not wait for that lock may happen
-# meanwhile
+# ---- jobs that were claimed by a row lock: changes that do not wait for this lock may happen
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'run', claim => 'lock'); TRUNCATE touched});
 alter_between('an index, claimed by lock',
 	[q{CREATE INDEX by_reason ON hipq.app_main_live (update_time, state)}],
@@ -152,43 +152,46 @@ cmp_ok($hipq->sql(q{SELECT count(*) FROM touched WHERE what = 'DELETE app_main_l
 	'a trigger fires when a job claimed by lock leaves the live leaf');
 alter_between('statistics, claimed by lock', [q{VACUUM ANALYZE hipq.app_main_live}], []);
 
-# ---- the session that accepts a job has locked its row before
+# ---- a worker locks the row of its job before it accepts it
 my $held = enqueue_outside();
-ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1), 'a job is given to a worker');
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1),
+	'a worker gets a job before it locks the row');
 is($hipq->sql_as('app', "BEGIN; SELECT id = $held FROM hipq.app_main WHERE id = $held FOR UPDATE;
 		SELECT id = $held FROM hipq.claim($worker); COMMIT"), "t\nt",
 	'a worker can lock a job and then accept it');
 $hipq->sql_as('app', "SELECT hipq.complete($held, 1)");
 
-# ---- an index that calls a function which an external worker must not call
+# ---- an index calls a function that an external worker must not call
 my $given = enqueue_outside();
-ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1), 'a job is given to a worker');
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1),
+	'a worker gets a job before an index is created');
 $hipq->sql(q{CREATE FUNCTION private(timestamptz) RETURNS float8 IMMUTABLE LANGUAGE sql
 	AS 'SELECT extract(epoch FROM $1)::float8'; REVOKE EXECUTE ON FUNCTION private FROM PUBLIC;
 	CREATE INDEX by_private ON hipq.app_main_live (private(update_time))});
-run_outside($given, 'an index that calls what it may not');
+run_outside($given, 'an index with a function that the worker must not call');
 $hipq->sql(q{DROP INDEX hipq.by_private});
 
 # ---- a constraint of the whole queue, which an external worker's job does not change
 $given = enqueue_outside();
-ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1), 'a job is given to a worker');
-# One in place of another, so that their number is the same.
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1),
+	'a worker gets a job before constraints change');
+# A constraint replaces another one, so that their number does not change.
 my $values = 'job_values_are_in_range';
 my $condition = $hipq->sql("SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
 	WHERE conrelid = 'hipq.job'::regclass AND conname = '$values'");
 $hipq->sql("ALTER TABLE hipq.job DROP CONSTRAINT $values,
 	ADD CONSTRAINT swapped CHECK (priority <> 78)");
 like($hipq->error_of(q{SELECT hipq.enqueue('run', queue => 'app.main', priority => 78)}),
-	qr/23514: .*"swapped"/, 'a constraint in place of another one holds for new jobs');
+	qr/23514: .*"swapped"/, 'a constraint that replaces another one holds for new jobs');
 is($hipq->outcome_of('run', q{'{"what": "swapped"}', queue => 'app.main'}), 'succeeded',
-	'other jobs run with a constraint in place of another one');
+	'jobs run with a constraint that replaces another one');
 $hipq->sql("ALTER TABLE hipq.job DROP CONSTRAINT swapped, ADD CONSTRAINT $values CHECK ($condition
 	AND priority <> 79)");
 like($hipq->error_of(q{SELECT hipq.enqueue('run', queue => 'app.main', priority => 79)}),
 	qr/23514: .*"$values"/, 'a changed constraint of the same name holds for new jobs');
 is($hipq->outcome_of('run', q{'{"what": "renamed"}', queue => 'app.main'}), 'succeeded',
-	'other jobs run with a changed constraint of the same name');
-# A search_path must not make another function look like PostgreSQL's own.
+	'jobs run with a changed constraint of the same name');
+# A search_path must not make another function look like a built-in one.
 $hipq->sql("CREATE SCHEMA fake; CREATE FUNCTION fake.isfinite(timestamptz) RETURNS boolean IMMUTABLE
 	LANGUAGE sql AS 'SELECT \$1 <> \$\$2101-01-01\$\$';
 	SET search_path = fake, pg_catalog;
@@ -205,10 +208,10 @@ my ($status, undef, $error) = $hipq->node->psql('postgres',
 like($error, qr/violates check constraint "unaccepted"/,
 	'a constraint of the queue can keep a worker from accepting');
 $hipq->sql(q{ALTER TABLE hipq.app_main DROP CONSTRAINT unaccepted});
-run_outside($given, 'without it');
+run_outside($given, 'after a constraint of the queue is dropped');
 
-# ---- a trigger that changes the catalogue and makes it be read again: no copy is freed, nor what
-# was made with it
+# ---- a trigger that changes the catalogue, so that hipq reads it again, and does not free what is
+# in use
 my $own = $hipq->sql(q{
 	CREATE FUNCTION alter_type() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
@@ -228,11 +231,12 @@ my $own = $hipq->sql(q{
 	SELECT hipq.deregister_worker(%s);
 	SELECT hipq.register_worker('own', '{app.main}', '{out}')} =~ s/%s/$worker/r) =~ s/.*\n//sr;
 $given = enqueue_outside();
-ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1), 'a job is given to a worker');
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1),
+	'a worker gets a job before a trigger changes the catalogue');
 $hipq->sql(q{CREATE TRIGGER alter_type BEFORE UPDATE ON hipq.app_main_live
 	FOR EACH ROW EXECUTE FUNCTION alter_type()});
 is($hipq->sql("SELECT concat_ws(' ', id, queue) FROM hipq.claim($own)"), "$given app.main",
-	'the worker accepts the job, and learns its queue');
+	'a worker accepts a job whose trigger changes the catalogue');
 $hipq->sql("SELECT hipq.complete($given, 1)");
 $hipq->sql(q{DROP TRIGGER alter_type ON hipq.app_main_live;
 	CREATE TRIGGER alter_and_enqueue BEFORE DELETE ON hipq.app_main_live FOR EACH ROW
@@ -243,10 +247,12 @@ $hipq->sql(q{SET hipq.allow_foreign_handlers = on;
 	SELECT hipq.run_until_idle('app.main');
 	COMMIT});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'twin'
-		AND outcome = 'succeeded'}, 2), 'a job and its successor succeed');
+		AND outcome = 'succeeded'}, 2),
+	'a job whose trigger changes the catalogue succeeds, and so does its successor');
 is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', job_type, throttle_factor,
 		coalesce(left(time_windows, 20), 'always')), ', ') FROM hipq.jobs_detail
 		WHERE job_type IN ('heavy', 'light')}),
-	'heavy 2.000 00:00-24:00, light 7.500 always', 'the successor has the values of its type');
+	'heavy 2.000 00:00-24:00, light 7.500 always',
+			'jobs enqueued while the catalogue changes have the values of their types');
 
 done_testing();

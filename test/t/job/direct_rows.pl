@@ -1,5 +1,5 @@
-# Jobs are locked and finished without SQL if their tables are as hipq makes them, and by SQL if
-# not; either way the rows are right.
+# hipq locks and finishes jobs without SQL if their tables are as it made them, and otherwise by
+# SQL. The rows are the same in both ways.
 use strict;
 use warnings;
 use HipqCluster;
@@ -18,21 +18,21 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'recorded', handler => 'echo', claim => 'record');
 	SELECT hipq.register_job_type('app.main', 'batch', handler => 'echo_all', claim => 'lock',
 		batch_size => 10)});
-# at its INSERT; and at the UPDATE that records a claim
+# How often the guard is called for a job: at its INSERT, and at the UPDATE that records a claim.
 my %guard_calls = (locked => 1, recorded => 2, batch => 1);
 
-# Processes that have ended have reported all that they counted; hipq.executors forgets one before
-# it has done so.
+# Returns the number of calls of the guard. Processes report their counts when they end, which may
+# be after hipq.executors has removed them.
 sub guard_calls
 {
 	$hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity
 		WHERE backend_type IN ('hipq executor', 'client backend') AND pid <> pg_backend_pid()}, 0)
-	  or die 'somebody stays';
+	  or die 'executors or sessions stay';
 	return $hipq->sql(q{SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions
 		WHERE schemaname = 'hipq' AND funcname = '_guard_job'});
 }
 
-# Runs 20 jobs. Returns how often the guard was called for each.
+# Runs 20 jobs. Returns the number of calls of the guard for each.
 sub run_jobs
 {
 	my ($type, $what) = @_;
@@ -49,11 +49,11 @@ sub run_jobs
 	return (guard_calls() - $before) / 20;
 }
 
-# The first final jobs of a queue make the leaves by time, and are moved there by SQL.
-run_jobs('batch', 'the first ones');
+# The first final jobs of a queue cause leaves by time to be made, and SQL moves the jobs there.
+run_jobs('batch', 'without leaves by time');
 ok($hipq->wait_until('SELECT (SELECT count(*) FROM hipq.app_main_final_default) = 0 AND count(*) > 1
 		FROM pg_inherits WHERE inhparent = $$hipq.app_main_final$$::regclass'),
-	'there are leaves by time');
+	'the first final jobs make leaves by time');
 cmp_ok(run_jobs($_, 'tables as made'), '==', $guard_calls{$_}, "$_: jobs are finished without SQL")
 	foreach sort keys %guard_calls;
 
@@ -65,13 +65,14 @@ foreach my $type (sort keys %guard_calls)
 	is($hipq->outcome($id), 'succeeded', "$type: a job with 640 kB of data succeeds");
 	is($hipq->sql("SELECT md5(job_data::text) = md5(result::text)
 			AND length(job_data->>'text') = 640000 FROM hipq.jobs_detail WHERE id = $id"), 't',
-		"$type: large data and a large result are kept");
+		"$type: large data and a large result are stored");
 	my $leaf = $hipq->sql("SELECT reltoastrelid::regclass FROM pg_class
 		WHERE oid = (SELECT tableoid FROM hipq.job WHERE id = $id)");
 	cmp_ok($hipq->sql("SELECT count(*) FROM $leaf"), '>', 100,
 		"$type: large values are stored in the final leaf");
 }
-is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live}), 0, 'nothing is left in the live leaf');
+is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live}), 0,
+	'no row is left in the live leaf after jobs with large values');
 
 # ---- a queue that does not keep succeeded jobs
 sub kept_nothing
@@ -115,7 +116,7 @@ cmp_ok(run_jobs('locked', 'with further indexes'), '==', 1,
 is($hipq->sql("SET enable_seqscan = off; SELECT count(*) FROM $final WHERE result->>'n' = '7'"),
 	$hipq->sql("SET enable_indexscan = off; SET enable_bitmapscan = off;
 		SELECT count(*) FROM $final WHERE result->>'n' = '7'"),
-	'the added indexes have all rows');
+	'indexes that users add have all rows');
 my $values = 'job_values_are_in_range';
 my $condition = $hipq->sql("SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
 	WHERE conrelid = 'hipq.job'::regclass AND conname = '$values'");
@@ -140,12 +141,13 @@ foreach my $what (sort keys %additions)
 {
 	my ($add, $remove) = @{ $additions{$what} };
 	$hipq->sql($add);
-	cmp_ok(run_jobs($_, "with $what"), '==', $guard_calls{$_} + 2, "$_: jobs are finished by SQL")
+	cmp_ok(run_jobs($_, "with $what"), '==', $guard_calls{$_} + 2,
+		"$_: jobs are finished by SQL with $what")
 		foreach sort keys %guard_calls;
 	$hipq->sql("SET client_min_messages = warning; $remove");
 }
-is($hipq->sql('SELECT count(*) FROM told'), 60, 'the trigger on the final leaf fired for each job');
-cmp_ok(run_jobs($_, 'as made again'), '==', $guard_calls{$_},
-	"$_: jobs are finished without SQL again") foreach sort keys %guard_calls;
+is($hipq->sql('SELECT count(*) FROM told'), 60, 'a trigger on the final leaf fires for each job');
+cmp_ok(run_jobs($_, 'additions removed'), '==', $guard_calls{$_},
+	"$_: jobs are finished without SQL after additions are removed") foreach sort keys %guard_calls;
 
 done_testing();
