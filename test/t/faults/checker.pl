@@ -1,12 +1,13 @@
-# The checker accepts the history of a correct queue, and finds each violation by the invariant that
-# names it.
+# The checker accepts the history of a correct queue. It finds each violation, by the invariant that
+# forbids it.
 use strict;
 use warnings;
 use HipqChecker;
 use Storable qw(dclone);
 use Test::More;
 
-# ---- a good history: what a queue with jobs of every kind leaves, over crashes of the server
+# ---- a good history, as a correct queue with jobs of every kind leaves it, over crashes of the
+# server
 
 my ($time, $xid);
 
@@ -39,8 +40,8 @@ sub job
 	return;
 }
 
-# One attempt under claim => 'record': the claim, the run, and the end of the job in the run's
-# transaction.
+# Appends one attempt under claim => 'record': the claim, the run, and the end of the job in the
+# transaction of the run.
 sub succeed
 {
 	my ($history, $id, $attempt, $pid, $key) = @_;
@@ -66,29 +67,29 @@ sub good_history
 	mark($h, 1, [ 'start', 0, 0 ]);
 	commit($h, [ 'live', 'insert', $_, 'initial', 0, $_ == 1 ? 'k' : undef ]) foreach 1 .. 8;
 
-	# 1 has a key, which 9 gets after it
+	# Job 1 has a key, which job 9 gets afterwards.
 	job($h, 1, key => 'k');
 	succeed($h, 1, 1, 11, 'k');
-	# 2 fails once and is retried
+	# Job 2 fails once and is retried.
 	job($h, 2, fails => 1, attempt => 2, retry_count => 1);
 	commit($h, [ 'live', 'update', 2, 'running', 1 ]);
 	mark($h, 12, [ 'begin', 2, 1 ], [ 'fail', 2, 1 ], [ 'abort', 2, 1 ]);
 	commit($h, [ 'live', 'update', 2, 'retry', 1 ]);
 	succeed($h, 2, 2, 12);
-	# 3 runs when the server crashes, and runs again
+	# Job 3 runs when the server crashes, and runs again.
 	job($h, 3, attempt => 2);
 	commit($h, [ 'live', 'update', 3, 'running', 1 ]);
 	mark($h, 11, [ 'begin', 3, 1 ]);
 	mark($h, 1, [ 'start', 0, 0 ]);
 	commit($h, [ 'live', 'update', 3, 'retry', 1 ]);
 	succeed($h, 3, 2, 13);
-	# 4 commits just before a crash, so that there is no mark of its commit
+	# Job 4 commits just before a crash, so there is no mark of its commit.
 	job($h, 4);
 	succeed($h, 4, 1, 13);
 	pop @{ $h->{marks} };
 	mark($h, 1, [ 'start', 0, 0 ]);
-	# 5 is in a queue with durability group: it has committed, the crash lost that, and it ran again
-	# under the same number
+	# Job 5 is in a queue with group durability. It commits, loses the commit in a crash, and runs
+	# again under the same number.
 	job($h, 5, claim => 'lock', group => 1);
 	mark($h, 14, [ 'begin', 5, 1 ], [ 'end', 5, 1 ], [ 'commit', 5, 1 ]);
 	mark($h, 1, [ 'start', 0, 0 ]);
@@ -97,7 +98,7 @@ sub good_history
 		[ 'final', 'insert', 5, 'final', 1 ]);
 	mark($h, 15, [ 'commit', 5, 1 ]);
 	push @{ $h->{effects} }, [ 5, 1 ];
-	# 6 fails for good
+	# Job 6 fails for good.
 	job($h, 6, fails => 9, max_retries => 1, retry_count => 1, attempt => 2, outcome => 'failed');
 	foreach my $attempt (1, 2)
 	{
@@ -106,8 +107,8 @@ sub good_history
 		commit($h, $attempt == 1 ? [ 'live', 'update', 6, 'retry', 1 ] : ([ 'live', 'delete', 6 ],
 				[ 'final', 'insert', 6, 'final', 2 ]));
 	}
-	# 7 is cancelled by a signal under claim => 'lock', and runs elsewhere a moment before its first
-	# run marks the abort
+	# A signal cancels job 7 under claim => 'lock'. The job starts in another process just before
+	# its first run marks the abort.
 	job($h, 7, claim => 'lock');
 	mark($h, 15, [ 'begin', 7, 1 ]);
 	mark($h, 16, [ 'begin', 7, 1 ]);
@@ -117,15 +118,15 @@ sub good_history
 		[ 'final', 'insert', 7, 'final', 1 ]);
 	mark($h, 16, [ 'commit', 7, 1 ]);
 	push @{ $h->{effects} }, [ 7, 1 ];
-	# 8 is cancelled while it waits
+	# Job 8 is cancelled while it waits.
 	job($h, 8, outcome => 'cancelled');
 	commit($h, [ 'live', 'delete', 8 ], [ 'final', 'insert', 8, 'final', 1 ]);
-	# 9 and 10 are of an operation whose outcome its client does not know: they are there. Of
-	# another such operation there is nothing.
+	# The client does not know the outcome of the operation of jobs 9 and 10, which exist. Of
+	# another operation with an unknown outcome no job exists.
 	commit($h, map { [ 'live', 'insert', $_, 'initial', 0, $_ == 9 ? 'k' : undef ] } 9, 10);
 	job($h, 9, op => 20, key => 'k');
 	succeed($h, 9, 1, 15, 'k');
-	# 11 is in a batch that failed because of another job, and runs again alone
+	# Job 11 is in a batch that fails because of another job, and runs again alone.
 	push @{ $h->{operations} }, { op => 11, outcome => 'ok', count => 1, ids => [11] };
 	job($h, 11, batch => 1);
 	commit($h, [ 'live', 'insert', 11, 'initial', 0 ]);
@@ -136,7 +137,7 @@ sub good_history
 		[ 'final', 'insert', 11, 'final', 1 ]);
 	mark($h, 16, [ 'commit', 11, 1 ]);
 	push @{ $h->{effects} }, [ 11, 1 ];
-	# 10 is a procedure: weak
+	# Job 10 is a procedure, so its guarantees are weaker.
 	job($h, 10, op => 20, weak => 1, attempt => 2, retry_count => 1);
 	commit($h, [ 'live', 'update', 10, 'running', 1 ]);
 	mark($h, 15, [ 'begin', 10, 1 ]);
@@ -167,7 +168,7 @@ sub drop
 }
 sub drop_job { my ($h, $id) = @_; drop($h->{jobs}, sub { $_[0]{id} == $id }); return; }
 
-# The place of the first mark or change that matches, in a list.
+# Returns the index of the first mark or change in a list that matches.
 sub place_of
 {
 	my ($list, @values) = @_;
@@ -187,10 +188,10 @@ my @mutants = (
 	[ qr/^I0: nothing/, 'nothing happened', sub { $_[0]{jobs} = []; } ],
 	[ qr/^I1: job 1 of operation 1 .* not there/, 'an acknowledged job is gone',
 		sub { drop_job($_[0], 1); } ],
-	[ qr/^I1: job 3 of operation 3 .* not there/, 'another job is there in its place',
+	[ qr/^I1: job 3 of operation 3 .* not there/, 'an acknowledged job has another id',
 		sub { the_job($_[0], 3)->{id} = 30; } ],
 	[ qr/^I1: operation 23 was acknowledged with 2 jobs, 1/,
-		'an operation that tells no ids has lost a job', sub { push @{ $_[0]{operations} },
+		'an operation that returned no ids has lost a job', sub { push @{ $_[0]{operations} },
 			{ op => 23, outcome => 'ok', count => 2 }; the_job($_[0], 8)->{op} = 23; } ],
 	[ qr/^I1: job 3 was taken out/, 'a job is taken out and never made final',
 		sub { splice @{ $_[0]{changes} }, place_of($_[0]{changes}, 'final', 'insert', 3), 1; } ],
@@ -200,52 +201,53 @@ my @mutants = (
 		sub { drop_job($_[0], 10); } ],
 	[ qr/^I2: operation 3 made 1 jobs, 2/, 'an operation made more jobs than it should',
 		sub { job($_[0], 41, op => 3); } ],
-	[ qr/^I2: job 4 .* nobody/, 'a job of nobody', sub { the_job($_[0], 4)->{op} = 99; } ],
-	[ qr/^I2: job 77 has run and is not there/, 'a job ran that was rolled back',
+	[ qr/^I2: job 4 .* nobody/, 'a job belongs to no operation',
+		sub { the_job($_[0], 4)->{op} = 99; } ],
+	[ qr/^I2: job 77 has run and is not there/, 'a job that was rolled back has run',
 		sub { mark($_[0], 15, [ 'begin', 77, 1 ], [ 'end', 77, 1 ], [ 'abort', 77, 1 ]); } ],
-	[ qr/^I3: job 2 is there 2 times/, 'a row is there twice',
+	[ qr/^I3: job 2 is there 2 times/, 'a job has two rows',
 		sub { push @{ $_[0]{jobs} }, dclone(the_job($_[0], 2)); } ],
 	[ qr/^I3: job 2 entered final 2 times/, 'a job ends twice',
 		sub { commit($_[0], [ 'final', 'insert', 2, 'final', 2 ]); } ],
-	[ qr/^I4: job 99 was moved among final ones/, 'a row is moved that was not there', sub {
+	[ qr/^I4: job 99 was moved among final ones/, 'a missing row is moved', sub {
 		commit($_[0], [ 'final', 'delete', 99 ], [ 'final', 'insert', 99, 'final', 1 ]); } ],
 	[ qr/^I1: job 1 was taken out/, 'a row is taken out while another is moved', sub {
 		commit($_[0], [ 'final', 'delete', 1 ], [ 'final', 'delete', 2 ],
 			[ 'final', 'insert', 2, 'final', 1 ]); } ],
-	[ qr/^I1: job 1 was taken out/, 'a row is taken out in place of the one put in', sub {
+	[ qr/^I1: job 1 was taken out/, "a row is replaced by another job's", sub {
 		commit($_[0], [ 'final', 'delete', 1 ], [ 'final', 'insert', 2, 'final', 1 ]); } ],
-	[ qr/^I3: job 3 is live and final/, 'a job is final and goes on',
+	[ qr/^I3: job 3 is live and final/, 'a job is live and final',
 		sub { splice @{ $_[0]{changes} }, place_of($_[0]{changes}, 'live', 'delete', 3), 1; } ],
-	[ qr/^I4: job 2 went from final to retry/, 'a final job comes back',
+	[ qr/^I4: job 2 went from final to retry/, 'a final job becomes live',
 		sub { commit($_[0], [ 'live', 'insert', 2, 'retry', 2 ]); } ],
 	[ qr/^I4: job 3 went from error to running/, 'a job goes from error to running',
 		sub { insert_before($_[0]{changes}, place_of($_[0]{changes}, 'live', 'update', 3, 'retry'),
 			[ 999, 'live', 'update', 3, 'error', 1 ],
 			[ 998, 'live', 'update', 3, 'running', 1 ]); } ],
-	[ qr/^I4: job 8 .* no commit/, 'a row that no commit made',
+	[ qr/^I4: job 8 .* no commit/, 'no commit made a row',
 		sub { drop($_[0]{changes}, sub { defined $_[0][3] && $_[0][3] == 8 }); } ],
-	[ qr/^I5: job 1: two runs overlap/, 'two executors run a job at once',
+	[ qr/^I5: job 1: two runs overlap/, 'two runs of a job overlap',
 		sub { insert_before($_[0]{marks}, place_of($_[0]{marks}, 11, 'end', 1),
 			[ 1500, 19, 'begin', 1, 2 ], [ 1600, 19, 'fail', 1, 2 ], [ 1600, 19, 'abort', 1, 2 ]);
 			the_job($_[0], 1)->{attempt} = 2; } ],
-	[ qr/^I5: job 7: two runs overlap/, 'a job is taken from a run that goes on for long',
+	[ qr/^I5: job 7: two runs overlap/, 'a job starts long before its first run aborts',
 		sub { $_[0]{marks}[ place_of($_[0]{marks}, 15, 'abort', 7) ][0] += 1_000_001; } ],
-	[ qr/^I5: job 3: two runs overlap/, 'a job is taken from a run that dies later with the server',
+	[ qr/^I5: job 3: two runs overlap/, 'a job starts before a crash ends its first run',
 		sub { insert_before($_[0]{marks}, place_of($_[0]{marks}, 13, 'begin', 3),
 			splice(@{ $_[0]{marks} }, place_of($_[0]{marks}, 11, 'begin', 3), 1)); } ],
-	[ qr/^I5: job 8: .* not ended/, 'a handler still runs',
+	[ qr/^I5: job 8: .* not ended/, 'a handler runs at the end',
 		sub { mark($_[0], 18, [ 'begin', 8, 1 ]); } ],
 	[ qr/^I5: job 7: attempt 1 has committed and run again/, 'a committed attempt runs again',
 		sub { insert_before($_[0]{marks}, place_of($_[0]{marks}, 16, 'commit', 7) + 1,
 			[ 9e6, 20, 'begin', 7, 1 ], [ 9e6, 20, 'end', 7, 1 ], [ 9e6, 20, 'abort', 7, 1 ]); } ],
 	[ qr/^I5: job 5: attempt 1 has committed and run again/,
-		'a committed attempt runs again in group, without a crash',
+		'a committed attempt runs again with group durability, without a crash',
 		sub { insert_before($_[0]{marks}, place_of($_[0]{marks}, 15, 'commit', 5) + 1,
 			[ 9e6, 20, 'begin', 5, 1 ], [ 9e6, 20, 'fail', 5, 1 ], [ 9e6, 20, 'abort', 5, 1 ]); } ],
-	[ qr/^I5: job 7: attempt 1 has run twice/, 'an attempt number is used twice under record',
+	[ qr/^I5: job 7: attempt 1 has run twice/, 'an attempt claimed by record runs twice',
 		sub { the_job($_[0], 7)->{claim} = 'record'; } ],
 	[ qr/^I5: job 11: attempt 1 has run twice/,
-		'the attempt of a batch is run again by another process',
+		'another process repeats the attempt of a batch',
 		sub { $_->[1] = 17 foreach grep { $_->[3] == 11 && $_->[2] =~ /begin|fail|abort/ } @{
 			$_[0]{marks} }[ 0 .. place_of($_[0]{marks}, 16, 'abort', 11) ]; } ],
 	[ qr/^I6: job 2 has succeeded and has 2 effects/, 'a job has two effects',
@@ -260,7 +262,7 @@ my @mutants = (
 		sub { push @{ $_[0]{effects} }, [ 8, 1 ]; } ],
 	[ qr/^I6: job 10 has succeeded and has 0 effects/, 'a procedure has no effect',
 		sub { drop($_[0]{effects}, sub { $_[0][0] == 10 }); } ],
-	[ qr/^I6: there is an effect of job 50/, 'an effect of a job that is not there',
+	[ qr/^I6: there is an effect of job 50/, 'an effect has no job',
 		sub { push @{ $_[0]{effects} }, [ 50, 1 ]; } ],
 	[ qr/^I6: job 8: attempt 1 has committed, but the job is cancelled/,
 		'a committed attempt counts as failed',
@@ -268,7 +270,7 @@ my @mutants = (
 			sub { $_[0][0] == 4 }); mark($_[0], 15, [ 'commit', 8, 1 ]); insert_before($_[0]{marks},
 			$#{ $_[0]{marks} }, [ 1, 15, 'begin', 8, 1 ], [ 1, 15, 'end', 8, 1 ]); } ],
 	[ qr/^I6: job 5: attempt 1 has committed, but the job is succeeded at attempt 2/,
-		'a strict queue forgot a commit', sub { the_job($_[0], 5)->{group} = 0; the_job($_[0],
+		'a strict queue lost a commit', sub { the_job($_[0], 5)->{group} = 0; the_job($_[0],
 			5)->{attempt} = 2; $_->[1] = 2 foreach grep { $_->[0] == 5 } @{ $_[0]{effects} };
 			$_->[4] = 2 foreach (grep { $_->[1] == 15 && $_->[3] == 5 } @{ $_[0]{marks} });
 			(grep { $_->[1] eq 'final' && $_->[3] == 5 } @{ $_[0]{changes} })[0][5] = 2; } ],
@@ -278,7 +280,7 @@ my @mutants = (
 		sub { $_[0]{marks}[ place_of($_[0]{marks}, 11, 'end', 1) ][2] = 'fail'; } ],
 	[ qr/^I6: job 1 .* not run to its end/, 'a job succeeded although its run was rolled back',
 		sub { $_[0]{marks}[ place_of($_[0]{marks}, 11, 'commit', 1) ][2] = 'abort'; } ],
-	[ qr/^I6: an effect of job 3 committed without/, 'the effect commits before the end',
+	[ qr/^I6: an effect of job 3 committed without/, 'an effect commits before its job ends',
 		sub { my $place = place_of($_[0]{changes}, 'effect', 'insert',
 			3); $_[0]{changes}[$place][0] = 1000; } ],
 	[ qr/^I6: an effect of job 3 committed without/, 'an effect commits with the claim',
@@ -289,36 +291,36 @@ my @mutants = (
 		sub { splice @{ $_[0]{changes} }, place_of($_[0]{changes}, 'effect', 'insert', 3), 1; } ],
 	[ qr/^I7: .* key k/, 'two unfinished jobs hold a key',
 		sub { $_[0]{changes}[ place_of($_[0]{changes}, 'live', 'insert', 3) ][6] = 'k'; } ],
-	[ qr/^I7: .* key n/, 'a key is given before it is free',
+	[ qr/^I7: .* key n/, 'a second job gets a key before it is free',
 		sub { $_[0]{changes}[ place_of($_[0]{changes}, 'live', 'insert', $_) ][6] = 'n' foreach 9,
 			10; } ],
 	[ qr/^I8: job 3 fails 0 times and was charged 1/, 'an innocent job is charged',
 		sub { the_job($_[0], 3)->{retry_count} = 1; } ],
 	[ qr/^I8: job 2 fails 1 times and was charged 0/, 'a failure is not charged',
 		sub { the_job($_[0], 2)->{retry_count} = 0; } ],
-	[ qr/^I8: job 6 fails 9 times and was charged 1/, 'a job fails before its retries are used up',
+	[ qr/^I8: job 6 fails 9 times and was charged 1/, 'a job fails with retries left',
 		sub { the_job($_[0], 6)->{max_retries} = 3; } ],
 	[ qr/^I8: job 8 has failed, though/, 'an innocent job fails for good',
 		sub { the_job($_[0], 8)->{outcome} = 'failed'; push @{ $_[0]{letters} }, 8; } ],
 	[ qr/^I8: job 6: attempt 2 has run, the job's last is 1/,
-		'an attempt ran that the job knows nothing of',
+		'an attempt ran that its job does not count',
 		sub { the_job($_[0], 6)->{attempt} = 1; the_job($_[0], 6)->{retry_count} = 0; } ],
 	[ qr/^I8: innocent jobs were charged 2 times/,
-		'more innocent jobs are charged than there were faults that may',
+		'more innocent jobs are charged than faults can explain',
 		sub { $_[0]{charges} = 1; the_job($_[0], $_)->{retry_count}++ foreach 3, 2; } ],
 	[ qr/^I8: job 3 has 2 retries and 2 attempts/, 'a job has more retries than attempts',
 		sub { the_job($_[0], 3)->{retry_count} = 2; } ],
 	[ qr/^I9: job 3 left running at attempt 1/, 'a stale attempt ends a job',
 		sub { my $c = $_[0]{changes}; $c->[ place_of($c, 'final', 'insert', 3) ][5] = 1; } ],
-	[ qr/^I15: job 8 .* still retry/, 'a job still waits',
+	[ qr/^I15: job 8 .* still retry/, 'a job waits at the end',
 		sub { the_job($_[0], 8)->{state} = 'retry'; } ],
-	[ qr/^I15: job 3 .* still running/, 'a job still runs',
+	[ qr/^I15: job 3 .* still running/, 'a job runs at the end',
 		sub { the_job($_[0], 3)->{state} = 'running'; } ],
 	[ qr/^I20: job 6 has failed and left no/, 'a dead letter is missing',
 		sub { $_[0]{letters} = []; } ],
-	[ qr/^I20: job 1 is succeeded and has/, 'a dead letter of a job that succeeded',
+	[ qr/^I20: job 1 is succeeded and has/, 'a job that succeeded has a dead letter',
 		sub { push @{ $_[0]{letters} }, 1; } ],
-	[ qr/^I20: .* job 60/, 'a dead letter of no job', sub { push @{ $_[0]{letters} }, 60; } ]);
+	[ qr/^I20: .* job 60/, 'a dead letter has no job', sub { push @{ $_[0]{letters} }, 60; } ]);
 
 foreach my $mutant (@mutants)
 {
@@ -326,11 +328,11 @@ foreach my $mutant (@mutants)
 	my $history = good_history();
 	$change->($history);
 	my @found = HipqChecker::check($history);
-	ok((grep { "$_->[0]: $_->[1]" =~ $sentence } @found), $name)
+	ok((grep { "$_->[0]: $_->[1]" =~ $sentence } @found), "the checker finds that $name")
 		or diag("not found: $sentence\n" . HipqChecker::describe(@found));
 }
 
-# ---- what is allowed
+# ---- histories that are allowed
 
 my $charged = good_history();
 the_job($charged, 3)->{retry_count} = 1;
@@ -342,13 +344,13 @@ the_job($charged, 3)->{excused} = 1;
 is(HipqChecker::describe(HipqChecker::check($charged)), '',
 	'an innocent job may be charged if it is excused');
 my $given_up = good_history();
-the_job($given_up, 6)->{max_retries} = 3;    # it was final after one failure
+the_job($given_up, 6)->{max_retries} = 3;    # it is final after one failure
 the_job($given_up, 6)->{given_up} = 1;
 is(HipqChecker::describe(HipqChecker::check($given_up)), '',
-	'a job may end by a fault that kept its retry handler from answering');
+	'a job may end because a fault kept its retry handler from answering');
 the_job($given_up, 6)->{retry_count} = 9;
 like(HipqChecker::describe(HipqChecker::check($given_up)), qr/^I8: job 6 /,
-	'a job that ended so must not be charged for more');
+	'a job that ended because of its retry handler must not be charged for more');
 my $moved = good_history();
 commit($moved, [ 'final', 'delete', 2 ], [ 'final', 'insert', 2, 'final', 1 ]);
 is(HipqChecker::describe(HipqChecker::check($moved)), '',

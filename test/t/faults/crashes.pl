@@ -1,9 +1,9 @@
-# The answers to clients, the actions of handlers and the tables agree after crashes under load:
-# clients enqueue, executors run, and at times a process is killed, terminated or stopped.
+# After crashes under load the answers to clients, the marks of handlers and the tables agree.
+# Clients enqueue and executors run jobs, while processes are killed, terminated or stopped.
 #
-#   CRASH_CYCLES, CRASH_JOBS    how many faults, and jobs in all, in a round (20, 50000)
-#   SEED                        chooses everything but the timing; printed
-#   SOAK_MINUTES                rounds with one seed after the other until they are over (make soak)
+#   CRASH_CYCLES, CRASH_JOBS    number of faults and of jobs in a round (20, 50000)
+#   SEED                        chooses everything but the timing; the test prints it
+#   SOAK_MINUTES                repeats rounds with other seeds for this time (make soak)
 use strict;
 use warnings;
 use HipqChecker;
@@ -20,10 +20,11 @@ my $jobs = $ENV{CRASH_JOBS} || 50_000;
 my $seed = $ENV{SEED} || int rand 1e9;
 my $end = time() + 60 * ($ENV{SOAK_MINUTES} || 0);
 my $clients = 2;
-# seconds from the server's first answer until every job that the fault met is back in its lane
+# Seconds from the server's first answer until every job that the fault interrupted is back in its
+# lane.
 my $bound = 5;
 
-# Waits until handlers have written $bytes more of marks, or the clients have ended.
+# Waits until the marks of handlers have grown by $bytes, or the clients have ended.
 sub wait_for_progress
 {
 	my ($load, $bytes, $file) = @_;
@@ -33,7 +34,8 @@ sub wait_for_progress
 	return;
 }
 
-# The seconds until no job is `running` or in `error` that was so before the server answered.
+# Returns after how many seconds no job is in state running or error that was in it before the
+# server answered.
 sub time_to_recover
 {
 	my ($hipq, $since) = @_;
@@ -58,37 +60,39 @@ sub run_round
 		my $fault = $faults[ $cycle - 1 ];
 		my @pids = map { $load->start_client(seed => $seed,
 				jobs => int($jobs / $cycles / $clients) + 1) } 1 .. $clients;
-		# a job leaves about 75 bytes
+		# A job leaves about 75 bytes of marks.
 		wait_for_progress($load, (0.1 + rand 0.7) * 75 * $jobs / $cycles, $load->marks_file);
-		# the other jobs may have ended
+		# The first clients may have ended.
 		push @pids, $load->start_client(seed => $seed, jobs => 1000)
 			if $fault eq 'terminate clients';
 		my $what = HipqFaults::inject($hipq, $fault);
 		my $since = HipqFaults::bring_back($hipq, $fault) or die 'the server does not come back';
 		my $seconds = time_to_recover($hipq, $since);
-		# the machine, not hipq
+		# The time in which the machine stalled does not count.
 		$seconds -= $hipq->stalled($seconds + 1) if $seconds > $bound && $seconds < 1e9;
 		$slowest = $seconds if $seconds > $slowest;
 		$unreached++ unless $what;
 		die 'a client failed' if $load->wait_for_clients(@pids);
 		note sprintf '%3d %-20s %s; in line again after %.2f s', $cycle, $fault,
-			$what // 'nobody was there', $seconds;
+			$what // 'no process', $seconds;
 	}
-	ok($load->drain, 'every job ends');
+	ok($load->drain, 'every job of the load ends');
 	my $seconds = time() - $began;
 	is($unreached, 0, 'every fault has hit a process');
 	cmp_ok($slowest, '<=', $bound,
-		"jobs were in line again within $bound s after the server answered");
+		"jobs are back in their lanes within $bound s after the server answers");
 	my $history = $load->history;
 	is(HipqChecker::describe(HipqChecker::check($history)), '',
-		'no job lost, none ended twice, effects exactly once, innocent jobs uncharged')
+		'no job is lost or ends twice, effects happen once, innocent jobs are not charged')
 	  or diag("SEED=$seed, the files are in " . $hipq->node->data_dir);
 	my %outcomes;
 	$outcomes{ $_->{outcome} }++ foreach @{ $history->{operations} };
-	cmp_ok(scalar @{ $history->{jobs} }, '>=', $jobs * 0.9, 'there are enough jobs');
+	cmp_ok(scalar @{ $history->{jobs} }, '>=', $jobs * 0.9,
+		'at least 90 % of the jobs were enqueued');
 	is($hipq->sql(q{CREATE EXTENSION amcheck; SELECT count(bt_index_check(indexrelid, true)) > 0
 			FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-		WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'i'}), 't', 'indexes are sound');
+		WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'i'}), 't',
+		'all indexes of hipq match their tables');
 	unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|reference leak|leaked/,
 		'the log has nothing alarming');
 	note sprintf '%d jobs in %.0f s; %d operations: %s; %d marks, %d changes; recovery took %.2f s '

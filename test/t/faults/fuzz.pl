@@ -1,8 +1,11 @@
-# Random statements by every kind of role at once, while executors and an external worker run jobs,
-# cause no crash and no internal error; a refused statement changes nothing, no role sees what is
-# hidden from it, and in the end every job ends. FUZZ_MINUTES (1), SEED; `make fuzz` takes ten.
+# Random statements of every kind of role, in several sessions, cause no crash and no internal error
+# while executors and an external worker run jobs. A refused statement changes nothing, and no role
+# sees what is hidden from it. At the end every job can end.
 #
-# Each judge is first shown a sample of what it must find.
+#   FUZZ_MINUTES   how long (1); make fuzz: 10
+#   SEED           chooses the statements; the test prints it
+#
+# First each judge is given a sample of what it must find.
 use strict;
 use warnings;
 use File::Basename qw(basename);
@@ -54,8 +57,8 @@ $hipq->sql(q{
 	CREATE FUNCTION fuzz.run_sql(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 		EXECUTE data #>> '{}'; END $$;
 
-	-- A refusal takes back what it did: with one snapshot only its own doing could be seen.
-	-- What it could leave all the same: locks and settings of its session.
+	-- A refusal is rolled back. Under one snapshot a statement sees only its own changes.
+	-- It could leave locks and settings of its session.
 	CREATE FUNCTION fuzz.digest() RETURNS text LANGUAGE sql SECURITY DEFINER
 		SET search_path = pg_catalog, pg_temp AS $$
 		SELECT md5(concat(
@@ -81,7 +84,7 @@ $hipq->sql(q{
 			RAISE 'FUZZ: refused with %, but something was changed', SQLSTATE; END IF;
 		RAISE;
 	END $$;
-	-- The same for a statement that was alone: what others see of it afterwards,
+	-- For a statement without concurrent ones: what other sessions see afterwards,
 	-- shared memory included.
 	CREATE FUNCTION fuzz.digest_alone() RETURNS text LANGUAGE sql SECURITY DEFINER
 		SET search_path = pg_catalog, pg_temp AS $$
@@ -97,7 +100,7 @@ $hipq->sql(q{
 			RAISE 'FUZZ: refused with %, but something was changed', refused_with; END IF;
 	END $$;
 
-	-- Samples.
+	-- Samples for the judges.
 	CREATE FUNCTION fuzz.internal_error() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 		RAISE 'sample' USING ERRCODE = 'XX000'; END $$;
 	CREATE FUNCTION fuzz.leaves_lock() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
@@ -125,7 +128,7 @@ $hipq->sql(q{
 	GRANT INSERT ON fuzz.by_trigger TO PUBLIC;
 	CREATE TRIGGER run_row BEFORE INSERT ON fuzz.by_trigger
 		FOR EACH ROW EXECUTE FUNCTION fuzz.run_row();
-	-- An event trigger that asks hipq, in the middle of hipq's own DDL too.
+	-- An event trigger that calls hipq, even during hipq's own DDL.
 	CREATE FUNCTION fuzz.on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
 	BEGIN
 		PERFORM hipq.why(1), hipq.now(), count(*) FROM hipq.jobs;
@@ -144,8 +147,8 @@ $hipq->sql(q{
 	FROM unnest('{app.main,app.ext}'::text[]) AS queue,
 		(VALUES ('fuzz_enqueue', 'enqueue'), ('"Fuzz Reader"', 'read'), ('fuzz_control', 'control'),
 			('fuzz_worker', 'work')) AS given (role, privilege);
-	-- What none but its owner and pg_monitor may read anywhere; names of tables stand in
-	-- pg_class, for everybody.
+	-- Only its owner and pg_monitor may read this. Names of tables are visible in
+	-- pg_class.
 	SELECT hipq.create_queue('hidden.queue', owner => 'fuzz_hidden');
 	SELECT hipq.register_job_type('hidden.queue', 'topsecret_type', handler => 'fuzz.fails',
 		max_retries => 0);
@@ -195,10 +198,10 @@ append_to_file($copy_file, join '', map { "$_\n" } "ok\tone\t{}",
 $HipqFuzz::in_parallel = 'debug_parallel_query' if $hipq->version >= 16;
 my $fuzz = HipqFuzz->new(seed => $seed, functions => [ functions() ], tables => [ tables() ],
 	copy_file => $copy_file);
-cmp_ok(scalar @{ $fuzz->{functions} }, '>', 60, 'there are functions');
-cmp_ok(scalar @{ $fuzz->{tables} }, '>', 30, 'there are tables');
+cmp_ok(scalar @{ $fuzz->{functions} }, '>', 60, 'hipq has more than 60 functions');
+cmp_ok(scalar @{ $fuzz->{tables} }, '>', 30, 'hipq has more than 30 tables and views');
 
-# ---- how scripts are run and judged
+# ---- scripts are run and judged
 
 my $number = 0;
 my $statements = 0;
@@ -213,7 +216,7 @@ sub start
 	return run($role, @lines);
 }
 
-# Runs a script, whose lines are statements with what surrounds them.
+# Starts psql with a script. Its lines are statements with their surroundings.
 my $runs = 0;
 sub run
 {
@@ -238,8 +241,9 @@ sub object
 	return;
 }
 
-# A lost connection ends psql with 2. A script with a finding stays among the logs, because the seed
-# alone does not reproduce it: hipq makes tables as time passes.
+# Judges the output of a script. psql exits with 2 after a lost connection. A script with a finding
+# stays among the logs, because the seed alone does not reproduce it: hipq makes tables as time
+# passes.
 sub judge
 {
 	my ($run) = @_;
@@ -257,7 +261,7 @@ sub judge
 	return;
 }
 
-# The findings of these lines.
+# Returns the findings of these lines.
 sub found_by
 {
 	my ($role, @lines) = @_;
@@ -265,14 +269,14 @@ sub found_by
 	return join("\n", splice @found);
 }
 
-# Cancels one of the sessions now and then.
+# Cancels a session of the fuzz test at random.
 sub disturb
 {
 	return $hipq->try_sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity
 		WHERE application_name = 'fuzz' AND state = 'active' ORDER BY random() LIMIT 1});
 }
 
-# Queries whose result should be empty.
+# The results of these queries should be empty.
 my $unfinished = q{FROM hipq.jobs_detail AS job WHERE state <> 'final'};
 my $idle = qq{$unfinished AND NOT EXISTS (SELECT FROM hipq.why(job.id) WHERE NOT passed)};
 my $internal_errors = q{SELECT string_agg(DISTINCT concat_ws(' ', sqlstate, error), E'\n')
@@ -294,65 +298,65 @@ sub ends_by_error
 		qr/hipq (?:launcher|scheduler|executor).*(?:exited with exit code [^0]|ERROR|FATAL)/);
 }
 
-# ---- the judges
+# ---- the judges find samples, and nothing else
 
 {
 	my ($stranger) = grep { $_->{name} eq 'fuzz_stranger' } @roles;
 	is(found_by($stranger, 'SELECT 1/0;', 'SELECT nonsense;', "SELECT hipq.cancel(1);"), '',
-		'an ordinary refusal is no finding');
+		'an ordinary refusal is not a finding');
 	like(
 		found_by($stranger, 'SELECT 1;', 'SELECT fuzz.internal_error();'),
 		qr/XX000: sample at \w+, \w+\.c:\d+\n    SELECT fuzz.internal_error/,
-		'an internal error is a finding, with its place');
+		'an internal error is a finding, with its source location');
 	like(found_by($stranger, 'SELECT pg_terminate_backend(pg_backend_pid());'),
 		qr/lost its connection/, 'a lost connection is a finding');
 	like(found_by($stranger, q{SELECT 'topsecret_type';}), qr/saw ".*topsecret/,
 		'hidden data is a finding');
 	like(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT fuzz.leaves_lock()')),
 		qr/FUZZ: refused with P0001, but something was changed/,
-		'what a refusal leaves in its session is a finding');
+		'a lock that a refused statement leaves in its session is a finding');
 	is(found_by($stranger,
 			'CREATE TEMPORARY TABLE kept ();', HipqFuzz::first_in_session('TABLE kept;')), '',
-		'a session starts at the first statement');
-	is(delete $answers{'42P01'}, 1, 'a new session has nothing of the last one');
+		'an error at the first statement of a new session is not a finding');
+	is(delete $answers{'42P01'}, 1,
+		'a new session does not have the temporary table of the last one');
 	is(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT 1/0')), '',
-		'a refusal that leaves nothing is no finding');
+		'a refused statement that leaves nothing is not a finding');
 
-	# Jobs that do not end: one that does not start, one that runs. Then an executor that ends with
-	# an error.
+	# A job that does not start, and a job that does not end. Then an executor ends with an error.
 	my $points = HipqPoints->new($hipq);
 	$points->arm('before-look', 'wait');
 	my $stuck = $hipq->enqueue('ok', q{'{}', queue => 'app.main'});
-	ok($points->wait_held('before-look'), 'an executor is held before it looks');
+	ok($points->wait_held('before-look'), 'an executor is held before it looks for jobs');
 	is($hipq->sql("SELECT min(id) $idle"), $stuck, 'a job that does not start is a finding');
 	$points->reset;
-	is($hipq->outcome($stuck), 'succeeded', 'the job succeeds when the executor is released');
-	is($hipq->sql("SELECT min(id) $idle"), '', 'a job that has ended is no finding');
+	is($hipq->outcome($stuck), 'succeeded', 'a job succeeds when the executor is released');
+	is($hipq->sql("SELECT min(id) $idle"), '', 'a job that has ended is not a finding');
 	my $lock = $hipq->hold_lock;
 	my $held = $hipq->enqueue('run_sql',
 		q{'"SELECT pg_advisory_xact_lock_shared(1)"', queue => 'app.main', timeout => 600});
 	my $pid = $hipq->pid_of($held);
 	is($hipq->sql("SELECT min(id) $unfinished AND job_type = 'run_sql'"), $held,
 		'a running job that does not end is a finding');
-	is(ends_by_error(), '', 'no process has ended with an error so far');
+	is(ends_by_error(), '', 'no process of hipq has ended with an error before the sample');
 	$hipq->sql("SELECT pg_terminate_backend($pid)");
 	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"),
 		'an executor is terminated');
 	like(ends_by_error(), qr/hipq executor/, 'an executor that ends with an error is a finding');
 	$lock->quit;
 	$hipq->outcome($held);
-	is($hipq->sql($internal_errors), '', 'no handler has had an internal error so far');
+	is($hipq->sql($internal_errors), '', 'no handler has had an internal error before the sample');
 	my $failed = $hipq->enqueue('run_sql',
 		q{'"SELECT fuzz.internal_error()"', queue => 'app.main', max_retries => 0});
-	is($hipq->outcome($failed), 'failed', 'a job with an internal error fails');
+	is($hipq->outcome($failed), 'failed', 'a job with an internal error fails for good');
 	like($hipq->sql($internal_errors), qr/XX000 sample/,
 		'an internal error of a handler is a finding');
-	# or it might be retried
+	# Otherwise the job might be retried.
 	$hipq->sql("DELETE FROM hipq.attempt WHERE job_id = $failed;
 		DROP FUNCTION fuzz.internal_error()");
 
-	# A process that crashes takes the server with it.
-	is(crashes(), '', 'no process has crashed so far');
+	# PostgreSQL restarts all processes after the crash of one.
+	is(crashes(), '', 'no process has crashed before the sample');
 	my $victim = $hipq->session(on_error_stop => 0);
 	my ($backend) = $victim->query_safe('SELECT pg_backend_pid()') =~ /(\d+)/;
 	my $log_end = -s $hipq->node->logfile;
@@ -360,10 +364,10 @@ sub ends_by_error
 	$hipq->node->wait_for_log(qr/database system is ready to accept connections/, $log_end);
 	like(crashes(), qr/\(PID \d+\) was terminated by signal 9/, 'a crash is a finding');
 	eval { $victim->quit };
-	ok($hipq->wait_until('SELECT true'), 'the server is back after the crash');
+	ok($hipq->wait_until('SELECT true'), 'the server accepts connections after the crash');
 }
 
-# ---- refusals in a session that is alone
+# ---- refusals without other sessions
 
 {
 	my $jobs = 60;
@@ -373,18 +377,19 @@ sub ends_by_error
 	$hipq->switch_off;
 	like(found_by($roles[0], HipqFuzz::alone('CALL fuzz.leaves_row()')),
 		qr/FUZZ: refused with P0001, but something was changed/,
-		'what a refusal leaves for others is a finding');
+		'a row that a refused statement leaves for other sessions is a finding');
 	%answers = ();
 	my @all = map { found_by($roles[$_],
 			$fuzz->script_alone($roles[$_], 1000 + $_, 40)) } 0 .. $#roles;
-	is(join("\n", grep { $_ ne '' } @all), '', 'a refused statement that is alone changes nothing')
+	is(join("\n", grep { $_ ne '' } @all), '',
+		'a refused statement without concurrent ones changes nothing')
 		or diag("SEED=$seed");
 	cmp_ok(sum0(values %answers), '>', 100, 'more than a hundred statements are refused');
 	$hipq->set('hipq.enabled' => 'on');
 }
 $log_begin = -s $hipq->node->logfile;
 
-# ---- the run
+# ---- many sessions
 
 my $end = time() + 60 * ($ENV{FUZZ_MINUTES} || 1);
 my @running;
@@ -402,30 +407,32 @@ note("$number scripts, $statements statements");
 is(join("\n", @found), '', 'random statements have no findings') or diag("SEED=$seed");
 note('refusals: ', join ', ',
 	map { "$_ $answers{$_}" } sort { $answers{$b} <=> $answers{$a} } keys %answers);
-cmp_ok($statements, '>=', $sessions * $script_size, 'enough statements were run');
+cmp_ok($statements, '>=', $sessions * $script_size, 'at least one script of each session was run');
 
-# ---- afterwards
+# ---- the state after all scripts
 
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE application_name = 'fuzz'});
 $hipq->sql("ROLLBACK PREPARED '$_'") foreach split /\n/,
 	$hipq->sql('SELECT gid FROM pg_prepared_xacts');
-ok(defined eval { $hipq->sql('TABLE hipq.alerts') }, 'view alerts can be read afterwards');
-# Until then a job may be held: by a worker that is gone, or by the delay of a retry.
+ok(defined eval { $hipq->sql('TABLE hipq.alerts') },
+	'view alerts can be read after random statements');
+# Until then a worker that has ended, or the delay of a retry, may keep a job from ending.
 ok($hipq->wait_until("SELECT count(*) = 0 $idle", 't', 90),
-	'every job that has no unmet condition ends')
+	'every job without an unmet condition ends')
 	or diag($hipq->sql("SELECT to_json(job) $idle LIMIT 5"));
 $hipq->sql(q{SELECT hipq.cancel_jobs(queue, max_jobs => 1000000) FROM hipq.queues});
 ok($hipq->wait_until("SELECT count(*) = 0 $unfinished", 't', 90),
 	'every other job can be cancelled')
   or diag($hipq->sql(q{SELECT to_json(job), ARRAY(SELECT why FROM hipq.why(job.id) WHERE NOT passed)
   		FROM hipq.jobs_detail AS job WHERE state <> 'final' LIMIT 5}));
-is($hipq->sql($internal_errors), '', 'no handler has had an internal error');
+is($hipq->sql($internal_errors), '',
+	'no handler has had an internal error after random statements');
 
 like($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ' ORDER BY outcome) FROM hipq.jobs}),
-	qr/cancelled.*failed.*succeeded/, 'jobs have had every outcome');
+	qr/cancelled.*failed.*succeeded/, 'jobs have been cancelled, have failed, and have succeeded');
 
-is(crashes(), '', 'no process has crashed');
-is(ends_by_error(), '', 'no process of hipq has ended with an error');
+is(crashes(), '', 'no process has crashed after random statements');
+is(ends_by_error(), '', 'no process of hipq has ended with an error after random statements');
 diag("SEED=$seed") if !Test::More->builder->is_passing;
 done_testing();

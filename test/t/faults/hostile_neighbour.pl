@@ -1,10 +1,10 @@
-# While one tenant does all it can to hinder others, another tenant's jobs run as they should.
+# Jobs of one tenant run in time while another tenant does all it can to disturb others.
 #
 #   NEIGHBOUR_SECONDS   how long (15); make soak: 60
 #
-# "ann" enqueues 100 jobs a second of three kinds: SQL, scheduled, external. "mallory", another
-# queue owner, does everything at once that has ever worked against others, crashes of the server
-# included: each attack is a procedure that is called again and again.
+# "ann" enqueues 100 jobs per second of three kinds: SQL, scheduled, external. "mallory", another
+# queue owner, runs all attacks at the same time that have ever worked against others, including
+# crashes of the server. Each attack is a procedure that is called repeatedly.
 use strict;
 use warnings;
 use HipqCluster;
@@ -15,8 +15,8 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 
 my $seconds = $ENV{NEIGHBOUR_SECONDS} || 15;
-# ms: from when a job is due to its start, 99 of 100, while the server is up; and for an answer. On
-# an otherwise idle machine.
+# Limit in ms, on a machine without other load: for 99 of 100 jobs the time from due to start while
+# the server is up, and for calls the time until the result.
 my $slowest = 1000;
 
 my $hipq = HipqCluster->new('neighbour', max_worker_processes => 30, max_connections => 100,
@@ -33,7 +33,7 @@ sub make_ann
 		CREATE FUNCTION ann.run(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
 		SELECT hipq.register_job_type('ann.work', type, handler => 'ann.run')
 			FROM unnest('{sql, scheduled}'::text[]) AS type;
-		-- A worker that loses its server may have done the job that it held: that attempt counts.
+		-- The attempt of a worker whose server crashes counts: the work may have been done.
 		SELECT hipq.register_job_type('ann.work', 'external', handler_kind => 'notify',
 			max_retries => 3, retry_base => '100ms');
 		CREATE PROCEDURE ann.send(until timestamptz) LANGUAGE plpgsql AS $$
@@ -71,7 +71,8 @@ sub make_ann
 	return;
 }
 
-# mallory.tried gets each attack, and whether it was refused.
+# Makes mallory's roles, queues and attacks. mallory.tried records each attack, and whether it was
+# refused.
 sub make_mallory
 {
 	$hipq->sql(q{
@@ -83,7 +84,7 @@ sub make_mallory
 		SELECT hipq.create_queue('mallory.work', owner => 'mallory');
 		SELECT hipq.create_queue('mallory.other', owner => 'mallory', weight => 1000);
 		SELECT hipq.create_queue('malice.main', owner => 'mallory');
-		-- He has registered and paused nearly as much as he may: that takes him some seconds.
+		-- Nearly as many types and pauses as allowed; mallory would need some seconds for them.
 		INSERT INTO hipq.job_type (queue_id, name) SELECT queue_id, 'type ' || n
 			FROM hipq.queue, generate_series(1, 9980) AS n WHERE table_name = 'malice_main';
 		INSERT INTO hipq.pause (queue_id, job_type, throttle_key, paused_by, paused_time)
@@ -122,7 +123,7 @@ sub make_mallory
 			INSERT INTO mallory.tried VALUES (attack, SQLSTATE);
 		END $$;
 
-		-- Locks, kept for a time.
+		-- Locks that are held for a second.
 		CREATE PROCEDURE mallory.lock() LANGUAGE plpgsql AS $$
 		BEGIN
 			PERFORM mallory.try('lock ' || name,
@@ -153,7 +154,7 @@ sub make_mallory
 			PERFORM pg_sleep(0.5);
 		END $$;
 
-		-- Types, priorities, keys without end.
+		-- Many types, priorities and keys.
 		CREATE PROCEDURE mallory.flood() LANGUAGE plpgsql AS $$
 		BEGIN
 			PERFORM mallory.try('60000 types', $x$INSERT INTO hipq.mallory_work (job_type)
@@ -172,7 +173,7 @@ sub make_mallory
 			PERFORM pg_sleep(0.5);
 		END $$;
 
-		-- Types and pauses that every process would have to know of, changed all the time.
+		-- Frequent changes of types and pauses that every process must learn of.
 		CREATE PROCEDURE mallory.churn() LANGUAGE plpgsql AS $$
 		BEGIN
 			PERFORM mallory.try('more types',
@@ -195,7 +196,7 @@ sub make_mallory
 			INSERT INTO mallory.tried VALUES ('churn', 'done');
 		END $$;
 
-		-- Executors.
+		-- Jobs that occupy executors.
 		CREATE PROCEDURE mallory.hog() LANGUAGE plpgsql AS $$
 		BEGIN
 			PERFORM mallory.try('for ever', $x$SELECT hipq.enqueue('sleep', '{}', 'mallory.work',
@@ -219,7 +220,7 @@ sub make_mallory
 			COMMIT;
 		END $$;
 
-		-- Crashes of the server: a process that ends takes all sessions with it.
+		-- Crashes of the server, which end all sessions.
 		CREATE PROCEDURE mallory.crash_it() LANGUAGE plpgsql AS $$
 		BEGIN
 			PERFORM mallory.try('crash', $x$SELECT hipq.enqueue('die', '{}', 'mallory.work')
@@ -228,7 +229,7 @@ sub make_mallory
 			PERFORM pg_sleep(1);
 		END $$;
 
-		-- Workers that never finish anything.
+		-- Workers that complete no job.
 		CREATE PROCEDURE mallory.be_workers() LANGUAGE plpgsql AS $$
 		DECLARE worker bigint;
 		BEGIN
@@ -255,8 +256,8 @@ sub make_mallory
 	return;
 }
 
-# A process that calls procedures as a role, one after the other, again and again until the time is
-# over or it is ended.
+# Forks a process that calls procedures as a role, one after the other, repeatedly until the time is
+# over or the process is terminated.
 sub start
 {
 	my ($role, $until, @calls) = @_;
@@ -281,8 +282,8 @@ sub stop
 	return;
 }
 
-# Meanwhile: how long an operator of ann waits for an answer, in ms, the slowest of each question.
-# An answer that was lost with the server does not count.
+# Makes calls of an operator of ann while the attacks run. Returns the longest time of each, in ms.
+# A call whose result is lost with the server does not count.
 sub ask
 {
 	my ($until) = @_;
@@ -311,8 +312,8 @@ sub ask
 	return %slowest;
 }
 
-# When the server was down after a crash, as an array of tstzranges: the time that PostgreSQL takes
-# to restart is not hipq's.
+# Returns the times in which the server was down after a crash, as an array of tstzrange. The time
+# that PostgreSQL takes to restart does not count.
 sub outages
 {
 	my $log = slurp_file($hipq->node->logfile);
@@ -331,10 +332,10 @@ my $slowness = $hipq->slowness;
 my $ends = time() + $seconds;
 my $worker = start('ann', $ends + 3600, 'ann.be_worker()');
 my $sender = start('ann', $ends, "ann.send(to_timestamp($ends))");
-# mallory's other jobs take all executors that it can have, so the first crash comes before them.
+# mallory's other jobs occupy all executors that it can have, so the first crash comes before them.
 my @attacks = start('mallory', $ends, 'mallory.crash_it()');
 ok($hipq->node->wait_for_log(qr/all server processes terminated; reinitializing/),
-	'the server crashes');
+	'mallory crashes the server');
 push @attacks,
 	map { start('mallory', $ends, $_) } qw(mallory.lock() mallory.alter() mallory.poison()
 	mallory.flood() mallory.churn() mallory.hog() mallory.cancel() mallory.be_workers());
@@ -351,7 +352,7 @@ is($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ') FROM hipq.jobs WHERE qu
 	or diag $hipq->sql(q{SELECT attempt.* FROM hipq.jobs_detail AS job
 		JOIN hipq.attempts_detail AS attempt ON attempt.queue = job.queue
 		AND attempt.job_id = job.id WHERE job.queue = 'ann.work' AND outcome = 'failed'});
-# Other load of the machine may have begun, or ended, meanwhile.
+# Other load of the machine may have begun or ended during the test.
 $slowness = max($slowness, $hipq->slowness);
 $slowest *= $slowness + $hipq->stalled(60);
 my $outages = outages();
@@ -368,15 +369,16 @@ foreach my $kind (qw(sql scheduled external))
 				FROM accepted_time - scheduled_run_time - down) AS ms) AS waited
 		WHERE queue = 'ann.work' AND job_type = '$kind' AND outcome = 'succeeded'});
 	note "$kind: $jobs jobs, from due to start p50 $p50, p99 $p99, at most $most ms";
-	cmp_ok($jobs, '>', 20 * $seconds / $slowness, "there are enough jobs of kind $kind");
-	cmp_ok($p99, '<', $slowest, "99 of 100 jobs of kind $kind start soon");
+	cmp_ok($jobs, '>', 20 * $seconds / $slowness,
+		"at least 20 jobs of kind $kind per second have run");
+	cmp_ok($p99, '<', $slowest, "99 of 100 jobs of kind $kind start in time");
 }
 is(join(' ', sort keys %slowest), 'alter cancel jobs queues why',
-	'all questions of ann are answered');
+	"each call of ann's operator has a result");
 foreach my $question (sort keys %slowest)
 {
 	note sprintf '%s: %d ms at most', $question, $slowest{$question};
-	cmp_ok($slowest{$question}, '<', $slowest, "$question answers soon");
+	cmp_ok($slowest{$question}, '<', $slowest, "$question: the result comes in time");
 }
 
 note $hipq->sql(q{SELECT string_agg(concat_ws(' ', attack, sqlstate, count), ', '
@@ -384,22 +386,22 @@ note $hipq->sql(q{SELECT string_agg(concat_ws(' ', attack, sqlstate, count), ', 
 	GROUP BY attack, sqlstate) AS tries});
 is($hipq->sql(q{SELECT string_agg(DISTINCT attack, ' ') FROM mallory.tried WHERE sqlstate = 'done'
 		AND (attack LIKE 'lock %' OR attack IN ('deep', '60000 types', 'for ever'))}), '',
-	'attacks that can only be meant against others are refused');
+	'locks, deep data, 60,000 types and endless timeouts are refused');
 is($hipq->sql(q{SELECT string_agg(attack, ' ' ORDER BY attack)
 		FROM (SELECT attack FROM mallory.tried GROUP BY attack) AS tries}),
 	'60000 types alter cancel churn claim crash deep fail for ever free heartbeat keys lock job '
 		. 'lock job_type lock mallory_work lock mallory_work_live lock queue lock schedule long '
 		. 'more keys more types priorities rows types worker',
-	'mallory has tried all attacks');
+	'mallory has tried each attack');
 is($hipq->sql(q{SELECT (SELECT count(*) FROM hipq.job_type WHERE name LIKE 'more %') BETWEEN 1
 		AND 20, (SELECT count(*) FROM hipq.pause WHERE throttle_key LIKE '0.%') BETWEEN 1 AND 20}),
 	't|t',
-	"mallory's types and paused keys are limited");
+	"hipq limits mallory's types and paused keys");
 unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|hipq scheduler.*exited with exit code/,
 	'no scheduler ends with an error');
 my $crashes = () = slurp_file($hipq->node->logfile)
 	=~ /all server processes terminated; reinitializing/g;
 note "$crashes crashes of the server";
-cmp_ok($crashes, '<=', 2, 'a handler that crashes the server does so twice at most');
+cmp_ok($crashes, '<=', 2, 'a handler that crashes the server runs twice at most');
 
 done_testing();

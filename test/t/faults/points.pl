@@ -1,12 +1,12 @@
-# At every point in the path of a job, with every fault, the jobs end as if nothing had happened: a
-# small set of jobs with one of each fate passes, and one process fails or dies at the point. The
-# checker judges the jobs of all cells at the end. Most of a cell's time is waiting, so several
-# clusters share the cells.
+# With each fault at each point in the path of a job, all jobs end as if there had been no fault. In
+# each cell of this matrix a small set of jobs, with one job of each fate, passes the point, at
+# which one process fails or ends. At the end the checker judges the jobs of all cells. A cell
+# mostly waits, so several clusters share the cells.
 #
-#   POINTS=sample                   the gate: each point with one fault, another one each
-#                                   day; DAY=20000 repeats a day's (days since 1970)
-#   ONLY_CELLS="after-lock kill"    a regular expression: runs a part of it, and says so
-#   CLUSTERS                        how many (3)
+#   POINTS=sample                   make check: each point with one fault, another one each day;
+#                                   DAY=20000 repeats that of a day (days since 1970)
+#   ONLY_CELLS="after-lock kill"    a regular expression: runs only these cells, and says so
+#   CLUSTERS                        number of clusters (3)
 use strict;
 use warnings;
 use HipqChecker;
@@ -19,15 +19,15 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-# Every process looks at least each 10 s: a cell that takes as long was saved by that look, and a
-# wake-up was lost.
+# Each process checks for work at least every 10 s. If a cell takes that long, a wake-up was lost.
 my $limit = 8;
 
-# What the process at the point does, or what happens to the server while it is held there.
+# Faults: what the process at the point does, or what happens to the server while the process is
+# held there.
 my @faults = ('error', 'cancel', 'terminate', 'exit', 'abort', 'kill', 'wait', 'stop smart',
 	'stop fast', 'stop immediate', 'kill postmaster');
 
-# Points that a set of jobs alone does not reach, or not always.
+# What it takes to reach points that a set of jobs alone does not reach, or not always.
 my %ways = (
 	(map { $_ => \&crash_while_a_job_runs } qw(before-recover after-recover launcher-start)),
 	(map { $_ => \&move_clock } qw(before-drop-leaf after-drop-leaf before-make-leaf
@@ -38,22 +38,21 @@ my %ways = (
 			after-start-scheduler)),
 	'scheduler-leaves' => \&leave_nothing_to_do);
 
-# These are reached only if no executor runs yet.
+# These points are reached only if no executor runs.
 my %starts_executors = map { $_ => 1 } qw(executor-start before-start-executor
 	after-start-executor);
 
-# Here an error is the job's own as far as hipq can tell: it is a failed attempt. One job may be
-# charged once.
+# At these points hipq takes an error for the job's own failure. One job may be charged once.
 my %charging = map { $_ => 1 } qw(before-handler after-handler after-finish);
-# And here the retry handler has failed: one job may be final because of that.
+# At these points the retry handler fails because of the fault, so one job may be final.
 my %ending = map { $_ => 1 } qw(before-decision after-retry-handler after-decision);
 
-# The cluster of this process, and what belongs to it.
+# The cluster of this process, with its points and its load.
 my ($hipq, $points, $load);
 my $offset = 0;
 
-# Jobs that are recorded as running when the server crashes, because the executor of one is killed.
-# (Or it has crashed already: the point was reached otherwise.)
+# Makes the server crash while jobs are recorded as running, by killing an executor. Does nothing if
+# the point has already been reached otherwise.
 sub crash_while_a_job_runs
 {
 	my ($op, $point) = @_;
@@ -68,12 +67,12 @@ sub crash_while_a_job_runs
 	return;
 }
 
-# Jobs of a type that has been short, so that an executor reserves several, of which the first is
-# not. They leave no marks: that would take too long.
+# Makes an executor prefetch several jobs of a type that has been short, of which the first one is
+# long. These jobs write no marks, which would take too long.
 sub run_long_before_others
 {
 	my ($op, $point) = @_;
-	foreach (1 .. 20)    # on a busy machine they may not be short enough
+	foreach (1 .. 20)    # on a busy machine the jobs may not be short enough
 	{
 		$hipq->try_sql(q{INSERT INTO hipq.load_strict (job_type, job_data)
 			SELECT 'brief', '{"sleep": 0}' FROM generate_series(1, 100)});
@@ -88,8 +87,8 @@ sub run_long_before_others
 	return;
 }
 
-# A job for an external worker, which registers for it: the moved clock may have made the last one a
-# silent one.
+# Enqueues a job for an external worker, and registers the worker, because the moved clock may have
+# made the last one silent.
 sub give_to_worker
 {
 	$hipq->try_sql(q{SET ROLE app; SELECT hipq.register_worker('points', '{outside.jobs}',
@@ -98,7 +97,7 @@ sub give_to_worker
 	return;
 }
 
-# Whether all such jobs are given to workers in the end. They are not completed.
+# Returns whether all jobs of give_to_worker() go to workers. No worker completes them.
 sub are_given
 {
 	my $are_given = $hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs
@@ -107,8 +106,8 @@ sub are_given
 	return $are_given;
 }
 
-# Ends the scheduler if there is one, and leaves something for the next: the orphan of a job that
-# has ended its process.
+# Ends the scheduler if there is one, and leaves work for the next one: a job whose process has
+# ended.
 sub start_scheduler
 {
 	my ($op, $point) = @_;
@@ -122,7 +121,7 @@ sub start_scheduler
 	return;
 }
 
-# The scheduler leaves when it finds that nothing is due within a minute.
+# Ends all jobs, because the scheduler exits when nothing is due within a minute.
 sub leave_nothing_to_do
 {
 	$load->drain($limit);
@@ -130,16 +129,17 @@ sub leave_nothing_to_do
 	return;
 }
 
-# An hour later: the leaf of an hour is due, and the next must be made.
+# Moves the clock by an hour. Then the leaf of an hour is due for removal, and the next one must be
+# made.
 sub move_clock
 {
 	$offset += 3600;
-	# One call: the server may go down right after it.
+	# In one call, because the server may go down right after it.
 	$hipq->try_sql("ALTER SYSTEM SET hipq.clock_offset = $offset;\nSELECT pg_reload_conf()");
 	return;
 }
 
-# It takes some hours until the first leaf is due.
+# Moves the clock until the first leaf is due for removal, which takes some hours.
 sub let_hours_pass
 {
 	return if $offset > 0;
@@ -155,8 +155,8 @@ sub let_hours_pass
 	return;
 }
 
-# Enqueues the jobs given, or jobs of every fate. op is the number of the cell, and the last digit
-# counts its operations.
+# Enqueues the given jobs, or jobs of every fate. op: ten times the number of the cell, plus the
+# number of the operation in the cell.
 sub enqueue
 {
 	my ($op, @jobs) = @_;
@@ -167,13 +167,13 @@ sub enqueue
 	return;
 }
 
-# The process at the point is held, and the server stops around it.
+# Stops the server while the process at the point is held.
 sub stop_around
 {
 	my ($point, $fault, $holds_clients) = @_;
 	$points->wait_held($point, $limit) or return;
-	# A smart stop lets clients go on: those that the point holds must be released, by a session
-	# that is connected already.
+	# A smart stop waits for clients. A session that is already connected releases the clients that
+	# the point holds.
 	if ($holds_clients && $fault eq 'stop smart')
 	{
 		HipqFaults::begin_smart_stop($hipq, 'SELECT point.reset()');
@@ -182,7 +182,7 @@ sub stop_around
 	return HipqFaults::bring_back($hipq, $fault);
 }
 
-# The process stays for a moment, and goes on.
+# Holds the process at the point for a short time, and then releases it.
 sub hold_and_release
 {
 	my ($point) = @_;
@@ -191,7 +191,7 @@ sub hold_and_release
 	return $is_held;
 }
 
-# Enqueues from a process of its own. Returns its pid.
+# Enqueues jobs in a forked process. Returns its pid.
 sub enqueue_aside
 {
 	my ($op) = @_;
@@ -201,8 +201,8 @@ sub enqueue_aside
 	POSIX::_exit(0);
 }
 
-# Prepares the point, lets jobs pass and does what else leads to it. Returns the clients that are
-# still enqueueing.
+# Arms the point, enqueues jobs, and does what else leads to the point. Returns the clients that
+# have not ended yet.
 sub lead_to
 {
 	my ($cell, $holds_clients) = @_;
@@ -216,7 +216,7 @@ sub lead_to
 		$load->keep;
 	}
 	$points->arm($point, HipqFaults::stops($fault) ? 'wait' : $fault);
-	# First the clock: to jobs that run meanwhile, it would be an hour in which they have not ended.
+	# The clock moves before jobs start, because running jobs would be an hour late otherwise.
 	move_clock() if $needs_clock;
 	my $client = $holds_clients ? enqueue_aside($op) : undef;
 	enqueue($op) unless $client;
@@ -224,15 +224,14 @@ sub lead_to
 	return $client // ();
 }
 
-# Lets a cell happen. Returns what went wrong, and notes how long it took from the fault to the last
-# job's end.
+# Runs a cell. Returns what failed, and notes the time from the fault to the end of the last job.
 sub run_cell
 {
 	my ($cell) = @_;
 	my ($point, $fault, $op) = @{$cell}{qw(point fault op)};
 	my $is_client = $point eq 'in-enqueue';
 	my $is_stop = HipqFaults::stops($fault);
-	# The point is in a client, or in a process that has leaves locked.
+	# The point is in a client, or in a process that holds locks on leaves.
 	my $holds_clients = ($is_stop || $fault eq 'wait')
 		&& ($is_client || ($ways{$point} // 0) == \&move_clock);
 	my $log_before = -s $hipq->node->logfile;
@@ -254,7 +253,7 @@ sub run_cell
 		? 'it took too long' : undef;
 }
 
-# After a cell that went wrong, so that the next one can go right. Returns whether it can.
+# Restarts the server after a cell that failed. Returns whether the next cell can run.
 sub start_afresh
 {
 	$hipq->node->stop('immediate');    # which disarms all points
@@ -262,7 +261,7 @@ sub start_afresh
 	return $load->drain(30);
 }
 
-# Takes cell after cell from the pipe, and writes down what became of each.
+# Takes cells from the pipe, runs them, and writes the result of each to the file.
 sub run_cells
 {
 	my ($cells, $pipe, $file) = @_;
@@ -310,16 +309,16 @@ my @in_source = map { slurp_file($_) =~ /HIPQ_POINT\("([^"]+)"\)/g } split /\n/,
 my ($actions) = slurp_file("$ENV{HIPQ_ROOT}/src/pg/point.hpp")
 	=~ /point_actions =\s*std::to_array<std::string_view>\(\s*\{([^}]*)\}/;
 my @actions = grep { $_ ne 'none' } $actions =~ /"([^"]+)"/g;
-cmp_ok(scalar @names, '>', 30, 'there are points');
+cmp_ok(scalar @names, '>', 30, 'there are more than 30 points');
 is(join(' ', sort @in_source), join(' ', sort @names),
-	'the matrix has the points of the source, and each is at one place');
+	'the matrix has each point of the source once');
 is(join(' ', sort grep { !HipqFaults::stops($_) } @faults), join(' ', sort @actions),
-	'it has everything that a process at a point can do');
+	'the matrix has each action of a process at a point');
 is(join(' ', sort grep { HipqFaults::stops($_) } @faults),
 	join(' ', sort grep { HipqFaults::stops($_) } HipqFaults::names()),
-	'and everything that stops a server');
+	'the matrix has each fault that stops a server');
 is(join(' ', grep { my $name = $_; !grep { $_ eq $name } @names } keys %ways, keys %charging), '',
-	'no point is provided for that is not there');
+	'the tables of this test name only points of the source');
 
 my $only = $ENV{ONLY_CELLS} // '';
 my @all = map { my $point = $_; map { { point => $point, fault => $_ } } @faults } @names;
@@ -345,11 +344,11 @@ foreach my $own (@loads)
 	run_cells(\@cells, $in, $file);
 	POSIX::_exit(0);
 }
-# Not waitpid: the clusters' first postmasters are orphans of this process.
+# Not waitpid, because the first postmasters of the clusters are orphans of this process.
 my %running = map { $_ => 1 } @processes;
 while (%running) { delete $running{ wait() }; }
 
-# ---- the verdict
+# ---- the results
 
 foreach my $line (split /\n/, slurp_file($file))
 {
@@ -362,7 +361,7 @@ my $jobs = 0;
 foreach my $own (@loads)
 {
 	my $history = $own->{load}->history;
-	next unless @{ $history->{jobs} };    # there are fewer cells than clusters
+	next unless @{ $history->{jobs} };    # possible with fewer cells than clusters
 	$jobs += @{ $history->{jobs} };
 	my %cell_of;
 	foreach my $job (@{ $history->{jobs} })
@@ -390,9 +389,9 @@ foreach my $cell (@cells)
 	ok($cell->{problem} eq '' && !@violations, "$cell->{point} x $cell->{fault}")
 	  or diag(join "\n", $cell->{problem}, HipqChecker::describe(@violations));
 }
-is(HipqChecker::describe(@left), '', 'there is no violation outside the cells');
+is(HipqChecker::describe(@left), '', 'no violation is outside the cells');
 is(scalar @cells, @names * (($ENV{POINTS} // '') eq 'sample' ? 1 : @faults),
-	'no cell was left out') if $only eq '';
+	'every cell was run') if $only eq '';
 note "only \"$only\" was run: " . @cells . ' of ' . @all . ' cells' if $only ne '';
 my @seconds = sort { $a <=> $b } map { $_->{seconds} // 0 } @cells;
 note sprintf '%d cells, %d jobs; from the fault to the last end %.1f s in the middle, %.1f s '

@@ -1,6 +1,6 @@
-# What hipq writes can be replayed, though it writes rows past PostgreSQL's executor: by a standby
-# that compares every page with the primary's (wal_consistency_checking), by the primary itself
-# after a crash, and both have the same contents in the end.
+# The WAL of hipq, which writes rows without PostgreSQL's executor, can be replayed. A standby
+# compares every page with the primary's (wal_consistency_checking), and so does the primary after a
+# crash. Both have the same contents at the end.
 use strict;
 use warnings;
 use HipqCluster;
@@ -24,8 +24,8 @@ my $standby = PostgreSQL::Test::Cluster->new('follower');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
 
-# Rows of every kind, their ends, and what happens to the tables meanwhile: leaves are made and
-# dropped, jobs changed, moved, removed.
+# Makes rows of every kind and their ends, while leaves are made and dropped, and jobs are changed,
+# moved and removed.
 sub run_load
 {
 	my ($client_seed) = @_;
@@ -51,7 +51,7 @@ sub run_load
 	return;
 }
 
-# The contents of all tables of hipq in a database.
+# Returns a digest of all tables of hipq on a server.
 sub contents
 {
 	my ($node) = @_;
@@ -65,7 +65,7 @@ sub contents
 			md5(string_agg(effect::text, ',' ORDER BY job_id, attempt)) FROM effect});
 }
 
-# Checks every index of hipq against its table.
+# Returns whether every index of hipq matches its table.
 sub check_indexes
 {
 	my ($node) = @_;
@@ -81,10 +81,10 @@ sub check_indexes
 
 run_load($seed);
 ok($load->drain, 'all jobs of the load end');
-$primary->stop('immediate');    # its own recovery compares pages, too
+$primary->stop('immediate');    # recovery also compares pages
 $primary->start;
 run_load($seed + 1000);
-ok($load->drain, 'all jobs end after a crash');
+ok($load->drain, 'all jobs of the load end after a crash');
 
 sub is_followed
 {
@@ -93,26 +93,26 @@ sub is_followed
 	my $contents = contents($primary);
 	like($contents, $wanted, "$what: the primary has the expected contents");
 	is(contents($standby), $contents, "$what: the standby has the same contents");
-	is(check_indexes($_), 't', "$what: indexes of " . $_->name . ' fit their tables')
+	is(check_indexes($_), 't', "$what: indexes of " . $_->name . ' match their tables')
 		foreach $primary, $standby;
 	return;
 }
 
 is_followed('after the load', qr/^job\|\d{3,}\|.*^attempt\|\d{2,}\|.*^dead_letter\|\d/ms);
-$hipq->set('hipq.clock_offset' => '40d');    # leaves of other days are made, those of today dropped
-ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.job}), 'old jobs are removed');
-# A leaf is two days long here and named after its first day: today, or yesterday.
+$hipq->set('hipq.clock_offset' => '40d');    # makes leaves of other days, and drops today's
+ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.job}), 'old jobs are removed 40 days later');
+# A leaf holds two days here, and its name has the first one: today or yesterday.
 ok($hipq->wait_until(q{SELECT count(*) > 0 FROM pg_class WHERE relnamespace = 'hipq'::regnamespace
 		AND relispartition
 	AND substring(relname FROM '_p([0-9]{8})') >= to_char(hipq.now() - interval '1 day',
-		'YYYYMMDD')}), 'leaves for the moved time are made');
+		'YYYYMMDD')}), 'leaves for the moved clock are made');
 $hipq->set('hipq.clock_offset' => 0);
 $primary->safe_psql('postgres', 'VACUUM');
 is_followed('40 days later', qr/^job\|0\|/);
 foreach my $node ($primary, $standby)
 {
 	unlike(slurp_file($node->logfile), qr/inconsistent page found|PANIC|TRAP/,
-		$node->name . ' found every page as it should be');
+		$node->name . ' found no inconsistent page');
 }
 
 done_testing();

@@ -1,5 +1,5 @@
-# Over restarts, crashes and executors that end no job is lost, none ends twice, and effects are
-# there exactly once.
+# Over restarts, crashes and executors that end, no job is lost, no job ends twice, and each effect
+# happens exactly once.
 use strict;
 use warnings;
 use HipqCluster;
@@ -32,8 +32,8 @@ $hipq->sql(q{
 
 my $running = 'SELECT count(*) FROM hipq.running';
 
-# A running job, one that is being called, waiting ones, one that waits for its retry, one in state
-# error.
+# Returns jobs in several states: running, a procedure that runs, scheduled, waiting for a retry,
+# and in state error.
 sub fill
 {
 	my %job = (
@@ -54,24 +54,26 @@ sub check_after
 	my ($how, $reason, %job) = @_;
 	my $line = sub { return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count)
 			FROM hipq.jobs_detail WHERE id = $job{$_[0]}"); };
-	is($hipq->outcome($job{running}), 'succeeded', "$how: the interrupted job runs again");
-	is($line->('running'), 'succeeded 2 0', "$how: the interrupted job is not charged");
-	is($hipq->attempts($job{running}), "1 $reason", "$how: its attempt ends with reason $reason");
+	is($hipq->outcome($job{running}), 'succeeded', "$how: an interrupted job runs again");
+	is($line->('running'), 'succeeded 2 0', "$how: an interrupted job is not charged");
+	is($hipq->attempts($job{running}), "1 $reason",
+		"$how: the attempt of an interrupted job has reason $reason");
 	is($hipq->sql("SELECT count(*) || ' ' || max(attempt) FROM ran WHERE id = $job{running}"),
-		'1 2', "$how: its effect is there once");
-	is($hipq->outcome($job{call}), 'succeeded', "$how: a procedure is retried by its policy");
+		'1 2', "$how: the effect of an interrupted job is there once");
+	is($hipq->outcome($job{call}), 'succeeded',
+		"$how: an interrupted procedure is retried by its policy");
 	is($line->('call'), 'succeeded 2 1',
-		"$how: a procedure is charged, since it may have committed");
-	is($hipq->outcome($job{error}), 'failed', "$how: the retry decision is made");
-	is($line->('error'), 'failed 1 0', "$how: the retry decision is made once");
-	is($line->('retry'), 'waiting 1 1', "$how: a job that waits for its retry still waits");
-	is($line->('future'), 'waiting 0 0', "$how: a scheduled job still waits");
+		"$how: an interrupted procedure is charged, because it may have committed");
+	is($hipq->outcome($job{error}), 'failed', "$how: an interrupted retry decision is made");
+	is($line->('error'), 'failed 1 0', "$how: an interrupted retry decision is made once");
+	is($line->('retry'), 'waiting 1 1', "$how: a job that waits for its retry does not change");
+	is($line->('future'), 'waiting 0 0', "$how: a scheduled job does not change");
 	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), '0',
-		"$how: no job is there twice");
+		"$how: no job has two rows");
 	return;
 }
 
-# ---- restarts. The locks that handlers wait for go with the server.
+# ---- restarts, which also end the sessions whose locks handlers wait for
 foreach my $mode ('fast', 'immediate')
 {
 	my @locks = map { $hipq->hold_lock($_) } 1, 2;
@@ -82,8 +84,7 @@ foreach my $mode ('fast', 'immediate')
 	check_after("restart ($mode)", 'server_restart', %job);
 }
 
-# ---- the server is stopping, and an executor ends before the scheduler does: at once in a smart
-# shutdown, which waits for clients
+# ---- a smart shutdown waits for clients, and an executor ends at once, before the scheduler
 {
 	my $client = $hipq->session;
 	my $lock = $hipq->hold_lock(1);
@@ -93,7 +94,7 @@ foreach my $mode ('fast', 'immediate')
 	system_or_bail('pg_ctl', '-D', $hipq->node->data_dir, '-m', 'smart', '--no-wait', 'stop');
 	my $status = $hipq->node->data_dir . '/postmaster.pid';
 	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
-	# it has the signal, and may not have looked yet
+	# The postmaster has the signal, but may not have processed it.
 	usleep(10_000) while slurp_file($status) !~ /^stopping/m && time < $end;
 	$client->query_until(qr/^t$/m, "SELECT pg_terminate_backend($pid);\n");
 	my $attempts = '';
@@ -108,13 +109,13 @@ foreach my $mode ('fast', 'immediate')
 		'the attempt of an executor that ends with the server has reason server_restart');
 	eval { $_->quit } foreach $lock, $client;
 	HipqCluster::close_looks();
-	$hipq->node->stop('smart', fail_ok => 1);    # waits for what has begun; it may be over
+	$hipq->node->stop('smart', fail_ok => 1);    # the stop may have ended already
 	$hipq->node->start;
 	is($hipq->outcome($id), 'succeeded',
 		'the job of an executor that ended with the server runs again');
 }
 
-# ---- an executor is killed: PostgreSQL restarts all processes
+# ---- PostgreSQL restarts all processes after an executor is killed
 {
 	my @locks = map { $hipq->hold_lock($_) } 1, 2;
 	my %job = fill();
@@ -123,9 +124,9 @@ foreach my $mode ('fast', 'immediate')
 	kill 'KILL', $pid;
 	ok($hipq->wait_until("SELECT count(*) FILTER (WHERE pid = $pid) = 0
 			AND count(*) FILTER (WHERE backend_type = 'hipq launcher') = 1 FROM pg_stat_activity"),
-		'the server comes back after kill -9');
+		'the server accepts connections after kill -9');
 	is($hipq->sql('SELECT pg_postmaster_start_time()'), $start,
-		'the server comes back without a start of the postmaster');
+		'the postmaster does not restart after kill -9');
 	eval { $_->quit } foreach @locks;
 	check_after('kill -9', 'crashed', %job);
 }
@@ -137,14 +138,15 @@ foreach my $mode ('fast', 'immediate')
 	my $other = $hipq->enqueue('run', q{'{"lock": 1}'});
 	my $pid = $hipq->pid_of($id);
 	my $pid_of_other = $hipq->pid_of($other);
-	is($hipq->sql("SELECT pg_terminate_backend($pid)"), 't', 'an executor is terminated');
+	is($hipq->sql("SELECT pg_terminate_backend($pid)"), 't', 'an executor gets SIGTERM');
 	ok($hipq->wait_until("SELECT attempt = 2 AND state = 'running' FROM hipq.jobs_detail
 			WHERE id = $id"), 'the job of a terminated executor runs again');
-	is($hipq->attempts($id), '1 worker_lost', 'its attempt ends with reason worker_lost');
-	is($hipq->pid_of($other), $pid_of_other, 'another executor is not affected');
+	is($hipq->attempts($id), '1 worker_lost',
+		'the attempt of a terminated executor has reason worker_lost');
+	is($hipq->pid_of($other), $pid_of_other, 'another executor keeps running its job');
 	$lock->quit;
 	is($hipq->outcome($id), 'succeeded', 'the job of a terminated executor succeeds');
-	is($hipq->outcome($other), 'succeeded', 'the job of the other executor succeeds');
+	is($hipq->outcome($other), 'succeeded', 'the job of another executor succeeds');
 	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs_detail
 			WHERE id = $id"), '2 0', 'the job of a terminated executor is not charged');
 	is($hipq->sql("SELECT count(*) FROM ran WHERE id = $id"), '1',
@@ -159,15 +161,15 @@ foreach my $mode ('fast', 'immediate')
 	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE backend_type IN ('hipq scheduler', 'hipq launcher')});
 	$lock->quit;
-	is($hipq->outcome($id), 'succeeded', 'executors live on without scheduler and launcher');
+	is($hipq->outcome($id), 'succeeded', 'executors keep running without scheduler and launcher');
 	is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), '1',
-		'the job beside them takes one attempt');
+		'a job whose scheduler and launcher were terminated takes one attempt');
 	is($hipq->outcome_of('run'), 'succeeded', 'jobs run with a new scheduler');
 	ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity
-			WHERE backend_type = 'hipq launcher'}, 1), 'the launcher comes back');
+			WHERE backend_type = 'hipq launcher'}, 1), 'a terminated launcher starts again');
 }
 
-# ---- many short jobs, and some executors are terminated
+# ---- executors are terminated while they run many short jobs
 {
 	$hipq->sql(q{TRUNCATE ran; SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb))
 		FROM generate_series(1, 500)});
@@ -178,11 +180,11 @@ foreach my $mode ('fast', 'immediate')
 			WHERE backend_type = 'hipq executor' LIMIT 1});
 	}
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'run'
-			AND state <> 'final' AND scheduled_run_time < now()}, 0), 'all jobs end');
+			AND state <> 'final' AND scheduled_run_time < now()}, 0), 'all short jobs end');
 	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran'), '500 500',
-		'each job has its effect once');
+		'each short job has its effect once');
 	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), '0',
-		'no job is there twice');
+		'no short job has two rows');
 }
 
 done_testing();

@@ -1,7 +1,7 @@
-# pg_ctl stop -m fast ends a server with 16 busy executors within 3 s, each time, and the
-# interrupted jobs run again, uncharged.
+# pg_ctl stop -m fast stops a server with 16 busy executors within 3 s, each time. The interrupted
+# jobs run again, uncharged.
 #
-#   FAST_STOPS    how often (50)
+#   FAST_STOPS    number of stops (50)
 use strict;
 use warnings;
 use HipqCluster;
@@ -21,7 +21,7 @@ $hipq->sql(q{
 	CREATE TABLE round (number integer);
 	INSERT INTO round VALUES (1);
 	GRANT ALL ON effect, round TO app;
-	-- Ways of being busy. A job of a round that is over has nothing to do.
+	-- Ways to be busy. A job of an earlier round has nothing to do.
 	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	DECLARE
 		n bigint := 0;
@@ -65,16 +65,17 @@ foreach my $round (1 .. $stops)
 	$hipq->wait_until("SELECT count(*) FROM hipq.running WHERE job_type = 'run' AND
 		(SELECT (job_data->>'round')::integer = $round FROM hipq.job WHERE job.id = running.id)",
 		$executors) or $not_busy++;
-	$hipq->sql('UPDATE round SET number = number + 1');    # when they run again they end at once
+	# Jobs of this round end at once when they run again.
+	$hipq->sql('UPDATE round SET number = number + 1');
 	my $since = time();
 	$hipq->node->stop('fast');
 	my $took = time() - $since;
-	$took -= $hipq->stalled($took + 1) if $took > $limit;    # the machine, not the server
+	$took -= $hipq->stalled($took + 1) if $took > $limit;    # the machine stalled, not the server
 	$hipq->node->start;
 	$took /= $hipq->slowness if $took > $limit;
 	push @seconds, $took;
 }
-is($not_busy, 0, "$executors executors were busy each time");
+is($not_busy, 0, "$executors executors were busy at each stop");
 my @slow = grep { $_ > $limit } @seconds;
 is(scalar @seconds, $stops, "the server was stopped $stops times");
 is("@slow", '', "each stop took at most $limit s");
@@ -87,8 +88,8 @@ ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'fin
 is($hipq->sql(q{SELECT count(*), count(*) FILTER (WHERE outcome = 'succeeded'), max(attempt),
 		max(retry_count) FROM hipq.jobs_detail}),
 	join('|', $stops * $executors, $stops * $executors, 2, 0),
-		'each job succeeds at its second attempt, uncharged');
+		'each interrupted job succeeds in its second attempt, uncharged');
 is($hipq->sql('SELECT count(*), count(DISTINCT job_id) FROM effect'),
-	join('|', ($stops * $executors) x 2), 'each took effect once');
+	join('|', ($stops * $executors) x 2), 'each interrupted job has its effect once');
 
 done_testing();
