@@ -1,5 +1,5 @@
-# The client for C++ (clients/cpp) installs, is found by pkg-config, and keeps what its manual and
-# its own tests say. The tests run against a cluster.
+# The client for C++ (clients/cpp) can be installed, and pkg-config and CMake find it. The examples
+# of its manual and its own tests pass against a cluster.
 use strict;
 use warnings;
 use HipqCluster;
@@ -14,7 +14,7 @@ plan skip_all => 'needs g++, pkg-config, libpq-dev and nlohmann-json3-dev'
   if system("printf '#include <nlohmann/json.hpp>' | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1 && "
   	. "pkg-config --exists libpq") != 0;
 
-# ---- the library as its users have it
+# ---- the installed library
 
 command_ok([ 'make', '-s', '-C', $client, 'install', "prefix=$there/usr" ],
 	'the client is installed');
@@ -33,7 +33,7 @@ sub compile
 	return ok($? == 0, "$name compiles") || diag($said);
 }
 
-# The part of the manual that follows a mark.
+# Returns the block of the manual that follows a mark.
 my $page = slurp_file("$ENV{HIPQ_ROOT}/docs/clients/cpp.md");
 sub example
 {
@@ -68,10 +68,10 @@ SKIP: {
 		target_link_libraries(user hipq::client)
 		END
 	command_ok([ 'cmake', '-S', "$there/project", '-B', "$there/project/build",
-			"-DCMAKE_PREFIX_PATH=$there/usr" ], 'so does CMake');
+			"-DCMAKE_PREFIX_PATH=$there/usr" ], 'CMake finds the client');
 }
 
-# ---- against a cluster
+# ---- programs against a cluster
 
 my $hipq = HipqCluster->new('cpp', 'hipq.worker_grace' => '500ms');
 @ENV{qw(PGHOST PGPORT PGDATABASE)} = ($hipq->node->host, $hipq->node->port, 'postgres');
@@ -85,7 +85,7 @@ $hipq->sql(q{
 		AS type;
 	CREATE TABLE signup (address text); GRANT INSERT ON signup TO app});
 
-# A program that runs beside the test.
+# Starts a program in the background.
 sub start
 {
 	my ($name, @arguments) = @_;
@@ -97,7 +97,7 @@ sub is_there
 	return ok($hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'
 			AND status = 'active'", 1), "worker $name is active");
 }
-# The end of a program after SIGTERM.
+# Tests that a program exits with 0 after SIGTERM.
 sub ends_well
 {
 	my ($run, $what) = @_;
@@ -110,25 +110,26 @@ my $scanner = start('worker');
 is_there('scanner-1');
 my $job = $hipq->enqueue('scan', q{'{"path": "a.pdf"}', queue => 'app.mail'});
 is($hipq->result($job), '{"file": "a.pdf", "pages": 3}', 'the worker of the manual runs a job');
-ends_well($scanner, 'the worker stops on SIGTERM');
+ends_well($scanner, 'the worker of the manual stops on SIGTERM');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.workers', 0),
 	'a stopped worker is no longer registered');
 
-command_ok([ @as_app, "$there/enqueue" ], 'the function of the manual enqueues');
+command_ok([ @as_app, "$there/enqueue" ], 'the function of the manual enqueues a job');
 is($hipq->sql(q{SELECT job_data->>'to' || ' ' || job_key || ' ' || (SELECT address FROM signup)
 		FROM hipq.jobs_detail WHERE job_type = 'welcome'}),
 	'ann@example.com ann@example.com ann@example.com',
-		"the job has its data and its key, and is in the caller's transaction");
+		"the job has its data and its key, and was enqueued in the caller's transaction");
 my ($said, $err) = ('', '');
 IPC::Run::run([ @as_app, "$there/enqueue" ], '>', \$said, '2>', \$err);
 is($hipq->sql('SELECT count(*) FROM signup'), 1, 'a taken key rolls back the whole transaction');
 
-# ---- enqueueing: the program says what does not hold
+# ---- enqueueing: the program prints what fails
 command_like([ @as_app, "$there/enqueueing" ], qr/^all holds$/m,
-	'what enqueues, waits and cancels');
+	'the functions that enqueue, wait and cancel work');
 
 $hipq->sql(q{SELECT hipq.cancel_jobs('app.mail')});
-command_like([ @as_app, "$there/testing" ], qr/^all holds$/m, 'what tests use');
+command_like([ @as_app, "$there/testing" ], qr/^all holds$/m,
+	"the functions for users' tests work");
 
 # ---- a worker with handlers of every kind
 my $kinds = start('kinds');
@@ -165,16 +166,16 @@ is($hipq->outcome($hipq->enqueue('typed', q{'{"size": "three"}', queue => 'app.m
 	'data of another type fail the job');
 is($hipq->outcome($hipq->enqueue('typed', q{'{"size": 1e400}', queue => 'app.mail'})), 'failed',
 	'a number that does not fit a double fails the job');
-like($hipq->result($jobs{told}), qr/^"20\d\d-.*Z"$/, 'extending an attempt gives it more time');
+like($hipq->result($jobs{told}), qr/^"20\d\d-.*Z"$/, 'a handler can extend its attempt');
 ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $jobs{slow}",
 		'30.0 on the way'), "a handler's progress is seen");
 $hipq->sql("SELECT hipq.cancel($jobs{slow})");
 ok($hipq->wait_until("SELECT count(*) FROM signup WHERE address = 'stopped'", 1),
-	'a handler is told that its job is cancelled');
+	'a handler learns that its job is cancelled');
 
 # ---- many jobs in one call
 
-# Outcomes and results of the jobs of a type with such data, once all of them are final.
+# Enqueues jobs of a type with these data. Returns their outcomes and results after all are final.
 sub outcomes_of
 {
 	my ($type, @data) = @_;
@@ -190,7 +191,7 @@ my @many = outcomes_of('many', ('{"how": "succeed"}') x 6, '{"how": "fail"}', '{
 my @sizes = map { /^succeeded 1 (\d)$/ } @many;
 is(scalar @sizes, 6, 'jobs of a batch succeed');
 ok((grep { $_ > 1 } @sizes) && !(grep { $_ > 4 } @sizes),
-	'batches have several jobs, and no more than the limit') or diag("@sizes");
+	'a batch has several jobs, and at most as many as the limit') or diag("@sizes");
 like($many[6], qr/^failed 2 no luck$/, 'one job of a batch fails alone');
 like($many[7], qr/^succeeded 2 \d$/, 'one job of a batch is released alone');
 my $put_off = $hipq->enqueue('many', q{'{"how": "later", "delay": "7 min"}', queue => 'app.mail'});
@@ -198,7 +199,7 @@ ok($hipq->wait_until($waits->($put_off), 'retry 1 420.000000 busy'),
 	'one job of a batch is delayed alone, and charged');
 $hipq->sql("SELECT hipq.cancel($put_off)");
 is_deeply([ outcomes_of('many', '{"how": "later", "delay": "soon"}') ], ['failed 2 busy'],
-	'one job of a batch with a wrong delay fails as usual');
+	'one job of a batch with a wrong delay fails, and has its usual retries');
 my @typed = outcomes_of('typed_many', '{"size": 1}', '{"size": "one"}', '{"size": 3}');
 is("@typed[0, 2]", 'succeeded 1 2 succeeded 1 6', 'a batch gets its data as a type');
 like($typed[1], qr/^failed 1 the job's data is not valid/,
@@ -208,7 +209,7 @@ is_deeply([ outcomes_of('all', '{}', '{}') ], [ ('failed 1 none of them') x 2 ],
 
 my @over = outcomes_of('one_over', ('{}') x 4);
 ok((grep { /^cancelled/ } @over) && !(grep { !/^(?:cancelled|failed)/ } @over),
-	'if one job of a batch is cancelled, the others fail and are not lost') or diag("@over");
+	'the other jobs of a batch with a cancelled job fail') or diag("@over");
 
 
 # ---- spans
@@ -243,17 +244,17 @@ SKIP: {
 		'the span of an attempt that throws RetryAfter has failed');
 	is_deeply([ $ends->($of{release}, 2) ], [ '1|released||', '2|succeeded||' ],
 		'the span of a released attempt has not failed');
-	# the last one, because the program runs one job at a time
+	# The last one, because the program runs one job at a time.
 	my $endless = $enqueue->('cancel');
 	ok($hipq->wait_until("SELECT state = 'running' AND accepted_time IS NOT NULL
 			FROM hipq.jobs_detail WHERE id = $endless"), 'a job without an end runs');
 	$hipq->sql("SELECT hipq.cancel($endless)");
 	is_deeply([ $ends->($endless) ], ["1|lost|AttemptOver|attempt 1 of job $endless is over"],
 		'the span of a cancelled attempt is lost');
-	ends_well($spans, 'it stops');
+	ends_well($spans, 'the program that sends spans stops on SIGTERM');
 }
 
-# ---- the server stops and comes back
+# ---- the server crashes and starts again
 $jobs{slow} = $hipq->enqueue('slow', q{queue => 'app.mail'});
 ok($hipq->wait_until("SELECT count(*) FROM hipq.progress WHERE id = $jobs{slow}", 1),
 	'a slow job runs');
@@ -282,6 +283,6 @@ SKIP: {
 	is_there('kinds');
 	is($hipq->result($hipq->enqueue('typed', q{'{"size": 5}', queue => 'app.mail'})), '10',
 		'an unbound worker works through a pooler');
-	ends_well($pooled, 'and stops');
+	ends_well($pooled, 'an unbound worker behind a pooler stops on SIGTERM');
 }
 done_testing();

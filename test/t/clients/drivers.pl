@@ -1,6 +1,6 @@
 # Every driver reads all tables and views of hipq, and calls every function with parameters without
-# a type. The list is made from the catalogue (test/drivers/list.sql). test/drivers/README.md
-# describes the driver's programs. The code that the manual shows is the code that runs.
+# a type. test/drivers/list.sql makes the list of them from the catalogue. test/drivers/README.md
+# describes the programs. The manual shows the code that runs.
 use strict;
 use warnings;
 use HipqCluster;
@@ -11,7 +11,7 @@ my $source = "$ENV{HIPQ_ROOT}/test/drivers";
 my $work = PostgreSQL::Test::Utils::tempdir();
 
 # ---- a database with jobs in all states, in which nothing is running
-# JDBC knows no Unix sockets
+# JDBC does not know Unix sockets, so the server listens on TCP.
 my $hipq = HipqCluster->new('drivers', listen_addresses => '127.0.0.1',
 	'hipq.heartbeat_timeout' => '1h');
 $hipq->create_queue('app.drivers');
@@ -38,7 +38,7 @@ $hipq->sql(q{
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'
 		AND state = 'active'}, 0), 'no executor is active');
 
-# ---- the list, and the answers of psql
+# ---- the list, and the results of psql
 my $list = "$work/list";
 IPC::Run::run([ 'psql', '-XqAt', '-d', $hipq->node->connstr('postgres'), '-f', "$source/list.sql" ],
 	'>', $list) or die 'the list is not made';
@@ -47,10 +47,11 @@ my @relations = map { $_->[1] } grep { $_->[0] eq 'read' } @wanted;
 my @calls = grep { $_->[0] eq 'call' } @wanted;
 my %value = map { $_->[1] => $_->[3] } grep { $_->[0] eq 'value' } @wanted;
 my $data = '{"to":"ann@example.com"}';
-cmp_ok(scalar @relations, '>', 40, 'the list has the tables and views');
-cmp_ok(scalar @calls, '>', 70, 'the list has the functions');
+cmp_ok(scalar @relations, '>', 40, 'the list has more than 40 tables and views');
+cmp_ok(scalar @calls, '>', 70, 'the list has more than 70 functions');
 
-# A call with its values as literals, which have no type either.
+# Executes a call with its values as literals, which do not have a type either. Returns the
+# SQLSTATE.
 $hipq->sql(q{
 	CREATE FUNCTION public.outcome(call text, VARIADIC given text[]) RETURNS text
 		LANGUAGE plpgsql AS $$
@@ -73,18 +74,18 @@ my @refused = grep { $outcome{$_}
 	=~ /^(?:42725|42883|42804|42P18|22P02|42601)$/ } sort keys %outcome;
 is("@refused", '', 'no call is refused because of its types');
 note("$outcome{$_} $_") foreach grep { $outcome{$_} ne '00000' } sort keys %outcome;
-cmp_ok(scalar(grep { $_ eq '00000' } values %outcome), '>', 50, 'most calls succeed');
+cmp_ok(scalar(grep { $_ eq '00000' } values %outcome), '>', 50, 'more than 50 calls succeed');
 
-# The number of rows of each relation now.
+# Returns the current number of rows of each relation.
 sub rows { return map { $_ => $hipq->sql("SELECT count(*) FROM $_") } @relations; }
 
 # ---- the programs
-# A driver has to read the values of the tables in every time zone. This zone is the first to have a
-# new year.
+# This time zone is the first one with a new year. A driver must read the values of the tables in
+# every time zone.
 @ENV{qw(PGHOST PGPORT PGUSER TZ PGTZ)} = ($hipq->node->host, $hipq->node->port, 'postgres',
 	'Pacific/Kiritimati', 'Pacific/Kiritimati');
 
-# The text between two lines with "manual", without its indentation.
+# Returns the text between two lines with "manual", without its indentation.
 sub shown_in_manual
 {
 	my ($file) = @_;
@@ -122,9 +123,9 @@ foreach my $run (sort glob "$source/*/run")
 		push @wrong, "$line, not $wanted"
 			unless "@rest" eq $wanted && ($kind ne 'example' || $what eq '300');
 	}
-	is(join("\n", @wrong), '', "$driver: its results are those of psql");
+	is(join("\n", @wrong), '', "$driver: the results are those of psql");
 	is(join(' ', map { scalar keys %{ $count{$_} } } qw(read call value example)),
 		scalar(@relations) . ' ' . scalar(@calls) . ' ' . scalar(keys %value) . ' 1',
-		"$driver: it covers all relations, functions and types, and the manual's example");
+		"$driver: the program covers all relations, functions and types, and the manual's example");
 }
 done_testing();

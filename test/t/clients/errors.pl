@@ -1,4 +1,4 @@
-# Every client reports errors with difficult texts (test/clients/errors.json): each job fails at
+# Every client reports errors with difficult texts (test/clients/errors.json). Each job fails at
 # once with a text, and the worker continues.
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ $hipq->sql(q{CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'
 my $latin = $hipq->in('latin');
 $latin->sql('CREATE EXTENSION hipq');
 
-# A failure that is not reported ends as "timeout".
+# The timeout lets a failure that is not reported end with reason timeout.
 foreach my $database ($hipq, $latin)
 {
 	$database->create_queue('app.errors');
@@ -32,7 +32,7 @@ my $table = slurp_file("$folder/errors.json") =~ s/$half/?/gr;
 my @rows = @{ JSON::PP->new->utf8->decode($table) };
 cmp_ok(scalar @rows, '>=', 20, 'the table has at least 20 rows');
 
-# The results of jobs with such data by name, once all of them have ended.
+# Enqueues jobs with these data. Returns their results by name after all of them have ended.
 sub ended
 {
 	my ($database, @data) = @_;
@@ -47,7 +47,7 @@ sub ended
 	return map { $_->{name} => $_ } @{ JSON::PP->new->utf8->decode($ended) };
 }
 
-# Checks that a job failed by its own fault, at its first attempt, with an error text.
+# Tests that a job failed at its first attempt, for a reason of its own, with an error text.
 sub has_failed
 {
 	my ($job, $what, $reason, $shows) = @_;
@@ -56,7 +56,7 @@ sub has_failed
 	return ok($is_well, "$what: fails") || diag("$end: " . substr($error, 0, 300));
 }
 
-# All rows of the table, as errors of one kind.
+# Tests all rows of the table, as errors of one kind.
 sub all_texts
 {
 	my ($database, $client, $how) = @_;
@@ -70,7 +70,7 @@ sub all_texts
 	return;
 }
 
-# The other kinds of errors that the program knows.
+# Tests the other kinds of errors that the program knows.
 sub all_ways
 {
 	my ($database, $client) = @_;
@@ -81,7 +81,7 @@ sub all_ways
 	return;
 }
 
-# Tests a client, given the command that starts a worker of that name with it.
+# Tests a client. $command starts a worker with the client's name.
 sub prove
 {
 	my ($client, $command, %environment) = @_;
@@ -95,7 +95,7 @@ sub prove
 		my $id = $database->sql($worker);
 		all_texts($database, $client, $_) foreach qw(text permanent);
 		all_ways($database, $client);
-		is($database->sql($worker), $id, "worker with $client is still the same one");
+		is($database->sql($worker), $id, "worker with $client has not restarted");
 		is($program->stop, 0, "worker with $client stops with exit code 0");
 	}
 	return;
@@ -117,8 +117,8 @@ SKIP: {
 	prove('Node.js', [ 'node', "$folder/errors.mjs" ], HIPQ_CLIENT => $client);
 }
 
-# The other clients have the texts as bytes, in files. A column of the table gives the bytes that
-# are no UTF-8.
+# The other clients get the texts as bytes, in files. A column of the table has the bytes that are
+# not UTF-8.
 my $texts = PostgreSQL::Test::Utils::tempdir();
 foreach my $row (@rows)
 {

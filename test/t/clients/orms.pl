@@ -1,5 +1,5 @@
-# ORMs enqueue jobs with the right 'enqueue' alone: the programs of test/orms, which
-# docs/clients/orms.md shows, run against a cluster and a pgbouncer.
+# ORMs enqueue jobs with the right 'enqueue' alone. The programs of test/orms, which
+# docs/clients/orms.md shows, run against a server, directly and through pgbouncer.
 use strict;
 use warnings;
 use File::Copy qw(copy);
@@ -13,7 +13,7 @@ use Test::More;
 
 my $python = '/usr/bin/python3';
 my $source = "$ENV{HIPQ_ROOT}/test/orms";
-# the user that runs tests may not write into the checkout
+# The user that runs tests may not be allowed to write into the checkout.
 my $copy = PostgreSQL::Test::Utils::tempdir();
 
 # For each ORM: the files that the page shows, its folder, its command, what it lacks, the error for
@@ -47,7 +47,7 @@ sub said_by
 {
 	my (@command) = @_;
 	my $said = '';
-	# env exists even if the command does not
+	# env exists even if the command does not.
 	my $done = IPC::Run::run([ 'env', @command ], '>&', \$said);
 	return ($done, $said);
 }
@@ -118,7 +118,7 @@ sub is_shown
 
 # ---- the server ----
 
-# another zone than that of the programs
+# The server's time zone differs from that of the programs.
 my $hipq = HipqCluster->new('orms', TimeZone => 'America/New_York');
 my $queue = 'hipq.app_mail';
 my $role = 'web';
@@ -131,7 +131,7 @@ sub jobs_where
 	return $hipq->sql("SELECT $what FROM $queue WHERE state = 'initial' AND $where");
 }
 
-# The number of statements that insert jobs into the table, without the refused upsert.
+# Returns the number of statements that insert jobs into the table, without the refused upsert.
 sub count_inserts
 {
 	my ($offset) = @_;
@@ -148,12 +148,12 @@ sub check_signing_up
 	is(jobs_where("id || ' ' || job_key || ' ' || job_data || ' ' || max_retries || ' ' || "
 			. "priority", "job_type = 'welcome'"),
 		qq($said->{signed_up} ann\@example.com {"to": "ann\@example.com"} 0 0),
-			"$where: the job is there, and its id was read back");
+			"$where: the job is enqueued, and its id is returned");
 	is($hipq->sql(q{SELECT string_agg(email, ' ') FROM customer}), 'ann@example.com',
 		"$where: the customer was committed with the job");
-	like($said->{refused}, qr/ 23514$/, "$where: a wrong customer was refused");
+	like($said->{refused}, qr/ 23514$/, "$where: a wrong customer is refused");
 	is($hipq->sql("SELECT count(*) FROM $queue WHERE job_key = 'nobody'"), 0,
-		"$where: the job before a refused customer was rolled back");
+		"$where: the job before a refused customer is rolled back");
 	is($said->{duplicate}, "$orms{$orm}{taken} 23505", "$where: a taken key raises an error");
 	return;
 }
@@ -163,12 +163,12 @@ sub check_bulk
 	my ($orm, $said, $where) = @_;
 	my @jobs = map { [ split / / ] } split /\n/, jobs_where(
 		q{id || ' ' || (job_data->>'to') || ' ' || priority}, "job_type = 'invite' ORDER BY id");
-	is(scalar @jobs, 100, "$where: 100 jobs were enqueued at once");
+	is(scalar @jobs, 100, "$where: 100 jobs are enqueued by one call");
 	is("@{ $said->{invited} }", join(' ', map { $_->[0] } @jobs),
-		"$where: the ids of many jobs were read back");
+		"$where: the ids of 100 jobs are returned");
 	is(join(' ', map { "$_->[1] $_->[2]" } @jobs),
 		join(' ', map { "guest$_\@example.com 10" } 1 .. 100),
-		"$where: many jobs keep their order and data");
+		"$where: 100 jobs keep their order and data");
 	return;
 }
 
@@ -180,7 +180,7 @@ sub check_duplicates
 	is(jobs_where('count(*)', "job_type = 'remind'"), 2, "$where: each key has one job");
 	my $ids = $orms{$orm}{gives_new_ids} ? "[[$bob],[$eve]]" : '[null,null]';
 	is(JSON::PP->new->encode($said->{reminded}) =~ tr/"//dr, $ids,
-		"$where: the ids of new jobs are returned if the ORM can tell them");
+		"$where: the ids of new jobs are returned if the ORM can return them");
 	is($said->{moved}, $bob, "$where: hipq.enqueue returns the id of the changed job");
 	is(jobs_where(q{scheduled_run_time AT TIME ZONE 'UTC'}, "id = $bob"), '2100-01-01 00:00:00',
 		"$where: the changed job has its new time");
@@ -191,7 +191,7 @@ sub check_mistakes
 {
 	my ($orm, $said, $where) = @_;
 	like($said->{read}, qr/ 42501$/, "$where: the role cannot read jobs");
-	like($said->{upsert}, qr/\b$orms{$orm}{upsert}$/, "$where: an upsert is an error");
+	like($said->{upsert}, qr/\b$orms{$orm}{upsert}$/, "$where: an upsert raises an error");
 	return;
 }
 
@@ -203,7 +203,7 @@ sub run_orm
 	my ($done, $output) = said_in($orms{$orm}{in}, "PGUSER=$role", 'PGDATABASE=postgres', @settings,
 		@{ $orms{$orm}{run} });
 	my $said = eval { decode_json($output) };
-	ok($done && defined $said, "$where: the program works") or return diag($output);
+	ok($done && defined $said, "$where: the program succeeds") or return diag($output);
 	$_->($orm, $said, $where) foreach \&check_signing_up, \&check_bulk,
 		\&check_duplicates, \&check_mistakes;
 	is(count_inserts($offset), 6, "$where: each call is one INSERT");

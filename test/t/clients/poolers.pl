@@ -1,5 +1,5 @@
-# The table in docs/clients/poolers.md is right: each row is tried through pgbouncer, in transaction
-# mode and in session mode.
+# Each row of the table in docs/clients/poolers.md is right. The test tries it through pgbouncer, in
+# transaction mode and in session mode.
 use strict;
 use warnings;
 use HipqCluster;
@@ -19,16 +19,16 @@ $hipq->sql(q{
 		FROM unnest('{short, long}'::text[]) AS type});
 my $traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-# Rows: what is tried, the result in transaction mode, the result in session mode.
+# The rows: what to try, the result in transaction mode, the result in session mode.
 my @rows = map { [ split /\s*\|\s*/ ] } slurp_file("$ENV{HIPQ_ROOT}/docs/clients/poolers.md")
 	=~ /^\| (.* \| (?:yes|no) \| (?:yes|no)) \|/mg;
-cmp_ok(scalar @rows, '>=', 15, 'the page has a table');
+cmp_ok(scalar @rows, '>=', 15, 'the table of the page has at least 15 rows');
 
 # ---- a pooler with one session for all clients, and one with room for workers
 
 my ($mode, $one, $many);
 
-# The output of psql through the first pooler, stdout and stderr together.
+# Returns the output of psql through the first pooler, stdout and stderr together.
 sub say_in
 {
 	my ($script, %environment) = @_;
@@ -39,7 +39,7 @@ sub say_in
 	return $said;
 }
 
-# The number of jobs that a script enqueues.
+# Returns the number of jobs that a script enqueues.
 sub enqueues
 {
 	my ($script) = @_;
@@ -49,10 +49,10 @@ sub enqueues
 	return $hipq->sql('SELECT count(*) FROM hipq.jobs') - $before;
 }
 
-# Whether a later client sees a value that an earlier client has set.
+# Returns whether a later client gets a value that an earlier client has set.
 sub sees_traceparent { return say_in(q{SHOW hipq.traceparent;}) eq $traceparent; }
 
-# Whether a worker program through the second pooler runs a job.
+# Returns whether a worker program through the second pooler runs a job.
 sub runs_a_job
 {
 	my ($name, $start) = @_;
@@ -90,7 +90,7 @@ my $register = q{SELECT hipq.register_worker('by hand', '{app.pool}', '{short}',
 	take_over => true) AS worker \gset};
 my $wait = q{wait => '30 s'};
 
-# An attempt by statements alone; the last statement answers it.
+# Runs an attempt with statements. The last statement reports the result. Returns the job.
 sub by_hand
 {
 	my ($answer, $claim) = @_;
@@ -99,12 +99,12 @@ sub by_hand
 	my $said = say_in(
 		"$register\nSELECT id, attempt FROM hipq.claim(:worker, $claim) \\gset\n"
 			. "$answer\nSELECT hipq.deregister_worker(:worker);");
-	unlike($said, qr/ERROR/, 'an attempt by statements has no error');
+	unlike($said, qr/ERROR/, 'the statements of an attempt raise no error');
 	return $id;
 }
 
-# In session mode a client that leaves returns its session, and the session's state ends. In
-# transaction mode the next client has the same session.
+# In session mode the pooler resets the session when its client leaves. In transaction mode the next
+# client gets the same session with its state.
 my $is_active = q{SELECT count(*) FROM hipq.workers WHERE name = 'bound' AND status = 'active'};
 
 sub bound_worker_ends
@@ -117,7 +117,7 @@ sub bound_worker_ends
 	return $has_ended;
 }
 
-# One client listens while another one notifies. In transaction mode both have the same session.
+# One client listens while another one notifies. In transaction mode both use the same session.
 sub is_notified
 {
 	my ($host, $port) = $mode eq 'session' ? ($hipq->node->host,
@@ -130,7 +130,7 @@ sub is_notified
 		=~ /Asynchronous notification "hipq_worker_0"/;
 }
 
-# ---- how each row is tried; the result is whether it works
+# ---- a function for each row, which returns whether it works
 
 my $insert = q{INSERT INTO hipq.app_pool (job_type) VALUES ('work');};
 my $enqueue = q{SELECT hipq.enqueue('work', '{}', 'app.pool');};
@@ -215,8 +215,8 @@ foreach my $column (1, 2)
 		}
 	}
 }
-# the subs would hold the poolers until global destruction, which has no order
+# Otherwise the functions would hold the poolers until global destruction, which has no order.
 undef $_ foreach $one, $many;
 is_deeply([ sort map { $_->[0] } @rows ], [ sort keys %tries ],
-	'the table has every row that the test tries');
+	'the test tries each row of the table, and no other');
 done_testing();

@@ -1,4 +1,4 @@
-# The Python client passes its own tests (clients/python/tests) against a cluster; each of them is
+# The Python client passes its own tests (clients/python/tests) against a cluster. Each of them is
 # one test here.
 use strict;
 use warnings;
@@ -23,7 +23,7 @@ local $ENV{PGUSER};
 delete $ENV{PGUSER};
 local $ENV{HIPQ_PGDATA} = $node->data_dir;    # a test restarts the server
 local $ENV{HIPQ_PGLOG} = $node->logfile;
-# if there is one
+# The folder may not exist.
 local $ENV{PYTHONPATH} = "$client/src:$ENV{HIPQ_ROOT}/build/python-opentelemetry";
 local $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 
@@ -44,10 +44,10 @@ sub repeat
 open my $tests, '-|', $python, "$client/tests/tap.py" or die "cannot run the tests: $!";
 while (my $line = <$tests>) { chomp $line; repeat($line); }
 close $tests;
-is($?, 0, 'all tests of the client have run');
+is($?, 0, 'all tests of the client run');
 undef $pooler;                                # it keeps sessions
 $node->_update_pid(1);                        # of the server that was restarted
 my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE usename = 'worker'};
-ok($hipq->wait_until($sessions, 0), 'no session is left');
+ok($hipq->wait_until($sessions, 0), "no session is left after the client's tests");
 ok($hipq->wait_until('SELECT count(*) FROM hipq.running', 0), 'no job is running after the tests');
 done_testing();

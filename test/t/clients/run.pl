@@ -1,5 +1,5 @@
-# hipq-run passes a job to its program, ends the job by the program's exit code and output, ends by
-# itself when asked to, and has logs, metrics and systemd support.
+# hipq-run passes a job to its program, and ends the job by the program's exit code and output. It
+# ends when asked, and supports logs, metrics and systemd.
 use strict;
 use warnings;
 use HTTP::Tiny;
@@ -44,40 +44,41 @@ sub job
 # ---- exit codes and output
 
 foreach my $case (
-	[ 'echo hello', 'succeeded "hello"', '', 'a text is a JSON string' ],
+	[ 'echo hello', 'succeeded "hello"', '', 'a text becomes a JSON string' ],
 	[ q{echo '{"a": 1.10, "b": 12345678901234567890123}'},
-		'succeeded {"a": 1.10, "b": 12345678901234567890123}', '', 'JSON stands as it is' ],
+		'succeeded {"a": 1.10, "b": 12345678901234567890123}', '', 'JSON is not changed' ],
 	[ 'echo 1e100', 'succeeded 1' . '0' x 100, '', 'a number of 101 digits keeps all of them' ],
 	[ 'echo 1e400', 'succeeded 1' . '0' x 400, '',
 		'a number too large for a double keeps its digits' ],
 	[ q{printf '\\357\\273\\277{"a": 1}'}, 'succeeded {"a": 1}', '',
 		'a byte order mark is dropped' ],
-	[ 'true', 'succeeded', '', 'nothing is null' ],
+	[ 'true', 'succeeded', '', 'no output gives no result' ],
 	[ q{printf 'a\\0b\\377'}, "succeeded \"a\x{FFFD}b\x{FFFD}\"", '',
-		'what is no text of PostgreSQL is replaced' ],
+		'bytes that PostgreSQL cannot store as text are replaced' ],
 	[ 'echo no luck >&2; exit 75', 'failed exit code 75: no luck',
-		'1 transient_error, 2 transient_error', '75: tried again' ],
+		'1 transient_error, 2 transient_error', 'exit code 75: the job is retried' ],
 	[ 'echo no hope >&2; exit 78', 'failed exit code 78: no hope', '1 explicit_failure',
-		'78: never again' ],
+		'exit code 78: the job is not retried' ],
 	[ 'exit 1', 'failed exit code 1', '1 transient_error, 2 transient_error',
-		'1: failed, tried again' ],
-	[ 'exit 255', 'failed exit code 255', '1 transient_error, 2 transient_error', '255: failed' ],
+		'exit code 1: the job is retried' ],
+	[ 'exit 255', 'failed exit code 255', '1 transient_error, 2 transient_error',
+		'exit code 255: the job is retried' ],
 	[ 'kill -SEGV $$', 'failed killed by signal 11 (Segmentation fault)',
-		'1 transient_error, 2 transient_error', 'a signal: failed' ],
+		'1 transient_error, 2 transient_error', 'a signal: the job is retried' ],
 	[ 'head -c 2000000 /dev/zero', 'failed the result is longer than --max-output allows',
-		'1 explicit_failure', 'a result that is too long: never again' ],
+		'1 explicit_failure', 'a job whose result is too long is not retried' ],
 	[ q{printf '[%.0s' $(seq 1 5000); printf ']%.0s' $(seq 1 5000)}, qr/^failed .*deep/,
-		'1 explicit_failure', 'a result that the server refuses: never again' ],
-	[ 'exec 0<&-; echo early', 'succeeded "early"', '', 'it need not read its data' ],
+		'1 explicit_failure', 'a job whose result the server refuses is not retried' ],
+	[ 'exec 0<&-; echo early', 'succeeded "early"', '', 'a program need not read its data' ],
 	[ '(sleep 600; echo late) & echo soon', 'succeeded "soon"', '',
-			'what it leaves behind is not waited for' ])
+			'hipq-run does not wait for processes that a program leaves behind' ])
 {
 	my ($do, $expected, $attempts, $what) = @$case;
 	my $id = enqueue($do);
 	my $got = job($id);
 	utf8::decode($got);
 	ref $expected ? like($got, $expected, $what) : is($got, $expected, $what);
-	is($hipq->attempts($id), $attempts, "the job has the expected attempts: $what") if $attempts;
+	is($hipq->attempts($id), $attempts, "attempts: $what") if $attempts;
 }
 
 # A retry waits for the time that the program gives, and is charged. If the job needs no retry, that
@@ -103,7 +104,7 @@ is(job($later), 'failed exit code 78',
 foreach my $none ('soon', '-1 s')
 {
 	$later = enqueue("echo 'retry after $none' >&3; echo busy >&2; exit 1");
-	is(job($later), 'failed exit code 1: busy', "retry after $none: the job fails as usual");
+	is(job($later), 'failed exit code 1: busy', "retry after $none: the job fails");
 	is($hipq->attempts($later), '1 transient_error, 2 transient_error',
 		"retry after $none: the job has its usual retries");
 }
@@ -111,11 +112,12 @@ ok($run->logs('answer refused', $_), "a wrong retry time is logged: $_") foreach
 	qr/negative|range/;
 
 my $id = enqueue('seq 1 5000 >&2; exit 78');
-like(job($id), qr/^failed exit code 78: \d+\n(?:\d+\n)+5000$/, 'of a long stderr the end is kept');
+like(job($id), qr/^failed exit code 78: \d+\n(?:\d+\n)+5000$/,
+	'the end of a long stderr becomes the error');
 cmp_ok($hipq->sql("SELECT length(error) FROM hipq.jobs_detail WHERE id = $id"), '>', 7000,
 	'the kept part of stderr is long');
 
-# ---- what the program gets
+# ---- the data and variables of the program
 
 my $trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 $id = enqueue('env',
@@ -125,27 +127,28 @@ my %got = map { /^([A-Z_]+)=(.*)$/ ? ($1 => $2) : () } split /\n/,
 is_deeply({ map { $_ => $got{$_} } grep { /^HIPQ/ && !/DEADLINE/ } keys %got },
 	{ HIPQ_JOB_ID => $id, HIPQ_ATTEMPT => 1, HIPQ_QUEUE => 'app.run', HIPQ_JOB_TYPE => 'say',
 		HIPQ_JOB_KEY => 'the key', HIPQ_RETRY_COUNT => 0,
-		HIPQ_MAX_RETRIES => 3, HIPQ_PROGRESS_FD => 3 }, "the job is in the program's environment");
+		HIPQ_MAX_RETRIES => 3, HIPQ_PROGRESS_FD => 3 },
+	"the program's environment describes the job");
 my ($deadline) = map { $_->{HIPQ_DEADLINE} } \%got;
 is($hipq->sql("SELECT abs(extract(epoch FROM '$deadline'::timestamptz - now()) - 3600) < 60"), 't',
-	'the time of the timeout is in the environment');
-is($got{TRACEPARENT}, $trace, 'the trace is in the environment');
+	"the program's environment has the time of the timeout");
+is($got{TRACEPARENT}, $trace, "the program's environment has the trace");
 unlike($hipq->result(enqueue('env')), qr/HIPQ_JOB_KEY|TRACEPARENT/,
 	'a job without key and trace has no variables for them');
 
-# ---- progress, more time
+# ---- progress and extensions
 
 my $slow = enqueue("echo 3/10 on the way >&3; echo nonsense >&3; echo 'extend 2 h' >&3; while [ ! "
 	. "-e $there/go ]; do sleep 0.05; done; echo done");
 ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $slow",
-		'30.0 on the way'), "a program's progress is seen")
+		'30.0 on the way'), "view progress shows a program's progress")
   or diag($hipq->sql('TABLE hipq.progress_detail'));
 ok($run->logs('progress not understood', qr/^nonsense$/), 'a line that is no progress is logged');
 ok($hipq->wait_until("SELECT deadline > now() + '1 h' FROM hipq.running_detail WHERE id = $slow"),
-	'a program gets more time')
+	'a program can extend its job')
   or diag($hipq->sql("SELECT row_to_json(running) FROM hipq.running_detail AS running"));
 append_to_file("$there/go", '');
-is(job($slow), 'succeeded "done"', 'a program with more time ends well');
+is(job($slow), 'succeeded "done"', 'a program that extended its job succeeds');
 
 # ---- a program that is missing when a job starts
 
@@ -166,10 +169,10 @@ $hipq->sql("SELECT hipq.cancel($id)");
 # ---- --once, --drain, --on-failure, --config
 
 my ($code, $out, $err) = HipqRun::answer($hipq, '--drain', '--idle', '0.5', @worker);
-is($code, 0, '--drain ends if there are no jobs');
+is($code, 0, '--drain ends if there is no job');
 
-# Runs hipq-run with --drain until the query is true. It may end early if the server is too busy to
-# return the next job in time. That is rare, and after three runs the test stops trying.
+# Runs hipq-run with --drain until the query is true. hipq-run may end early if the server is too
+# busy to return the next job in time, which is rare. The test tries three times.
 sub drain
 {
 	my ($is_done, @arguments) = @_;
@@ -191,7 +194,7 @@ is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $job
 my $all = "SELECT count(*) = 5 FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4]
 	AND outcome = 'succeeded'";
 ($code) = drain($all, '--drain', '--idle', '0.5', '--jobs', 2, @worker);
-is($code . $hipq->sql($all), '0t', '--drain runs all jobs');
+is($code . $hipq->sql($all), '0t', '--drain runs all jobs and exits with 0');
 $id = enqueue('exit 3');
 HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
 is($hipq->attempts($id), '1 explicit_failure', '--on-failure final: exit code 3 is not retried');
@@ -205,7 +208,7 @@ $hipq->sql(q{SELECT hipq.enqueue_many('say', array_agg(jsonb_build_object('do', 
 	queue => 'app.run') FROM generate_series(1, 300)});
 $all = q{SELECT count(*) = 300 FROM hipq.jobs_detail WHERE result = '"quick"'};
 drain($all, '--drain', '--idle', '2', '--jobs', 8, '--prefetch', 20, @worker);
-is($hipq->sql($all), 't', '--drain runs many jobs without a pause');
+is($hipq->sql($all), 't', '--drain runs many jobs without waiting in between');
 
 my $config = "$there/config.json";
 append_to_file($config, encode_json({ queue => ['app.run'], types => [ 'say', 'other' ],
@@ -249,9 +252,9 @@ my $page = $get->('/metrics')->{content};
 like($page, qr/^hipq_run_jobs_total\{outcome="succeeded"\} 1$/m, 'metrics count succeeded jobs');
 like($page, qr/^hipq_run_connected 1$/m, 'metrics have the state of the connection');
 like($page, qr/^hipq_run_job_seconds_count 2$/m, 'metrics count the times of jobs');
-is($get->('/')->{status}, 404, 'another page than /metrics is not found');
+is($get->('/')->{status}, 404, 'a page other than /metrics is not found');
 is(HTTP::Tiny->new->post("http://127.0.0.1:$port/metrics")->{status}, 405,
-	'another method than GET is refused');
+	'a method other than GET is refused');
 ($code, $out, $err) = HipqRun::answer($hipq, '--metrics', $port, @worker);
 is($code, 64, 'a port in use ends hipq-run with exit code 64');
 like($err, qr/^hipq-run: --metrics $port: Address already in use$/m,
@@ -274,14 +277,14 @@ sub told
 }
 $run = HipqRun->new($hipq, arguments => \@worker,
 	env => { NOTIFY_SOCKET => "$there/notify", WATCHDOG_USEC => 200_000 });
-ok(told(qr/^READY=1$/m), 'systemd is told that hipq-run is ready');
-ok(told(qr/^WATCHDOG=1$/m), 'systemd is told that hipq-run is alive') foreach 1 .. 3;
+ok(told(qr/^READY=1$/m), 'hipq-run tells systemd that it is ready');
+ok(told(qr/^WATCHDOG=1$/m), 'hipq-run tells systemd that it is alive') foreach 1 .. 3;
 unlike($hipq->result(enqueue('env')), qr/NOTIFY_SOCKET|WATCHDOG/,
 	'programs do not get the variables for systemd');
 $run->signal('TERM');
-ok(told(qr/^STOPPING=1$/m), 'systemd is told that hipq-run stops');
+ok(told(qr/^STOPPING=1$/m), 'hipq-run tells systemd that it stops');
 is($run->exit_code, 0, 'hipq-run under systemd exits with 0');
 
-is($hipq->sql(q{SELECT count(*) FROM hipq.running}), 0, 'no job is running after all runs');
-ok($hipq->wait_until('SELECT count(*) FROM hipq.workers', 0), 'no worker is left');
+is($hipq->sql(q{SELECT count(*) FROM hipq.running}), 0, 'no job runs after all runs');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.workers', 0), 'no worker is left after all runs');
 done_testing();

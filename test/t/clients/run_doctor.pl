@@ -1,5 +1,5 @@
-# hipq-run doctor prints findings as text or JSON, and its exit code tells a finding from a question
-# that could not be asked.
+# hipq-run doctor prints findings as text or JSON. Its exit code distinguishes findings from
+# failures to examine the database.
 use strict;
 use warnings;
 use HipqCluster;
@@ -13,7 +13,7 @@ plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl
 my $hipq = HipqCluster->new('run_doctor');
 sub doctor { my (@arguments) = @_; return HipqRun::answer($hipq, 'doctor', @arguments); }
 
-# ---- questions that cannot be asked
+# ---- databases that cannot be examined
 my ($code, $out, $err) = doctor('-d', 'nowhere');
 is($code, 2, 'no connection: exit code 2');
 like($err, qr/^hipq-run doctor: .*database "nowhere" does not exist$/m,
@@ -40,7 +40,7 @@ foreach my $case ([ ['--nonsense'], 'there is no option --nonsense' ],
 	my ($wrong, $message) = @$case;
 	($code, $out, $err) = doctor(@$wrong);
 	is("$code$out $err", "64 hipq-run: $message\nTry hipq-run doctor --help.\n",
-		"@$wrong is wrong");
+		"@$wrong is refused");
 }
 like((doctor('--version'))[1], qr/^hipq-run \d+\.\d+\.\d+$/, 'doctor has the version of hipq-run');
 

@@ -1,4 +1,4 @@
-# hipq-run ends the programs of jobs that are over, and all programs when it ends itself: after
+# hipq-run ends the program of a job whose attempt is over, and all programs when it ends: after
 # SIGTERM, a second SIGTERM, a grace period or SIGKILL.
 use strict;
 use warnings;
@@ -14,9 +14,8 @@ my $hipq = HipqCluster->new('run_ends', 'hipq.worker_grace' => '500ms',
 HipqRun::create_queue($hipq, qw(wait deaf end));
 my $there = PostgreSQL::Test::Utils::tempdir_short();
 
-# Each program writes its process id, and that of a child of its own, to a file named after the job.
-# A deaf program ignores SIGTERM. A program of type "end" ends by itself with success when it gets
-# SIGTERM.
+# Each program writes its pid, and that of a child, to a file named after the job. A program of type
+# "deaf" ignores SIGTERM. A program of type "end" exits with success when it gets SIGTERM.
 my $program = HipqRun::script(<<"END");
 case \$HIPQ_JOB_TYPE in
 deaf) trap '' TERM ;;
@@ -42,7 +41,7 @@ sub enqueue
 	my ($type, $rest) = @_;
 	return $hipq->enqueue($type, q{'{}', queue => 'app.run'} . ($rest // ''));
 }
-# The processes of a job, once they run.
+# Returns the pids of a job's processes after they have started.
 sub processes
 {
 	my ($id) = @_;
@@ -56,16 +55,16 @@ sub is_gone
 }
 sub attempts { return $hipq->attempts($_[0]); }
 
-# ---- the attempt is over
+# ---- attempts that are over
 
 my $id = enqueue('wait');
 my @pids = processes($id);
-is(getpgrp($pids[0]), $pids[0], 'a program has a process group of its own');
+is(getpgrp($pids[0]), $pids[0], 'a program has its own process group');
 is(getpgrp($pids[1]), $pids[0], "a program's children are in its process group");
 $hipq->sql("SELECT hipq.cancel($id)");
-ok($run->logs('job over', qr/cancelled/), 'hipq-run is told of a cancelled job');
-is_gone('the process group of a cancelled job is ended', @pids);
-is($hipq->outcome($id), 'cancelled', 'the cancelled job stays cancelled');
+ok($run->logs('job over', qr/cancelled/), 'hipq-run learns that a job is cancelled');
+is_gone('the process group of a cancelled job ends', @pids);
+is($hipq->outcome($id), 'cancelled', 'a job whose program was ended is cancelled');
 
 $id = enqueue('deaf');
 @pids = processes($id);
@@ -75,17 +74,17 @@ is_gone('a program that ignores SIGTERM is killed', @pids);
 $id = enqueue('wait', q{, timeout => 5, max_retries => 0});
 @pids = processes($id);
 is($hipq->outcome($id), 'failed', 'a job that times out fails');
-is(attempts($id), '1 timeout 57014', 'the attempt ended by a timeout');
-is_gone('its program is ended', @pids);
+is(attempts($id), '1 timeout 57014', 'the attempt of a job that times out has reason timeout');
+is_gone('the program of a job that times out ends', @pids);
 ok($run->logs('job over', qr/timed out/), 'the log says that the job timed out');
 
 $id = enqueue('wait', q{, max_retries => 0});
 @pids = processes($id);
 $hipq->sql("SELECT hipq.fail_job($id, 'no sign of it')");
-is($hipq->outcome($id), 'failed', 'a running job is failed by another session');
-is_gone('its program is ended', @pids);
+is($hipq->outcome($id), 'failed', 'another session can fail a running job');
+is_gone('the program of a job that another session failed ends', @pids);
 
-# Another worker takes its name: the jobs are no longer its own, and it is no longer a worker.
+# Another worker takes over the name, so hipq-run has neither jobs nor a worker any more.
 $id = enqueue('wait');
 @pids = processes($id);
 my $name = $hipq->sql('SELECT name FROM hipq.workers');
@@ -93,11 +92,11 @@ $hipq->sql('SELECT hipq.pause($$app.run$$)');
 $hipq->sql_as('app',
 	"SELECT hipq.register_worker('$name', '{app.run}', '{wait}', take_over => true)");
 is($run->exit_code, 1, 'a worker whose name is taken ends with exit code 1');
-is_gone('the programs of a worker whose name is taken are ended', @pids);
+is_gone('the programs of a worker whose name is taken end', @pids);
 $hipq->sql('SELECT hipq.cancel_jobs($$app.run$$); SELECT hipq.deregister_worker(worker_id)
 	FROM hipq.workers; SELECT hipq.resume($$app.run$$)');
 
-# ---- SIGTERM: running programs may end
+# ---- SIGTERM: hipq-run waits for running programs
 
 $run = HipqRun->new($hipq, arguments => \@worker);
 ok($run->is_ready, 'another worker registers');
@@ -116,7 +115,7 @@ is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $later"), 'initial'
 	'a job enqueued after SIGTERM waits');
 unlink "$there/go";
 
-# ---- SIGTERM twice, or a grace period: running programs are ended, and their jobs released
+# ---- SIGTERM twice, or a grace period: hipq-run ends running programs, and releases their jobs
 
 foreach my $case ([ 'a second signal' ], [ 'the end of the grace', '--grace', 0.5 ])
 {
@@ -133,12 +132,12 @@ foreach my $case ([ 'a second signal' ], [ 'the end of the grace', '--grace', 0.
 	is($hipq->sql("SELECT state || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $waits"),
 		'retry 0', "$what releases the job of an ended program, uncharged");
 	is($hipq->sql("SELECT outcome || result FROM hipq.jobs_detail WHERE id = $ends"),
-		'succeeded"in time"', "a program that ends well after $what counts");
+		'succeeded"in time"', "a program that succeeds after $what counts");
 	unlink map { "$there/$_" } $waits, $ends;
 }
 $hipq->sql("SELECT hipq.cancel($later)");
 
-# ---- SIGKILL: none of its programs survives, and its jobs go to other workers
+# ---- SIGKILL: no program of hipq-run survives, and its jobs go to other workers
 
 $run = HipqRun->new($hipq, arguments => \@worker);
 ok($run->is_ready, 'a worker registers before SIGKILL');
@@ -159,7 +158,7 @@ append_to_file("$there/go", '');
 is($hipq->outcome($_), 'succeeded', 'a job of the killed worker succeeds') foreach @jobs;
 unlink "$there/go";
 
-# The guard is killed: another one takes its place, and knows the running programs.
+# If the guard is killed, hipq-run starts another one, which knows the running programs.
 my $last = enqueue('wait');
 @pids = processes($last);
 sub guard

@@ -1,6 +1,6 @@
 # hipq-run loses no job, and each answer counts once, if the server crashes, restarts or fails over,
-# the network freezes or is cut, hipq-run is frozen, or a pooler is in between. The programs write a
-# ledger of what has run.
+# if the network freezes or is cut, if hipq-run is frozen or killed, and behind a pooler. Programs
+# record each start and end in a ledger.
 use strict;
 use warnings;
 use HipqCluster;
@@ -54,8 +54,8 @@ sub succeeds_once
 			WHERE id = $id"), '11', "job $id ran once, and its first attempt counts");
 }
 
-# ---- statement_timeout is shorter than the interval of looking for jobs; roles without special
-# rights would fail too
+# ---- statement_timeout is shorter than the interval in which hipq-run polls. Roles without special
+# privileges would fail, too
 
 my $hurried = 'exec hipq-run --name "$HIPQ_NAME" ${HIPQ_POOLER:+--poll} "$@"';
 my %faults = (
@@ -64,7 +64,7 @@ my %faults = (
 );
 bless(\%faults, 'HipqWorkerFaults')->under_statement_timeout;
 
-# ---- the server crashes and comes back; the answers wait for it
+# ---- the server crashes and starts again, and answers wait for it
 
 my $bound = HipqRun->new($hipq, arguments => [ '--name', 'bound', @worker ]);
 ok($bound->is_ready, 'the bound worker registers');
@@ -74,24 +74,25 @@ $hipq->node->stop('immediate');
 ok($bound->logs('connection lost'), 'the worker loses its connection');
 let_go($during);
 ok($bound->wait_for(sub { ledger("end $during") }), 'a program ends while the server is down');
-ok(!ledger("end $after"), 'another program is still running while the server is down');
+ok(!ledger("end $after"), 'another program runs while the server is down');
 $hipq->node->start;
-succeeds_once($during, 'a program that ended while the server was down counts');
+succeeds_once($during, 'the answer of a program that ended while the server was down counts');
 let_go($after);
-succeeds_once($after, 'a program that continued while the server was down counts');
+succeeds_once($after, 'the answer of a program that ran while the server was down counts');
 my $registered = $hipq->wait_until(
 	"SELECT count(*) FROM hipq.workers_detail WHERE name = 'bound' AND pid IS NOT NULL", 1);
 ok($registered && $bound->logs('registered', qr//, 2),
 	'the worker registers again after the crash');
-succeeds_once(enqueue('short'), 'a new job of the worker succeeds');
+succeeds_once(enqueue('short'), 'a worker that registered again runs new jobs');
 
-# ---- its sessions are terminated
+# ---- the sessions of hipq-run are terminated
 
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'});
-# the job may go to a session that is being terminated, and come back then
+# A session that is being terminated may get the job, and give it back.
 my $next = enqueue('short');
 is($hipq->outcome($next), 'succeeded', 'the worker continues after its sessions were terminated');
-is(ledger("end $next " . $hipq->result($next)), 1, 'the attempt that counts ran once');
+is(ledger("end $next " . $hipq->result($next)), 1,
+	'the attempt that counts ran once after the termination');
 
 # ---- hipq-run is frozen
 
@@ -104,9 +105,9 @@ let_go($frozen);
 ok($bound->wait_for(sub { ledger("end $frozen 1") }), 'the program of a frozen worker ends');
 $bound->signal('CONT');
 is($hipq->outcome($frozen), 'succeeded', 'a worker that continues gets its job again');
-is($hipq->result($frozen), 2, 'the second attempt counts');
+is($hipq->result($frozen), 2, "the second attempt of a frozen worker's job counts");
 ok($bound->wait_for(sub { grep { $_->{event} =~ /^(?:answer too late|job over)$/ && $_->{job_id}
-		== $frozen } $bound->entries }), 'the late answer of the first attempt does not count');
+		== $frozen } $bound->entries }), 'the late answer of a frozen worker does not count');
 is($bound->stop, 0, 'the bound worker stops');
 
 # ---- the network freezes, and is cut
@@ -127,10 +128,10 @@ succeeds_once($cut, 'an answer during the cut counts when the network is back');
 $again->freeze;
 my $stuck = enqueue('short');
 $again->thaw;
-is($hipq->outcome($stuck), 'succeeded', 'late packets do no harm');
+is($hipq->outcome($stuck), 'succeeded', 'a job succeeds although packets arrive late');
 is($far->stop, 0, 'the worker behind a proxy stops');
 
-# ---- unbound: a long job survives a lost connection, whatever hipq.worker_grace is
+# ---- without a bound session, a long job survives a lost connection, whatever hipq.worker_grace
 
 $hipq->set('hipq.worker_grace' => '0.1s');
 my $poller = HipqRun->new($hipq, arguments => [ '--poll', '--name', 'poller', @worker ]);
@@ -142,9 +143,9 @@ $hipq->node->start;
 ok($poller->logs('connection lost'), 'the polling worker loses its connection');
 succeeds_once(enqueue('short'), 'the polling worker runs jobs after the crash');
 let_go($long);
-succeeds_once($long, 'a job that ran during the crash counts');
+succeeds_once($long, 'the answer of a job that ran during the crash counts');
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'poller'}), 1,
-	'the polling worker is the same one after the crash');
+	'the polling worker has not registered again after the crash');
 is($poller->stop, 0, 'the polling worker stops');
 
 # ---- behind a pooler
@@ -157,7 +158,7 @@ SKIP: {
 	ok($refused->logs('hint', qr/--poll/), 'the error recommends --poll');
 	my $pooled = HipqRun->new($hipq, arguments => [ '--poll', @worker ], env => \%through);
 	ok($pooled->is_ready, 'with --poll a worker registers through a pooler');
-	succeeds_once(enqueue('short'), 'a new job of the worker succeeds');
+	succeeds_once(enqueue('short'), 'a worker behind a pooler runs jobs');
 	is($pooled->stop, 0, 'a worker behind a pooler stops');
 }
 
@@ -175,7 +176,7 @@ ok($moving->is_ready, 'a worker that knows both servers registers');
 my $moved = enqueue('long');
 starts_in($moving, $moved);
 ok($hipq->wait_until("SELECT is_accepted FROM hipq.running_detail WHERE id = $moved"),
-	'its job is accepted');
+	'a job is accepted before the failover');
 $hipq->node->wait_for_catchup($standby);
 $hipq->node->stop('immediate');
 $standby->promote;
@@ -189,7 +190,7 @@ is(ledger("end $moved"), 1, 'a job that ran during the failover ran once');
 my $fresh = $new->enqueue('short', q{'{}', queue => 'app.run'});
 is($new->outcome($fresh), 'succeeded', 'new jobs run after the failover');
 
-# ---- killed and crashed again and again: each committed job ends, each answer counts once
+# ---- repeated kills and crashes: each committed job ends, and each answer counts once
 
 my @runs = ($moving);
 $new->sql(q{SELECT hipq.alter_job_type('app.run', 'short', max_retries => 100)});
@@ -207,9 +208,9 @@ foreach my $round (1 .. 4)
 	$standby->start;
 }
 ok($new->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0),
-	'all jobs end');
+	'all jobs end after repeated kills and crashes');
 is($new->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded'
-		AND job_data ? 'n'}), 300, 'all jobs have succeeded');
+		AND job_data ? 'n'}), 300, 'all jobs succeed after repeated kills and crashes');
 my ($written, %ends) = slurp_file("$there/ledger");
 $ends{$1}{$2}++ while $written =~ /^end (\d+) (\d+)$/mg;
 my @counted = map { [ split /\|/ ] } split /\n/,
@@ -218,5 +219,5 @@ is((grep { ($ends{ $_->[0] }{ $_->[1] } // 0) != 1 } @counted), 0,
 	'each attempt that counts ran to its end once');
 is((grep { my $id = $_; grep { $_ > 1 } values %{ $ends{$id} } } keys %ends), 0,
 	'no attempt ran twice');
-is($_->stop, 0, 'each worker stops') foreach $moving, @runs[ 2, 4 ];
+is($_->stop, 0, 'a worker that was not killed stops') foreach $moving, @runs[ 2, 4 ];
 done_testing();

@@ -1,6 +1,6 @@
-# hipq-run reports wrong options with exit code 64 and takes no jobs, and its manual page,
-# completion and manual name all options. The messages for wrong values are in
-# clients/run/test/options_test.cpp.
+# hipq-run rejects wrong options with exit code 64, and then takes no jobs. Its manual page, its
+# completion and the manual name all options. clients/run/test/options_test.cpp tests the messages
+# for wrong values.
 use strict;
 use warnings;
 use HipqRun;
@@ -9,7 +9,7 @@ use Test::More;
 
 plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing'
 	unless defined HipqRun::program();
-# No server is asked: there is none.
+# hipq-run must not connect to a server, and these variables lead to none.
 local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = (PostgreSQL::Test::Utils::tempdir_short(), 1,
 	'nobody', 'none');
 my @right = ('--queue', 'app.mail', '--types', 'welcome');
@@ -26,14 +26,14 @@ my %takes_value = map { $_ => 1 } $help =~ /^ +(?:-\w, )?--([\w-]+) [A-Za-z]/mg;
 foreach my $option (grep { $takes_value{$_} } @options)
 {
 	my ($status, undef, $said) = HipqRun::answer(undef, @right, "--$option");
-	is($status, 64, "--$option without its value is wrong");
+	is($status, 64, "--$option without its value is refused");
 	is($said, "hipq-run: --$option needs a value: " . ($help =~ /^ +(?:-\w, )?--$option (\S+)/m)[0]
 		. "\nTry hipq-run --help.\n", "the error names the missing value of --$option");
 }
 foreach my $option (grep { !$takes_value{$_} } @options)
 {
 	is((HipqRun::answer(undef, @right, "--$option=yes", @program))[0], 64,
-		"--$option takes no value");
+		"--$option with a value is refused");
 }
 my $folder = PostgreSQL::Test::Utils::tempdir_short();
 append_to_file("$folder/wrong.json", '{"jobs": "many"}');
@@ -61,7 +61,7 @@ foreach my $case (
 	is("$status $out$said", "64 hipq-run: $expected\nTry hipq-run --help.\n", $expected);
 }
 my ($status, undef, $said) = HipqRun::answer(undef, @right, '-d', 'service=nowhere', @program);
-is($status, 64, 'a missing service is wrong');
+is($status, 64, 'a missing service is refused');
 like($said, qr/definition of service "nowhere" not found/, 'the error names the missing service');
 is((HipqRun::answer(undef, @right, $_, @program))[0], 69,
 	"$_: without a server hipq-run ends with exit code 69") foreach qw(--once --drain);

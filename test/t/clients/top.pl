@@ -1,5 +1,6 @@
-# hipq-top in a terminal (tmux) leads from a queue to a job, sorts and searches, changes what a role
-# may change, and works with other roles, after restarts, in small terminals and in pipes.
+# hipq-top in a terminal (tmux) shows queues, their jobs and each job. It sorts, searches, and makes
+# the changes that a role may make. It works for other roles, after restarts, in small terminals and
+# in pipes.
 use strict;
 use warnings;
 use HipqCluster;
@@ -50,7 +51,7 @@ sub screen
 	my %env = (%connection, %{ $options{env} // {} });
 	return HipqScreen->new([ $program, '--delay', '0.2', @$arguments ], %options, env => \%env);
 }
-# Runs hipq-top without a terminal; returns exit code, stdout and stderr.
+# Runs hipq-top without a terminal. Returns exit code, stdout and stderr.
 sub answer
 {
 	my (@arguments) = @_;
@@ -78,7 +79,7 @@ ok($top->shows(
 $top->press('2');
 ok($top->shows(qr/unfinished.*^ *$waiting later +ann +waiting.*^ *$doomed later +bob/ms),
 	'unfinished jobs are listed');
-unlike($top->text, qr/nobody/, 'the list of unfinished jobs has no others');
+unlike($top->text, qr/nobody/, 'the list of unfinished jobs has no final jobs');
 $top->press('4');
 ok($top->shows(qr/^failed.*^ *$failed send/ms), 'failed jobs are listed');
 $top->press('/')->type('ann');
@@ -98,7 +99,7 @@ like($top->text, qr/validation_error|transient_error/, 'a job is shown with its 
 like($top->text, qr/NOTICE +sending to nobody/, "a job is shown with its handler's messages");
 like($top->text, qr/secret parameters are \*\*\*.*"token": "\*\*\*"/s,
 	'secrets in the data are masked');
-unlike($top->text, qr/sesame/, 'secrets are nowhere on the screen');
+unlike($top->text, qr/sesame/, 'secrets are not on the screen');
 $top->press('Escape', '?');
 ok($top->shows(qr/On every screen/), 'help is shown');
 $top->press('Escape', 'e');
@@ -116,12 +117,12 @@ $top->press('Escape', 'g')->type($held);
 ok($top->shows(qr/^process \d+ waits for Lock: advisory, blocked by \d+$/m),
 	'a job is shown with the lock and the blocking process');
 $holder->quit;
-is($hipq->outcome($held), 'succeeded', 'the job continues when the lock is released');
+is($hipq->outcome($held), 'succeeded', 'a job continues when its lock is released');
 $top->press('Escape', 'w');
 ok($top->shows(qr/There are no external workers/), 'the list of workers is empty');
 my $worker = $hipq->sql_as('app',
 	q{SELECT hipq.register_worker('one', '{app.other}', '{outside}', listen => false)});
-ok($top->shows(qr/^one +app +active/m), 'a new worker appears in the list');
+ok($top->shows(qr/^one +app +active/m), 'the list of workers shows a new worker');
 $top->press('Escape', 'a');
 ok($top->shows(qr/members of pg_monitor, and your role is none/s),
 	'only members of pg_monitor may see alerts');
@@ -145,17 +146,17 @@ $top->press('Home', 'p');
 ok($top->shows(qr/Pause queue app\.mail\? No more of its jobs start.*y: yes/s),
 	'pausing a queue needs confirmation');
 $top->press('n');
-ok($top->shows(qr/nothing is done/), 'the answer no is confirmed on the screen');
-is($hipq->sql('SELECT count(*) FROM hipq.pauses'), '0', 'the answer no pauses nothing');
+ok($top->shows(qr/nothing is done/), 'answering no shows that nothing is done');
+is($hipq->sql('SELECT count(*) FROM hipq.pauses'), '0', 'answering no pauses nothing');
 $top->press('p', 'y');
-ok($top->shows(qr/queue app\.mail is paused.*/), 'the answer yes pauses the queue');
+ok($top->shows(qr/queue app\.mail is paused.*/), 'answering yes pauses the queue');
 is($hipq->sql('SELECT queue, reason FROM hipq.pauses'), 'app.mail|by hipq-top',
 	'the pause is in the database');
 ok($top->shows(qr/^app\.mail .* paused$/m), 'the pause is shown');
 $top->press('p');
 ok($top->shows(qr/Resume queue app\.mail\?/), 'resuming a queue needs confirmation');
 $top->press('y');
-ok($hipq->wait_until('SELECT count(*) FROM hipq.pauses', '0'), 'the answer yes resumes the queue');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.pauses', '0'), 'answering yes resumes the queue');
 $top->press('Enter');
 $top->shows(qr/no throttle limit/);
 $top->press('p', 'y');
@@ -170,7 +171,7 @@ $top->shows(qr/id or key bob.*^ *$doomed /ms);
 $top->press('c');
 ok($top->shows(qr/Cancel job $doomed for good\?/), 'cancelling a job needs confirmation');
 $top->press('y');
-ok($top->shows(qr/job $doomed is cancelled/), 'the answer yes cancels the job');
+ok($top->shows(qr/job $doomed is cancelled/), 'answering yes cancels the job');
 is(state($doomed), 'cancelled', 'the job is cancelled in the database');
 $top->press('r', 'y');
 ok($top->shows(qr/job $doomed runs again as job \d+/), 'a cancelled job can run again');
@@ -178,7 +179,7 @@ is($hipq->sql("SELECT manual_reason IS NOT NULL FROM hipq.jobs_detail WHERE retr
 	't', 'the new job is in the database');
 $top->press('c', 'y');
 ok($top->shows(qr/job \d+ is cancelled|has ended otherwise|not done: /),
-	'the answer of the server is shown');
+	"the server's answer to a second cancellation is shown");
 $top->press('Escape', 'd');
 ok($top->shows(qr/dead letters.*^ *$failed waiting +send/ms), 'dead letters are listed');
 $hipq->sql(q{CREATE OR REPLACE FUNCTION send(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT'});
@@ -187,12 +188,12 @@ ok($top->shows(qr/Redrive the dead letter of job $failed\?/),
 	'redriving a dead letter needs confirmation');
 $top->press('y');
 ok($top->shows(qr/dead letter $failed is redriven as job (\d+)/),
-	'the answer yes redrives the dead letter');
+	'answering yes redrives the dead letter');
 is($hipq->sql("SELECT state FROM hipq.dead_letters WHERE job_id = $failed"), 'redriven',
 	'the dead letter is redriven in the database');
-ok($top->shows(qr/No dead letter waits/), 'no dead letter is waiting');
+ok($top->shows(qr/No dead letter waits/), 'no dead letter waits after the redrive');
 
-# ---- many at once
+# ---- many dead letters
 
 $hipq->sql(q{CREATE OR REPLACE FUNCTION send(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 	RAISE EXCEPTION 'no'; END $$});
@@ -200,7 +201,7 @@ $hipq->sql(q{INSERT INTO hipq.app_mail (job_type, job_data) SELECT 'send', '{"to
 	FROM generate_series(1, 450)});
 my $letters = q{SELECT count(*) FROM hipq.dead_letters WHERE state = 'waiting'};
 ok($hipq->wait_until($letters, '450'), '450 dead letters wait');
-# otherwise they would become dead letters again
+# Otherwise the jobs would become dead letters again.
 $hipq->sql(q{SELECT hipq.pause('app.mail', 'send')});
 $top->shows(qr/(?:^ *\d+ waiting +send .*){10}/ms);
 $top->press('End', 'T');
@@ -208,22 +209,23 @@ ok($top->shows(
 		qr/Redrive all waiting dead letters of queue app\.mail, type send, that are not newer than this/),
 	"redriving a job type's dead letters needs confirmation");
 $top->press('y');
-ok($top->shows(qr/\d+ are done; no dead letter is left/), 'the answer yes redrives them');
+ok($top->shows(qr/\d+ are done; no dead letter is left/),
+	'answering yes redrives the dead letters of a job type');
 my $left = $hipq->sql($letters);
-cmp_ok($left, '<', 450, 'fewer dead letters wait');
-cmp_ok($left, '>', 0, 'dead letters that came later still wait');
+cmp_ok($left, '<', 450, 'fewer dead letters wait after the redrive of a job type');
+cmp_ok($left, '>', 0, 'dead letters that are newer than the selected one wait');
 $top->press('X');
 ok($top->shows(qr/Redrive all waiting dead letters of queue app\.mail\?/),
 	'redriving all dead letters needs confirmation');
 $top->press('y');
 ok($top->shows(qr/$left are done; no dead letter is left to redrive/),
-	'the answer yes redrives all of them, in slices');
+	'answering yes redrives all dead letters, in slices');
 is($hipq->sql($letters), '0', 'no dead letter waits in the database');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_of IS NOT NULL
 		AND job_type = 'send' AND outcome = 'waiting'}), '450', 'each dead letter has one new job');
 $hipq->sql(q{SELECT hipq.resume('app.mail', 'send')});
 
-# ---- who fills a queue, the progress of a job, and the settings
+# ---- throttle keys that fill a queue, the progress of a job, and the settings
 
 $hipq->sql(q{INSERT INTO hipq.app_other (job_type, throttle_key, scheduled_run_time)
 	SELECT 'outside', CASE WHEN n = 1 THEN 'tenant 8' ELSE 'tenant 7' END, now() + interval '1 day'
@@ -246,15 +248,15 @@ ok($filled->shows(qr/Pause throttle key tenant 7 of job type outside of queue ap
 	'pausing a throttle key needs confirmation');
 $filled->press('y');
 ok($hipq->wait_until('SELECT throttle_key FROM hipq.pauses', 'tenant 7'),
-	'the answer yes pauses the throttle key');
+	'answering yes pauses the throttle key');
 $filled->press('p');
 ok($filled->shows(qr/Resume throttle key tenant 7/), 'a paused throttle key can be resumed');
 $filled->press('y');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.pauses', '0'),
-	'the answer yes resumes the throttle key');
+	'answering yes resumes the throttle key');
 $filled->press('Enter');
 ok($filled->shows(qr/> job \d+ .*scheduled time +It waits for its time/s),
-	'the first job of a throttle key is shown, and why it waits');
+	'the first job of a throttle key is shown, with the reason why it waits');
 $filled->press('Escape', 'Escape', 'e');
 ok($filled->shows(qr/^ *\d+ .* $counts +1 +\S+ +25 % +\S*[sm]\S* /m),
 	"an executor is shown with the job's progress and estimated end");
@@ -275,11 +277,11 @@ $hipq->node->start;
 ok($top->shows(qr/connected again/), 'hipq-top connects again after a restart');
 unlike($top->text, qr/No connection/, 'the message about the connection vanishes after a restart');
 like($top->text, qr/queues > app\.mail > app\.mail dead letters/,
-	'after a restart the screen is the same one');
+	'the screen is the same after a restart');
 $top->press('Escape', 'Escape', 'q');
 is($top->exit_code, 0, 'q ends hipq-top after a restart');
 
-# ---- small terminals, and other terminals
+# ---- small terminals, and terminals without colours
 
 my $small = screen([], columns => 80, lines => 24);
 ok($small->shows(qr/^app\.mail .*(?:idle|waits)$/m), '80 columns and 24 lines show the queues');
@@ -402,8 +404,8 @@ $hipq->sql(q{
 			COMMIT;
 		END LOOP;
 	END $$;
-	-- Of some times the least, in a session that has asked before, as hipq-top's has: what else
-	-- the machine does costs nothing then.
+	-- The shortest of several executions, in a session that has executed the statement before,
+	-- like hipq-top's. Other load of the machine has little effect on it.
 	CREATE FUNCTION takes(statement text) RETURNS double precision LANGUAGE plpgsql AS $$
 	DECLARE
 		took double precision[];

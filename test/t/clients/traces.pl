@@ -1,6 +1,6 @@
 # hipq-run sends spans of its attempts to a collector by OTLP, with the right parents and
-# attributes, and a collector that is slow, busy or down keeps no job from running. The variables of
-# OpenTelemetry control it.
+# attributes. A slow, busy or missing collector does not keep jobs from running. The variables of
+# OpenTelemetry control the spans.
 use strict;
 use warnings;
 use HTTP::Tiny;
@@ -33,7 +33,7 @@ sub enqueue
 	return $hipq->enqueue('say',
 		sprintf q{jsonb_build_object('do', $do$%s$do$), queue => 'app.run'%s}, $do, $rest // '');
 }
-# Starts hipq-run with variables beside those for the collector. Spans are sent at once.
+# Starts hipq-run with these variables, besides those for the collector, and sends spans at once.
 sub start
 {
 	my ($variables, @arguments) = @_;
@@ -90,7 +90,7 @@ is_deeply([ @{ $span->{attributes} }{qw(hipq.signal error.type)}, $span->{status
 $id = enqueue('echo $TRACEPARENT');
 ($span) = $collector->spans_of($id);
 like($hipq->result($id), qr/^"00-$span->{traceId}-$span->{spanId}-01"$/,
-	'a job without a trace begins one');
+	'a job without a trace starts one');
 ok(!exists $span->{parentSpanId}, 'the span of a new trace has no parent');
 my $slow = enqueue("touch $there/runs; sleep 600");
 ok($run->wait_for(sub { -e "$there/runs" }), 'a job runs');
@@ -106,7 +106,7 @@ like($hipq->result($id), qr/^"00-$other-(?!$parent)[0-9a-f]{16}-00"$/,
 like($hipq->result($id = enqueue('for one in /proc/$$/fd/*; do readlink $one; done; true')),
 	qr/pipe/, 'a program has its pipes');
 unlike($hipq->result($id), qr/socket|eventfd/,
-	"a program has no file of the collector's connection");
+	"a program does not inherit the collector's connection");
 $collector->spans_of($id);
 is((grep { $_->{traceId} eq $other } $collector->spans), 0,
 	'a trace that is not sampled has no spans');
@@ -139,7 +139,7 @@ is_deeply([ $span->{attributes}{'hipq.outcome'}, $span->{status} ], [ 'released'
 	'the span of a released attempt has not failed');
 is($run->stop, 0, 'hipq-run stops after a batch');
 
-# ---- a collector that is busy, refuses, does not answer, or is down
+# ---- a collector that is busy, refuses spans, does not answer, or is down
 
 @worker = ('--queue', 'app.run', '--types', 'say', '--', $program);
 my $port = PostgreSQL::Test::Cluster::get_free_port();
@@ -189,7 +189,8 @@ $id = enqueue('true');
 is($hipq->outcome($id), 'succeeded', 'a job runs with a silent collector');
 my $asked = scalar $collector->requests;
 ok($run->wait_for(sub { scalar $collector->requests > $asked || (
-		grep { $_->{status} == 0 } $collector->requests) }), 'the silent collector has been asked');
+		grep { $_->{status} == 0 } $collector->requests) }),
+	'hipq-run has sent a request to the silent collector');
 is($hipq->outcome(enqueue('true')), 'succeeded', 'more jobs run with a silent collector')
 	foreach 1 .. 4;
 is_metric('dropped', 2, 'spans beyond the queue size are dropped');
@@ -205,7 +206,7 @@ ok($run->logs('spans not exported', qr/^\Q$nowhere\E.*onnect/), 'a missing colle
 is($run->stop, 0, 'hipq-run stops without a collector');
 is(scalar complaints(), 1, 'a missing collector is logged once');
 
-# ---- the end
+# ---- spans that wait when hipq-run stops
 
 $run = start({ OTEL_BSP_SCHEDULE_DELAY => 600_000 });
 my @jobs = map { enqueue('true') } 1 .. 3;
@@ -215,7 +216,7 @@ is($run->stop, 0, 'hipq-run stops with waiting spans');
 is(scalar $collector->spans_of($_), 1, 'waiting spans are sent at the stop') foreach @jobs;
 is(scalar $collector->requests, $asked + 1, 'waiting spans are sent in one request');
 
-# ---- the settings of the address, and of whether spans are sent
+# ---- settings of the address, and settings that turn spans off
 
 foreach my $case (
 	[ {}, [ '--traces', $collector->url . '/own' ], '/own', '--traces' ],
@@ -239,7 +240,7 @@ foreach my $variables ({ OTEL_SDK_DISABLED => 'true' }, { OTEL_TRACES_EXPORTER =
 	is($hipq->result(enqueue('echo $TRACEPARENT', ", traceparent => '00-$trace-$parent-01'")),
 		qq("00-$trace-$parent-01"), 'without spans the program has the trace of its job');
 	is($run->stop, 0, 'hipq-run without spans stops');
-	is(scalar $collector->requests, $asked, 'no spans are sent');
+	is(scalar $collector->requests, $asked, 'hipq-run sends no spans if they are turned off');
 }
 my %wrong = (
 	OTEL_EXPORTER_OTLP_ENDPOINT => [ 'nonsense',
@@ -262,7 +263,7 @@ foreach my $name (sort keys %wrong)
 	my ($code, undef, $err) = HipqRun::answer($hipq, @worker);
 	my $full = $name eq 'OTEL_EXPORTER_OTLP_ENDPOINT' ? "$value/v1/traces" : $value;
 	is("$code $err", "64 hipq-run: $name $full: $why\nTry hipq-run --help.\n",
-		"$name=$value is wrong");
+		"$name=$value is refused");
 }
-is($hipq->sql('SELECT count(*) FROM hipq.running'), 0, 'no job is running after all runs');
+is($hipq->sql('SELECT count(*) FROM hipq.running'), 0, 'no job runs after all runs');
 done_testing();

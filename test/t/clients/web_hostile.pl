@@ -1,6 +1,8 @@
-# hipq-web withstands hostile clients: it answers only to the names of this machine, stays within
-# bounds of memory and threads whatever is sent to it, lets no client take all places, and keeps no
-# password. FUZZ_MINUTES (0.1), SEED; `make fuzz` takes ten minutes.
+# hipq-web withstands hostile clients. It answers only to the names of this machine, keeps within
+# bounds of memory and threads whatever it gets, gives no client all places, and keeps no password.
+#
+#   FUZZ_MINUTES   how long random requests are sent (0.1); make fuzz: 10
+#   SEED           chooses the requests; the test prints it
 use strict;
 use warnings;
 use HipqCluster;
@@ -44,7 +46,7 @@ my $host = "127.0.0.1:$web->{port}";
 my $ann = $web->browser;
 status_is(sign_in($ann, 'ann'), 200, 'a role signs in');
 
-# Whether hipq-web is there, the same process, and answers soon.
+# Returns whether the same process of hipq-web runs, and answers.
 sub is_alive { return $ann->get('/api/session')->{status} == 200 && kill(0, $web->pid) == 1; }
 
 # ---- JSON nested without limit
@@ -58,14 +60,14 @@ my %nested = (
 	'/api/sign-in' => qq({"role": $deep, "password": 1}));
 foreach my $path (sort keys %nested)
 {
-	status_is($ann->post($path, $nested{$path}), 400, "what is nested too deep is refused: $path");
+	status_is($ann->post($path, $nested{$path}), 400, "JSON nested too deep is refused: $path");
 	ok(is_alive(), "hipq-web is alive after JSON nested too deep: $path");
 }
 my $deeper = '{"contains": ' . '[' x 100_000 . ']' x 100_000 . '}';
-status_is($ann->post('/api/jobs/search', $deeper), 413, 'JSON nested deeper is too long');
+status_is($ann->post('/api/jobs/search', $deeper), 413, 'JSON nested even deeper is too long');
 ok(is_alive(), 'hipq-web is alive after JSON nested deeper');
 status_is($ann->post('/api/jobs/search', { contains => [ [ [ { n => [1] } ] ] ] }), 200,
-	'JSON nested a few levels deep is searched for');
+	'a search for JSON nested a few levels deep succeeds');
 
 # A job may hold 500 nested arrays.
 my $job = $hipq->sql(q{
@@ -74,7 +76,7 @@ my $job = $hipq->sql(q{
 status_is($ann->get("/api/jobs/$job"), 200, 'a job with data nested deep is shown');
 ok(is_alive(), 'hipq-web is alive after data nested deep');
 
-# ---- requests without limit
+# ---- endless and malformed requests
 
 sub request
 {
@@ -118,9 +120,9 @@ cmp_ok($web->kernel_says('VmHWM'), '<', 100_000, 'refused requests need little m
 
 my $twice = $web->raw(request($get, 'Range: bytes=0-3') . request($get, 'Connection: close'));
 is(scalar(() = $twice =~ m{^HTTP/1\.1 200}mg), 2, 'two requests on one connection are answered');
-is(scalar(() = $twice =~ m{</html>}g), 2, 'two requests on one connection are answered whole');
+is(scalar(() = $twice =~ m{</html>}g), 2, 'two requests on one connection get complete answers');
 
-# ---- other names
+# ---- host names of other sites
 
 my $service = HipqWeb->new($hipq, arguments => ['--service'], env => { PGUSER => 'app' });
 foreach my $name ('127.evil.com', '127.0.0.1.evil.com', '[::1].evil.com', 'localhost.evil.com')
@@ -130,7 +132,8 @@ foreach my $name ('127.evil.com', '127.0.0.1.evil.com', '[::1].evil.com', 'local
 		my @head = ("GET $path HTTP/1.1", "Host: $name:$service->{port}",
 			'Connection: close', '', '');
 		my $bytes = join "\r\n", @head;
-		is(HipqWeb::status_of($service->raw($bytes)), 421, "not answered: $path of $name");
+		is(HipqWeb::status_of($service->raw($bytes)), 421,
+			"the host name is refused: $path of $name");
 	}
 }
 is($service->stop, 0, 'the service ends by SIGTERM');
@@ -141,11 +144,12 @@ like($why, qr/others could read passwords/, 'the error says why hipq-web does no
 # ---- long names
 
 my $log = length $web->said;
-status_is($web->browser->sign_in('r' x 90_000, 'x'), 400, 'a role of a name that none can have');
-is(length $web->said, $log, 'a long role name is not in the log');
-status_is($web->browser->sign_in('r' x 63, 'x'), 401, 'one of the longest name can be tried');
+status_is($web->browser->sign_in('r' x 90_000, 'x'), 400,
+	'a role name that is too long for hipq-web is refused');
+is(length $web->said, $log, 'a role name that is too long is not logged');
+status_is($web->browser->sign_in('r' x 63, 'x'), 401, 'a role name of 63 bytes is tried');
 
-# ---- clients that are slow
+# ---- slow clients
 
 my @slow = map { $web->connection } 1 .. 700;
 my @parts = ("$get\r\nHost: ", request($post, 'Content-Length: 100000') . 'A' x 90_000);
@@ -165,7 +169,7 @@ cmp_ok($gone, '>', 150, 'the slowest clients are disconnected');
 cmp_ok($web->kernel_says('VmHWM'), '<', 150_000, '700 slow clients need little memory');
 @slow = ();
 
-# ---- random requests, while one client sends a byte now and then
+# ---- random requests, while one client sends a byte at random times
 
 my %known = (
 	'/api/jobs/search' => [
@@ -208,7 +212,7 @@ sub random_body
 	return $text;
 }
 
-# Bytes that resemble a request.
+# Returns bytes that resemble a request.
 sub random_bytes
 {
 	my $path = one_of(@paths);
@@ -254,19 +258,20 @@ until (@odd >= 20 || time() > $end && (defined $drip_end || time() > $dripped + 
 	$asks++;
 }
 note("$asks of each kind: ", join ', ', map { "$_ $statuses{$_}" } sort keys %statuses);
-is(join("\n", @odd), '', 'random requests get a sensible status')
+is(join("\n", @odd), '', 'random requests get an expected status')
   or diag("SEED=$seed");
 cmp_ok($statuses{200} // 0, '>', 0, 'some random requests succeed');
 ok(is_alive(), 'hipq-web is alive after random requests') or diag("SEED=$seed\n" . $web->said);
 cmp_ok($web->kernel_says('VmHWM'), '<', 150_000, 'random requests need little memory');
-$hipq->in_time($drip_end // 999, 20, 'a request has to arrive within ten seconds');
+$hipq->in_time($drip_end // 999, 20,
+	'a request that takes longer than ten seconds is disconnected');
 
-# ---- what stays in memory
+# ---- passwords in memory
 
-# Another process, which does not have the stacks of 500 threads to look through.
+# A new process, because the memory of the other one contains the stacks of 500 threads.
 my $fresh = HipqWeb->new($hipq);
 
-# The place where a process has a text in its memory.
+# Returns the mapping in which a process has a text in its memory.
 sub remembers
 {
 	my ($text) = @_;
@@ -283,29 +288,31 @@ sub remembers
 	return '';
 }
 
-# libpq keeps the password as long as its connection.
+# libpq keeps the password as long as the connection.
 my %signed_in = map { $_ => $fresh->browser } @roles;
 status_is(sign_in($signed_in{$_}, $_), 200, "$_ signs in") foreach @roles;
 isnt(remembers($signed_in{ann}{csrf}), '', 'the token of a session is in memory');
 status_is($signed_in{$_}->post('/api/sign-out'), 200, "$_ signs out") foreach @roles;
 # Freed memory has other data at its beginning, so the test looks for the end.
-is(remembers(substr $password{$_}, -12), '', "the password of $_ is no longer in memory")
+is(remembers(substr $password{$_}, -12), '',
+	"the password of $_ is not in memory after signing out")
   foreach @roles;
-is($fresh->stop, 0, 'the process without secrets ends by SIGTERM');
-is($web->stop, 0, 'the process under attack ends by SIGTERM');
+is($fresh->stop, 0, 'hipq-web without signed-in roles ends by SIGTERM');
+is($web->stop, 0, 'hipq-web after hostile requests ends by SIGTERM');
 
-# ---- shares
+# ---- no role and no address gets more than half of the places
 
 {
 	my $few = HipqWeb->new($hipq, arguments => [ '--max-sessions', 4 ]);
 	my @browsers = map { $few->browser } 1 .. 4;
-	status_is(sign_in($browsers[$_], 'ann'), 200, 'a role signs in again') foreach 0, 1;
+	status_is(sign_in($browsers[$_], 'ann'), 200, 'a role signs in up to its share') foreach 0, 1;
 	my $third = sign_in($browsers[2], 'ann');
 	status_is($third, 503, 'a role takes no more than half of all sessions');
 	like($third->{json}{error}{hint}, qr/gets half of the places/,
 		'the hint says that a role gets half of the places');
-	status_is(sign_in($browsers[2], 'bob'), 200, 'another role has the other half');
-	status_is($browsers[0]->post('/api/sign-out'), 200, 'one signs out');
+	status_is(sign_in($browsers[2], 'bob'), 200,
+		'another role gets a session beside a role that has its share');
+	status_is($browsers[0]->post('/api/sign-out'), 200, 'a role that has its share signs out');
 	status_is(sign_in($browsers[3], 'ann'), 200, 'a sign-out makes room for another session');
 
 	# Live figures.
@@ -328,9 +335,9 @@ is($web->stop, 0, 'the process under attack ends by SIGTERM');
 	is($status, 200, 'another role gets live figures');
 	@looks = ();
 	ok($few->wait_for(sub { ($look->($mine))[1] == 200 }),
-		'places are free again when viewers have left');
+		'a viewer that leaves makes room for another one');
 
-	# Requests that wait: all requests of a role wait for its sessions' connections.
+	# Requests that wait, because all requests of a role wait for the connections of its sessions.
 	my $lock = $hipq->session;
 	$lock->query_safe('BEGIN; LOCK TABLE hipq.app_mail IN ACCESS EXCLUSIVE MODE');
 	my @waiting;
@@ -352,14 +359,15 @@ is($web->stop, 0, 'the process under attack ends by SIGTERM');
 	};
 	ok($few->wait_for(sub { $refusals->() >= 10 }),
 		"some of a role's requests are refused if too many wait");
-	# On a busy machine some have waited too long by now and left: others take their places.
+	# On a busy machine some requests may have timed out by now. Others take their places.
 	ok($few->wait_for(sub { $mine->get('/api/session')->{status} == 503 || $wait->(10) }),
-		'the next request of the role is refused');
-	status_is($other->get('/api/session'), 200, 'another role is answered meanwhile');
+		'a request of a role with too many waiting requests is refused');
+	status_is($other->get('/api/session'), 200,
+		'a request of another role is answered beside too many waiting ones');
 	$lock->query_safe('COMMIT');
 	ok($few->wait_for(sub { $mine->get('/api/session')->{status} == 200 }),
-		'the role is answered again later');
-	is($few->stop, 0, 'the process with few sessions ends by SIGTERM');
+		'requests of the role are answered when the others have ended');
+	is($few->stop, 0, 'hipq-web with few sessions ends by SIGTERM');
 }
 {
 	my $port = PostgreSQL::Test::Cluster::get_free_port();
@@ -371,20 +379,20 @@ is($web->stop, 0, 'the process under attack ends by SIGTERM');
 			'X-Forwarded-For' => $senders);
 		return sign_in($browser, $role);
 	};
-	status_is($visit->($_, '1.2.3.4'), 200, "from one address: $_") foreach qw(ann bob);
+	status_is($visit->($_, '1.2.3.4'), 200, "$_ signs in from one address") foreach qw(ann bob);
 	status_is($visit->('bob', '1.2.3.4'), 503,
 		'an address takes no more than half of all sessions');
 	status_is($visit->('bob', $_), 503, 'naming another address gets no more sessions')
 	  foreach '5.6.7.8, 1.2.3.4', [ '5.6.7.8', '1.2.3.4' ];
 	status_is($visit->('bob', '5.6.7.8'), 200, 'another address gets a session');
-	is($far->stop, 0, 'the process behind a proxy ends by SIGTERM');
+	is($far->stop, 0, 'hipq-web behind a proxy ends by SIGTERM');
 }
 
-# ---- the test's own judgement
+# ---- the test itself notices a dead hipq-web
 
 {
 	my $victim = HipqWeb->new($hipq);
 	kill 'KILL', $victim->pid;
-	is($victim->exit_code, 'signal 9', 'a killed hipq-web is noticed');
+	is($victim->exit_code, 'signal 9', 'the test notices a killed hipq-web');
 }
 done_testing();

@@ -1,5 +1,5 @@
-# hipq-web with many queues and jobs searches all of them in short statements, and viewers share the
-# statements of live figures.
+# With many queues and jobs hipq-web searches all of them in short statements. All viewers of live
+# figures share the same statements.
 use strict;
 use warnings;
 use HipqCluster;
@@ -37,7 +37,7 @@ my $web = HipqWeb->new($hipq);
 my $browser = $web->browser;
 is($browser->sign_in('many')->{status}, 200, 'a role signs in');
 
-# All pages of a search: the ids, and the number of pages.
+# Returns the ids of all pages of a search, and the number of pages.
 sub all_of
 {
 	my (%conditions) = @_;
@@ -59,7 +59,7 @@ foreach my $limit (7, 45, 100)
 {
 	my ($ids, $calls) = all_of(contains => { rare => \1 }, limit => $limit);
 	is_deeply([ sort { $a <=> $b } @$ids ], \@rare,
-		"a search of all queues, $limit at a time, finds each rare job once ($calls calls)");
+		"a search of all queues, $limit per page, finds each rare job once ($calls pages)");
 }
 my $first = $browser->post('/api/jobs/search', { contains => { rare => \1 }, limit => 3 })->{json};
 ok($first->{by_queue}, 'the answer says that the search goes by queue');
@@ -72,8 +72,8 @@ is_deeply($every, [ reverse split /\n/, $hipq->sql('SELECT id FROM hipq.app_q_b 
 
 # ---- the load of the server
 
-# The time of each statement of hipq-web since an offset of the log: parse, bind and execute
-# together, in ms.
+# Returns the time of each statement of hipq-web since an offset in the log, in ms: parse, bind and
+# execute together.
 sub statements_since
 {
 	my ($offset) = @_;
@@ -93,7 +93,7 @@ my @calls = map { [ 'GET', "/api/$_" ] } 'queues', 'queues/app.q_b', "jobs/$rare
 push @calls, map { [ 'POST', '/api/jobs/search', $_ ] } {}, { queue => 'app.q_b' },
 	{ queue => 'app.q_b', outcome => 'failed' }, { job_key => 'key-7' };
 $browser->ask(@$_) foreach @calls, @calls;
-# The least of several times: other load of the machine only makes them longer.
+# The shortest of several times counts, because other load of the machine makes them longer.
 my $bound = 50;    # ms
 foreach my $call (@calls)
 {
@@ -107,12 +107,12 @@ foreach my $call (@calls)
 		push @slowest, max(0, statements_since($offset));
 		last if $try >= 5 && min(@slowest) < $bound;
 	}
-	cmp_ok(min(@slowest), '>', 0, "$call->[1] asks the server");
+	cmp_ok(min(@slowest), '>', 0, "$call->[1] sends statements to the server");
 	$hipq->in_time(min(@slowest) / 1000, $bound / 1000,
 		"$call->[1] has no statement over $bound ms");
 }
 
-# ---- viewers
+# ---- viewers of live figures
 
 my @viewers = map { $web->browser } 1 .. 4;
 is($_->sign_in('many')->{status}, 200, 'a viewer signs in') foreach @viewers;
@@ -137,6 +137,6 @@ my $is_quiet = sub {
 	$hipq->sql('SELECT pg_sleep(2.5)');
 	return slurp_file($node->logfile, $offset) !~ /WITH catalogue AS MATERIALIZED/;
 };
-ok($web->wait_for($is_quiet), 'without viewers there are no statements of figures');
+ok($web->wait_for($is_quiet), 'without viewers hipq-web executes no statement for live figures');
 is($web->stop, 0, 'hipq-web ends by SIGTERM');
 done_testing();

@@ -1,5 +1,5 @@
 # The page of hipq-web (clients/web/page) works in a real browser: signing in, each page in both
-# colour schemes and at three widths, and what each role sees and does. The tests are in
+# colour schemes and at three widths, and the data and actions of each role. The tests are in
 # clients/web/test/browser.
 use strict;
 use warnings;
@@ -19,7 +19,8 @@ my $hipq = HipqCluster->new('web_page');
 $hipq->ask_for_passwords(qw(web_operator web_developer web_monitor));
 $hipq->sql(slurp_file("$source/setup.sql"));
 ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM hipq.jobs
-		WHERE outcome IN ('waiting', 'running')}), 'the jobs are done');
+		WHERE outcome IN ('waiting', 'running')}),
+	"all jobs of the page's tests but two have ended");
 
 my $web = HipqWeb->new($hipq);
 my $service = HipqWeb->new($hipq, arguments => ['--service']);

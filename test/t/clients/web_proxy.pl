@@ -1,5 +1,5 @@
-# hipq-web works behind nginx with the example of docs/hipq-web.md, unchanged but for ports and
-# certificates: a role signs in and works through it.
+# hipq-web works behind nginx with the example of docs/hipq-web.md, of which the test changes only
+# ports and certificates. A role signs in through nginx, sees a queue and pauses it.
 use strict;
 use warnings;
 use HipqCluster;
@@ -40,9 +40,9 @@ my ($folder, $port) = (PostgreSQL::Test::Utils::tempdir(),
 my @key = ('-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
 	'-keyout', "$folder/key");
 command_ok([ qw(openssl req -x509 -days 2), @key, '-out', "$folder/certificate", '-subj',
-		"/CN=$name", '-addext', "subjectAltName=DNS:$name" ], 'a certificate');
+		"/CN=$name", '-addext', "subjectAltName=DNS:$name" ], 'openssl makes a certificate');
 
-# Each pattern is in the example once.
+# Replaces a pattern of the example, and tests that the example has it once.
 sub put
 {
 	my ($pattern, $with) = @_;
@@ -53,7 +53,7 @@ put('ssl_certificate \S+', "ssl_certificate $folder/certificate");
 put('ssl_certificate_key \S+', "ssl_certificate_key $folder/key");
 put('proxy_pass http://127\.0\.0\.1:8484', "proxy_pass http://127.0.0.1:$web->{port}");
 
-# Files that Debian's nginx writes elsewhere go into the folder too.
+# Other files that Debian's nginx writes go into the folder, too.
 my $elsewhere = join '',
 	map { "    ${_}_temp_path $folder/$_;\n" } qw(client_body fastcgi proxy scgi uwsgi);
 append_to_file("$folder/nginx.conf", "daemon off;\npid $folder/pid;\nerror_log stderr;\nevents "
@@ -81,30 +81,31 @@ sub status_is
 
 my $hands = visitor();
 my $page = $hands->get('/');
-status_is($page, 200, 'the page comes by TLS');
+status_is($page, 200, 'nginx serves the page by TLS');
 like($page->{content}, qr{<title>hipq</title>}, 'the page through nginx is that of hipq-web');
 like($page->{headers}{'strict-transport-security'}, qr/max-age/,
-	'the page tells browsers to stay with TLS');
+	'the page through nginx tells browsers to use only TLS');
 my $session = $hands->sign_in('hands');
-status_is($session, 200, 'a role signs in');
+status_is($session, 200, 'a role signs in through nginx');
 like($session->{headers}{'set-cookie'}, qr/^__Host-hipq=.*; Secure$/,
-	'the cookie is for TLS alone');
+	'the cookie through nginx is for TLS only');
 is($hands->get('/api/session')->{json}{role}, 'hands', 'the session lasts through nginx');
 is($hands->post('/api/pauses', { queue => 'app.mail', reason => 'tea' })->{json}{done},
 	JSON::PP::true, 'a queue is paused through nginx');
 is($hipq->sql('SELECT queue, paused_by FROM hipq.pauses_detail'), 'app.mail|hands',
-	'the pause is in the database');
+	'the pause through nginx is in the database');
 my @events = $hands->events(sub { @_ >= 3 });
-is($events[0]{data}{queues}[0]{queue}, 'app.mail', 'live figures arrive one after the other');
+is($events[0]{data}{queues}[0]{queue}, 'app.mail', 'live figures arrive through nginx one by one');
 status_is(visitor(Origin => 'https://evil.example')->sign_in('hands'), 403,
-	'another site signs nobody in');
+	'another site cannot sign in');
 
-# nginx appends the address that it sees: a client's own claims do not get it more tries.
+# nginx appends the address of its client, so a client gets no more tries by claiming another
+# address.
 my ($tries, $answer) = (0);
 do { $answer = visitor('X-Forwarded-For' => "10.0.0.$tries")->sign_in("role$tries",
 		'wrong') } until $answer->{status} != 401 || ++$tries >= 30;
 status_is($answer, 429,
-	"after $tries wrong passwords of one address there is a limit, whatever address it names");
+	"after $tries wrong passwords an address is limited, whatever address it claims");
 
 # One address gets 50 connections.
 my @tls = (PeerAddr => '127.0.0.1', PeerPort => $port, SSL_ca_file => "$folder/certificate");
@@ -116,6 +117,6 @@ is(join(' ', map { scalar(readline $_) =~ / (\d+) / } @viewers), join(' ', (200)
 status_is(visitor()->get('/'), 429, 'a 51st connection of one address is refused');
 @viewers = ();
 
-is($proxy->stop('QUIT'), 0, 'nginx ends');
-is($web->stop, 0, 'hipq-web ends');
+is($proxy->stop('QUIT'), 0, 'nginx stops');
+is($web->stop, 0, 'hipq-web behind nginx ends by SIGTERM');
 done_testing();

@@ -1,5 +1,5 @@
-# hipq-web signs roles in, shows and does for each role what it may see and do, searches jobs, sends
-# live figures, and keeps other sites out.
+# hipq-web signs roles in, and shows and does what each role may see and do. It searches jobs, sends
+# live figures, and rejects requests of other sites.
 use strict;
 use warnings;
 use HipqCluster;
@@ -76,36 +76,39 @@ my $stranger = $web->browser;
 my $page = $stranger->get('/');
 status_is($page, 200, 'the page is served');
 like($page->{headers}{'content-security-policy'},
-	qr/^default-src 'none'; script-src 'self'; style-src 'self';/, 'the page has a strict policy');
-is($page->{headers}{'x-content-type-options'}, 'nosniff', "the page's type must not be guessed");
-unlike($page->{headers}{'content-security-policy'}, qr/unsafe/, 'the policy allows nothing inline');
+	qr/^default-src 'none'; script-src 'self'; style-src 'self';/,
+	'the page has a strict content policy');
+is($page->{headers}{'x-content-type-options'}, 'nosniff',
+	"browsers must not guess the page's type");
+unlike($page->{headers}{'content-security-policy'}, qr/unsafe/,
+	'the content policy allows no inline code');
 status_is($stranger->get('/', 'If-None-Match' => $page->{headers}{etag}), 304,
-	'who has it is not sent it again');
-status_is($stranger->get('/nothing.js'), 404, 'a file that is not there is not');
-status_is($stranger->get("/$_"), 404, "no way out of the folder: $_") foreach '../README.md',
+	'an unchanged page is not sent again');
+status_is($stranger->get('/nothing.js'), 404, 'a missing file is not found');
+status_is($stranger->get("/$_"), 404, "a path out of it is not found: $_") foreach '../README.md',
 	'%2e%2e/README.md', '..%2fREADME.md', 'js/../../README.md', 'js';
 
 # ---- signing in
 
 is($stranger->get('/api/session')->{json}{signed_in}, JSON::PP::false,
-	'at first nobody is signed in');
-status_is($stranger->get("/api/$_"), 401, "nothing is shown without signing in: $_")
+	'a new browser is not signed in');
+status_is($stranger->get("/api/$_"), 401, "$_ is refused without signing in")
 	foreach qw(queues jobs/1 events settings alerts);
-status_is($stranger->post('/api/jobs/search'), 401, 'no job is searched for without signing in');
-status_is($stranger->sign_in('eyes', 'wrong'), 401, 'a wrong password');
+status_is($stranger->post('/api/jobs/search'), 401, 'a search is refused without signing in');
+status_is($stranger->sign_in('eyes', 'wrong'), 401, 'a wrong password is refused');
 my $wrong = problem($stranger->sign_in('eyes', 'wrong'));
 is(problem($stranger->sign_in($_, 'x')), $wrong,
-	"the answer to a role that cannot sign in is the same: $_") foreach qw(unheard_of asleep);
+	"role $_ gets the same answer as a wrong password") foreach qw(unheard_of asleep);
 status_is($stranger->sign_in('postgres', 'x'), 403,
-	'a role of which the server asks no password gets in by none');
-status_is($stranger->sign_in('eyes', ''), 400, 'no password');
-status_is($stranger->sign_in("eyes\0x", 'eyes'), 400, 'no role has such a name');
+	'a role for which the server needs no password is refused');
+status_is($stranger->sign_in('eyes', ''), 400, 'an empty password is refused');
+status_is($stranger->sign_in("eyes\0x", 'eyes'), 400, 'a role name with a null byte is refused');
 {
 	local $ENV{PGPASSWORD} = 'eyes';
 	my $with = HipqWeb->new($hipq, env => { PGPASSWORD => 'eyes' });
 	status_is($with->browser->sign_in('eyes', 'wrong'), 401,
-		'the password of hipq-web itself does not stand in');
-	is($with->stop, 0, 'hipq-web with a password of its own ends by SIGTERM');
+		'hipq-web does not use its own password for another role');
+	is($with->stop, 0, 'hipq-web with its own password ends by SIGTERM');
 }
 my $eyes = $web->browser;
 my $session = $eyes->sign_in('eyes');
@@ -118,15 +121,15 @@ is_deeply({ %{ $session->{json} }{qw(role database may_monitor read_only service
 	{ role => 'eyes', database => 'postgres', may_monitor => JSON::PP::false,
 			read_only => JSON::PP::false, service => JSON::PP::false },
 		'the session has the role and its rights');
-is($eyes->get('/api/session')->{json}{role}, 'eyes', 'the session lasts');
+is($eyes->get('/api/session')->{json}{role}, 'eyes', 'a session stays signed in');
 like($hipq->sql(q{SELECT string_agg(application_name, ' ') FROM pg_stat_activity
 		WHERE usename = 'eyes'}), qr/^hipq-web$/,
-	'the session has its own connection, with a name');
+	'the session has its own connection with an application name');
 my $forged = $web->browser;
 $forged->{cookie} = $eyes->{cookie} =~ s/.$/$& eq '0' ? '1' : '0'/er;
-status_is($forged->get('/api/queues'), 401, 'a cookie that was not signed so is none');
+status_is($forged->get('/api/queues'), 401, 'a cookie with a wrong signature is refused');
 
-# ---- other sites
+# ---- requests of other sites
 
 status_is($eyes->post('/api/jobs/search', {}, 'X-CSRF-Token' => 'x' x 64), 403,
 	'a POST needs the token of the session');
@@ -135,17 +138,18 @@ status_is($eyes->post('/api/jobs/search', {}, Origin => 'http://evil.example'), 
 status_is($eyes->post('/api/jobs/search', {}, 'Sec-Fetch-Site' => 'cross-site'), 403,
 	'a POST must not be cross-site');
 status_is($web->browser(Origin => 'http://evil.example')->sign_in('eyes'), 403,
-	'another site signs nobody in');
-status_is($eyes->post('/api/jobs/search', '[1]'), 400, 'a body that is no object');
+	'another site cannot sign in');
+status_is($eyes->post('/api/jobs/search', '[1]'), 400, 'a body that is not an object is refused');
 {
-	# A name of another site that resolves to this machine.
+	# A host name of another site that resolves to this machine.
 	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $web->{port}) or die $!;
 	print $socket "GET /api/session HTTP/1.1\r\nHost: "
 		. "evil.example:$web->{port}\r\nConnection: close\r\n\r\n";
-	like(join('', <$socket>), qr/^HTTP\/1.1 421 /, 'a name of another site is not answered');
+	like(join('', <$socket>), qr/^HTTP\/1.1 421 /,
+		'a request with the host name of another site is refused');
 }
 
-# ---- what each role sees
+# ---- each role sees its queues
 
 my %browser = (eyes => $eyes);
 foreach my $role (qw(hands monitor))
@@ -153,7 +157,7 @@ foreach my $role (qw(hands monitor))
 	status_is(($browser{$role} = $web->browser)->sign_in($role), 200, "$role signs in");
 }
 is($web->browser->sign_in('nobody')->{json}{error}{sqlstate}, '42501',
-	'a role without rights on any queue is told so');
+	'a role without rights on any queue gets an error');
 my %queues = (eyes => 'app.mail', hands => 'app.mail', monitor => 'app.mail app.other');
 foreach my $role (sort keys %queues)
 {
@@ -161,12 +165,13 @@ foreach my $role (sort keys %queues)
 	is(join(' ', map { $_->{queue} } @{ $answer->{json}{queues} }), $queues{$role},
 		"$role sees its queues");
 }
-status_is($eyes->get('/api/queues/app.other'), 404, 'a queue that one may not see is not there');
+status_is($eyes->get('/api/queues/app.other'), 404,
+	'a queue on which the role has no right is not found');
 my $mail = $eyes->get('/api/queues/app.mail')->{json};
 is_deeply([ map { $_->{job_type} } @{ $mail->{job_types} } ], ['welcome'],
 	'a queue is shown with its job types');
 is_deeply($mail->{may}, { read => JSON::PP::true, control => JSON::PP::false },
-	'a queue is shown with what the role may do');
+	'a queue is shown with the rights of the role');
 is($mail->{queue}{owner}, 'app', 'a queue is shown with its settings');
 is((grep { !defined $_->{job_type} && $_->{period} eq 'total' } @{
 		$mail->{statistics} })[0]{succeeded}, 20, 'a queue is shown with its statistics');
@@ -177,9 +182,10 @@ is($eyes->get('/api/alerts')->{json}{error}{sqlstate}, '42501',
 status_is($browser{monitor}->get("/api/$_"), 200, "the monitor sees $_") foreach qw(alerts doctor
 	job-types workers executors schedules pauses settings throughput dead-letters/groups);
 is_deeply([ @{ $browser{monitor}->post('/api/jobs/search')->{json} }{qw(jobs hidden)} ], [ [], 2 ],
-	'the monitor sees no jobs, and is told how many queues are hidden');
+	'the monitor gets no jobs, and the number of hidden queues');
 is(problem($browser{monitor}->post('/api/jobs/search', { queue => 'app.mail' })),
-	'permission denied for table app_mail', "the refusal is the server's message");
+	'permission denied for table app_mail',
+	"the error of a refused search is the server's message");
 
 # ---- searches
 
@@ -208,16 +214,18 @@ foreach my $case (
 	my ($conditions, $where) = @$case;
 	my $found = $search->({ limit => 100, %$conditions });
 	is(ids($found), expected_ids($where) ,
-		'found: ' . JSON::PP->new->canonical->encode($conditions)) or diag($found->{content});
+		'a search finds the jobs: ' . JSON::PP->new->canonical->encode($conditions))
+			or diag($found->{content});
 	is_deeply([ @{ $found->{json} }{qw(next partial)} ], [ undef, JSON::PP::false ],
-		'the search is complete');
+		'a search with a large limit has one page');
 }
-status_is($search->($_), 400, 'makes no sense: ' . JSON::PP->new->encode($_))
+status_is($search->($_), 400, 'a wrong search is refused: ' . JSON::PP->new->encode($_))
 	foreach { outcome => 'odd' }, { limit => 0 }, { id => 'x' }, { job_key => 7 },
 	{ contains => 'x' }, { contains => '"x"' }, { contains => 7 }, { after => 'x' };
 is($search->({ from => 'soon' })->{json}{error}{sqlstate}, '22007',
 	'the server refuses a wrong time');
-status_is($search->({ queue => 'app.other' }), 404, 'a queue that one may not see is not searched');
+status_is($search->({ queue => 'app.other' }), 404,
+	'a search of a queue on which the role has no right is refused');
 
 # ---- a job
 
@@ -237,7 +245,7 @@ foreach my $path ("/api/jobs/$bad", "/api/jobs/$bad?queue=app.mail")
 		"$path: the log is shown");
 	is_deeply([ map { $_->{job_id} } @{ $job->{chain} } ], [$bad], "$path: the chain is shown");
 	is($job->{dead_letter}{state}, 'waiting', "$path: the dead letter is shown");
-	is(may($eyes, $bad), '', "$path: a role with read alone may do nothing");
+	is(may($eyes, $bad), '', "$path: a role with read alone gets no actions");
 }
 like($eyes->get('/api/jobs/' . $hipq->sql(q{SELECT max(id) FROM hipq.jobs
 		WHERE job_key = 'key-1'}))->{json}{job}{job_data_text}, qr/"token": "\*\*\*"/,
@@ -248,17 +256,17 @@ my $numbers = '{"id": 12345678901234567890123, "size": 1e400}';
 my $exact = $hipq->sql("INSERT INTO hipq.app_mail (job_type, job_data, scheduled_run_time)
 	VALUES ('welcome', '$numbers', now() + interval '1 day') RETURNING id");
 like($eyes->get("/api/jobs/$exact")->{json}{job}{job_data_text}, qr/"id": 12345678901234567890123,/,
-	'numbers keep all their digits');
+	'numbers in job_data keep all their digits');
 is(ids($search->({ contains => $numbers })), $exact, 'a job is found by a number with many digits');
 is(ids($search->({ contains => $numbers =~ s/23,/24,/r })), '',
-	'a job is not found by another number');
+	'a job is not found by a number that differs in one digit');
 status_is($eyes->get("/api/jobs/$other"), 404,
-	'a job of a queue that one may not read is not there');
-status_is($eyes->get('/api/jobs/999999999999'), 404, 'nor one that nobody has');
+	'a job of a queue that the role cannot read is not found');
+status_is($eyes->get('/api/jobs/999999999999'), 404, 'a missing job is not found');
 
 # ---- actions
 
-# What the page of a job offers.
+# Returns the actions that the page of a job offers.
 sub may
 {
 	my ($who, $id) = @_;
@@ -268,9 +276,9 @@ sub may
 
 my $denied = $eyes->post('/api/jobs/cancel', { ids => [$late] })->{json};
 is_deeply([ $denied->{done}, $denied->{refused}[0]{sqlstate} ], [ 0, '42501' ],
-	'a role with read alone cancels nothing');
+	'a role with read alone cannot cancel a job');
 is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $late"), 'waiting',
-	'the job is not cancelled in the database');
+	'a refused cancellation changes nothing');
 my $hands = $browser{hands};
 is(may($hands, $late), 'cancel reschedule',
 	'a role with control may cancel and reschedule a waiting job');
@@ -284,30 +292,32 @@ $hipq->sql(q{SELECT hipq.revoke_queue('app.mail', 'eyes', 'operate')});
 is($hands->post('/api/jobs/reschedule',
 		{ id => $late, time => '2030-01-02T03:04:05Z' })->{json}{done}, 1, 'a job is rescheduled');
 is($hipq->sql("SELECT scheduled_run_time AT TIME ZONE 'UTC' FROM hipq.jobs WHERE id = $late"),
-	'2030-01-02 03:04:05', 'the job has its new time in the database');
+	'2030-01-02 03:04:05', 'a rescheduled job has its new time in the database');
 my $cancelled = $hands->post('/api/jobs/cancel',
 	{ ids => [ $late, $bad, '999999999999' ], reason => 'by hand' })->{json};
 is_deeply([ $cancelled->{done}, map { $_->{id} } @{ $cancelled->{refused} } ],
-	[ 1, $bad, '999999999999' ], 'of several jobs those that can be cancelled are');
+	[ 1, $bad, '999999999999' ], 'of several jobs those that can be cancelled are cancelled');
 is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $late"), 'cancelled: by hand',
-	'the cancelled job has its reason');
+	'a job cancelled in hipq-web has its reason');
 my $retried = $hands->post('/api/jobs/retry', { ids => [$bad], reason => 'once more' })->{json};
 my $again = $hipq->sql("SELECT id FROM hipq.jobs_detail WHERE retry_of = $bad");
 is_deeply([ @{$retried}{qw(done new)} ], [ 1, { $bad => $again } ],
-	'a job is retried, and the new id is returned');
+	'retrying a job returns the id of the new job');
 $hipq->outcome($again);
 is_deeply([ map { $_->{job_id} } @{ $hands->get("/api/jobs/$again")->{json}{chain} } ],
-	[ $bad, $again ], 'the chain has both jobs');
+	[ $bad, $again ], 'the chain of a retried job has both jobs');
 status_is($hands->post('/api/jobs/cancel', { ids => $_ }), 400,
-	'no ids: ' . JSON::PP->new->encode($_)) foreach [], ['1; DROP TABLE'], [ ('1') x 501 ];
+	'wrong ids are refused: ' . JSON::PP->new->encode($_))
+		foreach [], ['1; DROP TABLE'], [ ('1') x 501 ];
 is($hands->post('/api/pauses', { queue => 'app.mail', job_type => 'welcome',
 		reason => 'tea' })->{json}{done}, JSON::PP::true, 'a job type is paused');
 is_deeply([ map { "$_->{queue} $_->{job_type} $_->{paused_by} $_->{reason}" } @{ $hands->get(
-		'/api/pauses')->{json}{pauses} } ], ['app.mail welcome hands tea'], 'the pause is shown');
+		'/api/pauses')->{json}{pauses} } ], ['app.mail welcome hands tea'],
+	'the pause of a job type is shown');
 is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome' })->{json}{done},
 	JSON::PP::true, 'a job type is resumed');
 $hands->post('/api/pauses', { queue => 'app.mail', job_type => 'welcome', throttle_key => 'ann' });
-is($hipq->sql('SELECT throttle_key FROM hipq.pauses'), 'ann', 'a throttle key alone is paused');
+is($hipq->sql('SELECT throttle_key FROM hipq.pauses'), 'ann', 'a throttle key is paused');
 is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome',
 		throttle_key => 'ann' })->{json}{done}, JSON::PP::true, 'a throttle key is resumed');
 status_is($eyes->post('/api/pauses', { queue => 'app.mail' }), 403,
@@ -319,13 +329,13 @@ my $letters = $hands->post('/api/dead-letters/search', { queue => 'app.mail', li
 is(scalar @{ $letters->{dead_letters} }, 2, 'a search of dead letters has pages');
 is(scalar @{ $hands->post('/api/dead-letters/search',
 		{ queue => 'app.mail', since => '2100-01-01' })->{json}{dead_letters} }, 0,
-	'a search of dead letters by time finds none');
+	'a search of dead letters in the future finds none');
 my $rest = $hands->post('/api/dead-letters/search',
 	{ queue => 'app.mail', limit => 2, after => $letters->{next} })->{json};
 is(join(' ', sort { $a <=> $b } map { $_->{job_id} } @{ $letters->{dead_letters} },
 		@{ $rest->{dead_letters} }),
 	$hipq->sql(q{SELECT string_agg(job_id::text, ' ' ORDER BY job_id) FROM hipq.dead_letters}),
-		'the pages have all dead letters');
+		'all pages of a search have each dead letter once');
 is_deeply([ map { "$_->{job_type} $_->{reason} $_->{dead_letters}" } @{ $hands->get(
 		'/api/dead-letters/groups')->{json}{groups} } ], ['welcome invalid_parameters 4'],
 	'dead letters are counted by reason');
@@ -333,7 +343,7 @@ is($hands->post('/api/dead-letters/dismiss', { ids => [$again] })->{json}{done},
 	'one dead letter is dismissed');
 is($hands->post('/api/dead-letters/redrive', { queue => 'app.mail', job_type => 'welcome',
 		reason => 'invalid_parameters', limit => 10 })->{json}{done}, 2,
-	'the waiting dead letters are redriven');
+	'redriving by reason redrives the waiting dead letters');
 is($eyes->post('/api/dead-letters/redrive', { queue => 'app.mail' })->{json}{error}{sqlstate},
 	'42501', 'a role without control cannot redrive');
 
@@ -351,28 +361,28 @@ ok(exists $first->{data}{alerts}{alarm}, 'a member of pg_monitor gets alerts');
 is(join(' ', sort map { $_->{queue} } @{ $first->{data}{queues} }), 'app.mail app.other',
 	'a member of pg_monitor gets all queues');
 
-# ---- ends of sessions
+# ---- sessions that end
 
 my $leaving = $web->browser;
 $leaving->sign_in('eyes');
-status_is($leaving->post('/api/sign-out'), 200, 'one signs out');
-status_is($leaving->get('/api/queues'), 401, 'a role that signed out is signed in no longer');
+status_is($leaving->post('/api/sign-out'), 200, 'a role signs out');
+status_is($leaving->get('/api/queues'), 401, 'a session that signed out is refused');
 ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
 		WHERE usename = 'eyes'}), 'the connection of a role that signed out is closed');
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hands'});
-status_is($hands->get('/api/queues'), 503, 'a connection that is lost is told of');
+status_is($hands->get('/api/queues'), 503, 'a request on a lost connection gets status 503');
 status_is($hands->get('/api/queues'), 401, 'a lost connection ends the session');
 
-# ---- the limit on tries
+# ---- the limit for wrong passwords
 
 my $thief = $web->browser;
 my $tries = 0;
 my $limited;
 until (($limited = $thief->sign_in('hands', 'wrong'))->{status} == 429 || ++$tries >= 15) { }
-status_is($limited, 429, "after $tries wrong passwords there is a limit");
-cmp_ok($limited->{headers}{'retry-after'}, '>=', 1, 'the limit says when it is over');
-status_is($thief->sign_in('hands'), 429, 'at the limit the right password is refused too');
-status_is($thief->get('/metrics'), 404, 'metrics are those of a service');
+status_is($limited, 429, "after $tries wrong passwords further tries are refused");
+cmp_ok($limited->{headers}{'retry-after'}, '>=', 1, 'the refusal says when the limit ends');
+status_is($thief->sign_in('hands'), 429, 'at the limit the right password is refused');
+status_is($thief->get('/metrics'), 404, 'hipq-web without --service serves no metrics');
 is($web->stop, 0, 'hipq-web ends by SIGTERM');
 
 # ---- the service
@@ -382,26 +392,28 @@ my $service = HipqWeb->new($hipq, arguments => ['--service'],
 my $viewer = $service->browser;
 is_deeply({ %{ $viewer->get('/api/session')->{json} }{qw(role read_only service)} },
 	{ role => 'hands', read_only => JSON::PP::true, service => JSON::PP::true },
-	'the service shows what its role may see');
+	'a service has the role of its connection, and is read-only');
 is(ids($viewer->post('/api/jobs/search', { outcome => 'failed', limit => 100 })),
 	expected_ids(q{outcome = 'failed'}), 'the service searches jobs');
 is(may($viewer, $bad), '', 'the service offers no actions');
 status_is($viewer->post($_, { ids => [$bad], queue => 'app.mail' }), 403, "the service refuses $_")
 	foreach qw(/api/jobs/cancel /api/jobs/retry /api/pauses /api/dead-letters/redrive);
-status_is($viewer->sign_in('eyes'), 403, 'the service lets nobody sign in');
-status_is($viewer->get('/healthz'), 200, 'its health');
+status_is($viewer->sign_in('eyes'), 403, 'a service refuses to sign in');
+status_is($viewer->get('/healthz'), 200, 'a healthy service reports its health');
 my $metrics = $viewer->get('/metrics');
 like($metrics->{headers}{'content-type'}, qr{^application/openmetrics-text; version=1\.0\.0},
 	'the metrics are OpenMetrics');
 like($metrics->{content}, qr/^hipq_jobs_failed_total\{.*queue="app\.mail".*\} [1-9].*^# EOF\n\z/ms,
 	'the metrics are complete');
 $hipq->node->restart;
-status_is($viewer->get('/api/queues'), 200, 'after a restart of the server it goes on');
+status_is($viewer->get('/api/queues'), 200, 'a service answers after a restart of the server');
 $hipq->node->stop;
-status_is($viewer->get($_), 503, "$_ while there is no server") foreach qw(/healthz /metrics);
+status_is($viewer->get($_), 503, "a service answers $_ with 503 without the server")
+	foreach qw(/healthz /metrics);
 $hipq->node->start;
-status_is($viewer->get($_), 200, "$_ when there is a server again") foreach qw(/healthz /metrics);
-is($service->stop, 0, 'the service ends by SIGTERM');
+status_is($viewer->get($_), 200, "a service answers $_ after the server has started")
+	foreach qw(/healthz /metrics);
+is($service->stop, 0, 'a service ends by SIGTERM');
 
 # ---- behind a proxy
 
@@ -412,13 +424,13 @@ my $proxied = HipqWeb->new($hipq, port => $port,
 my $far = $proxied->browser(url => "http://$name", Origin => "https://$name",
 	'X-Forwarded-For' => '1.2.3.4');
 like($far->sign_in('eyes')->{headers}{'set-cookie'}, qr/^__Host-hipq=.*; Secure$/,
-	'behind TLS the cookie is for TLS alone');
+	'behind a proxy with TLS the cookie is for TLS only');
 like($far->get('/api/session')->{headers}{'strict-transport-security'}, qr/max-age/,
-	'behind TLS the session tells browsers to stay with TLS');
+	'behind a proxy with TLS the session tells browsers to use only TLS');
 status_is($proxied->browser(%$_)->get('/api/session'),
-	421, 'what does not come by the name of the proxy is not answered')
+	421, 'a request without the host name of the proxy is refused')
 	foreach {}, { 'X-Forwarded-Host' => $name };
-is($proxied->stop('INT'), 0, 'hipq-web ends by SIGINT');
+is($proxied->stop('INT'), 0, 'hipq-web behind a proxy ends by SIGINT');
 
 # ---- a socket that accepts no more connections
 
@@ -452,9 +464,9 @@ SKIP: {
 	is((map { $_->{name} } @last)[-1], 'bye',
 		'viewers get an end event if no more connections are accepted');
 	is($deaf->exit_code, 1,
-		'hipq-web without connections ends with exit code 1, so that it is started again');
+		'hipq-web whose socket accepts no connections exits with 1, to be restarted');
 	like($deaf->said, qr/^hipq-web: no more connections can be taken$/m,
-		'the log says that no more connections can be taken');
+		'the log says that hipq-web accepts no more connections');
 }
 
 # ---- options
