@@ -1,5 +1,6 @@
-# The links of the documents lead somewhere, and tools/check-documents accepts their form.
-# manual/reference.pl tests what the reference must have.
+# Each link of the documents leads to an existing file and heading, and tools/check-documents,
+# check-english and check-names find no fault. manual/reference.pl tests the contents of the
+# reference.
 use strict;
 use warnings;
 use File::Copy qw(copy);
@@ -12,7 +13,7 @@ my @files = sort(qw(README.md CONTRIBUTING.md SECURITY.md),
 	map { s/^\Q$root\E\///r } map { glob("$root/$_/*.md") } @folders);
 my %text = map { $_ => slurp_file("$root/$_") } @files;
 
-# As GitHub makes them.
+# Returns the anchor that GitHub makes for a heading.
 sub anchor
 {
 	my ($heading) = @_;
@@ -40,7 +41,7 @@ foreach my $file (@files)
 		fail("$file: $link leads to a heading") if $anchor ne '' && !$anchors{$target}{$anchor};
 	}
 }
-cmp_ok($links, '>', 30, 'links lead somewhere');
+cmp_ok($links, '>', 30, 'the documents have more than 30 links');
 
 my $complaints = `$root/tools/check-documents`;
 is($?, 0, 'lines and cells are short enough, and drawings are up to date') or diag($complaints);
@@ -51,10 +52,10 @@ is($?, 0, 'comments and documents have no signs of translated English') or diag(
 # ---- names
 
 $complaints = `$root/tools/check-names`;
-is($?, 0, 'each hipq.NAME is there, and each alert and each right has its row')
+is($?, 0, 'each hipq.NAME exists, and each alert and each right has its row')
   or diag($complaints);
 
-# A checkout in which README.md names what there is not, and two pages leave something out.
+# A checkout whose README.md names objects that do not exist, and two of whose pages omit a name.
 my $sample = PostgreSQL::Test::Utils::tempdir();
 mkdir "$sample/$_" or die $! foreach 'sql', 'src', 'docs';
 my $alerts = $text{'docs/monitoring.md'} =~ s/^\| `held snapshot` .*\n//mr;
@@ -71,7 +72,7 @@ mkdir "$sample/src/external" or die $!;
 append_to_file("$sample/src/external/claim.cpp", 'arguments.integer64({1, "worker"}); '
 	. 'arguments.text("wroker"); arguments.text("worker"); arguments.duration({2, "wait"});');
 my $found = `$root/tools/check-names $sample` =~ s/^check-names.*\n//mr;
-is($found, <<'TEXT', 'and what is neither is found');
+is($found, <<'TEXT', 'tools/check-names finds each wrong or missing name');
 README.md:1: there is no hipq.no_such_view
 README.md:1: there is no hipq.alert_least_jobs
 README.md:2: hipq.jobs has no column no_such_column

@@ -1,4 +1,5 @@
-# What README.md shows works on a fresh cluster: a job that SQL runs, and one that Python runs.
+# The examples of README.md work on a fresh cluster: a job that SQL runs, and a job that Python
+# runs.
 use strict;
 use warnings;
 use HipqCluster;
@@ -16,7 +17,7 @@ foreach my $block ($page->blocks)
 
 my $hipq = HipqCluster->new('first_use', extension => 0);
 my $node = $hipq->node;
-$hipq->sql('DROP ROLE app');    # the page makes it
+$hipq->sql('DROP ROLE app');    # the page creates it
 
 local $ENV{PGHOST} = $node->host;
 local $ENV{PGPORT} = $node->port;
@@ -32,7 +33,8 @@ $page->run(
 ok($hipq->wait_until(q{SELECT string_agg(addr, ' ') FROM sent}, 'ann@example.com'),
 	'the job that SQL runs has run');
 my $outcome = q{SELECT outcome || ' ' || attempt FROM hipq.jobs WHERE job_type = 'welcome'};
-ok($hipq->wait_until($outcome, 'succeeded 1'), 'it has succeeded');
+ok($hipq->wait_until($outcome, 'succeeded 1'),
+	'the job that SQL runs succeeds in its first attempt');
 
 # ---- the job of Python
 
@@ -51,7 +53,7 @@ SKIP:
 	ok($hipq->wait_until($result, 'succeeded {"pages": 5}'), 'the job that Python runs has run')
 	  or diag(slurp_file($log));
 	$worker->signal('TERM');
-	ok($worker->finish, 'its worker ends when it is told to');
+	ok($worker->finish, 'the worker of README.md ends on SIGTERM');
 }
 
 done_testing();

@@ -1,5 +1,5 @@
-# The pages of docs/how-to, typed line by line, show what they say, those about other queues beside
-# tables like theirs; and statements of other pages name existing objects.
+# The commands on the pages of docs/how-to, entered line by line, show what the pages say. Pages
+# about other queues run beside tables like theirs. Statements of other pages name existing objects.
 use strict;
 use warnings;
 use HipqCluster;
@@ -10,8 +10,8 @@ use Test::More;
 my $hipq = HipqCluster->new('how_to', extension => 0);
 my $node = $hipq->node;
 
-# The tables of other queues, as far as the pages use them, with jobs that wait and jobs that must
-# stay.
+# The tables of other queues, as far as the pages use them. They contain jobs that wait, which the
+# pages move, and jobs that must stay.
 my %theirs = (
 	'graphile-worker' => q{
 		CREATE SCHEMA graphile_worker;
@@ -81,7 +81,7 @@ local $ENV{PGHOST} = $node->host;
 local $ENV{PGPORT} = $node->port;
 my $directory = PostgreSQL::Test::Utils::tempdir;
 my $number = 0;
-# Alerts are of the whole server, and stay for some minutes: the page about them comes first.
+# Alerts are of the whole server and stay for some minutes, so the page about them comes first.
 foreach my $file (sort { ($b =~ /alert/) <=> ($a =~ /alert/) || $a cmp $b } glob(
 		"$ENV{HIPQ_ROOT}/docs/how-to/*.md"))
 {
@@ -95,18 +95,19 @@ foreach my $file (sort { ($b =~ /alert/) <=> ($a =~ /alert/) || $a cmp $b } glob
 		psql => [ 'env', '-C', $directory, 'psql', '-X', '-q' ],
 		shell => [ 'env', '-C', $directory, 'bash' ],
 		directory => $directory);
-	cmp_ok($shown, '>', 0, "$page shows something");
+	cmp_ok($shown, '>', 0, "$page shows a result");
 	if (defined $other && $stay{$other})
 	{
 		my ($query, $count) = split /\|/, $stay{$other};
-		is($database->sql($query), $count, "what $other runs or has finished stays there");
+		is($database->sql($query), $count,
+			"jobs that $other runs or has finished stay in its tables");
 	}
 	$hipq->sql("DROP DATABASE $database->{database} WITH (FORCE)");
 }
-cmp_ok($number, '>', 8, 'there are more than eight pages');
+cmp_ok($number, '>', 8, 'docs/how-to has more than eight pages');
 
-# ---- statements of other pages, about jobs and workers that do not exist: every object that they
-# name exists
+# ---- statements of other pages name existing objects. They are about jobs and workers that do not
+# exist
 
 $hipq->sql(q{
 	CREATE EXTENSION hipq;
@@ -131,6 +132,6 @@ foreach my $page (qw(external-workers monitoring scheduling ten-questions troubl
 		$statements += () = $sql =~ /;/g;
 	}
 }
-cmp_ok($statements, '>', 60, 'there are many statements');
+cmp_ok($statements, '>', 60, 'the other pages have more than 60 statements');
 
 done_testing();

@@ -1,8 +1,8 @@
-# The reference agrees with the catalogue, and its examples do what they show.
+# The reference agrees with the catalogue, and its examples show what they do.
 #
-# Each page of docs/reference/ is pasted into psql in a database of its own: its blocks of SQL, one
-# after the other. A block of text right after one is psql's answer; a block behind "<!-- fails
-# 42704 -->" ends with an error of that SQLSTATE.
+# psql runs the blocks of SQL of each page of docs/reference/, one after the other, in a database
+# for the page. A block of text right after one is psql's output. A block after "<!-- fails 42704
+# -->" ends with an error of this SQLSTATE.
 use strict;
 use warnings;
 use File::Basename qw(basename);
@@ -22,7 +22,7 @@ my $hipq = HipqCluster->new(
 
 # ---- the examples
 
-# The blocks of SQL of a page: each with the SQLSTATE with which it ends, and its answer.
+# Returns the blocks of SQL of a page, each with its output and the SQLSTATE with which it ends.
 sub blocks
 {
 	my ($text) = @_;
@@ -48,10 +48,10 @@ sub script
 	return $script;
 }
 
-# Without blank lines, and without blanks at the end of a line, which are psql's own.
+# Removes blank lines, and blanks at the ends of lines, which psql adds.
 sub tidied { my ($text) = @_; return $text =~ s/[ \t]+$//mgr =~ s/^\n+//mgr; }
 
-# pg_cron starts to work when its database is there; before that it ends and starts each second.
+# Waits for pg_cron. It ends, and is started each second, until its database exists.
 sub wait_for_cron
 {
 	ok($hipq->wait_until(q{SELECT clock_timestamp() > backend_start + interval '1 s'
@@ -74,12 +74,12 @@ foreach my $page (@pages)
 		my ($answer, $sqlstate) = splice @answers, 0, 2;
 		last unless defined $sqlstate;
 		++$done;
-		is($sqlstate, $block->{sqlstate}, "$name: block $done ends as it should")
+		is($sqlstate, $block->{sqlstate}, "$name: block $done ends with the shown SQLSTATE")
 			or diag($block->{sql});
 		next unless defined $block->{answer};
-		is(tidied($answer), tidied($block->{answer}), "$name: block $done answers as it should");
+		is(tidied($answer), tidied($block->{answer}), "$name: block $done has the shown output");
 	}
-	is($done, scalar @blocks, "$name: each block is run")
+	is($done, scalar @blocks, "$name: each block was run")
 		or diag(($blocks[$done]{sql} // ''), $err);
 }
 
@@ -98,10 +98,10 @@ sub judge
 
 my $judgement = judge('--check');
 like($judgement, qr/^reference: \d\d+ sections, 0 complaint\(s\)$/m,
-	'the pages are what make reference makes of them')
+	'tools/reference --check has no complaint')
 	or diag($judgement);
 
-# The judge finds what is wrong: each sample is a page with one fault.
+# tools/reference finds each kind of fault. Each sample is a page with one fault.
 my $faults = PostgreSQL::Test::Utils::tempdir();
 sub judge_sample
 {
@@ -116,25 +116,25 @@ sub judge_sample
 }
 
 my @samples = (
-	[ 'another signature', 'control.md', qr/reason text DEFAULT NULL/, 'reason text',
+	[ 'a wrong signature', 'control.md', qr/reason text DEFAULT NULL/, 'reason text',
 		qr/control\.md is not what make reference/ ],
 	[ 'an argument without meaning', 'control.md', qr/  Where to look for the job\. NULL.*?\n/, '',
 		qr/argument queue of cancel\(\) has no meaning/ ],
-	[ 'a function that is left out', 'control.md', qr/<!-- function erase .*?<!-- end -->/s, '',
+	[ 'a missing function', 'control.md', qr/<!-- function erase .*?<!-- end -->/s, '',
 		qr/function erase is in no page/ ],
-	[ 'a function without rights', 'control.md', qr/\*\*Rights:\*\*/, 'Rights:',
+	[ 'a function without its rights', 'control.md', qr/\*\*Rights:\*\*/, 'Rights:',
 		qr/function cancel does not tell its Rights/ ],
 	[ 'a function without example', 'control.md', qr/SELECT hipq\.erase\(/, 'SELECT hipq.cancel(',
 		qr/function erase has no example/ ],
-	[ 'a view that is left out', 'views.md', qr/<!-- view lanes -->.*?<!-- end -->/s, '',
+	[ 'a missing view', 'views.md', qr/<!-- view lanes -->.*?<!-- end -->/s, '',
 		qr/view lanes is in no page/ ],
 	[ 'a view without a sentence', 'views.md', qr/Shows lanes:.*?(?=<!--)/s, '',
 		qr/view lanes has no sentence/ ],
-	[ 'a column of another type', 'tables.md', qr/\(bigint\)/, '(integer)',
+	[ 'a column of a wrong type', 'tables.md', qr/\(bigint\)/, '(integer)',
 		qr/tables\.md is not what make reference/ ],
-	[ 'another default', 'settings.md', qr/default `on`/, 'default `off`',
+	[ 'a wrong default', 'settings.md', qr/default `on`/, 'default `off`',
 		qr/settings\.md is not what make reference/ ],
-	[ 'a setting that is left out', 'settings.md',
+	[ 'a missing setting', 'settings.md',
 		qr/^- \*\*`hipq\.retention`\*\*.*?(?=^- )/ms, '',
 		qr/setting hipq\.retention has no meaning/ ],
 	[ 'a long line', 'README.md', qr/^# Reference/, '# ' . 'Reference ' x 20,
@@ -142,7 +142,7 @@ my @samples = (
 foreach my $sample (@samples)
 {
 	my ($name, $page, $from, $to, $complaint) = @$sample;
-	like(judge_sample($page, $from, $to), $complaint, "the judge finds $name");
+	like(judge_sample($page, $from, $to), $complaint, "tools/reference finds $name");
 }
 
 done_testing();

@@ -1,5 +1,5 @@
-# The site that tools/site makes has each page of docs/, its search finds names, and no link leads
-# nowhere. Text of a page that looks like a template or like HTML stays text.
+# The site that tools/site makes has each page of docs/, its search finds names, and all its links
+# work. Text of a page that looks like a template or like HTML is shown as text.
 use strict;
 use warnings;
 use File::Find qw(find);
@@ -14,21 +14,21 @@ my $folder = PostgreSQL::Test::Utils::tempdir();
 my $site = "$folder/site";
 local $ENV{HOME} = $folder;
 
-# The places that the search gives for these words.
+# Returns the pages that the search finds for these words.
 sub places
 {
 	my ($words) = @_;
 	my ($said, $error) = run_command([ 'node', "$site-generator/find.mjs", $site, $words ]);
-	is($error, '', "the search can be asked for $words");
+	is($error, '', "the search for $words has no error");
 	return split /\n/, $said;
 }
 
 # ---- this checkout
 
-command_ok([ "$root/tools/site/build", $site ], 'it is made, and its links lead somewhere');
+command_ok([ "$root/tools/site/build", $site ], 'the site is made, and all its links work');
 my @pages;
 find({ no_chdir => 1, wanted => sub { push @pages, s{^\Q$root\E/}{}r if /\.md$/ } }, "$root/docs");
-cmp_ok(@pages, '>', 30, 'docs/ has pages');
+cmp_ok(@pages, '>', 30, 'docs/ has more than 30 pages');
 my @missing = grep { !-s "$site/" . s/README\.md$/index.md/r =~ s/\.md$/.html/r } @pages;
 is("@missing", '', 'the site has each page of docs/');
 
@@ -39,7 +39,7 @@ my $parameter = qr{^/docs/reference/queues[.]html#create_queue$};
 ok((grep { /$parameter/ } places('worker_wait_ttl')), 'the search finds a parameter');
 is(scalar(places('xyzzyplugh')), 0, 'the search does not find a word that is in no page');
 
-# ---- a small site, with everything that can be wrong
+# ---- a small site with every kind of dead link
 
 my $sample = "$folder/sample";
 make_path("$sample/docs/drawings", "$sample/docs/reference", "$sample/data");
@@ -68,7 +68,7 @@ Text with {{ braces }}, <name> and <!-- another --> `{{ code }} <name>`. <b>
 ![no picture](none.png).
 TEXT
 my ($made, $complaints) = run_command([ "$root/tools/site/build", $site, $sample ]);
-is($made, '', 'a site with dead links is a failure');
+is($made, '', 'a site with dead links is not made');
 is($complaints, <<'TEXT' =~ s/\n\z//r, 'a failed site names each dead link');
 docs/index.html: ./none.html leads nowhere
 docs/index.html: ./page.html#none leads nowhere
@@ -84,6 +84,6 @@ like($shown, qr/\Q$_\E/, "$_ is text")
   '<code>{{ block }} &lt;name&gt;', '{{ fence }} &lt;name&gt;';
 unlike($shown, qr/a mark|another/, 'comments are not shown');
 like(slurp_file("$site/data/index.html"), qr/href="rows.sql"/, 'a folder lists its files');
-is(slurp_file("$site/data/rows.sql"), 'TABLE rows', 'the files of the folder are there');
+is(slurp_file("$site/data/rows.sql"), 'TABLE rows', "a folder's files are part of the site");
 
 done_testing();

@@ -1,12 +1,12 @@
-# test/run counts failures, runs a file that failed once more, and says so on its last lines. It
-# runs here in a copy without hipq, on one file, in the place of the fuzz.
+# test/run counts failures, runs a file that failed once more, and reports this on its last lines.
+# It runs here in a copy without hipq, with one file in the place of the fuzz test.
 use strict;
 use warnings;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $root = $ENV{HIPQ_ROOT};
-delete $ENV{FUZZ_MINUTES};    # of the gate
+delete $ENV{FUZZ_MINUTES};    # from make check
 my $copy = PostgreSQL::Test::Utils::tempdir();
 foreach my $folder (qw(test test/guard test/marks test/t test/t/faults
 		test/t/shards test/t/clients))
@@ -16,15 +16,16 @@ foreach my $folder (qw(test test/guard test/marks test/t test/t/faults
 system_or_bail('cp', '-r', "$root/tools", $copy);
 system_or_bail('cp', "$root/test/run", "$root/test/lib.sh", "$copy/test");
 append_to_file("$copy/$_/Makefile", "install:\n") foreach '.', 'test/guard', 'test/marks';
-# Packages are installed, as this test runs; to look for them each time takes longer than all else.
+# The packages are installed, because this test runs. Checking them each time would take longer than
+# everything else.
 unlink "$copy/tools/setup";
 symlink('/bin/true', "$copy/tools/setup") or die "$copy/tools/setup: $!";
 
-# The suite of the fuzz has other files, too.
+# The suite of the fuzz test has other files, too.
 append_to_file("$copy/test/t/$_.pl", "use Test::More skip_all => 'not of this test';\n")
 	foreach qw(shards/letters clients/web_hostile);
 
-# What test/run says of this file: its status, its last line, and all its output.
+# Runs test/run with this file. Returns its status, its last line, and all its output.
 sub run_with
 {
 	my ($file) = @_;
@@ -41,7 +42,7 @@ is("$status: $last", '0: 2 passed, 0 failed', 'a file that passes is counted');
 ($status, $last, $said) = run_with("ok(1, 'good'); ok(0, 'bad'); done_testing();");
 is("$status: $last", '1: 1 passed, 1 failed', 'a file that fails twice is counted as failed');
 like($said, qr/^fuzz: faults\/fuzz fails again /m, 'a file that fails is run again');
-like($said, qr/^fuzz: faults\/fuzz: not ok 2 - bad$/m, 'the failed test is named');
+like($said, qr/^fuzz: faults\/fuzz: not ok 2 - bad$/m, 'the test that failed is named');
 
 ($status, $last, $said) = run_with("ok(1, 'good'); ok(-e '$copy/lucky', 'lucky'); open(my \$file, "
 	. "'>', '$copy/lucky'); done_testing();");
@@ -63,10 +64,10 @@ is("$status: $last", '1: 1 passed, 1 failed', 'a file that ends early is counted
 	local $ENV{FUZZ_MINUTES} = '0.3';
 	($status, $last, $said) = run_with("ok(1, 'good'); done_testing();");
 	is("$status: $last", '1: 0 passed, 1 failed', 'an error of test/run is counted as failed');
-	like($said, qr/^only 0 of 1 suites came to their end$/m, 'an error of test/run is told');
+	like($said, qr/^only 0 of 1 suites came to their end$/m, 'an error of test/run is reported');
 }
 
-# The output of other runners. $1: what is counted, 2: the log.
+# Returns the counts that test/lib.sh reads from the output of another runner.
 sub counts_of
 {
 	my ($log) = @_;

@@ -1,4 +1,5 @@
-# The tutorial shows what it says when it is typed line by line into psql and a shell.
+# The commands of the tutorial, entered line by line into psql and a shell, show what the tutorial
+# says.
 use strict;
 use warnings;
 use HipqCluster;
@@ -10,12 +11,12 @@ my $page = HipqPage->new('docs/tutorial.md');
 my %settings = $page->file('postgresql.conf') =~ /^(\S+) = '?(.*?)'?$/mg;
 is(join(' ', sort keys %settings),
 	'cron.database_name cron.use_background_workers max_worker_processes shared_preload_libraries',
-	'the page says which settings it needs');
+	'the page names the settings that it needs');
 
 my $hipq = HipqCluster->new('tutorial', %settings,
 	listen_addresses => 'localhost', extension => 0, preload => 0);
 my $node = $hipq->node;
-$hipq->sql('DROP ROLE app');    # the page makes it
+$hipq->sql('DROP ROLE app');    # the page creates it
 $hipq->sql('CREATE DATABASE shop');
 
 local $ENV{PGHOST} = $node->host;
@@ -29,11 +30,11 @@ my $shown = $page->run(
 cmp_ok($shown, '>', 15, 'the page shows more than fifteen results');
 
 my @left_out = map { $_->{mark} } grep { $_->{mark} =~ /^not run/ } $page->blocks;
-is(scalar @left_out, 3, 'all is run but three ways to install');
+is(scalar @left_out, 3, 'the test runs all blocks but three about other ways to install');
 my ($install) = slurp_file("$ENV{HIPQ_ROOT}/README.md")
   =~ /(^ +make -j.*PG_CONFIG=.*\n +sudo make install .*\n)/m;
 $install =~ s/^ +//mg;
 like((map { $_->{text} } $page->blocks)[0], qr/\Q$install\E/,
-	'the way to install is that of README.md');
+	'the tutorial installs hipq like README.md');
 
 done_testing();
