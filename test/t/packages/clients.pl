@@ -1,5 +1,5 @@
-# The packages of the client libraries work when installed as a user would install them, in a clean
-# folder: they enqueue, and have their types.
+# The packages of the client libraries work when they are installed into an empty folder, as a user
+# installs them. They enqueue jobs, and include types.
 use strict;
 use warnings;
 use HipqCluster;
@@ -14,16 +14,16 @@ local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = ($hipq->node->host, $hipq->nod
 	'app', 'postgres');
 my ($version) = slurp_file("$ENV{HIPQ_ROOT}/hipq.control") =~ /^default_version = '(.*)'$/m;
 
-# Checks that the program has enqueued its job.
+# Tests that the program has enqueued its job.
 sub enqueues
 {
 	my ($language, $id) = @_;
 	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $id"),
-		qq({"from": "$language"}), 'the program enqueues a job');
+		qq({"from": "$language"}), "the $language program enqueues a job");
 	return;
 }
 
-# Makes the packages; returns the paths of those with the given names.
+# Makes the packages of a language. Returns the paths of those with the given names.
 sub packages_of
 {
 	my ($language, @names) = @_;
@@ -31,7 +31,7 @@ sub packages_of
 	command_ok([ "$ENV{HIPQ_ROOT}/tools/client-packages", $language, $folder ],
 		"the packages for $language are made");
 	my @made = sort map { s{.*/}{}r } glob("$folder/*");
-	is_deeply(\@made, [ sort @names ], 'the packages have their names');
+	is_deeply(\@made, [ sort @names ], "the packages for $language have the expected names");
 	return map { "$folder/$_" } @names;
 }
 
@@ -59,7 +59,7 @@ END
 		qw(--strict --target es2022 --module nodenext --moduleResolution nodenext --types node
 			enqueue.ts)) or return;
 	my ($id, $error) = run_command([ 'node', "$there/enqueue.js" ]);
-	is($error, '', 'the program runs without an error');
+	is($error, '', 'the program with the package for Node.js runs without an error');
 	enqueues('node', $id);
 };
 
@@ -72,16 +72,16 @@ subtest 'Python' => sub {
 	{
 		my $there = PostgreSQL::Test::Utils::tempdir();
 		command_ok([ $python, qw(-m pip install --quiet --no-deps --no-index --no-build-isolation
-				--target), $there, $package ], 'one is installed');
+				--target), $there, $package ], "pip installs $package");
 		append_to_file("$there/enqueue.py", <<'END');
 import hipq, hipq.aio, psycopg
 with psycopg.connect() as connection:
     print(hipq.enqueue(connection, "scan", {"from": "python"}, queue="app.mail"))
 END
 		my ($id, $error) = run_command([ $python, "$there/enqueue.py" ]);
-		is($error, '', 'the program runs without an error');
+		is($error, '', 'the program with the package for Python runs without an error');
 		enqueues('python', $id);
-		ok(-e "$there/hipq/py.typed", 'the package has types');
+		ok(-e "$there/hipq/py.typed", 'the package for Python has types');
 	}
 };
 

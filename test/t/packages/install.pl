@@ -1,5 +1,5 @@
-# `make install` and CMake's install put into a user's server a library without symbols, and all
-# files that CREATE EXTENSION and ALTER EXTENSION UPDATE read. Builds for tests keep the symbols.
+# `make install` and CMake install into a user's server a library without symbols, and all files
+# that CREATE EXTENSION and ALTER EXTENSION UPDATE read. Builds for tests keep the symbols.
 use strict;
 use warnings;
 use PostgreSQL::Test::Utils;
@@ -13,7 +13,7 @@ my @scripts = split ' ', `make -s --no-print-directory -C '$root' print-DATA_bui
 
 sub has_symbols { return scalar grep { /\s\.(?:symtab|debug_info)\s/ } `readelf -W -S '$_[0]'`; }
 
-# The files that were installed below a folder, with the paths that the server uses.
+# Returns the files that were installed below a folder, with the paths that the server uses.
 sub installed
 {
 	my ($below) = @_;
@@ -23,7 +23,7 @@ sub installed
 
 ok(has_symbols("$root/hipq.so"), 'the library of a build for tests has symbols');
 
-# The existing library is installed; nothing is compiled.
+# The existing library is installed, and nothing is compiled.
 my @make = ('make', '-s', '-C', $root, (map { ('-o', $_) } 'hipq.so', @scripts), 'install');
 my $expected = [ sort "$libraries/hipq.so", map { "$share/extension/$_" } 'hipq.control',
 	@scripts ];
@@ -38,13 +38,15 @@ foreach my $case ([ users => 0 ], [ tests => 1, 'WERROR=1' ],
 		"the library for $who has" . ($symbols ? '' : ' no') . ' symbols');
 }
 
-# Programs whose libraries are missing are left out, with a message.
+# A program whose libraries are missing is left out, with a message.
 command_like([ qw(make -s -C), $root, 'top-left-out', 'not_found=curses.h' ],
-	qr/^hipq-top is not built: curses\.h is missing$/, 'the missing library is named');
+	qr/^hipq-top is not built: curses\.h is missing$/,
+	'the message names the library that is missing');
 command_like([ qw(make -s --no-print-directory -C), $root, 'print-built_programs',
-		'not_found=curses.h' ], qr/^run +web$/, 'the program that needs the library is left out');
+		'not_found=curses.h' ], qr/^run +web$/,
+	'the program that needs the missing library is left out');
 
-# Checks a systemd unit of an installed program. The name of an instance does not matter.
+# Tests that systemd accepts the unit of an installed program, with any name of an instance.
 sub systemd_likes
 {
 	my ($unit) = @_;
@@ -53,12 +55,12 @@ sub systemd_likes
 			unless grep { -x "$_/systemd-analyze" } split /:/, $ENV{PATH};
 		my ($out, $err) = run_command([ 'systemd-analyze', 'verify', '--man=no',
 				$unit =~ s/\@(?=\.service$)/\@name/r ]);
-		is("$out$err", '', 'systemd finds no fault in the unit');
+		is("$out$err", '', "systemd accepts $unit");
 	}
 	return;
 }
 
-# hipq-run as it was built for tests, with its other files.
+# hipq-run as built for tests, with its other files.
 SKIP: {
 	skip 'hipq-run was not built', 6 unless -x "$root/build/run-test/hipq-run";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
@@ -74,11 +76,11 @@ SKIP: {
 		"the unit of hipq-run has the program's path");
 	systemd_likes("$to$share/hipq/hipq-run\@.service");
 	command_like([ "$to$programs/hipq-run", '--version' ], qr/^hipq-run \Q$version\E$/,
-		'the installed program has this version');
+		'the installed hipq-run has this version');
 }
 
-# The programs of a distribution's server are in a folder outside PATH. Then hipq's programs go to
-# /usr/local.
+# The programs of a distribution's server are in a folder that is not in PATH. Then make installs
+# hipq's programs into /usr/local.
 SKIP: {
 	skip 'hipq-run was not built', 3 unless -x "$root/build/run-test/hipq-run";
 	my ($to, $there) = map { PostgreSQL::Test::Utils::tempdir() } 1 .. 2;
@@ -94,12 +96,13 @@ END
 	is_deeply(installed($to), [ map { "/usr/local/$_" } qw(
 				bin/hipq-run lib/systemd/system/hipq-run@.service
 				share/bash-completion/completions/hipq-run share/man/man1/hipq-run.1) ],
-		'hipq-run goes where shells, man, bash and systemd look');
+		'hipq-run is installed where shells, man, bash and systemd look');
 	like(slurp_file("$to/usr/local/lib/systemd/system/hipq-run\@.service"),
-		qr{^ExecStart=/usr/local/bin/hipq-run }m, 'the unit has the path in /usr/local');
+		qr{^ExecStart=/usr/local/bin/hipq-run }m,
+		'the unit of hipq-run has the path in /usr/local');
 }
 
-# hipq-top, in the same way.
+# hipq-top as built for tests.
 SKIP: {
 	skip 'hipq-top was not built', 4 unless -x "$root/build/top-test/hipq-top";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
@@ -111,10 +114,10 @@ SKIP: {
 		'hipq-top has its program, manual page and completion');
 	ok(!has_symbols("$to$programs/hipq-top"), 'hipq-top has no symbols');
 	command_like([ "$to$programs/hipq-top", '--version' ], qr/^hipq-top \Q$version\E$/,
-		'the installed program has this version');
+		'the installed hipq-top has this version');
 }
 
-# hipq-web, in the same way.
+# hipq-web as built for tests.
 SKIP: {
 	skip 'hipq-web was not built', 7 unless -x "$root/build/web-test/hipq-web";
 	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
@@ -134,7 +137,7 @@ SKIP: {
 		"the unit of hipq-web has the program's path");
 	systemd_likes("$to$share/hipq/hipq-web.service");
 	command_like([ "$to$programs/hipq-web", '--version' ], qr/^hipq-web \Q$version\E$/,
-		'the installed program has this version');
+		'the installed hipq-web has this version');
 }
 
 # Roots of other versions of PostgreSQL (tools/root) have no CMake.

@@ -1,5 +1,5 @@
-# META.json keeps to the specification of PGXN (PGXN Meta Spec 1.0), and all files that name hipq's
-# version name the same one.
+# META.json conforms to the specification of PGXN (PGXN Meta Spec 1.0), and all files that contain
+# hipq's version have the same one.
 use strict;
 use warnings;
 use JSON::PP;
@@ -8,7 +8,7 @@ use Test::More;
 
 my $root = $ENV{HIPQ_ROOT};
 
-# ---- the specification: a check for each value, which returns whether the value is right
+# ---- the specification: a function for each kind of value, which returns whether it is right
 
 my $number = qr/(?:0|[1-9]\d*)/;
 my $names = qr/[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*/;
@@ -35,8 +35,8 @@ sub list_of
 		@all && !grep { !$check->($_) } @all }
 }
 
-# An object with these keys. A key with "!" is required, "*" stands for any other key. Keys that
-# start with x_ are always allowed.
+# Returns a check for an object with these keys. A key with "!" is required, and "*" stands for any
+# other key. Keys that start with x_ are always allowed.
 sub object
 {
 	my (%keys) = @_;
@@ -136,23 +136,23 @@ foreach my $case (
 my ($version) = slurp_file("$root/hipq.control") =~ /^default_version = '(.*)'$/m;
 ok(version($version), "hipq.control has a semantic version, $version");
 is($meta->{version}, $version, 'META.json has the version of hipq.control');
-is($meta->{provides}{hipq}{version}, $version, 'META.json has the version in "provides" too');
+is($meta->{provides}{hipq}{version}, $version, '"provides" in META.json has the version');
 
 is((slurp_file("$root/clients/python/pyproject.toml") =~ /^version = "(.*)"$/m)[0], $version,
-	'the package for Python has the version');
+	'the package for Python has the version of hipq.control');
 is(decode_json(slurp_file("$root/clients/node/$_"))->{version}, $version,
-	"$_ for Node.js has the version") foreach qw(package.json package-lock.json);
+	"$_ for Node.js has the version of hipq.control") foreach qw(package.json package-lock.json);
 
 my ($newest, $before) = slurp_file("$root/CHANGELOG.md") =~ /^## (\[.*)$/mg;
 my $is_released = $newest !~ /Unreleased/;
 like($newest, $is_released ? qr/^\[\Q$version\E\] - \d{4}-\d\d-\d\d$/
-	: qr/^\[Unreleased\] - \Q$version\E$/, 'CHANGELOG.md begins with the version');
+	: qr/^\[Unreleased\] - \Q$version\E$/, 'CHANGELOG.md begins with the version of hipq.control');
 my ($previous) = $before =~ /^\[($semantic)\] - \d{4}-\d\d-\d\d$/;
 ok(-e "$root/sql/update/$previous--$version.sql",
-	"there are changes of tables since $previous, the release before");
+	"there is an update script for tables from $previous, the previous release");
 
 my ($debian, $suite) = slurp_file("$root/debian/changelog") =~ /^hipq \((\S+)-\d+\) (\S+);/;
-is($debian, $version, 'debian/changelog begins with the version');
+is($debian, $version, 'debian/changelog begins with the version of hipq.control');
 is($suite eq 'UNRELEASED' ? 'not released' : 'released', $is_released ? 'released' : 'not released',
 	'debian/changelog agrees with CHANGELOG.md about the release');
 
@@ -174,6 +174,6 @@ is($meta->{release_status}, $version =~ /^0\.|-/ ? 'testing' : 'stable',
 my $build = decode_json(slurp_file("$root/.devcontainer/devcontainer.json"))->{build};
 my $file = "$root/.devcontainer/$build->{dockerfile}";
 like(-e $file ? slurp_file($file) : '', qr/^FROM \S+ AS \Q$build->{target}\E$/m,
-	'the container of editors is a stage of the Containerfile');
+	'the container of editors is built from a stage of the Containerfile');
 
 done_testing();
