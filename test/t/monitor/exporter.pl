@@ -1,5 +1,5 @@
-# Debian's prometheus-postgres-exporter can run the queries of monitoring/, for one database, for
-# two with one exporter, and after a crash; and dashboard and alert rules use no other metrics.
+# Debian's prometheus-postgres-exporter runs the queries of monitoring/: for one database, for two
+# databases with one exporter, and after a crash. The exporter has all metrics of the dashboard.
 use strict;
 use warnings;
 use HipqCluster;
@@ -18,7 +18,7 @@ plan(skip_all => 'package prometheus-postgres-exporter is not installed: tools/s
 
 my $hipq = HipqCluster->new('exporter', 'hipq.max_executors' => 2,
 	'hipq.heartbeat_timeout' => '10min', 'hipq.executor_idle_timeout' => '1s');
-# A minute begins: the alert on dead letters is per minute.
+# Sets the clock to the beginning of a minute, because the alert on dead letters is per minute.
 $hipq->set('hipq.clock_offset' => $hipq->sql(
 		'SELECT 60 - floor(extract(second FROM clock_timestamp()))'));
 $hipq->create_queue('app.main');
@@ -43,13 +43,13 @@ $hipq->sql(q{
 ok($hipq->wait_until(q{SELECT coalesce(sum(succeeded + failed), 0) FROM hipq.statistics
 		WHERE period = 'total' AND job_type IS NULL}, '40'), 'jobs have run');
 ok($hipq->wait_until(q{SELECT row_estimate FROM hipq.sizes WHERE kind = 'live'}, '1'),
-	"the server's statistics know of the live job");
+	"the server's statistics have the live job");
 
 my $root = $ENV{HIPQ_ROOT};
 my $node = $hipq->node;
 my $log = "$PostgreSQL::Test::Utils::log_path/exporter.log";
 
-# The output of an exporter that is started for it. Waits until all patterns match.
+# Starts an exporter, and returns its output as soon as it matches all patterns.
 sub scrape
 {
 	my ($databases, $options, @awaited) = @_;
@@ -90,11 +90,11 @@ is(value_of('hipq_failures_failures_total', 'reason="validation_error"', $work),
 	'failures are exported by reason');
 is(value_of('hipq_hour_failure_rate', 'queue="app.main"'), 50, 'failure rates are exported');
 is(value_of('hipq_hour_retry_success_rate', 'queue="app.main"'), 'NaN',
-	'the retry rate without retries is NaN');
+	'the success rate of retries is NaN without retries');
 is(value_of('hipq_queue_unfinished', 'datname="postgres"', 'queue="app.main"'), 1,
 	'unfinished jobs are exported');
 is(value_of('hipq_job_wait_seconds_count', 'queue="app.main"', $work), 40,
-	'the histogram of waits has all jobs');
+	'the histogram of waits counts all jobs');
 is(value_of('hipq_job_wait_seconds_bucket', 'le="+Inf"', $work), 40,
 	'the histogram of waits has all jobs in its last bucket');
 is(value_of('hipq_job_run_seconds_bucket', 'le="4294.967296"', $work), 40,
@@ -102,9 +102,11 @@ is(value_of('hipq_job_run_seconds_bucket', 'le="4294.967296"', $work), 40,
 cmp_ok(value_of('hipq_job_run_seconds_sum', $work), '>', 0,
 	'the histogram of run times has their sum');
 my @buckets = $metrics =~ /^hipq_job_run_seconds_bucket\{.*\Q$work\E.*\} (\d+)$/mg;
-is(scalar @buckets, 24, 'there are 24 buckets');
-is(join(' ', @buckets), join(' ', sort { $a <=> $b } @buckets), 'the 24 buckets are cumulative');
-is(value_of('hipq_queue_due_seconds', 'queue="app.main"'), 0, 'no job is due');
+is(scalar @buckets, 24, 'the histogram of run times has 24 buckets');
+is(join(' ', @buckets), join(' ', sort { $a <=> $b } @buckets),
+	'the buckets of the histogram are cumulative');
+is(value_of('hipq_queue_due_seconds', 'queue="app.main"'), 0,
+	'the exporter shows that no job is due');
 is(value_of('hipq_alert_times', 'alert="dead letters"', 'severity="alarm"'), 20,
 	'alerts are exported');
 like(value_of('hipq_hour_wait_p99', 'queue="app.main"'), qr/^\d+(\.\d+)?(e-\d+)?$/,
@@ -130,35 +132,34 @@ is(value_of('hipq_worker_consecutive_failures', 'worker="two"'), 2,
 my $dashboard = JSON::PP->new->decode(slurp_file("$root/monitoring/grafana.json"));
 my %asked = map { $_ => 1 } map { $_->{expr}
 	=~ /\b(hipq_\w+)/g } map { @{ $_->{targets} } } @{ $dashboard->{panels} };
-cmp_ok(scalar(keys %asked), '>', 10, 'the dashboard uses metrics');
+cmp_ok(scalar(keys %asked), '>', 10, 'the dashboard uses more than ten metrics');
 is(join(', ', grep { $metrics !~ /^\Q$_\E\{/m } sort keys %asked), '',
 	'the exporter has all metrics of the dashboard');
 
-# ---- the number of unfinished jobs after a crash: it is counted, while the server's statistics
-# restart
+# ---- after a crash hipq counts the unfinished jobs, because the server's statistics are empty
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data, scheduled_run_time)
 	SELECT 'work', '{}', '2100-01-01' FROM generate_series(1, 1233)});
 $hipq->set('hipq.enabled' => 'off');
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) VALUES ('work', '{"divisor": 1}')});
 $node->kill9;
-# The last postmaster's children must end first.
+# The children of the killed postmaster must end first.
 my $is_up = 0;
 for my $try (1 .. 100)
 {
-	$node->{_pid} = undef;    # a start that failed has left one
+	$node->{_pid} = undef;    # a start that failed left one
 	last if $is_up = $node->start(fail_ok => 1);
 	Time::HiRes::usleep(100_000);
 }
-ok($is_up, 'the server is killed with kill -9, and starts again');
+ok($is_up, 'the server starts again after kill -9');
 $metrics = scrape(['postgres'], [], qr/^hipq_queue_/m);
 is(value_of('hipq_queue_unfinished', 'queue="app.main"'), 1235,
 	'the number of unfinished jobs is right at once after a crash');
 cmp_ok(value_of('hipq_queue_due_seconds', 'queue="app.main"'), '>', 0,
-	'how long a job is due is right at once after a crash');
+	'the time for which a job has been due is right at once after a crash');
 is($hipq->sql(q{SELECT jobs, is_exact FROM hipq.backlog}), '1235|t',
 	'view backlog has the exact number after a crash');
 
-# ---- one exporter for two databases, which it discovers
+# ---- one exporter discovers two databases
 $hipq->sql('CREATE DATABASE other');
 my $other = $hipq->in('other');
 $other->sql('CREATE EXTENSION hipq');
@@ -170,9 +171,9 @@ $metrics = scrape(['postgres'],
 	map { qr/^hipq_queue_unfinished\{datname="$_"/m } qw(postgres other));
 is(join(' ', map { value_of('hipq_queue_unfinished', "datname=\"$_\"",
 		'queue="app.main"') } qw(postgres other)), '1235 7',
-	'one exporter has the jobs of both databases');
+	'one exporter shows the jobs of both databases');
 
-# Newer exporters miss a file of settings, which is optional.
+# Newer exporters log that an optional file of settings is missing.
 unlike(join("\n", grep { !/Error loading config/ } split /\n/, slurp_file($log)),
 	qr/level=error|err=/i, "the exporter's log has no error");
 

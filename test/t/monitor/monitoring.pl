@@ -1,5 +1,5 @@
-# Statistics count each job that has ended once, also over a restart, by the minute of hipq's clock,
-# until they are reset; alerts follow them.
+# Statistics count each job that has ended once, even over a restart, by the minute of hipq's clock,
+# until they are reset. Alerts follow the statistics.
 use strict;
 use warnings;
 use HipqCluster;
@@ -27,7 +27,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.other', 'batch', handler => 'nothing', batch_size => 50);
 });
 
-# Alerts on rates are in percent: without this test's own jobs there are none.
+# Returns these columns of the statistics. Only jobs of this test count in them, and in the alerts.
 sub counted
 {
 	my ($columns, $where) = @_;
@@ -41,8 +41,9 @@ sub wait_until_counted
 		FROM hipq.statistics_detail WHERE period = 'total' AND job_type IS NULL", $number);
 }
 
-is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0, 'there are no statistics at first');
-is(alerts(), '', 'there are no alerts at first');
+is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0,
+	'there are no statistics before the first job');
+is(alerts(), '', 'there are no alerts before the first job');
 
 # ---- what statistics count
 
@@ -63,10 +64,10 @@ foreach my $period ('hour', 'total')
 		"$period: outcomes of jobs and attempts are counted");
 	is(counted('succeeded, put_back, retry_success_rate',
 			"period = '$period' AND job_type = 'snooze'"), '1|1|',
-		"$period: a snooze is no failure");
+		"$period: a snooze does not count as a failure");
 	is(counted('succeeded, failed',
 			"period = '$period' AND queue = 'app.main' AND job_type IS NULL"), '13|2',
-		"$period: a queue is the sum of its types");
+		"$period: the statistics of a queue are the sums of its types");
 	is(counted('succeeded', "period = '$period' AND queue = 'app.other' AND job_type IS NULL"), 120,
 		"$period: each job of a batch is counted");
 }
@@ -75,7 +76,7 @@ is(counted('retry_rate, retry_success_rate, failure_rate, retries_per_job',
 	'rates of retries and failures are right');
 is(counted('wait_p50 > 0 AND wait_p50 <= wait_p90 AND wait_p90 <= wait_p99 AND wait_p99 < 60 AND '
 		. 'run_p50 >= 0 AND run_p50 <= run_p99 AND run_p99 < 60',
-	"period = 'hour' AND job_type = 'work'"), 't', 'latencies are in order');
+	"period = 'hour' AND job_type = 'work'"), 't', 'percentiles of latencies are in order');
 foreach my $period ('hour', 'total')
 {
 	is($hipq->sql("SELECT string_agg(retries || ': ' || jobs, ', ' ORDER BY least_retries)
@@ -84,23 +85,23 @@ foreach my $period ('hour', 'total')
 	is($hipq->sql("SELECT sum(jobs), sum(jobs) FILTER (WHERE retries = '0'), count(*)
 			FROM hipq.retry_distribution WHERE period = '$period' AND queue = 'app.main'
 			AND job_type IS NULL"),
-		'15|12|6', "$period: jobs of a queue are counted by their retries");
+		'15|12|6', "$period: the jobs of a queue are counted by their retries");
 }
 is($hipq->sql(q{SET hipq.clock_offset = '61min'; SELECT period, sum(jobs)
 		FROM hipq.retry_distribution WHERE job_type = 'work' GROUP BY period ORDER BY period}),
 	"hour|0\ntotal|14",
-	'an hour later jobs count in the total only');
+	'after an hour jobs count only in the total');
 is($hipq->sql(q{SELECT reason, failures, retries, recoveries, retry_success_rate
 		FROM hipq.failure_statistics WHERE period = 'hour' AND job_type = 'work' ORDER BY reason}),
 	"cancelled|1|0|0|\ntransient_error|6|5|2|40.00\nvalidation_error|1|0|0|",
 		'failures are counted by reason');
 is($hipq->sql(q{SELECT sum(succeeded), sum(failed), sum(dead_letters), count(*) FROM hipq.throughput
-		WHERE queue = 'app.main'}), '13|2|2|60', 'throughput is counted by the minute');
+		WHERE queue = 'app.main'}), '13|2|2|60', 'view throughput counts jobs by the minute');
 cmp_ok(counted('finished_per_minute',
 		"period = 'hour' AND queue = 'app.other' AND job_type IS NULL"), '>', 1,
-	'throughput has an average');
+	'statistics have the average throughput');
 
-# A transaction that does not commit has ended no job.
+# A transaction that is rolled back ends no job.
 my $kept = $hipq->sql(
 	q{SELECT hipq.enqueue('work', queue => 'app.main', scheduled_run_time => '2100-01-01')});
 $hipq->sql("BEGIN; SELECT hipq.cancel($kept); ROLLBACK");
@@ -109,44 +110,44 @@ my $too = $hipq->sql(
 $hipq->sql("BEGIN; SAVEPOINT before; SELECT hipq.cancel($kept); SAVEPOINT within;
 	SELECT hipq.cancel($too); RELEASE within; ROLLBACK TO before; COMMIT");
 is(counted('cancelled', "period = 'total' AND job_type = 'work'"), 1,
-	'a rolled back cancellation does not count, nor one after a savepoint');
+	'a cancellation that is rolled back, alone or to a savepoint, does not count');
 
 # ---- alerts follow the rates of the last hour
 
 $hipq->set('hipq.alert_least_jobs' => 10);
-is(alerts(), 'retry rate', 'an alert tells of many retries');
+is(alerts(), 'retry rate', 'an alert reports many retries');
 like($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'retry rate'}),
 	qr/^Queue "app\.main" of database "postgres": 5 executions were retries, 15 were not, within 60 min: 33.33 %, limit 20 %\.$/,
-		'the alert has the queue, the rate and the limit');
+		'the alert on retries has the queue, the rate and the limit');
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data)
 	SELECT 'work', '{"fails": 9, "code": "22012"}' FROM generate_series(1, 25)});
 ok(wait_until_counted(161), 'failed jobs are counted');
-is(alerts(), 'dead letters, failures', 'alerts tell of failures and dead letters');
+is(alerts(), 'dead letters, failures', 'alerts report failures and dead letters');
 $hipq->set('hipq.alert_dead_letters' => -1, 'hipq.alert_failures' => 100,
 	'hipq.alert_dead_letter_depth' => 26);
-is(alerts(), 'dead letters waiting', 'a lower limit of waiting dead letters makes an alert');
+is(alerts(), 'dead letters waiting', 'a lower limit of waiting dead letters causes an alert');
 $hipq->set('hipq.alert_dead_letter_depth' => 27);
-is(alerts(), '', 'a higher limit of waiting dead letters makes no alert');
+is(alerts(), '', 'a higher limit of waiting dead letters causes no alert');
 $hipq->set('hipq.alert_dead_letters' => 10, 'hipq.alert_failures' => 50);
-is(alerts(), 'dead letters, failures', 'the alerts come back with the old limits');
+is(alerts(), 'dead letters, failures', 'alerts return with the old limits');
 $hipq->create_queue('app.passing');
 $hipq->sql(q{SELECT hipq.register_job_type('app.passing', 'work', handler => 'work',
 	max_retries => 0), hipq.alter_queue('app.passing', dead_letter_enabled => false)});
 $hipq->sql(q{SELECT hipq.enqueue_many('work', array_fill('{"fails": 9}'::jsonb, '{10}'),
 	queue => 'app.passing')});
 ok(wait_until_counted(171), 'failed jobs of another queue are counted');
-is(alerts(), 'dead letters, failures, failures', 'the other queue has an alert');
+is(alerts(), 'dead letters, failures, failures', 'failures in another queue cause an alert');
 my $reader = $hipq->session;
 $reader->query_safe('BEGIN; SELECT count(*) FROM hipq.app_passing');
 $hipq->sql(q{SELECT hipq.drop_queue('app.passing', force => true)});
 is(alerts(), 'dead letters, failures',
-	'a dropped queue has no alert, also while its tables are there');
+	'a dropped queue has no alert while its tables exist');
 $reader->quit;
 ok($hipq->wait_until(q{SELECT to_regclass('hipq.app_passing') IS NULL}),
-	'the tables of the dropped queue go');
+	'the tables of the dropped queue are dropped');
 $hipq->sql('CREATE DATABASE near');
 is($hipq->node->safe_psql('near', q{CREATE EXTENSION hipq; SELECT count(*) FROM hipq.alerts_detail
-		WHERE detail LIKE '%app.passing%'}), 0, 'the statistics of the dropped queue go');
+		WHERE detail LIKE '%app.passing%'}), 0, 'the statistics of the dropped queue are removed');
 my $near = $hipq->in('near');
 $near->create_queue('app.near');
 $near->sql(q{
@@ -158,20 +159,20 @@ $near->sql(q{
 	INSERT INTO hipq.app_near (job_type) VALUES ('outside')});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'no worker'
 		OR alert = 'failures' AND detail LIKE '%"near"%'}, 2),
-	'alerts of another database are shown');
+	'alerts of another database are visible');
 $hipq->sql('DROP DATABASE near WITH (FORCE)');
-is(alerts(), 'dead letters, failures', 'alerts of a dropped database are not shown');
+is(alerts(), 'dead letters, failures', 'alerts of a dropped database are not visible');
 is($hipq->sql(q{SET hipq.clock_offset = '6min'; SELECT coalesce(string_agg(alert, ', '), '')
 		FROM hipq.alerts WHERE alert NOT IN ('executors', 'no start', 'scheduler')}), '',
-	'six minutes later the alerts are over');
+	'six minutes later the alerts have ended');
 is($hipq->sql(q{SET hipq.clock_offset = '61min';
 		SELECT count(*) FROM hipq.statistics WHERE period = 'hour' AND succeeded + failed > 0}), 0,
-	'after an hour there are no statistics of the hour');
+	'after an hour the statistics of the hour are empty');
 is($hipq->sql(q{SET hipq.clock_offset = '-61min'; SELECT count(*) FROM hipq.statistics
 		WHERE period = 'hour' AND succeeded + failed > 0}), 0,
-	'statistics ahead of a clock that was set back do not count');
+	'statistics later than a clock that was set back do not count');
 
-# ---- external workers: alerts on health and depth, whose limits are settings
+# ---- external workers: alerts on health and depth, with limits from settings
 
 $hipq->sql(q{SELECT hipq.register_job_type('app.main', 'outside', handler_kind => 'notify')});
 is($hipq->sql('SELECT string_agg(status || workers || coalesce(average_queue_depth::text, $$-$$),
@@ -196,20 +197,21 @@ is($hipq->sql('SELECT string_agg(status || $$ $$ || workers, $$, $$) FROM hipq.w
 	'healthy 0, unknown 1, degraded 1, unhealthy 2', 'view worker_health counts workers by health');
 is($hipq->sql(q{SELECT average_queue_depth FROM hipq.worker_health WHERE status = 'degraded'}),
 	'80.00', 'view worker_health has the average depth');
-is(worker_alerts(), '', 'workers at the limits make no alert');
+is(worker_alerts(), '', 'workers at the limits cause no alert');
 report(1, '{"queue_depth": 81}');
 is($hipq->sql(q{SELECT times, detail FROM hipq.alerts_detail WHERE alert = 'worker depth'}),
 	'81|Active external workers of this database have 20.3 jobs each that they have not accepted, '
-	. 'limit 20.', 'an average depth beyond the limit makes an alert');
+	. 'limit 20.', 'an average depth beyond the limit causes an alert');
 report(4, '{"failed_executions": 70, "total_executions": 100}');
 is($hipq->sql(q{SELECT times, detail FROM hipq.alerts_detail WHERE alert = 'unhealthy workers'}),
 	'3|3 of 4 active external workers of this database are unhealthy: 75 %, limit 50 %.',
-	'more unhealthy workers than the limit make an alert');
+	'more unhealthy workers than the limit cause an alert');
 is($hipq->sql(q{SELECT failure_rate, queue_depth FROM hipq.workers WHERE name IN ('w1', 'w4')
 		ORDER BY name}), "|81\n70.00|0", 'view workers has failure rate and depth');
-is(worker_alerts(), 'unhealthy workers, worker depth', 'both alerts of workers are there');
+is(worker_alerts(), 'unhealthy workers, worker depth',
+	'alerts report both the health and the depth of workers');
 
-# ---- the queries of the manual, word for word, as a role that can read the queue
+# ---- the queries of the manual, unchanged, by a role that can read the queue
 
 my ($page) = slurp_file("$ENV{HIPQ_ROOT}/docs/monitoring.md")
 	=~ /^<!-- monitoring-queries -->\s*\n```sql\n(.*?)^```$/ms;
@@ -224,7 +226,7 @@ sub answer
 }
 my $outside = $hipq->enqueue('outside', q{queue => 'app.main'});
 ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE id = $outside", 1),
-	'a worker is given a job');
+	'a worker gets a job');
 my ($worker, $by) = split /\|/,
 	$hipq->sql("SELECT worker_id, worker FROM hipq.running_detail WHERE id = $outside");
 $hipq->sql("SELECT count(*) FROM hipq.claim($worker)");
@@ -267,17 +269,17 @@ is($hipq->sql_as('watcher', $query{$long}), '', "the manual's query of long jobs
 is(answer(q{id, queue, job_type, pid, worker, attempt, running_for > '5 min', deadline IS NOT NULL},
 		$long, "SET hipq.clock_offset = '6min'; "), "$outside|app.main|outside||$by|1|t|t",
 	"the manual's query of long jobs finds one");
-is(join(', ', sort keys %query), '', 'each query of the manual was tried');
+is(join(', ', sort keys %query), '', 'the test has run each query of the manual');
 $hipq->sql("SELECT hipq.complete($outside, 1)");
 $hipq->set('hipq.alert_unhealthy_workers' => 75, 'hipq.alert_worker_depth' => 20.5);
-is(worker_alerts(), '', 'higher limits of workers end both alerts');
+is(worker_alerts(), '', 'higher limits end the alerts on workers');
 $hipq->set('hipq.alert_unhealthy_workers' => 50, 'hipq.alert_worker_depth' => -1);
-is(worker_alerts(), 'unhealthy workers', 'a limit of -1 is no limit');
+is(worker_alerts(), 'unhealthy workers', 'a limit of -1 causes no alert on the depth of workers');
 report($_, '{"queue_depth": 0}') foreach 1 .. 4;
-is(worker_alerts(), '', 'healthy workers make no alert');
+is(worker_alerts(), '', 'healthy workers cause no alert');
 report(1, '{"queue_depth": 43}');
 $hipq->set('hipq.alert_worker_depth' => 20);
-is(worker_alerts(), '', 'one busy worker among four makes no alert');
+is(worker_alerts(), '', 'one busy worker of four causes no alert');
 $hipq->set('hipq.clock_offset' => '11min');
 report(1, '{"queue_depth": 43}');
 is( $hipq->sql(
@@ -296,18 +298,18 @@ $hipq->set('hipq.alert_held_snapshot' => '0');
 $hipq->sql(q{BEGIN; CREATE TABLE never (); PREPARE TRANSACTION 'forgotten'});
 like($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'held snapshot'
 		AND detail LIKE 'Prepared%'}), qr/^Prepared transaction "forgotten" keeps dead rows/,
-	'an alert tells of a prepared transaction that holds a snapshot');
+	'an alert reports a prepared transaction that holds a snapshot');
 $hipq->sql(q{ROLLBACK PREPARED 'forgotten'});
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'held snapshot'
-		AND detail LIKE 'Prepared%'}), 0, 'the alert is over with the prepared transaction');
+		AND detail LIKE 'Prepared%'}), 0, 'the alert ends with the prepared transaction');
 $hipq->set('hipq.alert_held_snapshot' => '10min');
 
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'retention'}), 0,
-	'there is no alert on retention');
+	'there is no alert on retention while hipq drops leaves');
 $hipq->sql(q{ALTER SYSTEM SET hipq.enabled = off; SELECT pg_reload_conf()});
 is($hipq->sql(q{SET hipq.clock_offset = '30 d'; SELECT count(*) > 0
 		FROM hipq.alerts_detail WHERE alert = 'retention' AND detail LIKE '%"app.main"%'}), 't',
-	'an alert tells of leaves that are not dropped');
+	'an alert reports leaves that are not dropped');
 
 # ---- restart, crash, reset
 
@@ -315,23 +317,23 @@ my $before = $hipq->sql(q{SELECT to_jsonb(statistics) - 'finished_per_minute'
 	FROM hipq.statistics_detail AS statistics ORDER BY queue, job_type, period});
 $hipq->node->restart;
 is($hipq->sql(q{SELECT to_jsonb(statistics) - 'finished_per_minute' FROM hipq.statistics_detail
-		AS statistics ORDER BY queue, job_type, period}), $before, 'a restart loses nothing');
+		AS statistics ORDER BY queue, job_type, period}), $before, 'statistics survive a restart');
 my $file = $hipq->node->data_dir . '/pg_stat/hipq.stat';
-ok(!-e $file, 'the file of statistics is gone while the server runs');
+ok(!-e $file, 'the file of statistics does not exist while the server runs');
 $hipq->node->stop;
-ok(-s $file, 'the file of statistics is there while the server is down');
+ok(-s $file, 'the file of statistics exists while the server is down');
 truncate($file, (-s $file) - 1) or die $!;
 $hipq->node->start;
 is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0,
 	'a damaged file of statistics is ignored');
 like(PostgreSQL::Test::Utils::slurp_file($hipq->node->logfile),
 	qr/ignoring statistics of jobs in file "pg_stat\/hipq\.stat"/,
-	'the log tells of the damaged file');
+	'the log reports the damaged file');
 
 $hipq->set('hipq.enabled' => 'on');
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) VALUES ('work', '{"fails": 0}')});
 $hipq->sql(q{INSERT INTO hipq.app_other (job_type) VALUES ('batch')});
-ok(wait_until_counted(2), 'jobs are counted after that');
+ok(wait_until_counted(2), 'jobs are counted after the damaged file was ignored');
 $hipq->sql(q{SELECT hipq.stat_reset('app.main')});
 is($hipq->sql(q{SELECT DISTINCT queue FROM hipq.statistics}), 'app.other',
 	'stat_reset() resets one queue');
@@ -343,16 +345,17 @@ my ($status, undef, $error) = $hipq->node->psql('postgres', 'SELECT hipq.stat_re
 	extra_params => [ '-U', 'looker' ]);
 like($error,
 	qr/only a superuser or the owner of the extension may reset the statistics of all queues/,
-	'not every role can reset all statistics');
+	'a role without privileges cannot reset all statistics');
 ($status, undef, $error) = $hipq->node->psql('postgres', q{SELECT hipq.stat_reset('app.other')},
 	extra_params => [ '-U', 'looker' ]);
 isnt($status, 0, 'a role cannot reset another queue');
 is($hipq->sql_as('looker', q{SELECT hipq.stat_reset('app.main')}), '',
 	'a role can reset a queue that it controls');
 $hipq->sql('SELECT hipq.stat_reset()');
-is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0, 'stat_reset() resets all queues');
+is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0,
+	'stat_reset() without a queue resets all queues');
 
-# ---- a retry stays a retry when the job is put back after it
+# ---- a retry counts as a retry even if its job is put back afterwards
 
 $hipq->create_queue('app.again');
 $hipq->sql(q{
@@ -367,13 +370,13 @@ $hipq->sql(q{
 ok(wait_until_counted(5), 'jobs fail, are put back, and succeed');
 is(counted('succeeded, retried, put_back, retry_success_rate',
 		q{period = 'hour' AND job_type = 'again'}), '5|5|5|100.00',
-	'jobs that were put back count as retried');
+	'jobs that were put back after a retry count as retried');
 is($hipq->sql(q{SELECT reason, retries, recoveries, retry_success_rate FROM hipq.failure_statistics
 		WHERE period = 'hour' AND job_type = 'again' AND retries > 0}),
-	'transient_error|5|5|100.00', 'jobs that were put back count for their error');
+	'transient_error|5|5|100.00', 'jobs that were put back after a retry count for their error');
 $hipq->sql('SELECT hipq.stat_reset()');
 
-# ---- an attempt that no worker has accepted has no run time
+# ---- an attempt that no worker has accepted does not have a run time
 
 $hipq->create_queue('app.outside');
 $hipq->sql(q{
@@ -386,12 +389,12 @@ $hipq->sql(q{
 	INSERT INTO hipq.app_outside (job_type, max_retries) VALUES ('unheard', 0), ('alone', 0)});
 my $back = $hipq->enqueue('given_back', q{queue => 'app.outside'});
 ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $back"),
-	'a worker is given a job');
+	'a worker gets a job that it gives back');
 $hipq->sql("SELECT hipq.release($back, 1, '1 h')");
 ok(wait_until_counted(2), 'jobs that no worker accepts fail');
 is($hipq->sql(q{SELECT reason FROM hipq.failure_statistics WHERE period = 'hour'
 		AND job_type IN ('unheard', 'alone') ORDER BY reason}), "queue_timeout\nworker_unavailable",
-	'the failures have their reasons');
+	'jobs that no worker accepts have reasons for their failures');
 is(counted('sum(failed + put_back), count(run_p50)',
 		q{period = 'hour' AND queue = 'app.outside' AND job_type IS NOT NULL}), '3|0',
 	'attempts that no worker has accepted have no run times');
@@ -411,36 +414,36 @@ like($hipq->error_of("SELECT hipq.fail_job($sleeps, 'enough')"),
 	qr/55000: cannot fail job \d+.*An executor runs it\..*hipq\.cancel/s,
 	'fail_job() refuses a job that an executor runs');
 is($hipq->sql("SELECT hipq.is_job_retriable($sleeps)"), 't',
-	'is_job_retriable() tells that the job would be retried');
+	'is_job_retriable() says that the job would be retried');
 is($hipq->sql("SELECT attempt, state, ended_time IS NULL FROM hipq.retry_chain($sleeps)"),
-	'1|running|t', 'retry_chain() has the running attempt');
+	'1|running|t', 'retry_chain() shows the running attempt');
 $hipq->sql("SELECT hipq.cancel($sleeps)");
-is($hipq->outcome($sleeps), 'cancelled', 'the job is cancelled');
+is($hipq->outcome($sleeps), 'cancelled', 'a job that fail_job() refused is cancelled');
 is($hipq->sql("SELECT attempt, state, reason FROM hipq.retry_chain($sleeps)"), '1|final|cancelled',
-	'retry_chain() has the cancelled attempt');
+	'retry_chain() shows the cancelled attempt');
 
-# ---- no room for statistics
+# ---- hipq.max_statistics is reached
 
 $hipq->sql(q{ALTER SYSTEM SET hipq.max_statistics = 1});
 $hipq->node->restart;
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) VALUES ('work', '{"fails": 0}')});
 ok(wait_until_counted(1), 'the first type has room in the statistics');
 my $without = $hipq->enqueue('batch', q{queue => 'app.other'});
-is($hipq->outcome($without), 'succeeded', 'jobs of another type run without statistics');
+is($hipq->outcome($without), 'succeeded', 'a job of a type without statistics runs');
 ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.alerts WHERE alert = 'statistics'}),
-	'an alert tells of types without statistics');
+	'an alert reports types without statistics');
 
-# ---- retries by hand have a success rate of their own, whatever happens to their jobs later
+# ---- retries by hand have their own success rate, whatever happens to their jobs later
 
 $hipq->sql(q{SELECT hipq.stat_reset('app.main')});
 my $failed = $hipq->enqueue('work', q{'{"fails": 9, "code": "22012"}', queue => 'app.main'});
-is($hipq->outcome($failed), 'failed', 'a job fails');
+is($hipq->outcome($failed), 'failed', 'a job fails before its retries by hand');
 sub retry_by_hand
 {
 	my ($data, $outcome) = @_;
 	is($hipq->outcome(
 			$hipq->sql("SELECT hipq.retry($failed, 'in other words', job_data => '$data')")),
-		$outcome, "a job that is retried by hand has its outcome: $data");
+		$outcome, "a job that is retried by hand is $outcome: $data");
 }
 retry_by_hand('{"fails": 9, "code": "22012"}', 'failed');
 ok($hipq->wait_until(q{SELECT (retries, recoveries, retry_success_rate)::text
@@ -458,6 +461,7 @@ is($hipq->sql(q{SELECT reason, failures, retries, recoveries, retry_success_rate
 	"manual_retry|0|3|2|66.67\ntransient_error|1|1|1|100.00\nvalidation_error|2|0|0|",
 		'two of three retries by hand succeeded, one after a failure');
 is($hipq->sql(q{SELECT retry_success_rate FROM hipq.statistics_detail WHERE queue = 'app.main'
-		AND job_type = 'work' AND period = 'hour'}), '50.00', 'two of four retries succeeded');
+		AND job_type = 'work' AND period = 'hour'}), '50.00',
+	'two of four retries, by hand and by policy, succeeded');
 
 done_testing();

@@ -1,5 +1,5 @@
-# Every view fits into a terminal of 120 columns as psql prints it. A view that has more columns has
-# a sibling with all of them.
+# Every view fits into a terminal of 120 columns as psql prints it. A view with more columns has a
+# sibling, NAME_detail, with all of them.
 use strict;
 use warnings;
 use HipqCluster;
@@ -40,16 +40,19 @@ $hipq->sql(q{
 	INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key)
 		SELECT 'weekly-letter', '0 7 * * mon', 'shop', queue_id, 'newsletter', 'NONE'
 			FROM hipq.queue WHERE name = 'mail'});
-ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.dead_letters}), 'a job fails');
-ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.progress}), 'a job reports progress');
+ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.dead_letters}),
+	'a job fails before the views are printed');
+ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.progress}),
+	'a job reports progress before the views are printed');
 ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.statistics WHERE succeeded > 0
-		AND failed > 0}), 'both jobs are counted');
-ok($hipq->wait_until(q{SELECT count(*) > 1 FROM hipq.alerts}), 'there are alerts');
+		AND failed > 0}), 'both jobs are counted before the views are printed');
+ok($hipq->wait_until(q{SELECT count(*) > 1 FROM hipq.alerts}),
+	'there are alerts before the views are printed');
 
 is($hipq->sql('SELECT done, total, percent FROM hipq.progress'), '1200|56000|2.1',
 	'view progress has numbers');
 
-# There is no other server here, so the test writes the rows that tell of one.
+# This test has no other server, so it writes the rows about one.
 $hipq->sql(q{
 	INSERT INTO hipq.shard_map (instance_id, cluster, own_node, nodes) SELECT instance_id,
 		gen_random_uuid(), 0, array_fill(0::smallint, '{4096}') FROM hipq.instance;
@@ -63,7 +66,8 @@ $hipq->sql(q{
 		VALUES ('shop', 0, 1, 1, 'orders', 1754152054860810693, '23505',
 			'an unfinished job has its key', '{"job_type": "send_receipt"}')});
 $hipq->sql(q{SELECT hipq.alter_queue('shop.orders', throttle_mode => 'shared')});
-ok($hipq->wait_until('SELECT count(*) > 1 FROM hipq.shard_limits'), 'a throttle is shared');
+ok($hipq->wait_until('SELECT count(*) > 1 FROM hipq.shard_limits'),
+	'a throttle limit is shared before the views are printed');
 
 sub printed
 {
@@ -80,16 +84,16 @@ sub printed
 my @views = split /\n/, $hipq->sql(q{
 	SELECT relname FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v'
 		AND relname !~ '^_|_detail$' ORDER BY relname});
-cmp_ok(scalar @views, '>', 20, 'there are views');
+cmp_ok(scalar @views, '>', 20, 'there are more than 20 narrow views');
 foreach my $view (@views)
 {
 	my @lines = printed($view);
 	my ($widest) = sort { $b <=> $a } map { length } @lines;
-	cmp_ok($widest, '<=', 120, "$view: $widest columns") or diag(join("\n", @lines));
+	cmp_ok($widest, '<=', 120, "$view fits into 120 columns ($widest)") or diag(join("\n", @lines));
 	cmp_ok(scalar @lines, '>', 2, "$view has rows");
 }
 
-# ---- siblings have what narrow views leave out
+# ---- siblings have all columns of narrow views
 is($hipq->sql(q{
 	SELECT string_agg(format('%s.%s', narrow.relname, attribute.attname), ' ')
 	FROM pg_class AS narrow
@@ -101,10 +105,10 @@ is($hipq->sql(q{
 		AND col_description(same.attrelid, same.attnum) = col_description(attribute.attrelid,
 			attribute.attnum)
 	WHERE narrow.relnamespace = 'hipq'::regnamespace AND same.attname IS NULL}), 'alerts.message',
-		'columns of narrow views are columns of their siblings');
+		'the columns of narrow views but alerts.message are columns of their siblings');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts AS narrow
 		JOIN hipq.alerts_detail AS whole USING (alert, severity)
 	WHERE regexp_replace(narrow.message, '\s+', ' ', 'g') <> regexp_replace(whole.detail || ' ' ||
-		whole.hint, '\s+', ' ', 'g')}), 0, 'messages of alerts have detail and hint');
+		whole.hint, '\s+', ' ', 'g')}), 0, 'message of view alerts consists of detail and hint');
 
 done_testing();

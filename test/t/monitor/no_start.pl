@@ -1,5 +1,5 @@
-# If a job is due, every condition is met, an executor is free, and the job does not start, the log
-# says so once and hipq.alerts has a row; there is no alarm while a condition is not met.
+# If a job is due, every condition is met and an executor is free, but the job does not start, the
+# log says so once, and hipq.alerts has a row. While a condition is unmet there is no alert.
 use strict;
 use warnings;
 use HipqCluster;
@@ -29,7 +29,8 @@ foreach my $queue (grep { $_ ne 'missing' } @open)
 	$hipq->sql("SELECT hipq.register_job_type('app.$queue', '$queue', handler => 'run'$limit)");
 }
 
-# Jobs that do not start, and schedulers that do not look, according to the log.
+# Return the jobs that do not start, and the schedulers that do not check for work, according to the
+# log.
 sub cried
 {
 	return slurp_file($hipq->node->logfile)
@@ -59,7 +60,7 @@ sub seconds_pass
 		. "'::timestamptz + interval '$seconds s'");
 }
 
-# ---- an executor that does not look; an executor that has found the job, and does not claim it
+# ---- an executor does not check for jobs, or finds the job and does not claim it
 my @stuck;
 foreach my $point (qw(before-look before-claim))
 {
@@ -72,14 +73,15 @@ foreach my $point (qw(before-look before-claim))
 	ok(wait_for_alarm($before + 1), "at $point an alarm is raised");
 	is(join(' ', cried()), join(' ', @stuck), "at $point the log names the job");
 	$points->reset;
-	is($hipq->outcome($stuck[-1]), 'succeeded', "the job runs after $point");
+	is($hipq->outcome($stuck[-1]), 'succeeded',
+		"a job runs after its executor was released at $point");
 }
 
-# ---- at the same time jobs of all kinds wait for something
+# ---- an alert for one job, while jobs of all kinds wait for conditions
 $points->arm('before-look', 'wait');
 my $before = times_of('no start');
 push @stuck, $hipq->enqueue('stuck');
-ok($points->wait_held('before-look'), 'an executor is held before it looks');
+ok($points->wait_held('before-look'), 'an executor is held before it checks for jobs');
 my $lock = $hipq->hold_lock;
 my @holders = map { $hipq->enqueue($_,
 		q{'{"wait": 1}', throttle_key => 'ann'}) } qw(full typed keyed);
@@ -100,32 +102,34 @@ my ($locked) = $client->query_safe(q{
 	SELECT id FROM hipq.app_locked WHERE id = :id FOR UPDATE;}) =~ /(\d+)/;
 push @waiting, $locked;
 
-ok(wait_for_alarm($before + 3), 'the alarm is repeated');
-is(join(' ', cried()), join(' ', @stuck), 'the log names the job once, and no other job');
+ok(wait_for_alarm($before + 3), 'the alert counts further times while the job does not start');
+is(join(' ', cried()), join(' ', @stuck),
+	'the log names a job that does not start once, and no job that waits');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'no start' AND detail <> ''
 		AND hint <> ''}), 1, 'the alert is one row with detail and hint');
 $points->reset;
-is($hipq->outcome($stuck[-1]), 'succeeded', 'the job runs when the executor is released');
+is($hipq->outcome($stuck[-1]), 'succeeded', 'a job runs when its executor is released');
 
 # ---- all executors are busy
 ok($hipq->wait_until('SELECT count(*) FROM hipq.executors WHERE job_id IS NOT NULL', 3),
 	'three executors are busy');
 $hipq->set('hipq.max_executors' => 3);
-ok($hipq->wait_until('SELECT count(*) FROM hipq.executors', 3), 'there are no other executors');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.executors', 3), 'no fourth executor is left');
 $before = times_of('no start');
 my $waits = $hipq->enqueue('stuck');
 seconds_pass(9);
 is($hipq->sql("SELECT string_agg(condition, ' ') FROM hipq.why($waits) WHERE NOT passed"),
-	'executor', 'a job waits for an executor');
-is(times_of('no start'), $before, 'a job that waits for an executor raises no alarm');
-is(join(' ', cried()), join(' ', @stuck), 'the log has no further job');
+	'executor', 'a job that waits for an executor has no other unmet condition');
+is(times_of('no start'), $before, 'a job that waits for an executor causes no alert');
+is(join(' ', cried()), join(' ', @stuck), 'the log does not name a job that waits for an executor');
 $hipq->set('hipq.max_executors' => 8);
-is($hipq->outcome($waits), 'succeeded', 'the job runs when there is another executor');
+is($hipq->outcome($waits), 'succeeded',
+	'a job runs when hipq.max_executors allows another executor');
 
-# ---- the jobs that have waited all the time
+# ---- jobs that have waited for conditions the whole time
 is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN (" . join(', ',
 		@waiting) . ") AND outcome = 'waiting'"), scalar @waiting,
-	'the others have waited for their conditions');
+	'jobs with unmet conditions wait');
 $lock->query_safe('SELECT pg_advisory_unlock(1)');
 $client->query_safe('ROLLBACK');
 $_->quit foreach $lock, $client;
@@ -136,23 +140,24 @@ $hipq->sql(qq{
 	UPDATE hipq.app_later SET scheduled_run_time = now() WHERE state <> 'final'});
 is($hipq->outcome($_), 'succeeded', 'a waiting job starts when its condition is met')
 	foreach @waiting;
-is(join(' ', cried()), join(' ', @stuck), 'the log has no false alarm');
+is(join(' ', cried()), join(' ', @stuck), 'the log names no job that waited for a condition');
 
-# ---- the scheduler is stopped
-is(join(' ', late()), '', 'schedulers have looked so far');
-# it stays for that
+# ---- a stopped scheduler
+is(join(' ', late()), '', 'schedulers check for work before one is stopped');
+# A job that is due soon keeps the scheduler from exiting.
 my $soon = $hipq->enqueue('stuck', q{scheduled_run_time => now() + interval '40 s'});
-# resume() makes it look
+# resume() makes the scheduler check for work.
 my $look = q{SELECT hipq.pause('app.paused'); SELECT hipq.resume('app.paused')};
 $hipq->sql($look);
-# one that is in a look may take a minute
+# Not during a check, because it may take a minute until an alert reports a scheduler stopped there.
 my $scheduler = HipqFaults::stop_at_rest($hipq, 'hipq scheduler');
 $hipq->sql($look);
 ok($hipq->wait_until(q{SELECT times >= 2 FROM hipq.alerts WHERE alert = 'scheduler'}),
-	'the launcher notices a scheduler that does not look');
-is(scalar(late()), 1, 'the log tells of the scheduler once');
+	'the launcher notices a scheduler that does not check for work');
+is(scalar(late()), 1, 'the log names the stopped scheduler once');
 kill 'CONT', $scheduler;
 $hipq->sql("SELECT hipq.cancel($soon)");
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.other_stuck_live}, 0), 'all jobs run');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.other_stuck_live}, 0),
+	'all jobs run after the scheduler continues');
 
 done_testing();

@@ -1,5 +1,6 @@
-# open_metrics() of clients/metrics writes what the exporter gives, in a form that the strict parser
-# of Prometheus' Python client reads; what the role cannot see is left out, and named.
+# open_metrics() of clients/metrics returns the metrics of the exporter, in a form that the strict
+# parser of Prometheus' Python client accepts. It omits queries that fail for the role, and names
+# them.
 use strict;
 use warnings;
 use HipqCluster;
@@ -51,7 +52,7 @@ $hipq->sql(q{
 ok($hipq->wait_until(q{SELECT coalesce(sum(succeeded + failed), 0) FROM hipq.statistics
 		WHERE period = 'total' AND job_type IS NULL}, '40'), 'jobs have run');
 
-# What the program prints as a role: text, error.
+# Returns what the program prints as a role: text and error.
 sub metrics_of
 {
 	my ($role) = @_;
@@ -94,14 +95,14 @@ $hipq->sql(q{CREATE ROLE reader LOGIN; SELECT hipq.grant_queue('app.main', 'read
 is($err, '', 'a role without pg_monitor gets no error');
 like($text, qr/^hipq_metrics_failed\{query="hipq_alert"\} 1$/m,
 	'queries that fail for the role are named');
-unlike($text, qr/^hipq_alert_times/m, 'metrics that the role cannot see are left out');
+unlike($text, qr/^hipq_alert_times/m, 'metrics that the role cannot read are omitted');
 like($text, qr/^hipq_jobs_succeeded_total\{\Q$labels\E\} 20\n/m,
-	'metrics that the role can see are there');
-like($text, qr/# EOF\n\z/, 'the text ends with EOF');
+	'metrics that the role can read are printed');
+like($text, qr/# EOF\n\z/, 'the text for a role without pg_monitor ends with EOF');
 
 $hipq->node->stop('fast');
 ($text, $err) = metrics_of('watcher');
-is($text, '', 'without a server there is no text');
-like($err, qr/connection to server/, 'without a server there is an error');
+is($text, '', 'without a server the program prints no metrics');
+like($err, qr/connection to server/, 'without a server the program prints an error');
 
 done_testing();

@@ -1,5 +1,5 @@
-# hipq.doctor() on queues and job types: each finding is provoked, found, mended by its statement,
-# and not found again.
+# hipq.doctor() finds each fault of queues and job types. The test causes each fault, executes the
+# statement of the finding, and checks that the finding disappears.
 use strict;
 use warnings;
 use HipqCluster;
@@ -22,7 +22,7 @@ $hipq->sql(q{
 		max_retries => 1);
 	SELECT hipq.alter_queue('app.mail', dead_letter_handler => 'bury');
 	SELECT hipq.grant_queue('app.mail', 'reader', 'read')});
-is($hipq->outcome_of('work'), 'succeeded', 'jobs run');
+is($hipq->outcome_of('work'), 'succeeded', 'a job runs before the first fault');
 is(findings($hipq), '', 'a server whose jobs run has no findings');
 
 my $queue = 'queue "app.mail"';
@@ -51,7 +51,7 @@ is_mended($hipq, 'error', 'missing handler', $type,
 $hipq->sql('ALTER FUNCTION work(jsonb) RENAME TO work_away');
 my $found = is_found($hipq, 'error', 'missing handler', $type,
 	qr/Its handler cannot run: function public\.work\(jsonb\) does not exist/);
-is($found->{statement}, undef, 'a missing handler has no statement');
+is($found->{statement}, undef, 'the finding of a missing handler has no statement');
 $hipq->sql('CREATE FUNCTION work(data jsonb) RETURNS int[] LANGUAGE sql AS $$ SELECT NULL::int[] $$;
 	DROP FUNCTION work_away');
 is_gone($hipq, 'missing handler', $type);
@@ -144,38 +144,40 @@ is_mended($hipq, 'warning', 'contradicting rules', $type,
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', dead_letter_enabled => false)});
 is_mended($hipq, 'warning', 'handler never called', $queue, qr/its failed jobs leave none/);
 
-# The server may not know the time zone of a type any more: with other files of zones.
+# The server may not know the time zone of a type any more, after an update of its time zone files.
 alter(q{default_time_windows => '09:00-17:00', time_zone => 'Europe/Berlin'});
 $hipq->sql(q{UPDATE hipq.job_type SET time_zone = 'Atlantis/Capital' WHERE name = 'work'});
 is_found($hipq, 'error', 'unclear time windows', $type, qr/"09:00-17:00" are open/);
 alter(q{default_time_windows => 'NONE', time_zone => 'UTC'});
 is_gone($hipq, 'unclear time windows', $type);
 
-# A worker needs longer than a job may wait to be accepted.
+# A worker takes longer than a job may wait to be accepted.
 my $slow = $hipq->enqueue('outside', q{queue => 'app.mail'});
 $hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $slow");
 my $worker = $hipq->sql(q{SELECT worker_id FROM hipq.workers WHERE name = 'two'});
-is($hipq->sql("SELECT id FROM hipq.claim($worker)"), $slow, 'a worker takes a job');
+is($hipq->sql("SELECT id FROM hipq.claim($worker)"), $slow,
+	'a worker claims a job for which it needs 0.8 s');
 $hipq->wait_until("SELECT clock_timestamp() - since > interval '0.8 s' FROM hipq.running
 	WHERE id = $slow");
 $hipq->sql("SELECT hipq.complete($slow, 1)");
 $hipq->sql(q{SELECT hipq.alter_job_type('app.mail', 'outside', queue_ttl => '1 s')});
 is_mended($hipq, 'warning', 'short queue_ttl',
 	'job type "outside" of queue "app.mail"', qr/within 1 s/);
-is(findings($hipq), '', 'all findings are mended');
+is(findings($hipq), '', 'no finding is left after all statements');
 
 # ---- the findings that a role sees
 $hipq->sql('ALTER ROLE app NOLOGIN');
 $hipq->set('hipq.retry_base' => '1h');
 my $seen = q{SELECT string_agg(finding, ', ' ORDER BY finding) FROM hipq.doctor()};
 is($hipq->sql_as('watcher', $seen),
-	'contradicting settings, owner without LOGIN, owner without LOGIN', 'pg_monitor sees all');
+	'contradicting settings, owner without LOGIN, owner without LOGIN',
+	'a member of pg_monitor sees all findings');
 is($hipq->sql_as('reader', $seen), 'owner without LOGIN',
 	'a role that can read the queue sees its findings');
 like((($hipq->node->psql('postgres', $seen, extra_params => [ '-U', 'stranger' ]))[2]),
-	qr/permission denied for schema hipq/, 'other roles see nothing');
+	qr/permission denied for schema hipq/, 'a role without rights sees no findings');
 $hipq->set('hipq.enabled' => 'off');
 is($hipq->sql_as('reader', $seen), 'owner without LOGIN, switched off',
-	'a role that can read the queue sees findings that concern all');
+	'a role that can read the queue sees findings about the whole server');
 
 done_testing();

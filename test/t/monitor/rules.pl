@@ -1,6 +1,6 @@
 # The alert rules of monitoring/ fire when they should and not before, according to Prometheus' own
-# promtool; dashboard and rules use only metrics that the exporter gives, in expressions that
-# Prometheus understands.
+# promtool. Dashboard and rules use only metrics of the exporter, in expressions that Prometheus
+# accepts.
 use strict;
 use warnings;
 use JSON::PP;
@@ -13,9 +13,9 @@ plan(skip_all => 'promtool is not installed: it is in package prometheus, which 
 my $folder = "$ENV{HIPQ_ROOT}/monitoring";
 
 command_like([ $promtool, 'check', 'rules', "$folder/alerts.yaml" ], qr/SUCCESS: 8 rules found/,
-	'the rules can be read');
+	'promtool can read the rules');
 command_like([ $promtool, 'test', 'rules', "$folder/alerts_test.yaml" ], qr/SUCCESS/,
-	'and do what they say');
+	'the rules pass their tests in promtool');
 
 # ---- the metrics of queries.yaml: a name for each column, three for a histogram
 my %given;
@@ -27,7 +27,7 @@ foreach my $line (split /\n/, slurp_file("$folder/queries.yaml"))
 	$given{$_} = 1
 		foreach $2 eq 'HISTOGRAM' ? map { "${query}_$1_$_" } qw(bucket sum count) : "${query}_$1";
 }
-cmp_ok(scalar(keys %given), '>', 30, 'the exporter gives metrics');
+cmp_ok(scalar(keys %given), '>', 30, 'the exporter has more than 30 metrics');
 
 sub not_given
 {
@@ -38,26 +38,26 @@ sub not_given
 my @of_rules = map { s/^\s*#.*//mr } slurp_file("$folder/alerts.yaml")
 	=~ /expr: (.*?)\n +(?:for|labels):/gs;
 is(scalar @of_rules, 8, 'each rule has an expression');
-is(not_given(@of_rules), '', 'rules use only these metrics');
+is(not_given(@of_rules), '', 'rules use only metrics of the exporter');
 my $dashboard = JSON::PP->new->decode(slurp_file("$folder/grafana.json"));
 my @of_panels = map { $_->{expr} } map { @{ $_->{targets} } } @{ $dashboard->{panels} };
-is(not_given(@of_panels), '', 'panels use only these metrics');
+is(not_given(@of_panels), '', 'panels use only metrics of the exporter');
 
-# ---- as Grafana would ask, with values for its variables
+# ---- expressions of panels as Grafana sends them, with values for its variables
 my @panels;
 foreach my $expression (@of_panels)
 {
 	my $asked = $expression =~ s/\$__rate_interval/5m/gr =~ s/\$(?:queue|database)/.*/gr;
 	push @panels, { record => 'panel', expr => $asked, labels => { panel => scalar @panels . '' } };
 }
-# JSON is YAML
+# JSON is also YAML.
 my $rules = JSON::PP->new->canonical->encode(
 	{ groups => [ { name => 'dashboard', rules => \@panels } ] });
 my $file = PostgreSQL::Test::Utils::tempdir() . '/panels.yaml';
 append_to_file($file, $rules);
 my $count = @of_panels;
 command_like([ $promtool, 'check', 'rules', $file ], qr/SUCCESS: $count rules found/,
-	'Prometheus understands what panels ask');
+	'Prometheus accepts the expressions of panels');
 
 # ---- Grafana's published schema of dashboards
 SKIP:
@@ -65,22 +65,22 @@ SKIP:
 	skip 'the schema of Grafana was not unpacked: tools/setup check does so where npm is', 4
 		unless -e "$ENV{HIPQ_ROOT}/build/grafana-schema/complete";
 	my $check = "$ENV{HIPQ_ROOT}/tools/grafana-schema";
-	command_like([$check], qr/^$/, 'the dashboard fits the schema');
+	command_like([$check], qr/^$/, 'the dashboard conforms to the schema');
 	my $wrong = PostgreSQL::Test::Utils::tempdir() . '/wrong.json';
 	append_to_file($wrong,
 		slurp_file("$folder/grafana.json") =~ s/"schemaVersion": (\d+)/"schemaVersion": "$1"/r);
 	isnt(system("$check $wrong >/dev/null 2>&1"), 0,
-		'a dashboard with a wrong type does not fit the schema');
+		'a dashboard with a wrong type does not conform to the schema');
 }
 
-# ---- what Grafana needs to place panels and to label them
+# ---- values that Grafana needs to place and to label panels
 my %ids = map { $_->{id} => 1 } @{ $dashboard->{panels} };
-is(scalar(keys %ids), scalar @{ $dashboard->{panels} }, 'each panel has a number of its own');
+is(scalar(keys %ids), scalar @{ $dashboard->{panels} }, 'each panel has a unique id');
 is(join(', ', map { $_->{title} } grep { my $panel = $_;
 		grep { $panel->{gridPos}{$_} !~ /^\d+$/ } qw(x y w h) } @{ $dashboard->{panels} }), '',
-	'each panel has a place');
+	'each panel has a position');
 is(join(', ', map { "$_->{id}" } grep { my $panel = $_;
 		grep { !$_->{refId} } @{ $panel->{targets} } } @{ $dashboard->{panels} }), '',
-	'each expression has a name');
+	'each expression has a refId');
 
 done_testing();

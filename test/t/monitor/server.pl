@@ -1,5 +1,5 @@
-# hipq.doctor() on the server: without preload, with another version, held, switched off, with
-# contradicting settings, on a standby, and when a check fails.
+# hipq.doctor() finds faults of the server: no preload, a wrong version, a held database, hipq
+# switched off, and contradicting settings. It works on a standby, and when one of its checks fails.
 use strict;
 use warnings;
 use HipqCluster;
@@ -14,13 +14,14 @@ my $node = $hipq->node;
 # ---- preload: the statement keeps the server's other libraries
 my $preload = is_found($hipq, 'error', 'not preloaded', 'server', qr/nothing runs them/);
 is($preload->{statement}, q{ALTER SYSTEM SET shared_preload_libraries = 'auto_explain', 'hipq'},
-	'the finding of preload has a statement');
+	'the finding of a missing preload has a statement');
 $hipq->sql($preload->{statement});
 $node->restart;
 is_gone($hipq, 'not preloaded', 'server');
 is($hipq->sql('SHOW shared_preload_libraries'), 'auto_explain, hipq',
-	'both libraries are loaded after the statement');
-is(findings($hipq, 'error', 'warning'), '', 'there are no other findings');
+	'the server has loaded both libraries after the statement');
+is(findings($hipq, 'error', 'warning'), '',
+	'a server with hipq preloaded has no errors or warnings');
 
 $hipq->create_queue('app.main');
 $hipq->sql(q{
@@ -33,32 +34,34 @@ my $set_version = q{UPDATE pg_extension SET extversion = '%s' WHERE extname = 'h
 $hipq->sql(sprintf $set_version, '0.0.1');
 my $skew = is_found($hipq, 'error', 'version skew', 'database',
 	qr/version 0\.0\.1, the library that the server has loaded \Q$version\E: no job runs/);
-is($skew->{statement}, 'ALTER EXTENSION hipq UPDATE', 'an old extension must be updated');
+is($skew->{statement}, 'ALTER EXTENSION hipq UPDATE',
+	'the statement for an old extension updates it');
 $hipq->sql(sprintf $set_version, $version =~ s/(?<=\.)(\d+)(?=\.)/$1 - 1/er);
 is_found($hipq, 'warning', 'version skew', 'database', qr/they work together/);
 $hipq->sql(sprintf $set_version, '99.0.0');
 $skew = is_found($hipq, 'error', 'version skew', 'database');
-like($skew->{hint}, qr/Restart the server/, 'an old library must be loaded again');
+like($skew->{hint}, qr/Restart the server/, 'the hint for an old library is to restart the server');
 $hipq->sql(sprintf $set_version, $version);
 is_gone($hipq, 'version skew', 'database');
 
-# ---- tables of another version: a check that fails is a finding, the others are made
+# ---- tables of another version: a check that fails is a finding, and the other checks run
 $hipq->sql('ALTER TABLE hipq.queue RENAME COLUMN throttle_limit TO thrust');
 my $failures = findings($hipq);
 like($failures, qr/^warning hipq\.doctor\(\): check failed$/m, 'a check that fails is a finding');
-unlike($failures, qr/^error/m, 'a check that fails makes no other finding');
+unlike($failures, qr/^error/m, 'a check that fails causes no finding with severity error');
 like($hipq->sql(q{SELECT detail FROM hipq.doctor() WHERE finding = 'check failed'
 		AND detail LIKE '%options of queues%'}), qr/column .*throttle_limit.* \(SQLSTATE 42703\)/,
-	'a check that fails has its error');
+	'the finding of a check that fails has the error');
 $hipq->sql('ALTER TABLE hipq.queue RENAME COLUMN thrust TO throttle_limit');
-is(findings($hipq, 'error', 'warning'), '', 'all checks are made again');
+is(findings($hipq, 'error', 'warning'), '',
+	'the finding of a failed check disappears when the tables are right');
 
-# ---- a lock
+# ---- a locked table
 my $session = $hipq->session;
 $session->query_safe('BEGIN; LOCK TABLE hipq.schedule');
 like($hipq->sql(q{SELECT string_agg(detail, ' ')
 		FROM hipq.doctor() WHERE finding = 'check failed'}), qr/lock timeout \(SQLSTATE 55P03\)/,
-	'the doctor does not wait for a lock');
+	'the doctor does not wait for a locked table');
 $session->query_safe('ROLLBACK');
 $session->quit;
 
@@ -94,7 +97,8 @@ contradicts('hipq.clock_offset', '1h', 'warning', 'moved clock', qr/for tests/);
 contradicts('hipq.alert_waiting', '-1', 'information', 'alert off', qr/nobody is told/);
 contradicts('track_counts', 'off', 'warning', 'statistics off', qr/knows no sizes/);
 contradicts('autovacuum', 'off', 'warning', 'autovacuum off', qr/autovacuum is off/);
-is(findings($hipq, 'error', 'warning'), '', 'all findings of settings are mended');
+is(findings($hipq, 'error', 'warning'), '',
+	'no finding is left after the statements about settings');
 
 # ---- worker slots
 is_found($hipq, 'information', 'no slots for parallel queries', 'setting max_worker_processes',
@@ -106,11 +110,11 @@ $hipq->sql($slots->{statement});
 $hipq->sql('SELECT pg_reload_conf()');
 ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor()
 		WHERE finding = 'restart pending' AND subject = 'setting max_worker_processes'}),
-	'a change that waits for a restart is a finding');
+	'a change that needs a restart is a finding');
 $node->restart;
-is(findings($hipq), '', 'with enough slots nothing is found');
+is(findings($hipq), '', 'with enough worker slots there is no finding');
 
-# At least 16, and executors can be more.
+# The smallest value is 16, and there can be more executors.
 $hipq->sql('ALTER SYSTEM SET hipq.max_running = 16');
 $hipq->sql('ALTER SYSTEM SET max_worker_processes = 100');
 $node->restart;
@@ -121,7 +125,8 @@ my $fewer = finding_of($hipq, 'contradicting settings', 'setting hipq.max_runnin
 $hipq->sql($fewer);
 $hipq->sql('SELECT pg_reload_conf()');
 ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.doctor()
-		WHERE subject = 'setting hipq.max_running'}), 'the finding of hipq.max_running is mended');
+		WHERE subject = 'setting hipq.max_running'}),
+	'the statement ends the finding of hipq.max_running');
 
 # ---- a standby
 $node->backup('backup');
@@ -130,11 +135,11 @@ $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 my $copy = bless { %$hipq, node => $standby }, 'HipqCluster';
 $node->wait_for_catchup($standby);
-is(findings($copy), '', 'the doctor works on a standby');
+is(findings($copy), '', 'the doctor has no findings on a standby of a sound server');
 $hipq->sql('ALTER ROLE app NOLOGIN');
 $node->wait_for_catchup($standby);
 is(findings($copy), 'error queue "app.main": owner without LOGIN',
-	'the doctor has findings on a standby');
+	'the doctor finds a fault on a standby');
 $standby->stop('immediate');
 
 done_testing();

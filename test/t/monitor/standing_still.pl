@@ -1,6 +1,6 @@
-# Whatever jobs wait for, hipq.alerts shows it when they have been due for a minute: each condition
-# of why() is unmet in turn, and met again. An intended wait is information, any other wait an
-# alarm. A type that is not registered and has no handler is an alert at once.
+# hipq.alerts shows jobs that have been due for a minute, whatever they wait for. The test makes
+# each condition of why() unmet, and then met again. An intended wait has severity information, any
+# other wait alarm. A type that is not registered and has no handler causes an alert at once.
 use strict;
 use warnings;
 use HipqCluster;
@@ -22,7 +22,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.keyed', 'keyed', handler => 'run',
 		throttle_limit_per_key => 1)});
 
-# Alerts of waiting jobs two minutes from now (or after $seconds): "alert severity times".
+# Returns the alerts of waiting jobs after $seconds: "alert severity times".
 sub alerts_after
 {
 	my ($seconds, $database) = @_;
@@ -40,8 +40,8 @@ sub told
 		FROM hipq.alerts_detail WHERE alert = 'jobs wait: $condition'});
 }
 
-# While the condition is unmet the job waits, and the row is there when it has been due for a
-# minute; when it is met the job ends, and the row is gone.
+# Tests a condition. While it is unmet a job waits, and the alert appears when the job has been due
+# for a minute. When it is met the job ends, and the alert disappears.
 sub closes
 {
 	my ($what, %case) = @_;
@@ -51,23 +51,24 @@ sub closes
 	my $id = $hipq->enqueue($case{type} // 'run', $case{rest});
 	my $offset = $hipq->sql("SELECT round(50 - extract(epoch
 		FROM clock_timestamp() - scheduled_run_time)) FROM hipq.jobs WHERE id = $id");
-	is(alerts_after($offset), '', "$what: there is no alert for a minute");
+	is(alerts_after($offset), '', "$what: there is no alert in the first minute");
 	ok($hipq->wait_until(qq{
 		SET hipq.clock_offset = 120;
 		SELECT string_agg(concat_ws(' ', alert, severity, times), ', ') FROM hipq.alerts
 			WHERE alert LIKE 'jobs wait: %'},
-		"jobs wait: $condition $severity 1"), "$what: then there is one alert, $condition");
+		"jobs wait: $condition $severity 1"),
+		"$what: after a minute there is one alert, $condition");
 	like(told($condition), $case{like},
-		"$what: the alert tells what the jobs wait for, and what to do");
+		"$what: the alert says what the jobs wait for, and what to do");
 	$case{open}->() if ref $case{open};
 	$hipq->sql($case{open}) if $case{open} && !ref $case{open};
 	is($hipq->outcome($id), $case{outcome} // 'succeeded',
 		"$what: the job ends when the condition is met");
-	is(alerts_after(120), '', "$what: the alert is over");
+	is(alerts_after(120), '', "$what: the alert ends");
 	return;
 }
 
-is($hipq->outcome_of('run'), 'succeeded', 'a job runs at first');
+is($hipq->outcome_of('run'), 'succeeded', 'a job runs before the first condition is unmet');
 
 # ---- the server and the database
 my $version = $hipq->sql('SELECT hipq.version()');
@@ -92,7 +93,7 @@ closes('hipq is not preloaded', condition => 'loaded', severity => 'alarm',
 	open => sub { $node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'");
 			$node->restart });
 
-# ---- a copy of the database
+# ---- a held copy of the database
 my $held = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '60 s'});
 $hipq->set('hipq.databases' => 'copy');
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE datname = 'postgres'
@@ -100,11 +101,12 @@ ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE datname = 'po
 $hipq->in('template1')->sql('CREATE DATABASE copy TEMPLATE postgres');
 is(alerts_after(180, 'copy'), 'jobs wait: hold alarm 1', 'a held copy has an alert');
 $hipq->in('copy')->sql("SELECT hipq.release_hold(); SELECT hipq.reschedule($held, now())");
-is($hipq->in('copy')->outcome($held), 'succeeded', 'the job runs when the copy is released');
-is(alerts_after(120, 'copy'), '', 'the alert of the released copy is over');
+is($hipq->in('copy')->outcome($held), 'succeeded',
+	'a job runs when its copy of the database is released');
+is(alerts_after(120, 'copy'), '', 'the alert of a released copy ends');
 $hipq->set('hipq.databases' => '*');
 $hipq->sql("SELECT hipq.reschedule($held, now())");
-is($hipq->outcome($held), 'succeeded', 'the job runs in the original, too');
+is($hipq->outcome($held), 'succeeded', 'the job runs in the original database after its copy ran');
 
 # ---- the queue owner
 closes('the owner may not log in', condition => 'queue owner', severity => 'alarm',
@@ -134,13 +136,13 @@ closes('the handler is gone', condition => 'handler', severity => 'alarm',
 my $misspelt = $hipq->enqueue('rnu',
 	q{queue => 'app.main', scheduled_run_time => now() + interval '1 day'});
 is(alerts_after(0), 'jobs wait: handler alarm 1',
-	'a type that registered itself without handler is told of at once');
+	'a type that registered itself without a handler causes an alert at once');
 like($hipq->sql(q{SELECT detail || ' ' || hint FROM hipq.alerts_detail
 		WHERE alert = 'jobs wait: handler'}),
 	qr/type "rnu" in queue "app.main".*(?:is not registered yet|has no handler).*hipq.cancel_jobs\(\)/,
-	'the alert names the unregistered type');
+	'the alert names the type that is not registered');
 $hipq->sql("SELECT hipq.cancel($misspelt)");
-is(alerts_after(120), '', 'the alert of the unregistered type is over with its jobs');
+is(alerts_after(120), '', 'the alert of a type that is not registered ends with its jobs');
 
 # ---- external workers
 closes('no worker', condition => 'worker', severity => 'alarm',
@@ -150,11 +152,12 @@ closes('no worker', condition => 'worker', severity => 'alarm',
 			capacity => 10)});
 		my ($worker) = $hipq->sql(q{SELECT worker_id FROM hipq.workers WHERE name = 'one'});
 		ok($hipq->wait_until(qq{SELECT count(*) > 0 FROM hipq.claim($worker) AS claimed,
-				LATERAL hipq.complete(claimed.id, claimed.attempt)}), 'a worker takes it');
+				LATERAL hipq.complete(claimed.id, claimed.attempt)}),
+			'a worker takes the waiting job');
 		$hipq->sql("SELECT hipq.deregister_worker($worker)");
 	});
 
-# ---- windows, limits
+# ---- time windows and throttle limits
 closes('outside its time windows', condition => 'time window', severity => 'information',
 	like => qr/It waits for its time windows/,
 	rest => q{time_windows => to_char(now() + interval '2 days', 'dy') || ' 00:00-23:00'},
@@ -185,7 +188,7 @@ closes('all executors are busy', condition => 'executor', severity => 'informati
 		2; $hipq->pid_of($_) foreach @holders },
 	open => sub { $lock->quit; $hipq->outcome($_) foreach @holders });
 
-# ---- another session locks the row: every condition is met
+# ---- another session locks the row, and every condition is met
 my $holder = $hipq->session;
 my $late = $holder->query_safe(q{
 	SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '3 s') AS id \gset
@@ -198,18 +201,18 @@ like(alerts_after(120), qr/^jobs wait: lane information 1$/,
 $holder->query_safe('COMMIT');
 $holder->quit;
 is($hipq->outcome($late), 'succeeded', 'a job whose row was locked runs');
-is(alerts_after(120), '', 'the alert of a locked row is over');
+is(alerts_after(120), '', 'the alert of a locked row ends');
 
-# ---- many jobs of one kind, of many kinds, and beside running jobs
+# ---- many jobs of one kind, and of many kinds
 $hipq->sql(q{SELECT hipq.pause('app.main')});
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'run', (number % 150)::text
 	FROM generate_series(1, 300) AS number});
 like(told('pause'), qr/^At least \d+ job\(s\) of type "run"/,
-	'of jobs of many kinds the first are counted');
+	'an alert on jobs of many kinds counts the first ones');
 $hipq->sql(q{SELECT hipq.cancel_jobs('app.main')});
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, priority) SELECT 'run', number % 2
 	FROM generate_series(1, 300) AS number});
-like(told('pause'), qr/^300 job\(s\) of type "run"/, 'jobs of one kind are all counted');
+like(told('pause'), qr/^300 job\(s\) of type "run"/, 'an alert on jobs of one kind counts all');
 
 # ---- a queue whose tables cannot be read
 my $move_file = q{UPDATE pg_class SET relfilenode = (relfilenode::bigint %s 1000000)::oid
@@ -217,13 +220,13 @@ my $move_file = q{UPDATE pg_class SET relfilenode = (relfilenode::bigint %s 1000
 $hipq->sql(sprintf $move_file, '+');
 my ($rc, $stdout, $stderr) = $node->psql('postgres', q{SET hipq.clock_offset = 120;
 	SELECT alert || ' ' || times FROM hipq.alerts WHERE alert LIKE 'jobs wait: %'});
-is($stdout, 'jobs wait: pause 300', 'alerts of other queues are there');
+is($stdout, 'jobs wait: pause 300', 'an unreadable queue does not hide alerts of other queues');
 like($stderr,
 	qr/^psql:.* WARNING:  queue "app.full" is left out because it cannot be read: could not open file/,
 	'a warning names the queue that cannot be read');
 $hipq->sql(sprintf $move_file, '-');
 
 $hipq->set('hipq.alert_waiting' => -1);
-is(alerts_after(120), '', 'hipq.alert_waiting = -1 switches it off');
+is(alerts_after(120), '', 'hipq.alert_waiting = -1 switches the alerts off');
 
 done_testing();

@@ -1,5 +1,5 @@
-# hipq.doctor() on the tables of queues finds orphans, lost tables, late retention, dead rows and
-# bloat.
+# hipq.doctor() finds faults of the tables of queues: tables without a queue, missing tables, late
+# retention, dead rows and bloat.
 use strict;
 use warnings;
 use HipqCluster;
@@ -10,7 +10,7 @@ use Test::More;
 my $hipq = HipqCluster->new('doctor_tables', autovacuum => 'off', 'hipq.retention' => '4h');
 $hipq->create_queue('app.main');
 is(findings($hipq, 'error', 'warning'), 'warning setting autovacuum: autovacuum off',
-	'no finding is about tables at first');
+	'the tables of a new queue have no findings');
 
 # ---- a table without a queue, and a queue without a table
 $hipq->create_queue('app.left');
@@ -21,7 +21,7 @@ $hipq->sql(q{INSERT INTO hipq.app_left (job_type) VALUES ('work');
 	DELETE FROM hipq.queue WHERE name = 'left'});
 my $full = is_found($hipq, 'warning', 'table without queue', 'table hipq.app_left',
 	qr/and has rows/);
-is($full->{statement}, undef, 'a table with rows has no statement');
+is($full->{statement}, undef, 'the finding of a table with rows has no statement');
 $hipq->sql('DROP TABLE hipq.app_left');
 is_gone($hipq, 'table without queue', 'table hipq.app_left');
 
@@ -43,20 +43,21 @@ is_found($hipq, 'information', 'half dropped', 'queue "app.half"');
 $reader->query_safe('COMMIT');
 $reader->quit;
 ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.doctor() WHERE finding = 'half dropped'}),
-	'the finding of a half dropped queue is gone when the session ends');
+	'the finding of a half dropped queue disappears when the session ends');
 
-# ---- retention: hipq cannot drop a leaf
+# ---- retention: hipq does not drop a leaf
 $hipq->sql(q{
 	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE sql AS '';
 	SELECT hipq.register_job_type('app.main', 'work', handler => 'work')});
-is($hipq->outcome_of('work'), 'succeeded', 'a job has run');
+is($hipq->outcome_of('work'), 'succeeded', 'a job runs before hipq is switched off');
 ok($hipq->wait_until(q{SELECT count(*) > 0 FROM pg_inherits WHERE inhparent
 		= 'hipq.app_main_final'::regclass AND inhrelid::regclass::text ~ '_final_p'}),
-	'leaves are made');
+	'hipq makes leaves by time');
 $hipq->switch_off;
 $hipq->sql(q{ALTER SYSTEM SET hipq.clock_offset = '1 d'});
 $hipq->sql('SELECT pg_reload_conf()');
-ok($hipq->wait_until(q{SELECT hipq.now() > clock_timestamp() + interval '23 h'}), 'a day goes by');
+ok($hipq->wait_until(q{SELECT hipq.now() > clock_timestamp() + interval '23 h'}),
+	"hipq's clock is a day ahead");
 my $behind = is_found($hipq, 'warning', 'retention is behind', 'queue "app.main"',
 	qr/keeps final jobs for 04:00:00/);
 for (1 .. 20)
@@ -65,11 +66,11 @@ for (1 .. 20)
 	$hipq->sql($behind->{statement});
 	$behind = finding_of($hipq, 'retention is behind', 'queue "app.main"');
 }
-is($behind, undef, 'late retention is mended, leaf by leaf');
+is($behind, undef, 'the statements drop leaf by leaf until retention is not late');
 $hipq->sql('ALTER SYSTEM RESET hipq.clock_offset');
 $hipq->sql('SELECT pg_reload_conf()');
 
-# ---- dead rows, which a snapshot keeps; then a table that is much too large for its rows
+# ---- dead rows that a snapshot keeps, and then a table that is much too large for its rows
 my $session = $hipq->session;
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 $hipq->sql(q{
@@ -83,10 +84,11 @@ $session->query_safe('COMMIT');
 $session->quit;
 is_mended($hipq, 'warning', 'dead rows', 'table hipq.app_main_live');
 is_mended($hipq, 'warning', 'bloat', 'table hipq.app_main_live', qr/large with about 1 rows/);
-is($hipq->sql('SELECT count(*) FROM hipq.app_main_live'), 1, 'the job is still in the table');
+is($hipq->sql('SELECT count(*) FROM hipq.app_main_live'), 1,
+	'the statement against bloat keeps the job in the table');
 is($hipq->sql(q{SELECT outcome FROM hipq.jobs WHERE job_key = '25000'}), 'waiting',
-	'the job still waits');
+	'the job waits after the statement against bloat');
 $hipq->set('hipq.enabled' => 'on');
-is($hipq->outcome_of('work'), 'succeeded', 'jobs run in the new table');
+is($hipq->outcome_of('work'), 'succeeded', 'jobs run after the statement against bloat');
 
 done_testing();

@@ -1,5 +1,5 @@
-# hipq.who_fills() tells whose jobs fill a queue, and what the first of each kind waits for; a large
-# queue is judged by a sample.
+# hipq.who_fills() shows whose jobs fill a queue, and what the first job of each kind waits for. It
+# estimates this for a large queue from a sample.
 use strict;
 use warnings;
 use HipqCluster;
@@ -13,7 +13,7 @@ $hipq->sql(q{SELECT hipq.register_job_type('app.tenants', 'export', handler => '
 	throttle_limit_per_key => 1)});
 $hipq->sql(q{SELECT hipq.register_job_type('app.tenants', 'scan', handler_kind => 'notify')});
 is($hipq->sql(q{SELECT count(*) FROM hipq.who_fills('app.tenants')}), '0',
-	'nothing fills an empty queue');
+	'who_fills() returns no row for an empty queue');
 
 # ---- the kinds of jobs
 
@@ -32,33 +32,35 @@ is($hipq->sql(q{SELECT job_type, throttle_key, jobs, percent, last_minute, oldes
 		waits_for FROM hipq.who_fills('app.tenants')}),
 	"export|tenant 7|7|70|7|f|throttle "
 		. "of key\nexport|tenant 8|2|20|2|t|scheduled time\nscan||1|10|1|f|worker",
-		'who_fills() has the most frequent kind first, with what it waits for');
+		'who_fills() returns the most frequent kind first, with what its jobs wait for');
 is($hipq->sql(q{SELECT first_job FROM hipq.who_fills('app.tenants', 1)}), $next,
-	'the first job of a kind is one that waits');
+	'first_job of who_fills() is the first job of a kind that waits');
 like($hipq->sql(q{SELECT why.explanation FROM hipq.who_fills('app.tenants', 1) AS filler,
 		hipq.why(filler.first_job) AS why WHERE why.condition = filler.waits_for}),
-	qr/"tenant 7" is reached: 1 of 1/, 'why() of that job explains the wait');
+	qr/"tenant 7" is reached: 1 of 1/,
+	'why() of first_job explains what the jobs of the kind wait for');
 $hipq->sql(q{SELECT hipq.pause('app.tenants', 'export', 'tenant 7')});
 is($hipq->sql(q{SELECT waits_for FROM hipq.who_fills('app.tenants', 1)}), 'pause',
-	'who_fills() tells of a pause');
+	'who_fills() reports a pause');
 is($hipq->sql(q{SELECT count(*) FROM hipq.who_fills('app.tenants', NULL)}), '3',
-	'NULL shows all kinds');
+	'who_fills() with NULL lines returns all kinds');
 $holder->query_safe('SELECT pg_advisory_unlock(7)');
 ok($hipq->wait_until(q{SELECT jobs = 6 FROM hipq.who_fills('app.tenants', 1)}),
-	'ended jobs do not count');
+	'who_fills() does not count jobs that have ended');
 
-# ---- a large queue: 500 of its pages are read
+# ---- a large queue, of which who_fills() reads 500 pages
 
 $hipq->sql(q{INSERT INTO hipq.app_large (job_type, throttle_key, scheduled_run_time)
 	SELECT 'bulk', CASE WHEN n % 10 < 8 THEN 'many' ELSE 'few' END, now() + interval '1 day'
 		FROM generate_series(1, 60000) AS n});
 cmp_ok($hipq->sql(q{SELECT pg_relation_size('hipq.app_large_live') / 8192}), '>', 1000,
-	'the queue is large');
+	'the large queue has more than 1000 pages');
 is($hipq->sql(q{SELECT throttle_key, jobs BETWEEN 40000 AND 56000, percent BETWEEN 78 AND 82
 		FROM hipq.who_fills('app.large', 1)}), 'many|t|t',
 	'who_fills() estimates 48,000 of 60,000 jobs');
 is($hipq->sql(q{SELECT count(DISTINCT jobs) FROM generate_series(1, 3),
-		LATERAL hipq.who_fills('app.large', 1)}), '1', 'who_fills() repeats its estimate');
+		LATERAL hipq.who_fills('app.large', 1)}), '1',
+	'who_fills() returns the same estimate each time');
 
 # ---- privileges
 
@@ -71,14 +73,17 @@ is($hipq->sql(q{SET ROLE reader; SELECT throttle_key FROM hipq.who_fills('app.te
 is($hipq->sql(q{SET ROLE watcher; SELECT throttle_key FROM hipq.who_fills('app.tenants', 1)}),
 	'tenant 7', 'a monitor can call who_fills()');
 like($hipq->error_of(q{SET ROLE sender; SELECT hipq.who_fills('app.tenants')}),
-	qr/42501: permission denied for queue "app.tenants"/, 'privilege enqueue does not suffice');
+	qr/42501: permission denied for queue "app.tenants"/,
+	'privilege enqueue does not suffice for who_fills()');
 like($hipq->error_of(q{SET ROLE reader; SELECT hipq.who_fills('app.large')}),
-	qr/42704: queue "app.large" does not exist/, 'for other roles the queue does not exist');
+	qr/42704: queue "app.large" does not exist/,
+	'who_fills() does not show roles without rights that a queue exists');
 like($hipq->error_of(q{SELECT hipq.who_fills('app.nowhere')}), qr/42704/,
-	'an unknown queue is refused');
-like($hipq->error_of(q{SELECT hipq.who_fills(NULL)}), qr/22004/, 'a NULL queue is refused');
+	'who_fills() of an unknown queue is refused');
+like($hipq->error_of(q{SELECT hipq.who_fills(NULL)}), qr/22004/,
+	'who_fills() of a NULL queue is refused');
 like($hipq->error_of(q{SELECT hipq.who_fills('app.large', -1)}), qr/2201W/,
-	'a negative number of lines is refused');
+	'who_fills() with a negative number of lines is refused');
 
 $holder->quit;
 $hipq->node->stop;

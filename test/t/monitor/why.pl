@@ -1,5 +1,5 @@
-# hipq.why() and the scheduler check the same conditions: with one condition unmet why() names just
-# that one, and the job does not start; when it is met, the job starts.
+# hipq.why() and the scheduler check the same conditions. While one condition is unmet why() names
+# only this one, and the job does not start. When it is met, the job starts.
 use strict;
 use warnings;
 use HipqCluster;
@@ -30,21 +30,22 @@ sub explained
 	my ($id, $condition) = @_;
 	return $hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = '$condition'");
 }
-# A job that follows another one is in no queue yet.
+# Returns the outcome of a job, which may be a successor that is in no queue yet.
 sub outcome_now
 {
 	my ($id) = @_;
 	return $hipq->sql("SELECT coalesce((SELECT outcome FROM hipq.jobs WHERE id = $id), 'waiting')");
 }
 
-# The executor has looked since: a job of another queue runs, if any can.
+# Runs a job of another queue, if any can run. After it an executor has checked the waiting job,
+# too.
 sub others_run
 {
 	is($hipq->outcome_of('side'), 'succeeded', "$_[0]: a job of another queue runs");
 	return;
 }
 
-# The column of view queues that counts jobs waiting for a condition.
+# For each condition the column of view queues that counts jobs that wait for it.
 my %columns = ('scheduled time' => 'waiting_time', 'time window' => 'waiting_window',
 	(map { $_ => 'waiting_hold' } 'enabled', 'hold', 'queue owner'),
 	pause => 'waiting_pause', handler => 'waiting_handler',
@@ -54,27 +55,27 @@ my $counts = q{SELECT string_agg(key || ' ' || value, ', ') FROM hipq.queues_det
 	jsonb_each_text(to_jsonb(queues)) WHERE queue = 'app.main' AND key ~ '^(waiting_|ready$)'
 	AND value <> '0'};
 
-# A job with one unmet condition. `id`, or what is enqueued; `condition`, as why() names it; `open`,
-# SQL that meets it.
+# Tests a job with one unmet condition. `id`: the job, otherwise it is enqueued `with` these
+# arguments; `condition`: its name in why(); `open`: SQL that makes the condition met.
 sub one_gate
 {
 	my ($condition, %case) = @_;
 	my $id = $case{id} // $hipq->enqueue($case{type} // 'run', join ', ', q{queue => 'app.main'},
 		$case{with} // ());
 	ok($hipq->wait_until("SELECT string_agg(condition, ', ') FROM hipq.why($id) WHERE NOT passed",
-			$condition), "$condition: it is the only unmet condition");
-	like(explained($id, $condition), $case{says}, "$condition: why() explains it");
+			$condition), "$condition: no other condition is unmet");
+	like(explained($id, $condition), $case{says}, "$condition: why() explains the condition");
 	is($hipq->sql($counts), "$columns{$condition} 1",
-		"$condition: view queues counts the job there") if $columns{$condition};
+		"$condition: view queues counts the job in $columns{$condition}") if $columns{$condition};
 	others_run($condition) unless $case{stops_all};
 	is(outcome_now($id), 'waiting', "$condition: the job has not started");
-	is(closed($id), $condition, "$condition: the job still waits for it only");
+	is(closed($id), $condition, "$condition: no other condition is unmet after others have run");
 	ref $case{open} ? $case{open}->($id) : $hipq->sql($case{open} =~ s/:id/$id/gr);
-	is($hipq->outcome($id), 'succeeded', "$condition: the job starts when it is met");
+	is($hipq->outcome($id), 'succeeded', "$condition: the job starts when the condition is met");
 	return;
 }
 
-# A job that runs until the lock is released.
+# Enqueues a job that runs until the lock is released.
 sub hold
 {
 	my ($with) = @_;
@@ -84,7 +85,7 @@ sub hold
 	return ($lock, $id);
 }
 
-# ---- conditions of the job
+# ---- conditions of a job
 one_gate('scheduled time', with => q{scheduled_run_time => now() + interval '1 hour'}, says =>
 	qr/^It waits for its time, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d, in (1 h|59 min( \d+ s)?)\.$/,
 	open => 'SELECT hipq.reschedule(:id, now())');
@@ -96,7 +97,7 @@ one_gate('time window', with => qq{time_windows => '$day 12:00-13:00'}, says =>
 one_gate('handler', type => 'later', says => qr/^Job type "later" has no handler/,
 	open => q{SELECT hipq.alter_job_type('app.main', 'later', handler => 'run')});
 
-# ---- conditions of its queue
+# ---- conditions of a queue
 one_gate('queue owner', says => qr/^Queue owner "app" may not log in/,
 	open => 'ALTER ROLE app LOGIN') if $hipq->sql('ALTER ROLE app NOLOGIN') eq '';
 foreach my $what (q{'app.main'}, q{'app.main', 'run'})
@@ -108,7 +109,7 @@ $hipq->sql(q{SELECT hipq.pause('app.main', 'run', 'ann')});
 one_gate('pause', with => q{throttle_key => 'ann'}, says => qr/^Throttle key "ann" is paused by /,
 	open => q{SELECT hipq.resume('app.main', 'run', 'ann')});
 
-# ---- throttle limits, with the jobs that hold them
+# ---- throttle limits, and the jobs that use them
 my %limits = (
 	queue => [ q{hipq.alter_queue('app.main', throttle_limit => %s)}, q{queue's throttle_limit} ],
 	type => [ q{hipq.alter_job_type('app.main', 'run', throttle_limit => %s)},
@@ -123,7 +124,7 @@ foreach my $what (qw(queue type key))
 	one_gate("throttle of $what", with => q{throttle_key => 'ann'},
 		says => qr/^The \Q$name\E is reached: 2\.500 of 3 is used by 1 running job\(s\): $holder \(weighs 2\.500\); it weighs 1\.$/,
 			open => sub { $lock->quit });
-	is($hipq->outcome($holder), 'succeeded', "throttle of $what: the job that held it ends");
+	is($hipq->outcome($holder), 'succeeded', "throttle of $what: the job that used the limit ends");
 	$hipq->sql('SELECT ' . sprintf $call, 0);
 }
 $hipq->set('hipq.max_executors' => 16);
@@ -140,7 +141,7 @@ $hipq->set('hipq.max_executors' => 16);
 	$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 0)});
 }
 
-# ---- executors, and the place in the lane
+# ---- executors, and the position in the lane
 $hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
 $hipq->set('hipq.max_executors' => 1);
 ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor is left');
@@ -148,20 +149,21 @@ ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor 
 	my ($lock, $holder) = hold();
 	my @ids = map { $hipq->enqueue('run', q{queue => 'app.main'}) } 1 .. 3;
 	ok($hipq->wait_until("SELECT string_agg(condition, ', ') FROM hipq.why($ids[0])
-			WHERE NOT passed", 'executor'), 'the next job waits for an executor only');
+			WHERE NOT passed", 'executor'), 'the first waiting job waits only for an executor');
 	like(explained($ids[0], 'executor'),
 		qr/^1 executor\(s\) work for the queue owner and all have a job; hipq\.max_executors allows no more\.$/,
 		'why() explains the wait for an executor');
-	is($hipq->sql($counts), 'ready 3', 'view queues counts these jobs as ready');
+	is($hipq->sql($counts), 'ready 3',
+		'view queues counts jobs that wait for an executor as ready');
 	is(closed($ids[2]), 'executor, lane', 'a later job also waits in its lane');
 	is(explained($ids[2], 'lane'), '2 job(s) of its queue that are due stand before it.',
-		'why() tells that two jobs are before it');
+		'why() says that two jobs are before a job');
 	is($hipq->sql("SELECT explanation FROM hipq.why(hipq.enqueue('run', queue => 'app.main',
 			priority => -1)) WHERE condition = 'lane'"),
 		'No job of its queue that may start stands before it.',
-			'a job of a lower priority number goes first');
+			'why() says that no job is before one of a lower priority number');
 	is(explained($ids[2], 'lane'), '3 job(s) of its queue that are due stand before it.',
-		'why() tells that three jobs are before it then');
+		'why() says that three jobs are before a job after one overtook it');
 	$hipq->sql(q{SELECT hipq.enqueue_many('run', array_fill('{}'::jsonb, ARRAY[11000]),
 		queue => 'app.main', scheduled_run_time => hipq.now() - interval '1 hour')});
 	is(explained($ids[2], 'lane'),
@@ -170,10 +172,10 @@ ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor 
 	my $later = $hipq->enqueue('run',
 		q{queue => 'app.main', scheduled_run_time => now() + interval '1 hour'});
 	is(explained($later, 'lane'), 'It takes its place in its lane when its time has come.',
-		'a job that is not due is not in its lane');
+		'why() says that a job that is not due is not in its lane');
 	$hipq->sql("SELECT hipq.cancel($later)");
 	$lock->quit;
-	is($hipq->outcome($_), 'succeeded', 'each of the three jobs succeeds') foreach @ids;
+	is($hipq->outcome($_), 'succeeded', 'a job that waited for an executor succeeds') foreach @ids;
 }
 ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'all jobs of the queue end');
 $hipq->set('hipq.max_executors' => 3);
@@ -187,35 +189,35 @@ $hipq->sql(q{UPDATE hipq.identity SET system_identifier = system_identifier - 1;
 	SELECT pg_reload_conf()});
 one_gate('hold', says => qr/release_hold/, open => 'SELECT hipq.release_hold()', stops_all => 1);
 
-# ---- a job that waits for another one, and jobs that do not wait
+# ---- a successor, and jobs that do not wait
 {
 	my ($lock, $holder) = hold(q{job_key => 'one'});
-	is(closed($holder), 'state', 'a running job has no other unmet condition');
+	is(closed($holder), 'state', 'why() of a running job has only the condition state');
 	my $after = $hipq->enqueue('run',
 		q{queue => 'app.main', job_key => 'one', on_duplicate => 'after'});
 	one_gate('predecessor', id => $after, says => qr/^It is enqueued when/,
 		open => sub { $lock->quit });
-	is(closed($holder), 'state', 'a final job has no other unmet condition');
+	is(closed($holder), 'state', 'why() of a final job has only the condition state');
 }
 
-# ---- a final job: how it ended, and its error for roles that can read it
+# ---- a final job: why() says how it ended, and shows the error to roles that can read it
 
 $hipq->sql(q{CREATE FUNCTION fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 	RAISE EXCEPTION E'no such box\nand more'; END $$;
 	SELECT hipq.register_job_type('app.main', 'fail', handler => 'fail', max_retries => 0);
 	CREATE ROLE steers LOGIN; SELECT hipq.grant_queue('app.main', 'steers', 'control')});
 my $fails = $hipq->enqueue('fail', q{queue => 'app.main'});
-is($hipq->outcome($fails), 'failed', 'a job fails');
+is($hipq->outcome($fails), 'failed', 'a job fails for why()');
 like(explained($fails, 'state'),
 	qr/^The job is final: it failed at \d{4}-\S+ \S+, in attempt 1: no such box$/,
-	'why() tells when and why a job failed');
+	'why() says when and why a job failed');
 like($hipq->sql_as('steers', "SELECT explanation FROM hipq.why($fails) WHERE condition = 'state'"),
 	qr/it failed at \d{4}-\S+ \S+, in attempt 1\.$/,
-	'why() leaves the error out for a role that cannot read it');
+	'why() omits the error for a role that cannot read it');
 my $works = $hipq->enqueue('run', q{queue => 'app.main'});
-is($hipq->outcome($works), 'succeeded', 'another succeeds');
+is($hipq->outcome($works), 'succeeded', 'a job succeeds for why()');
 like(explained($works, 'state'),
 	qr/^The job is final: it succeeded at \d{4}-\S+ \S+, in attempt 1\.$/,
-	'why() tells when a job succeeded');
+	'why() says when a job succeeded');
 
 done_testing();
