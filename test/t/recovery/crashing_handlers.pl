@@ -1,5 +1,5 @@
-# If a handler takes the server down, its job alone is charged, and in the end given up; its
-# neighbours run again uncharged.
+# If a handler crashes the server, only its job is charged, and hipq gives it up in the end. The
+# jobs that ran beside it run again, uncharged.
 use strict;
 use warnings;
 use HipqCluster;
@@ -50,7 +50,7 @@ $hipq->sql(q{
 
 my $log_end = 0;
 
-# Counts the crashes of the server since the last call.
+# Returns the number of crashes of the server since the last call.
 sub crashes
 {
 	my $log = slurp_file($hipq->node->logfile, $log_end);
@@ -58,7 +58,7 @@ sub crashes
 	return scalar(() = $log =~ /all server processes terminated; reinitializing/g);
 }
 
-# An advisory lock that outlives a crash.
+# Takes an advisory lock that survives a crash.
 sub hold
 {
 	my ($number) = @_;
@@ -66,7 +66,7 @@ sub hold
 		PREPARE TRANSACTION 'lock $number'");
 }
 
-# Ends the lock. Jobs that wait for it may crash the server before this session has ended.
+# Releases the lock. Jobs that wait for it may crash the server before this session has ended.
 sub release
 {
 	my ($number) = @_;
@@ -97,8 +97,8 @@ sub postmaster
 	return (slurp_file($hipq->node->data_dir . '/postmaster.pid') =~ /^(\d+)/)[0];
 }
 
-# Starts the server when the last postmaster is gone, and its children, too, which only an attempt
-# to start can tell.
+# Starts the server after the last postmaster and its children have ended. Only an attempt to start
+# shows whether the children have.
 sub start_after
 {
 	my ($postmaster) = @_;
@@ -114,8 +114,8 @@ sub start_after
 	return;
 }
 
-# Kills several processes before the postmaster notices the first. Waits until the server has
-# restarted: before that, pg_stat_activity still shows the dead.
+# Kills several processes before the postmaster notices the first one. Waits until the server has
+# restarted, because until then pg_stat_activity shows the killed processes.
 sub kill_at_once
 {
 	my @pids = @_;
@@ -134,7 +134,7 @@ sub running
 			@ids) . ')', scalar @ids);
 }
 
-# Waits until one of them runs, and returns another one.
+# Waits until one of the jobs runs, and returns another one.
 sub one_waits
 {
 	my (@ids) = @_;
@@ -143,7 +143,7 @@ sub one_waits
 	return (grep { $_ ne $runs } @ids)[0];
 }
 
-# ---- every way to take the server down
+# ---- every way to crash the server
 foreach my $case (map { [ 'run', $_ ], [ 'locked', $_ ] } 'abort', 'segv', 'kill', 'quit', '_exit')
 {
 	my ($type, $how) = @$case;
@@ -154,47 +154,49 @@ foreach my $case (map { [ 'run', $_ ], [ 'locked', $_ ] } 'abort', 'segv', 'kill
 	running(@neighbours, $locked, $poison);
 	crashes();
 	$locks[1]->quit;
-	is($hipq->outcome($poison), 'failed', "$how, $type: the culprit is given up");
+	is($hipq->outcome($poison), 'failed',
+		"$how, $type: the job that crashes the server is given up");
 	is($hipq->attempts($poison), '1 crashed, 2 crashed', "$how, $type: the job crashed twice");
-	is(line($poison), 'failed 2 0', "$how, $type: a crash is no retry");
+	is(line($poison), 'failed 2 0', "$how, $type: a crash does not count as a retry");
 	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters_detail
 			WHERE job_id = $poison"), 'crashed: the server crashed in the handler',
 		"$how, $type: the job has a dead letter");
 	is($hipq->sql("SELECT jsonb_array_length(history) FROM hipq.dead_letters_detail
 			WHERE job_id = $poison"), 2, "$how, $type: the dead letter has both attempts");
-	is($hipq->outcome($_), 'succeeded', 'a neighbour runs again') foreach @neighbours;
+	is($hipq->outcome($_), 'succeeded', "$how, $type: a neighbour runs again") foreach @neighbours;
 	is($hipq->sql('SELECT count(*) FROM hipq.jobs_detail WHERE retry_count <> 0 AND id IN ('
-			. join(', ', @neighbours) . ')'), 0, "$how, $type: its neighbours are not charged");
+			. join(', ', @neighbours) . ')'), 0, "$how, $type: the neighbours are not charged");
 	is($hipq->sql(q{SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts
 			WHERE job_id IN (} . join(', ', @neighbours) . ')'), 'server_restart',
-		"$how, $type: its neighbours' attempts have reason server_restart");
+		"$how, $type: the attempts of the neighbours have reason server_restart");
 	is($hipq->outcome($locked), 'succeeded', "$how, $type: a neighbour claimed by lock runs again");
 	is(line($locked), 'succeeded 1 0',
 		"$how, $type: a neighbour claimed by lock ends in its first attempt");
 	is($hipq->attempts($locked), '', "$how, $type: a neighbour claimed by lock has no history");
 	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id)
 			FROM ran WHERE id IN (' . join(', ', @neighbours, $locked) . ')'), '3 3',
-		"$how, $type: the neighbours' effects are there once");
+		"$how, $type: the effects of the neighbours are there once");
 	is(crashes(), 2, "$how, $type: the server crashed twice");
 	eval { $locks[0]->quit };
 }
 like(slurp_file($hipq->node->logfile),
 	qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d+ in queue "app.main" took the server down/,
-	'the log names the culprit');
+	'the log names the job that crashed the server');
 
-# ---- a procedure may have committed: its policy decides about the retry
+# ---- a procedure may have committed, so its policy decides about the retry
 {
 	my $id = enqueue_poison('call', '{"how": "abort"}');
 	is($hipq->outcome($id), 'failed', 'a procedure that crashes the server is given up');
 	is($hipq->attempts($id), '1 crashed, 2 crashed', 'a procedure crashed twice');
-	is(line($id), 'failed 2 1', 'the first crash of a procedure is a retry');
+	is(line($id), 'failed 2 1', 'the first crash of a procedure is charged as a retry');
 }
 
 # ---- do_not_retry_on
 {
 	my $id = enqueue_poison('never again', '{"how": "abort"}');
 	is($hipq->outcome($id), 'failed', 'a job with do_not_retry_on => crashed is given up');
-	is($hipq->attempts($id), '1 crashed', 'it is given up after one crash');
+	is($hipq->attempts($id), '1 crashed',
+		'a job with do_not_retry_on => crashed is given up after one crash');
 }
 
 # ---- a retry handler
@@ -209,7 +211,7 @@ like(slurp_file($hipq->node->logfile),
 	is(crashes(), 2, 'the server crashed twice because of a retry handler');
 }
 
-# ---- an executor that ends is no crash
+# ---- an executor that ends is not a crash
 {
 	crashes();
 	$hipq->sql(q{
@@ -221,13 +223,13 @@ like(slurp_file($hipq->node->logfile),
 		CREATE TRIGGER note_delay AFTER UPDATE ON hipq.app_main_live FOR EACH ROW
 			WHEN (NEW.state = 'retry') EXECUTE FUNCTION note_delay()});
 	my $id = $hipq->enqueue('run', q{'{"how": "exit"}'});
-	# The clock is not moved: a process that has not seen the new time yet would take the next delay
-	# as over, too.
+	# The clock is not moved, because a process that does not know the new time yet would regard the
+	# next delay as over.
 	ok($hipq->wait_until("SELECT count(*) >= 5 FROM hipq.attempts WHERE job_id = $id"),
 		'a handler that calls exit() loses its executor');
 	is($hipq->sql("SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts WHERE job_id = $id"),
 		'worker_lost', 'each exit() ends the attempt with reason worker_lost');
-	is(crashes(), 0, 'exit() in a handler is no crash of the server');
+	is(crashes(), 0, 'exit() in a handler does not crash the server');
 	is($hipq->sql("SELECT string_agg(concat_ws(' ', attempt, retry_count, round(seconds, 3)), ', '
 			ORDER BY attempt) FROM delayed WHERE id = $id AND attempt BETWEEN 3 AND 5"),
 		'3 0 1.000, 4 0 2.000, 5 0 4.000',
@@ -237,7 +239,7 @@ like(slurp_file($hipq->node->logfile),
 	$hipq->sql('DROP TRIGGER note_delay ON hipq.app_main_live');
 }
 
-# ---- several suspects run one at a time
+# ---- suspects run one at a time
 {
 	hold(1);
 	my @suspects = map { $hipq->enqueue('run', q{'{"lock": 1}'}) } 1 .. 3;
@@ -246,8 +248,9 @@ like(slurp_file($hipq->node->logfile),
 	running(@suspects, $neighbour);
 	kill_at_once(map { $hipq->pid_of($_) } @suspects);
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id IN ($list, $neighbour)",
-			4), 'after a crash with three suspects all jobs are back');
-	is($hipq->attempts($_), '1 server_restart', 'no suspect is charged')
+			4), 'after a crash with three suspects all jobs are back in their lanes');
+	is($hipq->attempts($_), '1 server_restart',
+		'a job that ran in a crash with three suspects is not charged')
 		foreach @suspects, $neighbour;
 	running($neighbour);
 	my $waiting = one_waits(@suspects);
@@ -256,11 +259,12 @@ like(slurp_file($hipq->node->logfile),
 		'one of several suspects runs at a time');
 	like($hipq->why($waiting),
 		qr/^crash: It may have crashed the server: such jobs run one at a time/,
-		'why() tells that a suspect waits');
-	is($hipq->why($neighbour), 'state: The job runs.', 'a neighbour is no suspect');
+		'why() says that a suspect waits for another one');
+	is($hipq->why($neighbour), 'state: The job runs.',
+		'a job that did not run in the crashed process is not a suspect');
 	release(1);
 	is($hipq->outcome($_), 'succeeded', 'each suspect succeeds') foreach @suspects;
-	is(line($_), 'succeeded 2 0', 'no suspect is charged in the end') foreach @suspects;
+	is(line($_), 'succeeded 2 0', 'a suspect that succeeds is not charged') foreach @suspects;
 	is($hipq->sql("SELECT count(*)
 			FROM hipq.jobs_detail AS one JOIN hipq.jobs_detail AS other ON one.id < other.id
 			AND one.accepted_time < other.update_time AND other.accepted_time < one.update_time"
@@ -283,15 +287,16 @@ like(slurp_file($hipq->node->logfile),
 			. join(', ', @batch) . ')', 4), 'all jobs of a batch with a crashing job end');
 	is(line($batch[2]), 'failed 2 0', 'the crashing job of a batch is given up');
 	is($hipq->attempts($batch[2]), '1 crashed, 2 crashed',
-		'the crashing job of a batch crashed twice by itself');
+		'the crashing job of a batch crashed twice when it ran alone');
 	is(line($_), 'succeeded 1 0', 'the other jobs of a batch succeed uncharged')
 		foreach @batch[ 0, 1, 3 ];
 	is(crashes(), 3, 'a batch with a crashing job crashes the server three times');
 	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran WHERE id IN ('
-			. join(', ', @batch) . ')'), '3 3', 'the effects of the other jobs are there once');
+			. join(', ', @batch) . ')'), '3 3',
+		'the effects of the other jobs of a batch are there once');
 }
 
-# ---- a batch that failed runs again one by one: then one job alone is to blame
+# ---- a batch that failed runs again one by one, so one job alone is to blame
 {
 	$hipq->sql(q{
 		CREATE FUNCTION run_single(jobs hipq.job[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -313,7 +318,7 @@ like(slurp_file($hipq->node->logfile),
 	is($hipq->sql("SELECT count(*) FROM hipq.attempts
 			WHERE reason = 'crashed' AND job_id IN ($batch[0], $batch[1], $batch[3])"), 0,
 		'the other jobs of a failed batch are not charged');
-	is(crashes(), 2, 'no further crash was needed to find the crashing job');
+	is(crashes(), 2, 'the crashing job of a failed batch crashes the server twice');
 }
 
 # ---- two crashing jobs
@@ -330,7 +335,7 @@ like(slurp_file($hipq->node->logfile),
 	is($hipq->outcome($_), 'failed', 'a crashing job is given up') foreach @poison;
 	is($hipq->sql("SELECT string_agg(reason, ' ' ORDER BY ended_time) FROM hipq.attempts
 			WHERE job_id = $_ AND reason <> 'server_restart'"), 'crashed crashed',
-		'a crashing job is charged for its own two crashes') foreach @poison;
+		'a job of two that crash is charged for its own two crashes') foreach @poison;
 	is($hipq->outcome($_), 'succeeded', 'an innocent job succeeds') foreach @innocent;
 	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE reason = 'crashed'
 			AND job_id IN ($innocent[0], $innocent[1])"), 0, 'no innocent job is charged');
@@ -338,7 +343,7 @@ like(slurp_file($hipq->node->logfile),
 	is($hipq->outcome_of('run'), 'succeeded', 'jobs run after two crashing jobs');
 }
 
-# ---- another process crashes
+# ---- another backend crashes
 {
 	hold(1);
 	my @jobs = map { $hipq->enqueue('run', q{'{"lock": 1}'}) } 1 .. 3;
@@ -349,7 +354,8 @@ like(slurp_file($hipq->node->logfile),
 		my $stranger = $hipq->session;
 		kill_at_once($stranger->query_safe('SELECT pg_backend_pid()'));
 		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE attempt = $time
-				AND job_id IN ($list)", 3), "crash $time of another backend: the jobs are back");
+				AND job_id IN ($list)", 3),
+			"crash $time of another backend: the jobs are back in their lanes");
 		eval { $stranger->quit };
 	}
 	my $waiting = one_waits(@jobs);
@@ -357,18 +363,19 @@ like(slurp_file($hipq->node->logfile),
 	like($hipq->why($waiting), qr/^crash: /,
 		'a job that ran in two crashes of another backend is a suspect');
 	is($hipq->sql("SELECT count(pid) FROM hipq.running WHERE id IN ($list)"), 1,
-		'one of these suspects runs at a time');
+		"suspects of another backend's crashes run one at a time");
 	release(1);
 	is($hipq->outcome($_), 'succeeded', "a suspect of another backend's crashes succeeds")
 		foreach @jobs;
 	is(line($_), 'succeeded 3 0', "a suspect of another backend's crashes is not charged")
 		foreach @jobs;
-	is($hipq->attempts($_), '1 server_restart, 2 server_restart', 'its history has both crashes')
+	is($hipq->attempts($_), '1 server_restart, 2 server_restart',
+		"the history of a suspect has both crashes of another backend")
 		foreach @jobs;
 }
 
-# ---- the postmaster is killed or stopped with mode immediate: no job is to blame
-foreach my $how ('killed', 'stopped at once')
+# ---- the postmaster is killed, or stopped with mode immediate, and no job is to blame
+foreach my $how ('killed', 'stopped with mode immediate')
 {
 	hold(1);
 	my @jobs = map { $hipq->enqueue('run', q{'{"lock": 1}'}) } 1 .. 2;
@@ -386,10 +393,10 @@ foreach my $how ('killed', 'stopped at once')
 	is(line($_), 'succeeded 4 0', "a job is not charged in a server that was $how three times")
 		foreach @jobs;
 	is($hipq->attempts($_), '1 server_restart, 2 server_restart, 3 server_restart',
-		"a job's history has each time that the server was $how") foreach @jobs;
+		"the history of a job has each time that the server was $how") foreach @jobs;
 }
 
-# ---- without restart_after_crash the next server learns it from the file
+# ---- without restart_after_crash the next server reads the flight recorder
 {
 	$hipq->set(restart_after_crash => 'off');
 	hold(1);
@@ -403,16 +410,16 @@ foreach my $how ('killed', 'stopped at once')
 		kill 'KILL', $pid;
 		start_after($postmaster);
 		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $poison", $time),
-			'without restart_after_crash the next server charges the culprit');
+			'without restart_after_crash the next server charges the crashing job');
 	}
 	is($hipq->outcome($poison), 'failed', 'without restart_after_crash a crashing job is given up');
 	is($hipq->attempts($poison), '1 crashed, 2 crashed',
-		'without restart_after_crash it crashed twice');
+		'without restart_after_crash the history has both crashes');
 	release(1);
 	is($hipq->outcome($neighbour), 'succeeded',
-		'without restart_after_crash its neighbour succeeds');
+		'without restart_after_crash a neighbour of the crashing job succeeds');
 	is($hipq->attempts($neighbour), '1 server_restart, 2 server_restart',
-		'without restart_after_crash its neighbour is not charged');
+		'without restart_after_crash a neighbour of the crashing job is not charged');
 }
 
 done_testing();

@@ -1,5 +1,5 @@
-# A job type that takes the server down again and again is held: after a few crashes for any number
-# of its jobs an alert tells of it, and all else goes on.
+# A job type that crashes the server repeatedly is held after a few crashes, for any number of its
+# jobs. An alert reports the hold, and all other jobs run.
 use strict;
 use warnings;
 use HipqCluster;
@@ -36,7 +36,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.other', 'fails', handler => 'fail');
 	SELECT hipq.register_job_type('app.other', 'other', handler => 'fine')});
 
-# Counts the crashes of the server since the last call.
+# Returns the number of crashes of the server since the last call.
 my $log_end = 0;
 sub crashes
 {
@@ -46,7 +46,7 @@ sub crashes
 }
 
 # Enqueues the jobs while the type is paused, so that they start together. The server may crash
-# before psql has its answer.
+# before psql gets its result.
 sub let_loose
 {
 	my ($type, $count, $data) = @_;
@@ -69,27 +69,28 @@ foreach my $case ([ 'by lock', 5, '{"how": "abort"}' ], [ 'by record', 20, '{"ho
 {
 	my ($type, $count, $data) = @$case;
 	let_loose($type, $count, $data);
-	ok($hipq->wait_until(held($type), 1), "$type: after two crashes the type is held");
+	ok($hipq->wait_until(held($type), 1), "$type: the type is held after two crashes");
 	is($hipq->outcome_of('fine'), 'succeeded', "$type: other jobs of the queue run");
 	is($hipq->outcome_of('other', q{queue => 'app.other'}), 'succeeded',
 		"$type: other jobs of the owner run");
-	is(crashes(), 2, "$type: $count jobs made two crashes");
+	is(crashes(), 2, "$type: $count jobs caused two crashes");
 	is($hipq->sql("SELECT is_paused, crashes FROM hipq.job_types_detail WHERE job_type = '$type'"),
 		't|2', "$type: view job_types shows the hold");
 	my $id = $hipq->sql(
 		"SELECT min(id) FROM hipq.jobs_detail WHERE job_type = '$type' AND state <> 'final'");
 	like($hipq->why($id),
 		qr/^pause: Job type "$type" is held since .*: its jobs took the server down 2 times within 10 minutes\. It goes on after hipq\.resume\(\), or with a new handler/,
-		"$type: why() tells of the hold, and what ends it");
+		"$type: why() reports the hold, and what ends it");
 	like($hipq->sql(qq{SELECT times || ' ' || detail || ' ' || hint FROM hipq.alerts_detail
 			WHERE alert = 'crashing job type' AND detail LIKE '%$type%'}),
 		qr/^2 Job type "?$type"? of queue app\.main is held: its jobs took the server down 2 times, at .*hipq\.resume/,
-			"$type: an alert tells of the hold");
+			"$type: an alert reports the hold");
 }
 like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue "app.main" is held/,
-	'the log tells of the hold');
+	'the log reports the hold');
 
-# ---- types of one name of several owners are held for the crashes of their own jobs
+# ---- types with the same name in queues of several owners are held only for crashes of their own
+# jobs
 {
 	$hipq->sql(q{CREATE ROLE first LOGIN; CREATE ROLE second LOGIN; CREATE ROLE third LOGIN});
 	$hipq->create_queue("$_.main", owner => $_) foreach qw(first second third);
@@ -106,13 +107,14 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 	my $holds = q{SELECT string_agg(queue, ' ' ORDER BY queue) FROM hipq.pauses_detail
 		WHERE job_type = 'shared name' AND crashes = 2};
 	ok($hipq->wait_until($holds, 'first.main second.main'),
-		'types of one name of two owners are held, each for itself');
+		'types with the same name of two owners are held');
 	is($hipq->outcome_of('shared name', q{queue => 'third.main'}), 'succeeded',
-		'a type of the same name that does not crash is not held');
-	# A crash makes suspects of both types; of the next crash each type with suspects is to blame:
-	# one crash, and two for each type.
+		'a type with the same name that does not crash is not held');
+	# After a crash jobs of both types are suspects. The next crash is blamed on each type with
+	# suspects. So there is one crash, and then two for each type.
 	my $crashes = crashes();
-	ok($crashes >= 3 && $crashes <= 5, "a hundred jobs of two types made few crashes: $crashes");
+	ok($crashes >= 3 && $crashes <= 5,
+		"a hundred jobs of two types caused three to five crashes: $crashes");
 	like($hipq->error_of(q{SELECT hipq.resume('second.main', 'shared name')},
 			extra_params => [ '-U', 'first' ]), qr/42704/,
 		"an owner cannot resume another owner's type");
@@ -121,7 +123,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 	is($hipq->sql($holds), 'second.main',
 		'a new handler for one type does not end the hold of the other');
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE queue = 'first.main'
-			AND state <> 'final'}), 'jobs with the new handler run');
+			AND state <> 'final'}), 'jobs with a new handler run');
 	$hipq->sql(q{SELECT hipq.drop_queue(owner || '.main', force => true)
 		FROM unnest('{first, second, third}'::text[]) AS owner});
 }
@@ -130,12 +132,12 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 {
 	$hipq->node->restart;
 	is($hipq->sql(q{SELECT count(*) FROM hipq.pauses_detail WHERE queue = 'app.main'
-			AND crashes IS NOT NULL}), 4, 'a restart ends no hold');
+			AND crashes IS NOT NULL}), 4, 'a restart does not end a hold');
 	crashes();
-	is($hipq->outcome_of('fine'), 'succeeded', 'other jobs run after the restart');
+	is($hipq->outcome_of('fine'), 'succeeded', 'other jobs run beside held types after a restart');
 }
 
-# ---- resuming a held type
+# ---- resume() and a new handler
 {
 	$hipq->sql(q{CREATE ROLE stranger LOGIN; CREATE ROLE controller LOGIN;
 		SELECT hipq.grant_queue('app.main', 'controller', 'control')});
@@ -148,41 +150,41 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 			WHERE name = 'by lock'}, 3), 'a role with control can resume a held type');
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.pauses_detail WHERE job_type = 'by lock' AND
 			crashes = 3}, 1), 'a resumed type is held again at once when it crashes the server');
-	is(crashes(), 1, 'a resumed type made one more crash');
+	is(crashes(), 1, 'a resumed type caused one more crash');
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'by lock', handler => 'fine')});
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE job_type = 'by lock'
 			AND state <> 'final'}), 'a new handler ends the hold');
 	is($hipq->sql(q{SELECT is_paused, crashes FROM hipq.job_types_detail
 			WHERE job_type = 'by lock'}), 'f|0', 'a new handler resets the count of crashes');
-	is(crashes(), 0, 'a new handler makes no crash');
+	is(crashes(), 0, 'jobs with a new handler cause no crash');
 }
 
-# ---- an operator's pause stays
+# ---- a new handler does not end the pause of an operator
 {
 	$hipq->sql(q{SELECT hipq.pause('app.main', 'fine', reason => 'mine');
 		SELECT hipq.alter_job_type('app.main', 'fine', handler => 'fine')});
 	is($hipq->sql(q{SELECT reason FROM hipq.pauses WHERE job_type = 'fine'}), 'mine',
-		'a new handler ends no pause of an operator');
+		"a new handler does not end an operator's pause");
 	$hipq->sql(q{SELECT hipq.resume('app.main', 'fine')});
 }
 
-# ---- its retry handler
+# ---- a crashing retry handler
 {
 	let_loose('asks', 5, '{}');
-	ok($hipq->wait_until(held('asks'), 1), 'a crashing retry handler has its type held');
+	ok($hipq->wait_until(held('asks'), 1), 'the type of a crashing retry handler is held');
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE job_type = 'asks' AND
-			state = 'error'}), 'a crashing retry handler is not called again: the policy decides');
+			state = 'error'}), 'the policy decides instead of a crashing retry handler');
 	is($hipq->outcome_of('fine'), 'succeeded', 'other jobs run beside a crashing retry handler');
-	is(crashes(), 2, 'a crashing retry handler made two crashes');
+	is(crashes(), 2, 'a crashing retry handler caused two crashes');
 }
 
-# ---- the handler of dead letters
+# ---- a crashing handler of dead letters
 {
 	$hipq->outcome_of('fails', q{queue => 'app.other'});
 	$hipq->sql(q{SELECT count(hipq.enqueue('fails', queue => 'app.other'))
 		FROM generate_series(1, 3)});
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE job_type = 'fails'
-			AND state <> 'final'}), 'three jobs fail');
+			AND state <> 'final'}), 'three jobs fail before the handler of dead letters is set');
 	crashes();
 	$hipq->try_sql(q{SELECT hipq.alter_queue('app.other', dead_letter_handler => 'bury')});
 	$hipq->try_sql(q{SELECT hipq.enqueue('fails', queue => 'app.other')}) foreach 1 .. 3;
@@ -191,7 +193,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 		'a crashing handler of dead letters is held');
 	is($hipq->outcome_of('other', q{queue => 'app.other'}), 'succeeded',
 		'jobs run beside a crashing handler of dead letters');
-	is(crashes(), 2, 'a crashing handler of dead letters made two crashes');
+	is(crashes(), 2, 'a crashing handler of dead letters caused two crashes');
 	$hipq->sql(q{CREATE ROLE undertaker LOGIN; CREATE FUNCTION bury_well(job hipq.job) RETURNS void
 		LANGUAGE sql AS 'SELECT'});
 	$hipq->create_queue('undertaker.main', owner => 'undertaker',
@@ -205,10 +207,10 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 	$hipq->sql(q{CREATE OR REPLACE FUNCTION bury(job hipq.job) RETURNS void
 		LANGUAGE sql AS 'SELECT'; SELECT hipq.resume('app.other')});
 	is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'crashing dead letter handler'}),
-		0, 'a new handler of dead letters ends the hold');
+		0, 'resume() ends the hold of a handler of dead letters');
 	ok($hipq->wait_until(q{SELECT count(handled_time) > 0 AND NOT bool_or(awaits_handler)
 			FROM hipq.dead_letter JOIN hipq.queue USING (queue_id) WHERE table_name = 'app_other'}),
-		'the new handler of dead letters is called');
+		'the new handler is called for all dead letters');
 	$hipq->sql(q{SELECT hipq.alter_queue('app.other', dead_letter_handler => 'NONE')});
 }
 
@@ -225,32 +227,34 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 	my $before = -s $hipq->node->logfile;
 	$hipq->try_sql(q{SELECT hipq.enqueue('guarded', '{"how": "abort"}')});
 	$hipq->node->wait_for_log(qr/all server processes terminated; reinitializing/, $before);
-	ok($hipq->wait_until('SELECT true'), 'the server is back after the crash');
+	ok($hipq->wait_until('SELECT true'),
+		'the server accepts connections after a crash with a locked row');
 	is($hipq->outcome_of('other', q{queue => 'app.other'}, 30), 'succeeded',
 		'other jobs run while the row of a crashing type is locked');
 	$hipq->sql(q{ROLLBACK PREPARED 'row'});
 	ok($hipq->wait_until(q{SELECT crashes = 1 OR crashes = 2 FROM hipq.job_types_detail
 			WHERE job_type = 'guarded'}),
-		'the crash is counted for its type when the row is unlocked');
+		'a crash is counted for its type when the row of the type is unlocked');
 	ok($hipq->wait_until(q{SELECT outcome FROM hipq.jobs WHERE job_type = 'guarded'}, 'failed'),
-		'the job is given up after another crash');
+		'a job whose type was locked is given up after another crash');
 }
 
-# ---- suspects start after a delay that grows
+# ---- suspects start after an increasing delay
 {
 	$hipq->set('hipq.max_type_crashes' => 0, 'hipq.max_crashes' => 3, 'hipq.suspect_pause' => '2s');
 	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'paces', handler => 'crash',
 		claim => 'record', max_retries => 5)});
 	$hipq->try_sql(q{SELECT hipq.enqueue('paces', '{"how": "abort"}')});
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.attempts WHERE job_type = 'paces'
-			AND reason = 'crashed'}, 1), 'a job crashes the server');
+			AND reason = 'crashed'}, 1), 'a job crashes the server before it is delayed');
 	my ($id) = $hipq->sql(q{SELECT id FROM hipq.jobs WHERE job_type = 'paces'});
 	like($hipq->why($id),
 		qr/^crash: It may have crashed the server: such jobs pause after a crash, for (1 min|\d+ s) more\./,
-		'why() tells of the delay');
+		'why() reports the delay of a suspect');
 	is($hipq->outcome_of('other', q{queue => 'app.other'}), 'succeeded',
-		'other jobs run during the delay');
-	is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), 1, 'the suspect waits');
+		'other jobs run during the delay of a suspect');
+	is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), 1,
+		'a suspect waits during its delay');
 }
 
 done_testing();

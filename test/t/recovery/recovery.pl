@@ -1,5 +1,5 @@
-# Jobs that executors left behind are taken back: fast when there are many, and whatever one of them
-# does to the process that tries.
+# hipq takes back jobs that executors left: fast when there are many, and even if the rows of some
+# fail each process that tries.
 use strict;
 use warnings;
 use HipqCluster;
@@ -22,7 +22,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run', retry_handler => 'never');
 	SELECT hipq.register_job_type('app.main', 'called', handler => 'call')});
 
-# Makes rows as a crash leaves them: a restore may load any state.
+# Makes rows as a crash leaves them, by COPY, because a restore may load rows in any state.
 sub leave
 {
 	my ($type, $state, $count, $rest) = @_;
@@ -39,7 +39,7 @@ sub leave
 	return;
 }
 
-# ---- many rows are left, and three of them fail each process that touches them
+# ---- many rows are left, and five of them fail each process that changes them
 {
 	$hipq->set('hipq.enabled' => 'off');
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity
@@ -50,7 +50,7 @@ sub leave
 	leave('called', 'running', 50);
 	leave('called', 'error', 50);
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state IN ('running', 'error')}),
-		2_750, '2,750 jobs are left running or in error');
+		2_750, '2,750 jobs are in state running or error');
 	$hipq->sql(q{
 		CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			RAISE 'poisonous row'; END $$;
@@ -62,40 +62,40 @@ sub leave
 	$hipq->node->stop('immediate');
 	$hipq->node->start;
 	is($hipq->outcome($hipq->enqueue('other', q{queue => 'app.other'})), 'succeeded',
-		'jobs of other queues run');
+		'jobs of other queues run beside jobs that are taken back');
 	my $left = q{SELECT string_agg(job_key, ', ' ORDER BY job_key) FROM hipq.jobs_detail
 		WHERE state <> 'final'};
 	ok($hipq->wait_until($left,
 			'asked running 33, called error 5, called running 5, run running 1700, run running 7'),
 		'all jobs but the poisonous ones are taken back');
 	my ($log, @complaints);
-	HipqProgram->wait_for(sub    # the last of them may not have been tried yet
+	HipqProgram->wait_for(sub    # the last one may not have been tried yet
 	{
 		$log = slurp_file($hipq->node->logfile, $log_end);
 		@complaints = $log
 			=~ /WARNING:\s+cannot rescue job \d+ in queue "app.main": poisonous row/g;
 		return @complaints >= 5;
 	});
-	is(scalar @complaints, 5, 'the log tells of each poisonous job once');
+	is(scalar @complaints, 5, 'the log names each poisonous job once');
 	unlike($log, qr/"hipq scheduler" \(PID \d+\) exited/,
 		'no scheduler ends because of poisonous rows');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail
 			WHERE job_type = 'run' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}),
-		1_998, 'jobs whose handler is a function ran again, uncharged');
+		1_998, 'jobs with a function as handler run again, uncharged');
 	is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', outcome, error), ', ')
 			FROM hipq.jobs_detail WHERE job_type = 'asked' AND state = 'final'}),
-		'failed it failed, succeeded', 'retry handlers were called for failed jobs only');
+		'failed it failed, succeeded', 'retry handlers are called for jobs in state error only');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'called' AND
-			outcome = 'failed'}), 98, 'jobs whose handler is a procedure failed by their policy');
+			outcome = 'failed'}), 98, 'jobs with a procedure as handler fail by their policy');
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_live');
 	$hipq->set('hipq.clock_offset' => 60);
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 'final'}),
-		'poisonous jobs are taken back when the poison is gone');
+		'poisonous jobs are taken back when their rows can be changed');
 	is(() = slurp_file($hipq->node->logfile, $log_end) =~ /poisonous row/g, 5,
-		'the log tells of poisonous jobs only once');
+		'the log names each poisonous job once after it was taken back');
 }
 
-# ---- an orphan has a poisonous row
+# ---- an orphan with a poisonous row
 {
 	my $before = -s $hipq->node->logfile;
 	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -118,11 +118,12 @@ sub leave
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_live');
 	$hipq->sql(q{ROLLBACK PREPARED 'lock'});
 	$hipq->set('hipq.clock_offset' => 120);
-	is($hipq->outcome($id), 'succeeded', 'the orphan is taken back when the poison is gone');
-	is($hipq->attempts($id), '1 worker_lost', 'the orphan is not charged');
+	is($hipq->outcome($id), 'succeeded',
+		'a poisonous orphan is taken back when its row can be changed');
+	is($hipq->attempts($id), '1 worker_lost', 'a poisonous orphan is not charged');
 }
 
-# ---- a retry handler that ends its process is called again, but not for ever
+# ---- a retry handler that ends its process is called three times
 {
 	$hipq->sql(q{
 		CREATE FUNCTION end_myself(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
@@ -141,7 +142,7 @@ sub leave
 		. 'worker_lost, 1 retry_handler_failed', 'the retry handler was called three times');
 }
 
-# ---- a handler that ends its process is not called for ever
+# ---- a handler that ends its process is charged from the eleventh time on
 {
 	$hipq->sql(q{
 		CREATE FUNCTION end_executor(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
@@ -162,10 +163,10 @@ sub leave
 			SELECT hipq.reschedule($id, now())});
 	}
 	is($hipq->outcome($jobs{10}), 'failed',
-		'the eleventh loss of an executor is a failure, and the job ends');
+		'a job ends at the eleventh loss of its executor');
 	is($hipq->sql(qq{SELECT attempt || ' ' || retry_count || ' ' || retry_reason
 			FROM hipq.jobs_detail WHERE id = $jobs{10}}),
-		'2 1 worker_lost', 'the job has used its retry');
+		'2 1 worker_lost', 'a job uses its retry at the eleventh loss of its executor');
 	ok($hipq->wait_until(qq{SELECT state || ' ' || retry_count || ' ' || retry_reason
 			FROM hipq.app_main WHERE id = $jobs{9}},
 		'retry 0 worker_lost'), 'the tenth loss of an executor is not charged');
@@ -186,7 +187,7 @@ sub leave
 			'a transaction that restores running jobs cannot be prepared');
 }
 
-# ---- a session locks the row of an orphan
+# ---- an orphan whose row another session locks
 {
 	$hipq->sql(q{BEGIN; SELECT pg_advisory_xact_lock(1); PREPARE TRANSACTION 'lock'});
 	my $id = $hipq->enqueue('run', q{'{"lock": 1}'});
@@ -202,8 +203,8 @@ sub leave
 	is($hipq->attempts($id), '1 worker_lost', 'a locked orphan is not charged');
 }
 
-# ---- a lost attempt under a lock is not counted: its number goes to the next one, which is not
-# mistaken for it
+# ---- the lost attempt of a job claimed by lock does not count, and the next attempt has the same
+# number, but is not mistaken for the lost one
 {
 	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'locked', handler => 'run',
 		claim => 'lock')});
@@ -216,29 +217,29 @@ sub leave
 		FOR UPDATE; SELECT 'mine';\n");
 	ok($hipq->wait_until("SELECT wait_event_type = 'Lock' FROM pg_stat_activity
 			WHERE pid = $stranger_pid"), 'another session waits for the row of a job');
-	# or the scheduler might lock it before the other session
+	# Otherwise the scheduler might lock the row before the other session.
 	$points->arm('before-orphan', 'wait');
 	$hipq->sql("SELECT pg_terminate_backend($pid)");
 	ok($hipq->wait_until("SELECT state = 'idle in transaction' FROM pg_stat_activity
-			WHERE pid = $stranger_pid"), 'the other session has the row when the executor ends');
+			WHERE pid = $stranger_pid"), 'another session gets the row when the executor ends');
 	$points->reset;
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}),
-		"the executor's jobs are taken back meanwhile");
+		'the jobs of the executor are taken back while another session has the row');
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'locked', claim => 'record')});
 	$stranger->query_safe('COMMIT');
 	$stranger->quit;
 	$hipq->pid_of($id);
 	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"),
-		'running 1', 'the job runs again, now by record');
+		'running 1', 'a job whose lost attempt did not count runs again, by record');
 	$hipq->set('hipq.clock_offset' => 240);
-	# It stays as long as there are jobs to take back.
+	# The scheduler does not exit while there are jobs to take back.
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity
-			WHERE backend_type = 'hipq scheduler'}), 'the scheduler has left');
+			WHERE backend_type = 'hipq scheduler'}), 'the scheduler exits while the job runs');
 	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"),
-		'running 1', 'the job goes on running');
+		'running 1', 'the next attempt runs after the scheduler has exited');
 	eval { $lock->quit };
-	is($hipq->outcome($id), 'succeeded', 'the job succeeds');
-	is($hipq->attempts($id), '', 'the job succeeds in that attempt');
+	is($hipq->outcome($id), 'succeeded', 'a job whose lost attempt did not count succeeds');
+	is($hipq->attempts($id), '', 'the next attempt is the only one in the history');
 }
 
 done_testing();

@@ -1,4 +1,4 @@
-# Whatever a job says or does, it ends or is set aside, and other jobs go on.
+# Whatever a job returns or raises, it ends or is set aside, and other jobs run.
 use strict;
 use warnings;
 use HipqCluster;
@@ -18,13 +18,13 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'fail', handler => 'fail')});
 my $log_end = -s $hipq->node->logfile;
 
-# No process may have ended because of a job since the last call.
+# Tests that no process has ended because of a job since the last call.
 sub nobody_ended
 {
 	my ($name) = @_;
 	unlike(slurp_file($hipq->node->logfile, $log_end),
 		qr/"hipq (executor|scheduler)" \(PID \d+\) exited with exit code 1/,
-		"$name: no process ended because of it");
+		"$name: no process has ended with an error");
 	$log_end = -s $hipq->node->logfile;
 	return;
 }
@@ -37,7 +37,7 @@ sub is_set_aside
 		"$name: the job is set aside");
 	like($hipq->sql("SELECT explanation FROM hipq.why($id)
 			WHERE condition = 'set aside' AND NOT passed"), qr/poisonous row.*hipq.fail_job/,
-		"$name: why() tells that the job is set aside");
+		"$name: why() says that the job is set aside");
 	like($hipq->sql("SELECT detail FROM hipq.alerts_detail WHERE alert = 'job set aside'
 			AND detail ~ 'job $id:'"), qr/poisonous row/, "$name: an alert names the job");
 	is($hipq->outcome_of('fine'), 'succeeded', "$name: other jobs run");
@@ -61,7 +61,7 @@ sub is_set_aside
 	my $error = q{ä+\.\.\. \(cut, 4000000 bytes\)$};
 	is($hipq->sql("SELECT octet_length(error) BETWEEN 8000 AND 8192 AND error ~ '$error'
 			FROM hipq.jobs_detail WHERE id = $id"), 't',
-		'a long error is cut between characters, and tells its length');
+		'a long error is cut between characters, and has its length');
 	is($hipq->sql("SELECT count(*), bool_and(octet_length(error) <= 8192 AND octet_length(detail) <=
 			8192 AND octet_length(hint) <= 8192 AND octet_length(context) <= 8192
 		AND detail ~ '... .cut, 4000000 bytes.') FROM hipq.attempts_detail WHERE job_id = $id"),
@@ -72,7 +72,7 @@ sub is_set_aside
 	$id = $hipq->enqueue('answered');
 	is($hipq->outcome($id), 'failed', 'a job whose retry handler has a long error ends');
 	is($hipq->sql("SELECT octet_length(error) <= 8192 FROM hipq.jobs_detail WHERE id = $id"), 't',
-		'its error is cut');
+		'the long error of a retry handler is cut');
 	$id = $hipq->enqueue('fine', q{scheduled_run_time => now() + interval '1 day'});
 	$hipq->sql("SELECT hipq.cancel($id, repeat('c', 7000) || repeat('€', 400))");
 	is($hipq->sql("SELECT octet_length(error) <= 8192 AND error
@@ -90,18 +90,18 @@ sub is_set_aside
 	is($hipq->sql(qq{SELECT jsonb_array_length(history), attempts_left_out,
 			history -> 9 ->> 'attempt', history -> 10 ->> 'attempt', history -> -1 ->> 'attempt'
 		FROM hipq.dead_letters_detail WHERE job_id = $id}), '50|20|10|31|70',
-			'a long history is cut in the dead letter, which tells how much is left out');
+			'the dead letter of a job with 70 attempts has 50, and the number of the others');
 }
 
-# ---- a dead letter that cannot be written
+# ---- a dead letter that cannot be inserted as a whole
 {
 	$hipq->sql(q{CREATE TRIGGER poison BEFORE INSERT ON hipq.dead_letter FOR EACH ROW
 		WHEN (NEW.job ? 'job_data') EXECUTE FUNCTION poison()});
 	my $id = $hipq->enqueue('fail', q{'{"a": 1}'});
-	is($hipq->outcome($id), 'failed', 'a job ends whose dead letter cannot be written');
+	is($hipq->outcome($id), 'failed', 'a job whose dead letter cannot be inserted ends');
 	is($hipq->sql("SELECT reduced_because, job ->> 'id' = job_id::text, job ? 'job_data', history
 			FROM hipq.dead_letters_detail WHERE job_id = $id"), 'poisonous row|t|f|[]',
-		'it leaves a reduced dead letter');
+		'a job whose dead letter cannot be inserted leaves a reduced one');
 	like($hipq->error_of("SELECT hipq.redrive($id)"),
 		qr/55000: cannot redrive dead letter of job $id: it has no job_data.*Use hipq.retry\(\)/s,
 		'a reduced dead letter cannot be redriven');
@@ -111,7 +111,7 @@ sub is_set_aside
 	$hipq->sql('DROP TRIGGER poison ON hipq.dead_letter');
 }
 
-# ---- the end of a job cannot be written
+# ---- the end of a job cannot be stored
 foreach my $claim ('lock', 'record')
 {
 	my $name = "no dead letter at all, by $claim";
@@ -121,12 +121,12 @@ foreach my $claim ('lock', 'record')
 	my $id = $hipq->enqueue('fail');
 	is_set_aside($id, $name);
 	is($hipq->attempts($id), '1 transient_error P0001',
-		"$name: the job has run once, and its history says so");
+		"$name: the history has one attempt");
 	is($hipq->sql("SELECT state, error FROM hipq.jobs_detail WHERE id = $id"),
 		'error|its end cannot be written: poisonous row; it had failed: fails',
 		"$name: the job's row has both errors");
 	like($hipq->error_of("SELECT hipq.fail_job($id, 'enough')"), qr/poisonous row/,
-		"$name: an operator cannot end the job yet");
+		"$name: an operator cannot end the job while its dead letter cannot be inserted");
 	nobody_ended($name);
 	if ($claim eq 'record')
 	{
@@ -134,19 +134,19 @@ foreach my $claim ('lock', 'record')
 		is($hipq->outcome_of('fine'), 'succeeded', "$name: other jobs run after a restart");
 		$hipq->wait_until('SELECT hipq._is_running(1, 1) IS NOT NULL');
 		is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'error',
-			"$name: the job is left alone after a restart");
+			"$name: the job is not tried again after a restart");
 		$log_end = -s $hipq->node->logfile;
 	}
 	$hipq->sql('DROP TRIGGER poison ON hipq.dead_letter');
 	is($hipq->sql("SELECT hipq.fail_job($id, 'enough')"), 'final',
-		"$name: an operator can end the job when the cause is gone");
+		"$name: an operator can end the job when its dead letter can be inserted");
 	is($hipq->sql("SELECT count(*) FROM hipq.why($id) WHERE condition = 'set aside'"), 0,
-		"$name: the ended job is not set aside any more");
+		"$name: an ended job is not set aside");
 	is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail
-			WHERE detail ~ 'cannot be written down'}), 0, "$name: the alert is over");
+			WHERE detail ~ 'cannot be written down'}), 0, "$name: the alert ends");
 }
 
-# ---- the same at every other step
+# ---- a final row cannot be inserted
 {
 	my $name = 'no final row for a success';
 	$hipq->sql(q{CREATE TRIGGER poison BEFORE INSERT ON hipq.app_main_final FOR EACH ROW
@@ -164,7 +164,7 @@ foreach my $claim ('lock', 'record')
 			WHEN (NEW.job_key ~ 'poison') EXECUTE FUNCTION poison();
 		SELECT hipq.enqueue('fine', job_key => 'expiring poison', expires_time => now()
 			+ interval '1 second', scheduled_run_time => now() + interval '1 second')});
-	is($hipq->outcome($expired), 'expired', 'a job expires beside one that cannot');
+	is($hipq->outcome($expired), 'expired', 'a job expires beside one that cannot expire');
 	is_set_aside($poisonous, 'no final row for an expiry');
 	nobody_ended('no final rows');
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_final');
@@ -172,7 +172,7 @@ foreach my $claim ('lock', 'record')
 		foreach $id, $asked, $poisonous;
 }
 
-# ---- a job that cannot even start
+# ---- a job that cannot start because its row cannot be changed
 foreach my $claim ('lock', 'record')
 {
 	$hipq->sql(qq{CREATE TRIGGER poison BEFORE UPDATE OR DELETE ON hipq.app_main_live FOR EACH ROW
@@ -182,13 +182,13 @@ foreach my $claim ('lock', 'record')
 		if $claim eq 'record';
 	is($hipq->outcome_of('fine'), 'succeeded',
 		"$claim: other jobs run beside a row that cannot be changed") foreach 1 .. 3;
-	nobody_ended("$claim: a row that nobody can change");
+	nobody_ended("$claim: a row that cannot be changed");
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_live');
-	is($hipq->outcome($id), 'failed', "$claim: the job runs when its row can be changed");
+	is($hipq->outcome($id), 'failed', "$claim: a job runs when its row can be changed");
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'fail', claim => 'record')});
 }
 
-# ---- a job without a worker cannot be given up
+# ---- a job without a worker that cannot fail
 {
 	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'outside', handler_kind => 'notify',
 		worker_wait_ttl => 1);
@@ -200,27 +200,27 @@ foreach my $claim ('lock', 'record')
 		FROM unnest('{NONE, no end, NONE, no change, NONE}'::text[]) AS key});
 	my $left = q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'outside'
 		AND state <> 'final'};
-	ok($hipq->wait_until($left, 2), 'jobs without a worker are given up beside two that cannot be');
+	ok($hipq->wait_until($left, 2), 'jobs without a worker fail beside two that cannot');
 	is($hipq->sql(q{SELECT string_agg(DISTINCT retry_reason, ' ') FROM hipq.jobs_detail
 			WHERE job_type = 'outside' AND state = 'final'}), 'worker_unavailable',
-		'jobs without a worker are given up with reason worker_unavailable');
+		'jobs without a worker fail with reason worker_unavailable');
 	my ($one, $other) = split /\n/, $hipq->sql(q{SELECT id FROM hipq.jobs_detail
 		WHERE job_type = 'outside' AND state <> 'final' ORDER BY id});
-	# the alert names the latest
-	is_set_aside($other, 'no worker comes, and the job cannot be given up');
+	# The alert names the latest job.
+	is_set_aside($other, 'a job without a worker cannot fail');
 	like($hipq->why($one), qr/^set aside: .*poisonous row/,
-		'why() tells that both jobs are set aside');
+		'why() says that an earlier job is set aside');
 	$hipq->sql(q{SELECT hipq.enqueue('outside', queue => 'app.main')});
-	ok($hipq->wait_until($left, 2), 'a later job without a worker is given up');
+	ok($hipq->wait_until($left, 2), 'a later job without a worker fails');
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_final;
 		DROP TRIGGER poison ON hipq.app_main_live');
 	is($hipq->sql(q{SELECT count(hipq.fail_job(id, 'enough'))
 			FROM hipq.jobs_detail WHERE job_type = 'outside' AND state <> 'final'}), 2,
 		'an operator can end the jobs that were set aside');
-	nobody_ended('no worker comes');
+	nobody_ended('jobs without a worker');
 }
 
-# ---- a dead letter whose handler cannot be called
+# ---- a dead letter whose handler's result cannot be stored
 {
 	$hipq->create_queue('app.dead');
 	$hipq->sql(q{CREATE FUNCTION bury(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT';
@@ -232,23 +232,24 @@ foreach my $claim ('lock', 'record')
 		AND state = 'handled'};
 	$hipq->outcome_of('fail', "job_key => '$_', queue => 'app.dead'") foreach 'poison', 1 .. 3;
 	ok($hipq->wait_until($handled, 3),
-		'dead letters are handled behind one whose handling cannot be written');
+		'dead letters are handled behind one that cannot be updated');
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'job set aside'
-			AND detail ~ 'dead letter cannot be handled'}, 1), 'an alert tells of the dead letter');
+			AND detail ~ 'dead letter cannot be handled'}, 1),
+		'an alert reports the dead letter that cannot be updated');
 	$hipq->set('hipq.clock_offset' => '5 min');
 	$hipq->outcome_of('fail', q{queue => 'app.dead'});
 	ok($hipq->wait_until($handled, 4), 'later dead letters are handled');
 	is(scalar(() = slurp_file($hipq->node->logfile, $log_end)
 			=~ /cannot call the handler of dead letters of queue "app.dead": poisonous row/g), 1,
-		'the dead letter is not tried again and again');
+		'the dead letter that cannot be updated is tried once');
 	$hipq->sql('DROP TRIGGER poison ON hipq.dead_letter');
 	$hipq->set('hipq.clock_offset' => '20 min');
-	ok($hipq->wait_until($handled, 5), 'the dead letter is handled later, when the cause is gone');
+	ok($hipq->wait_until($handled, 5), 'a dead letter is handled when it can be updated');
 	$hipq->set('hipq.clock_offset' => 0);
-	nobody_ended('a dead letter');
+	nobody_ended('a dead letter that cannot be updated');
 }
 
-# ---- how deep and how large the data of jobs can be
+# ---- limits of the depth and size of job_data
 {
 	my $deep = sub { my ($levels) = @_; return "(repeat('[', $levels) || repeat(']', $levels))" };
 	my $too_deep = qr/54000: job_data is nested too deeply.*The limit is 500 arrays and objects/s;
@@ -298,9 +299,9 @@ foreach my $claim ('lock', 'record')
 	is($hipq->sql(q{SELECT hipq.enqueue('fine', jsonb_build_array(repeat('[', 900000)),
 			queue => 'app.main') > 0}), 't', 'brackets in a string do not count as nesting');
 	my $id = $hipq->enqueue('fail', '(' . $deep->(500) . ")::jsonb, queue => 'app.main'");
-	is($hipq->outcome($id), 'failed', 'a job with data as deep as the limit ends');
+	is($hipq->outcome($id), 'failed', 'a job with data at the limit of depth ends');
 	is($hipq->sql("SELECT reduced_because IS NULL FROM hipq.dead_letters_detail WHERE job_id =
-			$id"), 't', 'a job with data as deep as the limit has a whole dead letter');
+			$id"), 't', 'a job with data at the limit of depth has a whole dead letter');
 	$hipq->sql(q{
 		CREATE FUNCTION deep(data jsonb) RETURNS jsonb LANGUAGE sql AS $$
 			SELECT (repeat('[', 501) || repeat(']', 501))::jsonb $$;
@@ -319,7 +320,7 @@ foreach my $claim ('lock', 'record')
 	nobody_ended('deep and large jobs');
 }
 
-# ---- long texts that users pass
+# ---- arguments that are too long
 {
 	my $much = q{repeat('x', 4000000)};
 	foreach (
@@ -359,10 +360,10 @@ foreach my $claim ('lock', 'record')
 			SELECT 'fine', repeat('x', 5000)"), qr/54000: shard_key of 5000 bytes is too large/,
 		'a shard_key that is too large is refused in an INSERT');
 	is($hipq->sql('SELECT count(*) FROM hipq.job_types') > 0, 1,
-		'the server is up after the long texts');
+		'the server runs after arguments that are too long');
 }
 
-# ---- a dump of all that was accepted can be restored
+# ---- a dump of all accepted values can be restored
 {
 	my $node = $hipq->node;
 	$node->safe_psql('postgres', 'CREATE DATABASE source');
@@ -416,14 +417,15 @@ foreach my $claim ('lock', 'record')
 	my $dir = PostgreSQL::Test::Utils::tempdir();
 	my %restores = (
 		plain => sub {
-			$node->command_ok([ 'pg_dump', '-f', "$dir/plain", 'source' ], 'pg_dump, plain');
+			$node->command_ok([ 'pg_dump', '-f', "$dir/plain", 'source' ],
+				'pg_dump makes a plain dump');
 			$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', 'plain', '-o',
-					'/dev/null', '-f', "$dir/plain" ], 'psql restores it') },
+					'/dev/null', '-f', "$dir/plain" ], 'psql restores a plain dump') },
 		custom => sub {
 			$node->command_ok([ 'pg_dump', '-Fc', '-Z0', '-f', "$dir/custom", 'source' ],
-				'pg_dump, custom');
+				'pg_dump makes a custom dump');
 			$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'custom', "$dir/custom" ],
-					'pg_restore restores it') });
+					'pg_restore restores a custom dump') });
 	foreach my $format (sort keys %restores)
 	{
 		$node->safe_psql('postgres', "CREATE DATABASE $format");
