@@ -1,5 +1,5 @@
-# A failed attempt is retried as its policy says, a job that fails for good leaves a whole dead
-# letter, and a successor runs after its job, if that does not fail.
+# A failed attempt is retried as its policy says. A job that fails for good leaves a whole dead
+# letter. A successor runs after its job, unless that job fails.
 use strict;
 use warnings;
 use HipqCluster;
@@ -15,7 +15,7 @@ $hipq->sql(q{
 	GRANT ALL ON written, ran TO app;
 	GRANT CREATE ON SCHEMA public TO app;
 
-	-- Does what job_data says: write, then raise an SQLSTATE.
+	-- Writes, and then raises an SQLSTATE, as job_data says.
 	CREATE FUNCTION act(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO written VALUES (job.job_data->>'write');
@@ -38,11 +38,12 @@ sub final_row
 
 # ---- retries
 my $id = $hipq->enqueue('act', q{'{"state": "P0001", "times": 2, "write": "in the end"}'});
-is($hipq->outcome($id), 'succeeded', 'the third attempt succeeds');
+is($hipq->outcome($id), 'succeeded', 'a job succeeds in its third attempt');
 is($hipq->attempts($id), '1 transient_error P0001, 2 transient_error P0001',
-	'both failed attempts are kept');
+	'the history has both failed attempts');
 is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count, error, result) FROM hipq.jobs_detail
-		WHERE id = $id"), '3 2 {"attempt": 3}', 'attempts and retries are counted');
+		WHERE id = $id"), '3 2 {"attempt": 3}',
+	'the row of a retried job has the number of attempts and retries');
 is($hipq->sql('SELECT count(*) FROM written'), '1', 'failed attempts leave no effects');
 is($hipq->sql("SELECT concat_ws(' ', error, detail, hint) FROM hipq.attempts_detail
 		WHERE job_id = $id AND attempt = 1"), 'told to fail the detail the hint',
@@ -52,7 +53,8 @@ is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), '0',
 
 $id = $hipq->enqueue('act', q{'{"state": "P0001"}', job_key => 'k', priority => 3});
 is($hipq->outcome($id), 'failed', 'a job fails when its retries are exhausted');
-is(final_row($id), 'failed 4 3 transient_error told to fail', 'a job fails after three retries');
+is(final_row($id), 'failed 4 3 transient_error told to fail',
+	'a job with max_retries 3 fails after its fourth attempt');
 is($hipq->sql("SELECT bool_and(next.started_time - this.ended_time >= 10 * 2 ^ (this.attempt - 1)
 		* interval '1 ms')
 	FROM hipq.attempts_detail AS this JOIN hipq.attempts_detail AS next ON next.job_id = this.job_id
@@ -62,7 +64,7 @@ is($hipq->sql("SELECT concat_ws(' ', reason, sqlstate, error, job_key, job->>'st
 		job->>'attempt', job->>'priority', jsonb_array_length(history), history->3->>'reason')
 	FROM hipq.dead_letters_detail WHERE job_id = $id"),
 		'transient_error P0001 told to fail k final 4 3 4 transient_error',
-		'the dead letter has the whole row and its history');
+		'the dead letter has the values of the row, and its history');
 is($hipq->sql("SELECT string_agg(key, ' ' ORDER BY key) FROM (SELECT attname AS key
 		FROM pg_attribute WHERE attrelid = 'hipq.job'::regclass AND attnum > 0
 	EXCEPT SELECT jsonb_object_keys(job) FROM hipq.dead_letters_detail
@@ -71,10 +73,10 @@ is($hipq->sql("SELECT to_jsonb(job) = dead_letter.job FROM hipq.job JOIN hipq.de
 		job_id = id WHERE id = $id"), 't', "the dead letter has the final row's values");
 
 my $again = $hipq->sql(qq{SELECT hipq.retry($id, job_data => '{}')});
-is($hipq->outcome($again), 'succeeded', 'retry() runs it again as a new job');
+is($hipq->outcome($again), 'succeeded', 'retry() runs a failed job again as a new job');
 is($hipq->sql("SELECT concat_ws(' ', retry_of = $id, original_job_id = $id, job_key, retry_reason)
 		FROM hipq.jobs_detail WHERE id = $again"), 't t k manual_retry',
-	'a retried job knows its origin');
+	'a retried job names the job that it retries');
 sub by_hand
 {
 	my ($job) = @_;
@@ -85,23 +87,25 @@ is(by_hand($again), 'succeeded manual_retry manual_retry',
 	'a retried job is marked as retried by hand');
 $again = $hipq->sql(
 	qq{SELECT hipq.retry($id, 'the mail server is back', job_data => '{"state": "P0001"}')});
-is($hipq->outcome($again), 'failed', 'a retried job fails after retries of its own');
+is($hipq->outcome($again), 'failed', 'a retried job fails after its own retries');
 is(by_hand($again), 'failed transient_error the mail server is back',
 	'a retried job that failed has the reason given to retry()');
 is($hipq->sql("SELECT concat_ws(' ', job->>'retry_reason', job->>'manual_reason')
 		FROM hipq.dead_letters_detail WHERE job_id = $again"),
-	'transient_error the mail server is back', 'its dead letter has the reason given to retry()');
+	'transient_error the mail server is back',
+	'the dead letter of a retried job has the reason given to retry()');
 my $redriven = $hipq->sql("SELECT hipq.redrive($again)");
 is($hipq->outcome($redriven), 'failed', 'a redriven job fails');
 is(by_hand($redriven), 'failed transient_error redriven', 'a redriven job is marked as redriven');
-is(by_hand($id), 'failed transient_error', 'the first job is not marked');
+is(by_hand($id), 'failed transient_error',
+	'a job that was retried and redriven is not marked itself');
 
 # ---- classification
 my $classify = sub {
 	my ($state, $expected) = @_;
 	my $job = $hipq->enqueue('act', qq{'{"state": "$state"}'});
 	$hipq->outcome($job);
-	is($hipq->attempts($job), $expected, "SQLSTATE $state gives the right reason");
+	is($hipq->attempts($job), $expected, "SQLSTATE $state has reason and retries: $expected");
 };
 $classify->('22012', '1 validation_error 22012');
 $classify->('23505', '1 validation_error 23505');
@@ -129,13 +133,14 @@ $hipq->outcome($id);
 is(final_row($id), 'failed 1 0 explicit_failure never again', 'fail_permanently() fails the job');
 $id = $hipq->enqueue('try_again');
 $hipq->outcome($id);
-is(final_row($id), 'failed 2 1 transient_error once more', 'fail_retriable() is retried');
+is(final_row($id), 'failed 2 1 transient_error once more',
+	'a job that calls fail_retriable() is retried');
 $id = $hipq->enqueue('forbidden');
 $hipq->outcome($id);
 is($hipq->attempts($id), '1 permission_denied 42501',
 	'a handler that lacks a privilege fails with permission_denied');
 $id = $hipq->enqueue('say_none');
-is($hipq->outcome($id), 'failed', 'an error whose message is NONE is an error');
+is($hipq->outcome($id), 'failed', 'an error with message NONE fails the job');
 
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'stubborn', handler => 'act', max_retries => 1,
@@ -152,7 +157,7 @@ foreach my $type (sort keys %attempts_of)
 		$hipq->outcome($job);
 		is($hipq->sql("SELECT attempt FROM hipq.jobs_detail WHERE id = $job"),
 			$attempts_of{$type}{$state},
-			"$type with SQLSTATE $state has the right number of attempts");
+			"$type with SQLSTATE $state has $attempts_of{$type}{$state} attempt(s)");
 	}
 }
 
@@ -172,17 +177,17 @@ is($hipq->attempts($id), join(', ', map { "$_ conflict 40001" } 1 .. 3),
 $id = $hipq->enqueue('once', q{'{"state": "40P01"}'});
 is($hipq->outcome($id), 'failed', 'a job with a deadlock each time fails');
 is(final_row($id), 'failed 11 0 transient_error told to fail',
-	'after ten conflicts the policy decides');
+	'a job fails by its policy after ten conflicts');
 is($hipq->sql("SELECT count(*) FILTER (WHERE reason = 'conflict'), count(*),
 		max(ended_time) - min(started_time) < '30 s' FROM hipq.attempts_detail WHERE job_id = $id"),
-	'10|11|t', 'conflicts are retried after a short time');
+	'10|11|t', 'ten conflicts are retried within 30 s');
 $id = $hipq->enqueue('commits');
 $hipq->outcome($id);
 is($hipq->attempts($id), '1 transient_error 40P01',
-	'a conflict of a procedure is decided by its policy');
+	'the policy of a procedure decides about a conflict');
 is($hipq->sql(q{SELECT failures, retries FROM hipq.failure_statistics
 		WHERE period = 'total' AND job_type = 'once' AND reason = 'conflict'}), '13|0',
-	'statistics count conflicts of their own');
+	'statistics count conflicts as a reason');
 is($hipq->sql(q{SELECT put_back, retried, failed FROM hipq.statistics_detail WHERE period = 'total'
 		AND job_type = 'once'}), '13|0|1', 'conflicts do not count as retries');
 
@@ -199,9 +204,11 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'cross', handler => 'cross_over', max_retries => 0)});
 my @crossing = ($hipq->enqueue('cross', q{'{"first": 70001, "second": 70002}'}),
 	$hipq->enqueue('cross', q{'{"first": 70002, "second": 70001}'}));
-is($hipq->outcome($_), 'succeeded', 'jobs that lock each other out end well') foreach @crossing;
+is($hipq->outcome($_), 'succeeded', 'a job that deadlocks with another one succeeds')
+	foreach @crossing;
 is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id IN ($crossing[0], $crossing[1])
-		AND reason = 'conflict' AND sqlstate = '40P01'"), '1', 'one of them takes two attempts');
+		AND reason = 'conflict' AND sqlstate = '40P01'"), '1',
+	'one of two jobs in a deadlock takes two attempts');
 
 # ---- retry handlers
 $hipq->sql(q{
@@ -215,13 +222,13 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'broken', handler => 'act',
 		retry_handler => 'broken')});
 $id = $hipq->enqueue('thrice', q{'{"state": "22012"}'});
-is($hipq->outcome($id), 'failed', 'a retry handler that says NULL ends the job');
+is($hipq->outcome($id), 'failed', 'a retry handler that returns NULL ends the job');
 like(final_row($id), qr/^failed 3 \d validation_error told to fail$/,
-	'the job ends after the attempts that its retry handler granted');
+	'a job has the attempts that its retry handler grants');
 is($hipq->sql("SELECT count(*) FROM ran WHERE id = $id"), '3',
-	'a retry handler is called after each failure, and commits');
+	'a retry handler is called after each failure, and its effects are committed');
 is($hipq->sql("SELECT reason FROM hipq.dead_letters WHERE job_id = $id"), 'validation_error',
-	'the dead letter has the reason');
+	'the dead letter after a retry handler has the reason of the failure');
 $id = $hipq->enqueue('broken', q{'{"state": "P0001"}'});
 is($hipq->outcome($id), 'failed', 'a retry handler that fails ends the job');
 like(final_row($id),
@@ -232,7 +239,7 @@ is($hipq->attempts($id), '1 transient_error P0001, 1 retry_handler_failed P0001'
 is($hipq->sql("SELECT concat_ws(' ', error, ended_time >= started_time, context)
 		FROM hipq.attempts_detail WHERE job_id = $id AND reason = 'retry_handler_failed'"),
 	'cannot decide t PL/pgSQL function broken(hipq.job) line 1 at RAISE',
-		'each error has its context');
+		'the errors of handler and retry handler have their contexts');
 is($hipq->outcome($hipq->enqueue('thrice', q{'{"state": "22012", "times": 2}'})), 'succeeded',
 	'a retry that a retry handler grants can succeed');
 
@@ -257,7 +264,7 @@ foreach my $case ([ wordy => '42804', 'retry handler returned type text, not int
 {
 	my ($type, $state, $error) = @$case;
 	$id = $hipq->enqueue($type, q{'{"state": "P0001"}'});
-	is($hipq->outcome($id), 'failed', "$type: no answer is the end of the job");
+	is($hipq->outcome($id), 'failed', "$type: an invalid result of a retry handler ends the job");
 	is($hipq->sql("SELECT sqlstate || ' ' || error FROM hipq.attempts_detail WHERE job_id = $id AND
 			reason = 'retry_handler_failed'"), "$state $error", "$type: the history has the error");
 }
@@ -267,10 +274,11 @@ foreach my $refused ('CALL commits(NULL)', 'VACUUM', 'SELECT 1; SELECT 2', 'SELE
 		"SELECT hipq.alter_job_type('app.main', 'asked', retry_handler => '$refused')");
 	like($stderr,
 		qr/this statement cannot be a retry handler|a retry handler is one query, not|retry handler VACUUM does not exist|syntax error/,
-		"$refused is refused");
+		"$refused is refused as a retry handler");
 }
 
-# Whatever it answers, after the first max_retries retries are not faster than the schedule.
+# Whatever the retry handler returns, retries after the first max_retries have at least the delay of
+# the policy.
 $hipq->sql(q{SELECT hipq.register_job_type('app.main', 'eager', handler => 'act', max_retries => 2,
 	retry_base => '12 h', retry_max => '1 day')});
 foreach my $answer ("interval '0'", "interval '-178000 years'")
@@ -280,11 +288,11 @@ foreach my $answer ("interval '0'", "interval '-178000 years'")
 	$id = $hipq->enqueue('eager', q{'{"state": "P0001"}'});
 	ok($hipq->wait_until(qq{SELECT state = 'retry' AND attempt = 3
 			AND scheduled_run_time - update_time = '1 day' FROM hipq.jobs_detail WHERE id = $id}),
-		"$answer: at once twice, then by the schedule");
+		"$answer: two retries are immediate, and the third has the delay of the policy");
 	$hipq->sql("SELECT hipq.cancel($id)");
 }
 
-# ---- retries switched off: for the server, a queue, a job type
+# ---- retries that are off for the server, a queue or a job type
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'retried', handler => 'act', max_retries => 2,
 		retry_base => '1ms');
@@ -298,7 +306,7 @@ sub is_not_retried
 	is(final_row($job), "failed 1 0 transient_error told to fail (not retried: $switch is off)",
 		"$what: the error names the switch");
 	is($hipq->sql("SELECT reason FROM hipq.dead_letters_detail WHERE job_id = $job"),
-		'transient_error', "$what: it leaves a dead letter");
+		'transient_error', "$what: a failed job leaves a dead letter");
 	like($hipq->sql("SELECT reason FROM hipq.why_retriable($job)"),
 		qr/Retries are switched off: \Q$switch\E is off/,
 		"$what: why_retriable() names the switch");
@@ -315,7 +323,7 @@ is($hipq->sql("SELECT attempt FROM hipq.jobs_detail WHERE id = " . do { my $job 
 is_not_retried('never', 'retry_enabled of the job type', 'retries switched off for a type');
 is($hipq->sql(q{SELECT string_agg(job_type || ' ' || retry_enabled, ', ' ORDER BY job_type)
 		FROM hipq.job_types_detail WHERE job_type IN ('retried', 'never')}),
-	'never false, retried true', 'view job_types shows the value in force');
+	'never false, retried true', 'view job_types shows the retry_enabled that applies');
 $hipq->set('hipq.retry_enabled' => 'on');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', retry_enabled => false)});
 is_not_retried('retried', 'retry_enabled of the queue', 'retries switched off for a queue');
@@ -340,8 +348,8 @@ $hipq->sql(q{
 foreach my $type ('sleep', 'catches', 'defers')
 {
 	$id = $hipq->enqueue($type);
-	is($hipq->outcome($id), 'failed', "$type: a job over its timeout fails");
-	is($hipq->attempts($id), '1 timeout 57014', "$type: the attempt ends with reason timeout");
+	is($hipq->outcome($id), 'failed', "$type: a job that exceeds its timeout fails");
+	is($hipq->attempts($id), '1 timeout 57014', "$type: the attempt has reason timeout");
 	is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"),
 		'job exceeded its timeout of 1 s', "$type: the error names the timeout");
 	$hipq->in_time($hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail
@@ -354,10 +362,11 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'deaf', handler => 'deaf', default_timeout => 1)});
 $id = $hipq->enqueue('deaf');
 is($hipq->outcome($id), 'failed',
-	'a handler that catches every cancellation is ended with its process');
-is($hipq->attempts($id), '1 timeout 57014', 'its attempt ends with reason timeout');
+	'the process of a handler that catches every cancellation is terminated');
+is($hipq->attempts($id), '1 timeout 57014',
+	'the attempt of a handler that catches every cancellation has reason timeout');
 is($hipq->sql("SELECT count(*) FROM written WHERE what = 'slept'"), '0',
-	'what it wrote is rolled back');
+	'the effects of handlers that time out are rolled back');
 
 # ---- expiry
 $id = $hipq->enqueue('act',
@@ -366,12 +375,12 @@ is($hipq->outcome($id), 'expired', 'a job that has not started by its expires_ti
 is(final_row($id), 'expired 0 0 expired job expired before it started',
 	'the error says that the job expired');
 
-# ---- the time of the last change
+# ---- update_time
 $hipq->sql(q{SELECT hipq.register_job_type('app.main', 'slowly', handler => 'act', max_retries => 1,
 	retry_base => '1 day')});
 my $retried = $hipq->enqueue('slowly', q{'{"state": "P0001"}'});
 ok($hipq->wait_until(qq{SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $retried}),
-	'a job waits for its retry');
+	'a job waits for its retry before it is changed');
 my $fresh = $hipq->enqueue('slowly', q{scheduled_run_time => now() + interval '1 day'});
 foreach my $change ("UPDATE hipq.app_main SET priority = priority + 1 WHERE id = %s",
 	"SELECT hipq.reschedule(%s, now() + interval '2 days')")
@@ -382,20 +391,20 @@ foreach my $change ("UPDATE hipq.app_main SET priority = priority + 1 WHERE id =
 		my $before = $hipq->sql("SELECT update_time FROM hipq.app_main WHERE id = $job");
 		$hipq->sql(sprintf $change, $job);
 		is($hipq->sql("SELECT update_time > '$before' FROM hipq.app_main WHERE id = $job"),
-			$expected, "$change: update_time, $expected");
+			$expected, "$change: update_time of a job changes only after an attempt ($expected)");
 	}
 }
 my $unchanged = $hipq->sql("SELECT update_time FROM hipq.app_main WHERE id = $retried");
 $hipq->sql("UPDATE hipq.app_main SET priority = priority WHERE id = $retried");
 is($hipq->sql("SELECT update_time FROM hipq.app_main WHERE id = $retried"), $unchanged,
-	'an UPDATE that changes nothing leaves update_time alone');
+	'an UPDATE that changes no value does not change update_time');
 $hipq->sql("SELECT hipq.cancel($_)") foreach $retried, $fresh;
 
 # ---- history
 $hipq->sql(q{SELECT hipq.register_job_type('app.full', 'kept', handler => 'act')});
 $id = $hipq->enqueue('kept');
 $hipq->outcome($id);
-is($hipq->attempts($id), '1 succeeded', q{history => 'all' keeps successes});
+is($hipq->attempts($id), '1 succeeded', q{history => 'all' stores successes});
 
 # ---- successors
 $hipq->sql(q{
@@ -425,15 +434,15 @@ $hipq->sql(q{
 foreach my $by ('enqueue', 'insert', 'insert_many', 'copy')
 {
 	$id = $hipq->enqueue('next_of', qq{'{"n": 1, "by": "$by"}', job_key => '$by'});
-	is($hipq->outcome($id), 'succeeded', "a successor under the job's own key, by $by");
+	is($hipq->outcome($id), 'succeeded', "a job enqueues its successor under its own key, by $by");
 	ok($hipq->wait_until("SELECT string_agg(outcome || ' ' || (job_data->>'n'), ', ' ORDER BY id)
 			FROM hipq.jobs_detail WHERE job_key = '$by'", 'succeeded 1, succeeded 0'),
-		"the successor runs after its job, by $by");
+		"a successor runs after its job, by $by");
 }
 $id = $hipq->enqueue('next_of', q{'{"n": 1, "by": "enqueue", "fail": "yes"}', job_key => 'undone'});
-is($hipq->outcome($id), 'failed', 'a job that fails after it enqueued its successor');
+is($hipq->outcome($id), 'failed', 'a job that enqueued its successor fails');
 is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE job_key = 'undone'"), '1',
-	'a failed job has no successor');
+	'a failed job leaves no successor');
 $id = $hipq->enqueue('next_by_call', q{job_key => 'p'});
 is($hipq->outcome($id), 'failed', 'a procedure cannot enqueue its successor');
 like($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"),
