@@ -1,5 +1,5 @@
-# Handlers in a client's session (run_until_idle, dry_run) get none of its rights, and leave nothing
-# behind in it.
+# Handlers that run in a client's session (run_until_idle, dry_run) get none of its rights, and
+# leave nothing in the session.
 use strict;
 use warnings;
 use lib 't';
@@ -40,16 +40,16 @@ $hipq->sql(q{
 $hipq->set('hipq.max_executors' => 0);
 $hipq->sql(q{SELECT hipq.resume('app.q')});
 
-# The data of a job that executes a statement. It is one line, because a string of JSON has no line
-# breaks.
+# Returns the data of a job that executes a statement, in one line, because a string of JSON has no
+# line breaks.
 sub do_job
 {
 	my ($statement) = @_;
 	return qq{{"do": "${\($statement =~ s/\s+/ /gr)}"}};
 }
 
-# The output of a superuser's session that runs a job with that data: of the statements before, of
-# those after the call, and the end of the job.
+# Runs a job with these data in a superuser's session. Returns the output of the statements before
+# the call, of those after it, and the end of the job.
 sub visit
 {
 	my ($data, %do) = @_;
@@ -71,34 +71,35 @@ sub visit
 	return $out . ($err =~ s/^psql:<stdin>:\d+: //mr);
 }
 
-# ---- the roles that can call them
+# ---- roles that can run handlers in their session
 
 like($hipq->error_of(q{SELECT hipq.run_until_idle('app.q')}),
 	qr/ERROR:  42501: handlers of queue "app\.q" would run in the session of another role.*SET SESSION AUTHORIZATION app.*hipq\.allow_foreign_handlers/s,
-	"a superuser does not run another role's handlers by mistake");
+	"run_until_idle() is refused to a superuser for another role's handlers");
 like($hipq->error_of(q{SET ROLE app; SELECT hipq.run_until_idle('app.q')}), qr/ERROR:  42501/,
-	'a superuser cannot run them after SET ROLE');
+	'run_until_idle() is refused to a superuser after SET ROLE');
 like($hipq->error_of(q{SELECT hipq.run_until_idle('app.q')}, extra_params => [ '-U', 'member' ]),
-	qr/ERROR:  42501/, 'a member of the owner cannot run them');
+	qr/ERROR:  42501/, 'run_until_idle() is refused to a member of the owner');
 like($hipq->error_of(q{SET ROLE app; SELECT hipq.run_until_idle('app.q')},
 		extra_params => [ '-U', 'member' ]),
-	qr/ERROR:  42501/, 'a member of the owner cannot run them after SET ROLE');
+	qr/ERROR:  42501/, 'run_until_idle() is refused to a member of the owner after SET ROLE');
 like($hipq->error_of(q{BEGIN; SELECT hipq.enqueue('do', '{}', queue => 'app.q') AS id \gset
 	SELECT hipq.dry_run(:id)}), qr/ERROR:  42501/,
-		"dry_run() is refused for another role's handlers");
-is($hipq->sql_as('app', q{SELECT hipq.run_until_idle('app.q')}), 0, 'the owner can run them');
+		"dry_run() is refused to a superuser for another role's handlers");
+is($hipq->sql_as('app', q{SELECT hipq.run_until_idle('app.q')}), 0,
+	'the owner can call run_until_idle()');
 is($hipq->sql(q{SET SESSION AUTHORIZATION app; SELECT hipq.run_until_idle('app.q')}), 0,
-	'a session can run them after SET SESSION AUTHORIZATION');
+	'a session can call run_until_idle() after SET SESSION AUTHORIZATION');
 is($hipq->sql(q{SET hipq.allow_foreign_handlers = on; SELECT hipq.run_until_idle('app.q')}), 0,
-	'a superuser can run them with hipq.allow_foreign_handlers');
+	'a superuser can call run_until_idle() with hipq.allow_foreign_handlers');
 is($hipq->sql_as('member',
 		q{SET hipq.allow_foreign_handlers = on; SELECT hipq.run_until_idle('app.q')}), 0,
-	'a member can run them with hipq.allow_foreign_handlers');
+	'a member can call run_until_idle() with hipq.allow_foreign_handlers');
 like($hipq->error_of(q{SET hipq.allow_foreign_handlers = on; SELECT hipq.run_until_idle('app.q')},
 		extra_params => [ '-U', 'app', '-c', 'SELECT 1' ]),
-	qr/no error/, 'the owner can set hipq.allow_foreign_handlers, too');
+	qr/no error/, 'the owner can set hipq.allow_foreign_handlers');
 
-# No role can allow it for others.
+# No role can set it for other roles.
 my $not_for_others =
 	qr/ERROR:  22023: invalid value for parameter "hipq\.allow_foreign_handlers": 1?/;
 foreach my $scope ('DATABASE postgres', 'ROLE postgres',
@@ -131,8 +132,8 @@ like($hipq->error_of('SELECT app.allow()'), $not_for_others,
 
 # ---- deferred triggers
 #
-# A trigger that defers itself again each time it fires. A sequence counts what does not run as the
-# owner: no rollback undoes that.
+# A trigger that defers itself again each time it fires. A sequence counts calls by other roles than
+# the owner, because a rollback does not reset it.
 $hipq->sql(q{
 	SET SESSION AUTHORIZATION app;
 	CREATE TABLE app.trap (n integer);
@@ -184,44 +185,50 @@ sub put_off
 {
 	my ($name, $data, %do) = @_;
 	my $expected = delete $do{expected} // $refused;
-	like(visit($data, end => 'COMMIT', %do), $expected, "$name fails");
+	like(visit($data, end => 'COMMIT', %do), $expected, "$name ends as expected");
 	is($hipq->sql('SELECT is_called FROM app.others'), 'f',
-		"$name: nothing has run with the caller's rights");
+		"$name: no trigger has run with the caller's rights");
 	$hipq->sql(q{DELETE FROM app.seen; SELECT setval('app.others', 1, false)});
 	return;
 }
 
-put_off('a trigger that puts itself off', qq{{"do": "$put_off"}});
-put_off('the same, and a second call', qq{{"do": "$put_off"}}, run => $twice);
-put_off('a constraint with a strange name', q{{"do": "INSERT INTO app.later_trap VALUES (1)"}});
-put_off('one of a temporary table', do_job($temporary));
-put_off('a trigger below another', q{{"do": "INSERT INTO app.outer_trap VALUES (1)"}});
-put_off('a batch', qq{{"do": "$put_off"}}, type => 'batch');
-put_off('a retry handler', qq{{"do": "SELECT 1 / 0", "retry": "$put_off"}}, type => 'asks',
+put_off('a trigger that defers itself', qq{{"do": "$put_off"}});
+put_off('a trigger that defers itself, with a second call', qq{{"do": "$put_off"}}, run => $twice);
+put_off('a constraint trigger with an unusual name',
+	q{{"do": "INSERT INTO app.later_trap VALUES (1)"}});
+put_off('a deferred trigger of a temporary table', do_job($temporary));
+put_off('a deferred trigger that another one queues',
+	q{{"do": "INSERT INTO app.outer_trap VALUES (1)"}});
+put_off('a deferred trigger of a batch', qq{{"do": "$put_off"}}, type => 'batch');
+put_off('a deferred trigger of a retry handler',
+	qq{{"do": "SELECT 1 / 0", "retry": "$put_off"}}, type => 'asks',
 	expected => qr/retry handler|cannot fire|division/);
-put_off('what is tried', qq{{"do": "$put_off"}}, run => q{SELECT error FROM hipq.dry_run(:id);});
-put_off('after a savepoint', qq{{"do": "$put_off"}}, run => qq{SAVEPOINT a; $twice},
+put_off('a deferred trigger in dry_run()',
+	qq{{"do": "$put_off"}}, run => q{SELECT error FROM hipq.dry_run(:id);});
+put_off('a deferred trigger after a savepoint',
+	qq{{"do": "$put_off"}}, run => qq{SAVEPOINT a; $twice},
 	after => 'ROLLBACK TO a; SELECT hipq.cancel(:id)');
-put_off('before a savepoint', qq{{"do": "$put_off"}},
+put_off('a deferred trigger before a savepoint', qq{{"do": "$put_off"}},
 	after => q{SAVEPOINT a; SELECT FROM hipq.run_until_idle('app.q'); ROLLBACK TO a});
-put_off('a handler that is cancelled', qq{{"do": "$put_off; SELECT pg_sleep(60)"}},
+put_off('a deferred trigger of a cancelled handler', qq{{"do": "$put_off; SELECT pg_sleep(60)"}},
 	before => q{SET statement_timeout = '100ms'}, run => q{SAVEPOINT a;
 	\set ON_ERROR_STOP off
 	SELECT FROM hipq.run_until_idle('app.q');
 	ROLLBACK TO a;
 	\set ON_ERROR_STOP on
 	}, after => 'SELECT hipq.cancel(:id)', expected => qr/canceling statement/);
-put_off('one that leaves no trace', q{{"do": "INSERT INTO app.careful_trap VALUES (1)"}},
+put_off('a deferred trigger that rolls back what it does',
+	q{{"do": "INSERT INTO app.careful_trap VALUES (1)"}},
 	expected => qr/succeeded|$refused/);
-put_off('one that defers and does nothing', q{{"do": "SET CONSTRAINTS ALL DEFERRED"}},
+put_off('a handler that only defers constraints', q{{"do": "SET CONSTRAINTS ALL DEFERRED"}},
 	expected => qr/succeeded/,
 	after => q{SELECT set_config('my.n', '5', true); SAVEPOINT b;
 		INSERT INTO app.careful_trap VALUES (1); ROLLBACK TO b});
-is($hipq->sql(q{SELECT count(*) FROM app.trap}), 0, 'a refused deferred trigger leaves no rows');
+is($hipq->sql(q{SELECT count(*) FROM app.trap}), 0, 'refused deferred triggers leave no rows');
 
-# ---- the session
+# ---- the state of the session
 
-# A statement that is refused, or has no effect: the caller sees the same as before.
+# Tests a statement that is refused, or has no effect, so that the client's session does not change.
 sub harmless
 {
 	my ($what, $statement, %do) = @_;
@@ -229,7 +236,7 @@ sub harmless
 		// qr/cannot (?:execute|call) .* in a handler that runs in a client's session/;
 	my $seen = visit(do_job($statement), %do);
 	like($seen, $expected, "$what: the statement ends as expected");
-	like($seen, $do{sees}, "$what: the client's session is as before") if $do{sees};
+	like($seen, $do{sees}, "$what: the client's session has not changed") if $do{sees};
 	return;
 }
 
@@ -262,7 +269,7 @@ like(visit('{}', run => q{SELECT FROM hipq.dry_run(:id);},
 		before => "BEGIN; DECLARE mine CURSOR WITH HOLD FOR SELECT 1; COMMIT"),
 	qr/jobs cannot run while cursor "mine" is open/,
 		'dry_run() does not run beside an open cursor');
-harmless('cursors of its own', 'DECLARE a CURSOR WITH HOLD FOR SELECT 1; MOVE a; CLOSE a;
+harmless('cursors of the handler', 'DECLARE a CURSOR WITH HOLD FOR SELECT 1; MOVE a; CLOSE a;
 	DECLARE b CURSOR WITH HOLD FOR SELECT 1',
 	expected => qr/succeeded/, after => 'SELECT count(*) FROM pg_cursors', sees => qr/^0$/m);
 
@@ -278,18 +285,22 @@ my $as_owner = q{SET ROLE app; CREATE TEMPORARY TABLE mine AS SELECT 'mine' AS s
 my $unchanged = qr/temporary objects of the client/;
 harmless('dropping the client\'s temporary table', 'DROP TABLE mine', before => $as_owner,
 	after => 'TABLE mine', sees => qr/^mine$/m, expected => $unchanged);
-harmless('altering it', 'ALTER TABLE mine RENAME said TO other', before => $as_owner,
+harmless("altering the client's temporary table",
+	'ALTER TABLE mine RENAME said TO other', before => $as_owner,
 	after => 'SELECT said FROM mine', sees => qr/^mine$/m, expected => $unchanged);
-harmless('moving it away', 'ALTER TABLE mine SET SCHEMA app', before => $as_owner,
+harmless("moving the client's temporary table",
+	'ALTER TABLE mine SET SCHEMA app', before => $as_owner,
 	after => 'TABLE pg_temp.mine', sees => qr/^mine$/m,
 	expected => qr/cannot move objects/);
-harmless('a trigger on it', 'CREATE TRIGGER t BEFORE INSERT ON mine
+harmless("a trigger on the client's temporary table", 'CREATE TRIGGER t BEFORE INSERT ON mine
 	FOR EACH ROW EXECUTE FUNCTION app.spring()', before => $as_owner,
 	after => q{SELECT count(*) FROM pg_trigger WHERE tgname = 't'}, sees => qr/^0$/m,
 		expected => $unchanged);
-harmless('a rule on it', 'CREATE RULE r AS ON INSERT TO mine DO INSTEAD NOTHING',
+harmless("a rule on the client's temporary table",
+	'CREATE RULE r AS ON INSERT TO mine DO INSTEAD NOTHING',
 	before => $as_owner, expected => $unchanged);
-harmless('an index on it', 'CREATE INDEX ON mine (said)', before => $as_owner,
+harmless("an index on the client's temporary table",
+	'CREATE INDEX ON mine (said)', before => $as_owner,
 	expected => $unchanged);
 harmless('replacing the client\'s function in pg_temp', q{CREATE OR REPLACE FUNCTION pg_temp.mine()
 	RETURNS text LANGUAGE sql AS 'SELECT current_user::text'},
@@ -318,9 +329,11 @@ my $connect = q{SELECT dblink_connect('mine', format('dbname=%s host=%s port=%s'
 harmless('a dblink connection of the client',
 	q{SELECT * FROM public.dblink('mine', 'SELECT current_user::text') AS t(said text)},
 	before => $connect);
-harmless('closing it', q{SELECT public.dblink_disconnect('mine')}, before => $connect,
+harmless('closing a dblink connection of the client',
+	q{SELECT public.dblink_disconnect('mine')}, before => $connect,
 	after => q{SELECT dblink_get_connections()}, sees => qr/^\{mine\}$/m);
-harmless('listing them', q{SELECT public.dblink_get_connections()}, before => $connect);
+harmless('listing dblink connections of the client',
+	q{SELECT public.dblink_get_connections()}, before => $connect);
 
 harmless('a large object that the client has open', q{SELECT encode(loread(0, 6), 'escape')},
 	run => q{SELECT lo_from_bytea(4711, 'secret'); SELECT lo_open(4711, 262144);
@@ -336,15 +349,15 @@ harmless('whole large objects', q{SELECT lo_from_bytea(4712, 'x'); SELECT lo_get
 
 my $locks = q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()};
 harmless('an advisory lock', 'SELECT pg_advisory_lock(1)', after => $locks, sees => qr/^0$/m);
-harmless('giving back the client\'s', 'SELECT pg_advisory_unlock_all()',
+harmless("releasing the client's advisory lock", 'SELECT pg_advisory_unlock_all()',
 	before => 'SELECT pg_advisory_lock(1)', after => $locks, sees => qr/^1$/m);
 harmless("advisory locks: $_", "SELECT $_", before => 'SELECT pg_advisory_lock(1)')
   foreach 'pg_advisory_lock(1, 2)', 'pg_advisory_lock_shared(1)', 'pg_try_advisory_lock(1)',
   	'pg_try_advisory_lock_shared(1, 2)', 'pg_advisory_unlock(1)',
   'pg_advisory_unlock_shared(1, 2)';
-harmless('one until the end of the transaction', 'SELECT pg_advisory_xact_lock(1)',
+harmless('an advisory lock until the end of the transaction', 'SELECT pg_advisory_xact_lock(1)',
 	expected => qr/succeeded/);
-# Ways to call a function.
+# Indirect ways to call a function.
 $hipq->sql(q{
 	SET SESSION AUTHORIZATION app;
 	CREATE FUNCTION app.simple() RETURNS void LANGUAGE plpgsql AS $$ DECLARE got boolean;
@@ -392,18 +405,18 @@ harmless('set_config of role', q{SELECT set_config('role', 'none', false)},
 	expected => qr/cannot set parameter "role"/);
 harmless('SET TRANSACTION READ ONLY', 'SET TRANSACTION READ ONLY', expected => qr/succeeded/,
 	after => 'SHOW transaction_read_only', sees => qr/^off$/m);
-harmless('allowing it', 'SET hipq.allow_foreign_handlers = on',
+harmless('hipq.allow_foreign_handlers', 'SET hipq.allow_foreign_handlers = on',
 	expected => qr/invalid value for parameter/);
 harmless('LOAD', q{LOAD 'dblink'});
 harmless('savepoints', 'SAVEPOINT a',
 	expected => qr/EXECUTE of transaction commands is not implemented/);
 harmless('NOTIFY', q{NOTIFY theirs, 'x'}, expected => qr/succeeded/);
-harmless('a worker of the session',
+harmless('a worker bound to the session',
 	q{SELECT hipq.register_worker('theirs', '{app.q}', '{external}', listen => true)},
 	expected => qr/a handler cannot listen in a client's session/,
 		after => 'SELECT count(*) FROM pg_listening_channels()', sees => qr/^0$/m);
 
-# ---- the expression that names the table of a queue, which belongs to the role that made the
+# ---- the expression for names of tables, which runs with the rights of the role that made the
 # instance
 
 $hipq->sql(q{CREATE ROLE maker LOGIN; GRANT USAGE ON SCHEMA hipq TO maker; GRANT EXECUTE ON
@@ -429,35 +442,37 @@ $hipq->sql(q{CREATE ROLE maker LOGIN; GRANT USAGE ON SCHEMA hipq TO maker; GRANT
 	       hipq.create_instance('plain', table_naming_strategy => '$2 || ''_of_'' || $1')});
 $hipq->create_queue('says.q');
 is($hipq->sql(q{SELECT to_regclass('hipq.maker')}), 'hipq.maker',
-	'an expression for table names runs with the rights of its maker');
+	'an expression for table names runs with the rights of the role that made the instance');
 like($hipq->error_of(q{SELECT hipq.create_queue('puts_off.q', owner => 'app')}), $refused,
-	'the expression cannot defer a trigger');
+	'an expression for table names cannot defer a trigger');
 like($hipq->error_of(q{SELECT hipq.create_queue('prepares.q', owner => 'app')}),
-	qr/cannot execute PREPARE/, 'the expression cannot prepare a statement');
-# Minor versions from late 2025 on refuse it; otherwise hipq drops the type.
+	qr/cannot execute PREPARE/, 'an expression for table names cannot prepare a statement');
+# Minor versions from late 2025 on refuse the CREATE DOMAIN. Otherwise hipq drops the domain.
 is($hipq->sql(q{DO $$ BEGIN PERFORM hipq.create_queue('shadows.q', owner => 'app');
 		EXCEPTION WHEN insufficient_privilege THEN END $$;
 		SELECT count(*) FROM pg_type WHERE typname = 'theirs'}), 0,
-	'the expression leaves nothing in pg_temp');
+	'an expression for table names leaves nothing in pg_temp');
 $hipq->sql(q{CREATE SCHEMA caller; CREATE FUNCTION caller.textcat(text, text) RETURNS text
 	LANGUAGE sql AS $$ SELECT 'callers_own'::text $$;
 	CREATE OPERATOR caller.|| (leftarg = text, rightarg = text, function = caller.textcat)});
 is($hipq->sql(q{SET search_path = caller, pg_catalog; SELECT
 		FROM hipq.create_queue('plain.q', owner => 'app'); SELECT to_regclass('hipq.q_of_plain')}),
-	"hipq.q_of_plain", "the expression runs no function of the caller's search_path");
+	"hipq.q_of_plain",
+	"an expression for table names runs no function of the caller's search_path");
 
-# dry_run() and run_until_idle() keep the messages of a handler, also as the first call of a
+# dry_run() and run_until_idle() store the messages of a handler, even as the first call of a
 # session.
 my $said = $hipq->sql(q{SELECT hipq.enqueue('do',
 	'{"do": "DO $d$ BEGIN RAISE NOTICE ''said''; END $d$"}', queue => 'app.q')});
 is($hipq->sql_as('app', "SET client_min_messages = warning; SELECT error FROM hipq.dry_run($said)"),
 	'', 'dry_run() as the first call of a session succeeds');
 is($hipq->sql_as('app', "SET client_min_messages = warning; SELECT hipq.run_until_idle('app.q')"),
-	1, 'run_until_idle() runs the job');
+	1, 'run_until_idle() as the first call of a session runs the job');
 is($hipq->sql("SELECT string_agg(message, ' ') FROM hipq.attempt_logs WHERE job_id = $said"),
-	'said', "the handler's message is kept once");
+	'said', "the message of a handler in a client's session is stored once");
 
-# Statements that are refused there are allowed in a session of the handler's own.
+# The handler's own session, in an executor, allows the statements that are refused in a client's
+# session.
 $hipq->set('hipq.max_executors' => 2);
 my $id = $hipq->sql(q{SELECT hipq.enqueue('do',
 	'{"do": "PREPARE a AS SELECT 1; EXECUTE a; SELECT pg_advisory_lock(1); DISCARD TEMP"}',
