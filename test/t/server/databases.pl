@@ -1,5 +1,6 @@
-# hipq finds its databases, follows its settings, shows its processes, and its workers leave when
-# there is nothing to do.
+# hipq runs jobs in each database that has the extension, also in one that is created while the
+# server runs. It follows changes of hipq.enabled, hipq.max_executors and hipq.databases.
+# pg_stat_activity shows its processes. Idle schedulers and executors exit.
 use strict;
 use warnings;
 use HipqCluster;
@@ -12,7 +13,8 @@ my $processes = q{SELECT string_agg(backend_type || coalesce(' ' || datname, '')
 	ORDER BY backend_type, datname)
 	FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'};
 
-# A queue with a type that tells where it runs, and one that waits for advisory lock 1.
+# Creates a queue with two job types: "where" returns the name of its database, and "wait" waits for
+# advisory lock 1.
 sub prepare
 {
 	my ($db) = @_;
@@ -27,7 +29,7 @@ sub prepare
 	return;
 }
 
-# ---- databases that are made while the server runs
+# ---- databases created while the server runs
 $hipq->node->safe_psql('postgres', 'CREATE DATABASE plain');
 ok($hipq->wait_until($processes, 'hipq launcher'), 'without queues only the launcher runs');
 prepare($hipq);
@@ -40,12 +42,13 @@ $later->sql('CREATE EXTENSION hipq');
 prepare($later);
 is($later->result($later->enqueue('where')), '"later"',
 	'jobs run in a database that was created later');
-is($hipq->result($hipq->enqueue('where')), '"postgres"', 'jobs still run in the first database');
+is($hipq->result($hipq->enqueue('where')), '"postgres"',
+	'jobs in the first database run after a second database has hipq');
 
 # ---- idle
-ok($hipq->wait_until($processes, 'hipq launcher'), 'scheduler and executors leave when idle');
+ok($hipq->wait_until($processes, 'hipq launcher'), 'scheduler and executors exit when idle');
 is($hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE datname = 'plain'"), '0',
-	'a database without hipq is left alone');
+	'no session is in a database without hipq');
 $hipq->node->safe_psql('postgres', 'DROP DATABASE plain');
 my $id = $hipq->enqueue('where');
 is($hipq->outcome($id), 'succeeded', 'an idle database runs its next job');
@@ -57,7 +60,7 @@ $hipq->in_time($hipq->sql("SELECT extract(epoch FROM accepted_time - created_tim
 my $lock = $hipq->hold_lock;
 my $waiting = $hipq->enqueue('wait', q{'{"secret": 1}'});
 my $pid = $hipq->pid_of($waiting);
-# A scheduler stays for jobs that are due and cannot run.
+# Jobs that are due and cannot run keep the scheduler.
 $hipq->sql(q{SELECT hipq.enqueue_many('nobody', '{1,2}'::jsonb[], queue => 'app.main')});
 ok($hipq->wait_until(q{SELECT string_agg(DISTINCT backend_type || coalesce(' ' || datname, ''),
 		', ') FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'},
@@ -78,11 +81,11 @@ $hipq->set('hipq.enabled' => 'off');
 my $off = $hipq->enqueue('where');
 is($hipq->why($off), 'enabled: hipq.enabled is off.', 'why() says that hipq is off');
 is($hipq->sql("SELECT count(*) FROM hipq.running WHERE id = $waiting"), '1',
-	'with hipq.enabled = off a running job goes on');
+	'with hipq.enabled = off a running job is not interrupted');
 $lock->quit;
 is($hipq->outcome($waiting), 'succeeded', 'with hipq.enabled = off a running job succeeds');
 ok($hipq->wait_until($processes, 'hipq launcher'),
-	'with hipq.enabled = off scheduler and executors leave');
+	'with hipq.enabled = off scheduler and executors exit');
 is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $off"), 'initial',
 	'with hipq.enabled = off the next job does not start');
 $hipq->set('hipq.enabled' => 'on');
@@ -108,10 +111,10 @@ is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial',
 $hipq->set('hipq.databases' => 'later, postgres');
 is($hipq->outcome($id), 'succeeded', 'jobs run when their database is listed');
 
-# ---- a database with a running job can still go
+# ---- DROP DATABASE of a database with jobs
 $later->sql('SELECT hipq.enqueue(\'where\')');
 $hipq->node->safe_psql('postgres', 'DROP DATABASE later (FORCE)');
-is($hipq->outcome_of('where'), 'succeeded', 'DROP DATABASE of one database leaves the other alone');
+is($hipq->outcome_of('where'), 'succeeded', 'jobs run after DROP DATABASE of another database');
 
 $hipq->node->stop;
 done_testing();

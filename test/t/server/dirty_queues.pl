@@ -1,5 +1,5 @@
-# The scheduler looks at queues that have changed and at those that are due: it misses none, and
-# leaves the others alone.
+# The scheduler reads queues that have changed and queues with a job that is due. It misses no job,
+# and hardly reads other queues.
 use strict;
 use warnings;
 use HipqCluster;
@@ -15,7 +15,7 @@ $hipq->sql("SELECT hipq.create_queue(queue_name(n), owner => 'app'),
 	hipq.register_job_type(queue_name(n), 'run', handler => 'nothing')
 	FROM generate_series(1, $queues) AS n");
 my $unfinished = q{SELECT sum(initial + running_jobs + retry) FROM hipq.queues};
-ok($hipq->wait_until($unfinished, 0), 'no job waits at first');
+ok($hipq->wait_until($unfinished, 0), 'at the start no queue has an unfinished job');
 
 # ---- every queue at once
 $hipq->sql("SELECT hipq.enqueue('run', '{}', queue => queue_name(n))
@@ -25,12 +25,12 @@ $hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP
 	PERFORM hipq.enqueue('run', '{}', queue => queue_name(n)); COMMIT; END LOOP; END \$\$");
 ok($hipq->wait_until($unfinished, 0), 'jobs in all queues, from one transaction each, run');
 
-# ---- quiet queues
+# ---- a queue without changes
 my $scans = q{SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0) FROM pg_stat_all_tables
 	WHERE schemaname = 'hipq' AND relname = 'app_q_h_live'};
 my $finished_in =
 	'SELECT count(*) FROM hipq.jobs WHERE queue = \'app.q_d\' AND outcome = \'succeeded\'';
-# Idle processes have reported what they have read.
+# An idle process has reported its reads to the statistics.
 ok($hipq->wait_until(q{SELECT coalesce(bool_and(state = 'idle' AND wait_event_type = 'Extension'),
 		true) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')}),
 	'all processes are idle');
@@ -48,9 +48,10 @@ $hipq->sql(q{
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_q_d_final}, $finished + 100),
 	'a hundred jobs in one queue are final');
 is($hipq->sql($finished_in), $finished + 100, 'a hundred jobs in one queue have succeeded');
-cmp_ok($hipq->sql($scans) - $before, '<', 20, 'another queue was hardly read meanwhile');
+cmp_ok($hipq->sql($scans) - $before, '<', 20,
+	'a hundred jobs in one queue cause fewer than 20 scans of another queue');
 
-# ---- due jobs in a queue that does not change any more
+# ---- jobs that become due in a queue without changes
 $hipq->sql(q{SELECT hipq.pause('app.q_bb')});
 my $expiring = $hipq->enqueue('run',
 	q{'{}', queue => 'app.q_bb', expires_time => now() + interval '1 hour'});
@@ -65,7 +66,7 @@ $hipq->sql(q{SELECT hipq.resume('app.q_bb')});
 $hipq->set('hipq.clock_offset' => 8_000);
 is($hipq->outcome($later), 'succeeded', 'a job in a quiet queue runs when it is due');
 
-# ---- a scheduler that ends
+# ---- the scheduler is terminated
 my ($first, $second) = map { $hipq->enqueue('run',
 		"'{}', queue => queue_name($_), scheduled_run_time => hipq.now() + interval '1 hour'") } 21,
 	22;
@@ -73,10 +74,10 @@ my $scheduler = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq sc
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_d'});
 $hipq->sql("SELECT pg_terminate_backend(pid) FROM ($scheduler) AS found");
 $hipq->set('hipq.clock_offset' => 12_000);
-is($hipq->outcome($_), 'succeeded', 'a job that the last scheduler knew of runs')
+is($hipq->outcome($_), 'succeeded', 'a scheduled job runs after its scheduler was terminated')
 	foreach $first, $second;
 
-# ---- a pause ends in a queue that does not change otherwise
+# ---- a pause of a queue without other changes ends
 $hipq->sql(q{SELECT hipq.pause('app.q_cf')});
 my $paused = $hipq->enqueue('run', q{'{}', queue => 'app.q_cf'});
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_d'});

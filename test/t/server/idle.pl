@@ -1,5 +1,5 @@
-# Ten idle databases with hipq run no statement, write no WAL and have no process but the launcher
-# for a minute, and the next job in any of them starts within 50 ms.
+# Ten idle databases with hipq have no process but the launcher, run no statement and write no WAL
+# for a minute. The next job in any of them starts within 50 ms.
 use strict;
 use warnings;
 use HipqCluster;
@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-# The server itself is kept from writing WAL and from looking into databases.
+# The server itself writes no WAL and connects to no database.
 my $hipq = HipqCluster->new('idle', extension => 0, 'wal_level' => 'minimal',
 	'max_wal_senders' => 0, 'autovacuum' => 'off', 'checkpoint_timeout' => '1d',
 	'hipq.executor_idle_timeout' => '1s');
@@ -31,13 +31,13 @@ foreach my $name (@databases)
 		SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 	is($db->outcome_of('run'), 'succeeded', "database $name works");
 }
-# Until here CREATE DATABASE ends a scheduler that it meets in the database that it copies.
+# Until here CREATE DATABASE can end a scheduler in the database that it copies.
 my $set_up = -s $hipq->node->logfile;
 my $workers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'
 	AND backend_type <> 'hipq launcher'};
 ok($admin->wait_until($workers, 0), 'only the launcher is left');
 
-# ---- a minute
+# ---- a minute without jobs
 my $watch = $hipq->session;
 sub watched
 {
@@ -46,8 +46,8 @@ sub watched
 	$answer =~ s/\s+$//;
 	return $answer;
 }
-# What the server does for the processes that have just left, and for this session, is done once two
-# looks agree.
+# The processes that have exited and this session cause some work in the server. The work is done
+# when two readings agree.
 my $state = q{SELECT pg_current_wal_insert_lsn() || ' '
 	|| (SELECT string_agg(datid || ':' || xact_commit || ':' || xact_rollback, ' ' ORDER BY datid)
 	FROM pg_stat_database WHERE datname LIKE 'idle%' OR datid = 0)};
@@ -71,12 +71,12 @@ is(watched($state), $before, 'an idle server runs no statement and writes no WAL
 is($seen, 0, 'an idle server has no scheduler and no executor');
 $watch->quit;
 
-# ---- the next job. psql shows how long a process takes to start on this machine now.
+# ---- the next job. psql measures how long this machine takes now to start a process.
 sub median { my @sorted = sort { $a <=> $b } @_; return $sorted[$#sorted / 2]; }
 sub start_time
 {
 	my ($db) = @_;
-	$admin->wait_until($workers, 0) or die 'somebody stays';
+	$admin->wait_until($workers, 0) or die 'a worker does not exit';
 	my ($id, $at) = split / /,
 		$db->sql(q{SELECT hipq.enqueue('run') || ' ' || extract(epoch FROM clock_timestamp())});
 	$db->wait_until("SELECT count(*) FROM ran WHERE id = $id", 1) or die 'it did not run';
@@ -91,27 +91,28 @@ foreach my $name (@databases)
 	push @connected, (time() - $start) * 1000;
 }
 my ($started, $connected) = (median(@started), median(@connected));
-# 50 ms on an idle machine; on a busy one as many times more as psql takes.
+# 50 ms on an idle machine. On a busy machine the limit grows with the time that psql takes.
 my $limit = $connected > 25 ? 50 * $connected / 25 : 50;
 diag(sprintf('the next job starts within %.0f ms (psql: %.0f ms)', $started, $connected));
 cmp_ok($started, '<', $limit, 'the next job starts within 50 ms');
 
-# ---- an executor that has not looked yet, and has a job to find, does not count for a second job
+# ---- a started executor that has not yet checked for jobs does not count for a second job
 {
 	my $db = $hipq->in($databases[0]);
 	my $points = HipqPoints->new($db);
-	$admin->wait_until($workers, 0) or die 'somebody stays';
+	$admin->wait_until($workers, 0) or die 'a worker does not exit';
 	my $lock = $db->hold_lock;
 	$points->arm('before-look', 'wait');
 	my @ids = ($db->enqueue('run', q{'{"lock": 1}'}));
-	ok($points->wait_held('before-look'), 'the executor for the first job is about to look');
+	ok($points->wait_held('before-look'),
+		'the executor for the first job is about to check for jobs');
 	push @ids, $db->enqueue('run', q{'{"lock": 1}'});
 	ok($db->wait_until('SELECT count(*) >= 1 FROM hipq.running', 't', 5),
-		'another executor comes for the second job');
+		'another executor starts for the second job');
 	$points->reset;
 	ok($db->wait_until('SELECT count(*) FROM hipq.running', 2, 5), 'both jobs run');
 	$lock->quit;
-	is($db->outcome($_), 'succeeded', 'each of both jobs succeeds') foreach @ids;
+	is($db->outcome($_), 'succeeded', 'both jobs succeed') foreach @ids;
 }
 
 unlike(slurp_file($hipq->node->logfile, $set_up), qr/FATAL|PANIC|TRAP/,

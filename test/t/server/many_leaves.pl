@@ -1,5 +1,5 @@
-# The scheduler makes the leaves of many queues one after the other, and does its other work in
-# between.
+# The scheduler makes the leaves of many queues one after the other. Between two leaves it does its
+# other work.
 use strict;
 use warnings;
 use HipqCluster;
@@ -29,8 +29,8 @@ my $without_leaves = q{SELECT count(*) FROM pg_class AS tree
 	AND (SELECT count(*) FROM pg_inherits WHERE inhparent = tree.oid) < 2};
 is($hipq->sql($without_leaves), $queues, 'no queue has leaves by time');
 
-# The first final job of each queue requests them; the scheduler is notified of all at once, when
-# the executors have left.
+# The first final job of each queue requests its leaves. The scheduler receives all requests at
+# once, after the executors have exited.
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_f'});
 my $scheduler = HipqFaults::stop_at_rest($hipq, 'hipq scheduler');
 $hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP
@@ -38,20 +38,20 @@ $hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP
 ok($hipq->wait_until(q{SELECT sum(initial + running_jobs + retry) FROM hipq.queues}, 0),
 	'executors run a job in each queue');
 $hipq->set('hipq.executor_idle_timeout' => '100ms');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0), 'the executors leave');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0), 'the executors exit');
 cmp_ok($hipq->sql($without_leaves), '>=', $queues - 1, 'no process but the scheduler makes leaves');
 $points->arm('before-make-leaf', 'wait', 3);
 kill 'CONT', $scheduler;
-ok($points->wait_held('before-make-leaf'), 'the scheduler makes leaves');
+ok($points->wait_held('before-make-leaf'), 'the scheduler is about to make a leaf');
 $hipq->sql(q{SELECT hipq.enqueue('outside', queue => 'outside.jobs')});
 $points->reset;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs WHERE state = 'running'}, 1),
-	'the scheduler gives a worker a job in between');
-ok($hipq->wait_until($without_leaves, 0), 'all queues have leaves in the end');
+	'an external worker gets a job');
+ok($hipq->wait_until($without_leaves, 0), 'the scheduler makes the leaves of all queues');
 my $later = $hipq->sql(q{
 	SELECT count(*) FROM pg_class AS leaf JOIN pg_inherits ON inhrelid = leaf.oid
 	WHERE leaf.relname LIKE 'app\_q\_%\_final\_%' AND pg_xact_commit_timestamp(leaf.xmin) >
 		(SELECT pg_xact_commit_timestamp(xmin) FROM hipq.outside_jobs_live)});
-cmp_ok($later, '>', 0, "$later leaves were made after that job");
+cmp_ok($later, '>', 0, "$later leaves are newer than the running job of the worker");
 
 done_testing();

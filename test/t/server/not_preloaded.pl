@@ -1,4 +1,5 @@
-# Without preload everything but running jobs works, and hipq says what to do.
+# Without preload everything works but running jobs. CREATE EXTENSION and why() say how to preload
+# hipq.
 use strict;
 use warnings;
 use HipqCluster;
@@ -39,6 +40,6 @@ is($hipq->outcome($id), 'cancelled', 'cancel() works without preload');
 $hipq->node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'");
 $hipq->node->restart;
 ok($hipq->wait_until(q{SELECT string_agg(what, ' ' ORDER BY what) FROM ran}, '2 3'),
-	'the other jobs run when hipq is preloaded');
+	'waiting jobs run when hipq is preloaded');
 
 done_testing();

@@ -1,6 +1,6 @@
-# pg_upgrade from PostgreSQL 15 to 17, and from there to 18 with --link, keeps the jobs: they are
-# held as in any copy, and run after release_hold(). The older servers are in the root that
-# tools/older-servers fills.
+# pg_upgrade from PostgreSQL 15 to 17, and from there to 18 with --link, keeps the jobs. The
+# upgraded server holds them, as any copy does, and runs them after release_hold(). The test needs
+# the older servers that tools/older-servers installs.
 use strict;
 use warnings;
 use HipqCluster;
@@ -16,7 +16,7 @@ foreach my $version (@versions)
 	plan skip_all => "needs PostgreSQL $version with hipq: tools/older-servers"
 		if defined $path{$version} && !-e "$path{$version}/lib/hipq.so";
 }
-delete $ENV{INITDB_TEMPLATE};    # of one version only
+delete $ENV{INITDB_TEMPLATE};    # a template fits one version only
 chdir PostgreSQL::Test::Utils::tempdir() or die $!;
 
 sub cluster
@@ -24,14 +24,14 @@ sub cluster
 	my ($version) = @_;
 	my $node = PostgreSQL::Test::Cluster->new("pg$version",
 		defined $path{$version} ? (install_path => $path{$version}) : ());
-	# as the older servers have none
+	# The older servers have no checksums.
 	$node->init(extra => $version < 18 ? [] : ['--no-data-checksums']);
 	$node->append_conf('postgresql.conf',
 		"max_worker_processes = 20\nshared_preload_libraries = 'hipq'\n");
 	return bless { node => $node, database => 'postgres' }, 'HipqCluster';
 }
 
-# From a stopped cluster to one that never ran.
+# Upgrades the stopped cluster $old to $new, which has never run, and starts $new.
 sub upgrade
 {
 	my ($old, $new, @options) = @_;
@@ -45,8 +45,8 @@ sub upgrade
 }
 
 # Minor versions of November 2026 (15.20, 17.12) mark columns whose statistics target was set, and
-# dump the mark. PostgreSQL 18.6, which is older, does not know it, in any database: the mark is
-# removed for that one.
+# pg_dump writes the mark. PostgreSQL 18.6 is older and does not know the mark. This function
+# removes the marks.
 sub without_marks
 {
 	my ($hipq) = @_;
@@ -77,7 +77,7 @@ $pg15->sql(q{
 	SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 100)});
 is($pg15->outcome_of('run', q{'{"fails": 1}', max_retries => 0}), 'failed', 'a job has failed');
 ok($pg15->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, 100),
-	'others have succeeded');
+	'a hundred jobs have succeeded');
 my $waiting = $pg15->enqueue('run',
 	q{job_key => 'later', scheduled_run_time => now() + interval '1 day'});
 my $retried = $pg15->enqueue('run', q{'{"fails": 1}', job_key => 'retried'});
@@ -103,7 +103,7 @@ foreach my $step ([ 17 ], [ 18, '--link' ])
 	like($after->error_of(q{INSERT INTO hipq.app_main (job_type, job_key) VALUES ('run', 'later')}),
 		qr/23505/, "PostgreSQL $version keeps the key of the waiting job");
 	my $due = $after->enqueue('run');
-	like($after->why($due), qr/^hold:/, "PostgreSQL $version holds its jobs, as any copy");
+	like($after->why($due), qr/^hold:/, "PostgreSQL $version holds its jobs");
 	$after->sql('SELECT hipq.release_hold()');
 	is($after->outcome($running), 'succeeded',
 		"PostgreSQL $version runs the interrupted job after release_hold()");
@@ -117,10 +117,10 @@ foreach my $step ([ 17 ], [ 18, '--link' ])
 }
 $before->node->start;
 $before->sql("SELECT hipq.reschedule($waiting, now()), hipq.cancel($retried)");
-is($before->outcome($waiting), 'succeeded', 'the waiting job runs two versions later');
+is($before->outcome($waiting), 'succeeded', 'the waiting job runs after two upgrades');
 is($before->sql(q{SELECT hipq.create_queue('app.new', owner => 'app') > 0}), 't',
-	'a queue can be created in the last version');
-is($before->alerts, '', 'the last version has no alerts')
+	'a queue can be created in PostgreSQL 18');
+is($before->alerts, '', 'PostgreSQL 18 has no alerts')
 	or diag($before->sql('SELECT * FROM hipq.alerts'));
 $before->node->stop;
 

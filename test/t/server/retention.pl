@@ -1,5 +1,6 @@
-# Leaves of final jobs are made ahead and dropped when they are due, whatever else happens.
-# hipq.clock_offset moves the time.
+# The scheduler makes leaves of final jobs ahead and drops them when they are due, also beside long
+# queries, under load and after a jump of the time. It does not wait for locks. hipq.clock_offset
+# moves the time.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $hour = 3600;
-# A process that waits for a lock for a millisecond says so in the log.
+# The log reports each wait for a lock that takes longer than a millisecond.
 my $hipq = HipqCluster->new(
 	'retention',
 	'hipq.executor_idle_timeout' => '60s',
@@ -35,7 +36,7 @@ my $past_leaves = q{SELECT count(*) FROM hipq.sizes_detail WHERE kind = 'final'
 	AND to_time + interval '4 hours' <= hipq.now()};
 my $offset = 0;
 
-# Moves hipq's clock and makes it look: a job runs. Returns its id.
+# Moves hipq's clock and runs a job, so that hipq reads the clock. Returns the id of the job.
 sub later
 {
 	my ($seconds, $rest) = @_;
@@ -45,7 +46,7 @@ sub later
 	return $id;
 }
 
-# Counts the pattern in the log from that offset on.
+# Returns how often the pattern is in the log after the offset.
 sub logged
 {
 	my ($pattern, $from) = @_;
@@ -55,13 +56,13 @@ sub logged
 
 sub log_size { return -s $hipq->node->logfile; }
 
-# Waits for a lock on a table, but for tests that wait themselves. A wait for room at the end of a
-# file is another thing.
+# Lines of the log about processes of hipq that wait for a lock. An executor may wait to extend a
+# file: only its waits for tables count.
 my $executor_waits = qr/hipq executor LOG: .* still waiting for \w+ on relation/;
 my $scheduler_waits = qr/hipq scheduler LOG: .* still waiting for/;
 my $given_up = qr/hipq gave up a change of its tables/;
 
-# A transaction that has run a query and stays open.
+# Returns a session with an open transaction that has run the query.
 sub reader
 {
 	my ($query) = @_;
@@ -93,14 +94,14 @@ ok($hipq->wait_until($leaves, 4, 20),
 	'the first final job makes a leaf for now and two ahead, at once');
 is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '0',
 	'the first final job moves to its leaf');
-ok($hipq->wait_until($next_leaf), 'hipq.sizes shows how far they reach');
+ok($hipq->wait_until($next_leaf), 'hipq.sizes shows a leaf that ends more than 2 hours ahead');
 my $failed = later(0, q{'{"fail": 1}'});
 is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed"), '1',
-	'an attempt is kept');
+	'the attempt of the failed job is kept');
 is($hipq->sql("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed"), '2',
-	'the messages of the attempt are kept');
+	'the messages of the failed attempt are kept');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed"), '1',
-	'the dead letter is kept');
+	'the dead letter of the failed job is kept');
 
 # ---- three retention periods, hour by hour
 my ($most, $behind, $lost, $in_default, @ids) = (0, 0, 0, 0);
@@ -118,16 +119,16 @@ foreach my $n (1 .. 13)
 }
 is($behind, 0, 'leaves are made ahead and dropped when due, over three retention periods');
 cmp_ok($most, '<=', 8, 'there are at most 8 leaves at any time');
-is($lost, 0, 'no final job goes before its time');
-is($in_default, 0, 'no final job needed the default leaf');
+is($lost, 0, 'no final job is removed before its retention is over');
+is($in_default, 0, 'no final job was in the default leaf');
 is($hipq->sql("SELECT count(*) FROM hipq.job WHERE id IN ($first, $failed, $ids[0])"), '0',
-	'old final jobs are gone');
+	'final jobs are removed after their retention');
 ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed", 0, 5),
-	'old attempts are gone');
+	'attempts are removed after their retention');
 ok($hipq->wait_until("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed", 0, 5),
-	'old messages of attempts are gone');
+	'messages of attempts are removed after their retention');
 ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed", 0, 5),
-	'old dead letters are gone');
+	'dead letters are removed after their retention');
 cmp_ok($hipq->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.attempt'::regclass}),
 	'<=', 8, 'attempts have at most 8 leaves');
 
@@ -138,7 +139,7 @@ my @during = map { later(2 * $hour) } 1 .. 3;
 is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded' AND id = $_"), '1',
 	'a job finishes beside a long SELECT') foreach @during;
 cmp_ok($hipq->sql($past_leaves), '>', 0, 'leaves that are due stay beside a long SELECT');
-# Some seconds of work, in which the scheduler tries again and again.
+# Some seconds of work, during which the scheduler tries repeatedly to drop leaves.
 my $slowest = 0;
 foreach (1 .. 25)
 {
@@ -152,9 +153,10 @@ $hipq->in_time($slowest / 1000, 1, 'a job is finished within a second beside a l
 is(logged($executor_waits, $start), 0, 'no executor waits for a lock beside a long SELECT');
 is(logged($scheduler_waits, $start), 0,
 	'the scheduler does not wait for a lock beside a long SELECT');
-is(logged($given_up, $start), 0, 'the scheduler meets no lock that it has not looked for');
+is(logged($given_up, $start), 0,
+	'the scheduler gives up no change of its tables beside a long SELECT');
 end_reader($reader);
-ok($hipq->wait_until($past_leaves, 0), 'leaves that are due go when the SELECT ends');
+ok($hipq->wait_until($past_leaves, 0), 'leaves that are due are dropped when the SELECT ends');
 ok($hipq->wait_until($next_leaf), 'leaves ahead are made when the SELECT ends');
 
 # ---- a reader of a table that only DROP TABLE would lock
@@ -170,21 +172,22 @@ ok($hipq->wait_until($past_leaves, 1), 'a leaf whose TOAST table is being read s
 is(logged($scheduler_waits, $start) + logged($given_up, $start), 0,
 	'the scheduler does not wait for the reader of a TOAST table');
 end_reader($reader);
-ok($hipq->wait_until($past_leaves, 0), 'the leaf goes when the reader of its TOAST table ends');
+ok($hipq->wait_until($past_leaves, 0),
+	'the leaf is dropped when the reader of its TOAST table ends');
 
 # ---- rows in the default leaf: the time jumps beyond the leaves while the queue works
 $hipq->set('hipq.enabled' => 'off');
 $offset += 10 * $hour;
 $hipq->set('hipq.clock_offset' => $offset, 'hipq.enabled' => 'on');
 my $jumped = $hipq->enqueue('run');
-is($hipq->outcome($jumped), 'succeeded', 'a job finishes where there is no leaf for its time');
+is($hipq->outcome($jumped), 'succeeded', 'a job finishes without a leaf for its time');
 ok($hipq->wait_until($next_leaf), 'leaves are made after a jump of the time');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0),
-	'rows leave the default leaf');
+	'the scheduler moves rows out of the default leaf');
 is($hipq->sql("SELECT count(*) FROM hipq.job WHERE id = $jumped"), '1',
-	'a row that leaves the default leaf is not lost');
+	'a row moved out of the default leaf is kept');
 
-# Too many to move while others wait.
+# Too many rows to move while other processes wait.
 $hipq->set('hipq.enabled' => 'off');
 $reader = reader('SELECT count(*) FROM hipq.app_main_final_default');
 $offset += 10 * $hour;
@@ -200,7 +203,7 @@ is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '1200',
 	'1,200 rows stay in the default leaf');
 move_clock(5 * $hour);
 ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0),
-	'the default leaf is emptied when their retention is over');
+	'the default leaf is emptied when the retention of its rows is over');
 
 # ---- under load
 $hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb))
@@ -213,12 +216,12 @@ foreach (1 .. 6)
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0),
 	'leaves are dropped and made while jobs finish');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome NOT IN ('succeeded', 'failed')}), '0',
-	'all jobs are final after a change of leaves under load');
+	'all jobs are final after leaves changed under load');
 ok($hipq->wait_until($past_leaves, 0), 'no leaf is left to drop after the load');
 cmp_ok($hipq->sql($leaves), '<=', 8, 'there are at most 8 leaves after the load');
 
-# ---- under a load of jobs that read the tables themselves, so that there is no moment without a
-# lock unless the scheduler makes one
+# ---- under a load of jobs that read the tables themselves: some job always has a lock, unless the
+# scheduler makes a moment without one
 $hipq->sql(q{
 	CREATE FUNCTION look(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 		BEGIN PERFORM count(*) FROM hipq.app_main WHERE id < 0; PERFORM pg_sleep(0.04); END $$;
@@ -233,10 +236,11 @@ foreach (1 .. 3)
 	$hipq->wait_until($past_leaves, 0, 20) or $late++;
 	$hipq->wait_until($next_leaf, 't', 20) or $late++;
 }
-is($late, 0, 'leaves are dropped and made under that load');
+is($late, 0, 'leaves are dropped and made in time while jobs read the tables');
 cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live}), '>', 1000,
-	'the load lasts all the time');
-is(logged($scheduler_waits, $start), 0, 'the scheduler does not wait for a lock under that load');
+	'the load lasts: more than 1,000 jobs are left');
+is(logged($scheduler_waits, $start), 0,
+	'the scheduler does not wait for a lock while jobs read the tables');
 $hipq->sql(q{SELECT count(hipq.cancel(id, 'enough')) FROM hipq.app_main_live
 	WHERE state = 'initial'});
 
@@ -248,8 +252,8 @@ $hipq->sql(q{SELECT hipq.drop_queue('app.other')});
 is($hipq->sql(q{SELECT count(*) FROM pg_shdepend WHERE refobjid = 'app'::regrole
 		AND classid = 'pg_class'::regclass
 	AND objid IN (to_regclass('hipq.app_other'), to_regclass('hipq.app_other_live'))}), '0',
-		'the privileges on a dropped queue go with drop_queue()');
-ok($hipq->wait_until($gone, 't', 10), 'the tables of a dropped queue go soon');
+		'drop_queue() removes the privileges on the queue');
+ok($hipq->wait_until($gone, 't', 10), 'the tables of a dropped queue are removed within 10 s');
 
 $hipq->create_queue('app.other');
 $reader = reader('SELECT count(*) FROM hipq.job');
@@ -259,9 +263,10 @@ is(scalar(grep { $hipq->outcome_of('run') eq 'succeeded' } 1 .. 20), 20,
 	'jobs of other queues finish beside a dropped queue');
 is($hipq->sql($gone), 'f', 'a dropped queue keeps its tables while a reader has hipq.job');
 is(logged($executor_waits, $start) + logged($scheduler_waits, $start) + logged($given_up, $start),
-	0, 'no process waits for a lock beside that reader');
+	0, 'no process waits for a lock beside a reader of hipq.job');
 end_reader($reader);
-ok($hipq->wait_until($gone), 'the tables of a dropped queue go when the reader ends');
+ok($hipq->wait_until($gone),
+	'the tables of a dropped queue are removed when the reader of hipq.job ends');
 
 $hipq->create_queue('app.other');
 $toast = $hipq->sql(
@@ -271,7 +276,7 @@ $start = log_size();
 $hipq->sql(q{SELECT hipq.drop_queue('app.other')});
 ok($hipq->wait_until(q{SELECT NOT relispartition FROM pg_class
 		WHERE oid = 'hipq.app_other'::regclass}),
-	'a queue of which only a part is being read leaves hipq.job');
+	'a dropped queue is detached from hipq.job while its TOAST table is being read');
 like($hipq->error_of(q{INSERT INTO hipq.app_other (job_type) VALUES ('run')},
 		extra_params => [ '-U', 'app' ]), qr/42501/, 'a dropped queue takes no jobs');
 is($hipq->sql('SELECT (SELECT count(*) > 0 FROM hipq.queues)
@@ -280,11 +285,12 @@ is($hipq->sql('SELECT (SELECT count(*) > 0 FROM hipq.queues)
 is(logged($scheduler_waits, $start) + logged($given_up, $start), 0,
 	'no process waits for a lock because of a dropped queue');
 end_reader($reader);
-ok($hipq->wait_until($gone), 'the tables of a dropped queue go when their reader ends');
+ok($hipq->wait_until($gone),
+	'the tables of a dropped queue are removed when the reader of its TOAST table ends');
 
 # ---- hipq.sizes
-# A fast machine has finished the whole load before the clock moved on, and its leaves are gone: one
-# more job, for a leaf with rows.
+# On a fast machine the load ends before the clock moves, and its leaves are dropped. One more job
+# makes a leaf with rows.
 $hipq->sql(q{SELECT hipq.enqueue('run', '{}')});
 $hipq->wait_until(
 	q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome <> 'succeeded' AND state <> 'final'}, 0);
@@ -294,7 +300,8 @@ is($hipq->sql(q{SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM hipq.si
 is($hipq->sql(q{SELECT sum(bytes) = sum(pg_total_relation_size(table_name::regclass))
 		AND bool_and(bytes > 0) FROM hipq.sizes}), 't', 'view sizes has the bytes of each leaf');
 is($hipq->sql(q{SELECT sum(row_estimate) > 0 FROM hipq.sizes_detail WHERE kind = 'final' AND
-		from_time < hipq.now() AND rows_per_day > 0}), 't', 'view sizes has rows, and rows a day');
+		from_time < hipq.now() AND rows_per_day > 0}), 't',
+	'view sizes has estimates of rows, and of rows per day');
 
 # ---- leaves that hipq 0.2.0 made have no replica identity
 my $lacking = q{SELECT count(*) FROM pg_class

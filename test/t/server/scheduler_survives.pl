@@ -1,6 +1,6 @@
-# Neither settings of a database nor an error in the tables of one queue end the scheduler: that
-# duty of that queue is set aside, hipq.alerts tells of it, all else goes on, and when the error is
-# gone it works again.
+# Neither settings of a database nor an error in the tables of a queue end the scheduler. It sets
+# the failing duty of that queue aside and does everything else, and hipq.alerts reports the duty.
+# When the error is removed the scheduler does the duty again.
 use strict;
 use warnings;
 use HipqCluster;
@@ -18,7 +18,8 @@ $hipq->sql(q{CREATE ROLE keeper LOGIN; CREATE DATABASE tenant OWNER keeper; CREA
 my $tenant = $hipq->in('tenant');
 $tenant->sql('CREATE EXTENSION hipq');
 
-# Each setting that the owner of a database can change, as far from the server's as possible.
+# Each setting that the owner of a database can change, with a value as far from the server's as
+# possible.
 my $all_hostile = q{
 	SELECT name, setting, CASE vartype WHEN 'bool' THEN CASE setting WHEN 'on' THEN
 		'off' ELSE 'on' END
@@ -48,7 +49,7 @@ sub ends
 		=~ /"hipq scheduler[^"]*" \(PID \d+\) exited with exit code [^0]/g);
 }
 
-# The test's sessions have settings of their own.
+# The sessions of the test use settings of their own.
 my %calm = ((map { $_->[0] => $_->[1] } @all), exit_on_error => 'off', statement_timeout => 0,
 	lock_timeout => 0, default_transaction_read_only => 'off', standard_conforming_strings => 'on',
 	default_transaction_isolation => 'read committed', client_encoding => 'UTF8',
@@ -76,7 +77,7 @@ sub wait_for
 	return 0;
 }
 
-# Tables for which an impossible tablespace is set get the database's.
+# Tables cannot be in the tablespace of default_tablespace: they are in that of the database.
 tenant(q{SELECT hipq.create_queue('app.main', owner => 'app')});
 is(tenant(q{SELECT string_agg(DISTINCT reltablespace::text, ' ') FROM pg_class WHERE relname
 		LIKE 'app_main%'}), '0', 'tables of queues are in the tablespace of their database');
@@ -91,7 +92,7 @@ ok(wait_for(qq{SELECT count(*) >= 2 AND bool_or(relname ~ to_char(hipq.now(), 'Y
 		FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
 	WHERE inhparent = 'hipq.app_main_final'::regclass}),
 		'leaves are made in a database with hostile settings');
-is(ends(), 0, 'no scheduler has ended with an error');
+is(ends(), 0, 'no scheduler has exited with an error in a database with hostile settings');
 $hipq->set('hipq.clock_offset' => '0');
 my %of_server = slurp_file($node->logfile)
 	=~ /hipq scheduler DEBUG: +hipq: "(\w+)" is "(.*)", as in the server/g;
@@ -124,7 +125,7 @@ sub alerts
 		AND detail LIKE '%$text%'";
 }
 ok(finished('bad_main', $hipq->enqueue('mine', q{queue => 'bad.main'})),
-	'a job of the bad queue runs before any error');
+	'a job of queue bad.main runs before any error');
 
 sub check_others
 {
@@ -132,11 +133,11 @@ sub check_others
 	ok(finished('app_main', $hipq->enqueue('mine',
 			q{queue => 'app.main', scheduled_run_time => hipq.now() + interval '1 s'})),
 		"$name: scheduled jobs of another queue run");
-	is(ends(), 0, "$name: no scheduler has ended");
+	is(ends(), 0, "$name: no scheduler has exited with an error");
 	return;
 }
 
-# A job that cannot expire.
+# A trigger prevents a job from expiring.
 $hipq->sql(q{
 	CREATE FUNCTION sabotage() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
@@ -150,24 +151,25 @@ my $doomed = $hipq->enqueue('later',
 ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'job set aside'}),
 	'a job that cannot expire is set aside, with an alert');
 like($hipq->sql("SELECT string_agg(explanation, ' ') FROM hipq.why($doomed)"), qr/sabotaged/,
-	'why() tells why the job is set aside');
+	'why() shows the error of the job that is set aside');
 check_others('expiry that fails');
 ok(finished('bad_main', $hipq->enqueue('mine', q{queue => 'bad.main',
-		scheduled_run_time => hipq.now() + interval '1 s'})), 'other jobs of the queue run');
+		scheduled_run_time => hipq.now() + interval '1 s'})),
+	'other jobs of a queue with a failing expiry run');
 $hipq->sql('DROP TRIGGER sabotage ON hipq.bad_main_live');
 is($hipq->sql("SELECT hipq.cancel($doomed)"), 't',
 	'an operator can cancel the job when the error is gone');
 
-# A leaf that is missing.
+# The live leaf is missing.
 my $waiting = $hipq->enqueue('mine',
 	q{queue => 'bad.main', scheduled_run_time => hipq.now() + interval '1 hour'});
 $hipq->sql('ALTER TABLE hipq.bad_main_live RENAME TO bad_main_away');
 $hipq->set('hipq.clock_offset' => 3601);
-ok($hipq->wait_until(alerts('of queue "bad.main": relation')), 'an alert tells of a missing leaf');
-check_others('a leaf that is away');
+ok($hipq->wait_until(alerts('of queue "bad.main": relation')), 'an alert reports a missing leaf');
+check_others('a missing leaf');
 $hipq->sql('ALTER TABLE hipq.bad_main_away RENAME TO bad_main_live');
-ok(finished('bad_main', $waiting), 'jobs run when the leaf is back');
-ok($hipq->wait_until(alerts(''), 'f'), 'all alerts are over');
+ok(finished('bad_main', $waiting), 'jobs run when the missing leaf is restored');
+ok($hipq->wait_until(alerts(''), 'f'), 'all alerts end');
 my @lines = slurp_file($node->logfile) =~ /cannot [^\n]* of queue "bad\.main"/g;
-cmp_ok(scalar @lines, '<', 12, 'the log tells of the errors only now and then');
+cmp_ok(scalar @lines, '<', 12, 'the log has fewer than 12 lines about the errors');
 done_testing();

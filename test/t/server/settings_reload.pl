@@ -1,5 +1,6 @@
-# When hipq.enabled, hipq.databases and hipq.max_executors change by reload, executors leave after
-# their job and come back, there are never too many, and no job is lost or ends early.
+# When hipq.enabled, hipq.databases or hipq.max_executors change by reload, executors exit after
+# their job, and start when the settings allow it. There are never too many executors. No job is
+# lost or interrupted.
 use strict;
 use warnings;
 use HipqCluster;
@@ -23,13 +24,13 @@ foreach my $name ('one', 'two')
 		SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap')});
 	push @databases, $db;
 }
-# Until here CREATE DATABASE ends a scheduler that it meets in the database that it copies.
+# Until here CREATE DATABASE can end a scheduler in the database that it copies.
 my $set_up = -s $hipq->node->logfile;
 
-# One session that looks all the time, so that a look costs nothing.
+# One session runs all queries about processes, so that a query costs little.
 my $watch = $hipq->session;
 my $executors = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'};
-# An executor that leaves has given up its place, and is seen for a moment longer, without a job.
+# An executor that exits has given up its place, and is visible for a moment longer, without a job.
 my $watch_places = $databases[0]->session;
 my $at_work = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'
 	AND (state = 'active' OR pid IN (SELECT pid FROM hipq._executors()))};
@@ -48,8 +49,8 @@ sub wait_watched
 	return $is_so;
 }
 
-# Waits until none is there, nor comes: one that the postmaster was just starting reads the settings
-# and leaves.
+# Waits until ten readings in a row find no process. A process that the postmaster was starting
+# reads the settings and exits.
 sub are_gone
 {
 	my ($query, $seconds) = @_;
@@ -59,7 +60,7 @@ sub are_gone
 	return $are_gone;
 }
 
-# The most executors seen in that many looks.
+# Returns the most executors that one of so many readings finds.
 sub most_executors
 {
 	my ($looks) = @_;
@@ -102,29 +103,30 @@ foreach my $limit (1, 3, 6, 2)
 	enqueue_some(100);
 	$hipq->in('postgres')->set('hipq.max_executors' => $limit);
 	ok(wait_watched($executors, join('|', 0 .. $limit), 10),
-		"max_executors $limits{$limit} $limit: surplus executors leave");
-	cmp_ok(most_executors(60), '<=', $limit, "max_executors $limit: never more");
+		"max_executors $limits{$limit} $limit: surplus executors exit");
+	cmp_ok(most_executors(60), '<=', $limit,
+		"max_executors $limit: at most $limit executors run at any time");
 	enqueue_some(150);    # the load may be over by now
-	ok(wait_watched($executors, $limit, 15), "max_executors $limit: all executors run")
+	ok(wait_watched($executors, $limit, 15), "max_executors $limit: $limit executors run")
 		if $limit > 1;
-	ok(goes_on($_), "max_executors $limit: jobs go on in database $_->{database}")
+	ok(goes_on($_), "max_executors $limit: jobs run in database $_->{database}")
 		foreach @databases;
 }
 $admin->set('hipq.max_executors' => 0);
-ok(are_gone($executors, 10), 'max_executors 0: all executors leave');
+ok(are_gone($executors, 10), 'max_executors 0: all executors exit');
 my @before = map { done($_) } @databases;
 enqueue_some(10);
-is(most_executors(30), 0, 'max_executors 0: no executor comes back');
+is(most_executors(30), 0, 'max_executors 0: no executor starts');
 is(join(' ', map { done($_) } @databases), join(' ', @before), 'max_executors 0: no job runs');
 $admin->set('hipq.max_executors' => 4);
-ok(goes_on($_), "with room for executors jobs go on in database $_->{database}") foreach @databases;
+ok(goes_on($_), "max_executors 4: jobs run in database $_->{database}") foreach @databases;
 
 # ---- hipq.enabled
 enqueue_some(100);
 $admin->set('hipq.enabled' => 'off');
 my $workers = q{SELECT count(*) FROM pg_stat_activity
 	WHERE backend_type IN ('hipq executor', 'hipq scheduler')};
-ok(are_gone($workers, 10), 'enabled off: executors and schedulers leave');
+ok(are_gone($workers, 10), 'enabled off: executors and schedulers exit');
 @before = map { done($_) } @databases;
 my $seen = 0;
 foreach (1 .. 10)
@@ -135,7 +137,7 @@ foreach (1 .. 10)
 is($seen, 0, 'enabled off: new jobs start no process');
 is(join(' ', map { done($_) } @databases), join(' ', @before), 'enabled off: new jobs do not run');
 $admin->set('hipq.enabled' => 'on');
-ok(goes_on($_), "on again: jobs go on in database $_->{database}") foreach @databases;
+ok(goes_on($_), "enabled on: jobs run in database $_->{database}") foreach @databases;
 
 # ---- hipq.databases
 enqueue_some(100);
@@ -143,7 +145,7 @@ my ($one, $two) = @databases;
 $admin->set('hipq.databases' => 'one');
 ok(are_gone(q{SELECT count(*) FROM pg_stat_activity
 		WHERE backend_type IN ('hipq executor', 'hipq scheduler') AND datname = 'two'}, 15),
-	'workers leave a database that is not listed any more');
+	'executors and schedulers exit in a database that hipq.databases no longer lists');
 my $before = done($two);
 ok(goes_on($one), 'jobs run in the listed database');
 $seen = 0;
@@ -153,10 +155,10 @@ foreach (1 .. 10)
 	$seen += watched(q{SELECT count(*) FROM pg_stat_activity
 		WHERE backend_type IN ('hipq executor', 'hipq scheduler') AND datname = 'two'});
 }
-is($seen, 0, 'new jobs in the other database start no process');
-is(done($two), $before, 'new jobs in the other database do not run');
+is($seen, 0, 'new jobs in a database that is not listed start no process');
+is(done($two), $before, 'new jobs in a database that is not listed do not run');
 $admin->set('hipq.databases' => '*');
-ok(goes_on($two), 'jobs run in the other database when it is listed again');
+ok(goes_on($two), 'jobs run in a database that is listed again');
 
 # ---- many reloads in a row, invalid values among them
 enqueue_some(300);
@@ -175,9 +177,9 @@ $admin->set('hipq.enabled' => 'on', 'hipq.max_executors' => 4);
 foreach my $db (@databases)
 {
 	ok($db->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, $enqueued,
-			120), "every job ends in database $db->{database}");
+			120), "every job succeeds in database $db->{database}");
 	is($db->sql('SELECT count(*) FROM hipq.attempts'), 0,
-		"no attempt was cut short in database $db->{database}");
+		"no attempt was interrupted in database $db->{database}");
 	is($db->sql('SELECT count(*) FROM hipq.jobs WHERE attempt <> 1'), 0,
 		"each job took one attempt in database $db->{database}");
 }

@@ -1,5 +1,5 @@
-# A standby with hipq preloaded shows everything and runs nothing; after its promotion it goes on
-# with the jobs within 10 s.
+# A standby with hipq preloaded shows all jobs and runs none. Within 10 s of its promotion it runs
+# them.
 use strict;
 use warnings;
 use HipqCluster;
@@ -26,7 +26,7 @@ $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
 my $copy = bless { %$hipq, node => $standby }, 'HipqCluster';
 
-# A running, a waiting and a final job while the standby follows.
+# The primary makes a final, a running and a waiting job while the standby follows.
 my $done = $hipq->enqueue('run');
 is($hipq->outcome($done), 'succeeded', 'the primary runs jobs');
 my $lock = $hipq->hold_lock;
@@ -44,23 +44,23 @@ foreach my $view (split / /, $hipq->sql(q{SELECT string_agg(viewname, ' ' ORDER 
 		FROM pg_views WHERE schemaname = 'hipq'}))
 {
 	my ($status, $out, $err) = $standby->psql('postgres', "SELECT * FROM hipq.$view");
-	is($status, 0, "hipq.$view can be read") or diag($err);
+	is($status, 0, "view $view can be read on the standby") or diag($err);
 }
 like($copy->sql("SELECT string_agg(explanation, ' ') FROM hipq.why($future) WHERE NOT passed"),
 	qr/The server is a standby: jobs run in its primary, and here after a promotion\./,
-	'why() says why nothing runs on the standby');
+	'why() says that the server is a standby');
 is($copy->sql("SELECT passed FROM hipq.why($future) WHERE condition = 'hold'"), 't',
 	'the jobs of the standby are not held');
 like($copy->error_of(q{SELECT hipq.enqueue('run')}),
 	qr/25006: cannot execute INSERT in a read-only transaction/,
-	'nothing can be enqueued on the standby');
+	'jobs cannot be enqueued on the standby');
 is($copy->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'}), '0',
 	'no process of hipq runs on the standby');
 $copy->sql('SELECT pg_reload_conf()');
 unlike(slurp_file($standby->logfile), qr/FATAL:  (?!the database system)|hipq launcher|PANIC|TRAP/,
-	"the standby's log has nothing about hipq");
+	'the log of the standby has no FATAL, no PANIC, no TRAP and no launcher of hipq');
 
-# ---- promotion while a job runs on the primary, which goes away
+# ---- the primary crashes while a job runs, and the standby is promoted
 $primary->stop('immediate');
 eval { $lock->quit };
 my $start = time();
@@ -73,19 +73,19 @@ diag(sprintf('promotion to outcome: %.2f s', time() - $start)) if $ENV{HIPQ_TIME
 is($copy->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $running"),
 	'2 0', 'the interrupted job is not charged');
 is($copy->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2',
-	'the interrupted job has its effect once');
+	'only the second attempt of the interrupted job has effects');
 is($copy->outcome_of('run'), 'succeeded', 'new jobs run on the promoted server');
 is($copy->sql("SELECT state FROM hipq.jobs_detail WHERE id = $future"), 'initial',
 	'the scheduled job waits on the promoted server');
 
-# ---- the promoted server keeps running jobs
+# ---- restart and crash of the promoted server
 $standby->restart;
 is($copy->outcome_of('run'), 'succeeded', 'jobs run on the promoted server after a restart');
 $standby->stop('immediate');
 $standby->start;
 is($copy->outcome_of('run'), 'succeeded', 'jobs run on the promoted server after a crash');
 
-# ---- the promoted server's own standby
+# ---- a standby of the promoted server
 $standby->backup('second');
 my $second = PostgreSQL::Test::Cluster->new('second');
 $second->init_from_backup($standby, 'second', has_streaming => 1);

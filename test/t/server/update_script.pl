@@ -1,7 +1,7 @@
-# The script that tools/update-script makes turns an extension of an older release into that of a
-# fresh installation, and keeps the privileges that users granted and revoked on its objects: from
-# the last release, and from one that differs in each way in which releases can differ.
-# (server/upgrade.pl has libraries of two releases, and jobs.)
+# The script that tools/update-script makes turns the extension of an older release into that of a
+# fresh installation. It keeps the privileges that users granted and revoked on the objects of the
+# extension. The test updates from the last release, and from a release that differs in each way in
+# which releases can differ. (server/upgrade.pl tests libraries of two releases, and jobs.)
 use strict;
 use warnings;
 use File::Copy qw(copy);
@@ -16,7 +16,7 @@ my $old_script = "$root/build/releases/$old/hipq--$old.sql";
 plan skip_all => 'needs the release before, from git: tools/upgrade-server scripts'
 	unless -e $old_script;
 
-# A server of its own, with this library, into which the test puts scripts.
+# A private server with this library. The test copies scripts into it.
 my $there = PostgreSQL::Test::Utils::tempdir();
 chomp(my ($libraries, $share, $says) = map { `pg_config --$_` } qw(pkglibdir sharedir version));
 my ($major) = $says =~ /(\d+)/;
@@ -29,7 +29,7 @@ copy($_, $extensions) or die "$_: $!" foreach $old_script, "$share/extension/hip
 copy("$libraries/hipq.so", "$bin/../lib/hipq.so") && chmod 0755, "$bin/../lib/hipq.so" or die $!;
 $ENV{PATH} = "$bin:$ENV{PATH}";
 
-# ---- release "former", which is this one but for:
+# ---- release "former": this release, changed by each call of differs()
 my $former = slurp_file("$share/extension/hipq--$new.sql");
 my $changes = <<'SQL';
 -- new: hipq.successor
@@ -67,7 +67,7 @@ differs('function and view less', qr/(?=DO \$rights\$)/,
 	. "CREATE VIEW hipq.of_gone WITH (security_barrier) AS SELECT hipq.gone();\n");
 append_to_file("$extensions/hipq--former.sql", $former);
 
-# tools/update-script in a copy of what it reads.
+# tools/update-script runs in a copy of the files that it reads.
 system('cp', '-r', "$root/sql", $there) == 0 && mkdir "$there/tools" or die 'no copy';
 copy("$root/$_", "$there/$_") or die "$_: $!" foreach 'hipq.control', 'tools/update-script';
 append_to_file("$there/sql/update/former--$new.sql", $changes);
@@ -79,8 +79,8 @@ isnt(system("sh '$there/tools/update-script' 0.0.1 $parts >/dev/null 2>&1"), 0,
 
 # ---- what the test compares
 
-# The whole extension, as pg_dump writes it: without the membership, which makes pg_dump write
-# CREATE EXTENSION instead.
+# Returns the definitions of the whole extension, as pg_dump writes them. The objects stop being
+# members of the extension: for members pg_dump writes only CREATE EXTENSION.
 sub catalogue
 {
 	my ($hipq) = @_;
@@ -104,7 +104,7 @@ sub dump_of
 	return $dump;
 }
 
-# Privileges that are not those of the installation.
+# Returns the privileges that differ from those of the installation.
 sub rights_of_users
 {
 	return join "\n", sort grep { /^(?:GRANT|REVOKE) .* hipq\./ } split /\n/, dump_of(@_);
@@ -119,7 +119,7 @@ sub dumped_tables
 my $hipq = HipqCluster->new('update_script', extension => 0);
 $hipq->sql('CREATE ROLE reader; CREATE ROLE other');
 
-# A database with the extension of a release, and with users' changes of the privileges on it.
+# Returns a new database with the extension of a release, on which users have changed privileges.
 sub with_rights
 {
 	my ($name, $version) = @_;
@@ -157,9 +157,9 @@ foreach my $from ($old, 'former')
 		"from $from: privileges are as users granted and revoked them");
 	is($inside->sql(q{SELECT count(*) FROM pg_shdepend WHERE deptype = 'i'
 			AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())}), 0,
-		"from $from: privileges are no initial ones");
+		"from $from: no privilege of a user is recorded as an initial privilege");
 	is(dumped_tables($inside), dumped_tables($fresh),
-		"from $from: a dump has the same tables as a fresh one");
+		"from $from: a dump has the same tables as after a fresh installation");
 }
 
 # ---- refused updates
@@ -171,13 +171,14 @@ like($updated{$old}->error_of(q{ALTER EXTENSION hipq UPDATE TO 'later'}),
 	qr/55000: the server still runs the library of hipq \Q$new\E.*Restart the server/s,
 	'an update to a release without its library is refused');
 is($updated{$old}->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'}), $new,
-	'a refused update changes nothing');
+	'a refused update leaves the version unchanged');
 
-# ---- last, because it takes the catalogue apart
+# ---- the catalogues are equal (last, because catalogue() changes them)
 my $catalogue = catalogue($fresh);
 cmp_ok(length $catalogue, '>', 100_000, 'the catalogue is in the dump');
 is(catalogue($updated{$_}), $catalogue,
-	"from $_: an updated database has the catalogue of a fresh one") foreach $old, 'former';
+	"from $_: an updated database has the catalogue of a fresh installation")
+		foreach $old, 'former';
 $hipq->node->stop;
 
 done_testing();

@@ -1,6 +1,6 @@
-# A new release replaces the last one under load, first its library, then its extension: jobs in
-# every state go on, and none is lost or runs twice; what cannot work says so.
-# (server/update_script.pl compares the catalogue.)
+# A new release replaces the last one under load: first its library, then its extension. Jobs in
+# every state continue, and none is lost or runs twice. The log, why() and alerts report versions
+# that differ. (server/update_script.pl compares the catalogue.)
 use strict;
 use warnings;
 use File::Copy qw(copy);
@@ -22,7 +22,8 @@ my ($bin) = glob "$server/lib/postgresql/*/bin";
 my ($library, $extensions) = ("$bin/../lib", glob "$server/share/postgresql/*/extension");
 $ENV{PATH} = "$bin:$ENV{PATH}";
 
-# As a package does: an existing file is not overwritten, because processes have it mapped.
+# Installs a file as a package does: an existing file is not overwritten, because processes have it
+# mapped.
 sub put
 {
 	my ($file, $folder) = @_;
@@ -56,7 +57,7 @@ my $node = $hipq->node;
 is($hipq->sql('SELECT hipq.version()') . ' ' . version_of_extension($hipq), "$old $old",
 	'the last release is installed');
 
-# ---- jobs in every state, and a load that goes on
+# ---- jobs in every state, and a load that lasts
 my $load = HipqWorkload->new($hipq);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
@@ -103,26 +104,26 @@ sub is_handled
 	return ok($hipq->wait_until("SELECT count(*) FROM handled WHERE job_id IN ($open)",
 		scalar @died), "dead letters are handled $when");
 }
-is_handled('by the release before');
+is_handled('by the old release');
 my @clients = map { $load->start_client(seed => 42, seconds => 3600) } 1 .. 2;
 
-# Waits until handlers have run some more.
+# Tests that jobs of the load run: 50 more have effects.
 sub load_goes_on
 {
 	my ($name) = @_;
 	my $before = $hipq->sql('SELECT count(*) FROM effect');
 	return ok($hipq->wait_until("SELECT count(*) > $before + 50 FROM effect"),
-		"$name: jobs are inserted, run and finished");
+		"$name: jobs are inserted and run");
 }
-load_goes_on('before');
+load_goes_on('before the upgrade');
 
-# ---- the new package is installed, the server goes on with the old library
+# ---- the new package is installed while the server runs the old library
 install($new);
-load_goes_on('a new package under the old library');
+load_goes_on('new package, old library');
 like($hipq->error_of('ALTER EXTENSION hipq UPDATE'),
 	qr/55000: the server still runs the library of hipq \Q$old\E.*Restart the server/s,
 	'the extension cannot be updated before the library');
-is(version_of_extension($hipq), $old, 'the refused update changes nothing');
+is(version_of_extension($hipq), $old, 'the refused update leaves the version unchanged');
 
 # ---- the new library with the old extension
 my $offset = -s $node->logfile;
@@ -132,16 +133,16 @@ is($hipq->sql('SELECT hipq.version()') . ' ' . version_of_extension($hipq), "$ne
 load_goes_on('new library, old extension');
 like(slurp_file($node->logfile, $offset),
 	qr/library and extension of hipq are of different versions in database "postgres"/,
-	'the log tells of the different versions');
+	'the log reports the different versions');
 like($hipq->sql("SELECT explanation FROM hipq.why($waiting) WHERE condition = 'version'"),
 	qr/version \Q$old\E, the library \Q$new\E; jobs go on/,
-	'why() tells of the different versions');
+	'why() reports the different versions');
 is($hipq->outcome($running), 'succeeded', 'the interrupted job has run again with the new library');
 push @died, $hipq->enqueue('dies');
 is($hipq->outcome($died[-1]), 'failed', 'a job leaves a dead letter with the old extension');
 is($hipq->outcome_of('lives'), 'succeeded', 'other jobs of its queue run with the old extension');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert LIKE '%duty%'}), 0,
-	'no alert tells of a duty that fails');
+	'no alert reports a duty that fails');
 $hipq->sql("SELECT hipq.complete($outside, 1)");
 is($hipq->outcome($outside), 'succeeded',
 	'the external worker completes its job with the old extension');
@@ -153,7 +154,7 @@ load_goes_on('new library, new extension');
 is_handled('after the update');
 is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE id = $waiting"), 'later',
 	'the waiting job is there after the update');
-like($hipq->why($paused), qr/^pause/, 'the paused job is still paused after the update');
+like($hipq->why($paused), qr/^pause/, 'the paused job waits for resume() after the update');
 $hipq->sql(q{SELECT hipq.resume('app.main', 'paused')});
 is($hipq->outcome($paused), 'succeeded', 'the paused job runs when it is resumed');
 $hipq->sql("SELECT hipq.cancel($retrying); SELECT hipq.reschedule($waiting, now())");
@@ -167,7 +168,7 @@ is($hipq->outcome_of('after'), 'succeeded', 'jobs of a queue made after the upda
 like($hipq->error_of("ALTER EXTENSION hipq UPDATE TO '$old'"),
 	qr/0A000: extension "hipq" cannot go back from version \Q$new\E to version \Q$old\E.*backup/s,
 	'a downgrade is refused');
-is(version_of_extension($hipq), $new, 'the refused downgrade changes nothing');
+is(version_of_extension($hipq), $new, 'the refused downgrade leaves the version unchanged');
 
 # ---- the extension is one release ahead of the library, as after a package was downgraded; then
 # two
@@ -179,7 +180,7 @@ $hipq->sql(qq{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO 
 load_goes_on('old library, new extension');
 like(slurp_file($node->logfile, $offset),
 	qr/The extension is version \Q$next\E, the library \Q$new\E; jobs go on/,
-	'the log tells of an extension that is one release ahead');
+	'the log reports an extension that is one release ahead');
 kill 'TERM', @clients;
 waitpid $_, 0 foreach @clients;
 ok($load->drain, 'every job of the load ends');
@@ -187,7 +188,7 @@ my $history = $load->history;
 my %others = map { $_ => 1 } $doomed, @died;    # not of the load
 $history->{letters} = [ grep { !$others{$_} } @{ $history->{letters} } ];
 is(HipqChecker::describe(HipqChecker::check($history)),
-	'', 'no job was lost, none ended twice, effects are there exactly once')
+	'', 'no job was lost, no job ended twice, each effect exists exactly once')
 	or diag('the files are in ' . $node->data_dir);
 cmp_ok(scalar @{ $history->{jobs} }, '>', 300, 'the load had enough jobs');
 append_to_file("$extensions/hipq--$next--$after_next.sql",
@@ -196,10 +197,10 @@ $hipq->sql(qq{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO 
 my $stopped = $hipq->enqueue('pass');
 like($hipq->why($stopped),
 	qr/^version: The extension is version \Q$after_next\E, the library \Q$new\E: run ALTER EXTENSION/,
-	'why() tells of an extension that is two releases ahead: jobs wait');
+	'why() says that jobs wait when the extension is two releases ahead');
 $hipq->set('hipq.alert_waiting' => '100ms');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs wait: version'}, 1),
-	'an alert tells of jobs that wait for the version');
+	'an alert reports jobs that wait for the version');
 
 $node->stop;
 

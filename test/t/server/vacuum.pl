@@ -1,5 +1,5 @@
-# A worker of hipq's own vacuums live leaves when jobs have left enough dead rows: not in vain, and
-# soon after an old snapshot has gone.
+# A vacuum worker of hipq vacuums a live leaf when its jobs have left enough dead rows. It hardly
+# runs while an old snapshot keeps the dead rows, and runs soon after the snapshot has ended.
 use strict;
 use warnings;
 use HipqCluster;
@@ -26,8 +26,8 @@ my $dead = q{SELECT n_dead_tup FROM pg_stat_user_tables
 	WHERE relid = 'hipq.app_main_live'::regclass};
 sub size { return $hipq->sql(q{SELECT pg_relation_size('hipq.app_main_live')}) }
 
-# No vacuum starts before all jobs have run: one in between would leave later dead rows, too few for
-# another vacuum.
+# The lock prevents a vacuum until all jobs have run. An earlier vacuum would leave later dead rows,
+# too few for another vacuum.
 my $no_vacuum = $hipq->session;
 $no_vacuum->query_safe('BEGIN; LOCK TABLE hipq.app_main_live IN SHARE UPDATE EXCLUSIVE MODE');
 run_jobs(5_000);
@@ -35,16 +35,17 @@ run_jobs(15_000);
 ok($hipq->wait_until($dead, 20_000), 'each job leaves a dead row');
 $no_vacuum->query_safe('COMMIT');
 $no_vacuum->quit;
-# one that was tried meanwhile was in vain: not again before the horizon has moved
+# A vacuum that was tried under the lock removed nothing. hipq tries the next one when the horizon
+# has moved.
 $hipq->sql('SELECT txid_current()');
 ok($hipq->wait_until($dead, 0) && $hipq->sql($vacuums) > 0,
 	'after 20,000 jobs the live leaf is vacuumed') or diag($hipq->sql($dead));
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq vacuum'},
-		0), 'the vacuum worker leaves');
+		0), 'the vacuum worker exits');
 
 my $before = size();
 run_jobs(12_000);
-is(size(), $before, 'the space is reused');
+is(size(), $before, 'after a vacuum 12,000 jobs do not enlarge the leaf');
 
 # ---- an old snapshot
 my $old = $hipq->session;
@@ -52,20 +53,21 @@ $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $old->query_safe('SELECT txid_current()');
 my $done = $hipq->sql($vacuums);
 run_jobs(20_000) foreach 1 .. 3;
-# Counted in the pages: the statistics lose rows that die while a vacuum runs.
+# pgstattuple counts in the pages. The statistics lose rows that die while a vacuum runs.
 cmp_ok($hipq->sql(q{SELECT dead_tuple_count FROM pgstattuple('hipq.app_main_live')}), '>=', 60_000,
 	'dead rows pile up under an old snapshot');
 $hipq->sql(q{SELECT hipq.enqueue('run', '{}')});
 $hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
 $hipq->wait_until(
 	q{SELECT state = 'idle' FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
-# Other transactions may have kept rows for one or two vacuums to find.
-cmp_ok($hipq->sql($vacuums), '<=', $done + 2, 'hardly a vacuum is tried in vain');
+# Other transactions may have kept rows that one or two vacuums remove.
+cmp_ok($hipq->sql($vacuums), '<=', $done + 2,
+	'at most two vacuums are tried under an old snapshot');
 $old->query_safe('COMMIT');
 $old->quit;
-ok($hipq->wait_until($dead, 0), 'the leaf is vacuumed when the old snapshot has gone');
+ok($hipq->wait_until($dead, 0), 'the leaf is vacuumed when the old snapshot has ended');
 $before = size();
 run_jobs(50_000);
-is(size(), $before, 'the space is reused after the old snapshot has gone');
+is(size(), $before, 'after the old snapshot 50,000 jobs do not enlarge the leaf');
 
 done_testing();

@@ -1,5 +1,6 @@
-# A library that does not fit the extension idles and says so, as does a server in binary upgrade
-# mode; ALTER EXTENSION meets no worker; after pg_upgrade the jobs are there, and held.
+# If the versions of library and extension do not fit, no job runs, and the log and why() say so. No
+# job runs in binary upgrade mode. ALTER EXTENSION interrupts a running job. After pg_upgrade the
+# new server has the jobs and holds them.
 use strict;
 use warnings;
 use HipqCluster;
@@ -25,19 +26,20 @@ $hipq->pid_of($id);
 my $start = time();
 $hipq->sql(q{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE});
 $hipq->in_time(time() - $start, 5, 'ALTER EXTENSION UPDATE takes less than 5 s while a job runs');
-is($hipq->outcome($id, 20), 'succeeded', 'the workers come back after ALTER EXTENSION UPDATE');
+is($hipq->outcome($id, 20), 'succeeded',
+	'the interrupted job succeeds after ALTER EXTENSION UPDATE');
 is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.job WHERE id = $id"), '2 0',
 	'the interrupted job is not charged');
 
 # ---- old SQL, new library
 my $version = $hipq->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'});
-is($hipq->sql('SELECT hipq.version()'), $version, 'library and extension fit');
+is($hipq->sql('SELECT hipq.version()'), $version, 'library and extension have the same version');
 $hipq->sql(q{UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'hipq'});
 my $offset = -s $node->logfile;
 $node->restart;
 $id = $hipq->enqueue('run');
 ok($node->wait_for_log(qr/hipq runs no jobs in database "postgres"/, $offset),
-	'the log tells that the library does not fit');
+	'the log reports that the library does not fit the extension');
 my $text = slurp_file($node->logfile, $offset);
 like($text,
 	qr/The extension is version 0\.0\.1, the library \Q$version\E: run ALTER EXTENSION hipq UPDATE, or restart the server\./,
@@ -50,9 +52,9 @@ is($hipq->sql("SELECT state FROM hipq.job WHERE id = $id"), 'initial',
 	'no job runs while the library does not fit');
 $text = slurp_file($node->logfile, $offset);
 my $lines = () = $text =~ /hipq runs no jobs in database/g;
-is($lines, 1, 'the log tells of the library once');
+is($lines, 1, 'the log reports once that the library does not fit');
 
-# ---- what old SQL lacks: client functions say that it is old
+# ---- old SQL without a column, state or table: client functions report both versions
 my $misfit =
 	qr/55000: the library of hipq and the extension in this database do not fit each other.*The extension is version 0\.0\.1, the library \Q$version\E: .*Run ALTER EXTENSION hipq UPDATE, or restart the server when the old library is still loaded\./s;
 my %calls = (
@@ -66,7 +68,8 @@ my %calls = (
 sub fails_by
 {
 	my ($column, @calls) = @_;
-	like($hipq->error_of($calls{$_}), qr/$misfit/, "$_ without $column") foreach @calls;
+	like($hipq->error_of($calls{$_}), qr/$misfit/, "$_ without $column reports both versions")
+		foreach @calls;
 	return;
 }
 
@@ -89,7 +92,7 @@ is($hipq->sql(q{SELECT hipq.enqueue('run') > 0}), 't',
 $hipq->sql('ALTER TABLE hipq.follower RENAME TO successor');
 is($hipq->sql('SELECT count(*) FROM hipq.job'), $jobs + 1, 'refused calls have enqueued nothing');
 
-# ---- what the last release lacks, and this library can do without
+# ---- columns that the last release does not have, and this library does not need
 my @columns = qw(instance.max_retries queue.max_retries queue.worker_wait_ttl);
 sub rename_columns
 {
@@ -155,16 +158,16 @@ my %old_calls = (
 		NULL, NULL, NULL, NULL, NULL, NULL)},
 	'few columns in a set' => "SELECT old_why($id, NULL)");
 like($hipq->error_of($old_calls{$_}), $misfit,
-	"a function with too $_ tells that the library does not fit") foreach sort keys %old_calls;
+	"a function with too $_ reports that the library does not fit") foreach sort keys %old_calls;
 $hipq->sql(qq{UPDATE pg_extension SET extversion = '$version' WHERE extname = 'hipq';
 	SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE});
-is($hipq->outcome($id, 10), 'succeeded', 'the job runs after ALTER EXTENSION UPDATE');
+is($hipq->outcome($id, 10), 'succeeded', 'the waiting job runs after ALTER EXTENSION UPDATE');
 like($hipq->error_of($old_calls{$_}),
 	qr/42P13: function old_.* has (?:no argument|other results).*The functions of hipq are declared by its script alone/s,
 	"a function with too $_ of the right version is refused") foreach sort keys %old_calls;
 
 # ---- binary upgrade mode
-$hipq->switch_off;    # so that it does not run before the server has stopped
+$hipq->switch_off;    # the job must not run before the server has stopped
 my $future = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '2 s'});
 $hipq->sql('ALTER SYSTEM SET hipq.enabled = on');
 $node->stop;
@@ -173,14 +176,16 @@ $node->command_ok([ 'pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, '-o',
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walwriter'}, 1),
 	'the server is up in binary upgrade mode');
 ok($hipq->wait_until("SELECT scheduled_run_time < clock_timestamp() - interval '1 s' FROM hipq.jobs
-		WHERE id = $future"), 'the job is due');
+		WHERE id = $future"), 'the scheduled job is due');
 is($hipq->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'}), 0,
 	'hipq has no process in binary upgrade mode');
 is($hipq->sql("SELECT state FROM hipq.job WHERE id = $future"), 'initial',
 	'no job runs in binary upgrade mode');
-$node->command_ok([ 'pg_ctl', '-D', $node->data_dir, '-w', 'stop' ], 'it stops');
+$node->command_ok([ 'pg_ctl', '-D', $node->data_dir, '-w', 'stop' ],
+	'the server stops in binary upgrade mode');
 $node->start;
-is($hipq->outcome($future), 'succeeded', 'the job runs when the server is started normally');
+is($hipq->outcome($future), 'succeeded',
+	'the scheduled job runs after a normal start of the server');
 
 # ---- pg_upgrade, to the same version
 $future = $hipq->enqueue('run',
@@ -198,7 +203,7 @@ $new->command_ok([ 'pg_upgrade', '--no-sync', '-d', $node->data_dir, '-D', $new-
 $new->start;
 my $upgraded = bless { %$hipq, node => $new }, 'HipqCluster';
 is($upgraded->sql("SELECT outcome || ' ' || job_key FROM hipq.jobs WHERE id = $future"),
-	'waiting kept', 'the upgraded server has the jobs');
+	'waiting kept', 'the upgraded server has the waiting job');
 $id = $upgraded->enqueue('run');
 like($upgraded->why($id), qr/^hold:/, 'the upgraded server holds the jobs, as after a restore');
 $upgraded->sql('SELECT hipq.release_hold()');

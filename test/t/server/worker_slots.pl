@@ -1,5 +1,6 @@
-# When no background worker slot is free the log has one line a minute, why() says so, and
-# everything goes on by itself once there is a slot.
+# When no background worker slot is free, the log reports it once a minute, and why() says so. Jobs
+# run by themselves when a slot is free. A scheduler, the oldest first, exits to give its slot to an
+# executor.
 use strict;
 use warnings;
 use HipqCluster;
@@ -9,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-# The launchers of hipq and of logical replication use two of them.
+# The launchers of hipq and of logical replication use two of the slots.
 my $hipq = HipqCluster->new('slots', 'max_worker_processes' => 6, 'max_parallel_workers' => 4,
 	'hipq.max_executors' => 4, 'hipq.executor_idle_timeout' => '100ms');
 $hipq->create_queue('app.main');
@@ -21,7 +22,7 @@ $hipq->sql(q{
 is($hipq->outcome_of('run'), 'succeeded', 'jobs run while slots are free');
 my $idle = q{SELECT count(*) FROM pg_stat_activity
 	WHERE backend_type IN ('hipq executor', 'hipq scheduler')};
-ok($hipq->wait_until($idle, 0), 'scheduler and executors have left');
+ok($hipq->wait_until($idle, 0), 'scheduler and executors have exited');
 
 sub complaints
 {
@@ -44,22 +45,22 @@ ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity
 		WHERE backend_type = 'parallel worker'}, 4), 'parallel workers have all slots');
 my $id = $hipq->enqueue('run');
 ok($hipq->node->wait_for_log(qr/hipq found no free background worker slot/, $offset),
-	'the log tells that there is no slot for an executor');
+	'the log reports that there is no slot for an executor');
 is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial',
 	'the job waits for a slot');
 is($hipq->why($id), 'executor: No background worker slot is free: raise max_worker_processes.',
-	'why() tells that no slot is free');
-is(complaints($offset), 1, 'the log tells of it once');
+	'why() says that no slot is free');
+is(complaints($offset), 1, 'the log reports the missing slot once');
 $hipq->enqueue('run') foreach 1 .. 5;
-is(complaints($offset), 1, 'the log does not tell of it for each job');
+is(complaints($offset), 1, 'more jobs do not add lines about the missing slot to the log');
 $hipq->set('hipq.clock_offset' => 61);
 HipqProgram->wait_for(sub { complaints($offset) >= 2 });
-is(complaints($offset), 2, 'the log tells of it again a minute later');
+is(complaints($offset), 2, 'the log reports the missing slot again after a minute');
 $hipq->sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(100)%'
 	AND backend_type = 'client backend' AND pid <> pg_backend_pid()});
-is($hipq->outcome($id, 10), 'succeeded', 'the job runs by itself once there is a slot');
+is($hipq->outcome($id, 10), 'succeeded', 'the waiting job runs when a slot is free');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, 7),
-	'the other jobs run once there is a slot');
+	'the later jobs run when a slot is free');
 $hipq->set('hipq.clock_offset' => 0);
 
 # ---- more databases with work than slots: schedulers make room for executors, and databases take
@@ -84,7 +85,7 @@ foreach my $db (@databases)
 		"jobs of database $db->{database} run");
 }
 
-# ---- the oldest scheduler makes room, whichever looks first
+# ---- the oldest scheduler exits for an executor, whichever scheduler checks first
 my $few = HipqCluster->new('few', log_min_messages => 'debug1', 'max_worker_processes' => 5,
 	'hipq.max_executors' => 2, 'hipq.executor_idle_timeout' => '100ms');
 my $points = HipqPoints->new($few);
@@ -94,7 +95,7 @@ sub scheduler
 	return "SELECT (SELECT coalesce(max(pid), 0) FROM pg_stat_activity
 		WHERE backend_type = 'hipq scheduler' AND datname = '$db->{database}')";
 }
-# after a change everything is looked at
+# A change of a queue makes the scheduler check everything.
 sub look { my ($db) = @_; $db->sql(q{SELECT hipq.alter_queue('app.main', weight => 50)}); return; }
 my @three = ($few,
 	map { $few->node->safe_psql('postgres', "CREATE DATABASE few$_"); $few->in("few$_") } 1, 2);
@@ -116,7 +117,7 @@ foreach my $db (@three)
 }
 my ($first, @younger) = map { $few->sql(scheduler($_)) } @three;
 my $held;
-foreach (1 .. 20)    # until none of the others comes first, which look now and then
+foreach (1 .. 20)    # another scheduler may check first
 {
 	$points->arm('before-ask-for-executors', 'wait');
 	look($three[0]);
@@ -135,19 +136,19 @@ foreach my $db (@three[1, 2])
 	look($db);
 	ok($few->node->wait_for_log(
 			qr/jobs of type "$db->{database}" in queue "app.main" wait for an external worker/),
-		"the scheduler of $db->{database} looks");
+		"the scheduler of $db->{database} checks for work");
 	is($few->sql(scheduler($db) . ' = ANY (\'{' . join(',', @younger) . '}\')'), 't',
-		"the scheduler of $db->{database} stays");
+		"the scheduler of $db->{database} does not exit");
 }
 $offset = -s $few->node->logfile;
 $points->reset;
 is($three[2]->outcome($needy), 'succeeded',
-	'the oldest scheduler leaves, and the executor has its slot');
+	'the waiting job runs in the slot of the oldest scheduler');
 my ($left) = slurp_file($few->node->logfile, $offset)
 	=~ /background worker "hipq scheduler" \(PID (\d+)\) exited/;
-# they take turns: another may have left since
-is($left, $first, 'no other scheduler left before the oldest one');
+# Databases take turns: another scheduler may have exited since.
+is($left, $first, 'the oldest scheduler exits before all others');
 ok($few->wait_until(scheduler($few) . " NOT IN (0, $first)", 't', 30),
-	'the oldest scheduler comes back');
+	'a new scheduler runs in the database of the oldest one');
 
 done_testing();
