@@ -1,5 +1,6 @@
-# A call by the id of a job works on any server: on the one that has the job, on the router, on
-# another shard; a job that cannot be found is told apart from one that does not exist.
+# Calls by the id of a job work on every server: on the server that has the job, on the router, and
+# on another shard. If a call cannot search every node, its error differs from the error for a job
+# that does not exist.
 use strict;
 use warnings;
 use HipqShards;
@@ -13,7 +14,7 @@ my @names = ('the router', 'shard 1', 'shard 2');
 ok($shards->settled, 'the slots are settled');
 $_->sql('CREATE EXTENSION dblink') foreach $one, $two;
 
-# A handler that waits for advisory lock 1 of its server, and one that fails.
+# Handler hold waits for advisory lock 1 of its server, fail fails, and tell returns the job data.
 $_->sql(q{CREATE FUNCTION hold(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 		BEGIN PERFORM pg_advisory_xact_lock_shared(1); INSERT INTO ran (id) VALUES (job.id); END $$;
 	CREATE FUNCTION fail(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
@@ -30,8 +31,8 @@ foreach my $shard ($one, $two)
 		WHERE queue IN ('app.mail', 'app.whole')}, 5) or die;
 }
 
-# The error of a call; the call is repeated if no node knew the job within 5 s, as on a busy
-# machine.
+# Returns the error of a call. The call is repeated if no node knew the job within 5 s, which
+# happens on a busy machine.
 sub refusal
 {
 	my ($node, $sql) = @_;
@@ -44,7 +45,7 @@ sub refusal
 	return $error;
 }
 
-# A tenant whose jobs are on this node.
+# Returns a tenant whose jobs are on the node.
 sub tenant_of
 {
 	my ($node) = @_;
@@ -53,7 +54,7 @@ sub tenant_of
 }
 my @tenants = (undef, tenant_of(1), tenant_of(2));
 
-# A key whose jobs, of this type, are on shard 1.
+# Returns a key whose jobs of the type are on shard 1.
 sub key_for
 {
 	my ($type) = @_;
@@ -61,7 +62,8 @@ sub key_for
 		WHERE nodes[hipq.slot_of('$type' || chr(31) || 'k' || n) + 1] = 1 LIMIT 1");
 }
 
-# Enqueues a job for shard 1 on the router. Returns its id. now => the outcome that it comes to.
+# Enqueues a job for shard 1 on the router, and waits until the job is there. Returns its id. With
+# option now the job is due at once, and the function waits for this outcome.
 sub enqueue
 {
 	my ($type, %options) = @_;
@@ -82,25 +84,29 @@ foreach my $place (0 .. 2)
 	my ($node, $name) = ($nodes[$place], $names[$place]);
 	my $id = enqueue('run');
 	is($node->sql("SELECT id, queue, outcome, job_data ->> 'tenant' FROM hipq.find_job($id)"),
-		"$id|app.mail|waiting|$tenants[1]", "find_job() on $name");
+		"$id|app.mail|waiting|$tenants[1]", "find_job() on $name finds the job");
 	is($node->sql("SELECT count(*) FROM hipq.find_job($id, queue => 'app.whole')"), 0,
-		"find_job() on $name: a job is not in another queue");
-	is($node->sql("SELECT outcome FROM hipq.wait_for($id, '0')"), 'waiting', "wait_for() on $name");
+		"find_job() on $name does not find the job in another queue");
+	is($node->sql("SELECT outcome FROM hipq.wait_for($id, '0')"), 'waiting',
+		"wait_for() on $name returns a waiting job");
 	like($node->sql("SELECT string_agg(condition, ',') FROM hipq.why($id)"),
-		$place == 1 ? qr/^exists,/ : qr/^node,exists,/, "why() on $name");
+		$place == 1 ? qr/^exists,/ : qr/^node,exists,/,
+		"why() on $name has the expected conditions");
 	is($node->sql("SELECT explanation FROM hipq.why($id) WHERE condition = 'node'"),
 		'The job is on shard 1 of instance "app".', "why() on $name names the node of the job")
 		unless $place == 1;
 	$node->sql("SELECT hipq.reschedule($id, '2030-01-01 00:00:00.123456+00', 7)");
 	is($one->sql("SELECT scheduled_run_time = '2030-01-01 00:00:00.123456+00', priority
-			FROM hipq.jobs_detail WHERE id = $id"), 't|7', "reschedule() on $name");
-	is($node->sql("SELECT hipq.cancel($id, reason => 'it''s \\over')"), 't', "cancel() on $name");
+			FROM hipq.jobs_detail WHERE id = $id"), 't|7',
+		"reschedule() on $name changes time and priority");
+	is($node->sql("SELECT hipq.cancel($id, reason => 'it''s \\over')"), 't',
+		"cancel() on $name cancels the job");
 	is($one->sql("SELECT outcome, error FROM hipq.jobs_detail WHERE id = $id"),
 		q{cancelled|cancelled: it's \over}, "cancel() on $name: the job's row has the reason");
 	is($node->sql("SELECT hipq.cancel($id)"), 'f', "cancel() on $name: a job is cancelled once");
 	like(refusal($node, "SELECT hipq.reschedule($id, now())"),
 		qr/55000: cannot reschedule job $id in state "final".*DETAIL: .*HINT: .*hipq.retry/s,
-		"reschedule() on $name: an error of another node is passed on whole");
+		"reschedule() on $name: the error of the job's node has its DETAIL and HINT");
 	like(refusal($node, "SELECT hipq.reschedule($id, now())"),
 		qr/CONTEXT: .*(?:shard 1|the router) of instance "app"/s,
 		"reschedule() on $name: the error names the other node") unless $place == 1;
@@ -116,17 +122,20 @@ foreach my $place (0 .. 2)
 	is($node->sql("SELECT job_data FROM hipq.find_job(" . $node->sql("SELECT hipq.retry($id,
 			job_data => 'null')") . ')'), 'null', "retry() on $name: the new job has JSON null");
 	$id = enqueue('run');
-	is($node->sql("SELECT hipq.fail_job($id, 'by hand')"), 'final', "fail_job() on $name");
+	is($node->sql("SELECT hipq.fail_job($id, 'by hand')"), 'final',
+		"fail_job() on $name ends the job");
 	is($one->sql("SELECT outcome, error FROM hipq.jobs_detail WHERE id = $id"), 'failed|by hand',
 		"fail_job() on $name: the job's row has the reason");
 	my $verdict = "SELECT * FROM hipq.why_retriable($id)";
-	like($node->sql($verdict), qr/^f\|\w+ .+/, "why_retriable() on $name");
-	is($node->sql("SELECT hipq.is_job_retriable($id)"), 'f', "is_job_retriable() on $name");
+	like($node->sql($verdict), qr/^f\|\w+ .+/,
+		"why_retriable() on $name says that the failed job is not retriable");
+	is($node->sql("SELECT hipq.is_job_retriable($id)"), 'f',
+		"is_job_retriable() on $name is false for the failed job");
 	is($node->sql($verdict), $one->sql($verdict),
 		"why_retriable() on $name is the same as on the job's node");
-	is($node->sql("SELECT hipq.erase($id)"), 't', "erase() on $name");
+	is($node->sql("SELECT hipq.erase($id)"), 't', "erase() on $name erases the job");
 	is($one->sql("SELECT count(*) FROM hipq.jobs WHERE id = $id"), 0,
-		"erase() on $name: the job is gone");
+		"erase() on $name: the job is removed");
 	is($node->sql("SELECT hipq.erase($id)"), 'f', "erase() on $name: a job is erased once");
 }
 
@@ -153,35 +162,35 @@ my $started = time;
 $lock->quit;
 like($waiting->query('SELECT 1'), qr/succeeded/,
 	'wait_for() on the router returns when the job ends');
-$router->in_time(time - $started, 2, 'wait_for() on the router returns soon');
+$router->in_time(time - $started, 2, 'wait_for() on the router returns within 2 s');
 $id = $router->sql(qq{SELECT hipq.enqueue('tell', '{"tenant": "$tenants[1]", "n": [1, null]}',
 	queue => 'app.mail')});
 is($two->sql("SELECT outcome, result, error FROM hipq.wait_for($id)"),
 	qq{succeeded|{"n": [1, null], "tenant": "$tenants[1]"}|},
 	'wait_for() on another shard returns the result');
 
-# ---- on its way: straight after it was enqueued, on any server
+# ---- calls directly after enqueueing, while the job is sent to its node
 foreach my $try (1 .. 10)
 {
 	$id = $router->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenants[1]"}',
 		queue => 'app.mail', scheduled_run_time => now() + interval '1 day')});
 	is($router->sql("SELECT hipq.cancel($id)"), 't',
-		"a job that may still be on its way can be cancelled: $try");
+		"a job can be cancelled on the router directly after enqueueing: $try");
 	$id = $two->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenants[1]"}', queue => 'app.mail',
 		scheduled_run_time => now() + interval '1 day')});
 	is($two->sql("SELECT hipq.cancel($id)"), 't',
-		"a job that goes over two servers can be cancelled: $try");
+		"a job for another shard can be cancelled on the shard that enqueued it: $try");
 }
 $id = $two->sql(q{SELECT hipq.enqueue('run', queue => 'app.whole',
 	scheduled_run_time => now() + interval '1 day')});
 is($two->sql("SELECT hipq.cancel($id)"), 't',
-	"a job of the router's own queue can be cancelled on a shard");
+	'a job for the router can be cancelled on the shard that enqueued it');
 $id = $two->sql(q{SELECT hipq.enqueue('run', queue => 'app.whole',
 	scheduled_run_time => now() + interval '1 day')});
 is($router->sql("SELECT hipq.cancel($id)"), 't',
-	'a job can be cancelled on the router while it comes there');
+	'a job for the router that a shard enqueued can be cancelled on the router');
 
-# ---- held up on its way: the error says so, and not that the job does not exist
+# ---- a shard does not read: the error says so, and not that the job does not exist
 my $subscription = $one->sql('SELECT subname FROM pg_subscription');
 $one->sql("ALTER SUBSCRIPTION $subscription DISABLE");
 $id = enqueue('run', anywhere => 1);
@@ -208,23 +217,23 @@ foreach my $place (0 .. 2)
 		'why_retriable(%s)')
 	{
 		like(refusal($node, sprintf "SELECT hipq.$call", $unknown),
-			qr/42704: job $unknown does not exist/, "$call on $name refuses the id of no job");
+			qr/42704: job $unknown does not exist/, "$call on $name refuses an unknown id");
 	}
 	foreach my $call ('redrive', 'dismiss_dead_letter', 'handle_again', 'purge_dead_letter')
 	{
 		like(refusal($node, "SELECT hipq.$call($unknown)"),
 			qr/42704: job $unknown has no dead letter/,
-			"$call() on $name refuses the id of no job");
+			"$call() on $name refuses an unknown id");
 	}
 	ok($node->wait_until("SELECT condition, passed FROM hipq.why($unknown)", 'exists|f'),
-		"why() on $name tells that the job does not exist");
+		"why() on $name says that the job does not exist");
 	is($node->sql("SELECT count(*) FROM hipq.find_job($unknown)"), 0,
-		"find_job() on $name finds no job");
+		"find_job() on $name finds no job with an unknown id");
 	like(refusal($node, "SELECT hipq.cancel($_)"), qr/42704: job $_ does not exist/,
 		"cancel() on $name refuses id $_") foreach 0, -1, 999_999, '9223372036854775807';
 }
 
-# ---- refused by its shard
+# ---- a job that its shard refuses
 my $key = key_for('run');
 enqueue('run', key => $key);
 $id = enqueue('run', key => $key, anywhere => 1);
@@ -232,9 +241,9 @@ ok($router->wait_until("SELECT count(*) FROM hipq.shard_reject WHERE job_id = $i
 	'of two jobs with one key the later one is a reject');
 like(refusal($router, "SELECT hipq.cancel($id)"),
 	qr/42704: job $id does not exist.*DETAIL: .*not taken by shard 1 of instance "app": an unfinished job has its key \(23505\).*HINT: .*shard_rejects/s,
-	'cancel() says that the job was not taken');
+	'cancel() says that the shard did not take the job');
 like($router->sql("SELECT condition, passed, explanation FROM hipq.why($id)"),
-	qr/^exists\|f\|It was not taken by shard 1/, 'why() says that the job was not taken');
+	qr/^exists\|f\|It was not taken by shard 1/, 'why() says that the shard did not take the job');
 
 # ---- dead letters
 foreach my $place (0 .. 2)
@@ -251,14 +260,13 @@ foreach my $place (0 .. 2)
 		"redrive() on $name: a dead letter is redriven once");
 	$node->sql("SELECT hipq.dismiss_dead_letter($dismissed)");
 	is($one->sql("SELECT state FROM hipq.dead_letters WHERE job_id = $dismissed"), 'dismissed',
-		"dismiss_dead_letter() on $name");
+		"dismiss_dead_letter() on $name dismisses the dead letter");
 	$node->sql("SELECT hipq.purge_dead_letter($dismissed)");
 	is($one->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $dismissed"), 0,
-		"purge_dead_letter() on $name");
+		"purge_dead_letter() on $name removes the dead letter");
 }
 
-# ---- jobs without a key go to any shard, also when they are retried or redriven where the first
-# one was
+# ---- jobs without a key, their retries and their redriven jobs go to any shard
 my $free = $router->sql(q{SELECT hipq.enqueue('run', queue => 'app.mail')});
 is($router->sql("SELECT outcome FROM hipq.wait_for($free)"), 'succeeded',
 	'a job without a key succeeds');
@@ -278,7 +286,7 @@ foreach my $dead (
 	push @made, $router->sql("SELECT hipq.redrive($dead)");
 	is($one->sql("SELECT redriven_as FROM hipq.dead_letters_detail WHERE job_id = $dead")
 		. $two->sql("SELECT redriven_as FROM hipq.dead_letters_detail WHERE job_id = $dead"),
-		$made[-1], 'its dead letter has the new job');
+		$made[-1], 'the dead letter of a job without a key has the id of the redriven job');
 }
 is(join(' ', map { $router->sql("SELECT outcome FROM hipq.wait_for($_)") } @made),
 	join(' ', ('failed') x 6), 'redriven jobs without a key have run');
@@ -295,7 +303,7 @@ sub dead_letters
 foreach my $place (1, 2)
 {
 	my $letters = dead_letters();
-	# jobs of the other shard may come and fail
+	# Redriven jobs of the other shard may come and fail.
 	my $until = $nodes[$place]->sql('SELECT clock_timestamp()');
 	my $dead = $nodes[$place]->sql("SELECT count(*) FROM hipq.dead_letters WHERE queue = 'app.mail'
 		AND state = 'waiting' AND died_time < '$until'");
@@ -303,7 +311,7 @@ foreach my $place (1, 2)
 			FROM hipq.redrive_jobs('app.mail', before => '$until')"), $dead,
 		"redrive_jobs() on $names[$place] counts jobs that go to other nodes");
 	is($nodes[$place]->sql(q{SELECT count(*) FROM hipq.dead_letters_detail WHERE state = 'redriven'
-			AND redriven_as IS NULL}), 0, "redrive_jobs() on $names[$place] notes each new job");
+			AND redriven_as IS NULL}), 0, "redrive_jobs() on $names[$place] records each new job");
 	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
 	usleep(50_000) until dead_letters() == $letters + $dead || time > $end;
 	is(dead_letters(), $letters + $dead, "all jobs redriven on $names[$place] fail again");
@@ -319,7 +327,7 @@ my $final = enqueue('run', now => 'succeeded', tenant => $router->sql("SELECT 'u
 		FROM generate_series(1, 100000) AS n WHERE hipq.slot_of('u' || n) = $slot LIMIT 1"));
 is($router->sql("SELECT hipq.move_slots('app', '{$slot}', 2)"), 1, 'a slot moves to shard 2');
 ok($two->wait_until("SELECT nodes[$slot + 1] = 2 AND generation = (SELECT max(generation)
-		FROM hipq.shard_map) FROM hipq.shard_map"), 'shard 2 knows of the moved slot');
+		FROM hipq.shard_map) FROM hipq.shard_map"), 'shard 2 has the map with the moved slot');
 my $held = enqueue('hold', key => $key, anywhere => 1);
 ok($two->wait_until("SELECT count(*) FROM hipq.shard_held_job WHERE (job ->> 'id')::bigint = $held",
 		1), 'a job with the key of a running one is held on shard 2');
@@ -332,21 +340,21 @@ foreach my $place (0 .. 2)
 		"$name finds a running job of the moved slot");
 	like(refusal($node, "SELECT hipq.cancel($held)"),
 		qr/55P03: job $held is held until its key is free.*HINT: .*Try again/s,
-		"$name: a held job cannot be cancelled yet");
+		"cancel() on $name refuses a held job");
 	like($node->sql("SELECT string_agg(condition || ' ' || passed, ',') FROM hipq.why($held)"),
 		$place == 2 ? qr/^exists true,key false$/ : qr/^node true,exists true,key false$/,
-		"$name: why() says that the job is held");
+		"why() on $name says that the job is held");
 	is($node->sql("SELECT outcome FROM hipq.wait_for($held, '100 ms')"), 'waiting',
-		"$name: wait_for() says that the held job waits");
+		"wait_for() on $name says that the held job waits");
 }
 is($two->sql("SELECT hipq.cancel($running)"), 't',
-	"the running job is cancelled from the slot's new node");
+	'cancel() on the new node of the slot cancels the running job on the old node');
 $lock->quit;
 ok($two->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $held", 1),
-	'the held job is let in when the running one has ended');
+	'the held job waits in the queue when the running job has ended');
 is($one->sql("SELECT hipq.cancel($held)"), 't',
-	"the held job is cancelled from the slot's old node");
-ok($shards->settled, 'the move to shard 2 is over');
+	'cancel() on the old node of the slot cancels the job on the new node');
+ok($shards->settled, 'the move to shard 2 ends');
 $id = enqueue('run', anywhere => 1, key => $router->sql("SELECT 'f' || n FROM generate_series(1,
 		100000) AS n WHERE hipq.slot_of('run' || chr(31) || 'f' || n) = $slot LIMIT 1"));
 my $follower = $router->session;
@@ -354,16 +362,16 @@ $follower->query_until(qr/waits/,
 	"\\echo waits\nSELECT outcome FROM hipq.wait_for($id, '1 min');\n");
 ok($two->wait_until(q{SELECT count(*) FROM pg_stat_activity
 		WHERE query LIKE 'SELECT hipq._answer(%wait_for%' AND wait_event_type = 'Extension'}, 1),
-	'a session waits for a job of the slot');
+	'a session waits for a job of the slot on shard 2');
 $router->sql("SELECT hipq.move_slots('app', '{$slot}', 1)");
 ok($one->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $id", 1),
 	'the job moves back with its slot');
 $one->sql("SELECT hipq.reschedule($id, now())");
 like($follower->query('SELECT 1'), qr/succeeded/,
-	"the session's wait ends when the moved job succeeds");
-ok($shards->settled, 'the move back to shard 1 is over');
+	'wait_for() returns when the moved job succeeds');
+ok($shards->settled, 'the move back to shard 1 ends');
 
-# ---- in a queue where successes leave no row a job that moves away has not succeeded
+# ---- in a queue without rows of succeeded jobs a moved job does not count as succeeded
 $router->sql(
 	q{SELECT hipq.create_queue('app.short', owner => 'app', shard_key => $$job_data->>'tenant'$$,
 	retention => '0'), hipq.register_job_type('app.short', 'run', handler => 'run')});
@@ -373,22 +381,22 @@ my $tenant = $router->sql("SELECT 's' || n FROM generate_series(1, 100000) AS n
 my $short = $router->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenant"}',
 	queue => 'app.short', scheduled_run_time => now() + interval '1 day')});
 ok($one->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $short", 1),
-	'a job of that queue waits on shard 1');
+	'a job of queue app.short waits on shard 1');
 my $patient = $one->session;
 $patient->query_until(qr/waits/,
 	"\\echo waits\nSELECT outcome FROM hipq.wait_for($short, '5 s');\n");
 $router->sql("SELECT hipq.move_slots('app', '{$slot}', 2)");
 ok($two->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $short", 1),
-	'the job moves to shard 2');
+	'the job of queue app.short moves to shard 2');
 like($patient->query('SELECT 1'), qr/waiting/,
 	'wait_for() on shard 1 says that the moved job waits');
 $patient->quit;
-is($one->sql("SELECT hipq.cancel($short)"), 't', 'the moved job is cancelled from its old node');
-ok($shards->settled, 'the second move to shard 2 is over');
+is($one->sql("SELECT hipq.cancel($short)"), 't', 'cancel() on shard 1 cancels the moved job');
+ok($shards->settled, 'the second move to shard 2 ends');
 $router->sql("SELECT hipq.move_slots('app', '{$slot}', 1)");
-ok($shards->settled, 'the second move back to shard 1 is over');
+ok($shards->settled, 'the second move back to shard 1 ends');
 
-# ---- while its slot moves to and fro no call says that a job does not exist
+# ---- while the slot of a job moves repeatedly, no call says that the job does not exist
 my $wanderer = enqueue('run', key => $router->sql("SELECT 'w' || n FROM generate_series(1,
 		100000) AS n WHERE hipq.slot_of('run' || chr(31) || 'w' || n) = $slot LIMIT 1"));
 my @lookers;
@@ -405,7 +413,7 @@ foreach my $node (@nodes)
 					PERFORM FROM hipq.find_job(job);
 					misses := misses + (NOT FOUND)::integer;
 				EXCEPTION WHEN lock_not_available OR SQLSTATE 'HQ503' THEN NULL;
-					-- held; or nobody knows yet
+					-- held, or no node knows the job now
 				END;
 			END LOOP;
 		END $$});
@@ -413,7 +421,7 @@ foreach my $node (@nodes)
 	$lookers[-1]->query_until(qr/looks/,
 		"\\echo looks\nSELECT looks > 5 AND misses = 0, looks, misses FROM look($wanderer);\n");
 }
-# Four moves at least, and as many as it takes until each node has looked.
+# At least four moves, and more until each node has searched for the job several times.
 for (my $moves = 0; $moves < 4
 	|| ($moves < 100 && grep { $_->sql('SELECT last_value FROM looks') <= 6 } @nodes); $moves += 2)
 {
@@ -427,7 +435,7 @@ foreach my $place (0 .. 2)
 {
 	$nodes[$place]->sql('INSERT INTO is_enough VALUES (1)');
 	my ($said) = $lookers[$place]->query('SELECT 1') =~ /^(.*)$/m;
-	like($said, qr/^t\|/, "$names[$place] finds the moving job each time");
+	like($said, qr/^t\|/, "find_job() on $names[$place] finds the moving job each time");
 	note "looks and misses: $said";
 	$lookers[$place]->quit;
 }
@@ -451,31 +459,31 @@ like(error_as('reader', "cancel($id)"),
 	qr/42501: permission denied for queue "app.mail".*DETAIL: .*"operate".*CONTEXT: .*shard 1/s,
 	'a role that can only read cannot cancel the job');
 like(error_as('stranger', "cancel($id)"), qr/42704: job $id does not exist/,
-	'for a role without privileges the job does not exist');
+	'cancel() tells a role without privileges that the job does not exist');
 is($router->sql_as('stranger', "SELECT condition, passed FROM hipq.why($id)"), 'exists|f',
-	'for a role without privileges why() finds no job');
+	'why() finds no job for a role without privileges');
 is($router->sql_as('stranger', "SELECT count(*) FROM hipq.find_job($id)"), 0,
-	'for a role without privileges find_job() finds no job');
+	'find_job() finds no job for a role without privileges');
 like(error_as('here_alone', "cancel($id)"),
 	qr/42704: role "here_alone" does not exist.*DETAIL: .*caller's role.*HINT: .*Create the role.*CONTEXT: .*shard 1/s,
 	'a role that the shard does not have is refused');
 is($router->sql_as(q{it's; DROP}, "SELECT hipq.reschedule($id, now() + interval '1 day')"), '',
-	'a role can have any name');
+	'a role with a quote and a semicolon in its name can reschedule the job');
 is($router->sql("BEGIN; SET LOCAL ROLE reader; SELECT outcome FROM hipq.find_job($id); COMMIT"),
-	'waiting', 'SET ROLE counts for calls on other nodes');
+	'waiting', 'calls on other nodes have the role of SET ROLE');
 like($router->error_of(q{SELECT hipq._answer('app', 0, 'postgres', 'cancel', 1, '{}', false)},
 		extra_params => [ '-U', 'reader' ]), qr/42501: permission denied for function _answer/,
 	'a role cannot call _answer() for another role');
 like($router->error_of(q{SELECT hipq._answer('app', 0, 'postgres', 'version', 1, '{}', false)}),
 	qr/0A000: another node has called "version"/, '_answer() refuses an unknown call');
 like($router->error_of('TABLE hipq.shard', extra_params => [ '-U', 'app' ]), qr/42501/,
-	'a role cannot read how servers are reached');
+	'role app cannot read table hipq.shard');
 my ($status, $out, $err) = $router->node->psql('postgres', "SELECT hipq.retry($id);\nSELECT outcome
 	FROM hipq.find_job($id);\nSELECT dblink_get_connections() IS NULL", on_error_stop => 0);
-like($err, qr/job $id is not final/, 'a call that fails on the shard gives the error');
+like($err, qr/job $id is not final/, 'retry() on the router reports the error of the shard');
 is($out, "waiting\nt", 'no call leaves a connection in the session');
 
-# ---- cancelled while it waits
+# ---- a call is cancelled while it waits
 my $session = $router->session(role => 'reader', on_error_stop => 0);
 $session->query_until(qr/waits/, "SET statement_timeout = '500ms';\n\\echo waits\nSELECT outcome
 	FROM hipq.wait_for($id, '1 min');\n");
@@ -484,7 +492,7 @@ $session->query('RESET statement_timeout');
 like($session->{stderr}, qr/canceling statement due to statement timeout/,
 	'statement_timeout ends a wait for another server');
 $session->{stderr} = '';
-$router->in_time(time - $started, 5, 'statement_timeout ends the wait in time');
+$router->in_time(time - $started, 5, 'statement_timeout ends a wait for another server within 5 s');
 is($session->query('SELECT dblink_get_connections() IS NULL'), 't',
 	'a cancelled wait leaves no connection in the session');
 $session->quit;
@@ -496,20 +504,20 @@ kill 'STOP', $postmaster;
 $started = time;
 like($router->error_of("SELECT hipq.cancel($id)"),
 	qr/HQ503: cannot find job $id.*DETAIL: .*Shard 1 of instance "app" cannot be reached\./s,
-	'cancel() does not wait for ever for a stopped shard');
-$router->in_time(time - $started, 15, 'cancel() waits some seconds for a stopped shard');
+	'cancel() says that a stopped shard cannot be reached');
+$router->in_time(time - $started, 15, 'cancel() waits at most 15 s for a stopped shard');
 $started = time;
 like($router->error_of(q{CALL hipq.resync_shard('app', 1)}),
 	qr/08001: could not establish connection.*DETAIL: .*(?:timeout expired|does not answer)/s,
-	'resync_shard() does not wait for ever for a stopped shard');
-$router->in_time(time - $started, 15, 'resync_shard() waits some seconds for a stopped shard');
+	'resync_shard() says that a stopped shard cannot be reached');
+$router->in_time(time - $started, 15, 'resync_shard() waits at most 15 s for a stopped shard');
 kill 'CONT', $postmaster;
 $one->node->stop('immediate');
 like($router->error_of("SELECT hipq.cancel($id)"),
 	qr/HQ503: cannot find job $id: not all.*DETAIL: .*Shard 1 of instance "app" cannot be reached\..*HINT: .*hipq.shards/s,
 	'the router says that a shard is down');
 unlike($router->error_of("SELECT hipq.cancel($id)"), qr/socket|host|port/,
-	'the error does not say how the shard is reached');
+	'the error has no connection data of the shard');
 ok($router->node->log_contains(qr/shard 1 of instance "app": could not establish connection/),
 	'the log says why the shard is not reached');
 like($two->error_of("SELECT hipq.cancel($id)"),
@@ -518,9 +526,11 @@ like($two->error_of("SELECT hipq.cancel($id)"),
 is($router->sql("SELECT condition, passed FROM hipq.why($id)"), 'node|f',
 	'why() says that a shard is down');
 my $other = enqueue('run', tenant => $tenants[2], anywhere => 1);
-is($router->sql("SELECT hipq.cancel($other)"), 't', 'jobs on other shards are found');
+is($router->sql("SELECT hipq.cancel($other)"), 't',
+	'a job on another shard can be cancelled while a shard is down');
 $one->node->start;
-is($router->sql("SELECT hipq.cancel($id)"), 't', 'the job can be cancelled when its shard is back');
+is($router->sql("SELECT hipq.cancel($id)"), 't',
+	'a job can be cancelled when its shard has started');
 $router->node->stop('immediate');
 like($two->error_of("SELECT hipq.cancel($id)"),
 	qr/HQ503: cannot find job $id.*The router of instance "app" cannot be reached/s,
@@ -532,9 +542,9 @@ $router->node->start;
 $two->sql('DROP EXTENSION dblink');
 like($two->error_of("SELECT hipq.cancel($id)"),
 	qr/55000: extension "dblink" is not installed.*HINT: .*CREATE EXTENSION dblink/s,
-	'a shard without dblink says what is missing');
+	'a shard without dblink reports the missing extension');
 
-# ---- two sharded instances, whose nodes give ids independently
+# ---- two sharded instances, whose nodes generate ids independently
 $router->sql(
 	q{SELECT hipq.create_queue('other.mail', owner => 'app', shard_key => $$job_data->>'tenant'$$),
 	hipq.register_job_type('other.mail', 'run', handler => 'run')});
@@ -545,23 +555,25 @@ my $conninfo = sprintf 'host=%s port=%d dbname=postgres user=postgres', $third->
 $router->sql(sprintf "CALL hipq.create_shard('other', 1, '%s', publisher => '%s')", $conninfo,
 	$shards->conninfo(0));
 $router->sql(q{SELECT hipq.rebalance('other')});
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'another instance has a shard');
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0),
+	'the shard of instance other has its slots');
 $id = $router->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenants[1]"}', queue => 'other.mail',
 	scheduled_run_time => now() + interval '1 day')});
 is($router->sql("SELECT hipq.reschedule($id, now() + interval '2 days')"), '',
-	'a job of the other instance is found');
+	'reschedule() finds a job of instance other');
 my $mine = enqueue('run', on => $one);
 $third->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $id", 1) or die;
 $third->sql(q{SELECT setval('hipq.job_id_seq', } . (($mine >> 22) - (1 << 19)) . q{, false)});
 my $same = $third->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenants[1]"}',
 	queue => 'other.mail', scheduled_run_time => now() + interval '1 day')});
-is($same, $mine, 'shards of two instances give the same id');
+is($same, $mine, 'shards of two instances generate the same id');
 like($router->error_of("SELECT hipq.cancel($mine)"),
 	qr/42P08: instances "app" and "other" both have a job $mine.*HINT: .*Name its queue/s,
-	'the router refuses an id of two jobs');
+	'cancel() refuses an id that two jobs have');
 is($router->sql("SELECT hipq.cancel($mine, queue => 'other.mail')"), 't',
-	'the queue tells which of two jobs is meant');
+	'cancel() with a queue cancels one of two jobs with the same id');
 is($third->sql("SELECT outcome FROM hipq.jobs WHERE id = $same") . $one->sql("SELECT outcome
-		FROM hipq.jobs WHERE id = $mine"), 'cancelledwaiting', 'only that job is cancelled');
+		FROM hipq.jobs WHERE id = $mine"), 'cancelledwaiting',
+	'cancel() with a queue leaves the other job with the same id');
 
 done_testing();

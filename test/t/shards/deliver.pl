@@ -1,5 +1,5 @@
-# A job that is enqueued in any way, on any server, runs on the shard that has the slot of its shard
-# key, once, with its id.
+# A job runs once, with its id, on the shard that has the slot of its shard key, however and
+# wherever it was enqueued.
 use strict;
 use warnings;
 use HipqShards;
@@ -8,7 +8,7 @@ use Test::More;
 my $shards = HipqShards->new('deliver', 2);
 my $router = $shards->router;
 
-# The node of a job according to its id, and the node that ran it.
+# node_by_map() returns the node of a job by its id, node_that_ran() the node that has run it.
 sub node_by_map
 {
 	my ($id) = @_;
@@ -42,7 +42,7 @@ ok($shards->node($_)->wait_until('SELECT generation FROM hipq.shard_map',
 	"shard $_ has the map") foreach 1, 2;
 is($shards->node($_)->sql(q{SELECT shard_key FROM hipq.queue}), q{job_data->>'tenant'},
 	"shard $_ has the queue") foreach 1, 2;
-ok($shards->settled, 'no slot moves any more');
+ok($shards->settled, 'all moves end');
 
 # ---- every way to enqueue
 my $id = $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')});
@@ -70,7 +70,7 @@ ok($shards->wait_for_runs(201), 'jobs of COPY run');
 is($router->sql(q{SELECT count(*) FILTER (WHERE value ? 'job_type'), count(*) FILTER
 		(WHERE NOT value ? 'id' OR NOT value ? 'job_data'), bool_and(body ->> 'job_type' = 'run')
 	FROM hipq.shard_outbox, unnest(jobs) AS job (value) WHERE cardinality(jobs) > 1}), '0|0|t',
-		'a letter has what its jobs have in common once');
+		'a letter has the common fields of its jobs once');
 $router->sql(q{INSERT INTO hipq.app_mail (job_type, shard_key) VALUES ('run', 'given')});
 ok($shards->wait_for_runs(202), 'a job with a given shard_key runs');
 $router->sql(q{SELECT hipq.enqueue('run')});
@@ -82,7 +82,7 @@ $router->sql(q{BEGIN; SAVEPOINT a; SELECT hipq.enqueue('run', '{"tenant": "never
 ok($shards->wait_for_runs(204), 'rolled back jobs are not sent');
 is($router->sql_as('app', q{SELECT hipq.enqueue('run', '{"tenant": "c"}') > 0}), 't',
 	'a role with only the right to enqueue can enqueue');
-ok($shards->wait_for_runs(205), 'the job of a role with only that right runs');
+ok($shards->wait_for_runs(205), 'the job of a role with only the right to enqueue runs');
 
 # ---- jobs of one letter that differ, and the same jobs in letters of their own
 my @various = ("run\t7\t2100-01-01 00:00:00+00\t2099-01-01 00:00:00+00\t\\N",
@@ -107,46 +107,46 @@ my $given = q{SELECT string_agg(concat_ws('|', job_type, priority, expires_time,
 	scheduled_run_time, max_retries, shard_key, timeout), ',' ORDER BY id) FROM hipq.app_mail
 	WHERE job_data ->> 'various' LIKE '%s%%'};
 is($of_a->sql(sprintf $given, 'together'), $of_a->sql(sprintf $given, 'alone'),
-	'jobs that differ have what each was given');
+	'jobs that share a letter have the same values as jobs with letters of their own');
 like($of_a->sql(sprintf $given, 'together'),
 	qr/^run\|7\|2100.*,run\|.*\|2099-01-02 .*\|9\|a\|.*,ran\|7\|2100/,
-	'jobs that differ have the expected values');
+	'jobs that share a letter have the expected values');
 
 # ---- from a shard
 my $other = node_by_map($id) == 1 ? 2 : 1;
 $shards->node($other)->sql(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')});
 ok($shards->wait_for_runs(206), 'a job that is enqueued on another shard runs');
 is($shards->node(node_by_map($id))->sql(q{SELECT count(*) FROM ran WHERE tenant = 'a'}), 2,
-	'a job that is enqueued on another shard runs on its own');
+	'a job that is enqueued on another shard runs on the shard of its key');
 
 # ---- keys
 $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', job_key => 'once',
 	scheduled_run_time => now() + interval '1 day') FROM generate_series(1, 2)});
 my $home = $shards->node($router->sql(q{SELECT nodes[hipq.slot_of('k') + 1] FROM hipq.shard_map}));
 ok($home->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_key = 'once'}, 1),
-	'one of two jobs with one key is there');
+	'the shard takes one of two jobs with one key');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_reject WHERE sqlstate = '23505'}, 1),
-	'the other one of two jobs with one key is a reject, also on the router');
+	'the other of two jobs with one key is a reject on the router');
 like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "k"}',
 		job_key => 'once', on_duplicate => 'replace')}), qr/0A000: the job is another server's/,
 	"the router cannot replace another server's job");
 
-# ---- a job that cannot be inserted stops neither others nor the stream
+# ---- a job that cannot be inserted stops neither other jobs nor the stream
 $home->sql(q{ALTER TABLE hipq.app_mail_live ADD CONSTRAINT is_good CHECK (NOT job_data ? 'bad')});
 my ($good, $bad) = split /,/, $router->sql(q{SELECT array_to_string(hipq.enqueue_many('run',
 	array['{"tenant": "k"}'::jsonb, '{"tenant": "k", "bad": 1}']), ',')});
-ok($shards->wait_for_runs(207), 'the other job of the call runs');
+ok($shards->wait_for_runs(207), 'a job beside a bad one in the same call runs');
 ok($router->wait_until(q{SELECT string_agg(concat_ws(' ', job_id, sqlstate), ',')
 		FROM hipq.shard_rejects WHERE sqlstate <> '23505'}, "$bad 23514"),
-	'the bad job is a reject');
+	'a job that violates a constraint is a reject');
 is($_->sql(qq{SELECT concat_ws(' ', job ->> 'id', job ->> 'job_type', job -> 'job_data' ->> 'bad')
 		FROM hipq.shard_reject WHERE job_id = $bad}), "$bad run 1", 'the reject has the whole job')
 	foreach $router, $home;
 
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail
-		WHERE alert = 'jobs refused by a shard' AND times = 1}, 1), 'an alert tells of rejects');
+		WHERE alert = 'jobs refused by a shard' AND times = 1}, 1), 'an alert reports rejects');
 
-# ---- a queue that is not sharded is the router's
+# ---- a queue that is not sharded is on the router
 $router->sql(q{SELECT hipq.create_queue('app.whole', owner => 'app'),
 	hipq.register_job_type('app.whole', 'run', handler => 'run')});
 ok($home->wait_until(q{SELECT count(*) FROM hipq.queues_detail WHERE queue = 'app.whole'}, 1),
@@ -164,13 +164,13 @@ $home->node->stop('immediate');
 $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', queue => 'app.mail')
 	FROM generate_series(1, 20)});
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'
-		AND detail ~ 'does not read|is not read'}, 1), 'an alert tells that a shard is down');
+		AND detail ~ 'does not read|is not read'}, 1), 'an alert reports that a shard is down');
 $home->node->start;
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0),
-	'the alert is over when the shard is back');
-ok($shards->wait_for_runs(229), 'jobs that were enqueued meanwhile run');
+	'the alert ends when the shard has started');
+ok($shards->wait_for_runs(229), 'jobs that were enqueued while the shard was down run');
 is($home->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0,
-	'jobs that were enqueued meanwhile run once');
+	'jobs that were enqueued while the shard was down run once');
 
 # ---- a shard whose subscription is disabled
 my $subscription = $home->sql('SELECT subname FROM pg_subscription');
@@ -179,22 +179,22 @@ like($home->sql('SELECT substream FROM pg_subscription'), qr/^f$/,
 $home->sql("ALTER SUBSCRIPTION $subscription DISABLE");
 ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts_detail
 		WHERE alert = 'shard' AND detail ~ 'nothing reads what the router sends'}, 1),
-	'a shard tells that its subscription is disabled');
+	'an alert on a shard reports that its subscription is disabled');
 $home->sql("ALTER SUBSCRIPTION $subscription ENABLE");
 ok($home->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0),
-	'the alert is over when the subscription is enabled');
+	'the alert ends when the subscription is enabled');
 
 # ---- sent and received letters are kept for hipq.outbox_keep, and leaves are made
 ok($shards->forgotten(5, $router, 'SELECT count(*) FROM hipq.shard_outbox'),
-	'sent letters are forgotten in time');
+	'sent letters are removed in time');
 ok($shards->forgotten(5, $home, 'SELECT count(*) FROM hipq.shard_received'),
-	'received letters are forgotten in time');
+	'received letters are removed in time');
 ok($_->wait_until(q{SELECT count(*) > 1 FROM pg_partition_tree('hipq.shard_outbox') WHERE isleaf}),
 	'the outbox has leaves by time') foreach $router, $home;
 $_->set('hipq.clock_offset' => 0) foreach $shards->nodes;
 $router->sql(q{SELECT hipq.enqueue('run', '{"tenant": "k"}', queue => 'app.mail')});
-# the one of tomorrow has run, too
-ok($shards->wait_for_runs(231), 'jobs run after letters were forgotten');
+# The clock has moved: the job that was scheduled for the next day has run, too.
+ok($shards->wait_for_runs(231), 'jobs run after letters were removed');
 
 # ---- a trigger may enqueue a job for another shard before hipq's own trigger runs
 my $tenant = $shards->tenant_of($other);

@@ -1,5 +1,5 @@
-# From PostgreSQL 17 on a router can have a standby that no shard is ahead of; after its promotion
-# it goes on.
+# From PostgreSQL 17 on a router can have a standby that no shard is ahead of. Jobs run after the
+# promotion of the standby.
 use strict;
 use warnings;
 use HipqShards;
@@ -59,7 +59,7 @@ $shards->resync(0);
 ok($shards->wait_for_runs(enqueue(20)), 'jobs run with the promoted router');
 is($one->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'no job has run twice');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0),
-	'the alert of the shard is over');
+	'the alert of the shard ends');
 
 unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/,
 	'the log has nothing alarming') foreach $shards->nodes;

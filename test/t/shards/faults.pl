@@ -1,9 +1,10 @@
-# Under load each job of the ledger, which the producer writes in its transactions, runs once, on
-# one node, or is a duplicate that both nodes know, while servers, WAL senders and apply workers of
-# a router and two shards are killed and slots move.
+# The producer writes each job to a ledger in the transaction that enqueues the job. Each job of the
+# ledger runs once, on one node, or is a duplicate that both nodes know. This holds under load,
+# while slots move and while the servers, WAL senders and apply workers of a router and two shards
+# are killed.
 #
-#   SHARD_FAULTS    how many (12)
-#   SEED            chooses everything but the timing; printed
+#   SHARD_FAULTS    number of faults (12)
+#   SEED            chooses everything but the timing; the test prints it
 use strict;
 use warnings;
 use HipqFaults;
@@ -52,7 +53,7 @@ my %more = (
 	'terminate apply worker' => sub { HipqFaults::signal_one($_[0], 'TERM', $apply_worker) });
 my @faults = map { my $fault = $_; map { [ $fault, $_ ] } 0 .. 2 } 'kill postmaster',
 	'kill backend', 'stop fast', 'stop immediate', 'kill scheduler', keys %more;
-# the router's goes when it has nothing to do
+# The scheduler of the router exits when it has nothing to do.
 @faults = grep { $_->[0] ne 'kill scheduler' || $_->[1] > 0 } @faults;
 @faults = map { shuffle(@faults) } 0 .. $count / @faults;
 my $unreached = 0;
@@ -73,7 +74,7 @@ foreach my $cycle (1 .. $count)
 		=~ /^kill (WAL sender|apply worker)/;
 	$unreached++ unless $what;
 	HipqFaults::bring_back($node, $fault) or die 'the server does not come back';
-	note sprintf '%3d %-22s node %d, %s', $cycle, $fault, $number, $what // 'nobody was there';
+	note sprintf '%3d %-22s node %d, %s', $cycle, $fault, $number, $what // 'no process found';
 }
 append_to_file($stop, '');
 waitpid $load, 0;
@@ -98,12 +99,12 @@ $runs{$_}++ foreach map { split /\n/, $_->sql('SELECT id FROM ran') } $shards->n
 $runs{$_}++ foreach split /\n/,
 	$router->sql("SELECT job_id FROM hipq.shard_reject WHERE sqlstate = '23505'");
 my @ledger = split /\n/, $router->sql('SELECT id FROM ledger');
-cmp_ok($refused, '>', 0, 'some jobs have the key of another one');
+cmp_ok($refused, '>', 0, 'some jobs are duplicates');
 is(join(' ', grep { !$runs{$_} } @ledger), '', 'no job is lost');
 is(join(' ', grep { $runs{$_} > 1 } keys %runs), '', 'no job runs twice, and no duplicate runs');
 is(scalar(keys %runs), scalar(@ledger), 'only enqueued jobs run');
 is($router->sql("SELECT count(*) FROM hipq.shard_reject WHERE sqlstate <> '23505'"), 0,
-	'no job is refused but for its key');
+	'shards refuse only duplicates');
 is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'no job is held') foreach $shards->nodes;
 unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/,
 	'the log has nothing alarming') foreach $shards->nodes;

@@ -1,8 +1,9 @@
-# Whatever a superuser of another node writes into a letter takes effect only if that node may say
-# so and it can be read; all else is a reject with an alert, no process ends, and the stream goes
-# on.
+# A superuser of another node can write any letter. The letter takes effect only if that node may
+# send it and if it can be read. Any other letter is a reject with an alert, ends no process, and
+# does not stop the stream.
 #
-# FUZZ_MINUTES, SEED: how long letters come that were altered at random.
+#   FUZZ_MINUTES    how long the test sends letters altered at random (0.1)
+#   SEED            chooses the alterations; the test prints it
 use strict;
 use warnings;
 use HipqShards;
@@ -22,13 +23,13 @@ my ($router, $evil, $other) = $shards->nodes;
 $router->sql(q{CREATE SCHEMA bob AUTHORIZATION bob; CREATE TABLE bob.vault AS SELECT 'mine' AS v;
 	SELECT hipq.create_queue('other.secret', owner => 'bob')});
 ok($shards->settled, 'the slots are settled');
-# The shard's publication does not filter any more.
+# The publication of the shard no longer filters.
 my $publication = $evil->sql(q{SELECT pubname FROM pg_publication});
 $evil->sql("ALTER PUBLICATION $publication SET TABLE hipq.shard_outbox");
 
 sub quoted { my ($value) = @_; return defined $value ? "\$json\$$value\$json\$" : 'NULL'; }
 
-# SQL that writes a letter. jobs: a list of JSON texts, undef for NULL.
+# Returns SQL that writes a letter. jobs is a list of JSON texts, with undef for NULL.
 sub letter
 {
 	my (%letter) = (instance => 'app', sender => 1, node => 0, queue => 'mail', @_);
@@ -43,7 +44,7 @@ sub letter
 my $refused = 'FROM hipq.shard_reject WHERE queue IS NULL AND sender <> node';
 sub refused { my ($node) = @_; return $node->sql("SELECT count(*) $refused"); }
 
-# Waits until another node has read all that this one has sent.
+# Waits until another node has read all that this node has sent.
 sub read_by
 {
 	my ($sender, $reader) = @_;
@@ -56,18 +57,18 @@ sub read_by
 		WHERE slot_name LIKE '%$line' AND confirmed_flush_lsn >= '$position'", 1);
 }
 
-# These letters of one node are all refused by the other one.
+# Tests that the reader refuses all these letters of the sender.
 sub all_refused
 {
 	my ($sender, $reader, $name, @letters) = @_;
 	my $before = refused($reader);
 	$sender->sql($_) foreach @letters;
-	ok(read_by($sender, $reader), "$name: the stream goes on");
+	ok(read_by($sender, $reader), "$name: the reader has read all letters");
 	return is(refused($reader) - $before, scalar @letters, "$name: all letters are refused")
 	  || diag($reader->sql("SELECT error $refused"));
 }
 
-# Jobs of a letter become rejects, each with an SQLSTATE; one more job is taken.
+# Tests that the reader rejects the jobs of a letter with these SQLSTATEs, and takes one more job.
 my ($tenant, $good) = ($shards->tenant_of(1), 0);
 sub jobs_rejected
 {
@@ -80,7 +81,7 @@ sub jobs_rejected
 	my $of_sender = 'FROM hipq.shard_reject WHERE sender = ' . ($letter{sender} // 1);
 	my $before = $reader->sql("SELECT coalesce(max(outbox_id), 0) $of_sender");
 	$sender->sql(letter(%letter, jobs => [ @{ $letter{jobs} }, $job ]));
-	ok(read_by($sender, $reader), "$name: the stream goes on");
+	ok(read_by($sender, $reader), "$name: the reader has read the letter");
 	is($reader->sql("SELECT string_agg(sqlstate, ' ' ORDER BY rejected_time)
 		$of_sender AND outbox_id > $before"), $expected,
 			"$name: each bad job is a reject with its SQLSTATE");
@@ -88,10 +89,10 @@ sub jobs_rejected
 	return ok($shards->wait_for_runs($good), "$name: the good job of the letter runs");
 }
 
-# ---- what a node may say
+# ---- letters that only other nodes may send
 my $owned = q{SELECT string_agg(queue || ' ' || owner, ',' ORDER BY queue) FROM hipq.queues_detail};
 my $owners = $router->sql($owned);
-all_refused($evil, $router, 'what a router says',
+all_refused($evil, $router, 'letters that only a router may send',
 	letter(kind => 'set_up', body => q({
 		"instances": [{"name": "evilinst", "table_naming_strategy": "lower(current_user)"}],
 		"queues": [{"queue": "other.secret", "owner": "mallory"},
@@ -108,7 +109,7 @@ is($router->sql(q{SELECT count(*) FROM hipq.instance WHERE name = 'evilinst'}), 
 	'a letter of a shard makes no instance');
 is($router->sql(q{SELECT has_table_privilege('mallory', 'hipq.other_secret', 'select')}), 'f',
 	'a letter of a shard grants no privilege');
-all_refused($evil, $router, 'in the name of others',
+all_refused($evil, $router, 'letters in the name of other nodes',
 	letter(kind => 'alive', sender => 2),
 	letter(kind => 'alive', instance => 'other'),
 	letter(kind => 'set_up', sender => 0, node => 2,
@@ -123,11 +124,11 @@ is($router->sql('SELECT count(*) FROM hipq.shard_outbox WHERE sender <> 0'), 0,
 is($router->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', instance, sender, node), ',')
 	FROM hipq.shard_reject}), 'app 1 0', 'rejects name the node that has sent the letter');
 ok($evil->wait_until('SELECT count(*) FROM hipq.shard_reject', refused($router)),
-	'the sender is told of refused letters');
+	'the sender receives a reject for each refused letter');
 my $alert = q{SELECT detail FROM hipq.alerts_detail WHERE alert = };
 like($router->sql("$alert 'letter refused'"),
 	qr/Node 0 of instance "app" has refused 11 letter\(s\) of node 1\. The latest: letter "/,
-	'an alert tells of refused letters');
+	'an alert reports refused letters');
 
 # ---- bodies
 my $stats = '"queue": "mail", "backlog_estimate": 1, "running_jobs": 1, '
@@ -179,16 +180,16 @@ foreach my $of_kind (@bodies)
 	$answered += @wrong if $kind ne 'rejected';
 }
 ok($evil->wait_until('SELECT count(*) FROM hipq.shard_reject', $told + $answered),
-	'the sender is told of each refused letter, but for those about rejects');
-all_refused($evil, $router, 'no jobs at all', letter(kind => 'jobs'), letter(kind => 'moved'),
-	letter(kind => ''), letter(kind => 'x' x 100));
+	'the sender receives a reject for each refused letter, except for letters about rejects');
+all_refused($evil, $router, 'letters without jobs or of an unknown kind', letter(kind => 'jobs'),
+	letter(kind => 'moved'), letter(kind => ''), letter(kind => 'x' x 100));
 is(defined eval { $router->sql("TABLE hipq.$_") }, 1, "view $_ can be read")
   foreach qw(cluster_queues_detail alerts_detail);
 
 # ---- jobs
 my $slot = $router->sql("SELECT hipq.slot_of('$tenant')");
 my $number = 1_000_000;
-# A job with an id of its own, and these fields.
+# Returns a job with a new id and these fields.
 sub job
 {
 	my ($fields) = @_;
@@ -210,7 +211,7 @@ my @unreadable = (
 jobs_rejected($evil, $router, qq("$_"), kind => $_,
 	sqlstates => join(' ', map { $_->[1] } @unreadable), jobs => [ map { $_->[0] } @unreadable ])
   foreach qw(jobs moved);
-# Whether a job fits into the table shows on its last node.
+# Only the last node of a job checks whether the job fits into the table.
 my @wrong = (
 	[ '"job_type": ""', '22023' ],
 	[ '"job_type": "run", "state": "running"', '22023' ],
@@ -228,10 +229,10 @@ my @wrong = (
 jobs_rejected($router, $evil, 'values of "moved"', sender => 0, node => 1, kind => 'moved',
 	sqlstates => join(' ', map { $_->[1] } @wrong), jobs => [ map { job($_->[0]) } @wrong ]);
 foreach (
-	[ 'what they share is no object', '22023', body => '[]' ],
-	[ 'no queue', '42704', queue => undef ],
-	[ 'a queue that is not there', '42704', queue => 'nonsense' ],
-	[ 'a queue elsewhere', '42704', queue => 'secret' ])
+	[ 'common fields that are no object', '22023', body => '[]' ],
+	[ 'a letter without a queue', '42704', queue => undef ],
+	[ 'a queue that does not exist', '42704', queue => 'nonsense' ],
+	[ 'a queue of another instance', '42704', queue => 'secret' ])
 {
 	my ($name, $sqlstate, %fields) = @$_;
 	my $job = job('"job_type": "run"');
@@ -242,9 +243,9 @@ foreach (
 			"$name: the reject has the whole job");
 }
 is($evil->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0,
-	'no other job has come');
+	'the shard has no unfinished job');
 like($evil->sql("$alert 'jobs refused by a shard'"), qr/^\d+ job\(s\) of instance "app"/,
-	'an alert tells of rejected jobs');
+	'an alert reports rejected jobs');
 
 # ---- from the router
 my $nodes = join ',', (0) x 4096;
@@ -267,7 +268,7 @@ all_refused($router, $evil, 'bodies of a router',
 $evil->sql(q{SELECT hipq.alter_instance('app', table_naming_strategy => $$'local_' || $2$$)});
 $router->sql(q{SELECT hipq.create_queue('app.later', owner => 'app')});
 ok($evil->wait_until(q{SELECT to_regclass('hipq.app_later') IS NOT NULL}),
-	'a letter does not run a naming strategy');
+	'a queue that a letter sets up has the table name that the router chose');
 my $mode = q{SELECT throttle_mode FROM hipq.queue WHERE name = 'later'};
 ok($evil->wait_until($mode, 'shared'), 'throttles are shared by default');
 my $of_older = $router->sql(q{SELECT jsonb_set(whole, '{queues}',
@@ -276,16 +277,16 @@ my $of_older = $router->sql(q{SELECT jsonb_set(whole, '{queues}',
 	FROM hipq._set_up_of('app') AS whole});
 $router->sql(letter(sender => 0, node => 1, kind => 'set_up', queue => undef, body => $of_older));
 ok($evil->wait_until($mode, 'home'),
-	'a router of 0.2.0, which does not tell throttle_mode, does not share throttles');
+	'a queue of a router of 0.2.0, which sends no throttle_mode, does not share throttles');
 $router->sql(q{SELECT hipq.alter_queue('app.later', weight => 2)});
-ok($evil->wait_until($mode, 'shared'), 'this router always tells throttle_mode');
+ok($evil->wait_until($mode, 'shared'), 'a router of this version sends throttle_mode');
 $router->sql(q{SELECT hipq.alter_instance('app', max_retries => 4),
 	hipq.alter_queue('app.later', max_retries => 5)});
 ok($evil->wait_until(q{SELECT concat_ws(' ', instance.max_retries, queue.max_retries)
 	FROM hipq.queue JOIN hipq.instance USING (instance_id) WHERE queue.name = 'later'}, '4 5'),
 	'default retries are set up on the shard');
 
-# ---- by hand
+# ---- letters that are received by hand
 sub by_hand
 {
 	my ($instance, $sender) = @_;
@@ -329,14 +330,14 @@ like($router->error_of(asked(@$_, 'app', $here)),
 	"a call from node $_->[1] of $_->[0] is refused")
   foreach [ 'app', 0 ], [ 'app', 3 ], [ 'other', 1 ];
 is($router->sql(asked('app', 1, 'bob', $secret)), '',
-	'a call about a job of another instance finds nothing');
+	'cancel() of a job of another instance finds no job');
 is($router->sql("SELECT state FROM hipq.jobs_detail WHERE id = $secret"), 'initial',
 	'a job of another instance is not cancelled');
 like($router->error_of(asked('app', 1, 'mallory', $here)),
 	qr/42501: permission denied for schema hipq/,
 		'a call for a role without privileges on the queue is refused');
 is($evil->sql_as('app', "SELECT hipq.cancel($here)"), 't',
-	'a shard whose connection has only that privilege can call the router');
+	'a shard whose connection may only execute _answer() can call the router');
 sub enqueue_for
 {
 	my ($of) = @_;
@@ -344,9 +345,9 @@ sub enqueue_for
 }
 my $late = enqueue_for($tenant);
 ok($evil->wait_until("SELECT count(*) FROM ran WHERE id = $late", 1),
-	'that shard reads what the router sends');
+	'a shard whose connection may only execute _answer() reads what the router sends');
 
-# ---- at random
+# ---- letters altered at random
 my @samples = map { [ split /\|/, $_, 3 ] } map {
 	split /\n/,
 	  $_->sql(q{SELECT DISTINCT ON (kind) kind, to_jsonb(jobs), body
@@ -356,7 +357,7 @@ push @samples, [ 'stats', '', qq({"queues": [{$stats}]}) ],
   [ 'permit_ask', '', qq({"limits": [{$ask}]}) ], [ 'rejected', '', "{$rejected}" ],
   [ 'returned', '', '{"slots": [{"slot": 7, "busy": [["mail", "run", "x"]]}]}' ],
   [ 'moved', '[' . job($retried) . ', ' . job("$retried, \"job_key\": \"k\"") . ']', '' ];
-# Text between @ is written as it is.
+# json_of() writes text between @ without quotes.
 my @atoms = (undef, 0, 1, -1, 1.5, 4096, 5000, 9223372036854775807, '@1e300@', '', 'x', 'infinity',
 	'2026-01-01', 'x' x 5000, [], {}, [ [] ], [undef], { slot => 1 }, JSON::PP::true);
 sub json_of { my ($value) = @_; return $json->encode($value) =~ s/"\@([^"]*)\@"/$1/gr; }
@@ -390,14 +391,14 @@ sub random_letter
 	($letter{kind}, $letter{sender}, $letter{instance}) =
 	  ($samples[ rand @samples ][0], int rand 4, 'other')
 	  if rand() < 0.05;
-	# A readable sign of life is believed: its receiver names it, and its sender, who does not know
-	# it, stops as one that has forgotten. So none can be read.
+	# The receiver believes a readable sign of life and reports its letter. The sender does not know
+	# this letter, and would stop as a node that has forgotten. So no sign of life is readable.
 	$body = $json->encode({ map { $_ => $atoms[ rand @atoms ] } qw(before heard) })
 		if $kind eq 'alive';
 	if ($body)
 	{
 		$body = altered($json->decode($body));
-		# A map that the router has not made would be the newest for ever.
+		# A map that the router has not made must not be the newest one for ever.
 		$body->{generation} = 0 if ref $body eq 'HASH' && exists $body->{generation};
 		$body->{ rand() < 0.5 ? 'before' : 'heard' } = 'x'
 			if $kind eq 'alive' && ref $body eq 'HASH';
@@ -427,7 +428,7 @@ cmp_ok($count, '>', 100, 'more than a hundred letters were altered at random');
 ok(read_by($evil, $router), 'the router has read the random letters') || diag("SEED=$seed");
 ok(read_by($router, $evil), 'the shard has read the random letters') || diag("SEED=$seed");
 is($_->sql('SELECT sum(apply_error_count) FROM pg_stat_subscription_stats'), 0,
-	'no stream has stopped')
+	'no apply worker has had an error')
   || diag("SEED=$seed")
   foreach $router, $evil;
 my $before = $other->sql('SELECT count(*) FROM ran');
@@ -438,7 +439,7 @@ foreach my $node ($shards->nodes)
 	my $log = slurp_file($node->node->logfile);
 	unlike($log, qr/terminated by signal|PANIC|TRAP:/, 'no process has crashed');
 	unlike($log, qr/hipq (?:launcher|scheduler|executor).*exited with exit code [^0]/,
-		'no process of hipq has ended with an error');
+		'no process of hipq has exited with an error');
 	is(defined eval { $node->sql("TABLE hipq.$_") }, 1, "view $_ can be read")
 	  foreach qw(alerts shards jobs_detail cluster_queues_detail shard_rejects_detail);
 }

@@ -1,5 +1,5 @@
-# A throttle_limit that all nodes share is never exceeded, whatever happens to them, and is used
-# almost fully.
+# A throttle_limit that all nodes share is never exceeded, also while servers crash and slots move.
+# Most of the limit is used.
 #
 #   SHARD_STARTS    jobs in the part with faults (1500)
 #   SHARD_COUNT     shards (2)
@@ -42,7 +42,7 @@ sub waiting
 		AND state = 'final'}) foreach $shards->nodes;
 	return $sum;
 }
-# SQL that enqueues jobs of some tenants.
+# Returns SQL that enqueues jobs of some tenants.
 sub enqueuing
 {
 	my ($jobs, $ms, $tenants, $more) = @_;
@@ -69,8 +69,8 @@ sub runs
 	return grep { $_->[3] eq $type } map { HipqLimits::runs_of($shards->node($_),
 			$killed{$_} // []) } 0 .. $count;
 }
-# The number of jobs in the median second: a second in which the machine did something else must not
-# count.
+# Returns the number of jobs that run in the median second. Seconds in which the machine did
+# something else do not count.
 sub used_mostly
 {
 	my ($first, $last, @runs) = @_;
@@ -95,7 +95,7 @@ cmp_ok($most, '<=', $limit, 'on one shard: the limit holds');
 cmp_ok(used_mostly($first, $last, @runs), '>', 0.6 * $limit,
 	'on one shard: more than half of the limit is used');
 ok($shards->node(1)->wait_until(q{SELECT share FROM hipq.permit_share WHERE job_type = ''}, 0),
-	'on one shard: a share that is not needed is given back');
+	'on one shard: the shard returns its share when it has no jobs');
 
 # ---- on all shards
 $begin = time;
@@ -109,7 +109,7 @@ ok($shards->node(1)->wait_until(q{
 		'This server''s share of the queue''s throttle_limit is [1-6] of 6 now, '
 		'and [1-6] is used by')
 	FROM (SELECT max(id) AS id FROM hipq.jobs_detail WHERE queue = 'app.capped' AND
-		state = 'initial') AS job, hipq.why(job.id)}), 'on all shards: why() tells of the share');
+		state = 'initial') AS job, hipq.why(job.id)}), 'on all shards: why() shows the share');
 wait_for_end('on all shards');
 @runs = grep { $_->[0] >= $begin } runs('pause');
 ($first) = sort { $a <=> $b } map { $_->[0] } @runs;
@@ -155,11 +155,11 @@ foreach my $number (1 .. 3)
 	is((HipqLimits::sweep(0, time, @of_key))[0], 2, "key $number: the limit is used and holds");
 }
 ok($_->wait_until('SELECT count(*) FROM hipq.permit_share WHERE throttle_key <> 0', 0),
-	'shares of keys are forgotten on a shard') foreach $shards->nodes;
+	'a shard removes the shares of throttle keys') foreach $shards->nodes;
 ok($router->wait_until('SELECT count(*) FROM hipq.permit_authority WHERE throttle_key <> 0', 0),
-	'shares of keys are forgotten on the router');
+	'the router removes the shares of throttle keys');
 
-# ---- a lowered limit, and a job that is heavier than it
+# ---- a lowered limit, and a job that is heavier than the limit
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
 $begin = time;
 enqueue(3000, 40, $all);
@@ -193,17 +193,17 @@ $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_limit => 6)});
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_mode => 'home')});
 $begin = time;
 enqueue(600, 20, $all);
-wait_for_end('at home');
+wait_for_end('mode home');
 my @used = grep { @{ $_->[1] } } map { my $number = $_; [ $number,
 		[ grep { $_->[0] >= $begin && $_->[3] eq 'pause' } HipqLimits::runs_of(
 		$shards->node($number), $killed{$number} // []) ] ] } 0 .. $count;
-is(scalar(@used), 1, 'at home: one node runs all jobs');
+is(scalar(@used), 1, 'mode home: one node runs all jobs');
 is((HipqLimits::sweep($begin, time, @{ $used[0][1] }))[0], $limit,
-	'at home: the limit is used and holds');
+	'mode home: the limit is used and holds');
 ok($_->wait_until('SELECT coalesce(sum(share), 0) FROM hipq.permit_share', 0),
-	'at home: no node has a share') foreach $shards->nodes;
+	'mode home: no node has a share') foreach $shards->nodes;
 ok($router->wait_until('SELECT count(*) FROM hipq.shard_limits', 0),
-	'at home: the router has no records of shares');
+	'mode home: the router has no records of shares');
 $router->sql(q{SELECT hipq.alter_queue('app.capped', throttle_mode => 'shared')});
 
 # ---- a new limit: no job starts before all nodes have reported their running jobs
@@ -216,11 +216,11 @@ $router->sql(qq{SELECT hipq.enqueue('late', jsonb_build_object('ms', 10, 'tenant
 $enqueued++;
 ok($router->wait_until(q{SELECT string_agg(coalesce(share::text, '?'), ' ' ORDER BY node)
 		FROM hipq.shard_limits WHERE job_type = 'late' AND node <= 2}, '0 0 ?'),
-	'two nodes have reported, one is down');
-is(scalar(runs('late')), 0, 'no job of a new limit starts before all have reported');
+	'two nodes have reported their running jobs, one is down');
+is(scalar(runs('late')), 0, 'no job of a new limit starts before all nodes have reported');
 $shards->node(2)->node->start;
-wait_for_end('all are heard');
-is(scalar(runs('late')), 1, 'a job of a new limit starts when all have reported');
+wait_for_end('all nodes have reported');
+is(scalar(runs('late')), 1, 'a job of a new limit starts when all nodes have reported');
 
 # ---- faults: servers stop and come back, slots move, and some jobs are heavier
 $begin = time;
@@ -230,7 +230,7 @@ $router->sql(join ' ', map { enqueuing(2 * $part, $ms, $all),
 my ($round, $jobs) = (0, $starts);
 while ($round < 3 || (waiting() > $starts / 10 && $round < ($long ? 1000 : 6)))
 {
-	# On a busy machine a stop takes so long that the jobs end before the third one.
+	# On a busy machine a stop takes so long that the jobs end before the third stop.
 	if (waiting() <= $starts / 10)
 	{
 		enqueue(10 * $part, $ms, $all);
@@ -255,7 +255,7 @@ note sprintf '%d starts with %d stops: at most %g of %d at once, %.0f %% used, %
 	scalar(@runs), $round, $most, $limit, 100 * $used / $limit, @runs / (time - $begin);
 cmp_ok($most, '<=', $limit, 'with faults: the limit holds');
 
-# ---- jobs of external workers count through a crash of their server
+# ---- jobs of external workers count after a crash of their server
 $router->sql(q{SELECT hipq.register_job_type('app.capped', 'outside')});
 ok($shards->settled, "all moves end before the worker's jobs");
 my ($tenant) = split /,/, tenants_of(1);
@@ -263,7 +263,7 @@ $router->sql(qq{SELECT hipq.enqueue('outside', '{"tenant": "$tenant"}', queue =>
 	FROM generate_series(1, 2)});
 $enqueued += 2;
 ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'outside'},
-		2), 'two jobs for a worker have come');
+		2), 'shard 1 has two jobs for an external worker');
 my $worker = $shards->node(1)->sql_as('app',
 	q{SELECT hipq.register_worker('outsider', '{app.capped}', '{outside}', capacity => 2)});
 my @claimed;
@@ -276,13 +276,13 @@ $begin = time;
 enqueue(400, 30, $all);
 wait_for_end('beside a worker', undef, 2);
 ($most) = HipqLimits::sweep($begin, time, grep { $_->[0] >= $begin } runs('pause'));
-is($most, $limit - 2, "a worker's jobs count after a crash");
+is($most, $limit - 2, 'jobs of an external worker count for the limit after a crash');
 $shards->node(1)->sql_as('app', "SELECT hipq.complete($_, 1)") foreach @claimed;
 $begin = time;
 enqueue(400, 30, $all);
 wait_for_end('without the worker');
 ($most) = HipqLimits::sweep($begin, time, grep { $_->[0] >= $begin } runs('pause'));
-is($most, $limit, "a worker's jobs that have ended do not count");
+is($most, $limit, 'ended jobs of an external worker do not count for the limit');
 
 # ---- a promoted server does not trust the shares in its tables
 foreach my $number (1, 0)
@@ -304,7 +304,8 @@ foreach my $number (1, 0)
 	is(scalar(@runs), 400, "promoted $number: all jobs run");
 	is($most, $limit, "promoted $number: the limit is used and holds");
 	cmp_ok($node->sql('SELECT max(epoch) FROM hipq.permit_share'), $number == 0 ? '>' : '==',
-		$before, $number == 0 ? 'by new records' : 'by the same records');
+		$before,
+		$number == 0 ? 'promoted 0: the epoch is new' : 'promoted 1: the epoch is the same');
 }
 
 # ---- a shard that is down keeps its share until it is dropped
@@ -315,7 +316,7 @@ ok($two->wait_until(q{SELECT count(*) FROM hipq.running WHERE queue = 'app.cappe
 $router->sql(q{SELECT hipq.drain_shard('app', 2)});
 ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_move}, 0), 'shard 2 is drained');
 ok($router->wait_until(q{SELECT sum(share) FROM hipq.permit_record WHERE node = 2 AND throttle_key =
-		0 AND job_type = ''}, 1000), 'shard 2 has given back what it does not need');
+		0 AND job_type = ''}, 1000), 'shard 2 returns the part of its share that it does not need');
 $two->node->stop('immediate');
 push @{ $killed{2} }, time;
 sub most_of
@@ -335,8 +336,8 @@ SKIP:
 	is(most_of(), 5, 'the share of a shard that is down is not used');
 	$router->sql(q{CALL hipq.drop_shard('app', 2, force => true)});
 	ok($router->wait_until('SELECT count(*) FROM hipq.permit_record WHERE node = 2', 0),
-		'the share of a dropped shard is forgotten');
-	is(most_of(), 6, 'the share of a dropped shard is used by others');
+		'the router removes the share of a dropped shard');
+	is(most_of(), 6, 'other shards use the share of a dropped shard');
 }
 
 done_testing();

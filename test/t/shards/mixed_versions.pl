@@ -1,5 +1,5 @@
-# A router and shards of different versions of PostgreSQL work together. The older servers are in
-# the root that tools/older-servers fills.
+# A router and shards of different versions of PostgreSQL work together. The test needs the older
+# servers that tools/older-servers installs.
 use strict;
 use warnings;
 use HipqShards;
@@ -30,11 +30,11 @@ foreach my $versions ([ 15, 17, 18 ], [ 18, 15, 17 ])
 	$router->sql(q{SELECT hipq.drain_shard('app', 1)});
 	ok($router->wait_until(q{SELECT slots + coming + leaving FROM hipq.shards WHERE shard = 1}, 0),
 		"@$versions: a shard is drained");
-	ok($shards->settled, "@$versions: all nodes know of the moves");
+	ok($shards->settled, "@$versions: the slots are settled");
 	is($shards->node(2)->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'waiting'}), 200,
-		"@$versions: its jobs come to the other shard");
+		"@$versions: the jobs of the drained shard move to the other shard");
 	$_->set('hipq.clock_offset' => 3600) foreach $shards->nodes;
-	ok($shards->wait_for_runs(550), "@$versions: its jobs run there");
+	ok($shards->wait_for_runs(550), "@$versions: the moved jobs run");
 	is($router->sql(q{SELECT count(*) FROM hipq.shard_rejects}), 0,
 		"@$versions: no job is refused");
 	$router->sql(q{CALL hipq.drop_shard('app', 1)});

@@ -1,4 +1,4 @@
-# Jobs for a shard that does not read are kept however old they are, up to hipq.outbox_max.
+# Jobs for a shard that does not read are kept up to hipq.outbox_max, however old they are.
 use strict;
 use warnings;
 use HipqShards;
@@ -8,7 +8,7 @@ my $shards = HipqShards->new('outbox', 2);
 my ($router, $lame, $well) = $shards->nodes;
 my ($subscription) = $lame->sql('SELECT subname FROM pg_subscription');
 
-# A statement that sends a tenant that many jobs of half a kB.
+# Returns a statement that enqueues $count jobs of half a kB for a tenant.
 my %tenant = (lame => $shards->tenant_of(1), well => $shards->tenant_of(2));
 sub sending
 {
@@ -32,13 +32,13 @@ sub all_read
 # ---- a limit
 $lame->sql("ALTER SUBSCRIPTION $subscription DISABLE");
 $router->sql(sending(lame => 3000));
-ok(all_read('%_to_2'), 'the other shard has read all that the server wrote');
+ok(all_read('%_to_2'), 'the other shard has read all that the router wrote');
 $router->set('hipq.outbox_max' => '1MB');
 my $error = $router->error_of(sending(lame => 1));
 like($error, qr/53400: too much waits for shard 1 of instance "app"/,
 	'a job beyond hipq.outbox_max is refused');
 like($error, qr/keeps [2-9] MB of WAL for it, from 20.*; hipq.outbox_max is 1 MB/,
-	'the error tells how much waits, and since when');
+	'the error says how much WAL is kept, and since when');
 like($router->error_of(qq{INSERT INTO hipq.app_mail (job_type, job_data) VALUES ('run',
 		'{"tenant": "$tenant{lame}"}')}), qr/53400/, 'an INSERT beyond hipq.outbox_max is refused');
 is(kept(), 3000, 'refused jobs are not written');
@@ -52,13 +52,13 @@ is(kept(), 3011, 'hipq.outbox_max = 0 is no limit');
 ok($router->wait_until('SELECT count(*) > 0 FROM hipq.shard_received'),
 	'the router has received letters');
 ok($shards->forgotten(5, $router, 'SELECT count(*) FROM hipq.shard_received'),
-	'received letters are forgotten five days later');
+	'received letters are removed after five days');
 is(kept(), 3011, 'letters that a shard has not read are kept');
 $lame->sql("ALTER SUBSCRIPTION $subscription ENABLE");
-ok($shards->wait_for_runs(3011), 'all jobs run when it reads again');
+ok($shards->wait_for_runs(3011), 'all jobs run when the shard reads again');
 ok(all_read('%'), 'both shards have read all');
 ok($shards->forgotten(6, $router, q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'jobs'}),
-	'letters that were read are forgotten');
+	'letters that were read are removed');
 
 # ---- from a shard to the router
 my ($back) = $router->sql("SELECT subname FROM pg_subscription WHERE subname LIKE '%_from_1'");
@@ -66,9 +66,10 @@ $router->sql("ALTER SUBSCRIPTION $back DISABLE");
 $lame->sql(sending(well => 3000));
 $lame->set('hipq.outbox_max' => '1MB');
 like($lame->error_of(sending(well => 1)),
-	qr/53400: too much waits for the router of instance "app"/, 'a shard has the same limit');
+	qr/53400: too much waits for the router of instance "app"/,
+	'a shard refuses a job beyond hipq.outbox_max');
 $router->sql("ALTER SUBSCRIPTION $back ENABLE");
-ok($shards->wait_for_runs(6011), 'its jobs go on when the router reads again');
+ok($shards->wait_for_runs(6011), 'the jobs of the shard run when the router reads again');
 ok($lame->wait_until(sending(well => 1), 1), 'the shard accepts jobs again');
 
 done_testing();

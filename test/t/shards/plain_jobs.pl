@@ -1,12 +1,12 @@
-# New jobs with the keys of jobs from before their instance had shards wait on the shards until
-# those have ended.
+# Some jobs are older than the shards of their instance. A new job with the key of an old job waits
+# on its shard until the old job has ended.
 use strict;
 use warnings;
 use HipqShards;
 use Test::More;
 
-# The old jobs wait for an hour, but for the last one, which runs until its lock is free. Of queue
-# app.order, which keeps its order, jobs without a key are among them.
+# The old jobs are due in an hour. Queue app.order keeps the order of jobs, and has a job without a
+# key.
 my $shards = HipqShards->new('plain_jobs', 2,
 	before => q{
 		CREATE FUNCTION hold(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
@@ -47,11 +47,11 @@ my $shards = HipqShards->new('plain_jobs', 2,
 my $router = $shards->router;
 my $plain = 'id < 2::bigint ^ 41';
 is($router->sql("SELECT count(*) FROM hipq.jobs_detail WHERE $plain"), 22573,
-	'22,573 jobs are there from before');
+	'there are 22,573 old jobs');
 isnt($router->sql(q{SELECT nodes[hipq.slot_of('k') + 1] FROM hipq.shard_map}), 0,
-	'the tenant has a shard');
+	'tenant k has a shard');
 
-# The sum over both shards.
+# Returns the sum of the results of a query on both shards.
 sub sum
 {
 	my ($sql) = @_;
@@ -67,28 +67,30 @@ sub sum_comes_to
 	return is(sum($sql), $wanted, $what);
 }
 
-# ---- moves end for slots without such keys, and for the others when those jobs have ended
+# ---- slots without keys of old jobs move; the other slots wait until the old jobs have ended
 my $slots = $router->sql(q{SELECT count(DISTINCT slot) FROM (
 	SELECT hipq.slot_of(CASE WHEN queue = 'app.scoped' THEN 'k' ELSE job_type || chr(31) || job_key
 		END) FROM hipq.jobs_detail WHERE job_key IS NOT NULL AND queue <> 'app.local'
 	UNION SELECT hipq.slot_of('k')) AS of_key (slot)});
 cmp_ok($slots, '>', 1000, 'the keys are in more than a thousand slots');
 ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', $slots),
-	'moves of just these slots wait for the old jobs');
+	'only the slots with keys of old jobs wait to move');
 $router->sql(q{SELECT hipq.enqueue('hold', queue => 'app.mail', job_key => 'new' || n)
 	FROM generate_series(1, 60) AS n});
-sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant LIKE 'new%'}, 60, 'jobs with other keys run');
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant LIKE 'new%'}, 60,
+	'new jobs run if no old job has their key');
 $router->sql(q{SELECT hipq.enqueue('hold', queue => 'app.mail', job_key => 'key' || n)
 	FROM generate_series(1, 60) AS n;
 	SELECT hipq.enqueue('ordered', '{"tenant": "k", "n": 2}');
 	SELECT hipq.enqueue('scoped', '{"tenant": "k"}', job_key => 'one');
 	SELECT hipq.enqueue('scoped', '{"tenant": "l"}', job_key => 'one');
 	SELECT hipq.enqueue('run', '{"tenant": "k"}')});
-sum_comes_to('SELECT count(*) FROM hipq.shard_held_job', 62, 'those with the same keys are held');
+sum_comes_to('SELECT count(*) FROM hipq.shard_held_job',
+	62, 'new jobs with keys of old jobs are held');
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'l'}, 1,
-	'not the same key of another tenant');
+	'a job with the key of an old job of another tenant runs');
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'k'}, 1,
-	'nor jobs of another queue of that tenant');
+	'a job of the tenant in another queue runs');
 is(sum(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}), 0, 'held jobs do not run');
 
 # ---- an old job runs and ends
@@ -97,14 +99,17 @@ my $lock = $router->hold_lock(1);
 $router->sql("SELECT hipq.reschedule($first, now())");
 ok($router->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $first", 'running'),
 	'an old job runs');
-is(sum(q{SELECT count(*) FROM ran WHERE tenant = 'key1'}), 0, 'the new job with its key waits');
+is(sum(q{SELECT count(*) FROM ran WHERE tenant = 'key1'}), 0,
+	'a new job waits while the old job with its key runs');
 $lock->quit;
-sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'key1'}, 1, 'and runs when it has ended');
-is(sum(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}), 1, 'new jobs with other keys wait');
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'key1'}, 1,
+	'a new job runs when the old job with its key has ended');
+is(sum(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}), 1,
+	'new jobs with keys of other old jobs wait');
 
-# ---- no old job moves to a queue whose keys are not looked for
-foreach my $case ([ 'app.mail', 'app.other', 'one of before to another queue' ],
-	[ 'app.mail', 'app.local', 'one to a queue that is not divided' ])
+# ---- no old job moves to a queue where hipq does not search its key
+foreach my $case ([ 'app.mail', 'app.other', 'to move an old job to another queue' ],
+	[ 'app.mail', 'app.local', 'to move a job to a queue that is not sharded' ])
 {
 	my ($from, $to, $name) = @$case;
 	like($router->error_of("SELECT hipq.move_jobs('$from', '$to', 'hold')"),
@@ -119,39 +124,42 @@ $router->sql(q{SELECT hipq.enqueue('rest', scheduled_run_time => now() + interva
 is($router->sql(q{SELECT moved FROM hipq.move_jobs('app.local', 'app.mail', 'rest')}), 1,
 	'a job without a key can move');
 is($router->sql(q{SELECT count(hipq.cancel(id)) FROM hipq.jobs_detail WHERE job_type = 'rest'
-		AND state = 'initial'}), 1, 'the moved job is there');
+		AND state = 'initial'}), 1, 'the moved job can be cancelled');
 
 # ---- an old job is cancelled
 $router->sql("SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE $plain AND job_key = 'key2'");
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'key2'}, 1,
-	'one whose key a cancelled job had runs');
+	'a new job runs when the old job with its key is cancelled');
 
 # ---- an old job far behind in a long queue
 $router->sql(q{SELECT hipq.enqueue('bulk', '{"tenant": "b"}', job_key => 'key22500')});
 sum_comes_to('SELECT count(*) FROM hipq.shard_held_job', 61,
-	'a job waits for the last one of a long queue');
+	'a new job waits for the last old job of a long queue');
 $router->sql("SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE $plain AND job_key = 'key22500'");
-sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'b'}, 1, 'until that is cancelled');
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'b'}, 1,
+	'a new job runs when the last old job of a long queue is cancelled');
 $router->sql(q{SELECT hipq.cancel_jobs('app.other', 'bulk')}) foreach 1 .. 3;
 
-# ---- a restart of the router, which forgets what it has found
+# ---- after a restart the router has lost what it has found
 $router->node->restart;
 is(sum(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}), 2,
-	'held jobs still wait after a restart of the router');
+	'held jobs wait after a restart of the router');
 
 # ---- all old jobs run
 $router->sql("SELECT hipq.reschedule(id, now()) FROM hipq.jobs_detail
 	WHERE $plain AND state = 'initial' AND queue <> 'app.local'");
 ok($router->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE $plain AND state <> 'final'",
 		1), 'old jobs run on the router');
-sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}, 60, 'then all others run');
+sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant LIKE 'key%'}, 60,
+	'all held jobs with keys run when the old jobs have ended');
 sum_comes_to(q{SELECT count(*) FROM ran WHERE tenant = 'k'}, 3,
-	'also those in order, and of a tenant');
+	'the held jobs of tenant k run when the old jobs have ended');
 ok($shards->settled, 'all moves end when the old jobs have ended');
-is($router->sql('SELECT count(*) FROM hipq.shard_leaving'), 0, 'the router has nothing left to do');
+is($router->sql('SELECT count(*) FROM hipq.shard_leaving'), 0,
+	'all moves are finished on the router');
 is($router->sql('SELECT count(*) FROM hipq.shard_rejects'), 0, 'no job was a duplicate');
 
-# ---- other calls that change the nodes of new jobs say so
+# ---- calls that change the nodes of new jobs say so
 sub says
 {
 	my ($node, $sql) = @_;
@@ -161,27 +169,29 @@ sub says
 }
 my $notice = qr/NOTICE:  new jobs of queue "app.mail" go to other servers than those of before/;
 unlike(says($router, q{SELECT hipq.alter_queue('app.mail', weight => 3)}), $notice,
-	'a changed weight moves no new jobs');
+	'a changed weight gives no notice that new jobs go to other servers');
 unlike(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_limit => 5)}),
-	$notice, 'a shared limit moves no new jobs');
+	$notice, 'a shared limit gives no notice that new jobs go to other servers');
 like(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_mode => 'home')}),
-	$notice, 'throttle_mode home moves new jobs');
+	$notice, 'throttle_mode home gives a notice that new jobs go to other servers');
 unlike(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_limit => 6)}), $notice,
-	'another limit in mode home moves no new jobs');
+	'another limit in mode home gives no notice that new jobs go to other servers');
 like(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_mode => 'shared')}), $notice,
-	'throttle_mode shared moves new jobs again');
+	'throttle_mode shared gives a notice that new jobs go to other servers');
 unlike(says($router, q{SELECT hipq.register_job_type('app.mail', 'limited', throttle_limit => 5)}),
-	$notice, 'a type with a shared limit moves no new jobs');
+	$notice, 'a type with a shared limit gives no notice that new jobs go to other servers');
 unlike(says($router, q{SELECT hipq.alter_queue('app.local', throttle_limit => 5)}),
-	qr/go to other servers/, 'a limit of a queue that is not sharded moves no new jobs');
+	qr/go to other servers/,
+	'a limit of a queue that is not sharded gives no notice that new jobs go to other servers');
 like(says($router, q{SELECT hipq.alter_queue('app.mail', throttle_mode => 'home',
-		throttle_limit => 0)}), $notice, "a type's limit in mode home moves new jobs");
+		throttle_limit => 0)}), $notice,
+	"a type's limit in mode home gives a notice that new jobs go to other servers");
 like(says($router, q{SELECT hipq.drop_job_type('app.mail', 'limited')}), $notice,
-	'dropping that type moves new jobs');
+	'dropping a type with a limit gives a notice that new jobs go to other servers');
 like(says($router, q{SELECT hipq.register_job_type('app.mail', 'limited', throttle_limit => 5)}),
-	$notice, 'registering that type moves new jobs');
+	$notice, 'registering a type with a limit gives a notice that new jobs go to other servers');
 ok($shards->node(1)->wait_until(q{SELECT count(*) FROM hipq.job_type WHERE name = 'limited'}, 1),
-	'shards get the registered type');
+	'shard 1 gets the registered type');
 like($shards->node(1)->error_of(q{SELECT hipq.alter_job_type('app.mail',
 		'limited', throttle_limit => 0)}), qr/55000: instance "app" is set up on its router/,
 	'a shard refuses to change a type');

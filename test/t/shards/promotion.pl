@@ -1,12 +1,13 @@
-# After a shard's standby is promoted without its primary's last changes, and after a replication
-# slot is dropped, under load and while slots move, each job of the producer's ledger has run once
-# as far as the remaining servers know. A node that is out of step starts and takes nothing, and
-# says what to do; resync_shard(), which may be cancelled at any moment, brings it back.
+# The standby of a shard is promoted without the last changes of its primary, and a replication slot
+# is dropped, under load and while slots move. As far as the remaining servers know, each job of the
+# producer's ledger has run once. A node that is out of step starts no job, takes no job, and says
+# what to do. resync_shard() brings the node back into step, also after it was cancelled at any
+# moment.
 #
-# Allowed, as on one server: jobs that the old primary ran last, and no other server has heard of,
-# run again. They are counted.
+# Jobs that the old primary ran last, and that no other server knows, run again, as on one server.
+# The test counts them.
 #
-#   SEED            chooses slots; printed
+#   SEED            chooses slots; the test prints it
 use strict;
 use warnings;
 use HipqShards;
@@ -55,7 +56,7 @@ sub more_is_enqueued
 		or die 'the load stands still';
 	return;
 }
-# Moves some slots to a shard, but not those that the test looks at.
+# Moves some slots to a shard, except those that the test checks.
 my %slot_of;
 sub moves
 {
@@ -83,8 +84,8 @@ $router->sql(qq{INSERT INTO ledger SELECT hipq.enqueue('hold', '{"tenant": "$ten
 	FROM generate_series(1, 2)});
 ok($one->wait_until(q{SELECT count(*) > 0 FROM hipq.jobs_detail WHERE job_type = 'hold'
 		AND state = 'running'}), 'jobs run on shard 1');
-# Waiting jobs of shard 1, each in a slot of its own, which leave it while the standby does not
-# follow: to shard 2, to the router, to shard 2 and back.
+# Waiting jobs of shard 1, each in a slot of its own. The slots leave shard 1 while the standby does
+# not follow: to shard 2, to the router, and to shard 2 and back.
 %slot_of = map { split /\|/ } split /\n/, $router->sql(q{
 	SELECT DISTINCT ON (slot) tenant, slot FROM (SELECT 'w' || n AS tenant,
 		hipq.slot_of('w' || n) AS slot FROM generate_series(1, 100) AS n) AS made, hipq.shard_map
@@ -109,7 +110,7 @@ sub move_tenants
 	return ok($router->wait_until("SELECT count(*) FROM hipq.shard_move WHERE slot IN ($slots)", 0),
 		"slots move to node $to");
 }
-# All of these jobs come to a node.
+# Tests that a node gets all waiting jobs of these tenants.
 sub all_wait
 {
 	my ($number, $jobs, $how, @tenants) = @_;
@@ -120,7 +121,7 @@ sub all_wait
 later(map { @$_ } values %group);
 ok($one->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'initial'
 		AND shard_key LIKE 'w%'}, 45), 'jobs wait on shard 1');
-# Two jobs of one key, one after the other.
+# A job with a key. When the job has succeeded, another job gets the key.
 my $key = $router->sql(q{SELECT key FROM (SELECT 'turn ' || n AS key, hipq.slot_of('run' || chr(31)
 	|| 'turn ' || n) AS slot FROM generate_series(1, 100) AS n) AS made, hipq.shard_map
 	WHERE nodes[slot + 1] = 1 AND NOT EXISTS (SELECT FROM hipq.shard_move AS move
@@ -131,7 +132,7 @@ my $turn = $router->sql(
 ok($one->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id = $turn", 1),
 	'a job with a key waits on shard 1');
 
-# Jobs for shard 2 that are enqueued on shard 1, and get their ids there.
+# Jobs that shard 1 enqueues for shard 2 get their ids on shard 1.
 my $away = $router->sql(q{SELECT tenant FROM (SELECT 'e' || n AS tenant,
 	hipq.slot_of('e' || n) AS slot FROM generate_series(1, 100) AS n) AS made, hipq.shard_map
 	WHERE nodes[slot + 1] = 2 AND NOT EXISTS (SELECT FROM hipq.shard_move AS move
@@ -154,10 +155,11 @@ more_is_enqueued(100);
 my %given = map { $_ => 1 } enqueue_on_shard();
 move_tenants(2, @{ $group{2} }, @{ $group{back} });
 move_tenants(0, @{ $group{0} });
-all_wait(2, 15, 'their jobs have gone to shard 2', @{ $group{2} });
-all_wait(0, 15, 'and to the router', @{ $group{0} });
+all_wait(2, 15, 'jobs of slots that moved to shard 2 are there', @{ $group{2} });
+all_wait(0, 15, 'jobs of slots that moved to the router are there', @{ $group{0} });
 move_tenants(1, @{ $group{back} });
-all_wait(1, 15, 'and back', @{ $group{back} });
+all_wait(1, 15, 'jobs of slots that moved to shard 2 and back are on shard 1',
+	@{ $group{back} });
 $one->sql("SELECT hipq.reschedule($turn, now())");
 is($one->outcome($turn), 'succeeded', 'the job with the key succeeds');
 my $next = $router->sql(qq{WITH made AS (INSERT INTO ledger SELECT hipq.enqueue('run',
@@ -170,12 +172,13 @@ more_is_enqueued(100);
 moves(1);
 $lock->quit;
 ok($one->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'hold'
-		AND state <> 'final'}, 0), 'jobs end on shard 1 that the standby does not know');
+		AND state <> 'final'}, 0), 'jobs end on shard 1 after the standby was cut off');
 moves(2);
 more_is_enqueued(100);
 my $old = $shards->promote(1, $standby);
 $one = $shards->node(1);
-all_wait(1, 15, 'the promoted standby has the jobs as they were', @{ $group{$_} })
+all_wait(1, 15, 'the promoted standby has the jobs as they were before the moves',
+	@{ $group{$_} })
 	foreach 2, 0, 'back';
 
 # ---- the promoted node stops, and says so
@@ -196,9 +199,10 @@ ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = '
 is($one->sql(q{SELECT count(pid) FROM hipq.running}), 0, 'the promoted shard runs no job');
 my %known = map { $_ => 1 } split /\n/, $one->sql('SELECT id FROM ran');
 more_is_enqueued(100);
-is($one->sql('SELECT count(*) FROM ran'), keys %known, 'the promoted shard has run no job');
+is($one->sql('SELECT count(*) FROM ran'), keys %known,
+	'the promoted shard has run no job while jobs were enqueued');
 
-# ---- resync_shard(), cancelled again and again at any moment
+# ---- resync_shard(), cancelled repeatedly at any moment
 my ($tries, $end) = (0, '');
 for (my $time = 20; $end ne 'done' && $tries < 60; $time = int $time * 1.15 + 10)
 {
@@ -210,7 +214,7 @@ for (my $time = 20; $end ne 'done' && $tries < 60; $time = int $time * 1.15 + 10
 	last if $end !~ /^(done|cancelled)$/;
 	note $err if $status == 0;
 }
-is($end, 'done', "resync_shard(), cancelled " . ($tries - 1) . ' time(s)');
+is($end, 'done', "resync_shard() succeeds, cancelled " . ($tries - 1) . ' time(s)');
 cmp_ok($tries, '>', 3, 'resync_shard() was cancelled several times');
 is($router->sql('SELECT problem FROM hipq.shards
 		WHERE shard = 1 AND problem !~ $$^it (does not|is not) read$$'), '',
@@ -218,13 +222,17 @@ is($router->sql('SELECT problem FROM hipq.shards
 more_is_enqueued(200);
 moves(1);
 
-all_wait(1, 0, "jobs that had gone to node $_ are forgotten", @{ $group{$_} }) foreach 2, 0;
-all_wait($_, 15, 'and are there', @{ $group{$_} }) foreach 2, 0;
-all_wait(1, 15, 'those that had come back are there once', @{ $group{back} });
+all_wait(1, 0, "shard 1 does not have the jobs that moved to node $_ before the promotion",
+	@{ $group{$_} })
+	foreach 2, 0;
+all_wait($_, 15, "node $_ has the jobs that moved there before the promotion", @{ $group{$_} })
+	foreach 2, 0;
+all_wait(1, 15, 'shard 1 has each job that moved to shard 2 and back once', @{ $group{back} });
 is($one->sql("SELECT string_agg(id::text, ' ') FROM hipq.jobs_detail WHERE job_key = '$key'"),
-	$next, 'the second job has the key');
+	$next, 'the second job with the key waits on shard 1');
 
-is(join(' ', grep { $given{$_} } enqueue_on_shard()), '', 'the shard gives no id twice');
+is(join(' ', grep { $given{$_} } enqueue_on_shard()), '',
+	'the promoted shard generates no id twice');
 
 # ---- a replication slot is dropped
 my $name = $router->sql(q{SELECT channel || '_to_2' FROM hipq.shard WHERE node = 2});
@@ -237,14 +245,14 @@ more_is_enqueued(200);
 $two->sql("ALTER SUBSCRIPTION $name ENABLE");
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'
 		AND detail ~ 'slot is gone' AND hint = $$CALL hipq.resync_shard('app', 2).$$}, 1),
-	'an alert tells of the dropped replication slot, and what to do');
+	'an alert reports the dropped replication slot, and says what to do');
 like($router->error_of(sprintf q{CALL hipq.create_shard('app', 2, '%s', publisher => '%s')},
 		$shards->conninfo(2), $shards->conninfo(0)),
 	qr/55000: the replication slot of shard 2 .* is gone or lost.*resync_shard\('app', 2\)/s,
-	'create_shard() does not make the replication slot again');
+	'create_shard() does not replace the dropped replication slot');
 $shards->resync(2);
 more_is_enqueued(100);
-# resync_shard() of a shard in step
+# Shard 1 is in step: resync_shard() changes nothing.
 $shards->resync(1);
 append_to_file($stop, '');
 waitpid $load, 0;
@@ -274,13 +282,12 @@ is(join(' ', grep { !$runs{$_} } @ledger), '', 'no job is lost');
 is(join(' ', grep { $runs{$_} > 1 } keys %runs), '', 'no job runs twice, and no duplicate runs');
 is(scalar(keys %runs), scalar(@ledger), 'only enqueued jobs run');
 is($router->sql("SELECT count(*) FROM hipq.shard_reject WHERE sqlstate <> '23505'"), 0,
-	'no job is refused but for its key');
+	'shards refuse only duplicates');
 is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'no job is held') foreach $shards->nodes;
 is($_->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0,
 	'no job is left unfinished') foreach $shards->nodes;
 
-# ---- the last jobs of the old primary: it starts once more to be looked at, cut off from all
-# others
+# ---- the last jobs of the old primary: it starts once more, cut off from all other servers
 $old->node->append_conf('postgresql.conf',
 	"max_logical_replication_workers = 0\nhipq.enabled = off\n");
 $old->node->start;

@@ -1,5 +1,5 @@
-# A shard that lacks more than is kept stops, and says so; a router whose standby is promoted goes
-# on with its shards if it has forgotten nothing that they know, and otherwise by force only.
+# A shard stops, and says so, if it lacks more than the router keeps. A promoted router works with
+# its shards if it has forgotten nothing that they know, and otherwise by force only.
 use strict;
 use warnings;
 use HipqShards;
@@ -17,7 +17,7 @@ sub enqueue
 	$enqueued += $count;
 	return ok($shards->wait_for_runs($enqueued), "$enqueued jobs have run");
 }
-# How a node is reached: it or its standby.
+# Returns the connection string that reaches a node or its standby.
 sub reach
 {
 	my ($number, $standby) = @_;
@@ -54,14 +54,15 @@ is($router->sql(q{SELECT wal_status FROM pg_replication_slots}), 'lost',
 	'the replication slot is lost');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'
 		AND detail ~ 'slot is lost' AND hint = $$CALL hipq.resync_shard('app', 1).$$}, 1),
-	'an alert tells of the lost replication slot, and what to do');
+	'an alert reports the lost replication slot, and says what to do');
 $one->node->start;
 $shards->resync(1);
 $enqueued += 20;
-ok($shards->wait_for_runs($enqueued), 'jobs that the replication slot has lost run');
+ok($shards->wait_for_runs($enqueued),
+	'jobs that the replication slot has lost run after resync_shard()');
 $router->set(max_slot_wal_keep_size => '-1');
 
-# ---- a standby that has everything
+# ---- a standby that has all changes
 my $standby = $shards->standby_of(1);
 $router->sql(sprintf q{CALL hipq.create_shard('app', 1, '%s', publisher => '%s')},
 	reach(1, $standby), $shards->conninfo(0));
@@ -72,16 +73,17 @@ $one = $shards->node(1);
 $router->sql(q{SELECT hipq.enqueue('run', jsonb_build_object('tenant', 't' || n))
 	FROM generate_series(1, 20) AS n});
 ok($one->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard' AND detail
-		~ 'was promoted or restored'}, 1), 'a promoted shard that has everything stops, too');
+		~ 'was promoted or restored'}, 1), 'a promoted shard stops although it lacks nothing');
 like($shards->resync(1),
 	qr/DETAIL:  The router has taken 0 letter\(s\) .* has forgotten 0 job\(s\)/,
 	'resync_shard() finds nothing forgotten');
 $enqueued += 20;
-ok($shards->wait_for_runs($enqueued), 'jobs that were enqueued meanwhile run, and no others');
+ok($shards->wait_for_runs($enqueued),
+	'jobs that were enqueued after the promotion run, and no others');
 is($one->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0,
 	'no job has run twice after the promotion of a shard');
 
-# ---- a shard from long ago
+# ---- a standby of a shard that is far behind
 $standby = $shards->standby_of(1);
 $router->sql(sprintf q{CALL hipq.create_shard('app', 1, '%s', publisher => '%s')},
 	reach(1, $standby), $shards->conninfo(0));
@@ -89,23 +91,24 @@ $shards->cut_off($standby);
 my $known = $enqueued;
 enqueue(20);
 ok($shards->forgotten(3, $router, q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'jobs'}),
-	'the router has forgotten the letters');
+	'the router has removed the letters');
 $router->set('hipq.clock_offset' => 0);
 $shards->promote(1, $standby);
 $one = $shards->node(1);
 like($router->error_of(q{CALL hipq.resync_shard('app', 1)}),
 	qr/55000: node 1 of instance "app" lacks more than the router keeps.*outbox_keep.*force => true/s,
-	'a shard that lacks more than is kept is refused');
+	'resync_shard() refuses a shard that lacks more than the router keeps');
 ok($one->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'
-		AND detail ~ 'was promoted or restored'}, 1), 'the shard stays stopped, and has an alert');
+		AND detail ~ 'was promoted or restored'}, 1), 'the refused shard has an alert');
 $shards->resync('1, force => true');
 ok($one->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0),
-	'by force the shard goes on');
-is($one->sql('SELECT count(*) FROM ran'), $known, 'the shard lacks the jobs that are not kept');
+	'the alert ends after resync_shard() of the shard by force');
+is($one->sql('SELECT count(*) FROM ran'), $known,
+	'the shard lacks the jobs that the router does not keep');
 $enqueued = $known;
 enqueue(20);
 cmp_ok($one->sql('SELECT last_value FROM hipq.job_id_seq'), '>', 2**28,
-	'the shard leaves out numbers that it may have given before');
+	'the shard skips ids that it may have generated');
 
 # ---- the router's standby has all that its primary had
 $standby = $shards->standby_of(0);
@@ -117,16 +120,16 @@ $shards->promote(0, $standby);
 $router = $shards->router;
 like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')}),
 	qr/55000: this server, node 0 of instance "app", is not in step.*CALL hipq.resync_shard\('app', 0\)/s,
-	'a promoted router takes no job');
+	'a promoted router refuses enqueue()');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail
 		WHERE alert = 'shard' AND hint = $$CALL hipq.resync_shard('app', 0).$$}, 1),
 	'an alert on the promoted router says what to do');
 like($router->error_of(q{CALL hipq.resync_shard('app', 1)}), qr/55000: this server, node 0/,
-	"resync_shard() of a shard is refused before the router's own");
+	'resync_shard() of a shard is refused before the resync of the router');
 $shards->resync(0);
 enqueue(20);
 ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0),
-	"the alert is over after the router's resync_shard()");
+	'the alert ends after resync_shard() of the router');
 
 # ---- a standby of the router that lacks something
 $standby = $shards->standby_of(0);
@@ -138,28 +141,29 @@ $shards->promote(0, $standby);
 $router = $shards->router;
 like($router->error_of(q{CALL hipq.resync_shard('app', 0)}),
 	qr/55000: shard 1 of instance "app" has got \d+ letter\(s\) that this router does not know/,
-	'a router that has forgotten what a shard knows is refused');
+	'resync_shard() refuses a router that has forgotten what a shard knows');
 like($router->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "a"}')}),
 	qr/55000: this server, node 0 of instance "app", is not in step/,
-	'the refused router takes no job');
+	'a router that has forgotten refuses enqueue()');
 
-# ---- by force
+# ---- resync_shard() of the router by force
 like($shards->resync('0, force => true'),
 	qr/NOTICE:  shard 1 of instance "app" has got \d+ letter\(s\) that this router does not know\nDETAIL:.*are lost.*shard 1 of instance "app" is in step/s,
-	'by force the router goes on, and says what may be lost');
+	'resync_shard() of the router by force reports what may be lost');
 enqueue(20);
-is($one->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'no job has run twice by force');
+is($one->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0,
+	'no job has run twice after resync_shard() of the router by force');
 $router->sql(q{
 	SELECT hipq.enqueue('run', job_key => 'key', scheduled_run_time => now() + interval '1 hour')});
 ok($one->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_key = 'key'}, 1),
-	'a job with a key is not held');
+	'a job with a key is not held after resync_shard() of the router by force');
 $one->sql(q{SELECT hipq.enqueue('run', '{"tenant": "t"}')});
-ok($shards->wait_for_runs(++$enqueued), 'jobs are enqueued on the shard, too');
+ok($shards->wait_for_runs(++$enqueued), 'a job that is enqueued on the shard runs');
 is($shards->on_router(q{SELECT hipq.move_slots('app', ARRAY[1, 2, 3], 0)}), 3,
-	'slots move after force');
-ok($shards->settled, 'moves end after force');
+	'slots move after resync_shard() of the router by force');
+ok($shards->settled, 'moves end after resync_shard() of the router by force');
 ok($_->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'shard'}, 0),
-	'the alert is over after force') foreach $shards->nodes;
+	'the alert ends after resync_shard() of the router by force') foreach $shards->nodes;
 
 unlike(slurp_file($_->node->logfile), qr/PANIC:|TRAP:|reference leak|signal 11/,
 	'the log has nothing alarming') foreach $shards->nodes;

@@ -1,5 +1,5 @@
-# With keys that are unique within each shard key two tenants can have one key at once, on one node
-# and on two, and no tenant has it twice, also while slots move.
+# If keys are unique within each shard key, two tenants can use one key at once, on one node and on
+# two nodes. No tenant uses a key twice at once, also while slots move.
 use strict;
 use warnings;
 use HipqShards;
@@ -7,7 +7,7 @@ use Test::More;
 
 my $shards = HipqShards->new('scope', 2);
 my $router = $shards->router;
-# Jobs note when they run, by the clock of the machine, which all nodes share.
+# Jobs record when they run, by the clock of the machine, which all nodes share.
 $_->sql(q{CREATE TABLE spell (id bigint, tenant text, key text, began timestamptz,
 	ended timestamptz); GRANT ALL ON spell TO app;
 	CREATE FUNCTION spell(job hipq.job, seconds float8) RETURNS void LANGUAGE plpgsql AS $$
@@ -76,29 +76,30 @@ ok($shards->node(2)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $
 # ---- a second job of a tenant is refused, wherever it is enqueued
 enqueue($router, $one, 'k');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 1),
-	'a second job enqueued on the router is a reject');
+	'a second job with the key, enqueued on the router, is a reject');
 enqueue($shards->node(2), $one, 'k');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 2),
-	'a second job enqueued on another shard is a reject');
+	'a second job with the key, enqueued on another shard, is a reject');
 like($shards->node(1)->error_of(qq{SELECT hipq.enqueue('hold', '{"tenant": "$one"}',
 		queue => 'app.keyed', job_key => 'k')}),
 	qr/23505: job type "hold" has an unfinished job with key "k" and shard key "$one"/,
-		'a second job enqueued on its own shard is an error');
+		'a second job with the key, enqueued on its own shard, is an error');
 like($shards->node(1)->error_of(qq{INSERT INTO hipq.app_keyed (job_type, job_key, job_data)
 		VALUES ('hold', 'k', '{"tenant": "$one"}')}), qr/23505/,
-	'a second job inserted on its own shard is an error');
+	'a second job with the key, inserted on its own shard, is an error');
 is(enqueue($shards->node(1), $one, 'k', q{on_duplicate => 'return'}), $first[0],
-	"on_duplicate => return gives the tenant's job");
+	'on_duplicate => return returns the unfinished job of the tenant');
 is(enqueue($shards->node(1), $twin, 'k', q{on_duplicate => 'return'}), $first[2],
-	"on_duplicate => return gives the other tenant's job");
+	'on_duplicate => return returns the unfinished job of the other tenant');
 like($router->error_of("SELECT hipq.retry($first[0])"), qr/55000: job $first[0] is not final/,
-	'a call by id finds the job');
+	'retry() finds the job by its id');
 my $after = enqueue($shards->node(1), $one, 'k', q{on_duplicate => 'after'});
 is($shards->node(1)->sql('SELECT shard_key FROM hipq.successor'), $one,
 	"a successor waits for its tenant's job");
 $_->quit foreach @locks;
 ok($shards->wait_for_runs(4), 'all accepted jobs run');
-is($shards->node(1)->sql("SELECT count(*) FROM ran WHERE id = $after"), 1, 'the successor runs');
+is($shards->node(1)->sql("SELECT count(*) FROM ran WHERE id = $after"), 1,
+	'the successor runs after the job of its tenant');
 my $again = enqueue($router, $one, 'k', $later);
 ok($shards->node(1)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $again", 'initial'),
 	'the key is free when the jobs have ended');
@@ -130,17 +131,18 @@ ok($shards->node(2)->wait_until("SELECT count(*) FROM hipq.jobs_detail
 is($shards->node(2)->sql('SELECT job_key || $$ $$ || shard_key FROM hipq.shard_held_job'), "k $one",
 	"the tenant's next job is held on the new node");
 is($shards->node(1)->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($running, $crossed)
-		AND state = 'running'"), 2, "the tenant's first jobs run on meanwhile");
+		AND state = 'running'"), 2, 'the first jobs of the tenant run on the old node');
 is($shards->node(2)->sql(q{SELECT count(*) FROM hipq.shard_coming, jsonb_array_elements(busy_keys)
-		AS name WHERE jsonb_array_length(name) = 4}), 2, 'keys of the slot have their shard key');
+		AS name WHERE jsonb_array_length(name) = 4}), 2,
+	'the busy keys of the slot include the shard key');
 $lock->quit;
 ok($shards->node(2)->wait_until("SELECT outcome FROM hipq.jobs_detail WHERE id = $next",
 		'succeeded'), "the tenant's next job runs after the first");
 settled('tenants with one key');
-is(rejects(), 2, 'no job was refused by the move');
+is(rejects(), 2, 'no shard refuses a job because of the move');
 
-# ---- a second job of the tenant that comes while the first waits on the old node is a duplicate on
-# the new one
+# ---- the first job of a tenant waits on the old node: a second job that comes to the new node is a
+# duplicate there
 my $waiting = enqueue($router, $one, 'w', $later);
 ok($shards->node(2)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $waiting",
 		'initial'), 'a job of the tenant waits');
@@ -155,18 +157,18 @@ ok($shards->node(1)->wait_until(q{SELECT string_agg(id::text, ' ' ORDER BY id)
 	'both waiting jobs follow their slot');
 settled('waiting jobs');
 ok($router->wait_until(q{SELECT count(*) FROM hipq.shard_rejects WHERE sqlstate = '23505'}, 3),
-	"the tenant's second job is refused");
+	'the second job of the tenant is a duplicate');
 $router->sql("SELECT hipq.cancel($_)") foreach $waiting, $other;
 
 # ---- refused changes
 like($router->error_of(q{SELECT hipq.alter_queue('app.keyed', unique_scope => 'global')}),
 	qr/55000: unique_scope of queue "app.keyed" cannot be changed/,
-	'unique_scope of a sharded queue cannot be changed');
+	'unique_scope shard_key of a sharded queue cannot be changed');
 like($router->error_of(q{SELECT hipq.alter_queue('app.keyed', shard_key => 'throttle_key')}),
 	qr/55000: shard_key of queue "app.keyed" cannot be changed/,
-	'the shard key of such a queue cannot be changed');
+	'the shard key of a queue with scope shard_key cannot be changed');
 like($router->error_of(q{SELECT hipq.alter_queue('app.mail', unique_scope => 'shard_key')}),
-	qr/55000/, 'unique_scope global cannot be changed either');
+	qr/55000/, 'unique_scope global of a sharded queue cannot be changed');
 is($router->sql(q{SELECT hipq.alter_queue('app.mail', shard_key => 'throttle_key'),
 		hipq.alter_queue('app.mail', shard_key => $$job_data->>'tenant'$$)}), '|',
 	'the shard key of a queue with scope global can be changed');
@@ -174,7 +176,7 @@ $router->sql(q{SELECT hipq.register_job_type('app.mail', 'hold', handler => 'hol
 like($router->error_of(q{SELECT hipq.move_jobs('app.keyed', 'app.mail', 'hold')}),
 	qr/0A000: .*another scope/, 'jobs do not move to a queue of another scope');
 
-# ---- a queue that is created again with another scope: a shard takes it when no job of the old
+# ---- a queue is created again with another scope: a shard takes the scope when no job of the old
 # queue has a key
 $router->sql(
 	q{SELECT hipq.create_queue('app.anew', owner => 'app', shard_key => $$job_data->>'tenant'$$),
@@ -191,7 +193,7 @@ $router->sql(
 	unique_scope => 'shard_key'), hipq.register_job_type('app.anew', 'short', handler => 'short')});
 ok($shards->node($place)->node->wait_for_log(
 		qr/unique_scope of queue "app.anew" cannot be changed while unfinished jobs have a key/),
-	'the shard waits for the end of the old job');
+	'the shard keeps the old scope while a job of the old queue has a key');
 $shards->node($place)->sql("SELECT hipq.cancel($left)");
 ok($shards->node($place)->wait_until(q{SELECT unique_scope FROM hipq.queue WHERE name = 'anew'},
 		'shard_key'), 'the shard takes the new scope when the old job has ended');
@@ -210,15 +212,15 @@ foreach my $round (1 .. 12)
 	  	queue => 'app.keyed', job_key => 'k' || n % 3, on_duplicate => 'return')
 		FROM generate_series(1, 240) AS n});
 }
-# The jobs that each node has run: tenant, key, start, end.
+# Returns the jobs that each node has run: tenant, key, start, end, id.
 sub spells
 {
 	return map { [ split /\|/ ] } map { split /\n/,
 		$_->sql(q{SELECT tenant, key, extract(epoch FROM began), extract(epoch FROM ended), id
 			FROM spell WHERE tenant LIKE 'm%'}) } $shards->nodes;
 }
-# The ids of jobs that a node has refused: of a job that was enqueued and held there, only that node
-# knows.
+# Returns the ids of jobs that a node has refused. If a node enqueued and held a job, only that node
+# knows that it has refused the job.
 sub refused
 {
 	my %refused = map { $_ => 1 } map { split /\n/,
@@ -231,7 +233,8 @@ select undef, undef, undef, 0.1 while spells() + refused() < keys %ids && time <
 my @spells = spells();
 cmp_ok(scalar @spells, '>=', 120, 'jobs have run: ' . @spells . ', refused: ' . refused());
 is(@spells + refused(), scalar keys %ids, 'each job has run or is a duplicate');
-is(scalar(grep { !$ids{ $_->[4] } } @spells), 0, 'no job has run whose id was not returned');
+is(scalar(grep { !$ids{ $_->[4] } } @spells), 0,
+	'each job that has run has an id that enqueue() returned');
 my %ran;
 $ran{ $_->[4] }++ foreach @spells;
 is(scalar(grep { $_ > 1 } values %ran), 0, 'no job has run twice');
@@ -247,7 +250,7 @@ foreach my $spell (sort { $a->[2] <=> $b->[2] } @spells)
 	$end{$name} = $spell->[3] if !defined $end{$name} || $spell->[3] > $end{$name};
 }
 is($overlaps, 0, 'no two jobs of a tenant with one key have run at once');
-is(scalar keys %end, 120, 'each tenant has had each key');
+is(scalar keys %end, 120, 'each tenant has run a job with each key');
 is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'no job is held on ' . $_->node->name)
 	foreach $shards->nodes;
 

@@ -1,10 +1,10 @@
-# In a queue in strict order jobs of a slot start in the order in which they were enqueued, also
-# while the slot moves. Handlers write their start into the server's log, so that starts count of
-# which a crash leaves nothing else.
+# In a queue in strict order the jobs of a slot start in the order in which they were enqueued, also
+# while the slot moves. Handlers write each start to the server log: after a crash the log is the
+# only trace of some starts.
 #
-#   SHARD_FAULTS    how many (8)
-#   SEED            chooses everything but the timing; printed
-#   MOVE_ORDER      under load (strict); with key the check finds jobs that are out of order
+#   SHARD_FAULTS    number of faults (8)
+#   SEED            chooses everything but the timing; the test prints it
+#   MOVE_ORDER      order under load (strict); with key the check finds jobs that are out of order
 use strict;
 use warnings;
 use HipqFaults;
@@ -19,7 +19,7 @@ my $seed = $ENV{SEED} || int rand 1e9;
 note "SEED=$seed";
 srand $seed;
 
-# Several executors take jobs in order and may start them in another.
+# Several executors would get jobs in order, and could start them in another order.
 my $shards = HipqShards->new('strict', 2, 'hipq.max_executors' => 1, log_error_verbosity => 'terse',
 	autovacuum_naptime => '2s');
 my $router = $shards->router;
@@ -42,7 +42,7 @@ $router->sql(q{SELECT hipq.create_queue('app.steps', owner => 'app',
 		max_retries => 1, retry_base => '1 s')});
 
 # ---- the servers' logs
-# The first start of each job, as [time, number] in the order of time, of each tenant.
+# Returns the first start of each job of each tenant, as [time, number] in the order of time.
 sub starts
 {
 	my %first;
@@ -79,8 +79,8 @@ sub wait_for
 	return $got;
 }
 
-# Jobs that are out of order: one with a greater number has started before. Some are excused:
-# "tenant number".
+# Returns the jobs that are out of order: a job with a greater number has started before. %excused
+# has the exceptions, as "tenant number".
 sub out_of_order
 {
 	my ($tenants, %excused) = @_;
@@ -114,7 +114,7 @@ sub move
 }
 sub settled { my ($how) = @_; return ok($shards->settled, "$how: the move ends"); }
 
-# A tenant whose jobs are on a node, and which no test has used.
+# Returns a tenant that no test has used, and whose jobs are on the node.
 my $used = 0;
 sub new_tenant
 {
@@ -125,7 +125,7 @@ sub new_tenant
 	return $tenant;
 }
 
-# ---- by key: a later job overtakes one of a transaction that began before the move
+# ---- by key: a later job overtakes a job of a transaction that began before the move
 my $session = $router->session;
 my $tenant = new_tenant(1);
 $session->query_safe('BEGIN; ' . enqueue($tenant, 1));
@@ -133,12 +133,12 @@ move($tenant, 2);
 $router->sql(enqueue($tenant, 2));
 started($tenant, '2', 'by key: a job starts while an older one is not committed');
 $session->query_safe('COMMIT');
-started($tenant, '2 1', 'and the older one after it');
+started($tenant, '2 1', 'by key: the older job starts after the later job');
 is(join(' ', out_of_order([$tenant])), "$tenant 1 after 2",
 	'the check finds a job that is out of order');
 settled('by key');
 is($router->sql(q{SELECT count(*) FROM hipq.shard_outbox WHERE kind = 'last'}), 0,
-	'by key: no node is told that nothing follows');
+	'by key: the router sends no letter of kind last');
 
 # ---- strict: the later job waits
 $router->sql(q{SELECT hipq.alter_queue('app.steps', move_order => 'strict')});
@@ -149,22 +149,22 @@ my $held = $router->sql(enqueue($tenant, 2));
 my $new = $shards->node(2);
 ok($new->wait_until(q{SELECT busy_keys ->> 0 FROM hipq.shard_coming},
 		'{"queue": "steps", "awaits": "last"}'),
-	'strict: the new node knows what the old one waits for');
+	'strict: the new node awaits the letter of kind last');
 ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 1),
 	'strict: the new node holds the later job');
 like($new->sql("SELECT hipq.why($held)::text"),
 	qr/keeps the order while slots move .*waits for transactions that are open on the router/,
-	'strict: why() tells what the later job waits for');
+	'strict: why() on the new node says what the later job waits for');
 like($router->sql("SELECT hipq.why($held)::text"),
 	qr/waits for transactions that are open on the router/,
-	'strict: why() on the router tells what the later job waits for');
+	'strict: why() on the router says what the later job waits for');
 like($router->error_of("SELECT hipq.cancel($held)"),
 	qr/55P03: job $held is held .*open on the router/s,
-	'strict: cancel() tells what the later job waits for');
+	'strict: cancel() says what the later job waits for');
 is($router->sql('SELECT string_agg(wait_for, $$|$$ ORDER BY shard) FROM hipq.shards'),
-	'transactions|transactions', 'strict: view shards tells what both nodes wait for');
+	'transactions|transactions', 'strict: view shards shows what both nodes wait for');
 is($router->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'move of slots'}), 0,
-	'strict: there is no alert at first');
+	'strict: a short wait causes no alert');
 $router->set('hipq.alert_held_snapshot' => 0);
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
 ok($router->wait_until(qq{SELECT detail
@@ -172,48 +172,48 @@ ok($router->wait_until(qq{SELECT detail
 		FROM hipq.alerts_detail WHERE alert = 'move of slots'}, 't'),
 	'strict: an alert names the process when the wait is long');
 $session->query_safe('COMMIT');
-started($tenant, '1 2', 'strict: the older job starts first, wherever it came from');
+started($tenant, '1 2', 'strict: the older job starts first');
 settled('strict');
 is($router->sql('SELECT count(wait_for) FROM hipq.shards'), 0,
 	'strict: view shards has no wait after the move');
 is($router->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'move of slots'}), 0,
-	'strict: the alert is over after the move');
+	'strict: the alert ends after the move');
 ok($new->wait_until('SELECT count(*) FROM hipq.shard_coming', 0),
-	'strict: the new node forgets the move');
+	'strict: the move is finished on the new node');
 
-# ---- a job that runs on the old node must end, and comes first if it fails
+# ---- other jobs wait until the job that runs on the old node has ended, also if it fails
 $tenant = new_tenant(1);
 my $other = new_tenant(2);
 my $lock = $shards->node(1)->hold_lock(1);
 $router->sql(enqueue($tenant, 1, ', "waits": 1, "fails": 1'));
-started($tenant, '1', 'a job runs');
+started($tenant, '1', 'a job runs on the old node');
 $router->sql(enqueue($tenant, $_)) foreach 2 .. 4;
 move($tenant, 2);
 $held = $router->sql(enqueue($tenant, 5));
 $router->sql(enqueue($other, 1));
-started($other, '1', 'jobs of other slots start at the new node');
+started($other, '1', 'jobs of other slots start on the new node');
 $router->sql(qq{SELECT hipq.enqueue('run', '{"tenant": "$tenant"}', queue => 'app.mail')});
 ok($new->wait_until("SELECT count(*) FROM ran WHERE tenant = '$tenant'", 1),
 	'jobs of the slot in a queue that only keeps the order of keys run');
 ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 4),
 	'waiting and new jobs of the slot are held on the new node');
 ok($router->wait_until('SELECT max(wait_for) FROM hipq.shards', 'running jobs'),
-	'view shards tells that running jobs are waited for');
+	'view shards shows that the move waits for running jobs');
 ok($new->wait_until("SELECT bool_or(explanation
 		~ 'waits for jobs of its slot that still run at the node before') FROM hipq.why($held)"),
-	'why() tells that running jobs are waited for');
+	'why() says that the held job waits for running jobs');
 is(numbers($tenant), '1', 'no other job of the slot starts while the first runs');
 $lock->quit;
-started($tenant, '1 2 3 4 5', 'then the others start, in order');
+started($tenant, '1 2 3 4 5', 'the held jobs start in order when the running job has ended');
 settled('a running job');
 ok($new->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded'
 		AND attempt = 2}, 1), 'the failed job is retried on the new node');
 
-# ---- to the router, and there behind a job that is held by a transaction that is still open
+# ---- a move to the router: later jobs wait behind the job of an open transaction
 $tenant = new_tenant(1);
 $lock = $shards->node(1)->hold_lock(1);
 $router->sql(enqueue($tenant, 1, ', "waits": 1'));
-started($tenant, '1', 'a job runs');
+started($tenant, '1', 'a job runs before the move to the router');
 move($tenant, 0);
 ok($router->wait_until('SELECT last_sent FROM hipq.shard_move', 't'),
 	'no process of the router has the old map');
@@ -221,38 +221,40 @@ $session->query_safe('BEGIN; ' . enqueue($tenant, 2));
 $lock->quit;
 ok($router->wait_until('SELECT count(*) FROM hipq.shard_move', 0), 'to the router: the move ends');
 is($router->sql('SELECT busy_keys FROM hipq.shard_coming'), '[]',
-	'to the router: all jobs have come, and a transaction has a job to hold yet');
+	'to the router: all jobs of the old node have come, and the transaction is open');
 my $points = HipqPoints->new($router);
 $points->arm('after-read-catalogue', 'wait');
 ok($points->wait_held('after-read-catalogue'),
-	'the scheduler, which lets held jobs in, is stopped');
+	'to the router: the scheduler, which takes held jobs into the queue, is stopped');
 $session->query_safe('COMMIT');
 $router->sql(enqueue($tenant, $_)) foreach 3 .. 9;
 is($router->sql('SELECT count(*) FROM hipq.shard_held_job'), 8,
-	"the transaction's job is held, and later ones behind it");
+	'to the router: the job of the transaction and all later jobs are held');
 $points->reset;
-started($tenant, '1 2 3 4 5 6 7 8 9', 'what is enqueued after it starts after it');
-ok($router->wait_until('SELECT count(*) FROM hipq.shard_coming', 0), 'the router forgets the move');
+started($tenant, '1 2 3 4 5 6 7 8 9',
+	'to the router: the later jobs start after the job of the transaction');
+ok($router->wait_until('SELECT count(*) FROM hipq.shard_coming', 0),
+	'to the router: the move is finished on the router');
 move($tenant, 1);
-settled('and back');
+settled('back to shard 1');
 $session->query_safe('BEGIN; ' . enqueue($tenant, 10) . '; COMMIT');
-started($tenant, '1 2 3 4 5 6 7 8 9 10', 'and what is enqueued then starts there');
+started($tenant, '1 2 3 4 5 6 7 8 9 10', 'back to shard 1: a new job starts there');
 
 # ---- jobs that are enqueued on the node that has the slot
 $tenant = new_tenant(1);
 $lock = $shards->node(1)->hold_lock(1);
 $shards->node(1)->sql(enqueue($tenant, 1, ', "waits": 1'));
-started($tenant, '1', 'a job runs that was enqueued on the shard');
+started($tenant, '1', 'a job that was enqueued on the shard runs');
 $shards->node(1)->sql(enqueue($tenant, $_)) foreach 2 .. 4;
 move($tenant, 2);
 ok($new->wait_until('SELECT count(*) FROM hipq.shard_held_job', 3),
-	'jobs behind the running one go to the new node');
+	'jobs behind the running job are held on the new node');
 $new->sql(enqueue($tenant, $_)) foreach 5 .. 6;
 $lock->quit;
 settled('jobs of a shard');
 $new->sql(enqueue($tenant, $_)) foreach 7 .. 8;
 started($tenant, '1 2 3 4 5 6 7 8',
-	'they start in order, and before those that were enqueued at the new node');
+	'jobs enqueued on the old node start before jobs enqueued on the new node');
 $session->quit;
 
 # ---- a long backlog is sent in several transactions, while the old node has an executor that could
@@ -273,9 +275,9 @@ is(scalar(out_of_order([$tenant])), 0, 'the backlog runs in order');
 
 # ---- under load: producers on all nodes, slots that move between all nodes, servers that are
 # killed
-# Those of the router have tenants of their own, and enqueue one transaction after the other, some
-# of them long. Numbers come from the ledger, so that they have no gaps where a transaction was
-# lost.
+# Each producer of the router has tenants of its own, and enqueues in one transaction after the
+# other. Some of these transactions are long. Numbers come from the ledger, so that a lost
+# transaction leaves no gap.
 $_->sql('CREATE TABLE ledger (id bigint PRIMARY KEY, tenant text, number integer);
 	CREATE INDEX ON ledger (tenant, number)') foreach $shards->nodes;
 my $load = q{WITH next AS (
@@ -326,9 +328,9 @@ foreach my $cycle (1 .. $count)
 	my $what = HipqFaults::inject($shards->node($number), $fault);
 	HipqFaults::bring_back($shards->node($number), $fault) or die 'the server does not come back';
 	note sprintf '%3d %-16s node %d, %s; %d slots have moved', $cycle, $fault, $number,
-		$what // 'nobody was there', $moved;
+		$what // 'no process found', $moved;
 }
-foreach my $node (1, 2, 0, 1)    # there and back again without a kill
+foreach my $node (1, 2, 0, 1)    # moves without a fault
 {
 	$shards->settled;
 	$moved += $shards->on_router("SELECT hipq.move_slots('app', '{$slots}', $node)");
@@ -336,7 +338,7 @@ foreach my $node (1, 2, 0, 1)    # there and back again without a kill
 append_to_file($stop, '');
 waitpid $_, 0 foreach @loads;
 cmp_ok($moved, '>', 8, 'slots have moved under load');
-settled('all');
+settled('after the load');
 
 # ---- the ledger
 my %enqueued = map { map { /(\d+) (\S+) (\d+)/ ? ($1 => "$2 $3") : () } split /\n/,
@@ -352,10 +354,10 @@ note scalar(keys %enqueued), ' jobs, ', scalar(keys %ran), ' ran';
 is(join(' ', grep { !$ran{$_} } keys %enqueued), '', 'no job is lost');
 is(join(' ', grep { $ran{$_} > 1 } keys %ran), '', 'no job has run twice');
 is(join(' ', grep { !$enqueued{$_} } keys %ran), '', 'only enqueued jobs have run');
-# A job may be claimed, and the server be killed before the handler has written anything.
+# A server can be killed after it has claimed a job, and before the handler has written anything.
 my %again = map { $enqueued{$_} ? ($enqueued{$_} => 1) : () } map { split /\n/, $_->sql(q{SELECT id
 		FROM hipq.jobs_detail WHERE queue = 'app.steps' AND attempt > 1}) } $shards->nodes;
-cmp_ok(keys %again, '<=', $count, 'few jobs had begun when their executor was killed');
+cmp_ok(keys %again, '<=', $count, 'at most one job per fault has a second attempt');
 is(join(', ', out_of_order(\@tenants, %again)), '',
 	'jobs of each tenant start in order under load');
 is($_->sql('SELECT count(*) FROM hipq.shard_held_job'), 0, 'no job is held') foreach $shards->nodes;

@@ -1,7 +1,7 @@
-# External workers accept jobs of a slot of a queue in strict order in the order of enqueueing, also
-# while the slot moves.
+# External workers accept the jobs of a slot in the order of enqueueing if the queue has strict
+# order, also while the slot moves.
 #
-#   MOVE_ORDER      strict; with key the check finds jobs that are out of order
+#   MOVE_ORDER      order of the queue (strict); with key the check finds jobs that are out of order
 use strict;
 use warnings;
 use HipqShards;
@@ -55,7 +55,7 @@ sub worker
 }
 my @workers = map { worker($_) } $shards->nodes;
 
-# ---- two tenants whose jobs come one transaction after the other; those of the second one are long
+# ---- two tenants enqueue in one transaction after the other; those of tenant long take longer
 my @tenants = ('brief', 'long');
 my $slots = join ',', map { $router->sql("SELECT hipq.slot_of('$_')") } @tenants;
 sub producer
@@ -72,7 +72,7 @@ sub producer
 }
 my @producers = (producer('brief', 0), producer('long', '0.3 * random()'));
 
-# ---- slots move to and fro
+# ---- slots move repeatedly
 sub ended
 {
 	my $sum = 0;
@@ -94,8 +94,8 @@ foreach my $node (1, 2, 1, 2, 0, 1, 2, 0, 2)
 	more_ended(6) or die 'jobs stand still';
 	$moved += $shards->on_router("SELECT hipq.move_slots('app', '{$slots}', $node)");
 }
-cmp_ok($moved, '>', 6, 'slots have moved to and fro');
-ok(more_ended(6), 'jobs go on after the moves');
+cmp_ok($moved, '>', 6, 'slots have moved repeatedly');
+ok(more_ended(6), 'jobs end after the moves');
 
 # ---- all jobs end, in order
 sub unfinished
@@ -118,8 +118,8 @@ foreach my $tenant (@tenants)
 			FROM hipq.jobs_detail WHERE queue = 'app.out' AND job_data->>'tenant' = '$tenant'")
 	} $shards->nodes;
 	my $numbers = join ' ', map { $_->[1] } @starts;
-	cmp_ok(scalar @starts, '>', 20, "many jobs of $tenant transactions have run");
-	is($numbers, join(' ', 1 .. @starts), "jobs of $tenant transactions run in order, each once");
+	cmp_ok(scalar @starts, '>', 20, "more than twenty jobs of tenant $tenant have run");
+	is($numbers, join(' ', 1 .. @starts), "jobs of tenant $tenant run in order, each once");
 }
 
 done_testing();

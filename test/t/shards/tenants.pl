@@ -1,5 +1,5 @@
-# Nothing that one tenant does keeps another one from setting up its queues, or stops the jobs of a
-# shard; and an instance is set up on its router only.
+# Nothing that one tenant does prevents another tenant from setting up its queues, or stops the jobs
+# of a shard. An instance is set up on its router only.
 use strict;
 use warnings;
 use HipqDoctor;
@@ -47,33 +47,33 @@ $router->sql(q{SELECT hipq.resume('app.mail', job_type => 'run')});
 ok($shard->wait_until('SELECT count(*) FROM hipq.pauses', 0), "the shard has the router's resume");
 is($shard->sql('SELECT hipq.describe()'), $before, 'refused calls change nothing on the shard');
 
-# ---- what a server sets up itself
+# ---- set-up that a shard can change
 is($shard->sql_as('mallory', q{SELECT hipq.pause('lone.mail'), hipq.resume('lone.mail')}), 't|t',
 	'a shard sets up queues of other instances');
 $shard->sql(q{INSERT INTO hipq.pause (queue_id, job_type, paused_by, paused_time, crashes)
 	SELECT queue_id, 'run', 'hipq', now(), 2 FROM hipq.queue WHERE name = 'mail'});
 is($shard->sql(q{SELECT hipq.resume('app.mail', job_type => 'run')}), 't',
-	'a shard can resume what a crash has held there');
+	'a shard can resume a job type that hipq has paused there after crashes');
 $shard->sql(q{SELECT hipq.enqueue('fresh', '{"tenant": "a"}',
 	scheduled_run_time => now() + interval '1 day')});
 ok($shard->wait_until(q{SELECT count(*) FROM hipq.job_type WHERE name = 'fresh'
 		AND NOT is_registered}, 1), 'jobs bring unregistered types to a shard');
 
-# ---- what the router drops stays on its shards, where it can be dropped
+# ---- queues and types that the router drops stay on its shards, where they can be dropped
 $router->sql(q{SELECT hipq.create_queue('app.brief', owner => 'app'),
 	hipq.register_job_type('app.brief', 'run'), hipq.register_job_type('app.mail', 'brief')});
 ok($shard->wait_until(q{SELECT count(*) FROM hipq.job_type WHERE name = 'brief'}, 1),
 	'the shard has a queue and a type of the router');
 $router->sql(q{SELECT hipq.drop_queue('app.brief'), hipq.drop_job_type('app.mail', 'brief')});
 ok($shard->wait_until(q{SELECT router_has FROM hipq.shard_map}, '{"app.mail": ["run"]}'),
-	'the shard knows that the router has dropped them');
+	'the shard knows that the router has dropped the queue and the type');
 like($shard->error_of(q{SELECT hipq.alter_queue('app.brief', weight => 7)}),
 	qr/55000: instance "app" is set up on its router/,
 	'a dropped queue cannot be changed on the shard');
 is($shard->sql(q{SELECT hipq.drop_queue('app.brief'), hipq.drop_job_type('app.mail', 'brief')}),
 	'|', 'a dropped queue and type can be dropped on the shard');
 ok($shard->wait_until(q{SELECT count(*) FROM hipq.queue WHERE name = 'brief'}, 0),
-	'a queue dropped on the shard is gone');
+	'a queue dropped on the shard is removed');
 $router->sql(q{SELECT hipq.alter_instance('app', strict => true)});
 ok($shard->wait_until(q{SELECT is_strict FROM hipq.instance WHERE name = 'app'}),
 	'a change of the instance comes from the router');
@@ -83,14 +83,14 @@ $router->sql(q{SELECT hipq.alter_instance('app', strict => false)});
 my $sent = $router->sql($letters);
 $router->sql_as('mallory', q{BEGIN; SELECT hipq.pause('lone.mail', job_type => 'kind'),
 	hipq.alter_queue('lone.mail', weight => 7); PREPARE TRANSACTION 'lone'});
-is($router->sql($letters), $sent, 'no shard is sent an instance without shards');
+is($router->sql($letters), $sent, 'the set-up of an instance without shards is sent to no shard');
 $router->sql(q{SET lock_timeout = '1s';
 	SELECT hipq.pause('app.mail', job_type => 'run'), hipq.create_queue('other.mail'),
 		hipq.register_job_type('app.mail', 'more'), hipq.resume('app.mail', job_type => 'run'),
 		hipq.enqueue('fresh', '{"tenant": "b"}', queue => 'app.mail',
 			scheduled_run_time => now() + interval '1 day'),
 		hipq.enqueue('stray', scheduled_run_time => now() + interval '1 day')});
-pass('other roles can set up while that transaction is open');
+pass('other roles can set up queues while a transaction that sets up another instance is open');
 
 # ---- recovery does not wait for a transaction that sets up
 $router->sql(q{CREATE FUNCTION once(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
@@ -103,26 +103,27 @@ $router->sql(q{BEGIN; SELECT hipq.pause('app.mail', job_type => 'more');
 	PREPARE TRANSACTION 'app'});
 like($router->error_of(q{SELECT hipq.pause('app.whole')}),
 	qr/55P03: another transaction that changes queues, job types or pauses of instance "app" is open\nDETAIL:  It is that of prepared transaction "app"/,
-	'a transaction that sets up the same instance does not wait for ever');
+	'pause() gives up waiting for a transaction that sets up the same instance');
 is($router->sql(q{SET lock_timeout = '1s'; SELECT hipq.alter_queue('other.mail', weight => 9)}), '',
-	'a transaction that sets up another instance does not wait');
+	'alter_queue() does not wait for a transaction that sets up another instance');
 kill 'KILL', $pid;
-is($router->outcome($id), 'succeeded', 'a job whose process was killed runs again meanwhile');
+is($router->outcome($id), 'succeeded',
+	'a job whose process was killed runs again while a transaction that sets up is open');
 is($router->sql(q{SELECT attempt FROM hipq.jobs_detail WHERE job_type = 'once'}), 2,
-	'the job has run twice');
+	'the job whose process was killed has two attempts');
 $router->sql(qq{ROLLBACK PREPARED '$_'}) foreach qw(lone app);
 
-# ---- what a shard lacks for one tenant keeps nothing of other tenants from it
+# ---- a shard that lacks something for one tenant sets up all of other tenants
 $router->sql(q{SELECT hipq.register_job_type('app.mail', 'later', max_retries => 7)});
 ok($shard->wait_until(q{SELECT count(*) FROM hipq.job_type WHERE name = 'later' AND is_registered},
 		1), 'a shard without a handler of one type sets up the others');
 like($shard->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'shard'}),
 	qr/shard 1 of instance "app", and could not set up all that the router has: job type once of queue app.whole/,
-	'an alert tells of the missing handler');
+	'an alert reports the missing handler');
 $shard->sql('CREATE FUNCTION once(job hipq.job) RETURNS void LANGUAGE sql AS $$$$');
 $router->sql(q{SELECT hipq.alter_queue('app.mail', weight => 11)});
 ok($shard->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'}, 0),
-	'the alert is over when the handler is there');
+	'the alert ends when the handler exists');
 
 # ---- a trigger of one tenant stops no other tenant
 $shard->sql(q{CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -142,11 +143,11 @@ my $poison = join ', ', map { qq('{"tenant": "a", "poison": "$_"}'::jsonb) } @sq
 $router->sql(qq{SELECT hipq.enqueue_many('run', ARRAY[$poison,
 	'{"tenant": "a", "when": "commit", "poison": "40001"}', '{"tenant": "good"}'])});
 ok($shard->wait_until(q{SELECT count(*) FROM ran WHERE tenant = 'good'}, 1),
-	'a job beside refused ones runs');
+	'a job in one call with refused jobs runs');
 ok($router->wait_until(q{SELECT string_agg(sqlstate, ' ' ORDER BY sqlstate)
 		FROM hipq.shard_rejects}, join(' ', sort @sqlstates, '40001', '57014')),
-	'jobs that a trigger refuses are rejects, whatever it raises and when');
-# ---- rejects are sent again when the cause is gone
+	'jobs that a trigger refuses are rejects with the SQLSTATE of the trigger');
+# ---- rejects are sent again when their cause is removed
 $shard->sql(q{DROP TRIGGER refuse ON hipq.app_mail;
 	CREATE TRIGGER refuse BEFORE INSERT ON hipq.app_mail FOR EACH ROW
 	WHEN (new.job_data ->> 'poison' = 'XX000') EXECUTE FUNCTION refuse();
@@ -172,7 +173,7 @@ is($router->sql_as('operator', qq{SELECT hipq.resend_rejects('app.mail', ids => 
 	'resend_rejects() sends one job again');
 ok($shard->wait_until("SELECT count(*) FROM ran WHERE id = $first", 1),
 	'a job that is sent again runs with its id');
-is($_->sql("$rejects WHERE job_id = $first"), 0, 'a job that is sent again is no reject any more')
+is($_->sql("$rejects WHERE job_id = $first"), 0, 'a job that is sent again is not a reject')
 	foreach $router, $shard;
 is($router->sql(q{SELECT hipq.resend_rejects('app.mail', sqlstate => 'P0001')}), 1,
 	'resend_rejects() sends jobs with one SQLSTATE');
@@ -180,13 +181,13 @@ is($router->sql(q{SELECT hipq.resend_rejects('app.mail', max_jobs => 1)}), 1,
 	'resend_rejects() sends the first jobs');
 is($router->sql(q{SELECT hipq.resend_rejects('app.mail')}), 6, 'resend_rejects() sends all jobs');
 ok($shard->wait_until(q{SELECT count(DISTINCT id) FROM ran WHERE tenant = 'a'}, 8),
-	'all jobs that are sent again run, but one');
+	'all jobs that are sent again run, except the one that a trigger refuses');
 foreach my $node ($router, $shard)
 {
 	ok($node->wait_until("$rejects WHERE sqlstate = 'XX000'", 1),
 		'a job that is refused again is a reject again');
 	is($node->sql($rejects), 1, 'no other job is a reject');
-	is($node->sql($alert), 1, 'an alert tells of the new reject');
+	is($node->sql($alert), 1, 'an alert reports the new reject');
 }
 is($router->sql(q{UPDATE hipq.shard_reject SET sqlstate = '23505';
 	SELECT hipq.resend_rejects('app.mail')}), 0, 'resend_rejects() does not send duplicates');
@@ -195,11 +196,11 @@ is($router->sql(q{SELECT hipq.resend_rejects('app.mail', sqlstate => '23505')}),
 	'resend_rejects() sends duplicates on request');
 ok($shard->wait_until($rejects, 0), 'no reject is left on the shard');
 is($router->sql($rejects), 0, 'no reject is left on the router');
-is($_->sql($alert), 0, 'the alert of rejects is over') foreach $router, $shard;
+is($_->sql($alert), 0, 'the alert of rejects ends') foreach $router, $shard;
 is($shard->sql(q{SELECT count(*) - count(DISTINCT id) FROM ran WHERE tenant = 'a'}), 0,
 	'each job has run once');
 
-# ---- old rejects are removed: duplicates as final jobs are, others as dead letters, but nothing
+# ---- old rejects are removed: duplicates as final jobs are, others as dead letters, but no reject
 # that a resync may need (three days)
 $router->sql(q{SELECT hipq.alter_queue('app.mail', dead_letter_retention => '5 days');
 	INSERT INTO hipq.shard_reject
@@ -219,7 +220,7 @@ $_->set('hipq.clock_offset' => 0) foreach $router, $shard;
 $router->sql(q{DELETE FROM hipq.shard_reject;
 	SELECT hipq.alter_queue('app.mail', reset => '{dead_letter_retention}')});
 
-# ---- a shard that is stopped says so in several places
+# ---- a shard that cannot take letters says so in several places
 $shard->sql(q{CREATE TABLE gate (); CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN LOCK TABLE public.gate IN SHARE MODE NOWAIT; RETURN new; END $$;
 	CREATE TRIGGER pass BEFORE INSERT ON hipq.app_mail FOR EACH ROW EXECUTE FUNCTION pass()});
@@ -236,7 +237,7 @@ ok($router->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = '
 	'an alert on the router has the error');
 like($router->sql("SELECT explanation FROM hipq.why($id)"),
 	qr/Not all that was sent to shard 1 of instance "app" has been read. An error keeps it from that: view hipq.alerts tells of it/,
-	'why() refers to the alert');
+	'why() refers to view hipq.alerts');
 is_found($shard, 'error', 'letters not taken', 'database',
 	qr/could not obtain lock on relation "public.gate"/);
 is_found($router, 'error', 'letters not taken', 'shard 1 of instance "app"',
@@ -247,37 +248,37 @@ ok($shard->wait_until(q{SELECT count(*) FROM ran WHERE tenant = 'late'}, 1),
 ok($_->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'shard'}, 0),
 	'the alert is over when the lock is released') foreach $shard, $router;
 
-# ---- a job whose key another server looks for
+# ---- a job whose key another server checks
 my $unique = q{SELECT id, action FROM hipq.enqueue_unique('run', '{"tenant": "a"}',
 	job_key => 'once', scheduled_run_time => now() + interval '1 day')};
 like($router->sql($unique), qr/^\d+\|sent$/, 'enqueue_unique() says that the job is sent');
 my ($second) = split /\|/, $router->sql($unique);
 ok($router->wait_until("SELECT count(*) FROM hipq.shard_rejects WHERE job_id = $second
-		AND sqlstate = '23505'", 1), 'the second job is a reject');
+		AND sqlstate = '23505'", 1), 'the second job with the key is a reject');
 like($router->error_of("SELECT * FROM hipq.find_job($second)"),
 	qr/42704: .*\n.*It was not taken by shard 1 of instance "app": an unfinished job has its key \(23505\)/,
-	'find_job() says that the job was not taken');
+	'find_job() says that the shard did not take the job');
 $router->sql(q{INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key, job_data)
 	SELECT 'often', '* * * * *', current_user::regrole, queue_id, 'run', 'once', '{"tenant": "a"}'
 		FROM hipq.queue WHERE name = 'mail' AND table_name = 'app_mail'});
 like($router->sql(q{SELECT hipq._run_schedule(schedule_id) FROM hipq.schedule}), qr/^sent job \d+$/,
 	'a schedule sends a job');
 ok($router->wait_until('SELECT last_action FROM hipq.schedules_detail', 'skipped'),
-	'the schedule says later that the job was skipped');
+	'the schedule shows later that its job was skipped');
 
 # ---- the doctor knows hipq's own slots and subscriptions
 my ($slot, $line) = map { $router->sql("SELECT channel || '_${_}_1' FROM hipq.shard") } qw(to from);
 unlike(findings($_), qr/replication slot|subscription|clock|not reached|not taken|check failed/,
-	'the doctor finds nothing at first') foreach $router, $shard;
+	'at the start the doctor finds no problem of replication') foreach $router, $shard;
 is_mended($router, 'warning', 'unbounded WAL', 'setting max_slot_wal_keep_size',
 	qr/is -1: a node that does not read fills the disk/);
 $shard->sql("ALTER SUBSCRIPTION $slot DISABLE");
 ok($router->wait_until("SELECT NOT active FROM pg_replication_slots WHERE slot_name = '$slot'"),
-	'the shard does not read');
+	'the shard does not read when its subscription is disabled');
 my $found = is_found($router, 'warning', 'inactive slot', qq{replication slot "$slot"},
 	qr/sends by it to shard 1 of instance "app", which does not read/);
 is_deeply([ $found->{statement}, $found->{hint} =~ /Do not drop the slot/ ], [ undef, 1 ],
-	'the doctor does not advise to drop the slot');
+	'the doctor advises not to drop the replication slot');
 $router->set('hipq.outbox_max' => '1MB');
 $router->sql(q{CREATE TABLE much AS SELECT repeat(md5(n::text), 30) AS text
 	FROM generate_series(1, 3000) AS n});
@@ -286,9 +287,9 @@ is_found($router, 'warning', 'much WAL kept', qq{replication slot "$slot"},
 is_mended($shard, 'error', 'disabled subscription', qq{subscription "$slot"},
 	qr/what the router of instance "app" sends, and it is disabled/);
 ok($router->wait_until("SELECT active FROM pg_replication_slots WHERE slot_name = '$slot'"),
-	'the shard reads again');
+	'the shard reads when its subscription is enabled');
 
-# ---- other ways to reach each other, never with a password
+# ---- new connection strings, never with a password
 my @ways = map { $shards->conninfo($_) . " application_name=way$_" } 0, 1;
 $router->sql("CALL hipq.create_shard('app', 1, '$ways[1]', publisher => '$ways[0]')");
 is($router->sql("SELECT subconninfo FROM pg_subscription WHERE subname = '$line'"), $ways[1],
