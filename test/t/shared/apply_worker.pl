@@ -1,5 +1,5 @@
-# A job in a prepared transaction runs also if an apply worker of logical replication commits it, or
-# if the server was down in between.
+# A job of a prepared transaction runs after an apply worker of logical replication has committed
+# the transaction, also if the server stops or crashes between the two phases.
 use strict;
 use warnings;
 use HipqCluster;
@@ -14,7 +14,7 @@ $publisher->start;
 $publisher->safe_psql('postgres',
 	'CREATE TABLE orders (n integer PRIMARY KEY); CREATE PUBLICATION orders FOR TABLE orders');
 
-# audit_rate 0: the audit must not find what was missed.
+# With hipq.audit_rate 0 the audit does not find missed jobs.
 my $hipq = HipqCluster->new('subscriber', max_prepared_transactions => 10, 'hipq.audit_rate' => 0);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
@@ -66,67 +66,68 @@ prepare(1);
 commit(1);
 ends(1, 'a job that an apply worker has committed runs');
 
-# ---- committed after the scheduler has left
+# ---- committed after the scheduler has exited
 prepare(2);
 is_prepared(1, 'the transaction is prepared on the subscriber');
-ok($hipq->wait_until($left, 0, 30), 'the scheduler leaves beside a prepared transaction');
+ok($hipq->wait_until($left, 0, 30), 'the scheduler exits beside a prepared transaction');
 my $start = time;
 commit(2);
-ends(2, 'its job runs');
-$hipq->in_time(time - $start, 8, 'the job of the committed transaction runs soon');
+ends(2, 'a job that is committed after the scheduler has exited runs');
+$hipq->in_time(time - $start, 8,
+	'a job that is committed after the scheduler has exited runs within 8 s');
 
-# ---- by the apply worker itself, at once: the launcher, which looks each second, is stopped
+# ---- the launcher, which checks each second, is stopped: the apply worker wakes the scheduler
 prepare(20);
 is_prepared(1, 'a transaction is prepared while no scheduler runs');
-ok($hipq->wait_until($left, 0, 30), 'the scheduler has left again');
-# another one: while it is open that is no reason to stay silent, nor to wake a process
+ok($hipq->wait_until($left, 0, 30), 'the scheduler exits beside a second prepared transaction');
+# A second open transaction neither prevents nor causes a wake-up.
 prepare(21);
-is_prepared(2, 'two');
-# keeps the scheduler
+is_prepared(2, 'two transactions are prepared');
+# This job keeps the scheduler.
 my $later = $hipq->sql(
 	q{SELECT hipq.enqueue('run', '{}', 'app.main', scheduled_run_time => now() + interval '30 s')});
 ok($hipq->wait_until($left, 1, 30), 'a scheduler runs');
-$hipq->outcome_of('run', q{'{}', 'app.main'});    # and an executor
+$hipq->outcome_of('run', q{'{}', 'app.main'});    # starts an executor
 my $launcher = HipqFaults::stop_at_rest($hipq, 'hipq launcher');
 commit(20);
-ends(20, 'without the launcher');
+ends(20, 'a job that is committed without the launcher runs');
 commit(21);
-ends(21, 'and the other one');
+ends(21, 'the job of the second open transaction runs');
 kill 'CONT', $launcher;
 $hipq->sql("SELECT hipq.cancel($later)");
 
 # ---- several transactions, in the order of their commits
 prepare($_) foreach 3 .. 5;
-is_prepared(3, 'several');
+is_prepared(3, 'three transactions are prepared');
 commit(4);
-ends(4, 'the second is committed first');
+ends(4, 'the job of the transaction that commits first runs');
 $publisher->safe_psql('postgres', "ROLLBACK PREPARED 'order 3'");
 commit(5);
-ends(5, 'the third');
+ends(5, 'the job of the transaction that commits last runs');
 is_prepared(0, 'no prepared transaction is left');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = '3'}), 0,
 	'a rolled back transaction leaves no job');
 
-# ---- the server was down, or has crashed, between the two phases
+# ---- the server stops or crashes between the two phases
 foreach my $how (qw(fast immediate))
 {
 	my $n = $how eq 'fast' ? 6 : 7;
 	prepare($n);
-	is_prepared(1, 'prepared');
+	is_prepared(1, "a transaction is prepared before a stop ($how)");
 	$hipq->node->stop($how);
 	$hipq->node->start;
 	is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 1,
-		"the prepared transaction is there after a stop ($how)");
-	ok($hipq->wait_until($nobody, 0, 30), "the scheduler leaves after a stop ($how)");
+		"the prepared transaction exists after a stop ($how)");
+	ok($hipq->wait_until($nobody, 0, 30), "the scheduler exits after a stop ($how)");
 	commit($n);
-	ends($n, 'its job runs');
+	ends($n, "the job of the prepared transaction runs after a stop ($how)");
 }
 
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'cursor miss'}), 0,
 	'the audit finds no missed job');
 
-# ---- every process refuses a transaction that cannot be prepared; the error ends an apply worker
-# that was to run jobs in a trigger
+# ---- every process refuses to prepare a transaction with a worker call; the error ends an apply
+# worker whose trigger makes the call
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'out', handler_kind => 'notify');
 	CREATE OR REPLACE FUNCTION order_comes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -138,7 +139,7 @@ ok($hipq->node->wait_for_log(
 is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 0,
 	'the refused transaction is not prepared');
 $hipq->sql(q{ALTER TABLE orders DISABLE TRIGGER order_comes});
-is_prepared(1, 'without that call the transaction is prepared');
+is_prepared(1, 'a transaction without a worker call is prepared');
 commit(8);
 
 done_testing();

@@ -1,6 +1,6 @@
-# A server that starts from a copy of the files, or a copied database, runs nothing until
-# release_hold(); the original goes on, over restarts and crashes. (shared/dump_restore.pl tests
-# dumps, server/standby.pl standbys.)
+# A server that starts from a copy of the files, and a copied database, run no job until
+# release_hold(). The original runs jobs, also after restarts and crashes. (shared/dump_restore.pl
+# tests dumps, server/standby.pl standbys.)
 use strict;
 use warnings;
 use HipqCluster;
@@ -19,7 +19,7 @@ is($hipq->outcome_of('run'), 'succeeded', 'the original runs jobs');
 my $workers = q{SELECT count(*) FROM pg_stat_activity
 	WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
 
-# A server of its own over the files of another one.
+# Returns a server object for another node.
 sub server
 {
 	my ($node) = @_;
@@ -38,7 +38,7 @@ sub is_held
 	my $says = qr/hipq holds the jobs of database "postgres"/;
 	$copy->node->wait_for_log($says);
 	my $lines = () = slurp_file($copy->node->logfile) =~ /$says/g;
-	is($lines, 1, "$what: the log tells of the hold once");
+	is($lines, 1, "$what: the log reports the hold once");
 	$copy->enqueue('run') foreach 1 .. 5;
 	ok($copy->wait_until($workers, 0), "$what: new jobs start no worker");
 	return $id;
@@ -48,29 +48,29 @@ sub is_released
 {
 	my ($copy, $what, $id) = @_;
 	$copy->sql('SELECT hipq.release_hold()');
-	is($copy->outcome($id), 'succeeded', "$what: release_hold() lets the job run");
+	is($copy->outcome($id), 'succeeded', "$what: the held job runs after release_hold()");
 	$copy->node->restart;
-	is($copy->outcome_of('run'), 'succeeded', "$what: jobs run after a restart, too");
+	is($copy->outcome_of('run'), 'succeeded', "$what: jobs run after a restart");
 	return;
 }
 
-# ---- the original over its restarts
+# ---- restarts of the original
 foreach my $mode ('fast', 'immediate')
 {
 	$original->restart if $mode eq 'fast';
 	if ($mode eq 'immediate') { $original->stop('immediate'); $original->start; }
-	is($hipq->outcome_of('run'), 'succeeded', "the original is no copy after a restart ($mode)");
+	is($hipq->outcome_of('run'), 'succeeded', "the original runs jobs after a restart ($mode)");
 }
 HipqFaults::inject($hipq, 'kill launcher');
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'},
-		1), 'the launcher comes back after kill -9');
-is($hipq->outcome_of('run'), 'succeeded', 'the original is no copy after kill -9');
+		1), 'the launcher starts after kill -9');
+is($hipq->outcome_of('run'), 'succeeded', 'the original runs jobs after kill -9');
 $original->stop;
 rename $original->data_dir, $original->data_dir . '.moved' or die $!;
 rename $original->data_dir . '.moved', $original->data_dir or die $!;
 $original->start;
 is($hipq->outcome_of('run'), 'succeeded',
-	'the original is no copy after its directory was renamed');
+	'the original runs jobs after its directory was renamed');
 
 # ---- a base backup, started as a second server
 $original->backup('backup');
@@ -83,12 +83,12 @@ $original->backup('backup');
 		$hipq->sql('SELECT system_identifier FROM pg_control_system()'),
 		'a second server has the same system identifier');
 	my $id = is_held($second, 'second server');
-	is($hipq->outcome_of('run'), 'succeeded', 'the original goes on beside a second server');
+	is($hipq->outcome_of('run'), 'succeeded', 'the original runs jobs beside a second server');
 	$node->restart;
-	like($second->why($id), qr/^hold:/, 'the second server is still held after a restart');
+	like($second->why($id), qr/^hold:/, 'the second server is held after a restart');
 	$node->stop('immediate');
 	$node->start;
-	like($second->why($id), qr/^hold:/, 'the second server is still held after a crash');
+	like($second->why($id), qr/^hold:/, 'the second server is held after a crash');
 	is_released($second, 'second server', $id);
 	$node->stop;
 }
@@ -110,7 +110,7 @@ $original->backup('backup');
 	$node->stop;
 }
 
-# ---- a promoted standby is no copy, a backup of it is one
+# ---- a promoted standby is not a copy, but its backup is
 {
 	my $node = PostgreSQL::Test::Cluster->new('standby');
 	$node->init_from_backup($original, 'backup', has_streaming => 1);
@@ -139,13 +139,14 @@ $original->stop;
 	my $id = is_held(server($node), 'copied files');
 	$node->stop;
 
-	# The mark cannot be written: it is better to hold than to be wrong.
+	# If the mark cannot be written, hipq does not know whether the server is a copy, and holds the
+	# jobs.
 	unlink $node->data_dir . '/hipq.server' or die $!;
 	mkdir $node->data_dir . '/hipq.server' or die $!;
 	$node->start;
 	like(server($node)->why($id), qr/^hold:/, 'jobs are held if the mark cannot be written');
 	like(slurp_file($node->logfile), qr/could not .*"hipq\.server/,
-		'the log tells that the mark cannot be written');
+		'the log reports that the mark cannot be written');
 	$node->stop;
 	rmdir $node->data_dir . '/hipq.server' or die $!;
 	append_to_file($node->data_dir . '/hipq.server', 'nonsense');
@@ -154,20 +155,20 @@ $original->stop;
 	$node->stop;
 }
 $original->start;
-is($hipq->outcome_of('run'), 'succeeded', 'the original goes on beside all copies');
+is($hipq->outcome_of('run'), 'succeeded', 'the original runs jobs beside all copies');
 
 # ---- a database copied within the server
 {
 	$hipq->in('template1')->sql('CREATE DATABASE clone TEMPLATE postgres');
 	my $clone = $hipq->in('clone');
 	my $id = $clone->enqueue('run');
-	like($clone->why($id), qr/^hold:/, 'a database made from a template is held');
-	is($hipq->outcome_of('run'), 'succeeded', 'the template of a clone goes on');
+	like($clone->why($id), qr/^hold:/, 'a database made from a template holds its jobs');
+	is($hipq->outcome_of('run'), 'succeeded', 'the template of a clone runs jobs');
 	$clone->sql('SELECT hipq.release_hold()');
 	is($clone->outcome($id), 'succeeded', 'the clone runs jobs after release_hold()');
 }
 
-# ---- hipq is preloaded only later
+# ---- hipq is preloaded after jobs were enqueued
 {
 	my $late = HipqCluster->new('late', preload => 0);
 	$late->create_queue('app.main');
@@ -176,7 +177,7 @@ is($hipq->outcome_of('run'), 'succeeded', 'the original goes on beside all copie
 		SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 	my $id = $late->enqueue('run');
 	is($late->sql('SELECT token IS NULL FROM hipq.identity'), 't',
-		'without preload the jobs belong to no server yet');
+		'without preload the jobs belong to no server');
 	$late->node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'\n");
 	$late->node->restart;
 	is($late->outcome($id), 'succeeded', 'the first server with hipq preloaded runs the jobs');

@@ -1,5 +1,5 @@
-# Commands that need a database or the extension for themselves are done within 5 s while jobs run;
-# when they fail or are rolled back, hipq's workers come back.
+# Commands that need a database or the extension for themselves end within 5 s while jobs run. When
+# they fail or are rolled back, hipq's workers start again.
 use strict;
 use warnings;
 use HipqCluster;
@@ -14,7 +14,7 @@ my $admin = $hipq->in('postgres');
 my $workers = q{SELECT string_agg(backend_type, ', ' ORDER BY backend_type) FROM pg_stat_activity
 	WHERE backend_type IN ('hipq scheduler', 'hipq executor') AND datname = };
 
-# A database with a queue; jobs of type "wait" wait for advisory lock 1.
+# Creates a database with a queue. Jobs of type "wait" wait for advisory lock 1.
 sub create_database
 {
 	my ($name) = @_;
@@ -42,8 +42,8 @@ sub install
 	return;
 }
 
-# Two executors with a job each, and a scheduler that stays for jobs that cannot run. The lock is
-# held by another session of the database, which has to end before the command.
+# Starts two executors, each with a job, and a scheduler, which stays for a job that cannot run.
+# Another session of the database holds the lock. This session must end before the command.
 sub occupy
 {
 	my ($db) = @_;
@@ -56,7 +56,7 @@ sub occupy
 	return ($lock, @ids);
 }
 
-# The same without a session that holds the lock: handlers sleep in their first attempt.
+# Does the same without a session that holds the lock: handlers sleep in their first attempt.
 sub occupy_asleep
 {
 	my ($db) = @_;
@@ -102,7 +102,7 @@ sub finished_after
 	occupy_asleep($db);
 	done_in_time('DROP DATABASE forced WITH (FORCE)', 'DROP DATABASE WITH (FORCE)');
 
-	# Its owner is no superuser, the scheduler is one.
+	# The owner of the database is no superuser, but the scheduler is one.
 	$admin->sql('CREATE ROLE landlord LOGIN CREATEDB');
 	$db = create_database('owned');
 	$admin->sql('ALTER DATABASE owned OWNER TO landlord');
@@ -123,7 +123,8 @@ sub finished_after
 	is($admin->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler',
 			'hipq executor')}), '0', 'dropped databases leave no worker behind');
 	ok($admin->wait_until(q{SELECT pid IS NOT NULL FROM pg_stat_activity
-			WHERE backend_type = 'hipq launcher'}), 'the launcher is still there');
+			WHERE backend_type = 'hipq launcher'}),
+		'the launcher runs after databases were dropped');
 }
 
 # ---- a command that fails
@@ -137,11 +138,11 @@ sub finished_after
 	like($err, qr/is being accessed by other users.*There is 1 other session/s,
 		"DROP DATABASE fails because of one session: hipq's workers are not counted");
 	ok($admin->wait_until("$workers 'stays'", 'hipq executor, hipq executor, hipq scheduler'),
-		'scheduler and executors are back after a DROP DATABASE that failed');
+		'scheduler and executors run after a DROP DATABASE that failed');
 	$lock->quit;
 	finished_after($db, 'DROP DATABASE that failed', @ids);
 
-	# These commands cannot run in a transaction block: then no worker is interrupted.
+	# Commands that cannot run in a transaction block fail before they interrupt a worker.
 	@ids = occupy_asleep($db);
 	done_in_time('BEGIN; DROP DATABASE stays', 'DROP DATABASE in a transaction block', 3);
 	done_in_time('BEGIN; CREATE DATABASE x TEMPLATE stays',
@@ -172,7 +173,7 @@ sub finished_after
 	$db = $hipq->in('renamed');
 	finished_after($db, 'RENAME', @ids);
 
-	# hipq.databases goes by the new name.
+	# hipq.databases lists databases by their new names.
 	$admin->set('hipq.databases' => 'listed');
 	my $id = $db->enqueue('quick', q{queue => 'app.main'});
 	like($db->why($id), qr/^enabled:/, 'a database that is not listed runs nothing');
@@ -191,22 +192,23 @@ sub finished_after
 	@ids = occupy_asleep($db);
 	done_in_time('CREATE DATABASE copy TEMPLATE listed', 'CREATE DATABASE');
 	finished_after($db, 'CREATE DATABASE', @ids);
-	# From the same database.
+	# A session of the same database runs the command.
 	@ids = occupy_asleep($db);
 	$db->sql('CREATE DATABASE copy_of_own TEMPLATE listed');
 	finished_after($db, 'CREATE DATABASE from within', @ids);
 
-	# ---- connections not allowed: running jobs go on as other sessions do, and no worker tries in
-	# vain to connect
+	# ---- connections not allowed: running jobs continue as other sessions do, and no worker tries
+	# to connect
 	$admin->sql('ALTER DATABASE listed ALLOW_CONNECTIONS false');
 	$admin->sql(qq{SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 		WHERE datname = 'listed'});
 	my $offset = -s $hipq->node->logfile;
 	$hipq->node->restart;
 	ok($admin->wait_until(q{SELECT count(*) FROM pg_stat_activity
-			WHERE backend_type = 'hipq launcher'}, 1), 'the launcher is there after a restart');
+			WHERE backend_type = 'hipq launcher'}, 1), 'the launcher runs after a restart');
 	$admin->sql('SELECT pg_reload_conf()');
-	$admin->sql('CREATE DATABASE as_a_sign_of_time');    # the launcher has had its time
+	# The launcher has had time to start workers.
+	$admin->sql('CREATE DATABASE as_a_sign_of_time');
 	unlike(slurp_file($hipq->node->logfile, $offset), qr/not currently accepting connections/,
 		'no worker tries to connect to a database that allows no connections');
 	$admin->sql('ALTER DATABASE listed ALLOW_CONNECTIONS true');
@@ -215,7 +217,7 @@ sub finished_after
 	is($db->outcome($id, 5), 'succeeded', 'jobs run when connections are allowed again');
 }
 
-# ---- a database without hipq, one that had a scheduler, one whose scheduler is about to return
+# ---- DROP DATABASE without hipq, and before the scheduler of the database would start
 {
 	$admin->sql('CREATE DATABASE plain');
 	done_in_time('DROP DATABASE plain', 'DROP DATABASE without hipq');
@@ -223,9 +225,9 @@ sub finished_after
 	my $db = create_database('later');
 	$db->sql(q{SELECT hipq.enqueue('quick', queue => 'app.main',
 		scheduled_run_time => now() + interval '90 s')});
-	ok($admin->wait_until("$workers 'later'", ''), 'a scheduler with a job in the future has left');
+	ok($admin->wait_until("$workers 'later'", ''), 'the scheduler of a job in the future exits');
 	done_in_time('DROP DATABASE later', 'DROP DATABASE of a database with a job in the future');
-	$hipq->set('hipq.clock_offset' => 200);    # it would return now
+	$hipq->set('hipq.clock_offset' => 200);    # the scheduler would start now
 	$admin->wait_until(
 		q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1);
 	my $other = $hipq->in('listed');
@@ -305,7 +307,7 @@ sub finished_after
 				job_key => 'own', on_duplicate => 'after'); END IF;
 		END $$;} . $round . $round;
 	my ($status, $out, $err);
-	foreach (1 .. 5)    # a scheduler that makes leaves just then has the view leave the queue out
+	foreach (1 .. 5)    # the view omits a queue while a scheduler makes its leaves
 	{
 		($status, $out, $err) = $db->try_sql($rounds);
 		last unless HipqCluster::is_incomplete($err);
@@ -323,7 +325,8 @@ sub finished_after
 	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running WHERE id IN ($ids[0],
 			$ids[1])"), '1 1', 'DROP DATABASE of another database interrupts no job');
 	$lock->quit;
-	is($db->outcome($_), 'succeeded', 'the job beside DROP DATABASE succeeds') foreach @ids;
+	is($db->outcome($_), 'succeeded', 'a job beside DROP DATABASE of another database succeeds')
+		foreach @ids;
 }
 
 # ---- repeatedly, under load
@@ -343,7 +346,7 @@ sub finished_after
 		'no job is lost by renames under load');
 	is($db->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_count > 0}), '0',
 		'no job is charged by renames under load');
-	done_in_time('DROP DATABASE busy', 'DROP DATABASE in the end');
+	done_in_time('DROP DATABASE busy', 'DROP DATABASE after renames');
 }
 
 done_testing();

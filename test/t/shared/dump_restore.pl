@@ -1,4 +1,4 @@
-# A dump has queues, types, jobs, history and grants, and a restored or cloned database holds its
+# A dump contains queues, types, jobs, history and grants. A restored or cloned database holds its
 # jobs until release_hold().
 use strict;
 use warnings;
@@ -38,7 +38,8 @@ $source->sql(q{
 	SELECT hipq.grant_queue('app.main', 'producer', 'enqueue');
 	SELECT hipq.grant_queue('app.main', 'looker', 'read')});
 
-# Final jobs (with dead letters and attempts), waiting ones, one in retry, and one that runs.
+# Final jobs (with dead letters and attempts), waiting jobs, a job in state retry, and a running
+# job.
 my @done = map { $source->enqueue('run', qq{'{"n": $_}', job_key => 'key $_'}) } 1 .. 20;
 push @done, map { $source->enqueue('run', q{'{"fail": 1}'}) } 1 .. 3;
 $source->outcome($_) foreach @done;
@@ -49,9 +50,9 @@ my $running = $source->enqueue('run', q{'{"lock": 1}', job_key => 'running'});
 $source->wait_until("SELECT count(*) FROM hipq.running WHERE id = $running", 1);
 $source->enqueue('later', q{scheduled_run_time => now() + interval '1 day', job_key => 'tomorrow'});
 $source->enqueue('nobody', q{queue => 'other.mail'});
-# the scheduler makes their leaf
+# The scheduler makes the leaf of final jobs.
 $source->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0);
-# jobs that are enqueued now wait, as soon as all but the executor of that job are gone
+# Jobs that are enqueued from here on wait, when only the executor of the running job is left.
 $hipq->set('hipq.databases' => 'nowhere');
 $source->wait_until(q{SELECT string_agg(backend_type, ' ') FROM pg_stat_activity
 	WHERE backend_type IN ('hipq scheduler', 'hipq executor')}, 'hipq executor');
@@ -111,8 +112,8 @@ foreach my $kind (sort keys %dump)
 $hipq->set('hipq.databases' => 'plain, inserts, columns, custom, directory, absent, clone');
 $lock->quit;
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'},
-		0), 'the source has no executor any more');
-# The running job has ended by now in the source.
+		0), 'all executors of the source exit');
+# The running job has ended in the source.
 
 foreach my $kind (sort keys %dump)
 {
@@ -124,7 +125,7 @@ foreach my $kind (sort keys %dump)
 		foreach sort keys %checks;
 	like($copy->why($waiting), qr/^hold: The database or its server is a copy, or was restored/,
 		"$kind: the jobs are held");
-	# A new scheduler that finds the hold leaves; an enqueued job makes one look.
+	# An enqueued job starts a scheduler, which finds the hold and exits.
 	my $new = $copy->sql(q{SELECT hipq.enqueue('run', queue => 'app.main')});
 	ok($copy->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname =
 			current_database() AND backend_type IN ('hipq scheduler', 'hipq executor')}),
@@ -138,7 +139,7 @@ foreach my $kind (sort keys %dump)
 	is($copy->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $running"),
 		'2 0', "$kind: the interrupted job runs in a new attempt, uncharged");
 	is($copy->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2',
-		"$kind: the interrupted job has its effect once");
+		"$kind: only the new attempt of the interrupted job has effects");
 	my ($id) = $copy->sql_as('producer',
 		q{INSERT INTO hipq.app_main (job_type) VALUES ('run') RETURNING id});
 	is($copy->outcome($id), 'succeeded', "$kind: the privilege to enqueue is restored");
@@ -155,26 +156,26 @@ foreach my $kind (sort keys %dump)
 {
 	my $script = slurp_file("$dir/plain");
 	is($script =~ s/^(\d+\t\d+\tmain\t)app\t/$1absent\t/mg, 1,
-		'absent role: a queue has another owner');
+		'absent role: the dump has a queue with an absent owner');
 	is($script =~ s/^(\d+\tnightly\t\@daily\t)app\t/$1absent\t/mg, 1,
-		'absent role: a schedule has another role');
+		'absent role: the dump has a schedule with an absent role');
 	PostgreSQL::Test::Utils::append_to_file("$dir/absent", $script);
 	$hipq->node->safe_psql('postgres', 'CREATE DATABASE absent');
 	my $copy = $hipq->in('absent');
 	my ($status, undef, $said) = $hipq->node->psql('absent', "\\i $dir/absent",
 		extra_params => [ '-v', 'ON_ERROR_STOP=1' ]);
 	is($status, 0, 'absent role: the dump is restored');
-	like($said, qr/WARNING:  role absent does not exist/, 'absent role: a warning tells of it');
-	is($copy->sql($checks{jobs}), $expected{jobs}, 'absent role: the jobs are there');
+	like($said, qr/WARNING:  role absent does not exist/, 'absent role: a warning names the role');
+	is($copy->sql($checks{jobs}), $expected{jobs}, 'absent role: the jobs are restored');
 	is($copy->sql('SELECT string_agg(queue, \' \' ORDER BY queue) FROM hipq.queues'),
-		'app.main other.mail', 'absent role: the queues are there');
+		'app.main other.mail', 'absent role: the queues are restored');
 	my $found = q{SELECT finding || ': ' || detail FROM hipq.doctor()};
 	is($copy->sql("$found WHERE finding = 'owner gone'"),
 		'owner gone: Its owner did not exist where it was restored. Jobs with SQL handlers wait.',
-		'absent role: the doctor finds the queue');
+		'absent role: the doctor reports the queue');
 	is($copy->sql("$found WHERE finding = 'role gone'"),
 		'role gone: Its role did not exist where it was restored.',
-			'absent role: the doctor finds the schedule');
+			'absent role: the doctor reports the schedule');
 	$copy->sql('SELECT hipq.release_hold()');
 	like($copy->why($waiting), qr/^queue owner: The queue owner does not exist any more/,
 		'absent role: jobs wait for an owner');
@@ -196,7 +197,7 @@ is($clone->sql("SELECT state FROM hipq.jobs_detail WHERE id = $new"), 'initial',
 $clone->sql('SELECT hipq.release_hold()');
 is($clone->outcome($new), 'succeeded', 'jobs run in a clone after release_hold()');
 
-# ---- the original goes on
+# ---- the original runs jobs
 $hipq->set('hipq.databases' => '*');
 is($source->outcome($waiting), 'succeeded', 'jobs run in the source');
 

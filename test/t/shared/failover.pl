@@ -1,5 +1,5 @@
-# After a failover as Patroni does it (a standby is promoted, the old primary is rewound, follows,
-# and is promoted again) no job is held or lost, and interrupted jobs run again.
+# A failover like that of Patroni holds no job and loses no job, and interrupted jobs run again. A
+# standby is promoted, the old primary is rewound, follows the new one, and is promoted again.
 use strict;
 use warnings;
 use HipqCluster;
@@ -42,7 +42,7 @@ sub fails_over
 	$to->node->promote;
 	is($to->outcome($running), 'succeeded', "$what: the interrupted job runs again");
 	is($to->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2',
-		"$what: the interrupted job has one effect, of its new attempt");
+		"$what: only the new attempt of the interrupted job has effects");
 	is($to->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $running"), '0',
 		"$what: the interrupted job is not charged");
 	$to->sql("SELECT hipq.reschedule($later, now())");
@@ -51,12 +51,12 @@ sub fails_over
 	return;
 }
 
-# The old primary follows the new one, after a clean shutdown, which pg_rewind needs.
+# Makes the old primary follow the new one, after a clean shutdown, which pg_rewind needs.
 sub follows
 {
 	my ($old, $new, $what) = @_;
 	$old->node->start;
-	# pg_rewind undoes this
+	# pg_rewind removes this job.
 	$old->sql("SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '1 hour',
 		job_key => 'lost')");
 	$old->node->stop;
@@ -71,7 +71,7 @@ sub follows
 	$old->node->start;
 	$new->node->wait_for_catchup($old->node, 'replay');
 	is($old->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'lost'}), 0,
-		"$what: the old primary has the new one's jobs only");
+		"$what: the old primary has only the jobs of the new one");
 	return;
 }
 
@@ -79,6 +79,6 @@ fails_over($first, $second, 'to the second');
 follows($first, $second, 'the first follows');
 fails_over($second, $first, 'back to the first');
 is($first->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0,
-	'each job has had its effect once after two failovers');
+	'each job has its effect once after two failovers');
 unlike(slurp_file($_->logfile), qr/hipq holds/, 'no server has held its jobs') foreach $a, $b;
 done_testing();

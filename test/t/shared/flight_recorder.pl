@@ -1,5 +1,5 @@
-# Whatever is in the place of the flight recorder's file, the server starts; attempts that are in no
-# row are found; and a copy of the server knows of no crashes.
+# The server starts, whatever is in the place of the flight recorder's file. hipq finds attempts
+# that are in no row. A copy of the server has no record of crashes.
 use strict;
 use warnings;
 use HipqCluster;
@@ -25,7 +25,7 @@ sub hold
 sub release { return $hipq->sql("ROLLBACK PREPARED 'lock $_[0]'"); }
 sub postmaster { return (slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/)[0]; }
 
-# Replaces the file.
+# Replaces the file of the recorder.
 sub replace_file
 {
 	my ($content) = @_;
@@ -39,7 +39,7 @@ sub replace_file
 is(sprintf('%o', (stat $file)[2] & 07777), '600', 'only the server can read the file');
 is((stat $file)[12] * 512 >= -s $file, 1, 'the file has no holes');
 
-# ---- stopped while a job runs, and the file of that moment damaged
+# ---- the server is stopped while a job runs, and the file is damaged
 my $whole;
 {
 	hold(1);
@@ -64,14 +64,14 @@ my $whole;
 		$node->start;
 		ok($hipq->wait_until("SELECT count(pid) FROM hipq.running WHERE id = $id", 1),
 			"with $what for the recorder the server starts, and the job runs again");
-		# An empty file is not hipq's, and a file that is too long is not even read.
+		# An empty file is not hipq's, and hipq does not read a file that is too long.
 		like(slurp_file($node->logfile, $log_end), qr/hipq ignores flight recorder/,
-			"with $what for the recorder the log tells that it is ignored")
+			"with $what for the recorder the log says that hipq ignores it")
 			unless $what =~ /empty|huge/;
 		$log_end = -s $node->logfile;
 		$node->stop('immediate');
 	}
-	# Things that are not regular files.
+	# A pipe and a folder in the place of the file.
 	unlink $file;
 	POSIX::mkfifo($file, 0600);
 	$node->start;
@@ -82,11 +82,11 @@ my $whole;
 	mkdir $file;
 	$node->start;
 	ok($hipq->wait_until("SELECT count(pid) FROM hipq.running WHERE id = $id", 1),
-		'the server runs without recorder beside a folder in its place');
+		'the server runs without a recorder if a folder is in its place');
 	like(slurp_file($node->logfile, $log_end),
 		qr/hipq could not write flight recorder .*: Is a directory/,
-		"the log tells of a folder in the recorder's place");
-	is($hipq->alerts, 'flight recorder', 'an alert tells of a missing recorder');
+		"the log reports a folder in the recorder's place");
+	is($hipq->alerts, 'flight recorder', 'an alert reports a missing recorder');
 	my $pid = $hipq->pid_of($id);
 	kill 'KILL', $pid;
 	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"),
@@ -100,10 +100,10 @@ my $whole;
 	$node->start;
 	release(1);
 	is($hipq->outcome($id), 'succeeded', 'the job succeeds after all damaged recorders');
-	ok(-f $file, 'the recorder is written again');
+	ok(-f $file, 'the server writes the recorder');
 }
 
-# ---- a clean stop leaves no suspicion, and the file of that moment tells nothing
+# ---- after a clean stop no job is a suspect
 {
 	hold(1);
 	my $id = $hipq->enqueue('run');
@@ -111,13 +111,13 @@ my $whole;
 	my $log_end = -s $node->logfile;
 	$node->restart;
 	unlike(slurp_file($node->logfile, $log_end), qr/hipq executors ran jobs when the server ended/,
-		'after a fast stop nothing is recorded');
+		'after a fast stop the log reports no running job');
 	release(1);
 	is($hipq->outcome($id), 'succeeded', 'the job runs again after a clean stop');
 	is($hipq->attempts($id), '1 server_restart', 'the job is not charged for a clean stop');
 }
 
-# ---- an attempt that is not in its row, because it was claimed by lock
+# ---- an attempt that is not in its row, because its job was claimed by lock
 {
 	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'locked', handler => 'run',
 		claim => 'lock')});
@@ -126,7 +126,7 @@ my $whole;
 	foreach my $case ([ 'ends',
 			'worker_lost', sub { $hipq->sql("SELECT pg_terminate_backend($_[0])") } ],
 		[ 'crashes', 'crashed', sub { kill 'KILL', $_[0] } ],
-		[ 'is told to quit', '', sub { $node->stop('immediate'); $node->start; } ])
+		[ 'receives SIGQUIT', '', sub { $node->stop('immediate'); $node->start; } ])
 	{
 		my ($how, $reason, $end) = @$case;
 		hold(1);
@@ -150,7 +150,7 @@ my $whole;
 	}
 }
 
-# ---- crash cases are forgotten with their jobs
+# ---- crash cases are removed with their jobs
 {
 	my $cases = sub { return scalar grep { $_ } unpack '(q x48)*',
 		substr(slurp_file($file), -56 * 2048); };
@@ -162,12 +162,12 @@ my $whole;
 	my $pid = $stranger->query_safe('SELECT pg_backend_pid()');
 	kill 'KILL', $pid;
 	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"),
-		"a stranger's session crashes");
+		'a session that runs no job crashes the server');
 	eval { $stranger->quit };
 	$hipq->pid_of($id);
 	is($cases->(), 1, 'the job that ran in a crash is a case');
 	$hipq->sql('SET hipq.allow_drop = on; DROP EXTENSION hipq CASCADE');
-	is($cases->(), 0, 'cases are forgotten with the extension');
+	is($cases->(), 0, 'DROP EXTENSION removes the cases');
 	release(1);
 }
 
@@ -175,7 +175,7 @@ my $whole;
 {
 	$node->backup('copy');
 	ok(!-e $node->backup_dir . '/copy/pg_stat_tmp/hipq_flight_recorder',
-		'a base backup does not have the recorder');
+		'a base backup does not contain the recorder');
 }
 
 done_testing();

@@ -1,5 +1,5 @@
-# Every job runs, also with more lanes than there is room for, jobs that no lane has, lanes of
-# dropped queues, and jobs that come in another order than they run.
+# Every job runs, also if there are more lanes than room for them, if a job is in no lane, if queues
+# with lanes are dropped, and if jobs are enqueued in another order than they run.
 use strict;
 use warnings;
 use HipqCluster;
@@ -15,19 +15,19 @@ $hipq->sql(q{
 my $unfinished = q{SELECT count(*) FROM hipq.app_main_live};
 my $missed = q{SELECT count(*) FROM hipq.alerts WHERE alert = 'cursor miss'};
 
-# ---- the order of a transaction differs from that of its jobs
+# ---- a transaction enqueues jobs in another order than they are due
 $hipq->switch_off;
 $hipq->sql(q{
 	SELECT hipq.enqueue('type1', jsonb_build_object('n', n),
 		scheduled_run_time => now() - n * interval '1 minute') FROM generate_series(1, 50) AS n});
 $hipq->set('hipq.enabled' => 'on');
-ok($hipq->wait_until($unfinished, 0), 'fifty jobs in another order run');
+ok($hipq->wait_until($unfinished, 0), 'fifty jobs that were enqueued in another order run');
 is($hipq->sql(q{SELECT count(*) FROM (SELECT (job_data->>'n')::integer >
 		lag((job_data->>'n')::integer) OVER (ORDER BY accepted_time, id) AS wrong FROM hipq.job
 		WHERE job_type = 'type1') AS pair WHERE wrong}), 0,
 	'the fifty jobs run in the order of their times');
 $hipq->sql(q{SELECT hipq.enqueue('type1', '{}', scheduled_run_time => now() - interval '1 day')});
-ok($hipq->wait_until($unfinished, 0), 'a job from before all of them runs');
+ok($hipq->wait_until($unfinished, 0), 'a job that was due before all others runs');
 ok($hipq->wait_until(q{SELECT queue || ' ' || job_type || ' ' || (due_time IS NULL)
 		FROM hipq.lanes}, 'app.main type1 true'), 'the empty lane is shown');
 
@@ -43,8 +43,8 @@ foreach my $end ([ 'COMMIT', 'infinity' ], [ 'ROLLBACK', '-infinity' ])
 		"before $command a lane of uncommitted jobs is not due");
 	$session->query_safe($command);
 	$session->quit;
-	ok($hipq->wait_until($uncommitted, $due), "after $command the lane is as expected");
-	# after the next start the process that runs it would read the lane
+	ok($hipq->wait_until($uncommitted, $due), "after $command the due time of the lane is $due");
+	# A waiting job would be in the lane after the next start.
 	ok($hipq->wait_until($unfinished, 0), "after $command all committed jobs have run");
 }
 
@@ -54,7 +54,7 @@ $hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', priority => p) FROM generate
 	generate_series(0, 2) AS p});
 is($hipq->sql('SELECT count(*) FROM hipq.lanes'), 4, 'four of thirty lanes fit');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lanes'}), 1,
-	'an alert tells that lanes are full');
+	'an alert reports that lanes are full');
 $hipq->set('hipq.enabled' => 'on');
 ok($hipq->wait_until($unfinished, 0), 'jobs of lanes that do not fit run');
 $hipq->sql(qq{SELECT hipq.enqueue('type$_', '{}')}) foreach 1 .. 10;
@@ -66,7 +66,7 @@ $hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', scheduled_run_time => now() 
 $hipq->node->restart;
 $hipq->sql(q{SELECT hipq.reschedule(id, now()) FROM hipq.job WHERE state = 'initial'
 	AND job_type <> 'type5'});
-ok($hipq->wait_until($unfinished, 1), 'lanes are found in the tables after a restart');
+ok($hipq->wait_until($unfinished, 1), 'hipq finds lanes in the tables after a restart');
 $hipq->sql(q{SELECT hipq.reschedule(id, now()) FROM hipq.job WHERE state = 'initial'});
 ok($hipq->wait_until($unfinished, 0), 'all jobs run after a restart');
 
@@ -82,7 +82,7 @@ ok($hipq->wait_until(q{SELECT count(*) FROM hipq._lanes() WHERE job_type = 'wait
 
 # ---- a job that is in no lane
 $hipq->expect_cursor_miss;
-is($hipq->sql($missed), 0, 'the audit has found no missed job so far');
+is($hipq->sql($missed), 0, 'the audit has found no missed job before a job is hidden');
 $hipq->sql(q{SELECT hipq.enqueue('type1', '{}')});
 $hipq->wait_until($unfinished, 0);
 $hipq->sql(q{
@@ -96,6 +96,6 @@ $hipq->sql(q{
 	ALTER TABLE hipq.app_main_live ENABLE ALWAYS TRIGGER guard_job;
 	SELECT hipq.enqueue('type2', '{}', scheduled_run_time => hipq.now() + interval '2 s')});
 ok($hipq->wait_until($unfinished, 0), 'a job that is in no lane runs');
-is($hipq->sql($missed), 1, 'an alert tells of a job that was in no lane');
+is($hipq->sql($missed), 1, 'an alert reports a job that was in no lane');
 
 done_testing();

@@ -1,5 +1,5 @@
-# A queue that a logical subscription feeds runs nothing, and takes all that comes, until it is
-# promoted: release_hold('app.main').
+# A queue that a logical subscription feeds runs no job and takes all changes, until it is promoted
+# by release_hold('app.main').
 use strict;
 use warnings;
 use HipqCluster;
@@ -12,7 +12,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 my $connection = $publisher->node->connstr('postgres');
 
 $publisher->create_queue('app.main');
-# Handlers write outside of hipq's tables what runs: where, which job, which attempt.
+# Handlers record each job and attempt outside of hipq's tables.
 my $handler = q{
 	CREATE TABLE ran (id bigint, attempt integer);
 	GRANT ALL ON ran TO app;
@@ -31,7 +31,7 @@ my $types = q{
 $publisher->sql($handler);
 $publisher->sql($types);
 
-# As docs/copies.md says.
+# These are the commands of docs/copies.md.
 $publisher->sql(q{
 	DO $$
 	DECLARE part regclass;
@@ -49,13 +49,13 @@ ok($publisher->wait_until(q{SELECT count(*) > 1 AND bool_and(relreplident = 'f')
 $publisher->node->command_ok([ 'pg_dump', '-s', '-T', 'hipq.*_final_p*', '-T', 'hipq.attempt*_p*',
 		'-t', 'hipq.app_main*', '-f', "$dir/schema", $connection ], 'the table is dumped');
 $replica->create_queue('own.queue');
-# the number of app.main is not the next one
+# The next number of a queue on the replica is not that of app.main.
 $replica->sql(q{SELECT hipq.drop_queue('own.queue')});
 ok($replica->wait_until(q{SELECT count(*) FROM pg_class WHERE relname = 'own_queue'}, 0),
 	'the replica has had other queues');
 $replica->sql($handler);
 $replica->node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/schema",
-		$replica->node->connstr('postgres') ], 'and loaded');
+		$replica->node->connstr('postgres') ], 'the dump of the table is loaded');
 is($replica->create_queue('app.main'), $publisher->sql(q{SELECT queue_id FROM hipq.queue}),
 	'create_queue() takes the table over, with its number');
 $replica->sql($types);
@@ -70,7 +70,7 @@ is($replica->sql(q{SELECT subscription FROM hipq.queue_hold}), 'jobs',
 ok($replica->wait_until(q{SELECT count(*) FROM pg_subscription_rel WHERE srsubstate <> 'r'}, 0),
 	'the tables are copied');
 
-# The same jobs in the same states, in their leaves.
+# All jobs of the queue with their states. has_caught_up() tests that both servers have the same.
 my $jobs = q{SELECT coalesce(string_agg(job::text, E'\n' ORDER BY id), '')
 	FROM hipq.app_main AS job};
 sub has_caught_up
@@ -79,11 +79,11 @@ sub has_caught_up
 	$publisher->node->wait_for_catchup('jobs');
 	is($replica->sql($jobs), $publisher->sql($jobs), "$what: the replica has the same jobs");
 	is($replica->sql('SELECT count(*) FROM ran WHERE id NOT IN (SELECT job_id FROM promoted)'), 0,
-		"$what: the replica has run none of them");
+		"$what: the replica has run no job of the publisher");
 	is($replica->sql(q{SELECT count(*) FROM hipq.app_main_live WHERE state = 'final'}), 0,
 		"$what: no final job is in the live leaf");
 	# Errors of clients have the name of the test. After a restart the publisher may not have
-	# noticed yet, and the apply worker tries again.
+	# noticed the end of the connection, and the apply worker tries again.
 	unlike(slurp_file($replica->node->logfile),
 		qr/^(?!.*logical_replica\.pl)(?!.*replication slot "jobs" is active for PID).*ERROR/m,
 		"$what: the replica's log has no error");
@@ -113,8 +113,8 @@ like($replica->why($later), qr/^scheduled time/, 'why() has the conditions of a 
 my $why = $replica->sql(
 	"SELECT explanation FROM hipq.why($later) WHERE condition = 'replica' AND NOT passed");
 is($why, 'Queue "app.main" is a replica: its jobs come by subscription "jobs" and run where they '
-	. 'come from.', 'why() tells that the queue is a replica');
-my $own = $replica->enqueue('own');    # its id is one that came by the subscription, too
+	. 'come from.', 'why() says that the queue is a replica');
+my $own = $replica->enqueue('own');    # a job of the subscription has the same id
 ok($replica->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $own
 		AND queue = 'own.other'"), 'other queues of the replica run jobs');
 $replica->sql('TRUNCATE ran');
@@ -156,14 +156,14 @@ my $first = $publisher->enqueue('run');
 $publisher->outcome($first);
 $publisher->node->wait_for_catchup('jobs');
 is($replica->sql(q{SELECT subscription FROM hipq.queue_hold}), 'jobs',
-	'the first row holds the queue');
+	'the first row of the subscription holds the queue');
 $replica->sql('DELETE FROM hipq.queue_hold');
 $replica->set('hipq.databases' => '*');
 ok($replica->wait_until(q{SELECT count(*) FROM hipq.queue_hold}, 1),
 	'a new scheduler holds the queue');
-has_caught_up('after that');
+has_caught_up('after a new hold');
 
-# ---- retention and leaves are the publisher's
+# ---- the publisher makes leaves and drops them
 is($replica->sql(q{SELECT count(*) FROM pg_class WHERE relname LIKE 'app\_main\_final\_p%'}), 0,
 	'the replica makes no leaves for the queue');
 
@@ -179,7 +179,7 @@ like($replica->why($waiting[0]),
 	qr/^replica: Queue "app.main" is a replica: its jobs came by subscription "jobs". It stands still until hipq.release_hold\('app.main'\)/,
 	'the queue waits without its subscription');
 $replica->node->restart;
-like($replica->why($waiting[0]), qr/^replica:/, 'the queue still waits after a restart');
+like($replica->why($waiting[0]), qr/^replica:/, 'the queue waits after a restart');
 $replica->sql("SELECT setval('hipq.job_id_seq', $waiting[0] - 1)");
 my $double =
 	$replica->sql(q{SELECT hipq.enqueue('own', scheduled_run_time => now() + interval '1 hour')});
@@ -196,7 +196,7 @@ cmp_ok($new, '>', $waiting[-1], 'new jobs have new ids');
 is($replica->outcome($new), 'succeeded', 'a new job runs after release_hold()');
 $replica->outcome($_) foreach @waiting;
 is($replica->sql(q{SELECT count(*) || ' ' || count(DISTINCT id) FROM ran}), '22 22',
-	'each waiting job has run once, and no job that had run before');
+	'each waiting job has run once, and no other job has run');
 is($replica->sql("SELECT state FROM hipq.jobs_detail WHERE id = $retry"), 'retry',
 	'a job in retry waits for its time after release_hold()');
 ok($replica->wait_until(q{SELECT count(*) > 1 FROM pg_class WHERE relname

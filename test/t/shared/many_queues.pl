@@ -1,5 +1,5 @@
-# DROP EXTENSION of more queues than there is room for locks is refused with a hint, which names the
-# way.
+# DROP EXTENSION fails if it needs more locks for queues than there is room for. A hint says how to
+# drop the queues first.
 use strict;
 use warnings;
 use HipqCluster;
@@ -7,7 +7,7 @@ use Test::More;
 
 my $hipq = HipqCluster->new('many_queues', max_locks_per_transaction => 20,
 	'hipq.max_executors' => 2);
-# A transaction has room for some queues.
+# Calls a function for queues, 25 in a transaction, because a transaction has room for some queues.
 sub for_queues
 {
 	my ($what, $first, $last) = @_;

@@ -1,5 +1,5 @@
-# When a structure in shared memory is full a slower path is taken, with an alert and no error for a
-# producer, and every job runs.
+# When a structure in shared memory is full, hipq takes a slower path. An alert reports it, no
+# producer gets an error, and every job runs.
 use strict;
 use warnings;
 use HipqCluster;
@@ -19,7 +19,7 @@ $hipq->sql(q{
 		batch_size => 1000);
 	SELECT hipq.register_job_type('app.main', 'asked', handler => 'nothing',
 		retry_handler => 'never_again')});
-is($hipq->alerts, '', 'there are no alerts at first');
+is($hipq->alerts, '', 'there are no alerts at the start');
 
 # ---- jobs in flight: 20 entries for four executors
 $hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb))
@@ -27,10 +27,10 @@ $hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb))
 $hipq->sql(q{SELECT hipq.enqueue_many('batch', array_agg('{}'::jsonb))
 	FROM generate_series(1, 1000)});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded'}, 0),
-	'jobs run although hardly any fits into shared memory');
+	'jobs run although few of them fit into shared memory');
 is($hipq->sql(q{SELECT alert || ' ' || (times > 0) || ' ' || hint FROM hipq.alerts_detail
 		WHERE alert = 'jobs in flight'}), 'jobs in flight true Raise hipq.max_running.',
-	'an alert tells that jobs in flight are full');
+	'an alert reports that jobs in flight are full');
 
 # ---- jobs that their handlers leave running: 30 entries, of which 20 are kept for executors
 $hipq->sql('ALTER SYSTEM SET hipq.max_running = 30');
@@ -46,7 +46,7 @@ my $left = q{SELECT count(*) FROM hipq.app_main WHERE job_type = 'leave' AND sta
 	AND worker_id = 0};
 my $weight = q{SELECT throttle_used::integer FROM hipq.queues_detail WHERE queue = 'app.main'};
 ok($hipq->wait_until($left, 40), 'handlers leave more jobs running than fit');
-is($hipq->outcome($hipq->enqueue('run')), 'succeeded', 'other jobs still have room');
+is($hipq->outcome($hipq->enqueue('run')), 'succeeded', 'other jobs run beside the left jobs');
 $hipq->set('hipq.clock_offset' => 30);
 ok($hipq->wait_until($weight, 10), 'shared memory takes as many left jobs as it has room for');
 $hipq->sql(q{BEGIN; SELECT hipq.pause('app.main', 'leave'); SELECT hipq.enqueue('leave'); COMMIT});
@@ -57,7 +57,7 @@ $hipq->sql(q{SELECT hipq.cancel(id) FROM (SELECT id FROM hipq.running WHERE job_
 	LIMIT 25) AS job});
 $hipq->set('hipq.clock_offset' => 60);
 ok($hipq->wait_until($weight, 10), 'other left jobs take the room of ended ones');
-is($hipq->sql($left), 16, 'sixteen jobs are still left');
+is($hipq->sql($left), 16, 'sixteen left jobs run');
 $hipq->set('hipq.clock_offset' => 700);
 ok($hipq->wait_until($left, 0), 'all left jobs end');
 is($hipq->sql(q{SELECT string_agg(DISTINCT reason, ' ') || ' ' || count(*) FROM hipq.attempts
@@ -84,9 +84,9 @@ $hipq->node->restart;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state = 'error'}, 0),
 	'every retry handler is called');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'asked' AND outcome = 'failed'}),
-	'300', 'every answer of a retry handler is followed');
+	'300', 'hipq follows every answer of a retry handler');
 is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'retry decisions'}), 'retry decisions',
-	'an alert tells that retry decisions waited for room');
+	'an alert reports that retry decisions waited for room');
 
 # ---- executors: more queue owners than executors
 $hipq->set('hipq.max_executors' => 1);
@@ -101,7 +101,7 @@ my $first = $hipq->enqueue('wait', q{queue => 'app.main'});
 $hipq->pid_of($first);
 my $second = $hipq->enqueue('wait', q{queue => 'other.main'});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'executors'}, 1, 30),
-	'an alert tells of a queue owner that waits for over 10 s');
+	'an alert reports a queue owner that waits for over 10 s');
 $lock->quit;
 is($hipq->outcome($first), 'succeeded', 'the job of the first owner ends');
 is($hipq->outcome($second), 'succeeded', 'the job of the second owner runs');
@@ -114,7 +114,7 @@ $hipq->sql(q{
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE job_type LIKE 'type%'
 		AND state <> 'final'}, 0), 'jobs of more types than there are run times for run');
 is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'run times'}), 'run times',
-	'an alert tells that run times are full');
+	'an alert reports that run times are full');
 
 # ---- commands on the extension: 33 of them, which wait for each other, and room for 32
 my @commands = map { $hipq->session(on_error_stop => 0) } 1 .. 33;
@@ -122,7 +122,7 @@ $_->query_until(qr/sent/, "\\echo sent\nBEGIN; ALTER EXTENSION hipq UPDATE;\n") 
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%ALTER EXTENSION%'
 		AND pid <> pg_backend_pid()}, 33), '33 commands on the extension wait');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'commands on databases'}, 1),
-	'an alert tells that commands on databases are full');
+	'an alert reports that commands on databases are full');
 my $meanwhile = $hipq->enqueue('run', q{queue => 'app.main'});
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE query LIKE '%ALTER EXTENSION%' AND pid <> pg_backend_pid()});
@@ -151,7 +151,7 @@ foreach my $database (@databases, 'postgres')
 			WHERE state <> 'final'}, 0), "jobs run in database $database");
 }
 is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'databases'}), 'databases',
-	'an alert tells that databases take turns');
+	'an alert reports that databases take turns');
 
 # ---- executors that fail to start: 70 queue owners, and room for 64
 $hipq->sql(q{
@@ -165,7 +165,7 @@ $hipq->sql(q{
 		'abcdefghij')) FROM generate_series(1, 70) AS n});
 ok($hipq->wait_until(q{SELECT count(*)
 		FROM hipq.alerts WHERE alert = 'executors that fail to start'}, 1),
-	'an alert tells that owners who cannot log in are too many');
+	'an alert reports that too many owners cannot log in');
 $hipq->sql(q{SELECT format('ALTER ROLE owner_%s LOGIN', n)
 	FROM generate_series(1, 70) AS n \gexec});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE queue LIKE 'owner.%'
@@ -191,7 +191,7 @@ ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'waits'
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'waits'
 		AND retry_count = 0}), '3000', 'the 3,000 jobs are not charged');
 is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'crash cases'}), 'crash cases',
-	'an alert tells that crash cases are full');
+	'an alert reports that crash cases are full');
 eval { $lock->quit };
 
 done_testing();

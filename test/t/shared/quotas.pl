@@ -1,5 +1,5 @@
-# While one queue owner takes all that it can get of what is shared, another owner's jobs start in
-# time, are counted and can be cancelled.
+# While one queue owner takes all shared resources that it can get, the jobs of another owner start
+# in time, are counted and can be cancelled.
 use strict;
 use warnings;
 use HipqCluster;
@@ -51,7 +51,7 @@ like($hipq->error_of(q{SELECT hipq.enqueue('one more', '{}', queue => 'bad.main'
 	'one more unregistered type is refused');
 $hipq->sql(q{SELECT hipq.enqueue('of another queue', '{}', queue => 'good.main',
 	scheduled_run_time => now() + interval '1 day')});
-$hipq->in_time(longest_wait(20), 5, 'jobs of another owner start in time beside many types');
+$hipq->in_time(longest_wait(20), 5, 'jobs of another owner start within 5 s beside many types');
 $hipq->set('hipq.max_unregistered_types' => 10);
 cmp_ok($hipq->sql(q{SELECT hipq.enqueue('type 100', '{}', queue => 'bad.main')}), '>', 0,
 	'existing types are accepted when fewer are allowed');
@@ -63,9 +63,9 @@ is($hipq->sql(q{SELECT hipq.cancel_jobs('bad.main')}), 101, 'all jobs of the typ
 $hipq->sql(q{SELECT hipq.enqueue('type 8', '{}', queue => 'bad.main')});
 $hipq->set('hipq.clock_offset' => '2h');
 ok($hipq->wait_until($unregistered, 2),
-	'types without jobs are forgotten, but a paused one is not');
+	'types without jobs are removed, but a paused type is not');
 cmp_ok($hipq->sql(q{SELECT hipq.enqueue('one more', '{}', queue => 'bad.main')}), '>', 0,
-	'forgotten types make room for others');
+	'removed types make room for others');
 $hipq->sql(q{SELECT hipq.cancel_jobs('bad.main')});
 
 $hipq->set('hipq.clock_offset' => 0);
@@ -81,9 +81,9 @@ $hipq->sql(q{SELECT hipq.enqueue('work', '{}', queue => 'good.main', priority =>
 	FROM generate_series(1, 10) AS n});
 is($hipq->sql(q{SELECT count(*) FROM hipq.lanes WHERE queue = 'good.main' AND job_type = 'work'
 		AND priority > 0}), 10, 'another owner has room for its lanes');
-$hipq->in_time(longest_wait(20), 5, 'jobs of another owner start in time beside many lanes');
+$hipq->in_time(longest_wait(20), 5, 'jobs of another owner start within 5 s beside many lanes');
 $hipq->sql(q{SELECT hipq.resume('bad.main')});
-ok($hipq->wait_until($unfinished, 0), 'jobs without a lane run, too');
+ok($hipq->wait_until($unfinished, 0), 'jobs without a lane run');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE queue = 'bad.main' AND job_type = 'type'
 		AND outcome = 'succeeded'}), 400, 'all jobs without a lane succeed');
 
@@ -117,16 +117,16 @@ my @batch = split /\n/,
 	$hipq->sql(q{SELECT id FROM hipq.running WHERE job_type = 'deaf' ORDER BY id});
 is($hipq->sql("SELECT bool_and(hipq.cancel(id, 'each'))
 		FROM unnest('{@{[join ',', @batch[0 .. 99]]}}'::bigint[]) AS id"), 't',
-	'a hundred of them are cancelled one by one');
+	'a hundred jobs of the batch are cancelled one by one');
 my $begin = time();
 is($hipq->sql(q{SELECT hipq.cancel_jobs('bad.main', 'deaf', state => 'running')}), 200,
-	'all of them are cancelled in one call');
-$hipq->in_time(time() - $begin, 5, 'the call does not wait for the jobs');
+	'all jobs of the batch are cancelled in one call');
+$hipq->in_time(time() - $begin, 5, 'cancel_jobs() does not wait for the jobs');
 my $sleeps = $hipq->enqueue('sleep', q{'{}', queue => 'good.main'});
 $hipq->pid_of($sleeps);
 $begin = time();
 is($hipq->sql("SELECT hipq.cancel($sleeps)"), 't',
-	'a job of another owner can be cancelled meanwhile');
+	'a job of another owner can be cancelled while the batch runs');
 $hipq->in_time(time() - $begin, 2, 'a job of another owner is cancelled at once');
 is($hipq->outcome($sleeps), 'cancelled', 'a job of another owner ends');
 unlink $file;
@@ -134,6 +134,6 @@ ok($hipq->wait_until($unfinished, 0), 'the batch ends');
 is($hipq->sql(q{SELECT string_agg(DISTINCT outcome || ': ' || error, ', '
 		ORDER BY outcome || ': ' || error) FROM hipq.jobs_detail WHERE job_type = 'deaf'}),
 	'cancelled: cancelled, cancelled: cancelled: each',
-	'all its jobs are cancelled, with the first reason');
+	'all jobs of the batch are cancelled, with the first reason');
 
 done_testing();

@@ -1,5 +1,6 @@
-# After a dump without data create_queue() takes over the tables that come without their queues,
-# with their privileges and dependent objects. The options are those of docs/copies.md.
+# After a dump without data create_queue() takes over tables that were restored without their
+# queues, with their privileges and dependent objects. The options of pg_dump are those of
+# docs/copies.md.
 use strict;
 use warnings;
 use HipqCluster;
@@ -24,7 +25,7 @@ ok($source->wait_until(q{SELECT count(*) > 1 FROM pg_tables
 my $leaves =
 	q{SELECT count(*) FROM pg_tables WHERE schemaname = 'hipq' AND tablename ~ '_p[0-9]+$'};
 
-# What a fresh queue has, and what a taken-over one must have.
+# The properties of a fresh queue, which a taken-over queue must have, too.
 my $shape = q{SELECT string_agg(line, E'\n' ORDER BY line) FROM (
 	SELECT indexdef AS line FROM pg_indexes WHERE schemaname = 'hipq' AND tablename ~ '^app_mail'
 		AND tablename !~ '_p[0-9]+$'
@@ -39,7 +40,7 @@ my $shape = q{SELECT string_agg(line, E'\n' ORDER BY line) FROM (
 		AND relname !~ '_p[0-9]+') AS all_of_it};
 my $expected = $source->sql($shape);
 
-# A new database with a dump of the source with these options.
+# Returns a new database with a dump of the source, made with these options.
 sub loaded
 {
 	my ($name, @options) = @_;
@@ -48,7 +49,7 @@ sub loaded
 	$hipq->node->safe_psql('postgres', "CREATE DATABASE $name");
 	my $copy = $hipq->in($name);
 	$hipq->node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/$name",
-			$hipq->node->connstr($name) ], "$name: load it");
+			$hipq->node->connstr($name) ], "$name: psql loads the dump");
 	return $copy;
 }
 
@@ -66,12 +67,13 @@ sub takes_over
 	is($copy->create_queue('app.mail', retention => '30 days'), 2,
 		"$what: create_queue() takes the table over, with its number");
 	cmp_ok($copy->sql(q{SELECT queue_id FROM hipq.queue WHERE name = 'between'}), '>', 2,
-		"$what: a queue made in between has another number");
-	is($copy->sql($shape), $expected, "$what: it has what a queue's table has");
+		"$what: a queue created before has another number");
+	is($copy->sql($shape), $expected, "$what: the table has the properties of a fresh queue");
 	$copy->sql(q{SELECT hipq.register_job_type('app.mail', 'run', handler => 'run')});
 	my ($id) = $copy->sql_as('producer',
 		q{INSERT INTO hipq.app_mail (job_type) VALUES ('run') RETURNING id});
-	is($copy->outcome($id), 'succeeded', "$what: the privilege to enqueue is there, and jobs run");
+	is($copy->outcome($id), 'succeeded',
+		"$what: the privilege to enqueue is restored, and jobs run");
 	ok($copy->wait_until(q{SELECT count(*) > 1 FROM pg_tables
 			WHERE tablename LIKE 'app\_mail\_final\_p%'}), "$what: leaves are made");
 	$copy->create_queue('app.main');
@@ -82,35 +84,35 @@ sub takes_over
 }
 
 my $whole = loaded('whole', '-s');
-cmp_ok($whole->sql($leaves), '>', 4, 'pg_dump -s: leaves by time are there');
+cmp_ok($whole->sql($leaves), '>', 4, 'pg_dump -s: the copy has leaves by time');
 takes_over($whole, 'pg_dump -s');
-is($whole->sql('TABLE waiting'), 0, 'pg_dump -s: a view over the table is still there');
+is($whole->sql('TABLE waiting'), 0, 'pg_dump -s: a view over the table works after the take-over');
 
 my @no_leaves = ('-T', 'hipq.*_final_p*', '-T', 'hipq.attempt*_p*');
 my $without_leaves = loaded('without_leaves', '-s', @no_leaves);
-is($without_leaves->sql($leaves), 0, 'without leaves by time: there are none');
+is($without_leaves->sql($leaves), 0, 'without leaves by time: the copy has none');
 takes_over($without_leaves, 'without leaves by time');
 
-# No table of hipq's at all: for projects that make queues in migrations, and keep the schema in a
-# file.
+# A dump without any table of hipq is for projects that create queues in migrations, and keep the
+# schema in a file.
 $source->sql('DROP VIEW waiting');
 my $without_tables = loaded('without_tables', '-s', '-T', 'hipq.*');
 unlike(slurp_file("$dir/without_tables"), qr/app_mail|attempt_/,
-	'without tables: the file names none');
-is($without_tables->create_queue('app.mail'), 1, 'without tables: create_queue() makes one');
+	'without tables: the file names no table of hipq');
+is($without_tables->create_queue('app.mail'), 1, 'without tables: create_queue() makes a table');
 
-# With data, but without the final jobs and attempts of leaves by time.
+# A dump with data, but without the final jobs and attempts in leaves by time.
 my $unfinished = $source->enqueue('run', q{scheduled_run_time => now() + interval '1 hour'});
 my $small = loaded('small', @no_leaves);
 is($small->sql('SELECT count(*) FROM hipq.queues'), 2,
-	'data without leaves by time: the queues are there');
+	'data without leaves by time: the queues are restored');
 is($small->sql('SELECT string_agg(id::text, $$ $$) FROM hipq.jobs'), $unfinished,
-	'data without leaves by time: only unfinished jobs are there');
+	'data without leaves by time: only unfinished jobs are restored');
 $small->sql("SELECT hipq.release_hold(); SELECT hipq.reschedule($unfinished, now())");
 is($small->outcome($unfinished), 'succeeded',
-	'data without leaves by time: they run after release_hold()');
+	'data without leaves by time: unfinished jobs run after release_hold()');
 
-# Jobs without their queue are half a dump.
+# A dump that has jobs without their queue is incomplete.
 $hipq->node->safe_psql('postgres', 'CREATE DATABASE half');
 my $half = $hipq->in('half');
 $half->sql('CREATE EXTENSION hipq');

@@ -1,5 +1,5 @@
 # With a synchronous standby clients learn the end of a job only when the standby has it, as
-# synchronous_commit says; and the ends that clients know survive a failover.
+# synchronous_commit says. The ends of jobs that clients know survive a failover.
 use strict;
 use warnings;
 use HipqCluster;
@@ -42,7 +42,7 @@ sub pause
 }
 sub resume { $standby->sql('SELECT pg_wal_replay_resume()'); return; }
 
-# Enqueueing does not wait for the standby while it is paused; nor do the looks of this test.
+# Enqueueing and the queries of this test do not wait for the paused standby.
 my $local = 'SET synchronous_commit = local;';
 sub enqueue
 {
@@ -56,7 +56,7 @@ sub told
 	return $primary->sql(($set // '') . "SELECT outcome FROM hipq.wait_for($id, '$wait')");
 }
 
-# ---- the standby does not apply
+# ---- the standby does not apply WAL
 my $listener = $primary->session;
 $listener->query_safe('LISTEN done');
 my $worker = $primary->session;
@@ -72,11 +72,11 @@ my %job = ('grouped notify' => enqueue('notify', 'grouped'));
 ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs_detail
 		WHERE id = $job{'grouped notify'}"), 'grouped: a job is final on the primary');
 is(told($job{'grouped notify'}, '2 s'), 'running',
-	'grouped: wait_for() with remote_apply does not tell it');
+	'grouped: wait_for() with remote_apply does not report the end of the job');
 is(told($job{'grouped notify'}, '2 s', $local), 'succeeded',
-	'grouped: wait_for() with local commits tells it');
+	'grouped: wait_for() with local commits reports the end of the job');
 unlike($listener->query_safe('SELECT 1'), qr/Asynchronous notification/,
-	'grouped: no listener is told');
+	'grouped: the listener gets no notification');
 $job{'strict run'} = enqueue('run', 'strict', q{, timeout => '1 s'});
 $job{'strict notify'} = enqueue('notify', 'strict');
 $job{'grouped run'} = enqueue('run', 'grouped');
@@ -88,14 +88,16 @@ isnt(told($job{'strict run'}, '2 s', $local), 'succeeded',
 is($primary->sql("SELECT state <> 'final' FROM hipq.jobs_detail WHERE id = $job{'strict run'}"),
 	't', 'strict: no session sees the job as final');
 unlike($listener->query_safe('SELECT 1'), qr/Asynchronous notification/,
-	'strict: no listener is told');
+	'strict: the listener gets no notification');
 $worker->query_until(qr/sent/,
 	"\\echo sent\nSELECT hipq.complete($outside, $attempt);\n\\echo completed\n");
 ok($primary->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%hipq.complete%'
 		AND wait_event = 'SyncRep'}, 1), 'the answer to an external worker waits for the standby');
-unlike($worker->{stdout}, qr/completed/, 'the external worker has no answer yet');
+unlike($worker->{stdout}, qr/completed/,
+	'the external worker gets no answer before the standby has it');
 resume();
-is(told($job{$_}, '60 s'), 'succeeded', "$_: told when the standby has the job")
+is(told($job{$_}, '60 s'), 'succeeded',
+	"$_: wait_for() reports the end of the job when the standby has it")
 	foreach sort keys %job;
 $worker->{run}->pump until $worker->{stdout} =~ /completed/ || $worker->{timeout}->is_expired;
 like($worker->{stdout}, qr/completed/,
@@ -108,9 +110,9 @@ foreach (1 .. 100)
 	usleep(50_000);
 }
 is(scalar(() = $heard =~ /Asynchronous notification/g), 2,
-	'both listeners are told when the standby has the jobs');
+	'the listener gets both notifications when the standby has the jobs');
 unlike(slurp_file($primary->node->logfile), qr/canceling.*wait for synchronous replication/,
-	'no wait was given up');
+	'no wait for the standby was cancelled');
 $_->quit foreach $listener, $worker;
 
 # ---- failover: the test keeps a ledger of the answers
@@ -127,19 +129,21 @@ my $enqueued = $primary->sql('SELECT pg_current_wal_flush_lsn()');
 ok($primary->wait_until("SELECT flush_lsn >= '$enqueued' FROM pg_stat_replication"),
 	'the standby has two more jobs, and does not apply them');
 ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id = $waiting[1]"),
-	'grouped: one of them is final on the primary');
-is(told($waiting[1], '1 s'), 'running', 'grouped: no client is told of it');
+	'grouped: one of the two jobs is final on the primary');
+is(told($waiting[1], '1 s'), 'running',
+	'grouped: wait_for() does not report the end of a job that the standby has not applied');
 $primary->node->stop('immediate');
 $node->promote;
 my $list = join ', ', @told;
 is($standby->sql("SELECT count(*) FROM hipq.jobs WHERE id IN ($list) AND outcome = 'succeeded'"),
-	20, 'all jobs that clients were told of are there after the failover');
+	20, 'the jobs whose success clients know have succeeded after the failover');
 is($standby->sql("SELECT count(*) || ' ' || count(DISTINCT id) FROM effect WHERE id IN ($list)"),
-	'20 20', 'their effects are there after the failover');
+	'20 20', 'the jobs whose success clients know have their effects after the failover');
 $standby->sql(q{ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf()});
 is($standby->outcome($_), 'succeeded', "job $_ succeeds after the failover") foreach @waiting;
 is($standby->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM effect WHERE id IN ('
-		. join(', ', @waiting) . ')'), '2 2', 'both jobs have their effects once');
+		. join(', ', @waiting) . ')'), '2 2',
+	'both jobs that the standby had not applied have their effects once');
 is($standby->outcome_of('run', q{queue => 'app.grouped'}), 'succeeded',
 	'new jobs run after the failover');
 done_testing();

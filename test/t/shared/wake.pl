@@ -1,12 +1,12 @@
-# Commits, times and prepared transactions wake the processes that they concern and no others, and
-# executors are shared fairly.
+# Commits, times and prepared transactions wake the processes that they concern and no others.
+# Executors are shared fairly.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# it writes, too
+# Autovacuum would write, too.
 my $hipq = HipqCluster->new('wake', 'max_prepared_transactions' => 4, 'hipq.retry_jitter' => 0,
 	'hipq.executor_idle_timeout' => '1s', autovacuum => 'off');
 $hipq->create_queue('app.main');
@@ -26,7 +26,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'fail_once', handler => 'fail_once', max_retries => 1,
 		retry_base => '300 ms')});
 
-# The seconds from the time that a job was due until it started.
+# Returns the seconds between the time that a job is due and its start.
 sub delay
 {
 	my ($id) = @_;
@@ -56,9 +56,9 @@ $hipq->sql(q{BEGIN; SELECT hipq.enqueue('run'); INSERT INTO hipq.app_main (job_t
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), '0',
 	'a rollback leaves no job');
 is($hipq->sql($nobody), 't', 'a rollback wakes no worker');
-is($hipq->sql('SELECT txid_current()') - $before, 2, 'no process has written meanwhile');
+is($hipq->sql('SELECT txid_current()') - $before, 2, 'no process has written since the rollback');
 is($hipq->sql(q{SELECT count(*) FROM pg_stat_slru WHERE name = 'Notify' AND blks_zeroed > 0}), '0',
-	'no NOTIFY was used');
+	'no process has used NOTIFY');
 
 # ---- times
 my $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'});
@@ -66,13 +66,13 @@ like($hipq->why($id), qr/^scheduled time: It waits for its time/, 'a job in the 
 $hipq->sql("SELECT hipq.reschedule($id, clock_timestamp() + interval '700 ms')");
 my $late = delay($id);
 cmp_ok($late, '>=', 0, 'a rescheduled job does not start early');
-$hipq->in_time($late, 1, 'a rescheduled job does not start late');
+$hipq->in_time($late, 1, 'a rescheduled job starts within a second');
 $id = $hipq->enqueue('fail_once');
 is($hipq->outcome($id), 'succeeded', 'a retry succeeds');
 $late = $hipq->sql("SELECT extract(epoch FROM job.accepted_time - attempt.ended_time)
 	FROM hipq.jobs_detail AS job JOIN hipq.attempts AS attempt ON job_id = id WHERE id = $id");
 cmp_ok($late, '>=', 0.299, 'a retry starts after its delay');
-$hipq->in_time($late, 1.3, 'a retry does not start late');
+$hipq->in_time($late, 1.3, 'a retry starts within 1.3 s');
 $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'});
 ok($hipq->wait_until($nobody), 'no worker stays for a job that is due tomorrow');
 $hipq->sql("SELECT hipq.reschedule($id, now())");
@@ -94,7 +94,7 @@ $hipq->sql(q{ROLLBACK PREPARED 'two'});
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'dropped'}), '0',
 	'ROLLBACK PREPARED leaves no job');
 
-# ---- side by side
+# ---- several executors at once
 my $lock = $hipq->hold_lock(1);
 my @ids;
 foreach my $n (1 .. 3)
@@ -108,7 +108,7 @@ push @ids, $hipq->enqueue('wait', q{'{"lock": 1}'});
 ok($hipq->wait_until("SELECT count(*) FROM hipq.running", 4), 'four executors are busy');
 my $waiting = $hipq->enqueue('run');
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'},
-		4), 'there are no more than hipq.max_executors');
+		4), 'no more than hipq.max_executors executors run');
 is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $waiting"), 'initial',
 	'the next job waits for an executor');
 $lock->quit;
@@ -130,14 +130,14 @@ is($hipq->outcome($job{$_}), 'succeeded', "$_ gets the only executor in turn")
 	foreach sort keys %job;
 is($hipq->outcome($hipq->sql(q{SELECT hipq.enqueue('run', queue => 'bea.main')})), 'succeeded',
 	'an idle executor makes room for another owner');
-# An owner with a long backlog does not keep it.
+# An owner with a long backlog does not keep the executor.
 $id = $hipq->sql(q{
 	BEGIN;
 	SELECT count(*) FROM hipq.enqueue_many('run', array_fill('{}'::jsonb, '{2000}'),
 		queue => 'app.main') \g /dev/null
 	SELECT hipq.enqueue('run', queue => 'cid.main');
 	COMMIT});
-is($hipq->outcome($id), 'succeeded', 'another owner is served beside a backlog');
+is($hipq->outcome($id), 'succeeded', 'a job of another owner runs beside a backlog');
 
 # ---- a backlog
 $hipq->set('hipq.max_executors' => 4);
@@ -145,7 +145,7 @@ ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'
 	'a backlog of 2000 jobs drains');
 is($hipq->sql("SELECT accepted_time < (SELECT max(accepted_time) FROM hipq.app_main)
 		FROM hipq.jobs_detail WHERE id = $id"), 't',
-	'the other owner does not wait for all of the backlog');
+	'the job of the other owner does not wait for all of the backlog');
 is($hipq->sql(q{SELECT count(*) - count(DISTINCT id) FROM ran}), '0', 'each job has run once');
 is($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ') FROM hipq.jobs}), 'succeeded',
 	'all jobs have succeeded');

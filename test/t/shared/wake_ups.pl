@@ -1,4 +1,5 @@
-# No wake-up is lost. Every process looks each 10 s at the latest, and what is faster was woken.
+# No wake-up is lost. Every process checks for work at least every 10 s. If a job starts sooner, a
+# wake-up has started it.
 use strict;
 use warnings;
 use HipqCluster;
@@ -16,15 +17,15 @@ $hipq->sql(q{
 
 my $moment = 5;
 
-# ---- an executor that is about to leave does not count
+# ---- an executor that is about to exit does not count
 {
 	$points->arm('executor-ends', 'wait');
 	$hipq->outcome_of('run');
 	ok($points->wait_held('executor-ends'),
-		'an executor has looked for the last time and is about to end');
+		'an executor has checked for jobs for the last time and is about to exit');
 	my $id = $hipq->enqueue('run');
 	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't',
-			$moment), 'another executor runs a new job beside one that ends');
+			$moment), 'another executor runs a new job beside an executor that exits');
 	$points->reset;
 }
 
@@ -44,33 +45,33 @@ my $moment = 5;
 	my $id = $hipq->enqueue('run');
 	$points->reset;
 	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't',
-			$moment), 'another executor runs a new job beside one that claims');
+			$moment), 'another executor runs a new job beside an executor that claims');
 	ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $long", 'running'),
-		'the claimed job goes on meanwhile');
+		'the claimed job runs beside the new job');
 	$lock->quit;
 	$hipq->outcome($long);
 	$hipq->set('hipq.executor_idle_timeout' => '50ms');
 }
 
-# ---- the place of an executor that is about to leave does not count
+# ---- the place of an executor that is about to exit does not count
 {
 	$hipq->set('hipq.max_executors' => 1);
 	$hipq->wait_until('SELECT count(*) FROM hipq.executors', 0);
 	$points->arm('executor-ends', 'wait');
 	$hipq->outcome_of('run');
-	ok($points->wait_held('executor-ends'), 'the only executor is about to end');
+	ok($points->wait_held('executor-ends'), 'the only executor is about to exit');
 	my $id = $hipq->enqueue('run');
-	# The scheduler has seen the job when it has nothing more to look at.
+	# When the scheduler is idle, it has seen the job.
 	$hipq->wait_until(
 		q{SELECT state = 'idle' FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
 	$points->reset;
 	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't',
-			$moment), 'the next executor starts for a new job when the only one has ended');
+			$moment), 'an executor starts for a new job when the only executor has exited');
 }
 
-# ---- a job for later is enqueued while the scheduler looks after reserved jobs
+# ---- a scheduled job is enqueued while the scheduler handles prefetched jobs
 {
-	$hipq->set('hipq.executor_idle_timeout' => '1min');    # executors that end wake the scheduler
+	$hipq->set('hipq.executor_idle_timeout' => '1min');    # executors that exit wake the scheduler
 	$hipq->sql(q{
 		CREATE FUNCTION nap(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(0.001)';
 		SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap');
@@ -80,11 +81,11 @@ my $moment = 5;
 	$hipq->wait_until("SELECT ($waiting) BETWEEN 1 AND 19500");
 	my $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 s', priority => -1});
 	cmp_ok($hipq->sql($waiting), '>', 1,
-		'executors have jobs in flight when a job for later comes');
+		'executors have jobs in flight when a scheduled job is enqueued');
 	$hipq->outcome($id);
 	my $late = $hipq->sql("SELECT extract(epoch FROM accepted_time - scheduled_run_time)
 		FROM hipq.jobs_detail WHERE id = $id");
-	$hipq->in_time($late, 2, 'a job for later starts in time');
+	$hipq->in_time($late, 2, 'a scheduled job starts within 2 s');
 }
 
 done_testing();

@@ -1,5 +1,5 @@
-# The next job of a queue is chosen by priority, time and id; queues, and owners, share executor
-# time by weight.
+# Priority, time and id determine the next job of a queue. Queues, and owners, share executor time
+# by weight.
 use strict;
 use warnings;
 use HipqCluster;
@@ -30,7 +30,7 @@ sub fill
 	return;
 }
 
-# Jobs of these queues that have run, with their executor time.
+# Returns the jobs of these queues that have run, with their executor time.
 sub runs
 {
 	my $queues = join ', ', map { "'app.$_'" } @_;
@@ -39,16 +39,16 @@ sub runs
 		FROM hipq.jobs_detail WHERE queue IN ($queues) AND outcome = 'succeeded') AS run};
 }
 
-# The share of a queue in what these have run, in percent.
+# Returns the share of a queue in this executor time, in percent.
 sub share
 {
 	my ($queue) = @_;
 	return "100 * coalesce(sum(took) FILTER (WHERE queue = 'app.$queue'), 0) / sum(took)";
 }
 
-# Lets executors work on the queues, for some seconds at least, until each has had its share while
-# all still have jobs. A turn more or less, or one that a busy machine has drawn out, counts less
-# and less; a wrong share never comes near.
+# Runs executors on the queues for some seconds at least, until each queue has its share while all
+# queues have jobs. One more turn, or a turn that a busy machine has lengthened, counts less and
+# less. A wrong share never comes near.
 sub have_shares
 {
 	my ($name, $seconds, $tolerance, %share) = @_;
@@ -83,7 +83,7 @@ is( $hipq->sql(q{
 	SELECT count(*) FROM (SELECT (priority, scheduled_run_time,
 		id) < lag((priority, scheduled_run_time, id)) OVER (ORDER BY accepted_time) AS wrong
 		FROM hipq.job WHERE job_type LIKE 'type%') AS pair WHERE wrong}),
-	0, 'jobs start by priority, then time, then id, also where no lane was known');
+	0, 'jobs start by priority, then time, then id, also without a known lane');
 $hipq->switch_off;
 $hipq->sql(q{
 	INSERT INTO hipq.app_main (job_type, job_data, priority) SELECT 'type1', '{"ms": 1}', 5
@@ -94,7 +94,7 @@ $hipq->set('hipq.enabled' => 'on');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'many short jobs run');
 is($hipq->sql(q{SELECT (SELECT max(accepted_time) FROM hipq.job
 		WHERE priority = 4) < (SELECT min(accepted_time) FROM hipq.job WHERE priority = 5)}),
-	't', 'a type of a lower priority number ends before the next begins');
+	't', 'all jobs of a lower priority number start before those of a higher one');
 $hipq->set('hipq.enabled' => 'off');
 
 # ---- among the queues of an owner
@@ -115,7 +115,7 @@ queue(long => 100);
 queue(short => 300);
 fill(long => 600, 60);
 fill(short => 8000, 4);
-have_shares('the same with two executors', 8, 4, long => 25, short => 75);
+have_shares('weights 1:3, two executors, jobs of 60 ms and 4 ms', 8, 4, long => 25, short => 75);
 
 queue(first => 100);
 queue(second => 100);
@@ -125,18 +125,18 @@ fill(second => 4000, 5);
 fill(third => 800, 20);
 have_shares('weights 1:1:2', 8, 4, first => 25, second => 25, third => 50);
 
-# ---- the lightest queue waits for its turn: for its last turn times the weight of the others over
-# its own, and a turn of each
+# ---- the lightest queue waits for its turn: at most as long as its last turn times the weight of
+# the others over its own, and a turn of each
 $hipq->set('hipq.max_executors' => 1);
 queue(light => 1);
 queue(heavy => 100);
 fill(light => 500, 3);
 fill(heavy => 8000, 10);
 my $runs = runs('light', 'heavy');
-# Jobs of the light queue without one of the heavy queue in between are a turn. A turn takes all the
-# time that the heavy queue does not have: jobs are claimed and committed, too, and a busy machine
-# takes its time. The light queue waits for as long as the heavy queue's jobs run until its next
-# turn: the time between two turns is charged to no queue.
+# Jobs of the light queue without a job of the heavy queue between them are a turn. A turn takes all
+# the time that the heavy queue does not have: jobs are also claimed and committed, and a busy
+# machine is slow. The light queue waits as long as jobs of the heavy queue run until its next turn.
+# The time between two turns is charged to no queue.
 my $turns = qq{(SELECT min(began) AS began, max(next_heavy) - coalesce(min(last_heavy),
 	min(began) - interval '10 ms') AS hand, max(used) AS used
 	FROM (
@@ -157,24 +157,24 @@ cmp_ok($hipq->sql("SELECT count(waited) FROM $waits"), '>=', 2, 'the light queue
 is($hipq->sql("SELECT count(*) FROM $waits WHERE waited > 100 * hand * 1.1 + 0.1"), 0,
 	'the light queue never waits longer than its last turn times 100');
 ok($hipq->sql("SELECT sum(took) FILTER (WHERE queue = 'app.light') / sum(took) < 0.05
-		FROM $runs") eq 't', 'the light queue has no more than its share');
+		FROM $runs") eq 't', 'the light queue has less than 5 % of the executor time');
 $hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0);
 $hipq->sql("SELECT hipq.drop_queue('app.$_', force => true)") foreach 'light', 'heavy';
 
-# ---- a queue that comes back begins as one of the others
+# ---- a queue that was idle begins as one of the others
 queue(idle => 100);
 queue(busy => 100);
 fill(busy => 4000, 5);
 $hipq->set('hipq.enabled' => 'on');
 my $busy = runs('busy');
 ok($hipq->wait_until("SELECT coalesce(sum(took), 0) > 3 FROM $busy"), 'one queue runs alone');
-fill(idle => 800, 5);    # not so many that what it had saved up would be evened out
+fill(idle => 800, 5);    # few enough to show time that was saved up
 my $since = 'SELECT min(began) FROM ' . runs('idle');
 my $both = runs('idle', 'busy') . " WHERE began >= ($since) AND ended <= (SELECT max(ended) FROM "
 	. runs('idle') . ')';
 ok($hipq->wait_until("SELECT coalesce(sum(took) FILTER (WHERE queue = 'app.idle'), 0) > 1.5
 		AND abs(" . share('idle') . " - 50) <= 10 FROM $both"),
-	'a queue that comes back has saved up nothing: 50 %');
+	'a queue that was idle has saved up no executor time: 50 %');
 $hipq->switch_off;
 $hipq->sql("SELECT hipq.drop_queue('app.$_', force => true)") foreach 'idle', 'busy';
 
@@ -189,7 +189,7 @@ $hipq->set('hipq.max_executors' => 2);
 queue(mine => 100);
 queue(theirs => 300, owner => 'other');
 fill($_ => 6000, 10) foreach 'mine', 'theirs';
-have_shares('with two executors', 20, 6, mine => 25, theirs => 75);
+have_shares('two owners, weights 1:3, two executors', 20, 6, mine => 25, theirs => 75);
 
 # ---- three owners in one database, and none is left behind
 $hipq->set('hipq.max_executors' => 1, 'hipq.executor_quantum' => '300ms');

@@ -1,6 +1,6 @@
-# While one role takes as many places, jobs and names of external workers as it can, another role's
-# workers register, restart and get their jobs at once; a role that lost its privilege has neither
-# jobs nor places.
+# While one role takes as many places, jobs and names of external workers as it can, the workers of
+# another role register, restart and get their jobs at once. A role that has lost its privilege has
+# neither jobs nor places.
 use strict;
 use warnings;
 use HipqCluster;
@@ -33,7 +33,7 @@ sub register
 		map { ", $_ => $more{$_}" } sort keys %more) . ')';
 }
 
-# Registers workers until that is refused. Returns how many, and the error.
+# Registers workers until a call is refused. Returns the number of workers, and the error.
 sub register_all
 {
 	my ($role, $name, %more) = @_;
@@ -82,11 +82,11 @@ my ($count, $error) = register_all('greedy', 'greedy', capacity => 100, prefetch
 cmp_ok($count, '>', 30, 'a role can have many workers');
 cmp_ok($count, '<', 50, 'a role cannot have all places');
 like($error, qr/53400.*role "greedy" has as many workers as it may have/,
-	'the error tells that the role has its share');
+	'the error says that the role has its share');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'worker quota'}), 1,
-	'an alert tells that a role has its share');
+	'an alert reports that a role has its share');
 my ($late) = register_all('late', 'late');
-cmp_ok($late, '>', 5, 'another role gets its part of the rest');
+cmp_ok($late, '>', 5, 'another role gets a part of the remaining places');
 my $second = $hipq->sql_as('modest', register('modest', 'second'));
 like($second, qr/^\d+$/, 'a third role gets a place');
 my $again = $hipq->sql_as('greedy',
@@ -118,17 +118,17 @@ is($hipq->sql_as('modest', 'BEGIN; ' . register('modest', 'scanner',
 		take_over => 'true') . ' > 0; ROLLBACK; SELECT count(*) FROM hipq.workers'), "t\n2",
 	'a restart that is rolled back leaves the old worker');
 
-# ---- jobs: role greedy is given as many as it can have and accepts none
+# ---- jobs: role greedy gets as many as it can have and accepts none
 $hipq->sql(q{SELECT hipq.enqueue_many('work', array_agg('{}'::jsonb), queue => 'greedy.jobs')
 	FROM generate_series(1, 600)});
 ok($hipq->wait_until('SELECT (' . jobs_of('greedy') . ') > 120 AND (SELECT count(*) = 0 FROM '
 		. 'pg_stat_activity WHERE backend_type = $$hipq scheduler$$ AND state = $$active$$)'),
-	'a role is given many jobs');
+	'a role gets many jobs');
 my $start = time();
 my $mine = $hipq->sql(q{SELECT min(id) FROM unnest(hipq.enqueue_many('work',
 	array_fill('{}'::jsonb, '{5}'), queue => 'modest.jobs')) AS id});
 ok($hipq->wait_until(jobs_of('modest'), 5, 10), "another role's worker gets its jobs");
-$hipq->in_time(time() - $start, 5, "another role's worker gets its jobs at once");
+$hipq->in_time(time() - $start, 5, "another role's worker gets its jobs within 5 s");
 my @claimed = split /\n/, claim('modest', $scanner, 4);
 cmp_ok(scalar(@claimed), '>=', 3, "another role's worker can claim its jobs");
 like($hipq->sql_as('modest', register('modest', 'scanner', take_over => 'true')), qr/^\d+$/,
@@ -138,13 +138,13 @@ is($hipq->sql_as('modest', "SELECT count(hipq.complete(id, 1)::text) FROM unnest
 	"another role's worker can complete its jobs");
 is($hipq->outcome_of('inside', q{queue => 'modest.jobs'}), 'succeeded',
 	"executors have room beside many workers' jobs");
-cmp_ok($hipq->sql(jobs_of('greedy')), '<', 200, 'the greedy role has only its share of jobs');
+cmp_ok($hipq->sql(jobs_of('greedy')), '<', 200, 'role greedy has only its share of jobs');
 my $waiting = $hipq->sql(q{SELECT max(id) FROM hipq.greedy_jobs WHERE state = 'initial'});
 like(conditions($waiting),
 	qr/worker: .*their role has the share of hipq.max_running that is for it/,
-	'why() tells that the role has its share');
+	'why() says that the role has its share');
 
-# ---- workers that come and go all the time
+# ---- workers that register and end all the time
 $hipq->sql(q{CREATE ROLE restless LOGIN; SELECT hipq.grant_queue('greedy.jobs', 'restless', 'work');
 	SELECT hipq.deregister_worker(worker_id) FROM hipq.workers_detail
 	WHERE role = 'greedy'::regrole});
@@ -193,7 +193,7 @@ sub session
 	return $session;
 }
 
-# The answer that a session gets: the SQLSTATE of its error, or the result.
+# Returns the answer that a session gets: the SQLSTATE of its error, or the result.
 sub told
 {
 	my ($session, $sql) = @_;
@@ -206,8 +206,8 @@ sub told
 my $held = "SELECT count(*) FROM hipq.jobs_detail JOIN hipq.job USING (id)
 	WHERE job.state = 'running' AND job.worker_id = ";
 
-# A worker with two jobs that it has accepted and one that it has not loses its privilege while no
-# scheduler runs, and then one does.
+# Tests a worker that has accepted two of three jobs. Its role loses the privilege while no
+# scheduler runs. Then a scheduler starts.
 sub test_loss
 {
 	my ($way, $role, $queue, $sql, %more) = @_;
@@ -223,7 +223,8 @@ sub test_loss
 		'heartbeat' => "SELECT hipq.heartbeat($worker)",
 			'claim' => "SELECT count(*) FROM hipq.claim($worker)",
 		'complete' => "SELECT hipq.complete($id, 1)",
-			'many of them' => "SELECT hipq.complete_attempts('{$id}'::bigint[], '{1}'::integer[])",
+			'complete_attempts' =>
+				"SELECT hipq.complete_attempts('{$id}'::bigint[], '{1}'::integer[])",
 		'fail' => "SELECT hipq.fail($id, 1, 'no')", 'release' => "SELECT hipq.release($id, 1)",
 		'extend' => "SELECT hipq.extend($id, 1, '1 h')",
 			'report_progress' => "SELECT hipq.report_progress($id, 1, 1, 2)");
@@ -236,48 +237,50 @@ sub test_loss
 			FROM (SELECT DISTINCT reason, error FROM hipq.attempts_detail
 			WHERE worker_id = $worker) AS attempt"),
 		q{worker_lost its role may not work on the queue any more 1},
-			"$way: its attempts end as those of a lost worker");
+			"$way: the attempts have reason worker_lost");
 	is($hipq->sql("SELECT array_agg(retry_count ORDER BY retry_count) FROM hipq.job
 			WHERE id IN (SELECT job_id FROM hipq.attempts_detail WHERE worker_id = $worker)"),
-		'{0,1,1}', "$way: the accepted jobs are charged, the other one is not");
+		'{0,1,1}', "$way: the accepted jobs are charged, the third job is not");
 	ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $worker", 0),
-		"$way: its place is free") unless $more{stays};
+		"$way: the worker's place is free") unless $more{stays};
 	like(told($session, "SELECT hipq.heartbeat($worker)"), $more{stays} ? qr/healthy/
-		: qr/^42(501|704)$/, "$way: a heartbeat does not bring the worker back");
+		: qr/^42(501|704)$/, "$way: heartbeat() does not register the worker again");
 	$hipq->sql("SELECT hipq.cancel(id) FROM hipq.job WHERE state <> 'final'");
 	$session->quit;
 	return;
 }
 
-test_loss('revoked', 'modest', 'modest.jobs',
+test_loss('privilege revoked', 'modest', 'modest.jobs',
 	q{SELECT hipq.revoke_queue('modest.jobs', 'modest', 'work')});
-test_loss('no member any more', 'member', 'other.jobs', 'REVOKE crew FROM member');
+test_loss('membership revoked', 'member', 'other.jobs', 'REVOKE crew FROM member');
 test_loss('another owner', 'boss', 'boss.jobs',
 	q{SELECT hipq.alter_queue('boss.jobs', owner => 'app')});
-test_loss('dropped', 'goner', 'other.jobs', 'DROP OWNED BY goner; DROP ROLE goner');
+test_loss('role dropped', 'goner', 'other.jobs', 'DROP OWNED BY goner; DROP ROLE goner');
 
-# ---- a lock on the row of a worker that is to be forgotten blocks no other role
+# ---- a lock on the row of a worker that hipq removes blocks no other role
 $hipq->sql(q{GRANT crew TO member; SELECT hipq.grant_queue('modest.jobs', 'modest', 'work')});
 my $locked = $hipq->sql_as('member', register('member', 'locked', queue => 'other.jobs'));
 my $locker = session('member');
 $locker->query_safe("BEGIN; SELECT hipq.drain_worker($locked)");
 $hipq->sql('REVOKE crew FROM member');
 my $other = session('member');
-# makes the scheduler look
-is(told($other, "SELECT hipq.heartbeat($locked)"), '42501', 'the worker has lost its privilege');
+# The call makes the scheduler check the worker.
+is(told($other, "SELECT hipq.heartbeat($locked)"), '42501',
+	'a worker with a locked row has lost its privilege');
 $other->quit;
 my $free = $hipq->sql_as('modest', register('modest', 'free', capacity => 4));
 my $given = $hipq->enqueue('work', q{queue => 'modest.jobs'});
-ok($hipq->wait_until($held . $free, 1, 10), q{others' jobs are given away meanwhile});
+ok($hipq->wait_until($held . $free, 1, 10),
+	'a worker of another role gets a job while the row is locked');
 is($hipq->sql("SELECT count(*) FROM hipq._workers() WHERE worker_id = $locked"), 1,
-	'the worker is not forgotten while its row is locked');
+	'the worker is not removed while its row is locked');
 $locker->query('ROLLBACK');
 ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $locked", 0),
-	'the worker is forgotten when its row is unlocked');
+	'the worker is removed when its row is unlocked');
 $locker->quit;
 $hipq->sql("SELECT hipq.cancel($given); SELECT hipq.deregister_worker($free)");
 
-# ---- one of two queues; and what does not count as a loss
+# ---- a worker loses one of two queues; NOLOGIN is no loss
 $hipq->sql(q{SELECT hipq.grant_queue(queue, 'modest', 'work')
 	FROM unnest('{modest.jobs, other.jobs}'::text[]) AS queue});
 my $both = $hipq->sql_as('modest',
@@ -289,14 +292,14 @@ my @both = split /\n/, claim('modest', $both, 4);
 $hipq->sql(q{SELECT hipq.revoke_queue('other.jobs', 'modest', 'work')});
 ok($hipq->wait_until($held . $both, 1), 'a job of the revoked queue is taken back');
 is($hipq->sql_as('modest', "SELECT hipq.heartbeat($both)"), 'healthy',
-	'the worker goes on with the other queue');
+	'the worker of two queues is healthy with one of them');
 is($hipq->sql_as('modest', "SELECT count(*) FROM unnest(hipq.complete_attempts(ARRAY(SELECT id
 		FROM unnest('{$both[0], $both[1]}'::bigint[]) AS id), '{1, 1}'::integer[]))"), 1,
-	'the worker can complete the job of the other queue');
+	'the worker completes only the job of the other queue');
 my $session = session('modest');
 $hipq->sql('ALTER ROLE modest NOLOGIN');
 is(told($session, "SELECT hipq.heartbeat($both)"), 'healthy',
-	'NOLOGIN is for new sessions only, as everywhere in PostgreSQL');
+	'NOLOGIN does not affect a worker with an open session');
 $hipq->sql('ALTER ROLE modest LOGIN');
 $session->quit;
 

@@ -1,5 +1,5 @@
-# The end of an external worker's session is noticed at once, and workers survive restarts and
-# crashes; names can be taken over, and dropped roles and queues leave no workers.
+# hipq notices the end of an external worker's session at once. Workers survive restarts and
+# crashes. Names can be taken over. Dropped roles and queues leave no workers.
 use strict;
 use warnings;
 use HipqCluster;
@@ -28,7 +28,7 @@ sub register
 		map { ", $_ => $more{$_}" } sort keys %more) . ')';
 }
 
-# A session of a role, which stays.
+# Returns a new session of a role.
 sub session
 {
 	my ($role) = @_;
@@ -68,7 +68,8 @@ my $start = time();
 $bound->quit;
 ok($hipq->wait_until(status_of('bound'), 'unhealthy', 5),
 	'a bound worker is unhealthy when its session ends');
-$hipq->in_time(time() - $start, 5, 'a bound worker is unhealthy at once when its session ends');
+$hipq->in_time(time() - $start, 5,
+	'a bound worker is unhealthy within 5 s after the end of its session');
 is($hipq->sql(q{SELECT pid IS NULL FROM hipq.workers_detail WHERE name = 'bound'}), 't',
 	'an ended worker is bound to no session');
 like($hipq->error_of("SET SESSION AUTHORIZATION first; SELECT hipq.heartbeat($id)"),
@@ -76,12 +77,12 @@ like($hipq->error_of("SET SESSION AUTHORIZATION first; SELECT hipq.heartbeat($id
 
 $bound = session('first');
 my $again = ask($bound, register('bound', listen => 'true'));
-cmp_ok($again, '>', $id, "an ended worker's name is free, with a new number");
+cmp_ok($again, '>', $id, "an ended worker's name is free, with a greater worker_id");
 kill 'KILL', $hipq->sql(q{SELECT pid FROM hipq.workers_detail WHERE name = 'bound'});
 eval { $bound->quit };
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers WHERE name = 'bound'
 		AND status = 'active'}, 0), 'a crash of the server ends a bound worker');
-is($hipq->sql(status_of('bound')), 'unhealthy', 'a worker that a crash has ended is still known');
+is($hipq->sql(status_of('bound')), 'unhealthy', 'a worker that a crash has ended is unhealthy');
 
 $bound = session('first');
 ask($bound, register('bound', listen => 'true'));
@@ -90,15 +91,15 @@ ok($hipq->wait_until(status_of('bound'), 'unhealthy', 5),
 	'SIGTERM to its session ends a bound worker');
 eval { $bound->quit };
 
-# ---- forgotten after hipq.worker_grace
+# ---- removed after hipq.worker_grace
 $hipq->set('hipq.worker_grace' => '100ms');
 $bound = session('first');
 ask($bound, register('passing', listen => 'true'));
 $bound->quit;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers WHERE name = 'passing'}, 0),
-	'a worker that has ended is forgotten after hipq.worker_grace');
+	'a worker that has ended is removed after hipq.worker_grace');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq._workers()}, 0),
-	'shared memory forgets all ended workers');
+	'shared memory has no ended worker');
 $hipq->set('hipq.worker_grace' => '1h');
 
 # ---- a session of a pool
@@ -145,7 +146,7 @@ foreach my $way ('restart', 'crash')
 	if ($way eq 'crash') { $node->stop('immediate'); $node->start; }
 	else { $node->restart; }
 	is(workers(), 'beats active unknown, drains active unknown, pooled inactive unhealthy',
-		"after a $way registered workers are known, without heartbeats");
+		"after a $way registered workers are listed, without heartbeats");
 	is($hipq->sql(q{SELECT capacity || ' ' || queues::text || ' ' || is_draining
 			FROM hipq.workers_detail WHERE name IN ('beats', 'drains') ORDER BY name}),
 		"3 {app.other,app.outside} false\n1 {app.outside} true",
@@ -162,11 +163,12 @@ $hipq->sql_as('second', register('silent'));
 $hipq->set('hipq.clock_offset' => '80000s');
 $hipq->sql_as('first', "SELECT hipq.heartbeat($beats)");
 $hipq->set('hipq.clock_offset' => '90000s');
-my $look = $hipq->enqueue('scan', q{queue => 'app.outside'});    # so that a scheduler looks
+# Makes a scheduler check the workers.
+my $look = $hipq->enqueue('scan', q{queue => 'app.outside'});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers WHERE name IN ('silent', 'drains')}, 0),
-	'workers that are silent for a day are forgotten');
+	'workers that are silent for a day are removed');
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'beats'}), 1,
-	'a worker with a heartbeat is not forgotten');
+	'a worker with a heartbeat is not removed');
 $hipq->sql("SELECT hipq.cancel($look)");
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql_as('first', "SELECT hipq.heartbeat($beats)");
@@ -177,10 +179,10 @@ like($error, qr/55006.*worker "beats" is already there/, 'a name that is in use 
 my $taken = $hipq->sql_as('first', register('beats', take_over => 'true', listen => 'false'));
 like($hipq->error_of("SET SESSION AUTHORIZATION first; SELECT hipq.heartbeat($beats)"),
 	qr/42704.*worker $beats does not exist/,
-	'a worker whose name was taken over does not exist any more');
+	'a worker whose name was taken over does not exist');
 my $namesake = $hipq->sql_as('second', register('beats', take_over => 'true'));
 is($hipq->sql_as('first', "SELECT hipq.heartbeat($taken)"), 'healthy',
-	"another role's worker of that name does not take it over");
+	"another role's worker of the same name does not take it over");
 $hipq->sql_as('second', "SELECT hipq.deregister_worker($namesake)");
 my ($early, $late) = map { session('first') } 1 .. 2;
 ask($early, 'BEGIN; ' . register('race'));
@@ -190,11 +192,11 @@ ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 
 		AND query LIKE '%race%'}, 1), 'of two registrations at once one waits for the other');
 ask($early, 'COMMIT');
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'transactionid'},
-		0), 'the second registration goes on when the first has ended');
+		0), 'the second registration ends when the first has committed');
 $late->{run}->pump until $late->{stderr} =~ /ERROR/;
 like($late->{stderr}, qr/worker "race" is already there/, 'the second registration is refused');
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'race'}), 1,
-	'one worker of that name is registered');
+	'one worker with the name of both registrations exists');
 $_->{run}->kill_kill foreach $early, $late;
 
 # ---- room for workers
@@ -212,9 +214,9 @@ is($hipq->sql(q{SELECT workers FROM hipq.job_types_detail WHERE queue = 'app.out
 $hipq->sql(q{ALTER SYSTEM SET hipq.max_workers = 10});
 $node->restart;
 is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 10,
-	'after a restart with less room two workers are left out');
+	'after a restart with room for ten of twelve workers two are left out');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'workers'}), 1,
-	'an alert tells of workers that are left out');
+	'an alert reports workers that are left out');
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers_detail WHERE health->>'status' = 'unknown'}), 12,
 	'workers that are left out are shown');
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE status = 'inactive'}), 2,
@@ -231,16 +233,16 @@ is($hipq->sql(q{SELECT string_agg(workers::text, ' ' ORDER BY queue) FROM hipq.j
 	'1 2', 'a worker serves several queues');
 $hipq->sql(q{SELECT hipq.drop_queue('app.other')});
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers_detail WHERE name = 'two queues'}), 1,
-	'a worker of a dropped queue is still there');
+	'a worker of a dropped queue stays registered');
 like($hipq->error_of('SET SESSION AUTHORIZATION first; ' . register('lost',
 		queues => '{app.other}')), qr/42704.*queue "app.other" does not exist/,
-	'a dropped queue is refused');
+	'registration for a dropped queue is refused');
 $hipq->sql(q{DROP OWNED BY "first"; DROP ROLE "first"});
 is($hipq->sql(q{SELECT workers FROM hipq.job_types_detail}), 1,
 	'a role with a worker can be dropped, and the worker serves nothing');
-$hipq->enqueue('scan', q{queue => 'app.outside'});    # starts the scheduler, if it has left
+$hipq->enqueue('scan', q{queue => 'app.outside'});    # starts the scheduler, if it has exited
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers_detail WHERE name = 'two queues'}, 0),
-	'the worker of a dropped role is forgotten');
+	'the worker of a dropped role is removed');
 $hipq->sql(q{SET client_min_messages = warning; SET hipq.allow_drop = on;
 	DROP EXTENSION hipq CASCADE; CREATE EXTENSION hipq});
 is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 0,
