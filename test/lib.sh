@@ -20,7 +20,7 @@ install_for_tests() {
         make -C "$root/test/marks" --no-print-directory install "PG_CONFIG=$bindir/pg_config"
 }
 
-# CMake with clang, because PGXS uses gcc. $1: the build folder, $2: compiler flags.
+# Compiles with CMake and clang, because PGXS uses gcc. $1: the build folder, $2: compiler flags.
 configure_cmake() {
     cmake -S "$root" -B "$1" -DPG_CONFIG="$bindir/pg_config" -DWERROR=ON \
         -DCMAKE_BUILD_TYPE=Check -DCMAKE_CXX_FLAGS_CHECK="$2" \
@@ -82,7 +82,7 @@ run_pgtap() {
             "${files[@]/%/.sql}"
 }
 
-# Tests that make their own clusters, with PostgreSQL's modules for that. $1: a folder for the
+# Runs tests that make their own clusters, with PostgreSQL's modules for that. $1: a folder for the
 # server logs; then the tests, as room/name. TAP_JOBS: how many run at a time. A file that hangs is
 # ended, which stops its servers, and counts as failed.
 run_tap() {

@@ -1,5 +1,5 @@
 # Runs tests of a web page in a real browser (clients/web/test/browser), Debian's Chromium, with
-# their packages from npm. They run in a copy, because the user that runs tests may not write into
+# their packages from npm. They run in a copy, because the user that runs tests cannot write into
 # the checkout.
 package HipqBrowser;
 
@@ -35,7 +35,7 @@ sub build
 		copy($file, $copy) or die "$file: $!";
 	}
 	local $ENV{HOME} = $copy;
-	return HipqNodeClient::succeeds('the packages of the tests can be had', $copy,
+	return HipqNodeClient::succeeds('npm installs the packages of the tests', $copy,
 		qw(npm ci --no-audit --no-fund --loglevel=error)) ? $copy : undef;
 }
 

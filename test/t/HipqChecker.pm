@@ -23,7 +23,7 @@
 # fails: how many times its handler fails on purpose
 # claim: the way in which it was claimed
 # group: commits of its queue do not wait for the disk (a crash may lose the last of them)
-# batch: its handler takes many jobs at once, and each job alone after that failed
+# batch: its handler takes many jobs at once, and each job alone after the batch has failed
 # weak: the effects of its handler are not one transaction
 # excused (or nothing): how many failures a fault may have cost this job
 # given_up (or nothing): it may have failed for good because a fault kept its retry handler from
@@ -228,7 +228,7 @@ sub check_runs
 	return @found;
 }
 
-# Whether `later` began before the end of `run`.
+# Returns whether `later` began before the end of `run`.
 sub overlap
 {
 	my ($run, $later) = @_;

@@ -1,4 +1,5 @@
-# A cluster with hipq preloaded, and the actions of most tests: enqueue, wait for the outcome, look.
+# A cluster with hipq preloaded, and the actions of most tests: enqueue, wait for the outcome,
+# query.
 package HipqCluster;
 
 use strict;
@@ -11,10 +12,10 @@ use Time::HiRes qw(usleep time);
 my @clusters;
 my %looks;    # sessions, by connection string
 
-# new($name, setting => value ..., database => ..., extension => 0): a running cluster with the
-# extension in its database, and role "app". preload => 0 leaves hipq out of
-# shared_preload_libraries; streaming and archiving make it a primary for others. install_path: that
-# of another version of PostgreSQL.
+# new($name, setting => value ..., database => ..., extension => 0): returns a running cluster with
+# the extension in its database, and role "app". preload => 0 leaves hipq out of
+# shared_preload_libraries; streaming and archiving make it a primary for others. install_path is
+# the path of another version of PostgreSQL.
 sub new
 {
 	my ($class, $name, %settings) = @_;
@@ -29,7 +30,7 @@ sub new
 	delete $ENV{INITDB_TEMPLATE} if defined $path;    # the template is for one version only
 	my $self = bless { node => $node, database => $database }, $class;
 	init($node, allows_streaming => $streaming, has_archiving => $archiving);
-	# 18 writes it, and older versions do not know it
+	# PostgreSQL 18 writes this setting, and older versions do not know it.
 	$node->adjust_conf('postgresql.conf', 'autovacuum_worker_slots', undef) if defined $path;
 	$node->append_conf('postgresql.conf', "max_connections = 20\nmax_worker_processes = 20\n"
 		. "restart_after_crash = on\nlog_statement = none\n");
@@ -59,7 +60,7 @@ sub init
 	return $node->init(@options);
 }
 
-# For a test that makes the audit find a job which no claim would find.
+# A test calls this if it makes the audit find a job that no claim would find.
 sub expect_cursor_miss { $_[0]->{expects_cursor_miss} = 1; return; }
 
 # In all other tests claims must find every job.
@@ -167,16 +168,16 @@ sub in_time
 
 sub node { return $_[0]->{node}; }
 
-# The server's major version.
+# Returns the major version of the server.
 sub version
 {
 	my ($self) = @_;
 	return $self->{version} //= int $self->sql('SHOW server_version_num') / 10_000;
 }
 
-# For a process that a test forks: signals end it, without PostgreSQL's handlers for tests, which
-# would stop the test's servers. It also ends after the test, however the test ended, because prove
-# waits until no process has the test's output open.
+# A process that a test forks calls this. Signals then end the process without PostgreSQL's handlers
+# for tests, which would stop the test's servers. The process also ends after the test, however the
+# test ended, because prove waits until no process has the test's output open.
 sub end_by_signals
 {
 	$SIG{$_} = 'DEFAULT' foreach qw(TERM INT);
@@ -193,19 +194,19 @@ sub in
 	return bless { %$self, database => $database }, ref $self;
 }
 
-# Whether a view left a queue out because its table was locked; the view then gives a WARNING. The
-# table is locked briefly while hipq makes leaves.
+# Returns whether a view left a queue out because its table was locked; the view then gives a
+# WARNING. The table is locked briefly while hipq makes leaves.
 sub is_incomplete
 {
 	return ($_[0] // '') =~ /WARNING:  queue "[^"]*" is left out because its table is locked/;
 }
 
-# Whether a call by id had no result yet, because other servers did not answer within 5 s. The call
-# did nothing.
+# Returns whether a call by id had no result, because other servers did not answer within 5 s. A
+# call without a result did nothing.
 sub is_unknown { return ($_[0] // '') =~ /not all servers that may have it have answered/; }
 
-# Whether the statement only reads tables and views of hipq, so that every session gives the same
-# answer.
+# Returns whether the statement only reads tables and views of hipq, so that every session gives the
+# same answer.
 sub is_look
 {
 	my ($sql) = @_;
@@ -324,10 +325,10 @@ sub wait_until
 	return $is_so;
 }
 
-# Repeats a query until the answer is the wanted one. Returns whether it was, the last answer and
-# the last error. Looks use the session for looks. Of other single queries the first one runs in a
-# new psql, like a client's, and the rest in one session. Several statements run by try_sql(), or by
-# the given function.
+# Repeats a query until it returns the wanted answer. Returns whether it did, the last answer and
+# the last error. Looks use the session for looks. The first of other single queries runs in a new
+# psql, as a client's would, and the rest run in one session. Several statements run by try_sql(),
+# or by the given function.
 sub poll
 {
 	my ($self, $query, $is_wanted, $seconds, $ask) = @_;
@@ -434,7 +435,7 @@ sub ask_for_passwords
 	return $self->reload;
 }
 
-# A queue owned by "app" (or another role).
+# Creates a queue that "app", or another role, owns.
 sub create_queue
 {
 	my ($self, $queue, %options) = @_;
@@ -475,7 +476,7 @@ sub result
 	return $self->sql("SELECT result FROM hipq.jobs_detail WHERE id = $id");
 }
 
-# "1 transient_error P0001, 2 ..."
+# Returns the attempts of a job: "1 transient_error P0001, 2 ...".
 sub attempts
 {
 	my ($self, $id) = @_;

@@ -1,4 +1,4 @@
-# Checks what hipq.doctor() finds, and that its statements fix it.
+# Tests what hipq.doctor() reports, and that the statements of its findings fix them.
 package HipqDoctor;
 
 use strict;
@@ -47,8 +47,8 @@ sub is_gone
 	return ok(!defined $found, "$subject: $finding is no longer found") || diag($found->{detail});
 }
 
-# Checks that the doctor finds it, runs its statement, and checks that the doctor no longer finds
-# it. Reloads the settings before the second check.
+# Tests that the doctor reports a finding, runs the statement of the finding, and tests that the
+# doctor no longer reports it. Reloads the settings before the second test.
 sub is_mended
 {
 	my ($hipq, $severity, $finding, $subject, $detail) = @_;

@@ -43,7 +43,7 @@ sub run_story
 	my $status = system('bash', '-c', '"$0" >"$1" 2>&1', $story, $said) >> 8;
 	$self->{said} = slurp_file($said);
 	if ($status == $needs_something) { plan skip_all => $self->{said} =~ s/\n.*//sr }
-	is($status, 0, 'the story comes to its end') or diag($self->{said},
+	is($status, 0, 'the story of the example runs to its end') or diag($self->{said},
 		map { "$_:\n" . slurp_file($_) } glob "$self->{files}/*.log");
 	return;
 }

@@ -49,7 +49,7 @@ sub inject
 	return $what;
 }
 
-# Whether the fault makes the server end all its processes and reinitialize.
+# Returns whether the fault makes the server end all its processes and reinitialize.
 sub crashes { return $_[0] =~ /^(kill|abort)\b/ && !stops($_[0]) ? 1 : 0; }
 
 # For a moment after the fatal exit of a process the server still answers. Waits until the log, from
@@ -68,7 +68,7 @@ sub wait_for_crash
 	return;
 }
 
-# Whether the server must be started after the fault.
+# Returns whether the server must be started after the fault.
 sub stops { return $_[0] =~ /^(stop|kill postmaster)/ ? 1 : 0; }
 
 # Starts the server if necessary, and waits until it answers. Returns the time of the answer, or
@@ -123,7 +123,8 @@ sub is_idle
 	return $status == 0 && $out eq 't';
 }
 
-# Retries for some seconds, because processes start and end all the time.
+# Signals a process of a type. Retries for some seconds, because processes start and end all the
+# time.
 sub signal_one
 {
 	my ($hipq, $signal, $type) = @_;

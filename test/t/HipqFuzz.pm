@@ -10,7 +10,8 @@ package HipqFuzz;
 use strict;
 use warnings;
 
-# Runs every query in parallel that can be; its name is debug_parallel_query from PostgreSQL 16 on.
+# The setting that runs each possible query in parallel. From PostgreSQL 16 on its name is
+# debug_parallel_query.
 our $in_parallel = 'force_parallel_mode';
 
 # SQLSTATEs that no statement may have: internal errors.

@@ -1,5 +1,5 @@
 # The client for Node.js (clients/node), compiled, with its packages from npm. It is a copy, because
-# the user that runs tests may not write into the checkout.
+# the user that runs tests cannot write into the checkout.
 package HipqNodeClient;
 
 use strict;
@@ -27,9 +27,9 @@ sub build
 		copy($file, $to) or die "$file: $!";
 	}
 	local $ENV{HOME} = $copy;
-	my $is_built = succeeds('its packages can be had', $copy,
+	my $is_built = succeeds('npm installs the packages of the client for Node.js', $copy,
 		qw(npm ci --no-audit --no-fund --loglevel=error))
-	  && succeeds('it compiles', $copy, "$copy/node_modules/.bin/tsc");
+	  && succeeds('the client for Node.js compiles', $copy, "$copy/node_modules/.bin/tsc");
 	return $is_built ? $copy : undef;
 }
 

@@ -18,7 +18,7 @@ sub new
 		CREATE FUNCTION point.list(OUT name text, OUT reached bigint, OUT fired bigint,
 			OUT armed text, OUT waiting integer) RETURNS SETOF record
 			LANGUAGE c AS 'hipq', 'hipq_test_list_points';
-		-- Waits until the point has fired, or a process is held there: its pid.
+		-- Waits until the point has fired, or until a process is held there. Returns its pid.
 		CREATE PROCEDURE point.wait(point text, held boolean, seconds float, INOUT answer text)
 			LANGUAGE plpgsql AS $$
 		DECLARE
@@ -61,8 +61,8 @@ sub reset
 	return;
 }
 
-# Waits in the server, because a psql for each look would load a busy machine too much. The server
-# may be down meanwhile. Returns the answer, or nothing after this many seconds.
+# Waits in the server, because a psql for each query would load a busy machine too much. The server
+# can be down for a time. Returns the answer, or nothing after this many seconds.
 sub wait_for
 {
 	my ($self, $point, $held, $seconds) = @_;

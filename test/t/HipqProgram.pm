@@ -1,5 +1,5 @@
-# Runs a program during a test, which connects to a cluster with a role: reads its log, sends
-# signals, waits for its end.
+# Runs a program that connects to a cluster with a role during a test: reads its log, sends signals,
+# waits for its end.
 package HipqProgram;
 
 use strict;
@@ -17,7 +17,7 @@ sub start
 {
 	my ($class, $hipq, $command, $environment) = @_;
 	my $name = basename($command->[0]) =~ s/\W/_/gr;
-	# because other tests run at the same time
+	# The name of the log is unique, because other tests run at the same time.
 	my $log = sprintf '%s/%s-%s-%d.log', $PostgreSQL::Test::Utils::log_path, basename($0,
 		'.pl'), $name, ++$number;
 	my %environment = (PGHOST => $hipq->node->host, PGPORT => $hipq->node->port, PGUSER => 'app',
@@ -43,7 +43,7 @@ sub wait_for
 
 sub signal { my ($self, $name) = @_; return kill $name, $self->{pid}; }
 
-# Waits for its end, at most this many seconds. Returns whether it ended.
+# Waits for the end of the program, at most this many seconds. Returns whether it ended.
 sub has_ended
 {
 	my ($self, $seconds) = @_;
@@ -52,7 +52,7 @@ sub has_ended
 	return $self->wait_for($is_over, $seconds);
 }
 
-# Waits for its end. Returns its exit code, or "signal 9".
+# Waits for the end of the program. Returns its exit code, or "signal 9".
 sub exit_code
 {
 	my ($self) = @_;

@@ -11,7 +11,7 @@ use POSIX ();
 
 my $is_stranding = 0;
 
-# new($node, $port): at this port, which a previous proxy used.
+# new($node, $port): starts a proxy at this port, which a previous proxy used, or at a free port.
 sub new
 {
 	my ($class, $node, $port) = @_;
@@ -36,7 +36,7 @@ sub connstr
 }
 sub freeze { kill 'STOP', $_[0]->{pid}; return; }
 sub thaw { kill 'CONT', $_[0]->{pid}; return; }
-# Existing connections stay open, but transfer nothing any more; new connections work. A firewall
+# Existing connections stay open, but no longer transfer anything. New connections work. A firewall
 # that has forgotten its connections has the same effect.
 sub strand { kill 'USR1', $_[0]->{pid}; return; }
 sub cut

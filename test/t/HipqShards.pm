@@ -6,10 +6,10 @@ use strict;
 use warnings;
 use HipqCluster;
 
-# new($name, $shards, setting => value ...): running and connected; each shard has its part of the
-# slots. install_paths => [...]: those of other versions of PostgreSQL, for the router and each
-# shard. before => SQL for all nodes before they are connected; router_before => SQL for the router
-# only.
+# new($name, $shards, setting => value ...): returns running and connected servers; each shard has
+# its part of the slots. install_paths => [...] are the paths of other versions of PostgreSQL, for
+# the router and each shard. before => SQL for all nodes before they are connected; router_before =>
+# SQL for the router only.
 sub new
 {
 	my ($class, $name, $shards, %settings) = @_;
@@ -106,7 +106,7 @@ sub promote
 	return $before;
 }
 
-# Whether the error means that a busy machine refused a connection.
+# Returns whether the error means that a busy machine refused a connection.
 sub is_unconnected
 {
 	return $_[0] =~ /could not (?:establish connection|connect to the publisher)|too many clients/;

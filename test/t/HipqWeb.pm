@@ -42,7 +42,7 @@ sub answer
 	return ($run->result(0), $out, $err);
 }
 
-# A connection over which a test sends bytes that no browser would send.
+# Returns a connection over which a test sends bytes that no browser would send.
 sub connection
 {
 	my ($self) = @_;

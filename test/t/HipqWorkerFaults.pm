@@ -78,7 +78,7 @@ sub is_there
 sub ends_well
 {
 	my ($self, $program, $what) = @_;
-	return is($program->stop, 0, $what // 'the worker stops') || diag($program->said);
+	return is($program->stop, 0, $what // 'the worker exits with 0') || diag($program->said);
 }
 
 sub enqueue
@@ -122,7 +122,7 @@ sub succeeds_later
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $attempt = $self->hipq->result($id);
 	return $self->succeeds($id, $what, $attempt) && isnt($attempt, 1,
-		'another attempt than the first one counts');
+		'a later attempt than the first one counts');
 }
 
 # Tests that the worker runs a job. This may take a second attempt if the server gave the job to a
@@ -153,10 +153,10 @@ sub bad_input
 		'the program names the missing queue');
 	my $nobody = $self->program('nobody', PGUSER => 'nobody_at_all');
 	ok($nobody->wait_for(sub { $nobody->said =~ /role "nobody_at_all" does not exist/ }),
-		'a program with a missing role says so') or diag($nobody->said);
+		'a program reports that its role does not exist') or diag($nobody->said);
 	is($self->{keeps_trying} ? $nobody->stop : $nobody->exit_code, $self->{keeps_trying} ? 0 : 1,
 		'a program with a missing role ends, or can be stopped');
-	return $self->works('the worker that was there works on');
+	return $self->works('the registered worker runs jobs after programs with bad input');
 }
 
 sub crash_of_the_server
@@ -166,13 +166,13 @@ sub crash_of_the_server
 	$self->crash;
 	$self->let_go($during);
 	ok($self->writes("end $during 1"), 'a job ends while the server is down');
-	is($self->written("end $after 1"), 0, 'another job is still running while the server is down');
+	is($self->written("end $after 1"), 0, 'another job runs while the server is down');
 	$self->hipq->node->start;
 	$self->succeeds($during, 'a job that ended while the server was down counts');
 	$self->let_go($after);
 	$self->succeeds($after, 'a job that continued while the server was down counts');
 	ok($self->is_there('bound'), 'the worker registers again after the crash');
-	return $self->works('the worker runs a new job');
+	return $self->works('the worker runs a new job after the crash of the server');
 }
 
 sub ended_sessions
@@ -182,8 +182,8 @@ sub ended_sessions
 	$self->hipq->sql(
 		q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'});
 	$self->let_go($id);
-	$self->succeeds($id, 'a job outlives the sessions');
-	return $self->works('the worker runs jobs too');
+	$self->succeeds($id, 'a job succeeds after the sessions of its worker ended');
+	return $self->works('the worker runs jobs after its sessions ended');
 }
 
 # Another session locks the table of the queue; sessions of the worker's role have a lock timeout.
@@ -193,7 +193,7 @@ sub answer_refused_for_now
 	my $hipq = $self->hipq;
 	$hipq->sql(q{ALTER ROLE app SET lock_timeout = '200ms'});
 	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'});
-	$self->works('sessions do not wait for locks');
+	$self->works('the worker runs jobs with a lock timeout');
 	my $id = $self->begun;
 	my $session = $hipq->session;
 	my $log = -s $hipq->node->logfile;
@@ -204,7 +204,7 @@ sub answer_refused_for_now
 		'the answer is refused while the table is locked');
 	$session->query_safe('ROLLBACK');
 	$session->quit;
-	$self->succeeds($id, 'the job with the refused answer succeeds later');
+	$self->succeeds($id, 'the job with the refused answer succeeds when the table is unlocked');
 	return $hipq->sql(q{ALTER ROLE app RESET lock_timeout});
 }
 
@@ -222,9 +222,9 @@ sub frozen_program
 	$self->succeeds_later($late,
 		'a worker that continues runs its job again, and the first attempt does not count');
 	ok($self->writes("over $stays 1"),
-		'a handler that is still running is told that its attempt is over');
+		'a running handler learns that its attempt is over');
 	$self->let_go($stays);
-	$self->succeeds_later($stays, 'a later attempt counts');
+	$self->succeeds_later($stays, "a later attempt of a running handler's job counts");
 	return $self->ends_well($worker);
 }
 
@@ -243,12 +243,12 @@ sub network
 	$proxy->freeze;
 	my $stuck = $self->enqueue('short');
 	$proxy->thaw;
-	$self->succeeds($stuck, 'late packets do no harm');
+	$self->succeeds($stuck, 'a job succeeds after the network was frozen');
 	$id = $self->begun;
 	$proxy->strand;
 	$self->let_go($id);
-	$self->succeeds($id, 'silent connections are given up');
-	$self->works('both workers run jobs');
+	$self->succeeds($id, 'a job succeeds after the worker gave up silent connections');
+	$self->works('both workers run jobs after silent connections');
 	return $self->ends_well($far);
 }
 
@@ -261,7 +261,7 @@ sub silent_server
 	my %both = (PGHOST => '127.0.0.1,' . $self->hipq->node->host,
 		PGPORT => "$proxy->{port}," . $self->hipq->node->port);
 	my $worker = $self->starts('patient', %both, PGTARGETSESSIONATTRS => 'read-write');
-	$self->works('the next server is taken where one does not answer');
+	$self->works('the worker uses the next server if one does not answer');
 	return $self->ends_well($worker);
 }
 
@@ -277,11 +277,11 @@ sub unbound
 	my $id = $self->begun;
 	$self->crash;
 	$self->hipq->node->start;
-	$self->works('unbound, it works on when the server has crashed');
+	$self->works('an unbound worker runs jobs after a crash of the server');
 	$self->let_go($id);
 	$self->succeeds($id, 'a job that ran during the crash counts');
 	is($self->hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'unbound'}), 1,
-		'the unbound worker is the same one');
+		'the unbound worker is registered once');
 	return $self->ends_well($worker);
 }
 
@@ -296,10 +296,10 @@ sub under_statement_timeout
 	my $worker = $self->starts('hurried', HIPQ_POOLER => 1);
 	my %begun;
 	my $has_looked = sub { $begun{ $hipq->sql("SELECT query_start $looks") }++; keys %begun > 4 };
-	ok($worker->wait_for($has_looked), 'an unbound worker looks for jobs again and again');
+	ok($worker->wait_for($has_looked), 'an unbound worker checks for jobs repeatedly');
 	unlike($worker->said, qr/lost|cancel|timeout/,
-		'an unbound worker sees no fault where there are none');
-	$self->works('the worker runs a new job');
+		'an unbound worker reports no fault without faults');
+	$self->works('an unbound worker runs a job with a statement timeout');
 
 	my $ends = sub {
 		my ($when) = @_;
@@ -309,12 +309,12 @@ sub under_statement_timeout
 	};
 	$hipq->sql("ALTER ROLE app NOLOGIN; SELECT pg_terminate_backend(pid) $looks");
 	$worker->signal('TERM');
-	$ends->('when it cannot look for jobs any more');
+	$ends->('when it cannot check for jobs');
 	$hipq->sql('ALTER ROLE app LOGIN');
 	$worker = $self->starts('hurried', HIPQ_POOLER => 1);
 	my $claim = 'EXECUTE ON FUNCTION hipq.claim(bigint, integer, hipq.duration)';
 	$hipq->sql("REVOKE $claim FROM PUBLIC");
-	$ends->('when it must not look for jobs');
+	$ends->('when it must not check for jobs');
 	return $hipq->sql("GRANT $claim TO PUBLIC; ALTER ROLE app RESET statement_timeout");
 }
 
@@ -379,9 +379,9 @@ sub killed_again_and_again
 		$hipq->node->start;
 	}
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0),
-		'all jobs end');
+		'all jobs end after the kills');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded'
-			AND job_data ? 'n'}), 300, 'all jobs have succeeded');
+			AND job_data ? 'n'}), 300, 'all jobs have succeeded after the kills');
 	$self->compare_ledger;
 	return $self->ends_well($last);
 }

@@ -99,7 +99,7 @@ sub make_handlers
 			PERFORM mark('end', job.id, job.attempt);
 		END $$;
 
-		-- How many jobs are left when none are, or when nothing has happened for so many seconds.
+		-- Waits until no job is left, or nothing has changed for some seconds. Returns the rest.
 		CREATE PROCEDURE drain(patience float, INOUT jobs bigint) LANGUAGE plpgsql AS $$
 		DECLARE
 			before bigint;
@@ -153,7 +153,7 @@ sub add_rare_types
 	$self->{hipq}->sql(q{
 		CREATE SEQUENCE life;
 		GRANT ALL ON life TO app;
-		-- Ends its own process the first time. What it remembers that by outlives a rollback.
+		-- Ends its own process the first time. A sequence records that, also after a rollback.
 		CREATE FUNCTION die_once(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 		BEGIN
 			PERFORM mark('begin', job.id, job.attempt);
@@ -226,8 +226,7 @@ sub long_job
 }
 
 # Returns the SQL that inserts jobs into queues, in one transaction: durability => [ [ type, data,
-# and
-# expressions: key, scheduled_run_time, expires_time ], ... ].
+# and expressions: key, scheduled_run_time, expires_time ], ... ].
 sub insert_jobs
 {
 	my ($self, %jobs) = @_;
@@ -316,7 +315,7 @@ sub run_operation
 	my ($in, $out, $err) = ("\\echo connected\n$sql", '', '');
 	my @psql = ('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-v', 'VERBOSITY=verbose', '-d',
 		$self->{hipq}->node->connstr($self->{hipq}{database}) . ' user=app');
-	# It dies if psql ends before it has read its input; then it is unknown what psql did.
+	# IPC::Run dies if psql ends before it has read its input. Then it is unknown what psql did.
 	my $has_read_all = eval { IPC::Run::run([@psql], '<', \$in, '>', \$out, '2>', \$err); 1 };
 	my $status = $? >> 8;
 	my @ids = $out =~ /^(\d+)$/mg;
