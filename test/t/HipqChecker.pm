@@ -232,7 +232,7 @@ sub check_runs
 sub overlap
 {
 	my ($run, $later) = @_;
-	return 0 unless $run->{end};    # check_runs() reports such a run
+	return 0 unless $run->{end};    # check_runs() reports this run
 	return 0 if $run->{end} < $later->{begin};
 	return $run->{end_time} - $later->{begin_time} > $late_mark if $run->{how} eq 'abort';
 	return 1;

@@ -1,5 +1,5 @@
 # A collector of traces for a test: an HTTP server on the loopback interface that keeps the requests
-# that it gets by OTLP in JSON, and replies as the test tells it.
+# that it gets by OTLP in JSON. The test sets its replies.
 package HipqCollector;
 
 use strict;

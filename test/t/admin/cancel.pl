@@ -250,7 +250,7 @@ is($hipq->sql("SELECT hipq.cancel($batch[3], 'again')"), 't',
 	'a job that is being cancelled can be cancelled again');
 unlink $file;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE job_type = 'deaf'}, 0),
-	'a batch of which jobs were cancelled ends');
+	'a batch with cancelled jobs ends');
 is($hipq->sql(q{SELECT string_agg(format('%s %s', outcome, count), ', ' ORDER BY outcome)
 		FROM (SELECT outcome, count(*) FROM hipq.jobs WHERE job_type = 'deaf'
 		GROUP BY outcome) AS outcomes}),
@@ -258,7 +258,7 @@ is($hipq->sql(q{SELECT string_agg(format('%s %s', outcome, count), ', ' ORDER BY
 		'the cancelled jobs of the batch are cancelled, the others succeed');
 $hipq->set('hipq.terminate_grace' => '30s', 'hipq.max_executors' => 4);
 
-# ---- many short jobs, some of which are cancelled at random times
+# ---- many short jobs; some of them are cancelled at random times
 $hipq->sql(q{
 	CREATE TABLE cancelled (id bigint PRIMARY KEY);
 	CREATE FUNCTION brief(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
@@ -270,7 +270,7 @@ $hipq->sql(q{
 	DECLARE victim bigint;
 	BEGIN
 		PERFORM hipq.resume('app.main', 'brief');
-			-- now: until another session had come they might all have run
+			-- In another session the call could come after all jobs have run.
 		COMMIT;
 		WHILE EXISTS (SELECT FROM hipq.app_main_live WHERE job_type = 'brief') LOOP
 			SELECT job_id INTO victim FROM hipq._executors() WHERE job_id IS NOT NULL

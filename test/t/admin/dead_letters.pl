@@ -168,7 +168,7 @@ $hipq->sql(q{
 	CREATE SEQUENCE rounds; GRANT ALL ON rounds TO app;
 	CREATE FUNCTION go_round(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
-		PERFORM pg_sleep(0.02);	-- other jobs fail meanwhile
+		PERFORM pg_sleep(0.02);	-- other jobs fail in this time
 		IF nextval('rounds') > 100 THEN RETURN; END IF;
 		CASE job.job_data->>'by'
 		WHEN 'redrive' THEN PERFORM hipq.redrive_jobs('app.loop');

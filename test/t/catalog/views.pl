@@ -11,7 +11,7 @@ $hipq->sql(q{
 	CREATE ROLE other LOGIN;
 	CREATE ROLE reader LOGIN;
 	CREATE ROLE bystander LOGIN; GRANT USAGE ON SCHEMA hipq TO bystander;
-		-- may use hipq, and has no right on any queue
+		-- This role may use hipq, and has no right on any queue.
 	CREATE ROLE monitor LOGIN IN ROLE pg_monitor});
 $hipq->create_queue('app.mine');
 $hipq->create_queue('other.secret', owner => 'other', throttle_limit => 100);
@@ -50,7 +50,7 @@ my @functions = split /\n/, $hipq->sql(q{
 	SELECT proname FROM pg_proc
 	WHERE pronamespace = 'hipq'::regnamespace AND proretset AND pronargs = 0
 		AND 'queue_id' = ANY (proargnames) AND has_function_privilege('reader', oid, 'EXECUTE')
-		AND proname <> '_jobs_set_aside'    -- none is here
+		AND proname <> '_jobs_set_aside'    -- it has no rows here
 	ORDER BY 1});
 foreach my $function (@functions)
 {

@@ -14,7 +14,7 @@ $hipq->sql(q{
 	GRANT ALL ON seen TO app;
 	GRANT USAGE ON SCHEMA hipq TO app;
 	GRANT SELECT ON hipq.app_main TO app;
-	-- Notes what the argument says and what the row says.
+	-- Records the state in the argument and the state in the row.
 	CREATE FUNCTION look(job hipq.job) RETURNS void LANGUAGE sql AS $$
 		INSERT INTO seen (id, job_state, row_state, attempt)
 		SELECT job.id, job.state, own.state, job.attempt FROM hipq.app_main AS own

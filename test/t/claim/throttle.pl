@@ -14,8 +14,8 @@ $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 		PERFORM pg_sleep(0.002); END $$;
 
-	-- The greatest sum of throttle_factor over attempts that ran at the same time, by what their
-	-- rows say; `per` tells what is summed by itself. Of jobs from an id on.
+	-- Returns the greatest sum of throttle_factor over attempts that ran at the same time, by the
+	-- rows of jobs from an id on. `per` says what has a sum of its own: a queue, type or key.
 	CREATE FUNCTION greatest_sum(per text, of_type text, first bigint) RETURNS numeric
 		LANGUAGE sql AS $$
 		WITH step AS (SELECT at, factor, part FROM hipq.app_main_final AS job,

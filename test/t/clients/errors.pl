@@ -25,8 +25,8 @@ foreach my $database ($hipq, $latin)
 		handler_kind => 'notify', default_timeout => 60)});
 }
 
-# The table. Perl's JSON module refuses halves of surrogate pairs. Of such a row the test uses only
-# the name and the part of the text that must be visible.
+# The table. Perl's JSON module refuses halves of surrogate pairs. In a row with a half the test
+# uses only the name and the part of the text that must be visible.
 my $half = qr/\\u(?:d83d(?!\\ude00)|(?<!\\ud83d\\u)de00|dc..)/;
 my $table = slurp_file("$folder/errors.json") =~ s/$half/?/gr;
 my @rows = @{ JSON::PP->new->utf8->decode($table) };

@@ -123,7 +123,7 @@ ok($hipq->wait_until("SELECT concat(state, attempt) FROM hipq.jobs_detail WHERE 
 ok($run->wait_for(sub { starts() == 2 }), 'a new program has the retried jobs');
 $hipq->sql("SELECT hipq.cancel($id)");
 ok($run->logs('stderr', qr/^over $id$/),
-	'a line tells the new program that the retried job is cancelled');
+	'a line reports to the new program that the retried job is cancelled');
 is($run->stop, 0, 'SIGTERM ends hipq-run');
 ok($run->logs('stderr', qr/^stdin has ended$/), 'hipq-run ends the program by closing its stdin');
 

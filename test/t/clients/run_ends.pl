@@ -84,7 +84,7 @@ $hipq->sql("SELECT hipq.fail_job($id, 'no sign of it')");
 is($hipq->outcome($id), 'failed', 'another session can fail a running job');
 is_gone('the program of a job that another session failed ends', @pids);
 
-# Another worker takes over the name, so hipq-run has neither jobs nor a worker any more.
+# Another worker takes over the name, so hipq-run has no jobs and no worker.
 $id = enqueue('wait');
 @pids = processes($id);
 my $name = $hipq->sql('SELECT name FROM hipq.workers');

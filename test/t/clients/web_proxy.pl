@@ -1,5 +1,5 @@
-# hipq-web works behind nginx with the example of docs/hipq-web.md, of which the test changes only
-# ports and certificates. A role signs in through nginx, sees a queue and pauses it.
+# hipq-web works behind nginx with the example of docs/hipq-web.md. The test changes only ports and
+# certificates of the example. A role signs in through nginx, sees a queue and pauses it.
 use strict;
 use warnings;
 use HipqCluster;

@@ -283,8 +283,8 @@ $hipq->sql(q{
 # ---- sessions use all modes at the same time, on few keys, while executors run the jobs
 $hipq->sql(q{
 	CREATE TABLE did (action text, id bigint);
-	-- No two jobs of one key run at once. (A lock for that would be held a moment longer than
-	-- the job is there for others.)
+	-- Shows whether two jobs of one key run at once. (A lock would be held a moment longer than
+	-- other sessions see the job.)
 	CREATE TABLE stay (key text, start_time timestamptz, end_time timestamptz);
 	GRANT INSERT ON stay TO app;
 	CREATE FUNCTION busy(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
@@ -292,7 +292,7 @@ $hipq->sql(q{
 	BEGIN
 		INSERT INTO ran (id) VALUES (job.id);
 		IF job.id % 100 = 0 THEN PERFORM pg_sleep(0.05); END IF;
-			-- so that some are found running, however busy the machine is
+			-- Some jobs run long enough for enqueueing sessions to find them running.
 		INSERT INTO stay VALUES (job.job_key, start_time, clock_timestamp());
 	END $$;
 	CREATE FUNCTION try_enqueue(mode text, key integer) RETURNS void LANGUAGE plpgsql AS $$

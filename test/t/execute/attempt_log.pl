@@ -162,7 +162,7 @@ ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id = ANY ('$id
 		AND state = 'final'", 20), 'twenty jobs run');
 cmp_ok($hipq->sql("SELECT count(*) FROM hipq.attempt_log
 		WHERE job_id = ANY ('$ids') AND message = '3 more messages were not kept'"), '>', 0,
-	'an attempt of which no message was stored has the number of its messages');
+	'an attempt without a stored message has the number of its messages');
 is(said(run('mute', '{}')), '',
 	'no message of a handler that sets hipq.attempt_log = off is stored');
 change('hipq.attempt_log_size' => 0);

@@ -76,7 +76,7 @@ handler('puts_off_for_ever', q{BEGIN INSERT INTO put_off VALUES (3); END});
 handler('holds', q{BEGIN EXECUTE 'DECLARE held CURSOR WITH HOLD FOR SELECT pg_sleep(60)'; END});
 $hipq->sql(q{
 	CREATE TABLE put_off (n integer); GRANT ALL ON put_off TO app;
-	-- 1: sleeps; 2: puts the sleep off once more; 3: puts off without end.
+	-- 1 sleeps, 2 defers the sleep once more, and 3 defers without end.
 	CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
 		SET CONSTRAINTS ALL DEFERRED;

@@ -67,8 +67,8 @@ sub crash_while_a_job_runs
 	return;
 }
 
-# Makes an executor prefetch several jobs of a type that has been short, of which the first one is
-# long. These jobs write no marks, which would take too long.
+# Makes an executor prefetch several jobs of a type whose jobs have been short. The first of these
+# jobs is long. They write no marks, which would take too long.
 sub run_long_before_others
 {
 	my ($op, $point) = @_;

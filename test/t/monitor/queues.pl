@@ -144,7 +144,7 @@ is_mended($hipq, 'warning', 'contradicting rules', $type,
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', dead_letter_enabled => false)});
 is_mended($hipq, 'warning', 'handler never called', $queue, qr/its failed jobs leave none/);
 
-# The server may not know the time zone of a type any more, after an update of its time zone files.
+# After an update of its time zone files the server may not know the time zone of a type.
 alter(q{default_time_windows => '09:00-17:00', time_zone => 'Europe/Berlin'});
 $hipq->sql(q{UPDATE hipq.job_type SET time_zone = 'Atlantis/Capital' WHERE name = 'work'});
 is_found($hipq, 'error', 'unclear time windows', $type, qr/"09:00-17:00" are open/);

@@ -48,7 +48,7 @@ $holder->query_safe('SELECT pg_advisory_unlock(7)');
 ok($hipq->wait_until(q{SELECT jobs = 6 FROM hipq.who_fills('app.tenants', 1)}),
 	'who_fills() does not count jobs that have ended');
 
-# ---- a large queue, of which who_fills() reads 500 pages
+# ---- who_fills() reads 500 pages of a large queue
 
 $hipq->sql(q{INSERT INTO hipq.app_large (job_type, throttle_key, scheduled_run_time)
 	SELECT 'bulk', CASE WHEN n % 10 < 8 THEN 'many' ELSE 'few' END, now() + interval '1 day'

@@ -1,6 +1,6 @@
-# A node whose disk is restored has forgotten its last changes, and other nodes tell it. The node
-# stops until resync_shard(). No job is lost, no job runs on two nodes, and no id is generated
-# twice.
+# A node whose disk is restored has forgotten its last changes, and learns this from other nodes.
+# The node stops until resync_shard(). No job is lost, no job runs on two nodes, and no id is
+# generated twice.
 use strict;
 use warnings;
 use HipqShards;

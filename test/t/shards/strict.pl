@@ -257,8 +257,7 @@ started($tenant, '1 2 3 4 5 6 7 8',
 	'jobs enqueued on the old node start before jobs enqueued on the new node');
 $session->quit;
 
-# ---- a long backlog is sent in several transactions, while the old node has an executor that could
-# go on
+# ---- a long backlog moves in several transactions, while an executor of the old node could run it
 $tenant = new_tenant(1);
 $router->sql(qq{SELECT count(*) FROM unnest(hipq.enqueue_many('step', ARRAY(
 	SELECT jsonb_build_object('tenant', '$tenant', 'number', n) FROM generate_series(1, 3000) AS n),

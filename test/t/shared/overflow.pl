@@ -32,7 +32,7 @@ is($hipq->sql(q{SELECT alert || ' ' || (times > 0) || ' ' || hint FROM hipq.aler
 		WHERE alert = 'jobs in flight'}), 'jobs in flight true Raise hipq.max_running.',
 	'an alert reports that jobs in flight are full');
 
-# ---- jobs that their handlers leave running: 30 entries, of which 20 are kept for executors
+# ---- jobs that their handlers leave running: 30 entries, and executors keep 20 of them
 $hipq->sql('ALTER SYSTEM SET hipq.max_running = 30');
 $hipq->node->restart;
 $hipq->sql(q{
