@@ -71,7 +71,7 @@ ok($shards->node(1)->wait_until("SELECT count(*)
 		FROM hipq.jobs_detail WHERE id IN ($first[0], $first[2]) AND state = 'running'", 2),
 	'two tenants of one slot run a job of one key at once');
 ok($shards->node(2)->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $first[1]",
-		'running'), 'a third tenant runs a job of that key on the other node');
+		'running'), 'a third tenant runs a job of the same key on the other node');
 
 # ---- a second job of a tenant is refused, wherever it is enqueued
 enqueue($router, $one, 'k');
