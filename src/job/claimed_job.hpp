@@ -3,6 +3,12 @@
 
 #include "core/job/state.hpp"
 #include "core/lanes/lane.hpp"
+#include "core/limits/limiter_name.hpp"
+#include "pg/clock.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace hipq::job {
 

@@ -1,6 +1,8 @@
 // Writes, moves and deletes the rows of hipq.attempt_log.
 #include "job/log_rows.hpp"
 
+#include "pg/spi.hpp"
+
 namespace hipq::job {
 
 namespace {

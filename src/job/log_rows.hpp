@@ -1,6 +1,13 @@
 // The rows of hipq.attempt_log: log entries of handlers.
 #pragma once
 
+#include "pg/clock.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
 namespace hipq::job {
 
 struct LogEntry {

@@ -3,6 +3,11 @@
 #pragma once
 
 #include "catalog/cache.hpp"
+#include "core/limits/finding.hpp"
+#include "pg/clock.hpp"
+
+#include <string>
+#include <vector>
 
 namespace hipq::monitor {
 

@@ -10,6 +10,7 @@
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
 #include "pg/replicated.hpp"
+#include "pg/transaction.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/wakeup/completion_waiters.hpp"
 

@@ -4,6 +4,7 @@
 #include "catalog/cache.hpp"
 #include "job/claimed_job.hpp"
 #include "job/finish.hpp"
+#include "job/job_row.hpp"
 #include "job/lock_attempt.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"

@@ -1,9 +1,12 @@
 // The scheduler's maintenance of the tables, once a minute.
 #pragma once
 
-#include <set>
-
 #include "core/process/due_heap.hpp"
+#include "pg/clock.hpp"
+
+#include <map>
+#include <set>
+#include <vector>
 
 namespace hipq::server {
 

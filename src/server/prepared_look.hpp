@@ -1,6 +1,10 @@
 // Watches prepared transactions that end without a session of hipq seeing it.
 #pragma once
 
+#include "pg/clock.hpp"
+
+#include <map>
+
 namespace hipq::server {
 
 // The state that the launcher keeps about them.

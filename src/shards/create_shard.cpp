@@ -3,6 +3,7 @@
 // Each step is its own transaction, and does nothing if it has been done: after a failure the call
 // can be repeated. The order keeps every outbox row that is for the shard: first the publication,
 // then the slot that keeps rows, then the subscription that reads them.
+#include "core/shards/ids.hpp"
 #include "core/text/conninfo.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"

@@ -4,6 +4,7 @@
 // each node keeps for itself does not count as a change: types that jobs brought, crashes of
 // handlers and the holds after them, queues that are being dropped, naming strategies.
 #include "catalog/name_lock.hpp"
+#include "core/shards/ids.hpp"
 #include "pg/internal_write.hpp"
 #include "shards/rejects.hpp"
 #include "shards/remote.hpp"

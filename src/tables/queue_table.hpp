@@ -1,7 +1,12 @@
 // Creates and drops the tables of a queue. All as the extension owner.
 #pragma once
 
+#include "core/shards/route.hpp"
 #include "tables/try_lock.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace hipq::tables {
 

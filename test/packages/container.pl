@@ -1,6 +1,7 @@
 # The Containerfile works, tested in bare roots because there need be no container engine: each step
 # does what it says, and the resulting server runs README's first screen, keeps its jobs over a
-# restart, and asks for passwords. The development container can build and test. PG (15) is the version of PostgreSQL.
+# restart, and asks for passwords. The development container can build and test. PG (15) is the
+# version of PostgreSQL.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -229,7 +230,8 @@ $stage = bare_stage($stages{ $container->{build}{target} });
 $stage->{folder} = '/workspaces/hipq';
 my $workspace = chomped('tools/clean-root', 'path', $stage->{root}) . $stage->{folder};
 chomped('mkdir', '-p', $workspace);
-chomped('sh', '-c', 'git ls-files -z | tar --null -T - -cf - | tar -C "$1" -xf -', 'sh', $workspace);
+chomped('sh', '-c', 'git ls-files -z | tar --null -T - -cf - | tar -C "$1" -xf -', 'sh',
+	$workspace);
 succeeds('postCreateCommand installs what is missing', in_stage($container->{postCreateCommand}));
 succeeds('one test builds hipq and passes', in_stage('test/one published'));
 

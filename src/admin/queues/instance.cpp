@@ -10,6 +10,7 @@
 #include "core/text/conninfo.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
+#include "pg/demand.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/wakeup/commit.hpp"
 #include "tables/queue_table.hpp"

@@ -1,6 +1,12 @@
 // The findings of hipq.doctor(), and the types of its checks.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace hipq::monitor {
 
 // error: something does not work. warning: it will not work, or not as intended. information: worth

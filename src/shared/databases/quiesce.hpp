@@ -2,6 +2,10 @@
 // change of its tables finds them without locks. Running jobs and their finishes go on.
 #pragma once
 
+#include "pg/postgres.hpp"
+
+#include <cstdint>
+
 namespace hipq::databases {
 
 inline constexpr std::int64_t longest_quiesce = 100'000;  // us

@@ -6,6 +6,8 @@
 // (shared/databases/stand_aside.hpp).
 #pragma once
 
+#include "pg/postgres.hpp"
+
 namespace hipq::executors {
 
 enum class Afterwards : unsigned char {

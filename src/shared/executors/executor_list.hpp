@@ -2,6 +2,10 @@
 // and whether it may have more.
 #pragma once
 
+#include "pg/clock.hpp"
+
+#include <vector>
+
 namespace hipq::executors {
 
 struct ExecutorList {

@@ -1,6 +1,7 @@
 // Notifies processes that have waited for capacity under a limit when there is some.
 #pragma once
 
+#include "pg/postgres.hpp"
 #include "core/lanes/job_table.hpp"
 
 namespace hipq::executors {

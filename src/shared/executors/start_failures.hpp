@@ -3,6 +3,10 @@
 // costs at most one process every ten seconds.
 #pragma once
 
+#include "pg/clock.hpp"
+
+#include <optional>
+
 namespace hipq::executors {
 
 // Whether the last session that ran jobs of a queue owner began its transactions read-only, and a

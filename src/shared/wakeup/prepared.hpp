@@ -6,6 +6,10 @@
 // report it; the launcher watches for both.
 #pragma once
 
+#include "pg/postgres.hpp"
+
+#include <vector>
+
 namespace hipq::wakeup {
 
 // All prepared transactions of all databases that are neither committed nor rolled back, with or
