@@ -40,16 +40,18 @@ struct Elements {
     int count;
 };
 
-Elements elements_of(Datum array, Oid type)
+Elements elements_of(Datum datum)
 {
     return pg::call([&] {
         Elements found{};
+        ArrayType *array = DatumGetArrayTypeP(datum);
+        const Oid type = ARR_ELEMTYPE(array);
         std::int16_t length = 0;
         bool by_value = false;
         char alignment = 0;
         ::get_typlenbyvalalign(type, &length, &by_value, &alignment);
-        ::deconstruct_array(DatumGetArrayTypeP(array), type, length, by_value, alignment,
-                            &found.values, &found.nulls, &found.count);
+        ::deconstruct_array(array, type, length, by_value, alignment, &found.values, &found.nulls,
+                            &found.count);
         return found;
     });
 }
@@ -267,7 +269,7 @@ std::vector<std::optional<std::string>> Arguments::texts(Argument which, std::si
     const NullableDatum &found = value(which);
     if (found.isnull)
         return result;
-    const Elements elements = elements_of(found.value, TEXTOID);
+    const Elements elements = elements_of(found.value);
     check_count(which, elements.count, most_elements);
     // Elements of an array are never toasted individually, so nothing here can raise.
     for (int element = 0; element < elements.count; ++element) {
@@ -301,7 +303,7 @@ std::vector<std::optional<std::int64_t>> Arguments::durations(Argument which) co
     const NullableDatum &found = value(which);
     if (found.isnull)
         return result;
-    const Elements elements = elements_of(found.value, INT8OID);  // stored like a bigint
+    const Elements elements = elements_of(found.value);
     check_count(which, elements.count, core::most_jobs_at_once);
     for (int element = 0; element < elements.count; ++element)
         result.push_back(elements.nulls[element] ? std::nullopt
@@ -312,7 +314,7 @@ std::vector<std::optional<std::int64_t>> Arguments::durations(Argument which) co
 
 std::vector<std::int64_t> Arguments::integers64(Argument which) const
 {
-    const Elements elements = elements_of(require(which).value, INT8OID);
+    const Elements elements = elements_of(require(which).value);
     check_count(which, elements.count, core::most_jobs_at_once);
     return numbers_of<std::int64_t>(elements, which.name(),
                                     [](Datum value) { return std::int64_t{DatumGetInt64(value)}; });
@@ -320,7 +322,7 @@ std::vector<std::int64_t> Arguments::integers64(Argument which) const
 
 std::vector<std::int32_t> Arguments::integers(Argument which) const
 {
-    const Elements elements = elements_of(require(which).value, INT4OID);
+    const Elements elements = elements_of(require(which).value);
     check_count(which, elements.count, core::most_jobs_at_once);
     return numbers_of<std::int32_t>(elements, which.name(),
                                     [](Datum value) { return std::int32_t{DatumGetInt32(value)}; });
@@ -328,7 +330,7 @@ std::vector<std::int32_t> Arguments::integers(Argument which) const
 
 std::vector<pg::RawValue> Arguments::jsons(Argument which) const
 {
-    const Elements elements = elements_of(require(which).value, JSONBOID);
+    const Elements elements = elements_of(require(which).value);
     check_count(which, elements.count, core::most_jobs_at_once);
     std::vector<pg::RawValue> values;
     values.reserve(static_cast<std::size_t>(elements.count));
