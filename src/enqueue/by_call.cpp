@@ -241,7 +241,7 @@ std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOpt
         direct->end();
         return id;
     }
-    const AcceptedId accepted(drawn_id);
+    const AcceptedId accepted(queue, drawn_id);
     const pg::Rows rows = insert(queue, insert_one_sql, options, data, key, drawn_id);
     return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
 }
@@ -266,33 +266,49 @@ std::string_view name(EnqueueAction action)
 
 namespace {
 
-Enqueued enqueue_here(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
-                      const std::optional<std::string> &key, OnDuplicate on_duplicate,
-                      DrawnId drawn_id = std::nullopt)
+// Nothing: try again. The holder of the key has finished in the meantime, so the key is free; or
+// the id was in use, and the next one may not be.
+std::optional<Enqueued> try_here(const catalog::Queue &queue, const JobOptions &options,
+                                 pg::RawValue data, const std::optional<std::string> &key,
+                                 OnDuplicate on_duplicate, DrawnId drawn_id)
 {
     const std::string scope = has_key(key) && queue.has_keys_by_shard()
                                   ? scope_of_key(chosen_values(queue, options), queue, data, *key)
                                   : "NONE";
+    if (is_change(on_duplicate))
+        if (const auto met = apply_on_duplicate({queue, options, data, *key, scope}, on_duplicate))
+            return met;
+    if (const auto id = insert_one(queue, options, data, key, drawn_id))
+        return Enqueued{*id, EnqueueAction::inserted};
+    if (has_key(key) && !is_change(on_duplicate)) {
+        const core::UniqueKey wanted{options.type, *key, scope};
+        if (const auto holder = holder_of(queue, wanted))
+            return Enqueued{holder_or_error(queue, wanted, *holder, on_duplicate),
+                            EnqueueAction::returned};
+    }
+    pg::call([] { CHECK_FOR_INTERRUPTS(); });
+    return std::nullopt;
+}
+
+Enqueued enqueue_here(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                      const std::optional<std::string> &key, OnDuplicate on_duplicate)
+{
+    for (;;)
+        if (const auto enqueued = try_here(queue, options, data, key, on_duplicate, std::nullopt))
+            return *enqueued;
+}
+
+// In a sharded instance the id decides which node has the job.
+Enqueued enqueue_by_shard(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                          const std::optional<std::string> &key, OnDuplicate on_duplicate)
+{
     for (;;) {
-        if (is_change(on_duplicate))
-            if (const auto met =
-                    apply_on_duplicate({queue, options, data, *key, scope}, on_duplicate))
-                return *met;
-        const DrawnId id_to_use = std::exchange(drawn_id, std::nullopt);
-        if (const auto id = insert_one(queue, options, data, key, id_to_use))
-            return {*id, EnqueueAction::inserted};
-        // Without a key, the id decides which node has the job, so another id does not do.
-        if (id_to_use.has_value() && !has_key(key))
-            refuse_ids_in_use();
-        if (has_key(key) && !is_change(on_duplicate)) {
-            const core::UniqueKey wanted{options.type, *key, scope};
-            if (const auto holder = holder_of(queue, wanted))
-                return {holder_or_error(queue, wanted, *holder, on_duplicate),
-                        EnqueueAction::returned};
-        }
-        // The holder has finished in the meantime, so the key is free; or the id was in use, and
-        // the next one may not be.
-        pg::call([] { CHECK_FOR_INTERRUPTS(); });
+        const Sent sent = send_elsewhere(queue, options, {&data, 1}, {key}, on_duplicate);
+        const std::int64_t id = sent.ids.front();
+        if (sent.own.empty())
+            return {id, has_key(key) ? EnqueueAction::sent : EnqueueAction::inserted};
+        if (const auto enqueued = try_here(queue, options, data, key, on_duplicate, id))
+            return *enqueued;
     }
 }
 
@@ -313,7 +329,7 @@ void insert_unkeyed(const catalog::Queue &queue, const JobOptions &options,
     if (!direct.has_value())
         return;
     if (direct->insert(unkeyed, ids).size() != unkeyed.size())
-        refuse_ids_in_use();
+        refuse_ids_in_use(queue);
     direct->end();
     std::erase_if(sent.own, [&](std::size_t i) { return !is_keyed(keys, i); });
 }
@@ -327,11 +343,13 @@ std::vector<std::int64_t> enqueue_by_shards(const catalog::Queue &queue, const J
     Sent sent = send_elsewhere(queue, options, data, keys, on_duplicate);
     if (!is_change(on_duplicate))
         insert_unkeyed(queue, options, data, keys, sent);
-    for (const std::size_t i : sent.own)
+    for (const std::size_t i : sent.own) {
+        const std::optional<std::string> key = i < keys.size() ? keys[i] : std::nullopt;
+        const auto enqueued = try_here(queue, options, data[i], key, on_duplicate, sent.ids[i]);
         sent.ids[i] =
-            enqueue_here(queue, options, data[i], i < keys.size() ? keys[i] : std::nullopt,
-                         on_duplicate, sent.ids[i])
+            (enqueued ? *enqueued : enqueue_by_shard(queue, options, data[i], key, on_duplicate))
                 .id;
+    }
     return std::move(sent.ids);
 }
 
@@ -359,12 +377,8 @@ Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::Raw
 {
     if (is_change(on_duplicate) && !has_key(key))
         refuse_change_without_key();
-    if (queue.shards == nullptr)
-        return enqueue_here(queue, options, data, key, on_duplicate);
-    const Sent sent = send_elsewhere(queue, options, {&data, 1}, {key}, on_duplicate);
-    if (sent.own.empty())
-        return {sent.ids.front(), has_key(key) ? EnqueueAction::sent : EnqueueAction::inserted};
-    return enqueue_here(queue, options, data, key, on_duplicate, sent.ids.front());
+    return queue.shards == nullptr ? enqueue_here(queue, options, data, key, on_duplicate)
+                                   : enqueue_by_shard(queue, options, data, key, on_duplicate);
 }
 
 std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options,
@@ -381,7 +395,7 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
     const auto keyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), has_key));
     // A job without key can only conflict by its id.
     if (fresh.unkeyed.size() != count - keyed)
-        refuse_ids_in_use();
+        refuse_ids_in_use(queue);
     std::set<KeyInScope> seen;
     std::vector<std::int64_t> ids;
     auto next_unkeyed = fresh.unkeyed.begin();

@@ -213,7 +213,7 @@ public:
     void write_pending()
     {
         if (!rows_.insert(jobs_))
-            refuse_ids_in_use();
+            refuse_ids_in_use(*queue_);
         for (const RowValues &job : jobs_)
             job::note_if_waiting(rows_.leaf(), job, *queue_);
         jobs_.clear();

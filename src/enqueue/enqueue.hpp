@@ -114,7 +114,7 @@ void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue,
                   const catalog::Queue &queue);
 
 // Raises 23505 because ids that were drawn are in use.
-[[noreturn]] void refuse_ids_in_use();
+[[noreturn]] void refuse_ids_in_use(const catalog::Queue &queue);
 
 // ---- new rows ----
 

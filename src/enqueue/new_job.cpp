@@ -9,6 +9,7 @@
 #include "catalog/queue_hold.hpp"
 #include "catalog/unregistered_types.hpp"
 #include "core/job/bounds.hpp"
+#include "core/shards/ids.hpp"
 #include "job/fitting_data.hpp"
 #include "job/job_row.hpp"
 #include "job/made_by_handler.hpp"
@@ -100,8 +101,8 @@ void demand_open_queue(const catalog::Queue &queue, std::string_view job_type,
 
 // ---- what hipq fills in ----
 
-// What the present AcceptedId accepts.
-constinit DrawnId accepted_id;
+// The queue and id of the row that the present AcceptedId accepts.
+constinit AcceptedId::Row accepted{};
 
 void set_id(job::RowValues &job, const catalog::Catalogue &catalogue, const catalog::Queue &queue)
 {
@@ -160,17 +161,21 @@ GivenTraceparent::~GivenTraceparent()
 }
 
 // A trigger on the table may enqueue, too, by a call of its own.
-AcceptedId::AcceptedId(DrawnId id) : before_(std::exchange(accepted_id, id)) {}
+AcceptedId::AcceptedId(const catalog::Queue &queue, DrawnId id)
+    : before_(std::exchange(accepted, {queue.id, id}))
+{
+}
 
 AcceptedId::~AcceptedId()
 {
-    accepted_id = before_;
+    accepted = before_;
 }
 
 bool has_accepted_id(const job::RowValues &job)
 {
-    return accepted_id.has_value() && !job.null(Column::id) &&
-           job.as_int64(Column::id) == *accepted_id;
+    return accepted.id.has_value() && !job.null(Column::id) && !job.null(Column::queue_id) &&
+           job.as_int64(Column::id) == *accepted.id &&
+           job.as_int32(Column::queue_id) == accepted.queue_id;
 }
 
 void check_chosen_values(job::RowValues &job)
@@ -311,7 +316,6 @@ void give_drawn_id(job::RowValues &job, std::int64_t id, const catalog::Queue &q
     job.set(Column::id, Int64GetDatum(id));
     nodes::fill_shard_key(job, queue);
     fill_traceparent(job);
-    job::note_made_job(id, queue.id);
 }
 
 void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const catalog::Queue &queue)
@@ -334,11 +338,15 @@ void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const ca
     }
 }
 
-void refuse_ids_in_use()
+void refuse_ids_in_use(const catalog::Queue &queue)
 {
     HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
                errmsg("sequence \"hipq.job_id_seq\" gives ids that are in use"),
-               errhint("Use setval() to set it above the largest id in hipq.job."));
+               queue.shards == nullptr
+                   ? errhint("Use setval() to set it above the largest id in hipq.job.")
+                   : errhint("Use setval() to set it above the largest (id >> %d) - %lld in "
+                             "hipq.job.",
+                             core::place_bits, static_cast<long long>(core::sequence_offset)));
 }
 
 }  // namespace hipq::enqueue

@@ -33,23 +33,28 @@ void check_chosen_values(job::RowValues &job);
 void check_caps(const job::RowValues &job, const catalog::Queue &queue,
                 const catalog::JobType *type, const core::ColumnSet &given);
 
-// An id that give_id() has drawn for a job of this node before the job is inserted; nothing: the
+// An id that RemoteJobs has drawn for a job of this node before the job is inserted; nothing: the
 // insertion draws one.
 using DrawnId = std::optional<std::int64_t>;
 
-// While an object of this class exists, the guard trigger accepts a user's row with this id.
+// While an object of this class exists, the guard trigger accepts a user's row with this id in this
+// queue.
 class AcceptedId {
 public:
-    explicit AcceptedId(DrawnId id);
+    struct Row {
+        int queue_id;
+        DrawnId id;
+    };
+    AcceptedId(const catalog::Queue &queue, DrawnId id);
     ~AcceptedId();
     AcceptedId(const AcceptedId &) = delete;
     AcceptedId &operator=(const AcceptedId &) = delete;
 
 private:
-    DrawnId before_;
+    Row before_;
 };
 
-// Whether an AcceptedId accepts the id of the row, which may be NULL.
+// Whether an AcceptedId accepts the row, whose id may be NULL.
 bool has_accepted_id(const job::RowValues &job);
 
 // Assigns an id, which determines the job's node in a sharded instance, and the trace of its call.

@@ -26,13 +26,16 @@ struct Call {
     bool is_about_letter = false;        // about a dead letter, not a job
 };
 
-// This node as its neighbour (of the router a shard, of a shard the router) knows it.
+// ---- neighbours ----
+
+// This node in a sharded instance.
 struct OwnNode {
     int node;
     std::string timeline;  // when it was last in step
 };
 
-// Returns nothing if `neighbour` is no neighbour of this node in that instance.
+// Returns nothing if `neighbour` is no neighbour of this node in that instance. Shards are the
+// neighbours of the router; the router is the only neighbour of a shard.
 std::optional<OwnNode> node_beside(const std::string &instance, int neighbour);
 
 // ---- as text ----

@@ -124,7 +124,7 @@ std::vector<bool> accept(const catalog::Queue &queue, std::vector<job::RowValues
             job::note_if_waiting(rows->leaf(), jobs[i], queue);
     }
     if (!rows->insert(unkeyed))
-        enqueue::refuse_ids_in_use();
+        enqueue::refuse_ids_in_use(queue);
     for (const job::RowValues &job : unkeyed)
         job::note_if_waiting(rows->leaf(), job, queue);
     rows->close();

@@ -208,5 +208,30 @@ $of_a->sql(q{SELECT hipq.enqueue('run', '{"tenant": "a", "maker": 1}', queue => 
 ok($shards->wait_for_runs(233), 'a job and the job that a trigger made at its insertion run');
 is(join(' ', map { $_->sql(q{SELECT count(*) FROM hipq.job WHERE job_data ? 'is'}) }
 		$of_a, $shards->node($other)), '0 1', 'the job that a trigger made is on its own shard');
+$of_a->sql(q{CREATE FUNCTION copy_id() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO hipq.app_whole (id, job_type) VALUES (new.id, 'run'); RETURN new; END $$;
+	CREATE TRIGGER copy_id BEFORE INSERT ON hipq.app_mail FOR EACH ROW
+		WHEN (new.job_data ? 'copied') EXECUTE FUNCTION copy_id()});
+like($of_a->error_of(q{SELECT hipq.enqueue('run', '{"tenant": "a", "copied": 1}',
+		queue => 'app.mail')}), qr/42501: column "id" of a new job is set by hipq/,
+	'a trigger cannot insert a job with the same id into another queue');
+$of_a->sql('DROP TRIGGER enqueue_another ON hipq.app_mail; DROP TRIGGER copy_id ON hipq.app_mail');
+
+# ---- a sequence that was set back gives ids that are in use
+my $set_back = q{setval('hipq.job_id_seq', (last_value - 1)) FROM hipq.job_id_seq};
+my $later = q{SELECT hipq.enqueue('run', '{"tenant": "a"}', queue => 'app.mail',
+	scheduled_run_time => '2100-01-01')};
+my @waiting = ($of_a->sql($later));
+$of_a->sql("SELECT $set_back");
+push @waiting, $of_a->sql($later);
+is($of_a->sql(sprintf q{SELECT count(DISTINCT id), count(DISTINCT id & 4095) FROM hipq.job
+		WHERE id IN (%s)}, join ', ', @waiting), '2|1', 'enqueue() on a shard skips an id in use');
+$of_a->sql("SELECT $set_back");
+like($of_a->error_of(q{SELECT hipq.enqueue_many('run', ARRAY['{"tenant": "a"}'::jsonb],
+		queue => 'app.mail')}),
+	qr/23505: .*"hipq.job_id_seq" gives ids.*\(id >> 22\) - 524288 in hipq\.job/s,
+	'enqueue_many() on a shard refuses an id in use, and says how to set the sequence');
+$of_a->sql(q{SELECT setval('hipq.job_id_seq', max((id >> 22) - 524288)) FROM hipq.job});
+isnt($of_a->sql($later), undef, 'a shard enqueues after setval() as the hint says');
 
 done_testing();
