@@ -222,7 +222,7 @@ like($said, qr/^app\.mail\b/m, 'hipq-top shows the queue');
 like($said, qr{^HTTP/1\.1 200 OK\n.*<title>hipq</title>}ms, 'hipq-web serves its page');
 like($said, qr/^scheduled: enqueued$/m, 'a schedule enqueues a job');
 
-# ---- the development container, as .devcontainer/devcontainer.json makes it of a stage
+# ---- the development container that .devcontainer/devcontainer.json makes from a stage
 
 open my $described, '<', '.devcontainer/devcontainer.json' or die $!;
 my $container = decode_json(do { local $/; <$described> });

@@ -201,8 +201,8 @@ sub enqueue_aside
 	POSIX::_exit(0);
 }
 
-# Arms the point, enqueues jobs, and does what else leads to the point. Returns the clients that
-# have not ended yet.
+# Arms the point, enqueues jobs, and does everything else that leads to the point. Returns the
+# clients that still run.
 sub lead_to
 {
 	my ($cell, $holds_clients) = @_;

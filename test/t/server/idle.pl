@@ -96,7 +96,7 @@ my $limit = $connected > 25 ? 50 * $connected / 25 : 50;
 diag(sprintf('the next job starts within %.0f ms (psql: %.0f ms)', $started, $connected));
 cmp_ok($started, '<', $limit, 'the next job starts within 50 ms');
 
-# ---- a started executor that has not yet checked for jobs does not count for a second job
+# ---- a second job gets its own executor while the executor of the first job still starts
 {
 	my $db = $hipq->in($databases[0]);
 	my $points = HipqPoints->new($db);

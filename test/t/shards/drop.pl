@@ -103,7 +103,7 @@ settled('after rebalance()');
 ok($one->wait_until(q{SELECT count(*) > 50 FROM hipq.jobs_detail WHERE state = 'initial'}),
 	'waiting jobs move to the new shard');
 
-# ---- a dead shard with two slots, one job that it has read, and jobs that it has not read
+# ---- a dead shard has two slots; it has read one of the jobs that were sent to it
 $router->sql(q{SELECT hipq.drain_shard('app', 2)});
 settled('after drain_shard() of shard 2');
 $router->sql(sprintf q{CALL hipq.create_shard('app', 2, '%s', publisher => '%s')},

@@ -398,7 +398,7 @@ sub random_letter
 	if ($body)
 	{
 		$body = altered($json->decode($body));
-		# A map that the router has not made must not be the newest one for ever.
+		# Otherwise a map that the router did not make would stay the newest one.
 		$body->{generation} = 0 if ref $body eq 'HASH' && exists $body->{generation};
 		$body->{ rand() < 0.5 ? 'before' : 'heard' } = 'x'
 			if $kind eq 'alive' && ref $body eq 'HASH';

@@ -56,7 +56,7 @@ sub more_is_enqueued
 		or die 'the load stands still';
 	return;
 }
-# Moves some slots to a shard, except those that the test checks.
+# Moves some slots to a shard, but not the slots that the test checks.
 my %slot_of;
 sub moves
 {
