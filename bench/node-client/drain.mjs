@@ -1,6 +1,6 @@
 // Runs the waiting jobs with two processes of the Node.js client, like graphile-worker's best
-// (../graphile-worker/drain.mjs). Prints the seconds from the start of the workers to the last
-// completion.
+// (../graphile-worker/drain.mjs). Prints the seconds from the start of the workers to their end,
+// after the last answer of the server.
 //
 //   node drain.mjs batch|single COUNT
 import cluster from "node:cluster";
@@ -22,4 +22,4 @@ async function work() {
   await worker.run({ signals: false });
 }
 
-await (cluster.isPrimary ? drain(processes, count) : work());
+await (cluster.isPrimary ? drain(processes, count, true) : work());
