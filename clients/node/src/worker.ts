@@ -30,14 +30,14 @@ export interface WorkerOptions {
   queues: string[];
   /** How many jobs it runs at a time; 1. */
   concurrency?: number;
-  /** How many more it may claim in advance; 0. */
+  /** How many more jobs it may be offered; 0. */
   prefetch?: number;
   /**
    * How to connect, as for pg.Client; by default PGHOST, PGDATABASE and so on. Of several servers,
    * one of which is the primary, it uses the first writable one.
    */
   connection?: Connection | Connection[];
-  /** Whether connections go through a pooler in transaction mode: then it does not LISTEN. */
+  /** Whether connections go through a pooler in transaction mode: then it is not bound to one. */
   pooler?: boolean;
   /** What job types may require of it. */
   capabilities?: Record<string, unknown>;
@@ -54,6 +54,9 @@ export interface WorkerOptions {
 }
 
 const pollInterval = 5_000; // ms, in case a notification is lost
+// How long a claim waits in the server, ms. A session of the worker's own holds a snapshot meanwhile,
+// which keeps VACUUM from removing later dead rows.
+const longestWait = 1_000;
 const heartbeatInterval = 10_000; // ms
 const goodbye = 3_000; // ms, the longest wait for a server that is away when the worker ends
 const workerHasEnded = new Set(["55000", "42704"]);
@@ -102,6 +105,7 @@ export class Worker {
   readonly #answers: Answers;
   #id: string | undefined;
   #isStopping = false;
+  #drained: Promise<void> | undefined;
   #run: Promise<void> | undefined;
   #failure: unknown;
 
@@ -231,11 +235,12 @@ export class Worker {
     this.#isStopping = true;
     this.#log("info", "draining");
     this.#claims.giveUp();
+    this.#drained = this.#sayGoodbye("drain_worker"); // a claim that waits in the server returns
     this.#bell.wake();
   }
 
   async #drain(): Promise<void> {
-    await this.#sayGoodbye("drain_worker");
+    await this.#drained;
     while (this.#running.size > 0) await this.#bell.wait(pollInterval);
     await this.#sayGoodbye("deregister_worker");
   }
@@ -285,26 +290,20 @@ export class Worker {
       const free = this.#options.concurrency - this.#running.size;
       const claimed = free > 0 ? await this.#claim(free) : [];
       this.#start(claimed);
-      if (claimed.length === 0 || claimed.length === free) await this.#wait(free > claimed.length);
+      if (claimed.length === free) await this.#bell.wait(pollInterval); // for the end of a job
     }
-  }
-
-  // Waits in the server if it has free capacity and no notifications, else until an event.
-  async #wait(hasPlace: boolean): Promise<void> {
-    if (!(hasPlace && this.#options.pooler)) await this.#bell.wait(pollInterval);
   }
 
   async #claim(most: number): Promise<Job[]> {
     try {
       // A claim that is lost on the way is not sent again: its jobs time out, because their ids are
       // not known.
-      const { pooler, parse } = this.#options;
-      const wait = pooler ? pollInterval : 0;
+      const { parse } = this.#options;
       const { rows } = await this.#claims.queryOnce(
         `SELECT id::text, attempt, queue, job_type, job_key, job_data, deadline, retry_count, max_retries, scheduled_run_time,
            created_time, original_job_id::text, traceparent
          FROM hipq.claim($1::bigint, $2::integer, $3::text::hipq.duration)`,
-        () => [this.#id, most, String(wait / 1_000)], wait, parse === undefined ? timesAsText : timesAndJsonAsText,
+        () => [this.#id, most, String(longestWait / 1_000)], longestWait, parse === undefined ? timesAsText : timesAndJsonAsText,
       );
       return rows.map((row) => new Job(row, this.#told, parse));
     } catch (error) {

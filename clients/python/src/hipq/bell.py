@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-from typing import Any
 
 
 class Bell:
@@ -22,10 +21,10 @@ class Bell:
         except BlockingIOError:
             pass  # it is already ringing
 
-    def wait(self, seconds: float, *channels: Any) -> bool:
-        """Waits until it rings or a channel is readable. Returns False if the time is up before."""
-        ready, _, _ = select.select([self._out, *channels], [], [], seconds)
-        if self._out in ready:
+    def wait(self, seconds: float) -> bool:
+        """Waits until it rings. Returns False if the time is up before."""
+        ready, _, _ = select.select([self._out], [], [], seconds)
+        if ready:
             os.read(self._out, 4096)
         return bool(ready)
 

@@ -37,10 +37,8 @@ class Session:
         Raises PooledSession if the worker would be bound to a session of a pooler.
         """
         self.connection = connection
-        self.has_notice = False
         self._settings = settings
         self._patience = patience
-        connection.add_notify_handler(self._notice)
         self._demand_own_session()
         if worker_id is None or settings.listen:
             worker_id = self._register(job_types, take_over)
@@ -57,9 +55,6 @@ class Session:
         with self._patience.limits(self.connection, wait):
             return self.connection.execute(sql, values).fetchall()
 
-    def _notice(self, notification: psycopg.Notify) -> None:
-        self.has_notice = True
-
     def _demand_own_session(self) -> None:
         if not self._settings.listen:
             return
@@ -68,7 +63,6 @@ class Session:
 
     def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:
         """Accepts at most `most` jobs. Raises WorkerEnded if it was replaced or deregistered."""
-        self.has_notice = False
         try:
             return self._ask(statements.CLAIM, (self.worker_id, most, duration_text(wait)), wait)
         except psycopg.Error as error:

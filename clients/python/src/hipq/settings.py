@@ -12,6 +12,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
 HEARTBEAT = 10.0  # seconds; hipq.heartbeat_timeout is 30 s by default
+LONGEST_WAIT = 1.0
+"""Seconds that a claim waits in the server.
+
+Its session holds a snapshot meanwhile, which keeps VACUUM from removing later dead rows.
+"""
 GOODBYE = 3.0  # seconds, the time limit to deregister if the server does not answer
 
 
@@ -30,6 +35,11 @@ class Settings:
     poll: float
     look: float
     reply_timeout: float
+
+    @property
+    def wait(self) -> float:
+        """The seconds that a claim waits."""
+        return min(self.poll, LONGEST_WAIT)
 
     @property
     def connection(self) -> dict[str, Any]:

@@ -33,11 +33,12 @@ class Worker(Handlers):
 
     conninfo: a conninfo of libpq; the environment supplies missing values (PGHOST ...).
     name: only one worker of a role can have it at a time; by default the host and the process.
-    prefetch: how many more jobs it may hold. capabilities: what job types may require.
+    prefetch: how many more jobs it may be offered. capabilities: what job types may require.
     listen: binds the worker to its session, with LISTEN, so that it starts jobs at once.
     pooler: the connections go through a pooler, so the worker is unbound and does not listen.
     take_over: takes the name from a worker that still has it.
-    poll: seconds after which the worker looks for jobs without a notification.
+    poll: seconds after which a worker without free capacity sends a heartbeat; and the longest wait
+        of a claim in the server, if that is less than a second.
     look: seconds between two checks for attempts that are over.
     reply_timeout: the time limit in seconds for an answer of the server; then it reconnects.
     """
@@ -170,21 +171,17 @@ class Worker(Handlers):
         free = self.settings.concurrency - len(self._running)
         jobs = self._claim(session, free)
         self._start(jobs)
-        if not jobs:
-            self._wait(session, free)
+        if free == 0:
+            self._wait(session)
 
     def _claim(self, session: Session, free: int) -> list[tuple[Any, ...]]:
         if free == 0:
             return []
-        wait = 0.0 if self.settings.listen else self.settings.poll
-        return session.claim(free, wait)
+        return session.claim(free, self.settings.wait)
 
-    def _wait(self, session: Session, free: int) -> None:
-        """Waits for a notice, the end of a job, or stop(). Unbound workers wait in claim()."""
-        if free > 0 and (session.has_notice or not self.settings.listen):
-            return
-        channels = [session.connection.fileno()] if free > 0 else []
-        if not self._bell.wait(self.settings.poll, *channels):
+    def _wait(self, session: Session) -> None:
+        """Waits for the end of a job, or stop()."""
+        if not self._bell.wait(self.settings.poll):
             session.heartbeat()
 
     def _start(self, rows: Sequence[tuple[Any, ...]]) -> None:

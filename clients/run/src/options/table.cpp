@@ -33,7 +33,7 @@ std::vector<Option> make_table()
          [](O &o, const S &value) { append(o.types, value); }},
         {"jobs", 'j', "N", "how many jobs at a time (1)",
          [](O &o, const S &value) { o.jobs = read_number(value, 1, 10'000); }},
-        {"prefetch", 0, "N", "how many more jobs it may be given beforehand (0)",
+        {"prefetch", 0, "N", "how many more jobs it may be offered (0)",
          [](O &o, const S &value) { o.prefetch = read_number(value, 0, 10'000); }},
         {"name", 0, "NAME", "its name, which one worker has at a time (host and process)",
          [](O &o, const S &value) { o.name = value; }},

@@ -20,7 +20,7 @@ struct WorkerOptions {
     std::string name;                 // one worker of this name at a time
     std::vector<std::string> queues;  // as "instance.queue"
     int concurrency = 1;              // how many jobs it runs at a time
-    int prefetch = 0;                 // how many more it may claim in advance
+    int prefetch = 0;                 // how many more it may be offered
     std::string conninfo = {};        // as for Connection
     bool pooler = false;              // connections go through a pooler: the worker does not LISTEN
     std::string capabilities = "{}";  // what job types may require of the worker, in JSON

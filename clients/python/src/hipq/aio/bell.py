@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Optional
 
 
 class Bell:
-    """An event that data on a connection can also set."""
+    """An event."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -16,20 +15,12 @@ class Bell:
         """Wakes the waiting task, or the next one that waits."""
         self._event.set()
 
-    async def wait(self, seconds: float, channel: Optional[int] = None) -> bool:
-        """Waits until it rings or the channel is readable. Returns False if the time is up before.
-
-        psycopg must not use the channel meanwhile: the loop allows one reader per channel.
-        """
-        loop = asyncio.get_running_loop()
-        if channel is not None:
-            loop.add_reader(channel, self._event.set)
+    async def wait(self, seconds: float) -> bool:
+        """Waits until it rings. Returns False if the time is up before."""
         try:
             await asyncio.wait_for(self._event.wait(), seconds)
             return True
         except asyncio.TimeoutError:
             return False
         finally:
-            if channel is not None:
-                loop.remove_reader(channel)
             self._event.clear()

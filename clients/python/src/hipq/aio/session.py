@@ -24,11 +24,9 @@ class Session:
         patience: Patience,
     ) -> None:
         self.connection = connection
-        self.has_notice = False
         self.worker_id = 0
         self._settings = settings
         self._patience = patience
-        connection.add_notify_handler(self._notice)
 
     async def register(
         self, job_types: list[str], take_over: bool, worker_id: Optional[int] = None
@@ -53,9 +51,6 @@ class Session:
         with self._patience.limits(self.connection, wait):
             return await (await self.connection.execute(sql, values)).fetchall()
 
-    def _notice(self, notification: psycopg.Notify) -> None:
-        self.has_notice = True
-
     async def _demand_own_session(self) -> None:
         if not self._settings.listen:
             return
@@ -64,7 +59,6 @@ class Session:
 
     async def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:
         """Accepts at most `most` jobs. Raises WorkerEnded if it was replaced or deregistered."""
-        self.has_notice = False
         try:
             values = (self.worker_id, most, duration_text(wait))
             return await self._ask(statements.CLAIM, values, wait)

@@ -162,21 +162,17 @@ class Worker(Handlers):
         free = self.settings.concurrency - len(self._jobs())
         jobs = await self._claim(session, free)
         self._start(jobs)
-        if not jobs:
-            await self._wait(session, free)
+        if free == 0:
+            await self._wait(session)
 
     async def _claim(self, session: Session, free: int) -> list[tuple[Any, ...]]:
         if free == 0:
             return []
-        wait = 0.0 if self.settings.listen else self.settings.poll
-        return await session.claim(free, wait)
+        return await session.claim(free, self.settings.wait)
 
-    async def _wait(self, session: Session, free: int) -> None:
-        """Waits for a notice, the end of a job, or stop(). Unbound workers wait in claim()."""
-        if free > 0 and (session.has_notice or not self.settings.listen):
-            return
-        channel = session.connection.fileno() if free > 0 else None
-        if not await self._bell.wait(self.settings.poll, channel):
+    async def _wait(self, session: Session) -> None:
+        """Waits for the end of a job, or stop()."""
+        if not await self._bell.wait(self.settings.poll):
             await session.heartbeat()
 
     def _start(self, rows: Sequence[tuple[Any, ...]]) -> None:
